@@ -1,0 +1,102 @@
+package datadir_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"humanqa/internal/datadir"
+)
+
+// holdEnv makes this binary lock the named directory and wait to be killed.
+const holdEnv = "DATADIR_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holdEnv); dir != "" {
+		if _, err := datadir.Lock(dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("locked")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestLockMakesAPrivateDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	release, err := datadir.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o700 {
+		t.Errorf("mode = %o, want 700", got)
+	}
+}
+
+func TestASecondOwnerIsRefusedUntilTheFirstReleases(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	release, err := datadir.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = datadir.Lock(dir)
+	if !errors.Is(err, datadir.ErrInUse) {
+		t.Fatalf("second lock: %v, want ErrInUse", err)
+	}
+	want := fmt.Sprintf("data directory %s is in use by process %d: stop it or set HUMANQA_DATA_DIR", dir, os.Getpid())
+	if err.Error() != want {
+		t.Errorf("message = %q, want %q", err, want)
+	}
+
+	release()
+	release, err = datadir.Lock(dir)
+	if err != nil {
+		t.Fatalf("lock after release: %v", err)
+	}
+	release()
+}
+
+func TestAKilledOwnerLeavesTheDirectoryFree(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	owner := exec.CommandContext(t.Context(), os.Args[0])
+	owner.Env = append(os.Environ(), holdEnv+"="+dir)
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
+		t.Fatalf("owner said %q, %v", line, err)
+	}
+
+	var inUse *datadir.InUseError
+	if _, err := datadir.Lock(dir); !errors.As(err, &inUse) || inUse.PID != owner.Process.Pid {
+		t.Fatalf("lock beside a living owner: %v, want in use by %d", err, owner.Process.Pid)
+	}
+
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait() // "signal: killed" is the point
+	release, err := datadir.Lock(dir)
+	if err != nil {
+		t.Fatalf("lock after the owner was killed: %v", err)
+	}
+	release()
+}
