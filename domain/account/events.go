@@ -1,0 +1,66 @@
+// Package account is the life of a customer's account: created, suspended,
+// reinstated, and the API keys issued for it. Everything here is pure; time
+// and ids come in with the command.
+package account
+
+import (
+	"time"
+
+	"humanqa/domain"
+)
+
+// Scope says what an API key may do.
+type Scope string
+
+// The scopes of an API key.
+const (
+	ScopeFull Scope = "full"
+	ScopeRead Scope = "read"
+)
+
+// Created opens an account.
+type Created struct {
+	Name    string `json:"name"`
+	Sandbox bool   `json:"sandbox,omitempty"`
+}
+
+// Suspended stops every key of the account until Reinstated.
+type Suspended struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// Reinstated ends a suspension.
+type Reinstated struct{}
+
+// KeyIssued says that an API key exists. Only its SHA-256 is kept; the token
+// itself was shown once.
+type KeyIssued struct {
+	KeyID     string     `json:"keyId"`
+	Hash      string     `json:"hash"`   // lower-case hex SHA-256 of the token
+	Prefix    string     `json:"prefix"` // the first characters, to recognise it by
+	Scope     Scope      `json:"scope"`
+	ProjectID string     `json:"projectId,omitempty"` // bound to one project
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+}
+
+// KeyRevoked ends an API key for good.
+type KeyRevoked struct {
+	KeyID string `json:"keyId"`
+}
+
+func (*Created) EventType() string    { return "account.created" }
+func (*Suspended) EventType() string  { return "account.suspended" }
+func (*Reinstated) EventType() string { return "account.reinstated" }
+func (*KeyIssued) EventType() string  { return "account.key_issued" }
+func (*KeyRevoked) EventType() string { return "account.key_revoked" }
+
+// Specs lists the events for the codec.
+func Specs() []domain.EventSpec {
+	return []domain.EventSpec{
+		{New: func() domain.Event { return new(Created) }},
+		{New: func() domain.Event { return new(Suspended) }},
+		{New: func() domain.Event { return new(Reinstated) }},
+		{New: func() domain.Event { return new(KeyIssued) }},
+		{New: func() domain.Event { return new(KeyRevoked) }},
+	}
+}

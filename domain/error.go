@@ -1,0 +1,159 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says what class of refusal an Error is. The HTTP status follows from
+// it in one place (httpapi); the domain knows no status codes.
+type Kind int
+
+// The kinds of refusal. Everything that is not an *Error is internal.
+const (
+	KindInvalid Kind = iota + 1
+	KindUnauthorized
+	KindPayment
+	KindForbidden
+	KindSuspended
+	KindNotFound
+	KindConflict
+	KindTooLarge
+	KindRateLimited
+	KindUnavailable
+	KindMethod
+)
+
+// Code is a stable machine-readable error code (specification, "Errors").
+type Code string
+
+// Codes of the specification, and the additive METHOD_NOT_ALLOWED and
+// UNAVAILABLE.
+const (
+	CodeInvalidRequest      Code = "INVALID_REQUEST"
+	CodeUnauthorized        Code = "UNAUTHORIZED"
+	CodeInsufficientCredits Code = "INSUFFICIENT_CREDITS"
+	CodeForbidden           Code = "FORBIDDEN"
+	CodeAccountSuspended    Code = "ACCOUNT_SUSPENDED"
+	CodeNotFound            Code = "NOT_FOUND"
+	CodeConflict            Code = "CONFLICT"
+	CodeSecretConflict      Code = "WEBHOOK_SECRET_CONFLICT"
+	CodePayloadTooLarge     Code = "PAYLOAD_TOO_LARGE"
+	CodeRateLimited         Code = "RATE_LIMITED"
+	CodeInternal            Code = "INTERNAL_ERROR"
+	CodeMethodNotAllowed    Code = "METHOD_NOT_ALLOWED"
+	CodeUnavailable         Code = "UNAVAILABLE"
+)
+
+// Error is a refusal that may be shown to the caller. Message and Hint are
+// safe to show; Extras become additional top-level keys of the envelope;
+// Cause is for the log only.
+type Error struct {
+	Kind    Kind
+	Code    Code
+	Message string
+	Hint    string
+	Extras  map[string]any
+	Cause   error
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("%s: %v", e.Message, e.Cause)
+	}
+	return e.Message
+}
+
+// Unwrap gives the cause, for errors.Is and errors.As.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// WithHint returns a copy that names the next step.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	c := *e
+	c.Hint = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// With returns a copy that carries one more top-level key.
+func (e *Error) With(key string, value any) *Error {
+	c := *e
+	c.Extras = make(map[string]any, len(e.Extras)+1)
+	for k, v := range e.Extras {
+		c.Extras[k] = v
+	}
+	c.Extras[key] = value
+	return &c
+}
+
+// Detail is one offending place of a request: a path such as
+// "checklistItems[2].description" and what is wrong there.
+type Detail struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}
+
+// Invalid refuses a request and names every offending path.
+func Invalid(details ...Detail) *Error {
+	msg := "the request is invalid"
+	if len(details) > 0 {
+		msg = fmt.Sprintf("%s: %s", details[0].Path, details[0].Message)
+		if n := len(details) - 1; n > 0 {
+			msg = fmt.Sprintf("%s (and %d more)", msg, n)
+		}
+	}
+	return &Error{
+		Kind: KindInvalid, Code: CodeInvalidRequest, Message: msg,
+		Extras: map[string]any{"details": details},
+	}
+}
+
+// NotFound refuses because the thing does not exist for this account. what is
+// a noun: "job", "project".
+func NotFound(what string) *Error {
+	return &Error{Kind: KindNotFound, Code: CodeNotFound, Message: what + " not found"}
+}
+
+// Conflict refuses because the state forbids the operation.
+func Conflict(format string, args ...any) *Error {
+	return &Error{Kind: KindConflict, Code: CodeConflict, Message: fmt.Sprintf(format, args...)}
+}
+
+// Forbidden refuses a valid key that lacks access.
+func Forbidden(format string, args ...any) *Error {
+	return &Error{Kind: KindForbidden, Code: CodeForbidden, Message: fmt.Sprintf(format, args...)}
+}
+
+// Unauthorized refuses a missing or unusable credential.
+func Unauthorized(format string, args ...any) *Error {
+	return &Error{Kind: KindUnauthorized, Code: CodeUnauthorized, Message: fmt.Sprintf(format, args...)}
+}
+
+// InsufficientCredits refuses a charge and says how much is short
+// (specification, "Errors", 402).
+func InsufficientCredits(required, available Credits) *Error {
+	return &Error{
+		Kind: KindPayment, Code: CodeInsufficientCredits,
+		Message: fmt.Sprintf("not enough credits: %d required, %d available", required, available),
+		Hint:    "add credits to the account, or submit fewer or cheaper jobs",
+		Extras: map[string]any{
+			"creditsRequired":  required,
+			"creditsAvailable": available,
+			"creditsShort":     required - available,
+		},
+	}
+}
+
+// Unavailable says that the service cannot answer right now; the same request
+// may be sent again. The outcome of a write may be unknown.
+func Unavailable(cause error) *Error {
+	return &Error{
+		Kind: KindUnavailable, Code: CodeUnavailable, Message: "the service is not available right now",
+		Hint: "send the same request again, with the same Idempotency-Key", Cause: cause,
+	}
+}
+
+// IsKind says whether err is, or wraps, a refusal of that kind.
+func IsKind(err error, kind Kind) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == kind
+}

@@ -1,0 +1,59 @@
+package domain
+
+import (
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// Credits is an amount of money in whole credits.
+type Credits int64
+
+// idSpace keeps our derived ids apart from everybody else's.
+var idSpace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("humanqa"))
+
+// DeriveID gives the id that follows from another one: the same parent and
+// name always give the same id. It is what makes a repeated command harmless.
+func DeriveID(parent uuid.UUID, name string) uuid.UUID {
+	return uuid.NewSHA1(parent, []byte(name))
+}
+
+// EventID is the id of the n-th event (from 0) that a command writes into a
+// stream.
+func EventID(command uuid.UUID, stream string, n int) uuid.UUID {
+	return DeriveID(command, stream+"#"+strconv.Itoa(n))
+}
+
+// CommandIDFor derives a command's id from its parts, such as the event that
+// caused it and the policy that reacts.
+func CommandIDFor(parts ...string) uuid.UUID {
+	id := idSpace
+	for _, p := range parts {
+		id = DeriveID(id, p)
+	}
+	return id
+}
+
+// The streams of the log: a category, a dash, an id.
+const (
+	AccountStreams = "account-"
+	CheckerStreams = "checker-"
+	CreditsStreams = "credits-"
+	ProjectStreams = "project-"
+	JobStreams     = "job-"
+)
+
+// AccountStream holds an account's keys and its suspension.
+func AccountStream(accountID string) string { return AccountStreams + accountID }
+
+// CheckerStream holds a checker's key and the claims they took.
+func CheckerStream(checkerID string) string { return CheckerStreams + checkerID }
+
+// CreditsStream is the ledger of one account.
+func CreditsStream(accountID string) string { return CreditsStreams + accountID }
+
+// ProjectStream holds a project's settings.
+func ProjectStream(projectID string) string { return ProjectStreams + projectID }
+
+// JobStream is the life of one job.
+func JobStream(jobID string) string { return JobStreams + jobID }

@@ -1,0 +1,126 @@
+package domain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Position is a place in the log's total order. Commit decides; Prepare is
+// kept because the protocol carries it.
+type Position struct {
+	Commit  uint64
+	Prepare uint64
+}
+
+// Compare orders positions as the log does.
+func (p Position) Compare(q Position) int {
+	if c := cmp.Compare(p.Commit, q.Commit); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.Prepare, q.Prepare)
+}
+
+// Max gives the later of two positions.
+func (p Position) Max(q Position) Position {
+	if p.Compare(q) < 0 {
+		return q
+	}
+	return p
+}
+
+func (p Position) String() string { return fmt.Sprintf("%d/%d", p.Commit, p.Prepare) }
+
+// Event is a fact. Its type is a stable name such as "job.created", never the
+// name of a Go type.
+type Event interface {
+	EventType() string
+}
+
+// Metadata travels beside each event.
+type Metadata struct {
+	// CommandID is the command that decided the event. Event ids derive from
+	// it, so the same command writes the same events.
+	CommandID uuid.UUID `json:"commandId"`
+	// CorrelationID is the x-request-id of the request that started it all.
+	CorrelationID string `json:"correlationId,omitempty"`
+	// CausationID is the id of the event that caused the command; empty when
+	// a caller did.
+	CausationID string `json:"causationId,omitempty"`
+	// Actor is who did it: "key:<id>", "checker:<id>", "operator",
+	// "policy:<name>".
+	Actor     string    `json:"actor"`
+	AccountID string    `json:"accountId,omitempty"`
+	Time      time.Time `json:"time"`
+	Schema    int       `json:"schema"`
+}
+
+// NewEvent is an event on its way into the log.
+type NewEvent struct {
+	ID    uuid.UUID
+	Event Event
+	Meta  Metadata
+}
+
+// Recorded is an event that the log holds.
+type Recorded struct {
+	ID       uuid.UUID
+	Stream   string
+	Revision uint64
+	Position Position
+	Type     string
+	Meta     Metadata
+	// Event is nil when this binary does not know the type; consumers count
+	// such events and pass over them.
+	Event Event
+}
+
+// ExpectedRevision is what a writer believes about a stream: NoStream, or the
+// revision of its last event.
+type ExpectedRevision int64
+
+// NoStream expects that the stream has no event yet.
+const NoStream ExpectedRevision = -1
+
+// Written is the outcome of an append: where the last event landed.
+type Written struct {
+	Revision uint64
+	Position Position
+}
+
+// The outcomes of an append that a command handler must tell apart.
+var (
+	// ErrWrongRevision: somebody else wrote first; reload the tail and decide
+	// again.
+	ErrWrongRevision = errors.New("wrong expected revision")
+	// ErrUnknownOutcome: the write may or may not have happened; only the same
+	// stream, revision, ids and bytes may be sent again.
+	ErrUnknownOutcome = errors.New("unknown outcome of an append")
+)
+
+// Log is all the domain needs of the event store. Package eventstore
+// implements it.
+type Log interface {
+	// Append writes all events or none. It fails with ErrWrongRevision or
+	// ErrUnknownOutcome (after its own resends), or an error that says that
+	// nothing was written.
+	Append(ctx context.Context, stream string, expected ExpectedRevision, events []NewEvent) (Written, error)
+	// Load calls each for every event of the stream from the given revision
+	// on, in order. A stream that does not exist has no events. An error means
+	// that the events seen are not all: nothing may be decided on them.
+	Load(ctx context.Context, stream string, from uint64, each func(Recorded) error) error
+}
+
+// EventSpec tells the codec how one event type is stored.
+type EventSpec struct {
+	// New gives a pointer to decode into.
+	New func() Event
+	// Version is the schema version that is written today; 0 means 1.
+	Version int
+	// Upcast turns the JSON of version v into the JSON of version v+1, by v.
+	Upcast map[int]func([]byte) ([]byte, error)
+}
