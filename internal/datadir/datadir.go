@@ -68,9 +68,12 @@ func Lock(dir string) (release func(), err error) {
 		_ = f.Close() // the write's error is the one to tell
 		return nil, fmt.Errorf("sign the lock of data directory %s: %w", dir, err)
 	}
-	// The id inside only serves the message of a refused process; the lock is
-	// the descriptor, and closing it is the release.
-	return func() { _ = f.Close() }, nil
+	return func() {
+		// Closing alone is not enough: a child that is being forked at this
+		// moment holds a copy of the descriptor until it execs.
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing is the second try
+		_ = f.Close()                                   // the id inside needs no flush
+	}, nil
 }
 
 func flock(f *os.File) error {
