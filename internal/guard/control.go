@@ -1,0 +1,57 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+// ErrBlocked is in the chain of every error of Control: the address is not one
+// we ever connect to, and trying again will not help.
+var ErrBlocked = errors.New("the address is blocked")
+
+// wireServer is Azure's platform address: public by its number, a metadata
+// service in fact.
+var wireServer = netip.MustParsePrefix("168.63.129.16/32")
+
+// special knows IANA's special-purpose registries.
+var special = ssrf.New(
+	ssrf.WithAnyPort(),
+	ssrf.WithDeniedV4Prefixes(wireServer),
+)
+
+// blocked says whether addr is anything but a public unicast address.
+func blocked(addr netip.Addr) bool {
+	network := "tcp4"
+	if !addr.Is4() {
+		network = "tcp6"
+	}
+	return special.Safe(network, netip.AddrPortFrom(addr, 443).String(), nil) != nil
+}
+
+// Control is for net.Dialer: it sees each address after name resolution, right
+// before the connection, so a name that resolves to a private address gets
+// nowhere, whenever it starts to. Only TCP to the ports of WebhookURL passes;
+// an address within allow may have any port.
+func Control(allow Allow) func(network, address string, c syscall.RawConn) error {
+	return func(network, address string, _ syscall.RawConn) error {
+		if network != "tcp4" && network != "tcp6" {
+			return fmt.Errorf("%w: network %s", ErrBlocked, network)
+		}
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("%w: %s is not an address and port", ErrBlocked, address)
+		}
+		switch {
+		case at.Addr().Zone() != "":
+		case allow.contains(at.Addr()):
+			return nil
+		case !blocked(at.Addr()) && webhookPort(at.Port()):
+			return nil
+		}
+		return fmt.Errorf("%w: %s", ErrBlocked, address)
+	}
+}

@@ -1,0 +1,304 @@
+// Package guard decides which URLs the service accepts and which addresses it
+// dials.
+//
+// It stands in two places. At registration the URL's text is judged: scheme,
+// authority, port, the host as a literal address or as a name. That gives the
+// client an answer at once, but proves nothing: a public name may resolve to a
+// private address, today or later. So the dialer is judged too: Control sees
+// the address that is about to be connected to, after name resolution, and is
+// the rule that holds. Both places share one list of addresses.
+//
+// Errors are lower-case sentences that are safe to show to the client.
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// webhookPorts are the ports a webhook may be sent to, unless the operator
+// allows the address itself.
+var webhookPorts = []uint16{443, 8443}
+
+// PublicURL accepts a URL under test: http or https, a public host, any port
+// (decisions, section 1, "URL under test").
+func PublicURL(raw string, allow Allow) error {
+	u, err := parse(raw)
+	if err != nil {
+		return err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("must start with http:// or https://")
+	}
+	if _, err := port(u); err != nil {
+		return err
+	}
+	_, err = publicHost(u, allow)
+	return err
+}
+
+// WebhookURL accepts a URL that deliveries may be sent to: https, a public
+// host, a port of the list (specification, "Events"). Hosts within allow may
+// use any port; they are for trials and tests.
+func WebhookURL(raw string, allow Allow) error {
+	u, err := parse(raw)
+	if err != nil {
+		return err
+	}
+	if u.Scheme != "https" {
+		return errors.New("must start with https://")
+	}
+	p, err := port(u)
+	if err != nil {
+		return err
+	}
+	allowed, err := publicHost(u, allow)
+	if err != nil {
+		return err
+	}
+	if !allowed && !webhookPort(p) {
+		return errors.New("the port must be 443 or 8443")
+	}
+	return nil
+}
+
+func webhookPort(p uint16) bool {
+	for _, ok := range webhookPorts {
+		if p == ok {
+			return true
+		}
+	}
+	return false
+}
+
+// parse refuses whatever two parsers could read differently: what we accept
+// here is later read by other people's software.
+func parse(raw string) (*url.URL, error) {
+	if raw == "" {
+		return nil, errors.New("must not be empty")
+	}
+	if !utf8.ValidString(raw) {
+		return nil, errors.New("must be valid UTF-8")
+	}
+	for _, r := range raw {
+		if unicode.IsControl(r) || unicode.IsSpace(r) || r == '\\' || bidi(r) {
+			return nil, errors.New("must not contain blanks, backslashes or control characters")
+		}
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errors.New("must be a valid URL")
+	}
+	if u.User != nil {
+		return nil, errors.New("must not contain a user name or password")
+	}
+	if u.Opaque != "" || u.Hostname() == "" {
+		return nil, errors.New("must be an absolute URL with a host")
+	}
+	if strings.ContainsRune(authority(raw), '%') {
+		return nil, errors.New("the host must not contain percent signs")
+	}
+	return u, nil
+}
+
+// bidi tells the invisible characters that reorder what a reader sees.
+func bidi(r rune) bool {
+	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u200e' || r == '\u200f'
+}
+
+// authority cuts host and port out of the raw text, before any decoding.
+func authority(raw string) string {
+	_, rest, _ := strings.Cut(raw, "//")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
+}
+
+func port(u *url.URL) (uint16, error) {
+	text := u.Port()
+	if text == "" {
+		if u.Scheme == "http" {
+			return 80, nil
+		}
+		return 443, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, errors.New("the port must be between 1 and 65535")
+	}
+	return uint16(n), nil
+}
+
+var (
+	errPrivate = errors.New("the host is private, internal or reserved")
+	errName    = errors.New("the host is not a valid public name")
+)
+
+// publicHost judges the host; allowed says that it passes only because it is
+// within allow.
+func publicHost(u *url.URL, allow Allow) (allowed bool, err error) {
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		addr, err := netip.ParseAddr(host)
+		if err != nil || !addr.Is6() || addr.Zone() != "" || addr.Is4In6() {
+			return false, errors.New("the host is not a valid IPv6 address")
+		}
+		return literal(addr, allow)
+	}
+	name, err := asciiName(host)
+	if err != nil {
+		return false, err
+	}
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return literal(addr, allow)
+	}
+	if name == "localhost" && allow.loopback() {
+		return true, nil
+	}
+	return false, publicName(name)
+}
+
+func literal(addr netip.Addr, allow Allow) (allowed bool, err error) {
+	if allow.contains(addr) {
+		return true, nil
+	}
+	if blocked(addr) {
+		return false, errPrivate
+	}
+	return false, nil
+}
+
+// names maps as browsers do (UTS 46, non-transitional), but lets underscores
+// pass: they are common in host names of test deployments. What it may let
+// through besides is caught by validLabel.
+var names = idna.New(
+	idna.MapForLookup(),
+	idna.BidiRule(),
+	idna.CheckJoiners(true),
+	idna.StrictDomainName(false),
+	idna.Transitional(false),
+)
+
+// asciiName gives the host as DNS will see it: lower case, punycode, without
+// the dot of the root.
+func asciiName(host string) (string, error) {
+	name, err := names.ToASCII(host)
+	if err != nil {
+		return "", errName
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if name == "" || len(name) > 253 {
+		return "", errName
+	}
+	return name, nil
+}
+
+// publicName refuses every name that cannot be, or is known not to be, a
+// public one.
+func publicName(name string) error {
+	labels := strings.Split(name, ".")
+	for _, l := range labels {
+		if !validLabel(l) {
+			return errName
+		}
+	}
+	last := labels[len(labels)-1]
+	if number(last) {
+		// Octal, hexadecimal, short and overlong forms of IPv4: resolvers
+		// differ about them, so nobody may have to decide.
+		return errors.New("the host is not a valid IPv4 address")
+	}
+	if len(labels) == 1 {
+		return errPrivate
+	}
+	for _, suffix := range privateSuffixes {
+		if name == suffix || strings.HasSuffix(name, "."+suffix) {
+			return errPrivate
+		}
+	}
+	return nil
+}
+
+// privateSuffixes are names, with everything below them, that lead into
+// private networks or to a cloud's metadata service.
+var privateSuffixes = []string{
+	"localhost", "localdomain", "local", "internal", "intranet", "private",
+	"lan", "home", "corp", "home.arpa", "svc",
+	"metadata.goog", "metadata.azure.com", "metadata.tencentyun.com", "metadata.platformequinix.com",
+}
+
+func validLabel(l string) bool {
+	if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' {
+		return false
+	}
+	for _, c := range []byte(l) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// number tells a label that some parsers take for a part of an IPv4 address:
+// digits only, or 0x and hexadecimal digits (possibly none).
+func number(label string) bool {
+	digits := "0123456789"
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		label, digits = hex, "0123456789abcdef"
+	}
+	return strings.Trim(label, digits) == ""
+}
+
+// Allow lists the private networks that may be used all the same
+// (HUMANQA_WEBHOOK_ALLOW). The zero value allows none.
+type Allow []netip.Prefix
+
+// ParseAllow reads comma-separated CIDRs; a bare address stands for itself.
+func ParseAllow(csv string) (Allow, error) {
+	var allow Allow
+	for part := range strings.SplitSeq(csv, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(part)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(part)
+			if addrErr != nil || addr.Zone() != "" {
+				return nil, fmt.Errorf("%q is not a network such as 10.0.0.0/8", part)
+			}
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		if prefix.Addr().Is4In6() {
+			return nil, fmt.Errorf("%q must be a plain IPv4 or IPv6 network", part)
+		}
+		allow = append(allow, prefix.Masked())
+	}
+	return allow, nil
+}
+
+func (a Allow) contains(addr netip.Addr) bool {
+	for _, p := range a {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// loopback says whether the name localhost is allowed. Where it really leads
+// is for Control to judge.
+func (a Allow) loopback() bool {
+	return a.contains(netip.AddrFrom4([4]byte{127, 0, 0, 1})) || a.contains(netip.IPv6Loopback())
+}
