@@ -10,10 +10,12 @@ import (
 	"humanqa/domain"
 )
 
-// Part is an amount taken from, or given back to, one lot.
+// Part is an amount taken from, or given back to, one lot. Expired, only in a
+// refund, says that the lot had expired by then: the amount is lost.
 type Part struct {
-	LotID  string         `json:"lotId"`
-	Amount domain.Credits `json:"amount"`
+	LotID   string         `json:"lotId"`
+	Amount  domain.Credits `json:"amount"`
+	Expired bool           `json:"expired,omitempty"`
 }
 
 // Granted adds a lot. ExpiresAt nil means never.

@@ -19,17 +19,19 @@ type Created struct {
 	DefaultSLAMinutes *int    `json:"defaultSlaMinutes,omitempty"`
 	// HookHash is the lower-case hex SHA-256 of the deploy hook's token, which
 	// was shown once.
-	HookHash string `json:"hookHash"`
+	HookHash string    `json:"hookHash"`
+	At       time.Time `json:"at"`
 }
 
 // SettingsChanged replaces the plain settings; each field holds the value
 // after the change, nil where it is cleared.
 type SettingsChanged struct {
-	Name              string  `json:"name"`
-	Description       *string `json:"description,omitempty"`
-	DefaultURL        *string `json:"defaultUrl,omitempty"`
-	DefaultJobType    *string `json:"defaultJobType,omitempty"`
-	DefaultSLAMinutes *int    `json:"defaultSlaMinutes,omitempty"`
+	Name              string    `json:"name"`
+	Description       *string   `json:"description,omitempty"`
+	DefaultURL        *string   `json:"defaultUrl,omitempty"`
+	DefaultJobType    *string   `json:"defaultJobType,omitempty"`
+	DefaultSLAMinutes *int      `json:"defaultSlaMinutes,omitempty"`
+	At                time.Time `json:"at"`
 }
 
 // WebhookSet points the project's webhook at a URL and (re-)enables it.
@@ -37,10 +39,13 @@ type SettingsChanged struct {
 type WebhookSet struct {
 	URL    string    `json:"url"`
 	Events *[]string `json:"events"`
+	At     time.Time `json:"at"`
 }
 
 // WebhookCleared removes the URL and the list; the secret is kept.
-type WebhookCleared struct{}
+type WebhookCleared struct {
+	At time.Time `json:"at"`
+}
 
 // SecretSet gives the project its signing secret, or replaces it. Sealed is
 // the ciphertext (vault, bound to the project's stream); Fingerprint is the
@@ -58,12 +63,15 @@ type SecretSet struct {
 // WebhookDisabled stops deliveries after the last retry of one failed
 // (specification, "Delivery rules" 3).
 type WebhookDisabled struct {
-	DeliveryID string `json:"deliveryId,omitempty"`
-	Reason     string `json:"reason"`
+	DeliveryID string    `json:"deliveryId,omitempty"`
+	Reason     string    `json:"reason"`
+	At         time.Time `json:"at"`
 }
 
 // WebhookEnabled ends that.
-type WebhookEnabled struct{}
+type WebhookEnabled struct {
+	At time.Time `json:"at"`
+}
 
 func (*Created) EventType() string         { return "project.created" }
 func (*SettingsChanged) EventType() string { return "project.settings_changed" }

@@ -1,0 +1,56 @@
+package account
+
+import (
+	"time"
+
+	"humanqa/domain"
+)
+
+// State is an account after some events. It belongs to its fold: Evolve
+// changes the map in place, so a state that was passed to Evolve must not be
+// used again.
+type State struct {
+	Exists    bool
+	Name      string
+	Sandbox   bool
+	Suspended bool
+	Keys      map[string]Key // by key id, revoked ones too
+}
+
+// Key is an API key as the account knows it.
+type Key struct {
+	ID        string
+	Hash      string
+	Prefix    string
+	Scope     Scope
+	ProjectID string
+	ExpiresAt *time.Time
+	Revoked   bool
+}
+
+// Evolve folds one event into the state and takes the old state over (see
+// State). Events of other aggregates change nothing.
+func Evolve(s State, e domain.Event) State {
+	switch e := e.(type) {
+	case *Created:
+		s.Exists, s.Name, s.Sandbox = true, e.Name, e.Sandbox
+	case *Suspended:
+		s.Suspended = true
+	case *Reinstated:
+		s.Suspended = false
+	case *KeyIssued:
+		if s.Keys == nil {
+			s.Keys = make(map[string]Key)
+		}
+		s.Keys[e.KeyID] = Key{
+			ID: e.KeyID, Hash: e.Hash, Prefix: e.Prefix,
+			Scope: e.Scope, ProjectID: e.ProjectID, ExpiresAt: e.ExpiresAt,
+		}
+	case *KeyRevoked:
+		if k, ok := s.Keys[e.KeyID]; ok {
+			k.Revoked = true
+			s.Keys[e.KeyID] = k
+		}
+	}
+	return s
+}

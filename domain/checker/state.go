@@ -1,0 +1,28 @@
+package checker
+
+import "humanqa/domain"
+
+// State is a checker after some events. It belongs to its fold: a state that
+// was passed to Evolve must not be used again.
+type State struct {
+	Exists   bool
+	Name     string
+	Hash     string
+	Prefix   string
+	Accounts []string // the accounts the checker belongs to
+	// Held are the jobs of the reservations that were live when the last one
+	// was taken, oldest first. Some may be void by now (see ClaimTaken).
+	Held []string
+}
+
+// Evolve folds one event into the state and takes the old state over (see
+// State). Events of other aggregates change nothing.
+func Evolve(s State, e domain.Event) State {
+	switch e := e.(type) {
+	case *Created:
+		s.Exists, s.Name, s.Hash, s.Prefix, s.Accounts = true, e.Name, e.Hash, e.Prefix, e.Accounts
+	case *ClaimTaken:
+		s.Held = e.Held
+	}
+	return s
+}
