@@ -1,0 +1,226 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/jmoiron/sqlx"
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/prf"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+const (
+	// cacheFor bounds how long a process opens secrets of an account that
+	// another process has shredded.
+	cacheFor = 30 * time.Second
+	// cacheSize accounts take a few MB.
+	cacheSize = 10_000
+)
+
+// dataKey is one account's key, opened.
+type dataKey struct {
+	aead tink.AEAD
+	prf  *prf.Set
+	ids  map[uint32]bool // the keys of the keyset, by tink's id
+}
+
+// made says whether one of the account's keys made the ciphertext, by the
+// prefix tink writes: a version byte (1) and the key's id, big endian.
+func (k *dataKey) made(ciphertext []byte) bool {
+	return len(ciphertext) >= 5 && ciphertext[0] == 1 && k.ids[binary.BigEndian.Uint32(ciphertext[1:5])]
+}
+
+// row is one account's key as the database holds it.
+type row struct {
+	AccountID   string `db:"account_id"`
+	Wrapped     []byte `db:"wrapped"`
+	Fingerprint []byte `db:"fingerprint"`
+}
+
+// The two keysets of a row are bound to the account and to their use: a row
+// copied to another account, or with its columns swapped, does not open.
+func dataContext(accountID string) []byte        { return []byte(accountID) }
+func fingerprintContext(accountID string) []byte { return []byte("fingerprint/" + accountID) }
+
+func (r *row) unwrap(m *master) (*dataKey, error) {
+	data, err := keyset.ReadWithAssociatedData(
+		keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m.aead, dataContext(r.AccountID))
+	if err != nil {
+		return nil, fmt.Errorf("open the data key of account %s: %w", r.AccountID, err)
+	}
+	fingerprint, err := keyset.ReadWithAssociatedData(
+		keyset.NewBinaryReader(bytes.NewReader(r.Fingerprint)), m.aead, fingerprintContext(r.AccountID))
+	if err != nil {
+		return nil, fmt.Errorf("open the fingerprint key of account %s: %w", r.AccountID, err)
+	}
+	k := &dataKey{ids: make(map[uint32]bool)}
+	for _, info := range data.KeysetInfo().GetKeyInfo() {
+		k.ids[info.GetKeyId()] = true
+	}
+	if k.aead, err = aead.New(data); err != nil {
+		return nil, fmt.Errorf("open the data key of account %s: %w", r.AccountID, err)
+	}
+	if k.prf, err = prf.NewPRFSet(fingerprint); err != nil {
+		return nil, fmt.Errorf("open the fingerprint key of account %s: %w", r.AccountID, err)
+	}
+	return k, nil
+}
+
+// newRow makes fresh keys for an account.
+func newRow(m *master, accountID string) (*row, error) {
+	data, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return nil, fmt.Errorf("make a data key: %w", err)
+	}
+	fingerprint, err := keyset.NewHandle(prf.HMACSHA256PRFKeyTemplate())
+	if err != nil {
+		return nil, fmt.Errorf("make a fingerprint key: %w", err)
+	}
+	var wrapped, wrappedFingerprint bytes.Buffer
+	err = data.WriteWithAssociatedData(keyset.NewBinaryWriter(&wrapped), m.aead, dataContext(accountID))
+	if err != nil {
+		return nil, fmt.Errorf("wrap a data key: %w", err)
+	}
+	err = fingerprint.WriteWithAssociatedData(
+		keyset.NewBinaryWriter(&wrappedFingerprint), m.aead, fingerprintContext(accountID))
+	if err != nil {
+		return nil, fmt.Errorf("wrap a fingerprint key: %w", err)
+	}
+	return &row{AccountID: accountID, Wrapped: wrapped.Bytes(), Fingerprint: wrappedFingerprint.Bytes()}, nil
+}
+
+// keyring finds an account's key: in its cache, else in the database.
+type keyring struct {
+	db     *sqlx.DB
+	master *master
+	cache  *lru.Cache[string, cached]
+}
+
+type cached struct {
+	key     *dataKey
+	expires time.Time
+}
+
+func newKeyring(db *sqlx.DB, m *master) *keyring {
+	cache, err := lru.New[string, cached](cacheSize)
+	if err != nil {
+		panic(err) // only a size below 1 is refused
+	}
+	return &keyring{db: db, master: m, cache: cache}
+}
+
+const selectAnyDataKey = `
+	SELECT account_id, wrapped, fingerprint
+	FROM vault.data_keys
+	LIMIT 1`
+
+// anyDataKey gives one row to prove a master keyset by, or nil.
+func anyDataKey(ctx context.Context, db *sqlx.DB) (*row, error) {
+	var r row
+	switch err := db.GetContext(ctx, &r, selectAnyDataKey); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read data keys: %w", err)
+	}
+	return &r, nil
+}
+
+const selectDataKey = `
+	SELECT account_id, wrapped, fingerprint
+	FROM vault.data_keys
+	WHERE account_id = $1`
+
+// get gives the account's key, or ErrShredded when it has none.
+func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
+	if c, ok := k.cache.Get(accountID); ok && time.Now().Before(c.expires) {
+		return c.key, nil
+	}
+	var r row
+	switch err := k.db.GetContext(ctx, &r, selectDataKey, accountID); {
+	case errors.Is(err, sql.ErrNoRows):
+		k.cache.Remove(accountID)
+		return nil, ErrShredded
+	case err != nil:
+		return nil, fmt.Errorf("read the data key of account %s: %w", accountID, err)
+	}
+	key, err := r.unwrap(k.master)
+	if err != nil {
+		return nil, err
+	}
+	k.cache.Add(accountID, cached{key: key, expires: time.Now().Add(cacheFor)})
+	return key, nil
+}
+
+// getOrCreate is get for writers. Two that create at once both end up with the
+// row that won: the loser's insert waits for the winner's commit, and then
+// does nothing.
+func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, error) {
+	key, err := k.get(ctx, accountID)
+	if !errors.Is(err, ErrShredded) {
+		return key, err
+	}
+	r, err := newRow(k.master, accountID)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.insert(ctx, r); err != nil {
+		return nil, fmt.Errorf("store the data key of account %s: %w", accountID, err)
+	}
+	return k.get(ctx, accountID)
+}
+
+// A data key must outlive every ciphertext made with it, so its commit is
+// durable even where the server's default says otherwise.
+const durableCommit = `SET LOCAL synchronous_commit = on`
+
+const insertDataKey = `
+	INSERT INTO vault.data_keys (account_id, wrapped, fingerprint)
+	VALUES ($1, $2, $3)
+	ON CONFLICT (account_id) DO NOTHING`
+
+func (k *keyring) insert(ctx context.Context, r *row) error {
+	return k.durably(ctx, func(tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
+		return err
+	})
+}
+
+const deleteDataKey = `
+	DELETE FROM vault.data_keys
+	WHERE account_id = $1`
+
+func (k *keyring) shred(ctx context.Context, accountID string) error {
+	err := k.durably(ctx, func(tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, deleteDataKey, accountID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("shred the data key of account %s: %w", accountID, err)
+	}
+	k.cache.Remove(accountID)
+	return nil
+}
+
+func (k *keyring) durably(ctx context.Context, write func(*sqlx.Tx) error) error {
+	tx, err := k.db.BeginTxx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // says "done" after a commit
+	if _, err := tx.ExecContext(ctx, durableCommit); err != nil {
+		return err
+	}
+	if err := write(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

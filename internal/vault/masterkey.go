@@ -1,0 +1,119 @@
+package vault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// master wraps and unwraps data keys; nothing else of this package sees the
+// master keyset.
+type master struct{ aead tink.AEAD }
+
+// openMaster reads the master keyset: a tink keyset as JSON, in cleartext,
+// because this file is the root of trust. What protects it is its mode (0600,
+// checked) and that it is neither in the database nor in a dump of it. Its
+// loss is the loss of every sealed secret: back it up apart from the database.
+//
+// A missing file is made only if mayCreate: with data keys in the database a
+// fresh keyset could open none of them.
+func openMaster(path string, mayCreate bool) (*master, error) {
+	m, err := readMaster(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return m, err
+	}
+	if !mayCreate {
+		return nil, fmt.Errorf("master key file %s is missing, but the database holds keys made with it: "+
+			"put it back, or name it by HUMANQA_MASTER_KEY_FILE", path)
+	}
+	if err := createMaster(path); err != nil {
+		return nil, fmt.Errorf("create master key file %s: %w", path, err)
+	}
+	return readMaster(path)
+}
+
+func readMaster(path string) (*master, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open master key file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open master key file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("master key file %s is not a regular file: name one by HUMANQA_MASTER_KEY_FILE", path)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("master key file %s has mode %04o, readable by others: run chmod 600 %s", path, mode, path)
+	}
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(f))
+	if err != nil {
+		// The parser's words may quote the file; they are not repeated.
+		return nil, fmt.Errorf("master key file %s holds no tink keyset: restore it from its backup", path)
+	}
+	primitive, err := aead.New(handle)
+	if err != nil {
+		return nil, fmt.Errorf("master key file %s holds no encryption keyset: restore it from its backup", path)
+	}
+	return &master{aead: primitive}, nil
+}
+
+// createMaster writes a fresh keyset beside path and links it there: the file
+// appears whole or not at all, and of two processes at their first start one
+// wins and both go on with its file. A crash leaves at most a stray
+// ".master-*" file that nothing reads.
+func createMaster(path string) error {
+	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return fmt.Errorf("generate: %w", err)
+	}
+	var content bytes.Buffer
+	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&content)); err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".master-*") // O_EXCL, 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // the link is what stays
+	_, err = f.Write(content.Bytes())
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

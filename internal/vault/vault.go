@@ -1,0 +1,140 @@
+// Package vault seals secrets into the events that carry them.
+//
+// A secret (test credentials, access instructions, a webhook's signing secret)
+// is encrypted with AES-256-GCM under a data key of its account, and bound to
+// the stream whose event carries it: moved to another stream, it does not
+// open. The data key lives in Postgres, wrapped by the master keyset and bound
+// to the account's id; the master keyset lives in a file outside the database
+// (see masterkey.go). So
+//
+//   - the log alone shows nothing, nor do the log and the database together;
+//   - deleting an account's data key makes its secrets unreadable for good,
+//     while the history they were part of stays whole.
+//
+// A data key is committed durably before the first ciphertext made with it
+// leaves Seal: a crash may leave a key that nothing uses, never a ciphertext
+// that nothing opens.
+//
+// Opened data keys are cached for cacheFor. Shred forgets the key in its own
+// process at once; another process may go on opening that account's secrets
+// until its copy has expired.
+package vault
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// ErrShredded says that the key a secret was sealed with is gone: its
+// plaintext is lost, on purpose and for good.
+var ErrShredded = errors.New("the secret was shredded")
+
+// sealedV1 starts a sealed string: base64url (no padding) of tink's AES-GCM
+// output, whose first five bytes name the key within the account's keyset.
+const sealedV1 = "v1."
+
+// fingerprintSize is HMAC-SHA256's, in bytes.
+const fingerprintSize = 32
+
+// Config names what a vault stands on.
+type Config struct {
+	// KeyFile holds the master keyset; it is made if it is missing.
+	KeyFile string
+	// DB holds the wrapped data keys. The vault does not close it.
+	DB *sqlx.DB
+}
+
+// Vault seals and opens secrets. It is safe for concurrent use.
+type Vault struct {
+	keys *keyring
+}
+
+// Open reads the master keyset, making it on the first start, and proves it
+// against the data keys of the database.
+func Open(ctx context.Context, cfg Config) (*Vault, error) {
+	// The database is asked before the file: whoever wrote a data key had its
+	// file by then, so a key without a file is a lost file, and not another
+	// process at its first start.
+	sample, err := anyDataKey(ctx, cfg.DB)
+	if err != nil {
+		return nil, err
+	}
+	master, err := openMaster(cfg.KeyFile, sample == nil)
+	if err != nil {
+		return nil, err
+	}
+	if sample != nil {
+		if _, err := sample.unwrap(master); err != nil {
+			return nil, fmt.Errorf("master key file %s does not open the data keys of this database: "+
+				"put the file back that was made with it, or name it by HUMANQA_MASTER_KEY_FILE", cfg.KeyFile)
+		}
+	}
+	return &Vault{keys: newKeyring(cfg.DB, master)}, nil
+}
+
+// Seal encrypts a secret for the event of one stream of one account. The
+// result is printable and safe to store; sealing twice gives two results.
+func (v *Vault) Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error) {
+	key, err := v.keys.getOrCreate(ctx, accountID)
+	if err != nil {
+		return "", err
+	}
+	ciphertext, err := key.aead.Encrypt(plaintext, []byte(stream))
+	if err != nil {
+		return "", fmt.Errorf("seal for %s: %w", stream, err)
+	}
+	return sealedV1 + base64.RawURLEncoding.EncodeToString(ciphertext), nil
+}
+
+// Unseal opens what Seal gave for the same account and stream. ErrShredded
+// says that the account no longer has the key it was sealed with.
+func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error) {
+	encoded, ok := strings.CutPrefix(sealed, sealedV1)
+	if !ok {
+		return nil, fmt.Errorf("unseal for %s: unknown format", stream)
+	}
+	ciphertext, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("unseal for %s: %w", stream, err)
+	}
+	key, err := v.keys.get(ctx, accountID)
+	if err != nil {
+		return nil, fmt.Errorf("unseal for %s: %w", stream, err)
+	}
+	if !key.made(ciphertext) {
+		// The account got a new key after its old one was shredded.
+		return nil, fmt.Errorf("unseal for %s: %w", stream, ErrShredded)
+	}
+	plaintext, err := key.aead.Decrypt(ciphertext, []byte(stream))
+	if err != nil {
+		return nil, fmt.Errorf("unseal for %s: not sealed for this stream, or damaged: %w", stream, err)
+	}
+	return plaintext, nil
+}
+
+// Fingerprint gives a keyed hash (lower-case hex of HMAC-SHA256) by which the
+// same secret of the same account is known again without being opened. Without
+// the account's key it says nothing about the secret.
+func (v *Vault) Fingerprint(ctx context.Context, accountID string, secret []byte) (string, error) {
+	key, err := v.keys.getOrCreate(ctx, accountID)
+	if err != nil {
+		return "", err
+	}
+	sum, err := key.prf.ComputePrimaryPRF(secret, fingerprintSize)
+	if err != nil {
+		return "", fmt.Errorf("fingerprint for account %s: %w", accountID, err)
+	}
+	return hex.EncodeToString(sum), nil
+}
+
+// Shred deletes the account's data key. What was sealed with it never opens
+// again; a later Seal starts with a new key.
+func (v *Vault) Shred(ctx context.Context, accountID string) error {
+	return v.keys.shred(ctx, accountID)
+}

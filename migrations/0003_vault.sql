@@ -1,0 +1,17 @@
+-- +goose Up
+
+CREATE SCHEMA vault;
+
+-- One row is what opens one account's secrets. Both columns hold tink keysets
+-- encrypted by the master keyset, bound to the account's id; the master keyset
+-- is not in the database. Deleting a row shreds every secret of the account.
+CREATE TABLE vault.data_keys (
+	account_id  text PRIMARY KEY,
+	wrapped     bytea NOT NULL,
+	fingerprint bytea NOT NULL,
+	created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- +goose Down
+
+DROP SCHEMA vault CASCADE;
