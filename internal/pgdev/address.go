@@ -1,0 +1,118 @@
+package pgdev
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// ErrNotRunning says that no server runs on a data directory.
+var ErrNotRunning = errors.New("no embedded postgres runs on this data directory")
+
+// Address is where a server listens.
+type Address struct {
+	SocketDir string
+	Port      int
+
+	password string
+}
+
+// DSN is the URL of a database over the unix socket, for lib/pq and libpq.
+func (a Address) DSN(dbname string) string {
+	u := a.url(dbname, url.Values{
+		"host": {a.SocketDir},
+		"port": {strconv.Itoa(a.Port)},
+	})
+	u.User = url.User(User)
+	return u.String()
+}
+
+// TCPDSN is the URL of a database over loopback TCP. It carries the password.
+func (a Address) TCPDSN(dbname string) string {
+	u := a.url(dbname, url.Values{})
+	u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port))
+	u.User = url.UserPassword(User, a.password)
+	return u.String()
+}
+
+func (Address) url(dbname string, query url.Values) *url.URL {
+	query.Set("sslmode", "disable") // a socket, or loopback
+	return &url.URL{Scheme: "postgres", Path: "/" + dbname, RawQuery: query.Encode()}
+}
+
+// Running is the address of the server that another process of ours runs on a
+// data directory; ErrNotRunning when there is none. The commands use it while
+// the service holds the directory.
+func Running(dir string) (Address, error) {
+	dir, err := realPath(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Address{}, ErrNotRunning
+	}
+	if err != nil {
+		return Address{}, err
+	}
+	path, err := filepath.EvalSymlinks(filepath.Join(dir, linkName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Address{}, ErrNotRunning
+	}
+	if err != nil {
+		return Address{}, fmt.Errorf("locate the cluster of %s: %w", dir, err)
+	}
+	h := home{dir: path}
+	pf, err := readPIDFile(h.data())
+	if err != nil {
+		return Address{}, err
+	}
+	if !pf.ready || !servesCluster(pf.pid, h.data()) {
+		return Address{}, ErrNotRunning
+	}
+	password, err := os.ReadFile(h.passwordFile())
+	if err != nil {
+		return Address{}, fmt.Errorf("read the database password: %w", err)
+	}
+	return Address{SocketDir: pf.socketDir, Port: pf.port, password: string(password)}, nil
+}
+
+// pidFile is what a postmaster tells about itself.
+type pidFile struct {
+	pid       int // 0 when there is no file
+	port      int
+	socketDir string
+	ready     bool
+}
+
+// readPIDFile reads data/postmaster.pid. Its lines: process id, data directory,
+// start time, port, socket directory, listen address, shared memory, status.
+// The postmaster writes them one after the other, so later ones may be missing.
+func readPIDFile(data string) (pidFile, error) {
+	b, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return pidFile{}, nil
+	}
+	if err != nil {
+		return pidFile{}, fmt.Errorf("read postmaster.pid: %w", err)
+	}
+	lines := strings.Split(string(b), "\n")
+	line := func(n int) string {
+		if n < len(lines) {
+			return strings.TrimSpace(lines[n])
+		}
+		return ""
+	}
+	var pf pidFile
+	if pf.pid, err = strconv.Atoi(line(0)); err != nil || pf.pid <= 0 {
+		return pidFile{}, nil // cut short by a full disk or a crash: nobody's
+	}
+	if pf.port, err = strconv.Atoi(line(3)); err != nil {
+		return pf, nil // still starting
+	}
+	pf.socketDir = line(4)
+	pf.ready = line(7) == "ready" && pf.socketDir != ""
+	return pf, nil
+}

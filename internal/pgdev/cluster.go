@@ -1,0 +1,176 @@
+package pgdev
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// ensureCluster runs initdb once. It works beside the final place and renames:
+// a crash in the middle leaves a directory that the next start removes.
+func (h home) ensureCluster(ctx context.Context, bin string, fast bool) error {
+	if err := h.ownDir(h.logs()); err != nil {
+		return fmt.Errorf("create the database's log directory: %w", err)
+	}
+	if h.clusterVersion() != "" {
+		return nil
+	}
+	fresh := h.data() + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return fmt.Errorf("remove a half-made cluster: %w", err)
+	}
+	if err := h.ownDir(fresh); err != nil {
+		return fmt.Errorf("create the cluster directory: %w", err)
+	}
+	args := []string{
+		"-D", fresh,
+		"--username=" + User,
+		"--encoding=UTF8",
+		"--locale=C",
+		"--auth=trust", // replaced by our pg_hba.conf before the first start
+		"--no-instructions",
+	}
+	if fast {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), args...)
+	cmd.Dir = h.dir
+	cmd.Env = cleanEnv()
+	cmd.SysProcAttr = h.owner.procAttr(syscall.SIGKILL)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	p, err := startTied(cmd)
+	if err != nil {
+		return fmt.Errorf("start initdb: %w", err)
+	}
+	<-p.exited
+	if !cmd.ProcessState.Success() {
+		return fmt.Errorf("initdb: %w: %s", p.state, lastLine(out.Bytes()))
+	}
+	if err := os.Rename(fresh, h.data()); err != nil {
+		return fmt.Errorf("put the new cluster in its place: %w", err)
+	}
+	return nil
+}
+
+// writeConfig writes the server's two files. What depends on the run (port,
+// listen address) is given on the command line.
+func (h home) writeConfig(socketDir string, fast bool) error {
+	settings := [][2]string{
+		{"data_directory", h.data()},
+		{"hba_file", h.hbaFile()},
+		{"unix_socket_directories", socketDir},
+		{"unix_socket_permissions", "0700"},
+		{"password_encryption", "scram-sha-256"},
+
+		{"max_connections", "200"},
+		{"shared_buffers", "128MB"},
+		{"wal_compression", "on"},
+		{"max_wal_size", "2GB"},
+		{"checkpoint_timeout", "15min"},
+		{"random_page_cost", "1.1"}, // solid state disks
+		{"jit", "off"},              // costs more than our short queries
+		{"timezone", "UTC"},
+		{"log_timezone", "UTC"},
+		{"lc_messages", "C"}, // reason reads FATAL lines
+
+		// Seven files at most: each weekday overwrites the last one. Neither
+		// statements nor row values reach the log; both may hold secrets.
+		{"logging_collector", "on"},
+		{"log_directory", h.logs()},
+		{"log_filename", "postgres-%a.log"},
+		{"log_rotation_age", "1d"},
+		{"log_rotation_size", "0"},
+		{"log_truncate_on_rotation", "on"},
+		{"log_line_prefix", "%m [%p] "},
+		{"log_error_verbosity", "terse"},
+		{"log_min_error_statement", "panic"},
+		{"log_checkpoints", "off"},
+	}
+	if fast {
+		settings = append(settings, [][2]string{
+			{"fsync", "off"},
+			{"synchronous_commit", "off"},
+			{"full_page_writes", "off"},
+			{"wal_level", "minimal"},
+			{"max_wal_senders", "0"},
+			{"shared_buffers", "64MB"},
+		}...)
+	}
+	var conf strings.Builder
+	conf.WriteString("# Written at every start. Local changes: ALTER SYSTEM.\n")
+	for _, kv := range settings {
+		fmt.Fprintf(&conf, "%s = '%s'\n", kv[0], strings.ReplaceAll(kv[1], "'", "''"))
+	}
+	const hba = `# Written at every start.
+# The socket directory is 0700: who reaches it is the server's user or root.
+local all all trust
+host  all all 127.0.0.1/32 scram-sha-256
+`
+	// Readable by the server's user; the password is not in here.
+	if err := writeFile(h.configFile(), conf.String(), 0o644); err != nil {
+		return fmt.Errorf("write the database configuration: %w", err)
+	}
+	if err := writeFile(h.hbaFile(), hba, 0o644); err != nil {
+		return fmt.Errorf("write the database access rules: %w", err)
+	}
+	return nil
+}
+
+// cleanEnv is our environment without what would change the server or initdb.
+func cleanEnv() []string {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return strings.HasPrefix(name, "PG") || strings.HasPrefix(name, "LC_") ||
+			strings.HasPrefix(name, "HUMANQA_") || name == "LANG" || name == "TZ"
+	})
+	return append(env, "LC_ALL=C", "TZ=UTC")
+}
+
+// reason is the server's own last word on why it ended.
+func (s *Server) reason() string {
+	early, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return "no output"
+	}
+	if fatal := lastFatal(early); fatal != "" {
+		return fatal
+	}
+	logs, err := filepath.Glob(filepath.Join(s.home.logs(), "*.log"))
+	if err == nil && len(logs) > 0 {
+		newest := slices.MaxFunc(logs, func(a, b string) int { return modTime(a).Compare(modTime(b)) })
+		if b, err := os.ReadFile(newest); err == nil && !modTime(newest).Before(modTime(s.logFile())) {
+			if fatal := lastFatal(b); fatal != "" {
+				return fatal
+			}
+		}
+	}
+	if line := lastLine(early); line != "" {
+		return line
+	}
+	return "no output"
+}
+
+// lastFatal is the last line at which a server gave up, without its time stamp.
+func lastFatal(log []byte) string {
+	lines := strings.Split(string(log), "\n")
+	for _, line := range slices.Backward(lines) {
+		for _, level := range []string{"FATAL:", "PANIC:"} {
+			if _, text, ok := strings.Cut(line, level); ok {
+				return strings.TrimSpace(text)
+			}
+		}
+	}
+	return ""
+}
+
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

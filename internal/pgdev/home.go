@@ -1,0 +1,251 @@
+package pgdev
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/datadir"
+)
+
+const (
+	// linkName is the entry of the data directory that is, or points to, the home.
+	linkName = "postgres"
+	// rootHomes is where homes live that the server's user could not reach
+	// inside the data directory.
+	rootHomes = "/var/lib/humanqa"
+)
+
+// home is the directory that holds one cluster and what belongs to it.
+type home struct {
+	dir   string // absolute, free of symbolic links
+	owner owner
+}
+
+func (h home) data() string       { return filepath.Join(h.dir, "data") }
+func (h home) logs() string       { return filepath.Join(h.dir, "log") }
+func (h home) configFile() string { return filepath.Join(h.dir, "postgresql.conf") }
+func (h home) hbaFile() string    { return filepath.Join(h.dir, "pg_hba.conf") }
+
+// openHome finds or makes the home of a data directory, locks it, and stops a
+// server that outlived its owner.
+func openHome(ctx context.Context, dir string, log logrus.FieldLogger) (home, func(), error) {
+	dir, err := realPath(dir)
+	if err != nil {
+		return home{}, nil, err
+	}
+	own, err := currentOwner()
+	if err != nil {
+		return home{}, nil, err
+	}
+	link := filepath.Join(dir, linkName)
+	path, err := filepath.EvalSymlinks(link)
+	switch {
+	case err == nil:
+		h := home{dir: path, owner: own}
+		release, err := h.take(ctx, dir, log)
+		return h, release, err
+	case !errors.Is(err, fs.ErrNotExist):
+		return home{}, nil, fmt.Errorf("locate the cluster of %s: %w", dir, err)
+	case own.canReach(dir):
+		h := home{dir: link, owner: own}
+		release, err := h.take(ctx, dir, log)
+		return h, release, err
+	}
+	h := home{dir: filepath.Join(rootHomes, shortHash(dir)), owner: own}
+	release, err := h.takeFresh(ctx, dir, log)
+	if err != nil {
+		return home{}, nil, err
+	}
+	if err := h.linkFrom(link); err != nil {
+		release()
+		return home{}, nil, err
+	}
+	return h, release, nil
+}
+
+// take makes the home where it is missing and becomes its only user.
+func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
+	// The server's user passes through; it sees only the directories it owns.
+	mode := fs.FileMode(0o700)
+	if h.owner.switched {
+		mode = 0o711
+	}
+	if err := os.MkdirAll(filepath.Dir(h.dir), 0o755); err != nil {
+		return nil, fmt.Errorf("create the parent of the cluster: %w", err)
+	}
+	if err := os.Mkdir(h.dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("create the cluster's home: %w", err)
+	}
+	if err := os.Chmod(h.dir, mode); err != nil { // whatever the umask was
+		return nil, fmt.Errorf("create the cluster's home: %w", err)
+	}
+	release, err := datadir.Lock(h.dir)
+	if err != nil {
+		var inUse *datadir.InUseError
+		if errors.As(err, &inUse) {
+			return nil, &datadir.InUseError{Dir: dir, PID: inUse.PID}
+		}
+		return nil, err
+	}
+	if err := stopSurvivor(ctx, h.data(), log); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// takeFresh takes a home that must be empty. One that is not belonged to a data
+// directory that was deleted: whoever did that wants to start over, but a
+// database is never ours to delete, so it is set aside.
+func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
+	release, err := h.take(ctx, dir, log)
+	if err != nil {
+		return nil, err
+	}
+	if h.clusterVersion() == "" {
+		return release, nil
+	}
+	aside := h.dir + ".orphaned-" + time.Now().UTC().Format("20060102T150405.000")
+	if err := os.Rename(h.dir, aside); err != nil {
+		release()
+		return nil, fmt.Errorf("set the cluster of a deleted data directory aside: %w", err)
+	}
+	release()
+	log.WithField("cluster", aside).Warn("kept the database of an earlier data directory at this path: remove it when it is not needed")
+	return h.take(ctx, dir, log)
+}
+
+// linkFrom leaves the pointer by which the home is found from now on.
+func (h home) linkFrom(link string) error {
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) { // a dangling one
+		return fmt.Errorf("replace %s: %w", link, err)
+	}
+	if err := os.Symlink(h.dir, link); err != nil {
+		return fmt.Errorf("link the cluster into the data directory: %w", err)
+	}
+	return nil
+}
+
+// clusterVersion is the major version that made the cluster, "" when there is none.
+func (h home) clusterVersion() string {
+	b, err := os.ReadFile(filepath.Join(h.data(), "PG_VERSION"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// ensurePassword reads or makes the superuser's password. It is written before
+// the role gets it, so a crash never leaves a password that nobody knows.
+func (h home) ensurePassword() (string, error) {
+	path := h.passwordFile()
+	b, err := os.ReadFile(path)
+	if err == nil && len(b) > 0 {
+		return string(b), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the database password: %w", err)
+	}
+	password := rand.Text()
+	if err := writeFile(path, password, 0o600); err != nil {
+		return "", fmt.Errorf("write the database password: %w", err)
+	}
+	return password, nil
+}
+
+func (h home) passwordFile() string { return filepath.Join(h.dir, "password") }
+
+// maxSocketDir leaves room for "/.s.PGSQL.65535" in the 103 bytes that every
+// supported system accepts as the path of a unix socket.
+const maxSocketDir = 103 - len("/.s.PGSQL.65535")
+
+// socketDir is <home>/run, or a private directory with a short name where that
+// path is too long for a socket.
+func (h home) socketDir() (string, error) {
+	path := filepath.Join(h.dir, "run")
+	if len(path) > maxSocketDir {
+		path = filepath.Join("/tmp", "humanqa-"+shortHash(h.dir))
+	}
+	if err := h.ownDir(path); err != nil {
+		return "", fmt.Errorf("create the socket directory: %w", err)
+	}
+	return path, nil
+}
+
+// dropSocketDir removes a socket directory outside the home; the server has
+// removed its socket by then.
+func (h home) dropSocketDir(path string) {
+	if filepath.Dir(path) != h.dir {
+		_ = os.Remove(path) // what a crash leaves is reused by the next start
+	}
+}
+
+// ownDir makes a 0700 directory of the server's user. In a shared place like
+// /tmp somebody else may have made it first: that one is refused.
+func (h home) ownDir(path string) error {
+	err := os.Mkdir(path, 0o700)
+	if err == nil {
+		return os.Lchown(path, h.owner.uid, h.owner.gid)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	uid, _ := fileOwner(info)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", path)
+	case uid == h.owner.uid:
+		return os.Chmod(path, 0o700)
+	case uid == os.Getuid(): // a crash came between Mkdir and Lchown
+		return os.Lchown(path, h.owner.uid, h.owner.gid)
+	default:
+		return fmt.Errorf("%s belongs to somebody else: remove it", path)
+	}
+}
+
+// realPath resolves a path, because processes are recognised by theirs.
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("locate data directory: %w", err)
+	}
+	resolved, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("locate data directory: %w", err)
+	}
+	return resolved, nil
+}
+
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// writeFile replaces a file in one step, so a crash leaves the old or the new one.
+func writeFile(path, content string, mode fs.FileMode) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}

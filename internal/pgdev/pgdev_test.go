@@ -1,0 +1,302 @@
+package pgdev_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/lib/pq"
+
+	"humanqa/internal/datadir"
+	"humanqa/internal/pgdev"
+)
+
+// ownerEnv makes this binary run the server of the named directory until it is killed.
+const ownerEnv = "PGDEV_TEST_OWNER"
+
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(ownerEnv); dir != "" {
+		if _, err := pgdev.Start(context.Background(), pgdev.Config{Dir: dir}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestStopIsCleanAndAStartOnTheSameDirectoryKeepsTheData(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	s := start(t, dir)
+	write(t, s, "kept")
+	pid := postmasterPID(t, dir)
+	stop(t, s)
+
+	if err := s.Err(); err != nil {
+		t.Errorf("Err after Stop = %v", err)
+	}
+	if alive(pid) {
+		t.Errorf("postmaster %d survived Stop", pid)
+	}
+	if _, err := pgdev.Running(dir); !errors.Is(err, pgdev.ErrNotRunning) {
+		t.Errorf("Running after Stop = %v, want ErrNotRunning", err)
+	}
+	if log := serverLog(t, dir); !strings.Contains(log, "database system is shut down") {
+		t.Errorf("no clean shutdown in the log:\n%s", log)
+	}
+
+	s = start(t, dir)
+	wantRows(t, s, "kept")
+	if log := serverLog(t, dir); strings.Contains(log, "not properly shut down") {
+		t.Errorf("the second start had to recover:\n%s", log)
+	}
+}
+
+func TestRunningFindsTheServerOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	if _, err := pgdev.Running(dir); !errors.Is(err, pgdev.ErrNotRunning) {
+		t.Fatalf("Running on an empty directory = %v, want ErrNotRunning", err)
+	}
+	s := start(t, dir)
+	addr, err := pgdev.Running(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if addr != s.Address {
+		t.Errorf("Running = %+v, want %+v", addr, s.Address)
+	}
+}
+
+func TestLoopbackTCPNeedsThePassword(t *testing.T) {
+	t.Parallel()
+	s := start(t, dataDir(t, t.TempDir()))
+	dsn := s.TCPDSN(pgdev.Database)
+	if err := ping(t, dsn); err != nil {
+		t.Errorf("with the password: %v", err)
+	}
+	userinfo := dsn[len("postgres://"):strings.Index(dsn, "@")]
+	stranger := strings.Replace(dsn, userinfo, pgdev.User+":guess", 1)
+	if err := ping(t, stranger); err == nil || !strings.Contains(err.Error(), "password authentication failed") {
+		t.Errorf("with a guess: %v, want a refusal", err)
+	}
+}
+
+func TestAKilledPostgresComesBackWithItsDataAtTheSameAddress(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGQUIT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := dataDir(t, t.TempDir())
+			s := start(t, dir)
+			for i := range 3 {
+				write(t, s, strconv.Itoa(i))
+				pid := postmasterPID(t, dir)
+				if err := syscall.Kill(pid, sig); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "a new postmaster", func() error {
+					if got := pidOf(dir); got == pid || got == 0 {
+						return fmt.Errorf("postmaster is %d", got)
+					}
+					return ping(t, s.DSN(pgdev.Database))
+				})
+			}
+			wantRows(t, s, "0", "1", "2")
+			select {
+			case <-s.Done():
+				t.Errorf("gave up: %v", s.Err())
+			default:
+			}
+		})
+	}
+}
+
+func TestASecondServerOnTheSameDirectoryIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	s := start(t, dir)
+	_, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir})
+	var inUse *datadir.InUseError
+	if !errors.As(err, &inUse) || inUse.PID != os.Getpid() || inUse.Dir != dir {
+		t.Fatalf("second start = %v, want %s in use by %d", err, dir, os.Getpid())
+	}
+	if err := ping(t, s.DSN(pgdev.Database)); err != nil {
+		t.Errorf("the first server suffered: %v", err)
+	}
+}
+
+func TestAServerWhoseOwnerWasKilledIsRecovered(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	owner := startOwner(t, dir)
+	addr, err := pgdev.Running(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTo(t, addr.DSN(pgdev.Database), "acknowledged")
+	pid := postmasterPID(t, dir)
+	// Stopped, the postmaster cannot act on the death of its owner: it survives.
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, owner)
+	if !alive(pid) {
+		t.Fatal("the postmaster ended with its owner; nothing is left to recover")
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+
+	s := start(t, dir)
+	wantRows(t, s, "acknowledged")
+	if got := postmasterPID(t, dir); got == pid {
+		t.Errorf("postmaster is still %d", got)
+	}
+}
+
+func TestAServerAndItsOwnerKilledTogetherAreRecovered(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	owner := startOwner(t, dir)
+	addr, err := pgdev.Running(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTo(t, addr.DSN(pgdev.Database), "acknowledged")
+	pid := postmasterPID(t, dir)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil { // the owner must not heal it first
+		t.Fatal(err)
+	}
+	kill(t, owner)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, start(t, dir), "acknowledged")
+}
+
+func TestALongPathFallsBackToAShortSocketDirectory(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, filepath.Join(t.TempDir(), strings.Repeat("d", 60), strings.Repeat("e", 60)))
+	open(t, dir) // as root too: else the home would move to a short path
+	s := start(t, dir)
+	if len(s.SocketDir) > 60 || strings.HasPrefix(s.SocketDir, dir) {
+		t.Errorf("socket directory = %s", s.SocketDir)
+	}
+	info, err := os.Stat(s.SocketDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("socket directory mode = %o, want 700", info.Mode().Perm())
+	}
+	write(t, s, "far away")
+	stop(t, s)
+	if _, err := os.Stat(s.SocketDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("socket directory after Stop: %v, want none", err)
+	}
+}
+
+func TestTheServerIsNeverRoot(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	s := start(t, dir)
+	info, err := os.Stat("/proc/" + strconv.Itoa(postmasterPID(t, dir)))
+	if err != nil {
+		if _, err := os.Stat("/proc/self"); err != nil {
+			return // no /proc on this system; PostgreSQL refuses root by itself
+		}
+		t.Fatal(err)
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	if st.Uid == 0 {
+		t.Error("postgres runs as root")
+	}
+	if os.Getuid() != 0 {
+		return
+	}
+	// Root's data directory is closed to that user, so the cluster is elsewhere.
+	home, err := os.Readlink(filepath.Join(dir, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, uid := range map[string]uint32{home: 0, filepath.Join(home, "password"): 0, filepath.Join(home, "data"): st.Uid, s.SocketDir: st.Uid} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Sys().(*syscall.Stat_t).Uid; got != uid {
+			t.Errorf("%s belongs to %d, want %d", path, got, uid)
+		}
+	}
+}
+
+func TestADeletedDataDirectoryStartsOverAndItsClusterIsKeptAside(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return // only root's clusters live outside their data directory
+	}
+	dir := dataDir(t, t.TempDir())
+	s := start(t, dir)
+	write(t, s, "of the first life")
+	stop(t, s)
+	home, err := os.Readlink(filepath.Join(dir, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "postgres")); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, dir)
+	wantRows(t, s)
+	aside, err := filepath.Glob(home + ".orphaned-*")
+	if err != nil || len(aside) != 1 {
+		t.Fatalf("kept aside: %v, %v", aside, err)
+	}
+	if err := os.RemoveAll(aside[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStalePIDFileWithAReusedIDIsNoObstacle(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	stop(t, start(t, dir))
+	// Our own id is alive and is no postgres.
+	stale := fmt.Sprintf("%d\n%s\n0\n5432\n/nowhere\n\n\nready\n", os.Getpid(), dir)
+	if err := os.WriteFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"), []byte(stale), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pgdev.Running(dir); !errors.Is(err, pgdev.ErrNotRunning) {
+		t.Errorf("Running = %v, want ErrNotRunning", err)
+	}
+	start(t, dir)
+}
+
+func TestAServerThatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	stop(t, start(t, dir))
+	if err := os.Remove(filepath.Join(dir, "postgres", "data", "global", "pg_control")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "pg_control") {
+		t.Fatalf("Start = %v, want the server's own reason", err)
+	}
+	release, err := datadir.Lock(filepath.Join(dir, "postgres"))
+	if err != nil {
+		t.Fatalf("the lock was not released: %v", err)
+	}
+	release()
+}

@@ -1,0 +1,211 @@
+package pgdev
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	// A first start that fails five times in a row has a cause that waiting
+	// does not cure; five tries outlast the children of a killed predecessor.
+	startAttempts = 5
+	// A server that ran is tried for about a minute and a half.
+	restartAttempts = 20
+
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+
+	pingEvery = 20 * time.Millisecond
+)
+
+// postmaster is one run of the server process.
+type postmaster struct {
+	process *os.Process
+	exited  chan struct{} // closed after the process is reaped
+	state   error         // how it ended; read after exited
+}
+
+// supervise keeps a postmaster running until Stop, or until it fails too often
+// in a row. ready is closed when the first one answers. ctx never ends.
+func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
+	defer close(s.done)
+	var (
+		failures int
+		answered bool
+	)
+	for !s.isStopping() {
+		p, err := s.launch(ctx, answered)
+		if err == nil {
+			if s.awaitReady(ctx, p) {
+				failures = 0
+				if answered {
+					s.log.Info("postgres is back")
+				} else {
+					answered = true
+					close(ready)
+				}
+			}
+			<-p.exited
+			err = p.state
+		}
+		if s.isStopping() {
+			return
+		}
+		failures++
+		limit := startAttempts
+		if answered {
+			limit = restartAttempts
+			s.log.WithError(err).WithField("reason", s.reason()).Warn("postgres died: starting it again")
+		}
+		if failures >= limit {
+			s.err = fmt.Errorf("postgres in %s does not start: %s (%w)", s.home.dir, s.reason(), err)
+			return
+		}
+		select {
+		case <-s.stopping:
+		case <-time.After(backoff(failures)):
+		}
+	}
+}
+
+func backoff(failures int) time.Duration {
+	return min(minBackoff<<min(failures-1, 10), maxBackoff)
+}
+
+// launch starts one postmaster and makes it current. The port is chosen once:
+// clients hold connection strings. When it is taken at a restart, the server
+// comes back on its socket alone.
+func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error) {
+	listen := "127.0.0.1"
+	if s.Port == 0 || !portFree(ctx, s.Port) {
+		if answered {
+			listen = ""
+		} else {
+			port, err := freePort(ctx)
+			if err != nil {
+				return nil, err
+			}
+			s.Port = port
+		}
+	}
+	out, err := os.OpenFile(s.logFile(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the postmaster's output: %w", err)
+	}
+	defer func() { _ = out.Close() }() // the child has its own copy
+
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "postgres"),
+		"-D", s.home.data(),
+		"-c", "config_file="+s.home.configFile(),
+		"-c", "listen_addresses="+listen,
+		"-c", "port="+strconv.Itoa(s.Port),
+	)
+	cmd.Dir = s.home.dir
+	cmd.Env = cleanEnv()
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = s.home.owner.procAttr(syscall.SIGINT)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isStopping() { // Stop has signalled already and will not come again
+		return nil, context.Canceled
+	}
+	p, err := startTied(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	s.current = p
+	return p, nil
+}
+
+// startTied starts cmd on a thread that lives as long as the child: the kernel
+// sends the parent death signal when the starting thread ends, not the process.
+func startTied(cmd *exec.Cmd) (*postmaster, error) {
+	p := &postmaster{exited: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		p.process = cmd.Process
+		started <- err
+		if err != nil {
+			return
+		}
+		p.state = cmd.Wait()
+		if p.state == nil {
+			p.state = errors.New("exit status 0")
+		}
+		close(p.exited)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// awaitReady is true when p answers a query, false when it ends before that.
+// Recovery after a crash may take minutes; there is no time-out, only an end.
+func (s *Server) awaitReady(ctx context.Context, p *postmaster) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.exited:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	db, err := sql.Open("postgres", s.DSN("postgres"))
+	if err != nil {
+		s.log.WithError(err).Error("open postgres")
+		s.signal(syscall.SIGINT)
+		return false
+	}
+	defer func() { _ = db.Close() }() // nothing is pending on it
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		if err := db.PingContext(ctx); err == nil {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+func portFree(ctx context.Context, port int) bool {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+func freePort(ctx context.Context) (int, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }() // it was never used
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("find a free port: unexpected address %s", l.Addr())
+	}
+	return addr.Port, nil
+}
