@@ -1,0 +1,248 @@
+package project
+
+import (
+	"slices"
+	"time"
+
+	"humanqa/domain"
+)
+
+// Every decision returns the events to write, none for a harmless repeat, or
+// the refusal.
+
+// CreateCommand opens a project. Optional settings are nil, or empty, when
+// they are not set.
+type CreateCommand struct {
+	AccountID         string
+	Name              string
+	Description       *string
+	DefaultURL        *string
+	DefaultJobType    *string
+	DefaultSLAMinutes *int
+	HookHash          string
+	// WebhookURL may be empty; Events then count for nothing. Events nil means
+	// every kind, empty means none.
+	WebhookURL string
+	Events     *[]string
+	// Secret is a freshly made one; it is used only with a WebhookURL.
+	Secret SecretSet
+	At     time.Time
+}
+
+// UpdateCommand changes what it names. A Field that is not set, and a nil
+// pointer, change nothing.
+type UpdateCommand struct {
+	Name              *string
+	Description       Field[string] // "" clears as nil does
+	DefaultURL        Field[string] // "" clears as nil does
+	DefaultJobType    Field[string] // "" clears as nil does
+	DefaultSLAMinutes Field[int]
+	WebhookURL        *string // "" removes the webhook and its list, the secret stays
+	Events            *[]string
+	// Secret is a freshly made one; it is used only when the webhook needs one.
+	Secret SecretSet
+	At     time.Time
+}
+
+// Field is a setting in an update: not mentioned, cleared (Set, Value nil) or
+// given.
+type Field[T any] struct {
+	Set   bool
+	Value *T
+}
+
+// DecideCreate opens the project, with its webhook if a URL comes with it.
+func DecideCreate(s State, c CreateCommand) ([]domain.Event, error) {
+	if s.Exists {
+		return nil, domain.Conflict("the project exists already")
+	}
+	var wrong invalid
+	wrong.name(c.Name)
+	wrong.sla(c.DefaultSLAMinutes)
+	wrong.events(c.Events)
+	if len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
+	}
+	events := []domain.Event{&Created{
+		AccountID: c.AccountID, Name: c.Name, HookHash: c.HookHash,
+		Description: unlessEmpty(c.Description), DefaultURL: unlessEmpty(c.DefaultURL),
+		DefaultJobType: unlessEmpty(c.DefaultJobType), DefaultSLAMinutes: c.DefaultSLAMinutes,
+		At: c.At,
+	}}
+	if c.WebhookURL != "" {
+		events = append(events,
+			firstSecret(c.Secret, c.At),
+			&WebhookSet{URL: c.WebhookURL, Events: c.Events, At: c.At})
+	}
+	return events, nil
+}
+
+// DecideUpdate changes settings and webhook (specification, "PATCH
+// /v1/projects/:id"; decisions, section 4). Values that are set already make
+// no event.
+func DecideUpdate(s State, c UpdateCommand) ([]domain.Event, error) {
+	if !s.Exists {
+		return nil, domain.NotFound("project")
+	}
+	var wrong invalid
+	if c.Name != nil {
+		wrong.name(*c.Name)
+	}
+	wrong.sla(c.DefaultSLAMinutes.Value)
+	wrong.events(c.Events)
+	if len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
+	}
+	return append(changeSettings(s, c), changeWebhook(s, c)...), nil
+}
+
+func changeSettings(s State, c UpdateCommand) []domain.Event {
+	e := SettingsChanged{
+		Name:              s.Name,
+		Description:       text(s.Description, c.Description),
+		DefaultURL:        text(s.DefaultURL, c.DefaultURL),
+		DefaultJobType:    text(s.DefaultJobType, c.DefaultJobType),
+		DefaultSLAMinutes: s.DefaultSLAMinutes,
+		At:                c.At,
+	}
+	if c.Name != nil {
+		e.Name = *c.Name
+	}
+	if c.DefaultSLAMinutes.Set {
+		e.DefaultSLAMinutes = c.DefaultSLAMinutes.Value
+	}
+	if e.Name == s.Name && same(e.Description, s.Description) && same(e.DefaultURL, s.DefaultURL) &&
+		same(e.DefaultJobType, s.DefaultJobType) && same(e.DefaultSLAMinutes, s.DefaultSLAMinutes) {
+		return nil
+	}
+	return []domain.Event{&e}
+}
+
+// changeWebhook: the list counts only where a URL is configured, before or by
+// this command. The secret comes first, so that no reader of the stream ever
+// sees a webhook that nothing can sign.
+func changeWebhook(s State, c UpdateCommand) []domain.Event {
+	url, list := s.WebhookURL, s.Events
+	if c.WebhookURL != nil {
+		url = *c.WebhookURL
+	}
+	if c.Events != nil {
+		list = c.Events
+	}
+	if url == "" {
+		if s.WebhookURL == "" {
+			return nil
+		}
+		return []domain.Event{&WebhookCleared{At: c.At}}
+	}
+
+	var events []domain.Event
+	if s.Secret.ID == "" {
+		events = append(events, firstSecret(c.Secret, c.At))
+	}
+	reenable := s.Disabled && c.WebhookURL != nil
+	switch {
+	case url != s.WebhookURL || !sameList(list, s.Events):
+		events = append(events, &WebhookSet{URL: url, Events: list, At: c.At})
+		if s.Disabled && !reenable {
+			// A webhook that only gets another list stays disabled.
+			events = append(events, &WebhookDisabled{DeliveryID: s.DisabledBy, Reason: s.DisabledReason, At: c.At})
+		}
+	case reenable:
+		events = append(events, &WebhookEnabled{At: c.At})
+	}
+	return events
+}
+
+// DecideEnable resumes deliveries.
+func DecideEnable(s State, at time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("project")
+	case s.WebhookURL == "":
+		return nil, domain.Conflict("the project has no webhook").WithHint("set webhookUrl first")
+	case !s.Disabled:
+		return nil, nil
+	}
+	return []domain.Event{&WebhookEnabled{At: at}}, nil
+}
+
+// DecideDisable stops deliveries (specification, "Delivery rules" 3). Where
+// there is no webhook any more there is nothing to stop.
+func DecideDisable(s State, deliveryID, reason string, at time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("project")
+	case s.WebhookURL == "" || s.Disabled:
+		return nil, nil
+	}
+	return []domain.Event{&WebhookDisabled{DeliveryID: deliveryID, Reason: reason, At: at}}, nil
+}
+
+// DecideSecret attaches a secret that the client supplied. The same one again
+// changes nothing; another one than the project's is refused (specification,
+// "POST /v1/hosted/test", rules 1 to 3).
+func DecideSecret(s State, secret SecretSet) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("project")
+	case s.Secret.ID == "":
+		return []domain.Event{firstSecret(secret, secret.At)}, nil
+	case s.Secret.Fingerprint == secret.Fingerprint:
+		return nil, nil
+	}
+	return nil, &domain.Error{
+		Kind: domain.KindConflict, Code: domain.CodeSecretConflict,
+		Message: "the project has a different webhook secret",
+		Hint:    "leave webhookSecret out, or rotate the secret in the dashboard",
+	}
+}
+
+// DecideRotate replaces the secret, or sets the first one. The same secret
+// again is a repeat.
+func DecideRotate(s State, secret SecretSet) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("project")
+	case s.Secret.ID == "":
+		return []domain.Event{firstSecret(secret, secret.At)}, nil
+	case s.Secret.Fingerprint == secret.Fingerprint:
+		return nil, nil
+	}
+	secret.Rotated = true
+	return []domain.Event{&secret}, nil
+}
+
+func firstSecret(secret SecretSet, at time.Time) *SecretSet {
+	secret.At, secret.Rotated = at, false
+	return &secret
+}
+
+func text(old *string, f Field[string]) *string {
+	if !f.Set {
+		return old
+	}
+	return unlessEmpty(f.Value)
+}
+
+func unlessEmpty(s *string) *string {
+	if s == nil || *s == "" {
+		return nil
+	}
+	return s
+}
+
+func same[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// sameList tells nil, every kind, from the empty list.
+func sameList(a, b *[]string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return slices.Equal(*a, *b)
+}

@@ -1,0 +1,52 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"humanqa/domain"
+)
+
+// EventNames lists the webhook events that a project can subscribe to
+// (specification, "Event kinds"). The others are sent only to a project that
+// never gave a list.
+func EventNames() []string {
+	return []string{
+		"job.created", "job.completed", "job.ai_report_ready",
+		"job.session_ready", "job.session_completed", "loop_session.ended",
+	}
+}
+
+// SLAMinutes lists the allowed SLAs.
+func SLAMinutes() []int { return []int{15, 30, 60} }
+
+// invalid gathers every offending path of a command.
+type invalid []domain.Detail
+
+func (w *invalid) add(path, format string, args ...any) {
+	*w = append(*w, domain.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (w *invalid) name(name string) {
+	if strings.TrimSpace(name) == "" {
+		w.add("name", "must not be blank")
+	}
+}
+
+func (w *invalid) sla(minutes *int) {
+	if minutes != nil && !slices.Contains(SLAMinutes(), *minutes) {
+		w.add("defaultSlaMinutes", "must be 15, 30 or 60")
+	}
+}
+
+func (w *invalid) events(list *[]string) {
+	if list == nil {
+		return
+	}
+	for i, name := range *list {
+		if !slices.Contains(EventNames(), name) {
+			w.add(fmt.Sprintf("subscribedWebhookEvents[%d]", i), "must be one of %s", strings.Join(EventNames(), ", "))
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package project
+
+import (
+	"time"
+
+	"humanqa/domain"
+)
+
+// KeptRotations is how many rotations of the signing secret a project shows.
+const KeptRotations = 5
+
+// State is a project after some events. It belongs to its fold: a state that
+// was passed to Evolve must not be used again.
+type State struct {
+	Exists            bool
+	AccountID         string
+	Name              string
+	Description       *string
+	DefaultURL        *string
+	DefaultJobType    *string
+	DefaultSLAMinutes *int
+	HookHash          string
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+
+	// WebhookURL is empty when no webhook is configured. Events nil means
+	// every kind, empty means none.
+	WebhookURL string
+	Events     *[]string
+	// Disabled stops deliveries; DisabledBy is the delivery that failed for
+	// good, empty when somebody asked for it.
+	Disabled       bool
+	DisabledBy     string
+	DisabledReason string
+
+	// Secret outlives the webhook's URL. Its ID is empty while there is none.
+	Secret Secret
+	// Rotations are the KeptRotations most recent ones, the newest last. The
+	// first secret is no rotation.
+	Rotations       []Rotation
+	SecretRotatedAt *time.Time
+}
+
+// Secret is the sealed signing secret.
+type Secret struct {
+	ID          string
+	Sealed      string
+	Fingerprint string
+}
+
+// Rotation is one replacement of the secret. UserID is nil where no user of
+// the dashboard did it.
+type Rotation struct {
+	At     time.Time
+	UserID *string
+}
+
+// Evolve folds one event into the state and takes the old state over (see
+// State). Events of other aggregates change nothing.
+func Evolve(s State, e domain.Event) State {
+	switch e := e.(type) {
+	case *Created:
+		s = State{
+			Exists: true, AccountID: e.AccountID, HookHash: e.HookHash,
+			Name: e.Name, Description: e.Description, DefaultURL: e.DefaultURL,
+			DefaultJobType: e.DefaultJobType, DefaultSLAMinutes: e.DefaultSLAMinutes,
+			CreatedAt: e.At, UpdatedAt: e.At,
+		}
+	case *SettingsChanged:
+		s.Name, s.Description, s.DefaultURL = e.Name, e.Description, e.DefaultURL
+		s.DefaultJobType, s.DefaultSLAMinutes = e.DefaultJobType, e.DefaultSLAMinutes
+		s.UpdatedAt = e.At
+	case *WebhookSet:
+		s.WebhookURL, s.Events, s.UpdatedAt = e.URL, e.Events, e.At
+		s.Disabled, s.DisabledBy, s.DisabledReason = false, "", ""
+	case *WebhookCleared:
+		s.WebhookURL, s.Events, s.UpdatedAt = "", nil, e.At
+		s.Disabled, s.DisabledBy, s.DisabledReason = false, "", ""
+	case *WebhookDisabled:
+		s.Disabled, s.DisabledBy, s.DisabledReason, s.UpdatedAt = true, e.DeliveryID, e.Reason, e.At
+	case *WebhookEnabled:
+		s.Disabled, s.DisabledBy, s.DisabledReason, s.UpdatedAt = false, "", "", e.At
+	case *SecretSet:
+		s.Secret = Secret{ID: e.SecretID, Sealed: e.Sealed, Fingerprint: e.Fingerprint}
+		s.UpdatedAt = e.At
+		if e.Rotated {
+			s.Rotations = append(s.Rotations, Rotation{At: e.At, UserID: e.UserID})
+			s.Rotations = s.Rotations[max(0, len(s.Rotations)-KeptRotations):]
+			s.SecretRotatedAt = &e.At
+		}
+	}
+	return s
+}
