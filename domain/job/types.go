@@ -51,3 +51,5 @@ func ParseSeverity(s string) (Severity, bool) {
 	}
 	return "", false
 }
+
+func (s Severity) known() bool { return s == Critical || s == Major || s == Minor }

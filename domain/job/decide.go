@@ -1,0 +1,108 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	"humanqa/domain"
+)
+
+// Every decision returns the events to write, none for a harmless repeat, or
+// the refusal. Whether the caller may see the job at all is decided before.
+// The claimant's own decisions are in work.go.
+
+// The reasons for which a job is cancelled.
+const (
+	CancelClient           = "client"
+	CancelOperator         = "operator"
+	CancelSessionExpired   = "session_expired"
+	CancelSessionCancelled = "session_cancelled"
+)
+
+// DecideCreate submits the job. A stream that was voided stays closed: the
+// job's charge was given back.
+func DecideCreate(s State, c Created) ([]domain.Event, error) {
+	switch {
+	case s.Status == Voided:
+		return nil, domain.Conflict("the submission was given up and its charge refunded").
+			WithHint("submit the job again")
+	case s.Exists:
+		return nil, domain.Conflict("the job exists already")
+	}
+	return []domain.Event{&c}, nil
+}
+
+// DecideVoid closes the stream of a job that never came, so that a late
+// job.created loses. A job that did come is left alone.
+func DecideVoid(s State, accountID string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case s.Status == Voided:
+		return nil, nil
+	case s.Exists:
+		return nil, domain.Conflict("the job exists")
+	}
+	return []domain.Event{&VoidedOrphan{AccountID: accountID, At: now}}, nil
+}
+
+// DecideClaim gives the job to a checker. The claimant asking again is a
+// repeat. The SLA's clock runs from the submission, not from the claim
+// (decisions, section 3).
+func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status == Claimed && s.CheckerID == checkerID:
+		return nil, nil
+	case s.Status != Pending:
+		return nil, domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
+	case s.Type == AIReview:
+		return nil, domain.Conflict("an AI review is not for checkers").WithHint("claim another job")
+	}
+	return []domain.Event{&ClaimedBy{
+		CheckerID: checkerID, Token: s.Token + 1, DueAt: s.CreatedAt.Add(s.SLA()), At: now,
+	}}, nil
+}
+
+// DecideCancel ends a job that nobody holds, with a full refund. Only its
+// session cancels a session's slot.
+func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {
+	bySession := reason == CancelSessionExpired || reason == CancelSessionCancelled
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status == Cancelled:
+		return nil, nil
+	case s.SessionID != "" && !bySession:
+		return nil, domain.Conflict("the job is a slot of a session").WithHint("cancel the session")
+	case s.Status == Claimed:
+		return nil, domain.Conflict("the job is claimed").
+			WithHint("a checker is testing it; wait for the report")
+	case s.Status != Pending:
+		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending job can be cancelled")
+	}
+	return []domain.Event{&CancelledBy{Reason: reason, Refund: s.Price, At: now}}, nil
+}
+
+// fenced refuses work that is not under the live claim: the checker must be
+// the claimant and the token the claim's own. A checker whose claim ended, or
+// who lost it and claimed again, holds an older token.
+func fenced(s State, checkerID string, token int) error {
+	switch {
+	case !s.Exists:
+		return domain.NotFound("job")
+	case s.Status == Pending:
+		return domain.Conflict("the claim has ended").WithHint("claim the job again")
+	case s.Status != Claimed:
+		return domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
+	case s.CheckerID != checkerID:
+		return domain.Conflict("the job is claimed by another checker").WithHint("claim another job")
+	case s.Token != token:
+		return domain.Conflict("the claim token is stale").WithHint("claim the job again")
+	}
+	return nil
+}
+
+// hasItem says whether the id names an item of the submitted list.
+func (s State) hasItem(id string) bool {
+	return slices.ContainsFunc(s.Items, func(i Item) bool { return i.ID == id })
+}

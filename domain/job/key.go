@@ -1,0 +1,87 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A key longer than this is cut, and told apart from its like by a hash.
+const maxDerivedKey = 60
+
+// KeyFor derives an item's key from its description, so that the same item is
+// known again in the project's next test. Case, blanks and punctuation don't
+// count: "Log in works." and "log in   works" have one key. Where the readable
+// part loses more than that, a hash of the normalised text follows it.
+func KeyFor(description string) string {
+	text := normalise(description)
+	slug, lossy := slugOf(text)
+	if !lossy {
+		return slug
+	}
+	sum := sha256.Sum256([]byte(text))
+	hash := hex.EncodeToString(sum[:4])
+	if slug == "" {
+		return "item-" + hash
+	}
+	return slug + "-" + hash
+}
+
+// normalise lowers the case and turns every run of blanks and punctuation into
+// one blank. Symbols such as "<" and "€" stay: they change the meaning.
+func normalise(description string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(description), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.IsControl(r)
+	}), " ")
+}
+
+// slugOf keeps the ASCII letters and digits; lossy says that anything else was
+// dropped, or nothing is left.
+func slugOf(text string) (slug string, lossy bool) {
+	ascii := func(r rune) bool { return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' }
+	lossy = strings.ContainsFunc(text, func(r rune) bool { return r != ' ' && !ascii(r) })
+	slug = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !ascii(r) }), "-")
+	if len(slug) > maxDerivedKey {
+		slug, lossy = strings.TrimRight(slug[:maxDerivedKey], "-"), true
+	}
+	return slug, lossy || slug == ""
+}
+
+// UniqueKeys gives the items, in a new slice, with a key each that no other
+// one has: an explicit key as it stands, a derived one where it is empty, and
+// "-2", "-3" … behind a key that is taken. Explicit keys are served first, so
+// a derived one never takes theirs; the same list always gets the same keys.
+func UniqueKeys(items []Item) []Item {
+	keyed := slices.Clone(items)
+	taken := make(map[string]bool, len(items))
+	assign := func(i int, key string) {
+		free := key
+		for n := 2; taken[free]; n++ {
+			free = key + "-" + strconv.Itoa(n)
+		}
+		taken[free] = true
+		keyed[i].Key = free
+	}
+	var again []int // explicit, but taken by an earlier item
+	for i, item := range items {
+		switch {
+		case item.Key == "":
+		case taken[item.Key]:
+			again = append(again, i)
+		default:
+			taken[item.Key] = true
+		}
+	}
+	for _, i := range again {
+		assign(i, items[i].Key)
+	}
+	for i, item := range items {
+		if item.Key == "" {
+			assign(i, KeyFor(item.Description))
+		}
+	}
+	return keyed
+}
