@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/job"
+	"humanqa/domain/project"
 )
 
 // Cause says which command this is and who stands behind it. The same
@@ -150,10 +151,7 @@ type CreatedProject struct {
 }
 
 // Field is one field of a PATCH: absent, cleared, or a value.
-type Field[T any] struct {
-	Set   bool
-	Value *T // nil with Set: clear
-}
+type Field[T any] = project.Field[T]
 
 // UpdateProject changes the fields that are given. WebhookURL "" clears the
 // webhook; Events nil leaves the list untouched.

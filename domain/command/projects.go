@@ -1,0 +1,135 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/project"
+)
+
+// CreateProject opens a project. With a webhook URL a signing secret is made.
+func (s *Service) CreateProject(ctx context.Context, cause Cause, in CreateProject) (CreatedProject, error) {
+	projectID := domain.DeriveID(cause.CommandID, "project").String()
+	// The token derives from the command: a repeat after a crash hands out the
+	// token whose hash the first try stored.
+	secret, err := s.Sealer.Fingerprint(ctx, cause.AccountID, []byte("deploy hook of "+projectID))
+	if err != nil {
+		return CreatedProject{}, fmt.Errorf("derive deploy hook token: %w", err)
+	}
+	token := domain.HookTokenPrefix + secret
+	create := project.CreateCommand{
+		AccountID: cause.AccountID, Name: in.Name, Description: in.Description,
+		DefaultURL: in.DefaultURL, DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
+		WebhookURL: in.WebhookURL, Events: in.Events, HookHash: domain.HashToken(token),
+		At: s.Now(),
+	}
+	if in.WebhookURL != "" {
+		if create.Secret, err = s.newSecret(ctx, cause, projectID); err != nil {
+			return CreatedProject{}, err
+		}
+	}
+	written, err := s.projects.create(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		if st.Exists {
+			return nil, nil // the id derives from the command: a repeat
+		}
+		return project.DecideCreate(st, create)
+	})
+	if err != nil {
+		return CreatedProject{}, err
+	}
+	return CreatedProject{ProjectID: projectID, Name: in.Name, HookToken: token, Position: written.Position}, nil
+}
+
+// UpdateProject changes the fields that are given and answers the settings
+// after it. A webhook's first URL makes its signing secret.
+func (s *Service) UpdateProject(ctx context.Context, cause Cause, projectID string, in UpdateProject) (project.State, domain.Position, error) {
+	update := project.UpdateCommand{
+		Name: in.Name, Description: in.Description, DefaultURL: in.DefaultURL,
+		DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
+		WebhookURL: in.WebhookURL, Events: in.Events, At: s.Now(),
+	}
+	if in.WebhookURL != nil && *in.WebhookURL != "" {
+		var err error
+		if update.Secret, err = s.newSecret(ctx, cause, projectID); err != nil {
+			return project.State{}, domain.Position{}, err
+		}
+	}
+	var after project.State
+	written, err := s.projects.execute(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		events, err := project.DecideUpdate(st, update)
+		after = st
+		after.Rotations = slices.Clone(st.Rotations) // the lane's own goes on changing
+		for _, e := range events {
+			after = project.Evolve(after, e)
+		}
+		return events, err
+	})
+	return after, written.Position, err
+}
+
+// EnableWebhook lets deliveries of a disabled webhook go out again.
+func (s *Service) EnableWebhook(ctx context.Context, cause Cause, projectID string) (domain.Position, error) {
+	written, err := s.projects.execute(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		return project.DecideEnable(st, s.Now())
+	})
+	return written.Position, err
+}
+
+// DisableWebhook stops deliveries after one failed for good.
+func (s *Service) DisableWebhook(ctx context.Context, cause Cause, projectID, deliveryID, reason string) (domain.Position, error) {
+	written, err := s.projects.execute(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		return project.DecideDisable(st, deliveryID, reason, s.Now())
+	})
+	return written.Position, err
+}
+
+// WebhookSecret opens a project's signing secret, for the dashboard and the
+// operator; the API never returns it.
+func (s *Service) WebhookSecret(ctx context.Context, projectID string) (string, error) {
+	var accountID, sealed string
+	_, err := s.projects.read(ctx, domain.ProjectStream(projectID), func(st project.State) {
+		accountID, sealed = st.AccountID, st.Secret.Sealed
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case accountID == "":
+		return "", domain.NotFound("project")
+	case sealed == "":
+		return "", domain.NotFound("webhook secret").WithHint("set a webhookUrl first")
+	}
+	plain, err := s.Sealer.Unseal(ctx, accountID, domain.ProjectStream(projectID), sealed)
+	if err != nil {
+		return "", fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
+	}
+	return string(plain), nil
+}
+
+// newSecret makes a signing secret of 256 random bits and seals it.
+func (s *Service) newSecret(ctx context.Context, cause Cause, projectID string) (project.SecretSet, error) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	secret := []byte("whsec_" + base64.RawURLEncoding.EncodeToString(b[:]))
+	sealed, err := s.Sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), secret)
+	if err != nil {
+		return project.SecretSet{}, fmt.Errorf("seal webhook secret: %w", err)
+	}
+	known, err := s.Sealer.Fingerprint(ctx, cause.AccountID, secret)
+	if err != nil {
+		return project.SecretSet{}, fmt.Errorf("fingerprint webhook secret: %w", err)
+	}
+	return project.SecretSet{
+		SecretID: domain.DeriveID(cause.CommandID, "secret").String(),
+		Sealed:   sealed, Fingerprint: known, At: s.Now(),
+	}, nil
+}

@@ -1,0 +1,351 @@
+package command
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"humanqa/domain"
+)
+
+const (
+	// maxBatch bounds how many queued commands one append carries.
+	maxBatch = 128
+	// maxAttempts bounds how often a batch is decided anew after somebody
+	// else wrote to the stream first.
+	maxAttempts = 10
+	// contendedFor is how long a stream on which another process was met
+	// carries one command an append.
+	contendedFor = time.Second
+	// appendTimeout bounds one round of load, decide and append. The log's own
+	// resends after an unknown outcome fit into it.
+	appendTimeout = 30 * time.Second
+)
+
+// streams runs commands against the streams of one aggregate. It keeps the
+// folded state of the streams used last; a state is trusted only through the
+// expected revision of the append that follows from it.
+//
+// Commands on one stream queue up in a lane instead of colliding: whoever
+// finds the lane idle starts it, and everything that queued while an append
+// was under way is decided in order and written by the next append, whole or
+// not at all. A busy ledger so pays for one commit per batch, not per charge.
+type streams[S any] struct {
+	log    domain.Log
+	evolve func(S, domain.Event) S
+	now    func() time.Time
+	limit  int
+	busy   sync.WaitGroup // lanes that run
+
+	mu    sync.Mutex
+	lanes map[string]*lane[S]
+	used  *list.List // of *lane[S], most recently used first
+}
+
+// lane is one stream. mu guards the queue; everything below it belongs to the
+// goroutine that runs the lane.
+type lane[S any] struct {
+	stream string
+	place  *list.Element
+
+	mu      sync.Mutex
+	queue   []*request[S]
+	running bool
+
+	loaded    bool
+	state     S
+	revision  domain.ExpectedRevision
+	position  domain.Position
+	contended time.Time // until when one command an append
+}
+
+// request is one queued command. decide may be called several times, each time
+// on a newer state; what it captured last is what holds.
+type request[S any] struct {
+	cause  Cause
+	fresh  bool // the stream is believed not to exist: don't load it first
+	decide func(S) ([]domain.Event, error)
+	done   chan outcome
+}
+
+type outcome struct {
+	written domain.Written
+	err     error
+}
+
+func newStreams[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, domain.Event) S) *streams[S] {
+	return &streams[S]{
+		log: log, evolve: evolve, now: now, limit: limit,
+		lanes: make(map[string]*lane[S]), used: list.New(),
+	}
+}
+
+// execute decides a command on the stream's state and appends what follows.
+// decide must not keep the state: later commands change it in place. Deciding
+// nothing is a repeat; Written then names the stream's last event.
+func (s *streams[S]) execute(ctx context.Context, cause Cause, stream string, decide func(S) ([]domain.Event, error)) (domain.Written, error) {
+	return s.submit(ctx, stream, &request[S]{cause: cause, decide: decide})
+}
+
+// create is execute for a stream that should not exist yet: it is not read
+// unless the append finds it.
+func (s *streams[S]) create(ctx context.Context, cause Cause, stream string, decide func(S) ([]domain.Event, error)) (domain.Written, error) {
+	return s.submit(ctx, stream, &request[S]{cause: cause, decide: decide, fresh: true})
+}
+
+// read shows the stream's state as the log has it now. see must not keep the
+// state.
+func (s *streams[S]) read(ctx context.Context, stream string, see func(S)) (domain.Position, error) {
+	w, err := s.execute(ctx, Cause{}, stream, func(state S) ([]domain.Event, error) {
+		see(state)
+		return nil, nil
+	})
+	return w.Position, err
+}
+
+// wait returns when no lane runs any more.
+func (s *streams[S]) wait() { s.busy.Wait() }
+
+func (s *streams[S]) submit(ctx context.Context, stream string, r *request[S]) (domain.Written, error) {
+	r.done = make(chan outcome, 1)
+	l := s.lane(stream)
+	l.mu.Lock()
+	l.queue = append(l.queue, r)
+	start := !l.running
+	l.running = true
+	l.mu.Unlock()
+	if start {
+		s.busy.Go(func() { s.run(l) })
+	}
+	select {
+	case o := <-r.done:
+		return o.written, o.err
+	case <-ctx.Done():
+		// The command may still be written; its id makes a repeat harmless.
+		return domain.Written{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
+	}
+}
+
+// lane finds or makes the stream's lane and drops the least recently used idle
+// ones beyond the limit.
+func (s *streams[S]) lane(stream string) *lane[S] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l, ok := s.lanes[stream]; ok {
+		s.used.MoveToFront(l.place)
+		return l
+	}
+	l := &lane[S]{stream: stream}
+	l.place = s.used.PushFront(l)
+	s.lanes[stream] = l
+	for e := s.used.Back(); e != nil && len(s.lanes) > s.limit; {
+		old := e.Value.(*lane[S])
+		e = e.Prev()
+		// A lane that runs, or that somebody is about to queue on, is in use:
+		// two lanes for one stream would only cost conflicts, never truth.
+		if old != l && old.idle() {
+			s.used.Remove(old.place)
+			delete(s.lanes, old.stream)
+		}
+	}
+	return l
+}
+
+func (l *lane[S]) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.running && len(l.queue) == 0
+}
+
+// take removes the next batch from the queue, or ends the lane's run.
+func (l *lane[S]) take(now time.Time) []*request[S] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.queue), maxBatch)
+	if now.Before(l.contended) {
+		n = min(n, 1)
+	}
+	if n == 0 {
+		l.running = false
+		l.queue = nil
+		return nil
+	}
+	batch := l.queue[:n:n]
+	l.queue = l.queue[n:]
+	return batch
+}
+
+func (s *streams[S]) run(l *lane[S]) {
+	for {
+		batch := l.take(s.now())
+		if batch == nil {
+			return
+		}
+		// The batch is everybody's: no single caller's cancellation ends it.
+		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+		s.settle(ctx, l, batch)
+		cancel()
+	}
+}
+
+// settle decides and writes one batch, answering every request in it.
+func (s *streams[S]) settle(ctx context.Context, l *lane[S], batch []*request[S]) {
+	var err error
+	for attempt := range maxAttempts {
+		if attempt > 0 {
+			pause(ctx, attempt)
+		}
+		var done bool
+		if done, err = s.try(ctx, l, batch); done {
+			return
+		}
+		if !errors.Is(err, errStale) {
+			break
+		}
+	}
+	l.loaded = false // whatever went wrong, the next batch starts from the log
+	for _, r := range batch {
+		r.done <- outcome{err: domain.Unavailable(fmt.Errorf("%s: %w", l.stream, err))}
+	}
+}
+
+// errStale says that the log had moved on: decide again on the newer state.
+var errStale = errors.New("the stream was written to by somebody else")
+
+// try makes one round: decide everything, append what follows, answer. It
+// answers either every request or none.
+//
+// Also a refusal and a repeat must rest on a state that the log has confirmed:
+// by the append of the batch they stand in, or by reading the tail.
+func (s *streams[S]) try(ctx context.Context, l *lane[S], batch []*request[S]) (done bool, err error) {
+	confirmed := !l.loaded && !batch[0].fresh
+	if err := s.load(ctx, l, batch[0].fresh); err != nil {
+		return false, err
+	}
+	var (
+		events  []domain.NewEvent
+		tail    []domain.Event // decided last, not folded in yet
+		writers int
+		errs    = make([]error, len(batch))
+	)
+	for i, r := range batch {
+		// Folding in is put off until somebody decides after it: a batch with
+		// one writer then leaves the state as the log has it.
+		var decided []domain.Event
+		if len(tail) > 0 {
+			l.fold(s.evolve, tail)
+			tail = nil
+		}
+		if decided, errs[i] = r.decide(l.state); errs[i] == nil && len(decided) > 0 {
+			tail = decided
+			writers++
+			events = s.envelop(events, l.stream, r.cause, decided)
+		}
+	}
+	switch {
+	case len(events) > 0:
+		written, err := s.log.Append(ctx, l.stream, l.revision, events)
+		if err != nil {
+			if !errors.Is(err, domain.ErrWrongRevision) {
+				return false, err
+			}
+			l.contended = s.now().Add(contendedFor)
+			if writers > 1 || tail == nil {
+				l.loaded = false // events were folded in that the log does not have
+				return false, errStale
+			}
+			if _, err := s.catchUp(ctx, l); err != nil {
+				return false, err
+			}
+			return false, errStale
+		}
+		l.fold(s.evolve, tail)
+		l.revision, l.position = revisionOf(written), written.Position
+	case !confirmed:
+		news, err := s.catchUp(ctx, l)
+		if err != nil {
+			return false, err
+		}
+		if news {
+			return false, errStale
+		}
+	}
+	last := domain.Written{Revision: uint64(max(l.revision, 0)), Position: l.position}
+	for i, r := range batch {
+		r.done <- outcome{written: last, err: errs[i]}
+	}
+	return true, nil
+}
+
+// load makes the lane's state that of the log, unless it is there already. A
+// fresh stream is believed to be empty; the append will tell.
+func (s *streams[S]) load(ctx context.Context, l *lane[S], fresh bool) error {
+	if l.loaded {
+		return nil
+	}
+	var zero S
+	l.state, l.revision, l.position = zero, domain.NoStream, domain.Position{}
+	l.loaded = true
+	if fresh {
+		return nil
+	}
+	_, err := s.catchUp(ctx, l)
+	return err
+}
+
+// catchUp folds in what the log has beyond the lane's state. After an error
+// the state is a true one, only perhaps not the newest.
+func (s *streams[S]) catchUp(ctx context.Context, l *lane[S]) (news bool, err error) {
+	err = s.log.Load(ctx, l.stream, uint64(l.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
+		if r.Event == nil {
+			return fmt.Errorf("event %d has the unknown type %q: this binary is older than the log", r.Revision, r.Type)
+		}
+		l.state = s.evolve(l.state, r.Event)
+		l.revision, l.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
+		news = true
+		return nil
+	})
+	if err != nil {
+		return news, fmt.Errorf("load: %w", err)
+	}
+	return news, nil
+}
+
+func (l *lane[S]) fold(evolve func(S, domain.Event) S, events []domain.Event) {
+	for _, e := range events {
+		l.state = evolve(l.state, e)
+	}
+}
+
+// envelop gives the events their ids and metadata. The ids derive from the
+// command, so that the same command can only write the same events.
+func (s *streams[S]) envelop(to []domain.NewEvent, stream string, c Cause, events []domain.Event) []domain.NewEvent {
+	at := s.now()
+	for n, e := range events {
+		to = append(to, domain.NewEvent{
+			ID:    domain.EventID(c.CommandID, stream, n),
+			Event: e,
+			Meta: domain.Metadata{
+				CommandID: c.CommandID, CorrelationID: c.CorrelationID, CausationID: c.CausationID,
+				Actor: c.Actor, AccountID: c.AccountID, Time: at,
+			},
+		})
+	}
+	return to
+}
+
+func revisionOf(w domain.Written) domain.ExpectedRevision {
+	return domain.ExpectedRevision(w.Revision) //nolint:gosec // a stream never has 2^63 events
+}
+
+// pause waits a little, longer and more randomly each time.
+func pause(ctx context.Context, attempt int) {
+	select {
+	case <-time.After(time.Duration(rand.IntN(1<<min(attempt, 6))) * time.Millisecond): //nolint:gosec // jitter
+	case <-ctx.Done():
+	}
+}
