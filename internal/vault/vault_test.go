@@ -22,6 +22,8 @@ const (
 	secret  = "correct horse battery staple"
 )
 
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
 type bundle struct {
 	db      *sqlx.DB
 	keyFile string

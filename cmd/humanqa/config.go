@@ -1,0 +1,240 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/guard"
+)
+
+// environment is every HUMANQA_* variable there is; the tags are the list that
+// an unknown one is measured against.
+type environment struct {
+	Addr                     string `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080"`
+	BaseURL                  string `env:"HUMANQA_BASE_URL"`
+	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:0"`
+	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa"`
+	DatabaseURL              string `env:"HUMANQA_DATABASE_URL"`
+	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL"`
+	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN"`
+	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE"`
+	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE"`
+	AI                       string `env:"HUMANQA_AI" envDefault:"rules"`
+	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW"`
+	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE"`
+	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy"`
+	LogFormat                string `env:"HUMANQA_LOG_FORMAT"`
+	LogLevel                 string `env:"HUMANQA_LOG_LEVEL" envDefault:"info"`
+}
+
+// The test suite's own settings may stand in the environment of a service that
+// a test starts.
+const testPrefix = "HUMANQA_TEST_"
+
+// Config is the environment, judged. Everything in it can be relied on as far
+// as that can be known before anything is started.
+type Config struct {
+	Addr                     string
+	BaseURL                  string // "" until the listener is bound, unless given
+	AdminAddr                string // "" for off
+	DataDir                  string // absolute
+	DatabaseURL              string // "" for the embedded Postgres
+	EventStoreURL            string // "" for the embedded node
+	EventStoreListen         string
+	EventStoreListenInsecure string
+	MasterKeyFile            string
+	WebhookAllow             guard.Allow
+	WebhookCAFile            string
+	Roles                    Roles
+	LogFormat                string // text, json, or "" to follow the terminal
+	LogLevel                 logrus.Level
+	// Demo seeds a demo account on the first start and lets webhooks reach the
+	// receiver of `humanqa demo` on this machine. It is a flag, not a variable.
+	Demo bool
+}
+
+// parseConfig judges an environment such as os.Environ gives. An empty value is
+// an unset one.
+func parseConfig(environ []string) (Config, error) {
+	vars := env.ToMap(environ)
+	for name, value := range vars {
+		if value == "" {
+			delete(vars, name)
+		}
+	}
+	if err := refuseUnknown(vars); err != nil {
+		return Config{}, err
+	}
+	var e environment
+	if err := env.ParseWithOptions(&e, env.Options{Environment: vars}); err != nil {
+		return Config{}, fmt.Errorf("read the environment: %w", err)
+	}
+	return e.judge()
+}
+
+func refuseUnknown(vars map[string]string) error {
+	fields, err := env.GetFieldParams(&environment{})
+	if err != nil {
+		return fmt.Errorf("list the settings: %w", err)
+	}
+	known := make(map[string]bool, len(fields))
+	for _, f := range fields {
+		known[f.Key] = true
+	}
+	var unknown []string
+	for name := range vars {
+		if strings.HasPrefix(name, "HUMANQA_") && !strings.HasPrefix(name, testPrefix) && !known[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return fmt.Errorf("unknown setting %s: unset it, or see humanqa serve --help for the known ones",
+		strings.Join(unknown, ", "))
+}
+
+func (e environment) judge() (Config, error) {
+	c := Config{
+		Addr:                     e.Addr,
+		BaseURL:                  strings.TrimRight(e.BaseURL, "/"),
+		AdminAddr:                e.AdminAddr,
+		DatabaseURL:              e.DatabaseURL,
+		EventStoreURL:            e.EventStoreURL,
+		EventStoreListen:         e.EventStoreListen,
+		EventStoreListenInsecure: e.EventStoreListenInsecure,
+		MasterKeyFile:            e.MasterKeyFile,
+		WebhookCAFile:            e.WebhookCAFile,
+		LogFormat:                e.LogFormat,
+	}
+	if c.AdminAddr == "off" {
+		c.AdminAddr = ""
+	}
+	var err error
+	if c.DataDir, err = filepath.Abs(e.DataDir); err != nil {
+		return Config{}, badSetting("HUMANQA_DATA_DIR", "%v", err)
+	}
+	if c.MasterKeyFile == "" {
+		c.MasterKeyFile = filepath.Join(c.DataDir, "master-keyset.json")
+	}
+	if c.Roles, err = parseRoles(e.Roles); err != nil {
+		return Config{}, err
+	}
+	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllow); err != nil {
+		return Config{}, badSetting("HUMANQA_WEBHOOK_ALLOW", "%v", err)
+	}
+	if c.LogLevel, err = logrus.ParseLevel(e.LogLevel); err != nil {
+		return Config{}, badSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevel)
+	}
+	for _, check := range []error{
+		checkListen("HUMANQA_ADDR", c.Addr),
+		checkListen("HUMANQA_ADMIN_ADDR", c.AdminAddr),
+		checkListen("HUMANQA_EVENTSTORE_LISTEN", c.EventStoreListen),
+		checkListen("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
+		checkLoopback("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
+		checkURL("HUMANQA_BASE_URL", c.BaseURL, "http", "https"),
+		checkURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
+		checkURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
+		checkFile("HUMANQA_WEBHOOK_CA_FILE", c.WebhookCAFile),
+		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
+		checkChoice("HUMANQA_AI", e.AI, "rules"),
+	} {
+		if check != nil {
+			return Config{}, check
+		}
+	}
+	if c.EventStoreURL != "" && (c.EventStoreListen != "" || c.EventStoreListenInsecure != "") {
+		return Config{}, badSetting("HUMANQA_EVENTSTORE_URL", "names another log, so there is no embedded node to listen: unset it or HUMANQA_EVENTSTORE_LISTEN*")
+	}
+	return c, nil
+}
+
+// badSetting is the one line that says which variable is wrong, and how.
+func badSetting(name, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
+}
+
+func checkListen(name, addr string) error {
+	if addr == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return badSetting(name, "%q is no listen address: use one such as 127.0.0.1:8080", addr)
+	}
+	return nil
+}
+
+func checkLoopback(name, addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return badSetting(name, "%v", err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return badSetting(name, "%q is not a loopback address: without TLS only 127.0.0.1 is allowed", addr)
+	}
+	return nil
+}
+
+// checkURL never quotes the value: it may hold a password.
+func checkURL(name, raw string, schemes ...string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	// A Postgres URL may name its socket in the query and no host at all.
+	hostless := err == nil && u.Host == "" && !strings.HasPrefix(u.Scheme, "postgres")
+	if err != nil || hostless || u.Opaque != "" || !slices.Contains(schemes, u.Scheme) {
+		return badSetting(name, "is no URL that starts with %s://", strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+func checkFile(name, path string) error {
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return badSetting(name, "%v: name a file that is there", err)
+	}
+	return nil
+}
+
+func checkChoice(name, value string, choices ...string) error {
+	if value == "" || slices.Contains(choices, value) {
+		return nil
+	}
+	return badSetting(name, "%q is not offered: use %s", value, strings.Join(choices, " or "))
+}
+
+// Roles are the parts of the service that a process runs.
+type Roles struct{ API, Projector, Webhooks, Policy bool }
+
+func parseRoles(csv string) (Roles, error) {
+	var r Roles
+	parts := map[string]*bool{"api": &r.API, "projector": &r.Projector, "webhooks": &r.Webhooks, "policy": &r.Policy}
+	for name := range strings.SplitSeq(csv, ",") {
+		part, ok := parts[strings.TrimSpace(name)]
+		if !ok {
+			return Roles{}, badSetting("HUMANQA_ROLES", "%q is no role: use any of api,projector,webhooks,policy", name)
+		}
+		*part = true
+	}
+	return r, nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+)
+
+func TestTheEnvironmentHasDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := parseConfig([]string{"PATH=/bin", "HUMANQA_BASE_URL=", "HUMANQA_TEST_EVENTSTORE_URL=esdb://x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.Abs(".humanqa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Addr:          "127.0.0.1:8080",
+		AdminAddr:     "127.0.0.1:0",
+		DataDir:       dir,
+		MasterKeyFile: filepath.Join(dir, "master-keyset.json"),
+		Roles:         Roles{API: true, Projector: true, Webhooks: true, Policy: true},
+		LogLevel:      logrus.InfoLevel,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestEverySettingIsTaken(t *testing.T) {
+	t.Parallel()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := parseConfig([]string{
+		"HUMANQA_ADDR=:9090",
+		"HUMANQA_BASE_URL=https://qa.example.com/",
+		"HUMANQA_ADMIN_ADDR=off",
+		"HUMANQA_DATA_DIR=/srv/qa",
+		"HUMANQA_DATABASE_URL=postgres://db/qa",
+		"HUMANQA_EVENTSTORE_URL=esdb://log:2113",
+		"HUMANQA_MASTER_KEY_FILE=/srv/key.json",
+		"HUMANQA_AI=rules",
+		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/8, 127.0.0.1",
+		"HUMANQA_WEBHOOK_CA_FILE=" + ca,
+		"HUMANQA_ROLES=api, policy",
+		"HUMANQA_LOG_FORMAT=json",
+		"HUMANQA_LOG_LEVEL=debug",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.WebhookAllow) != 2 {
+		t.Errorf("webhook allow %v, want two networks", got.WebhookAllow)
+	}
+	got.WebhookAllow = nil
+	want := Config{
+		Addr:          ":9090",
+		BaseURL:       "https://qa.example.com",
+		DataDir:       "/srv/qa",
+		DatabaseURL:   "postgres://db/qa",
+		EventStoreURL: "esdb://log:2113",
+		MasterKeyFile: "/srv/key.json",
+		WebhookCAFile: ca,
+		Roles:         Roles{API: true, Policy: true},
+		LogFormat:     "json",
+		LogLevel:      logrus.DebugLevel,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"HUMANQA_ADRR=127.0.0.1:1":                        "unknown setting HUMANQA_ADRR",
+		"HUMANQA_ADDR=8080":                               `HUMANQA_ADDR: "8080" is no listen address`,
+		"HUMANQA_ADDR=127.0.0.1:http":                     `HUMANQA_ADDR: "127.0.0.1:http" is no listen address`,
+		"HUMANQA_ADMIN_ADDR=none":                         `HUMANQA_ADMIN_ADDR: "none" is no listen address`,
+		"HUMANQA_BASE_URL=qa.example.com":                 "HUMANQA_BASE_URL: is no URL",
+		"HUMANQA_BASE_URL=https:":                         "HUMANQA_BASE_URL: is no URL",
+		"HUMANQA_DATABASE_URL=mysql://u:secret@db/x":      "HUMANQA_DATABASE_URL: is no URL",
+		"HUMANQA_EVENTSTORE_URL=http://log":               "HUMANQA_EVENTSTORE_URL: is no URL",
+		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
+		"HUMANQA_EVENTSTORE_LISTEN_INSECURE=0.0.0.0:2113": "is not a loopback address",
+		"HUMANQA_AI=magic":                                `HUMANQA_AI: "magic" is not offered: use rules`,
+		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
+		"HUMANQA_WEBHOOK_CA_FILE=/nowhere/ca.pem":         "HUMANQA_WEBHOOK_CA_FILE: ",
+		"HUMANQA_ROLES=api,janitor":                       `HUMANQA_ROLES: "janitor" is no role`,
+		"HUMANQA_LOG_FORMAT=xml":                          `HUMANQA_LOG_FORMAT: "xml" is not offered: use text or json`,
+		"HUMANQA_LOG_LEVEL=loud":                          `HUMANQA_LOG_LEVEL: "loud" is no level`,
+	} {
+		_, err := parseConfig([]string{setting})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", setting, err, want)
+			continue
+		}
+		if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %q is not one line without secrets", setting, err)
+		}
+	}
+}
+
+func TestAnEmbeddedNodeCannotListenForAnotherLog(t *testing.T) {
+	t.Parallel()
+	_, err := parseConfig([]string{"HUMANQA_EVENTSTORE_URL=esdb://log", "HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113"})
+	if err == nil || !strings.Contains(err.Error(), "there is no embedded node to listen") {
+		t.Errorf("error %v", err)
+	}
+}
