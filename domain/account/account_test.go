@@ -1,0 +1,122 @@
+package account_test
+
+import (
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/scenario"
+)
+
+type decide = scenario.Decide[account.State]
+
+func given(t *testing.T, events ...domain.Event) *scenario.Given[account.State] {
+	return scenario.New(t, account.Evolve, events...)
+}
+
+func created() domain.Event    { return &account.Created{Name: "Acme"} }
+func suspended() domain.Event  { return &account.Suspended{Reason: "unpaid"} }
+func reinstated() domain.Event { return &account.Reinstated{} }
+func issued() domain.Event     { k := key(); return &k }
+func revoked() domain.Event    { return &account.KeyRevoked{KeyID: "k1"} }
+
+func key() account.KeyIssued {
+	expires := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	return account.KeyIssued{
+		KeyID: "k1", Hash: "aa", Prefix: "qa_live_1", Scope: account.ScopeRead, ProjectID: "p1", ExpiresAt: &expires,
+	}
+}
+
+func create(name string, sandbox bool) decide {
+	return func(s account.State) ([]domain.Event, error) { return account.DecideCreate(s, name, sandbox) }
+}
+
+func suspend(s account.State) ([]domain.Event, error) { return account.DecideSuspend(s, "unpaid") }
+
+func issue(change func(*account.KeyIssued)) decide {
+	return func(s account.State) ([]domain.Event, error) {
+		k := key()
+		change(&k)
+		return account.DecideIssueKey(s, k)
+	}
+}
+
+func asIs(*account.KeyIssued) {}
+
+func revoke(id string) decide {
+	return func(s account.State) ([]domain.Event, error) { return account.DecideRevokeKey(s, id) }
+}
+
+func TestAnAccountIsOpenedOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("with its name and kind", func(t *testing.T) {
+		given(t).When(create("Acme", true)).Events(&account.Created{Name: "Acme", Sandbox: true})
+	})
+	t.Run("but not without a name", func(t *testing.T) {
+		given(t).When(create(" \t", false)).Invalid("name")
+	})
+	t.Run("and not again under another name or kind", func(t *testing.T) {
+		given(t, created()).When(create("Other", false)).Conflict("the account exists already")
+		given(t, created()).When(create("Acme", true)).Conflict("the account exists already")
+	})
+}
+
+func TestASuspensionLastsUntilTheReinstatement(t *testing.T) {
+	t.Parallel()
+	given(t, created()).When(suspend).Events(suspended())
+	given(t, created(), suspended()).When(account.DecideReinstate).Events(reinstated())
+	given(t, created(), suspended(), reinstated()).When(suspend).Events(suspended())
+	given(t, created()).When(account.DecideReinstate).Nothing()
+
+	if !given(t, created(), suspended()).State().Suspended {
+		t.Error("the account is not suspended")
+	}
+	if given(t, created(), suspended(), reinstated()).State().Suspended {
+		t.Error("the account is suspended after its reinstatement")
+	}
+}
+
+func TestAKeyIsIssued(t *testing.T) {
+	t.Parallel()
+	t.Run("with everything that limits it", func(t *testing.T) {
+		s := given(t, created()).When(issue(asIs)).Events(issued()).State()
+		k, want := s.Keys["k1"], key()
+		if k.Hash != want.Hash || k.Prefix != want.Prefix || k.Scope != want.Scope || k.ProjectID != want.ProjectID ||
+			!k.ExpiresAt.Equal(*want.ExpiresAt) || k.Revoked {
+			t.Errorf("the account knows the key as %+v", k)
+		}
+	})
+	t.Run("also while the account is suspended", func(t *testing.T) {
+		given(t, created(), suspended()).When(issue(asIs)).Events(issued())
+	})
+	t.Run("with a scope out of two", func(t *testing.T) {
+		given(t, created()).When(issue(func(k *account.KeyIssued) { k.Scope = "admin" })).Invalid("scope")
+	})
+	t.Run("under an id of its own", func(t *testing.T) {
+		given(t, created(), issued()).
+			When(issue(func(k *account.KeyIssued) { k.Hash = "bb" })).
+			Conflict("the key id is taken")
+	})
+	t.Run("and a revoked one does not come back", func(t *testing.T) {
+		given(t, created(), issued(), revoked()).When(issue(asIs)).Nothing()
+	})
+}
+
+func TestAKeyIsRevokedForGood(t *testing.T) {
+	t.Parallel()
+	s := given(t, created(), issued()).When(revoke("k1")).Events(revoked()).State()
+	if !s.Keys["k1"].Revoked {
+		t.Error("the key is not revoked")
+	}
+	given(t, created(), issued()).When(revoke("k2")).NotFound("key")
+}
+
+func TestAnUnknownAccountIsNotFound(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]decide{
+		"suspend": suspend, "reinstate": account.DecideReinstate, "issue a key": issue(asIs), "revoke a key": revoke("k1"),
+	} {
+		t.Run(name, func(t *testing.T) { given(t).When(d).NotFound("account") })
+	}
+}

@@ -1,0 +1,88 @@
+package checker_test
+
+import (
+	"slices"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/checker"
+	"humanqa/domain/scenario"
+)
+
+type decide = scenario.Decide[checker.State]
+
+func given(t *testing.T, events ...domain.Event) *scenario.Given[checker.State] {
+	return scenario.New(t, checker.Evolve, events...)
+}
+
+func ann() checker.Created {
+	return checker.Created{Name: "Ann", Hash: "aa", Prefix: "qc_1", Accounts: []string{"acme"}}
+}
+
+func created() domain.Event { c := ann(); return &c }
+
+func took(jobID string, held ...string) domain.Event {
+	return &checker.ClaimTaken{JobID: jobID, Held: append(held, jobID)}
+}
+
+func create(c checker.Created) decide {
+	return func(s checker.State) ([]domain.Event, error) { return checker.DecideCreate(s, c) }
+}
+
+// take reserves a job for a checker with that many places who really holds the
+// live ones.
+func take(jobID string, limit int, live ...string) decide {
+	return func(s checker.State) ([]domain.Event, error) {
+		return checker.DecideTake(s, jobID, func(id string) bool { return slices.Contains(live, id) }, limit)
+	}
+}
+
+func TestACheckerIsRegisteredOnce(t *testing.T) {
+	t.Parallel()
+	given(t).When(create(ann())).Events(created())
+	given(t).When(create(checker.Created{Name: " ", Hash: "aa"})).Invalid("name")
+	given(t, created()).When(create(checker.Created{Name: "Ann", Hash: "bb"})).Conflict("the checker exists already")
+}
+
+func TestAReservation(t *testing.T) {
+	t.Parallel()
+	t.Run("takes a free place", func(t *testing.T) {
+		given(t, created()).When(take("j1", 1)).Events(took("j1"))
+	})
+	t.Run("is refused when every place is taken", func(t *testing.T) {
+		e := given(t, created(), took("j1")).When(take("j2", 1, "j1")).Conflict("the checker holds 1 of 1 claims")
+		if got, _ := e.Extras["claimedJobs"].([]string); !slices.Equal(got, []string{"j1"}) {
+			t.Errorf("the refusal names %v", e.Extras)
+		}
+	})
+	t.Run("is not counted once its job went elsewhere", func(t *testing.T) {
+		given(t, created(), took("j1")).When(take("j2", 1)).Events(took("j2"))
+	})
+	t.Run("stands beside the live ones, oldest first", func(t *testing.T) {
+		given(t, created(), took("j1"), took("j2", "j1"), took("j3", "j1", "j2")).
+			When(take("j4", 3, "j1", "j3")).
+			Events(took("j4", "j1", "j3"))
+	})
+	t.Run("of the job that was reserved last goes on", func(t *testing.T) {
+		given(t, created(), took("j1")).When(take("j1", 1)).Nothing()
+		given(t, created(), took("j1")).When(take("j1", 1, "j1")).Nothing()
+	})
+	t.Run("of a job that was reserved earlier moves to the end", func(t *testing.T) {
+		given(t, created(), took("j1"), took("j2", "j1")).When(take("j1", 2, "j1", "j2")).Events(took("j1", "j2"))
+	})
+	t.Run("does not ask about the job itself", func(t *testing.T) {
+		given(t, created(), took("j1"), took("j2", "j1")).
+			When(func(s checker.State) ([]domain.Event, error) {
+				return checker.DecideTake(s, "j1", func(id string) bool {
+					if id == "j1" {
+						t.Error("asked whether the job being taken is live")
+					}
+					return false
+				}, 1)
+			}).
+			Events(took("j1"))
+	})
+	t.Run("needs a known checker", func(t *testing.T) {
+		given(t).When(take("j1", 1)).NotFound("checker")
+	})
+}
