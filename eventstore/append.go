@@ -1,0 +1,110 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+)
+
+// Append writes all events or none, at the expected revision. The bytes are
+// made once: a resend after an unknown outcome sends exactly the same.
+//
+// It fails with domain.ErrWrongRevision (somebody else wrote first),
+// domain.ErrUnknownOutcome (the resends did not tell either), ErrStreamDeleted
+// or ErrRefused (nothing was written), or a refusal of kind unavailable
+// (nothing was sent).
+func (c *Client) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.Written, error) {
+	data, err := proposals(events)
+	if err != nil {
+		return domain.Written{}, fmt.Errorf("append to %s: %w", stream, err)
+	}
+	opts := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
+	switch {
+	case expected >= 0:
+		opts.ExpectedRevision = esdb.Revision(uint64(expected))
+	case expected != domain.NoStream:
+		return domain.Written{}, fmt.Errorf("append to %s: %d is no revision", stream, expected)
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	written := domain.Written{Revision: uint64(int64(expected) + int64(len(events)))}
+	unknown := false // an earlier attempt may have been written
+	for wait := minBackoff; ; wait = pause(ctx, wait) {
+		result, sent, err := call(ctx, c.connector(), func(ctx context.Context, client *esdb.Client) (*esdb.WriteResult, error) {
+			return client.AppendToStream(ctx, stream, opts, data...)
+		})
+		if err == nil {
+			written.Position = domain.Position{Commit: result.CommitPosition, Prepare: result.PreparePosition}
+			if written.Position != (domain.Position{}) {
+				return written, nil
+			}
+			return c.locate(ctx, stream, written)
+		}
+		switch judge(err) {
+		case verdictRevision:
+			return domain.Written{}, fmt.Errorf("append to %s: %w: %w", stream, domain.ErrWrongRevision, err)
+		case verdictDeleted:
+			err = fmt.Errorf("%w: %w", ErrStreamDeleted, err)
+		case verdictNoStream, verdictFinal:
+			if !errors.Is(err, ErrClosed) {
+				err = fmt.Errorf("%w: %w", ErrRefused, err)
+			}
+		default:
+			unknown = unknown || sent
+			if ctx.Err() == nil {
+				c.log.WithError(err).WithField("stream", stream).Warn("outcome of an append unknown, sending it again")
+				continue
+			}
+		}
+		switch {
+		case unknown || sent && errors.Is(err, ErrClosed):
+			return domain.Written{}, fmt.Errorf("append to %s: %w: %w", stream, domain.ErrUnknownOutcome, err)
+		case !sent:
+			return domain.Written{}, domain.Unavailable(fmt.Errorf("append to %s: %w", stream, err))
+		}
+		return domain.Written{}, fmt.Errorf("append to %s: %w", stream, err)
+	}
+}
+
+// proposals encodes events for the library. The id must be there: the library
+// would make up another one for each attempt.
+func proposals(events []domain.NewEvent) ([]esdb.EventData, error) {
+	if len(events) == 0 {
+		return nil, errEmptyAppend
+	}
+	out := make([]esdb.EventData, len(events))
+	for i, e := range events {
+		if e.ID == uuid.Nil {
+			return nil, fmt.Errorf("event %d has no id", i)
+		}
+		data, meta, err := Encode(e)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = esdb.EventData{
+			EventID: e.ID, EventType: e.Event.EventType(), ContentType: esdb.ContentTypeJson,
+			Data: data, Metadata: meta,
+		}
+	}
+	return out, nil
+}
+
+// locate finds the position of events that are written for sure: a node may
+// leave it out when it recognises a resend, and for the very first event of a
+// log it may be zero.
+func (c *Client) locate(ctx context.Context, stream string, written domain.Written) (domain.Written, error) {
+	err := c.readStream(ctx, stream, written.Revision, 1, func(e *esdb.RecordedEvent) error {
+		written.Position = positionOf(e)
+		return nil
+	})
+	if err != nil {
+		return domain.Written{}, fmt.Errorf("append to %s: written, but not found again: %w: %w", stream, domain.ErrUnknownOutcome, err)
+	}
+	return written, nil
+}

@@ -1,0 +1,67 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"humanqa/domain"
+)
+
+// arrival is the next thing a read or a subscription brings: an event, or a
+// position that was reached, or the end (neither; err is nil if the node ended
+// it).
+type arrival struct {
+	event   *esdb.RecordedEvent
+	reached *domain.Position
+	err     error
+}
+
+// start runs a read inside the library and hands what arrives over a channel,
+// so that its consumer can leave at any time by ending ctx; with the cause
+// errNoAnswer the connection is held to blame. The goroutine ends with ctx, or
+// later if the library does not heed it.
+func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Client, func(arrival) bool) error) <-chan arrival {
+	arriving := make(chan arrival, 128)
+	hand := func(a arrival) bool {
+		select {
+		case arriving <- a:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	go func() {
+		conn, err := k.acquire(ctx)
+		if err != nil {
+			hand(arrival{err: err})
+			return
+		}
+		inner, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(k.life, cancel)()
+		defer context.AfterFunc(ctx, func() {
+			if errors.Is(context.Cause(ctx), errNoAnswer) {
+				k.blame(conn)
+			}
+		})()
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%w: %v", errLibrary, r)
+			}
+			if k.life.Err() != nil {
+				err = ErrClosed
+			}
+			if ctx.Err() == nil {
+				k.release(conn, err)
+			} else {
+				k.leave(conn) // the consumer left: how it ended says nothing
+			}
+			hand(arrival{err: err})
+		}()
+		err = run(inner, conn.client, hand)
+	}()
+	return arriving
+}

@@ -1,0 +1,152 @@
+package eventstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+)
+
+// registry knows every event type by its stable name. It is built once and
+// only read afterwards.
+var registry = register(
+	account.Specs(),
+	checker.Specs(),
+	credits.Specs(),
+	project.Specs(),
+	job.Specs(),
+)
+
+// register composes the aggregates' events. A name that is there twice, or a
+// version that no chain of upcasters reaches, is a mistake of the programmer.
+func register(groups ...[]domain.EventSpec) map[string]domain.EventSpec {
+	all := make(map[string]domain.EventSpec)
+	for _, group := range groups {
+		for _, spec := range group {
+			name := spec.New().EventType()
+			if _, taken := all[name]; taken {
+				panic("eventstore: two events are named " + name)
+			}
+			spec.Version = max(spec.Version, 1)
+			for v := 1; v < spec.Version; v++ {
+				if spec.Upcast[v] == nil {
+					panic(fmt.Sprintf("eventstore: %s has no upcaster from version %d", name, v))
+				}
+			}
+			all[name] = spec
+		}
+	}
+	return all
+}
+
+// Types lists the names of all event types this binary knows, sorted.
+func Types() []string { return slices.Sorted(maps.Keys(registry)) }
+
+// Version gives the schema version written today for an event type, 0 if the
+// type is not known.
+func Version(eventType string) int { return registry[eventType].Version }
+
+// DecodeError says that an event of a known type could not be read. It is never
+// passed over: who sees it stops there.
+type DecodeError struct {
+	Position domain.Position
+	Stream   string
+	Revision uint64
+	Type     string
+	Err      error
+}
+
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("decode %s at %s@%d (position %s): %v", e.Type, e.Stream, e.Revision, e.Position, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// Encode gives the JSON of an event and of its metadata, as they are stored.
+func Encode(e domain.NewEvent) (data, meta []byte, err error) {
+	if e.Event == nil {
+		return nil, nil, errors.New("encode: no event")
+	}
+	name := e.Event.EventType()
+	spec, known := registry[name]
+	if !known {
+		return nil, nil, fmt.Errorf("encode %s: the type is not registered", name)
+	}
+	if data, err = json.Marshal(e.Event); err != nil {
+		return nil, nil, fmt.Errorf("encode %s: %w", name, err)
+	}
+	e.Meta.Schema = spec.Version
+	if meta, err = json.Marshal(e.Meta); err != nil {
+		return nil, nil, fmt.Errorf("encode metadata of %s: %w", name, err)
+	}
+	return data, meta, nil
+}
+
+// Decode reads a stored event. An unknown type gives no event and no error,
+// with what can be read of the metadata. Unknown JSON fields are ignored, old
+// versions are upcast, versions of a newer binary are refused.
+func Decode(eventType string, data, meta []byte) (domain.Event, domain.Metadata, error) {
+	var m domain.Metadata
+	var metaErr error
+	if len(meta) > 0 {
+		metaErr = json.Unmarshal(meta, &m)
+	}
+	spec, known := registry[eventType]
+	if !known {
+		return nil, m, nil
+	}
+	if metaErr != nil {
+		return nil, m, fmt.Errorf("metadata: %w", metaErr)
+	}
+	version := max(m.Schema, 1)
+	if version > spec.Version {
+		return nil, m, fmt.Errorf("schema version %d is newer than this binary's %d", version, spec.Version)
+	}
+	var err error
+	for ; version < spec.Version; version++ {
+		if data, err = spec.Upcast[version](data); err != nil {
+			return nil, m, fmt.Errorf("upcast from version %d: %w", version, err)
+		}
+	}
+	event := spec.New()
+	if err := json.Unmarshal(data, event); err != nil {
+		return nil, m, err
+	}
+	return event, m, nil
+}
+
+// RawEvent is an event as the log stores it.
+type RawEvent struct {
+	ID       uuid.UUID
+	Stream   string
+	Revision uint64
+	Position domain.Position
+	Type     string
+	Data     []byte // JSON
+	Meta     []byte // JSON
+}
+
+// Decode reads the event; the error is a *DecodeError.
+func (r RawEvent) Decode() (domain.Recorded, error) {
+	event, meta, err := Decode(r.Type, r.Data, r.Meta)
+	if err != nil {
+		return domain.Recorded{}, &DecodeError{
+			Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Err: err,
+		}
+	}
+	return domain.Recorded{
+		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position,
+		Type: r.Type, Meta: meta, Event: event,
+	}, nil
+}

@@ -1,0 +1,323 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/sirupsen/logrus"
+)
+
+const (
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	// probeTimeout is how long a new connection may take to prove itself.
+	probeTimeout = 10 * time.Second
+	// leaveAfter is how long a call may ignore its context before it is left
+	// behind.
+	leaveAfter = time.Second
+	// suspectAfter is how many time-outs in a row retire a connection.
+	suspectAfter = 2
+)
+
+// connector owns one connection and replaces it when it turned bad. Dialling is
+// single-flight and goes on in the background, with backoff, until the node
+// answers or the connector is shut.
+type connector struct {
+	config esdb.Configuration
+	log    logrus.FieldLogger
+
+	life context.Context // ends with shut
+	end  context.CancelFunc
+	// drained is closed once the connector is shut and nothing runs any more.
+	drained chan struct{}
+
+	mu      sync.Mutex
+	live    *connection   // nil: dial first
+	dialing chan struct{} // closed when the running dial succeeded; nil: none runs
+	dialErr error         // what the last dial ran into
+	running int           // connections that are not closed, and a running dial
+}
+
+// connection is one library client. Its fields belong to the connector's lock.
+type connection struct {
+	client *esdb.Client
+	// calls counts who may be inside the library. The library's Close races
+	// with its own calls, so a connection is closed by whoever leaves last.
+	calls    int
+	retired  bool
+	timeouts int // in a row
+}
+
+func newConnector(config esdb.Configuration, log logrus.FieldLogger) *connector {
+	k := &connector{config: config, log: log, drained: make(chan struct{})}
+	k.life, k.end = context.WithCancel(context.Background())
+	return k
+}
+
+// shut stops dialling, cancels every call and closes the connection when they
+// are out.
+func (k *connector) shut() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.life.Err() != nil {
+		return
+	}
+	k.end()
+	k.retire(k.live)
+	if k.running == 0 {
+		close(k.drained)
+	}
+}
+
+// acquire gives the live connection, waiting for one. Each acquire needs a
+// release.
+func (k *connector) acquire(ctx context.Context) (*connection, error) {
+	for {
+		k.mu.Lock()
+		if k.life.Err() != nil {
+			k.mu.Unlock()
+			return nil, ErrClosed
+		}
+		if conn := k.live; conn != nil {
+			conn.calls++
+			k.mu.Unlock()
+			return conn, nil
+		}
+		if k.dialing == nil {
+			k.dialing = make(chan struct{})
+			k.running++
+			go k.dial(k.dialing)
+		}
+		up := k.dialing
+		k.mu.Unlock()
+
+		select {
+		case <-up:
+		case <-k.life.Done():
+			return nil, ErrClosed
+		case <-ctx.Done():
+			k.mu.Lock()
+			cause := k.dialErr
+			k.mu.Unlock()
+			if cause == nil {
+				cause = errNoAnswer
+			}
+			return nil, fmt.Errorf("connect to the event store: %w: %w", ctx.Err(), cause)
+		}
+	}
+}
+
+// release ends a call and judges the connection by how the call ended.
+func (k *connector) release(conn *connection, err error) {
+	if err != nil {
+		switch judge(err) {
+		case verdictReconnect:
+			k.mu.Lock()
+			k.retire(conn)
+			k.mu.Unlock()
+		case verdictTimeout:
+			k.blame(conn)
+		}
+		k.leave(conn)
+		return
+	}
+	k.mu.Lock()
+	conn.timeouts = 0
+	k.mu.Unlock()
+	k.leave(conn)
+}
+
+// blame counts a time-out against a connection.
+func (k *connector) blame(conn *connection) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if conn.timeouts++; conn.timeouts >= suspectAfter {
+		k.retire(conn)
+	}
+}
+
+// leave ends a call without a judgement.
+func (k *connector) leave(conn *connection) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	conn.calls--
+	k.reap(conn)
+}
+
+// retire takes a connection out of service; calls inside it may finish. The
+// caller holds the lock.
+func (k *connector) retire(conn *connection) {
+	if conn == nil || conn.retired {
+		return
+	}
+	conn.retired = true
+	if k.live == conn {
+		k.live = nil
+	}
+	k.reap(conn)
+}
+
+// reap closes a retired connection that nobody is inside of. The caller holds
+// the lock.
+func (k *connector) reap(conn *connection) {
+	if !conn.retired || conn.calls > 0 || conn.client == nil {
+		return
+	}
+	_ = conn.client.Close() // it only signals, and always gives nil
+	conn.client = nil
+	k.done()
+}
+
+// done counts down what runs. The caller holds the lock.
+func (k *connector) done() {
+	k.running--
+	if k.running == 0 && k.life.Err() != nil {
+		close(k.drained)
+	}
+}
+
+// dial connects until it works or the connector is shut.
+func (k *connector) dial(up chan struct{}) {
+	wait := minBackoff
+	for {
+		conn, err := k.connect()
+		if err == nil || k.life.Err() != nil {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.dialing, k.dialErr = nil, nil
+			if conn != nil && k.life.Err() == nil {
+				k.live = conn
+			} else if conn != nil {
+				k.retire(conn)
+			}
+			k.done()
+			close(up)
+			return
+		}
+		k.mu.Lock()
+		k.dialErr = err
+		k.mu.Unlock()
+		k.log.WithError(err).Debug("the event store does not answer")
+		wait = pause(k.life, wait)
+	}
+}
+
+// connect opens a connection that has answered once. It looks for the node with
+// a client that gives up at once, since a failed look ends a client for good;
+// the client that is kept never gives up, so nobody can be stuck in a dead one.
+func (k *connector) connect() (*connection, error) {
+	scout := k.config
+	scout.MaxDiscoverAttempts = 1
+	conn, err := k.probe(scout)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	k.retire(conn)
+	k.mu.Unlock()
+	return k.probe(k.config)
+}
+
+// probe opens a connection and makes it answer. One that does not is retired,
+// and closed when its call comes back.
+func (k *connector) probe(config esdb.Configuration) (*connection, error) {
+	client, err := esdb.NewClient(&config)
+	if err != nil {
+		return nil, err
+	}
+	conn := &connection{client: client, calls: 1}
+	k.mu.Lock()
+	k.running++
+	k.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(k.life, probeTimeout)
+	defer cancel()
+	_, err = inside(ctx, k, conn, func(context.Context) (*esdb.ServerVersion, error) {
+		return client.GetServerVersion()
+	})
+	if err != nil {
+		k.mu.Lock()
+		k.retire(conn)
+		k.mu.Unlock()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// call runs one call on the connector's connection, for at most callTimeout.
+// sent says whether it may have reached the node.
+func call[T any](ctx context.Context, k *connector, f func(context.Context, *esdb.Client) (T, error)) (result T, sent bool, err error) {
+	conn, err := k.acquire(ctx)
+	if err != nil {
+		return result, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	client := conn.client
+	result, err = inside(ctx, k, conn, func(ctx context.Context) (T, error) { return f(ctx, client) })
+	return result, true, err
+}
+
+// inside runs f, which enters the library, and releases the connection when f
+// is out. A call that does not heed its context is left behind: it holds its
+// place in the connection until it comes back.
+func inside[T any](ctx context.Context, k *connector, conn *connection, f func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		result T
+		err    error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if r := recover(); r != nil {
+				o.err = fmt.Errorf("%w: %v", errLibrary, r)
+			}
+			k.release(conn, o.err)
+			out <- o
+		}()
+		o.result, o.err = f(ctx)
+	}()
+
+	var none T
+	select {
+	case o := <-out:
+		return o.result, o.err
+	case <-ctx.Done():
+	case <-k.life.Done():
+		cancel()
+	}
+	grace := time.NewTimer(leaveAfter)
+	defer grace.Stop()
+	select {
+	case o := <-out:
+		if o.err != nil && k.life.Err() != nil {
+			return none, errors.Join(ErrClosed, o.err)
+		}
+		return o.result, o.err
+	case <-grace.C:
+		k.mu.Lock()
+		k.retire(conn)
+		k.mu.Unlock()
+		return none, errNoAnswer
+	}
+}
+
+// pause waits for about that long, or until ctx ends, and gives the next,
+// longer wait. The jitter keeps a crowd from coming back in step.
+func pause(ctx context.Context, wait time.Duration) time.Duration {
+	timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return min(2*wait, maxBackoff)
+}

@@ -1,0 +1,38 @@
+// Package eventstore is the only package that knows the event store's client
+// library. It appends, loads and reads, and it keeps the shared tail of the
+// log (Feed) that projections, webhooks and policies consume.
+//
+// # What the client library does not do
+//
+// Client v4.2.0 has traps, and all of them are handled here, once:
+//
+//   - A connection whose discovery failed closes itself for good, and callers
+//     that were on their way into it block for ever, without looking at their
+//     context. So a connector (connector.go) asks for the node with a client it
+//     throws away, then opens one that never gives up by itself; a connection
+//     that turned bad is retired, its calls drain, and a new one is opened with
+//     backoff. Every call into the library runs on a goroutine of its own that
+//     can be left behind when it does not come back.
+//   - It panics on messages it does not expect: a panic becomes an error.
+//   - io.EOF means "the end" from a stream and "closed" from a reader. A reader
+//     here is never asked again after its first error, and only a Recv that
+//     ends a live read counts as the end: a half-loaded aggregate must never
+//     decide.
+//   - A dropped subscription is dead: Feed subscribes again from the last
+//     position it saw, with backoff.
+//   - An event without an id gets a random one per call, which would make a
+//     resend a second event: such events are refused.
+//   - NextExpectedVersion says 1 for "no stream": the revision after an append
+//     is computed from the expected one instead.
+//
+// One trap remains. When several calls fail at the same moment, one of them may
+// make the library look for the node again before we have retired the
+// connection; it then forgets its previous, idle gRPC connection. That costs a
+// few parked goroutines per outage under load.
+//
+// # Unknown outcomes
+//
+// An append that was cut off may or may not have happened. Append sends the
+// same stream, expected revision, ids and bytes again, which the node
+// recognises, until it knows or gives up with domain.ErrUnknownOutcome.
+package eventstore

@@ -1,0 +1,311 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+)
+
+const (
+	// feedBatch is how many arrivals are put into the ring under one lock.
+	feedBatch = 256
+	// quiet is how long a subscription may bring nothing before the log is
+	// asked whether there is nothing.
+	quiet = 10 * time.Second
+	// pollEvery is how often a consumer at the end of the log looks again while
+	// no subscription runs.
+	pollEvery = time.Second
+)
+
+// Page is what a consumer reads next.
+type Page struct {
+	// Events are in the log's order, and shared with every other consumer in
+	// the process: nobody may change them. May be empty while Next advanced
+	// (system events).
+	Events []domain.Recorded
+	// Next is the position the consumer has read up to after this page.
+	Next domain.Position
+	// Live says that the page reached the newest position known here.
+	Live bool
+}
+
+// Feed is the tail of the log, decoded once and shared by every consumer in the
+// process. Run owns the one subscription; consumers call Next with their own
+// checkpoints, and those that are far behind read pages until they join.
+//
+// There is no hole where a consumer joins: the ring knows the position before
+// its first event, and serves only checkpoints at or behind that one.
+type Feed struct {
+	client *Client
+	log    logrus.FieldLogger
+
+	maxEvents, maxBytes int
+
+	mu   sync.Mutex
+	ring *ring         // nil until Run knows where the log ends
+	wake chan struct{} // closed and replaced when the ring moved
+}
+
+// NewFeed prepares a feed; Run makes it move.
+func NewFeed(c *Client, log logrus.FieldLogger) *Feed {
+	return &Feed{
+		client: c, log: log.WithField("component", "feed"), wake: make(chan struct{}),
+		maxEvents: ringEvents, maxBytes: ringBytes,
+	}
+}
+
+// Head gives the newest position seen, zero before the first.
+func (f *Feed) Head() domain.Position {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ring == nil {
+		return domain.Position{}
+	}
+	return f.ring.head.Position
+}
+
+// Next gives what lies behind the checkpoint, up to maxEvents events: whatever
+// has arrived. It blocks until there is something, through outages of the node,
+// and ends with ctx. A known event that cannot be decoded is a *DecodeError
+// once it comes first.
+func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int) (Page, error) {
+	maxEvents = max(maxEvents, 1)
+	wait := minBackoff
+	for {
+		if err := ctx.Err(); err != nil {
+			return Page{}, err
+		}
+		f.mu.Lock()
+		wake, covered := f.wake, false
+		if f.ring != nil && f.ring.covers(after) {
+			if after.before(f.ring.head) {
+				page, err := f.ring.page(after, maxEvents)
+				f.mu.Unlock()
+				return page, err
+			}
+			covered = true
+		}
+		f.mu.Unlock()
+
+		if !covered {
+			page, found, err := f.read(ctx, after, maxEvents)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return Page{}, ctx.Err()
+			case domain.IsKind(err, domain.KindUnavailable):
+				f.log.WithError(err).Warn("the log cannot be read, trying again")
+				wait = pause(ctx, wait)
+				continue
+			case err != nil || found:
+				return page, err
+			}
+			wait = minBackoff
+		}
+		if err := await(ctx, wake, covered); err != nil {
+			return Page{}, err
+		}
+	}
+}
+
+// read gives a page from the log itself; found is false at its end.
+func (f *Feed) read(ctx context.Context, after Checkpoint, maxEvents int) (page Page, found bool, err error) {
+	events, next, end, err := f.client.ReadAll(ctx, after.Position, after.Start, maxEvents)
+	if err != nil {
+		return Page{}, false, err
+	}
+	found = len(events) > 0 || next != after.Position
+	return Page{Events: events, Next: next, Live: end}, found, nil
+}
+
+// await blocks until the ring moved. A consumer that the ring does not cover is
+// at the end of a log that nobody is subscribed to: it also looks again after a
+// while.
+func await(ctx context.Context, wake <-chan struct{}, covered bool) error {
+	var poll <-chan time.Time
+	if !covered {
+		timer := time.NewTimer(pollEvery)
+		defer timer.Stop()
+		poll = timer.C
+	}
+	select {
+	case <-wake:
+	case <-poll:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Run keeps the feed subscribed until ctx ends, which gives nil. It starts at
+// the end of the log as it finds it. Call it once.
+func (f *Feed) Run(ctx context.Context) error {
+	at, err := f.begin(ctx)
+	if err != nil || ctx.Err() != nil {
+		return f.stopped(ctx, err)
+	}
+	f.mu.Lock()
+	f.ring = newRing(at, f.maxEvents, f.maxBytes)
+	f.notify()
+	f.mu.Unlock()
+
+	for wait := minBackoff; ; {
+		moved, err := f.follow(ctx)
+		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+			return f.stopped(ctx, err)
+		}
+		if moved {
+			wait = minBackoff
+		}
+		f.log.WithError(err).WithField("position", f.Head()).Warn("the subscription dropped, subscribing again")
+		wait = pause(ctx, wait)
+	}
+}
+
+func (f *Feed) stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("feed: %w", err)
+}
+
+// begin finds the end of the log, however long the node is away.
+func (f *Feed) begin(ctx context.Context) (Checkpoint, error) {
+	for wait := minBackoff; ; wait = pause(ctx, wait) {
+		position, exists, err := f.client.head(ctx)
+		switch {
+		case err == nil:
+			return Checkpoint{Position: position, Start: !exists}, nil
+		case ctx.Err() != nil || !domain.IsKind(err, domain.KindUnavailable):
+			return Checkpoint{}, err
+		}
+		f.log.WithError(err).Warn("the log does not answer, trying again")
+	}
+}
+
+// follow subscribes behind the newest position and fills the ring until the
+// subscription ends. moved says that it brought anything.
+func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
+	f.mu.Lock()
+	from := f.ring.head
+	f.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	arriving := f.client.subscribe(ctx, from)
+
+	silence := time.NewTimer(quiet)
+	defer silence.Stop()
+	batch := make([]arrival, 0, feedBatch)
+	for {
+		select {
+		case a := <-arriving:
+			batch, err = gather(append(batch[:0], a), arriving)
+			moved = f.take(batch) || moved
+			if err != nil {
+				return moved, err
+			}
+			silence.Reset(quiet)
+		case <-silence.C:
+			if err := f.check(ctx); err != nil {
+				cancel(errNoAnswer)
+				return moved, err
+			}
+			silence.Reset(quiet)
+		case <-ctx.Done():
+			return moved, ctx.Err()
+		}
+	}
+}
+
+// errEnded stands in for the end of a subscription without a reason.
+var errEnded = errors.New("the node ended the subscription")
+
+// gather adds what has arrived already. The batch holds what came before the
+// end, if that is among it.
+func gather(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
+	for {
+		if last := batch[len(batch)-1]; last.event == nil && last.reached == nil {
+			if last.err == nil {
+				last.err = errEnded
+			}
+			return batch[:len(batch)-1], last.err
+		}
+		if len(batch) == cap(batch) {
+			return batch, nil
+		}
+		select {
+		case a := <-arriving:
+			batch = append(batch, a)
+		default:
+			return batch, nil
+		}
+	}
+}
+
+// take decodes a batch and puts it into the ring. Positions only ever grow:
+// what is not behind head has been here before.
+func (f *Feed) take(batch []arrival) (moved bool) {
+	slots := make([]slot, 0, len(batch))
+	for _, a := range batch {
+		if a.event == nil {
+			slots = append(slots, slot{position: *a.reached})
+			continue
+		}
+		s := slot{position: positionOf(a.event)}
+		if !isSystem(a.event.EventType) {
+			s.size = slotOverhead + len(a.event.Data) + len(a.event.UserMetadata)
+			var err error
+			if s.event, err = raw(a.event).Decode(); err != nil {
+				errors.As(err, &s.failed)
+			}
+		}
+		slots = append(slots, s)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range slots {
+		switch {
+		case !f.ring.head.before(At(s.position)):
+			continue
+		case s.size == 0:
+			f.ring.advance(s.position)
+		default:
+			f.ring.push(s)
+		}
+		moved = true
+	}
+	if moved {
+		f.notify()
+	}
+	return moved
+}
+
+// slotOverhead is about what an event takes beside its bytes.
+const slotOverhead = 512
+
+// check asks whether the log went on without the subscription noticing: a
+// connection can look alive while nothing comes through it.
+func (f *Feed) check(ctx context.Context) error {
+	before := f.Head()
+	ctx, cancel := context.WithTimeout(ctx, quiet)
+	defer cancel()
+	position, exists, err := f.client.head(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // the node is away: the subscription will notice by itself
+	}
+	if exists && position.Compare(before) > 0 && f.Head() == before {
+		return fmt.Errorf("the log is at %s and the subscription at %s: %w", position, before, errNoAnswer)
+	}
+	return nil
+}
+
+// notify wakes everyone who waits. The caller holds the lock.
+func (f *Feed) notify() {
+	close(f.wake)
+	f.wake = make(chan struct{})
+}

@@ -1,0 +1,226 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"humanqa/domain"
+)
+
+// Load calls each for every event of the stream from the given revision on, in
+// order. A stream that does not exist has no events. Any error means that the
+// events seen are not all. A read that breaks goes on behind the last event
+// seen.
+func (c *Client) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	return c.readStream(ctx, stream, from, math.MaxInt64, func(e *esdb.RecordedEvent) error {
+		recorded, err := raw(e).Decode()
+		if err != nil {
+			return err
+		}
+		return each(recorded)
+	})
+}
+
+// ReadRaw calls each for every event of the stream, as it is stored.
+func (c *Client) ReadRaw(ctx context.Context, stream string, each func(RawEvent) error) error {
+	return c.readStream(ctx, stream, 0, math.MaxInt64, func(e *esdb.RecordedEvent) error { return each(raw(e)) })
+}
+
+// ReadAll gives a page of the log, up to max events behind after (from the
+// start of the log when fromStart). System events are left out, but next moves
+// past them; end says that the page reached the end of the log. A decode error
+// ends the page before the event that caused it, and is given once it comes
+// first.
+func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
+	next = after
+	opts := esdb.ReadAllOptions{From: esdb.Start{}, Direction: esdb.Forwards}
+	count := uint64(max(maxEvents, 1))
+	if !fromStart {
+		opts.From = esdb.Position{Commit: after.Commit, Prepare: after.Prepare}
+		count++ // the protocol includes the event at the position
+	}
+	var (
+		seen  uint64
+		moved bool
+	)
+	err = c.retry(ctx, "$all", func() error {
+		events, next, seen, moved = nil, after, 0, false
+		return c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+			return client.ReadAll(ctx, opts, count)
+		}, func(e *esdb.RecordedEvent) error {
+			seen++
+			position := positionOf(e)
+			if !fromStart && position.Compare(after) <= 0 {
+				return nil
+			}
+			if !isSystem(e.EventType) {
+				recorded, err := raw(e).Decode()
+				if err != nil {
+					return err
+				}
+				events = append(events, recorded)
+			}
+			next, moved = position, true
+			return nil
+		})
+	})
+	if err == nil {
+		return events, next, seen < count, nil
+	}
+	if moved {
+		return events, next, false, nil // what was read is whole; the next page meets the error
+	}
+	return nil, after, false, err
+}
+
+// Head gives the position of the log's last event, of any kind; zero if the log
+// is empty.
+func (c *Client) Head(ctx context.Context) (domain.Position, error) {
+	position, _, err := c.head(ctx)
+	return position, err
+}
+
+// head also says whether there is any event: the first position may be zero.
+func (c *Client) head(ctx context.Context) (position domain.Position, exists bool, err error) {
+	err = c.retry(ctx, "$all", func() error {
+		position, exists = domain.Position{}, false
+		return c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+			return client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, 1)
+		}, func(e *esdb.RecordedEvent) error {
+			position, exists = positionOf(e), true
+			return nil
+		})
+	})
+	return position, exists, err
+}
+
+// readStream reads count events of a stream from a revision on. The revisions
+// must follow on each other without a hole.
+func (c *Client) readStream(ctx context.Context, stream string, from, count uint64, each func(*esdb.RecordedEvent) error) error {
+	next := from
+	return c.retry(ctx, stream, func() error {
+		left := count - (next - from)
+		if left == 0 {
+			return nil
+		}
+		return c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+			opts := esdb.ReadStreamOptions{From: esdb.Revision(next), Direction: esdb.Forwards}
+			return client.ReadStream(ctx, stream, opts, left)
+		}, func(e *esdb.RecordedEvent) error {
+			if e.EventNumber != next {
+				return fmt.Errorf("read %s: %w: revision %d where %d should be", stream, ErrTruncated, e.EventNumber, next)
+			}
+			if err := each(e); err != nil {
+				return err
+			}
+			next++
+			return nil
+		})
+	})
+}
+
+// retry repeats a read that may get better, until it ends, its patience or ctx
+// does. An error of the consumer is given back as it is.
+func (c *Client) retry(ctx context.Context, what string, read func() error) error {
+	limit, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait := minBackoff; ; wait = pause(limit, wait) {
+		err := read()
+		if err == nil {
+			return nil
+		}
+		var own *consumerError
+		if errors.As(err, &own) {
+			return own.err
+		}
+		switch judge(err) {
+		case verdictNoStream:
+			return nil
+		case verdictDeleted:
+			return fmt.Errorf("read %s: %w: %w", what, ErrStreamDeleted, err)
+		case verdictRetry, verdictReconnect, verdictTimeout:
+			if limit.Err() == nil {
+				c.log.WithError(err).WithField("stream", what).Debug("a read broke, reading on")
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("read %s: %w", what, ctx.Err())
+		}
+		return readError(what, err)
+	}
+}
+
+// consumerError is an error of the consumer of a read, not of the read. It
+// stays between read and retry.
+type consumerError struct{ err error }
+
+func (e *consumerError) Error() string { return e.err.Error() }
+
+// read runs one read to its end. It gives nil only when the node ended it.
+func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Client) (*esdb.ReadStream, error), each func(*esdb.RecordedEvent) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	arriving := start(ctx, c.connector(), func(ctx context.Context, client *esdb.Client, hand func(arrival) bool) error {
+		stream, err := open(ctx, client)
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		for {
+			e, err := stream.Recv()
+			if err != nil {
+				if isEnd(err) && ctx.Err() == nil {
+					return nil
+				}
+				return err
+			}
+			if e.Event == nil {
+				continue // a link whose event is gone; we write no links
+			}
+			if !hand(arrival{event: e.OriginalEvent()}) {
+				return ctx.Err()
+			}
+		}
+	})
+	idle := time.NewTimer(callTimeout)
+	defer idle.Stop()
+	for {
+		select {
+		case a := <-arriving:
+			if a.event == nil {
+				return a.err
+			}
+			if err := each(a.event); err != nil {
+				return &consumerError{err}
+			}
+			idle.Reset(callTimeout)
+		case <-idle.C:
+			cancel(errNoAnswer)
+			return errNoAnswer
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func raw(e *esdb.RecordedEvent) RawEvent {
+	return RawEvent{
+		ID: e.EventID, Stream: e.StreamID, Revision: e.EventNumber, Position: positionOf(e),
+		Type: e.EventType, Data: e.Data, Meta: e.UserMetadata,
+	}
+}
+
+func positionOf(e *esdb.RecordedEvent) domain.Position {
+	return domain.Position{Commit: e.Position.Commit, Prepare: e.Position.Prepare}
+}
+
+// isSystem says that an event belongs to the node: stream metadata, links,
+// deletions.
+func isSystem(eventType string) bool { return strings.HasPrefix(eventType, "$") }

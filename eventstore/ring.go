@@ -1,0 +1,114 @@
+package eventstore
+
+import (
+	"sort"
+
+	"humanqa/domain"
+)
+
+const (
+	ringEvents = 8192
+	ringBytes  = 32 << 20
+)
+
+// Checkpoint is how far a consumer has read: everything up to and including
+// Position, or nothing when Start.
+type Checkpoint struct {
+	Position domain.Position
+	Start    bool // nothing read yet; Position means nothing
+}
+
+// At is the checkpoint of who has read everything up to p.
+func At(p domain.Position) Checkpoint { return Checkpoint{Position: p} }
+
+// before says that a has read less than b.
+func (a Checkpoint) before(b Checkpoint) bool {
+	switch {
+	case a.Start || b.Start:
+		return a.Start && !b.Start
+	}
+	return a.Position.Compare(b.Position) < 0
+}
+
+// slot is one event of the ring, or why it could not be decoded.
+type slot struct {
+	event    domain.Recorded
+	failed   *DecodeError
+	position domain.Position
+	size     int
+}
+
+// ring holds the newest events of the log without a hole: all that lie behind
+// lower, up to and including head. System events take no slot, but move head.
+// It is not safe for concurrent use; Feed locks it.
+type ring struct {
+	slots []slot // a circle once it is full
+	first int    // index of the oldest
+	count int
+	bytes int
+
+	maxEvents, maxBytes int
+
+	lower, head Checkpoint
+}
+
+func newRing(at Checkpoint, maxEvents, maxBytes int) *ring {
+	return &ring{
+		slots: make([]slot, maxEvents), maxEvents: maxEvents, maxBytes: maxBytes,
+		lower: at, head: at,
+	}
+}
+
+// push appends an event behind head and drops the oldest ones as needed.
+func (r *ring) push(s slot) {
+	for r.count == r.maxEvents || r.count > 0 && r.bytes+s.size > r.maxBytes {
+		r.drop()
+	}
+	r.slots[(r.first+r.count)%r.maxEvents] = s
+	r.count++
+	r.bytes += s.size
+	r.head = At(s.position)
+}
+
+// advance moves head past an event that takes no slot.
+func (r *ring) advance(p domain.Position) { r.head = At(p) }
+
+func (r *ring) drop() {
+	oldest := &r.slots[r.first]
+	r.lower = At(oldest.position)
+	r.bytes -= oldest.size
+	*oldest = slot{} // let go of the event
+	r.first = (r.first + 1) % r.maxEvents
+	r.count--
+}
+
+// covers says that the ring holds everything behind the checkpoint that the log
+// had up to head.
+func (r *ring) covers(after Checkpoint) bool { return !after.before(r.lower) }
+
+// page gives up to limit events behind the checkpoint, which the ring covers and
+// which lies before head. It ends before an event that could not be decoded,
+// and fails if that one comes first.
+func (r *ring) page(after Checkpoint, limit int) (Page, error) {
+	from := sort.Search(r.count, func(i int) bool { return after.before(At(r.at(i).position)) })
+	n := min(limit, r.count-from)
+	p := Page{Events: make([]domain.Recorded, 0, n), Next: after.Position}
+	for i := from; i < from+n; i++ {
+		s := r.at(i)
+		if s.failed != nil {
+			if i == from {
+				return Page{}, s.failed
+			}
+			return p, nil
+		}
+		p.Events = append(p.Events, s.event)
+		p.Next = s.position
+	}
+	if from+n == r.count {
+		p.Next = r.head.Position // past system events at the end
+		p.Live = true
+	}
+	return p, nil
+}
+
+func (r *ring) at(i int) *slot { return &r.slots[(r.first+i)%r.maxEvents] }
