@@ -1,0 +1,195 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+)
+
+// accessProjector keeps who may call: API keys by the hash of their token, the
+// accounts behind them, and checkers.
+type accessProjector struct{}
+
+func (accessProjector) Name() string { return "access" }
+func (accessProjector) Version() int { return 1 }
+
+func (accessProjector) Tables() []Table {
+	return []Table{
+		{Name: "accounts", DDL: accountsDDL},
+		{Name: "api_keys", DDL: apiKeysDDL},
+		{Name: "checkers", DDL: checkersDDL},
+	}
+}
+
+const accountsDDL = `
+CREATE TABLE {schema}.accounts (
+    account_id text PRIMARY KEY,
+    name       text NOT NULL,
+    sandbox    boolean NOT NULL,
+    suspended  boolean NOT NULL
+);
+`
+
+const apiKeysDDL = `
+CREATE TABLE {schema}.api_keys (
+    hash       text PRIMARY KEY,
+    account_id text NOT NULL,
+    key_id     text NOT NULL,
+    prefix     text NOT NULL,
+    scope      text NOT NULL,
+    project_id text NOT NULL,
+    expires_at timestamptz,
+    revoked    boolean NOT NULL,
+    UNIQUE (account_id, key_id)
+);
+`
+
+const checkersDDL = `
+CREATE TABLE {schema}.checkers (
+    checker_id text PRIMARY KEY,
+    hash       text NOT NULL UNIQUE,
+    name       text NOT NULL,
+    prefix     text NOT NULL,
+    accounts   text[] NOT NULL
+);
+`
+
+func (accessProjector) Handles() []string {
+	return []string{
+		(*account.Created)(nil).EventType(),
+		(*account.Suspended)(nil).EventType(),
+		(*account.Reinstated)(nil).EventType(),
+		(*account.KeyIssued)(nil).EventType(),
+		(*account.KeyRevoked)(nil).EventType(),
+		(*checker.Created)(nil).EventType(),
+	}
+}
+
+const insertAccountSQL = `
+INSERT INTO {schema}.accounts (account_id, name, sandbox, suspended)
+VALUES ($1, $2, $3, FALSE)`
+
+const suspendAccountSQL = `
+UPDATE {schema}.accounts
+SET suspended = $2
+WHERE account_id = $1`
+
+const insertKeySQL = `
+INSERT INTO {schema}.api_keys (hash, account_id, key_id, prefix, scope, project_id, expires_at, revoked)
+VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE)`
+
+const revokeKeySQL = `
+UPDATE {schema}.api_keys
+SET revoked = TRUE
+WHERE account_id = $1
+  AND key_id = $2`
+
+const insertCheckerSQL = `
+INSERT INTO {schema}.checkers (checker_id, hash, name, prefix, accounts)
+VALUES ($1, $2, $3, $4, $5)`
+
+// Apply writes event by event: accounts and keys change rarely.
+func (accessProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	for _, r := range batch {
+		query, args, err := accessChange(r)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, in(schema, query), args...); err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
+
+func accessChange(r domain.Recorded) (query string, args []any, err error) {
+	accountID := strings.TrimPrefix(r.Stream, domain.AccountStreams)
+	switch e := r.Event.(type) {
+	case *account.Created:
+		return insertAccountSQL, []any{accountID, e.Name, e.Sandbox}, nil
+	case *account.Suspended:
+		return suspendAccountSQL, []any{accountID, true}, nil
+	case *account.Reinstated:
+		return suspendAccountSQL, []any{accountID, false}, nil
+	case *account.KeyIssued:
+		return insertKeySQL, []any{e.Hash, accountID, e.KeyID, e.Prefix, e.Scope, e.ProjectID, e.ExpiresAt}, nil
+	case *account.KeyRevoked:
+		return revokeKeySQL, []any{accountID, e.KeyID}, nil
+	case *checker.Created:
+		id := strings.TrimPrefix(r.Stream, domain.CheckerStreams)
+		return insertCheckerSQL, []any{id, e.Hash, e.Name, e.Prefix, pq.Array(append([]string{}, e.Accounts...))}, nil
+	}
+	return "", nil, fmt.Errorf("no statement for %s", r.Type)
+}
+
+// Access looks callers up by the hash of the token they sent.
+type Access struct{ db *sqlx.DB }
+
+// Key is an API key and what matters of its account.
+type Key struct {
+	KeyID     string
+	AccountID string
+	Scope     account.Scope
+	ProjectID string // bound to this project; empty: to none
+	ExpiresAt *time.Time
+	Revoked   bool
+	Suspended bool // the account is
+	Sandbox   bool // the account is
+}
+
+// Checker is a human checker.
+type Checker struct {
+	ID       string
+	Name     string
+	Accounts []string // their own; they never see these accounts' jobs
+}
+
+const getKeySQL = `
+SELECT k.key_id, k.account_id, k.scope, k.project_id, k.expires_at, k.revoked, a.suspended, a.sandbox
+FROM readmodel.api_keys k
+JOIN readmodel.accounts a ON a.account_id = k.account_id
+WHERE k.hash = $1`
+
+const getCheckerSQL = `
+SELECT checker_id, name, accounts
+FROM readmodel.checkers
+WHERE hash = $1`
+
+// Key finds an API key, a revoked or expired one too. hash is the lower-case
+// hex SHA-256 of the token.
+func (q *Access) Key(ctx context.Context, hash string) (Key, bool, error) {
+	var k Key
+	err := q.db.QueryRowxContext(ctx, getKeySQL, hash).Scan(
+		&k.KeyID, &k.AccountID, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked, &k.Suspended, &k.Sandbox)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Key{}, false, nil
+	case err != nil:
+		return Key{}, false, fmt.Errorf("look an API key up: %w", err)
+	}
+	utc(k.ExpiresAt)
+	return k, true, nil
+}
+
+// Checker finds a checker by the hash of their key.
+func (q *Access) Checker(ctx context.Context, hash string) (Checker, bool, error) {
+	var c Checker
+	err := q.db.QueryRowxContext(ctx, getCheckerSQL, hash).Scan(&c.ID, &c.Name, pq.Array(&c.Accounts))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Checker{}, false, nil
+	case err != nil:
+		return Checker{}, false, fmt.Errorf("look a checker up: %w", err)
+	}
+	return c, true, nil
+}

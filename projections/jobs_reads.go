@@ -1,0 +1,239 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+// Jobs reads jobs and reports. Every method but the queue's is bound to one
+// account; another account's job does not exist for it.
+type Jobs struct{ db *sqlx.DB }
+
+// Job is a job as its account may see it. Empty strings stand for what was
+// never given. Times are UTC, in whole milliseconds.
+type Job struct {
+	ID              string
+	AccountID       string
+	ProjectID       string
+	Status          job.Status
+	Title           string
+	URL             string
+	Description     string // not in lists
+	Feature         string // not in lists
+	Type            job.Type
+	TypeEcho        string // the spelling that was submitted
+	Urgent          bool
+	SLAMinutes      int
+	Price           domain.Credits
+	CreditsUsed     domain.Credits // net of refunds
+	Source          string
+	ParentID        string
+	BatchID         string
+	SessionID       string
+	Target          job.Target
+	GeneratedBy     string // who wrote the checklist; empty: the client
+	ReportID        string // empty until there is a report
+	OverallStatus   string // empty until there is a report
+	CancelReason    string
+	RequeueCount    int
+	CreatedAt       time.Time
+	DueAt           time.Time
+	ClaimedAt       *time.Time
+	CompletedAt     *time.Time
+	CancelledAt     *time.Time
+	LastFailedSLAAt *time.Time
+	Items           []job.ReportItem // with the verdicts so far, findings last; not in lists
+}
+
+// IsFinal says that the job has ended.
+func (j Job) IsFinal() bool {
+	return j.Status == job.Completed || j.Status == job.Cancelled || j.Status == job.Failed
+}
+
+// JobFilter narrows a list; zero fields don't. Since is exclusive.
+type JobFilter struct {
+	Status    job.Status
+	ProjectID string
+	Since     *time.Time
+	Limit     int
+	Offset    int
+}
+
+// Report is the finished report of a job.
+type Report struct {
+	ID            string
+	JobID         string
+	OverallStatus string
+	PassCount     int
+	FailCount     int
+	SkipCount     int
+	Summary       string
+	RecordingURL  string
+	CheckerRating *int // nil until the client rates
+	Items         []job.ReportItem
+	CreatedAt     time.Time
+}
+
+const getJobSQL = `
+SELECT *
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND id = $2`
+
+const getReportSQL = `
+SELECT *
+FROM readmodel.job_reports
+WHERE account_id = $1
+  AND job_id = $2`
+
+// The texts and the items are left out: a page of a hundred jobs would read
+// megabytes for nothing.
+const listJobsSQL = `
+SELECT id, account_id, project_id, status, title, url, '' AS description, '' AS feature, type, type_echo,
+       urgent, sla_minutes, price, refunded, source, parent_id, batch_id, session_id, target, generated_by,
+       in_queue, checker_id, report_id, overall_status, cancel_reason, requeue_count, created_at, due_at,
+       claimed_at, completed_at, cancelled_at, last_failed_sla_at, '[]'::jsonb AS items
+FROM readmodel.jobs
+WHERE account_id = $1`
+
+const orderJobsSQL = `
+ORDER BY created_at DESC, id DESC
+LIMIT %s
+OFFSET %s`
+
+// The total of a list comes from the counts. Only a list that starts at a
+// moment has to count rows.
+const totalJobsSQL = `
+SELECT COALESCE(SUM(jobs), 0)
+FROM readmodel.job_counts
+WHERE account_id = $1`
+
+const totalJobsSinceSQL = `
+SELECT COUNT(*)
+FROM readmodel.jobs
+WHERE account_id = $1`
+
+// clauses collects conditions and their parameters, the account's first.
+type clauses struct {
+	sql  string
+	args []any
+}
+
+func (c *clauses) and(condition string, arg any) {
+	c.sql += fmt.Sprintf("\n  AND "+condition, c.param(arg))
+}
+
+func (c *clauses) param(arg any) string {
+	c.args = append(c.args, arg)
+	return fmt.Sprintf("$%d", len(c.args))
+}
+
+// where gives the conditions of a list; since is left out for the counts,
+// which don't know it.
+func (f JobFilter) where(accountID string) *clauses {
+	c := &clauses{args: []any{accountID}}
+	if f.Status != "" {
+		c.and("status = %s", f.Status)
+	}
+	if f.ProjectID != "" {
+		// The second half is implied; it lets the planner use the partial index.
+		c.and("project_id = %s AND project_id <> ''", f.ProjectID)
+	}
+	if f.Since != nil {
+		c.and("created_at > %s", *f.Since)
+	}
+	return c
+}
+
+// List gives a page of the account's jobs, the newest first, and how many
+// there are on all pages.
+func (q *Jobs) List(ctx context.Context, accountID string, f JobFilter) ([]Job, int, error) {
+	where := f.where(accountID)
+	totalSQL := totalJobsSQL
+	if f.Since != nil {
+		totalSQL = totalJobsSinceSQL
+	}
+	var total int
+	if err := q.db.GetContext(ctx, &total, totalSQL+where.sql, where.args...); err != nil {
+		return nil, 0, fmt.Errorf("count jobs: %w", err)
+	}
+	query := listJobsSQL + where.sql
+	query += fmt.Sprintf(orderJobsSQL, where.param(f.Limit), where.param(f.Offset))
+	var rows []jobRow
+	if err := q.db.SelectContext(ctx, &rows, query, where.args...); err != nil {
+		return nil, 0, fmt.Errorf("list jobs: %w", err)
+	}
+	jobs := make([]Job, len(rows))
+	for i := range rows {
+		j, err := rows[i].job()
+		if err != nil {
+			return nil, 0, err
+		}
+		jobs[i] = j
+	}
+	return jobs, total, nil
+}
+
+// Job gives one job with its items.
+func (q *Jobs) Job(ctx context.Context, accountID, id string) (Job, error) {
+	var row jobRow
+	switch err := q.db.GetContext(ctx, &row, getJobSQL, accountID, id); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Job{}, domain.NotFound("job")
+	case err != nil:
+		return Job{}, fmt.Errorf("read job %s: %w", id, err)
+	}
+	return row.job()
+}
+
+// Report gives the report of a job. A job without one answers not found; who
+// must tell that from a job that does not exist reads the job first.
+func (q *Jobs) Report(ctx context.Context, accountID, jobID string) (Report, error) {
+	var row reportRow
+	switch err := q.db.GetContext(ctx, &row, getReportSQL, accountID, jobID); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Report{}, domain.NotFound("report")
+	case err != nil:
+		return Report{}, fmt.Errorf("read the report of job %s: %w", jobID, err)
+	}
+	r := Report{
+		ID: row.ReportID, JobID: row.JobID, OverallStatus: row.OverallStatus,
+		PassCount: row.PassCount, FailCount: row.FailCount, SkipCount: row.SkipCount,
+		Summary: row.Summary, RecordingURL: row.RecordingURL, CreatedAt: row.CreatedAt.UTC(),
+	}
+	if err := json.Unmarshal(row.Items, &r.Items); err != nil {
+		return Report{}, fmt.Errorf("decode the report of job %s: %w", jobID, err)
+	}
+	return r, nil
+}
+
+func (r *jobRow) job() (Job, error) {
+	utc(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.LastFailedSLAAt)
+	j := Job{
+		ID: r.ID, AccountID: r.AccountID, ProjectID: r.ProjectID, Status: r.Status,
+		Title: r.Title, URL: r.URL, Description: r.Description, Feature: r.Feature,
+		Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent, SLAMinutes: r.SLAMinutes,
+		Price: r.Price, CreditsUsed: r.Price - r.Refunded, Source: r.Source,
+		ParentID: r.ParentID, BatchID: r.BatchID, SessionID: r.SessionID, GeneratedBy: r.GeneratedBy,
+		ReportID: r.ReportID, OverallStatus: r.OverallStatus, CancelReason: r.CancelReason,
+		RequeueCount: r.RequeueCount, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
+		ClaimedAt: r.ClaimedAt, CompletedAt: r.CompletedAt, CancelledAt: r.CancelledAt,
+		LastFailedSLAAt: r.LastFailedSLAAt,
+	}
+	if err := json.Unmarshal(r.Target, &j.Target); err != nil {
+		return Job{}, fmt.Errorf("decode the target of job %s: %w", r.ID, err)
+	}
+	if err := json.Unmarshal(r.Items, &j.Items); err != nil {
+		return Job{}, fmt.Errorf("decode the items of job %s: %w", r.ID, err)
+	}
+	return j, nil
+}

@@ -1,0 +1,316 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/project"
+)
+
+// projectsProjector keeps a row per project. The signing secret stays in the
+// log, sealed; only the times of its rotations get here.
+type projectsProjector struct{}
+
+func (projectsProjector) Name() string { return "projects" }
+func (projectsProjector) Version() int { return 1 }
+
+func (projectsProjector) Tables() []Table {
+	return []Table{{Name: "projects", DDL: projectsDDL}}
+}
+
+// events is null when the list was omitted (every kind), an array otherwise.
+// rotations holds the newest last.
+const projectsDDL = `
+CREATE TABLE {schema}.projects (
+    id                  text PRIMARY KEY,
+    account_id          text NOT NULL,
+    name                text NOT NULL,
+    description         text,
+    default_url         text,
+    default_job_type    text,
+    default_sla_minutes integer,
+    hook_hash           text NOT NULL UNIQUE,
+    webhook_url         text NOT NULL,
+    events              jsonb,
+    disabled            boolean NOT NULL,
+    disabled_by         text NOT NULL,
+    disabled_reason     text NOT NULL,
+    rotations           jsonb NOT NULL,
+    secret_rotated_at   timestamptz,
+    created_at          timestamptz NOT NULL,
+    updated_at          timestamptz NOT NULL
+);
+CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
+`
+
+func (projectsProjector) Handles() []string {
+	var types []string
+	for _, spec := range project.Specs() {
+		types = append(types, spec.New().EventType())
+	}
+	return types
+}
+
+type projectRow struct {
+	ID                string           `json:"id"`
+	AccountID         string           `json:"account_id"`
+	Name              string           `json:"name"`
+	Description       *string          `json:"description"`
+	DefaultURL        *string          `json:"default_url"`
+	DefaultJobType    *string          `json:"default_job_type"`
+	DefaultSLAMinutes *int             `json:"default_sla_minutes"`
+	HookHash          string           `json:"hook_hash"`
+	WebhookURL        string           `json:"webhook_url"`
+	Events            *json.RawMessage `json:"events"`
+	Disabled          bool             `json:"disabled"`
+	DisabledBy        string           `json:"disabled_by"`
+	DisabledReason    string           `json:"disabled_reason"`
+	Rotations         json.RawMessage  `json:"rotations"`
+	SecretRotatedAt   *time.Time       `json:"secret_rotated_at"`
+	CreatedAt         time.Time        `json:"created_at"`
+	UpdatedAt         time.Time        `json:"updated_at"`
+}
+
+const loadProjectsSQL = `
+SELECT *
+FROM {schema}.projects
+WHERE id = ANY($1)`
+
+const writeProjectsSQL = `
+INSERT INTO {schema}.projects AS p
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.projects, $1)
+ON CONFLICT (id) DO UPDATE
+SET name = EXCLUDED.name,
+    description = EXCLUDED.description,
+    default_url = EXCLUDED.default_url,
+    default_job_type = EXCLUDED.default_job_type,
+    default_sla_minutes = EXCLUDED.default_sla_minutes,
+    webhook_url = EXCLUDED.webhook_url,
+    events = EXCLUDED.events,
+    disabled = EXCLUDED.disabled,
+    disabled_by = EXCLUDED.disabled_by,
+    disabled_reason = EXCLUDED.disabled_reason,
+    rotations = EXCLUDED.rotations,
+    secret_rotated_at = EXCLUDED.secret_rotated_at,
+    updated_at = EXCLUDED.updated_at`
+
+// Apply folds each project of the batch with the aggregate's own Evolve. What
+// it knows beyond the row (the secret) is of no matter for the row.
+func (projectsProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var ids []string
+	for _, r := range batch {
+		id := strings.TrimPrefix(r.Stream, domain.ProjectStreams)
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	var rows []projectRow
+	if err := tx.SelectContext(ctx, &rows, in(schema, loadProjectsSQL), pq.Array(ids)); err != nil {
+		return fmt.Errorf("load projects: %w", err)
+	}
+	states := map[string]project.State{}
+	for _, row := range rows {
+		s, err := row.state()
+		if err != nil {
+			return err
+		}
+		states[row.ID] = s
+	}
+	for _, r := range batch {
+		id := strings.TrimPrefix(r.Stream, domain.ProjectStreams)
+		states[id] = project.Evolve(states[id], r.Event)
+	}
+	rows = rows[:0]
+	for _, id := range ids {
+		if s := states[id]; s.Exists { // else an operator skipped its project.created
+			row, err := rowOf(id, s)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+	}
+	if err := writeRows(ctx, tx, schema, writeProjectsSQL, rows); err != nil {
+		return fmt.Errorf("write projects: %w", err)
+	}
+	return nil
+}
+
+// SecretRotation is one replacement of the signing secret.
+type SecretRotation struct {
+	At     time.Time `json:"at"`
+	UserID *string   `json:"userId"` // nil where no user of the dashboard did it
+}
+
+func (r projectRow) state() (project.State, error) {
+	utc(&r.CreatedAt, &r.UpdatedAt, r.SecretRotatedAt)
+	s := project.State{
+		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
+		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
+		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
+		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
+		SecretRotatedAt: r.SecretRotatedAt,
+	}
+	if r.Events != nil {
+		if err := json.Unmarshal(*r.Events, &s.Events); err != nil {
+			return s, fmt.Errorf("decode the event list of project %s: %w", r.ID, err)
+		}
+	}
+	var rotations []SecretRotation
+	if err := json.Unmarshal(r.Rotations, &rotations); err != nil {
+		return s, fmt.Errorf("decode the rotations of project %s: %w", r.ID, err)
+	}
+	for _, rotation := range rotations {
+		s.Rotations = append(s.Rotations, project.Rotation(rotation))
+	}
+	return s, nil
+}
+
+func rowOf(id string, s project.State) (projectRow, error) {
+	row := projectRow{
+		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
+		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
+		HookHash: s.HookHash, WebhookURL: s.WebhookURL,
+		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
+		CreatedAt: moment(s.CreatedAt), UpdatedAt: moment(s.UpdatedAt),
+	}
+	if s.SecretRotatedAt != nil {
+		row.SecretRotatedAt = momentPtr(*s.SecretRotatedAt)
+	}
+	if s.Events != nil {
+		list, err := json.Marshal(append([]string{}, *s.Events...)) // never null: an empty list means no event
+		if err != nil {
+			return row, fmt.Errorf("encode the event list of project %s: %w", id, err)
+		}
+		row.Events = (*json.RawMessage)(&list)
+	}
+	rotations := []SecretRotation{}
+	for _, r := range s.Rotations {
+		rotations = append(rotations, SecretRotation{At: moment(r.At), UserID: r.UserID})
+	}
+	var err error
+	if row.Rotations, err = json.Marshal(rotations); err != nil {
+		return row, fmt.Errorf("encode the rotations of project %s: %w", id, err)
+	}
+	return row, nil
+}
+
+// Projects reads projects. Every method is bound to one account.
+type Projects struct{ db *sqlx.DB }
+
+// Project is a project with the figures of its jobs.
+type Project struct {
+	ID                string
+	AccountID         string
+	Name              string
+	Description       *string
+	DefaultURL        *string
+	DefaultJobType    *string
+	DefaultSLAMinutes *int
+	// WebhookURL is empty when none is configured. Events nil means every kind,
+	// empty means none.
+	WebhookURL      string
+	Events          *[]string
+	WebhookDisabled bool
+	DisabledReason  string
+	// SecretRotations are the five most recent ones, the newest first; nil when
+	// no webhook is configured, empty when the secret was never replaced.
+	SecretRotations []SecretRotation
+	SecretRotatedAt *time.Time
+	JobCount        int
+	PassRate        float64 // passed / completed tests, 0..1; 0 without tests
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+}
+
+const selectProjectsSQL = `
+SELECT p.*,
+       COALESCE(c.jobs, 0) AS jobs,
+       COALESCE(c.completed, 0) AS completed,
+       COALESCE(c.passed, 0) AS passed
+FROM readmodel.projects p
+LEFT JOIN (
+    SELECT project_id,
+           SUM(jobs) AS jobs,
+           SUM(jobs) FILTER (WHERE status = 'completed') AS completed,
+           SUM(passed) AS passed
+    FROM readmodel.job_counts
+    WHERE account_id = $1
+    GROUP BY project_id) c ON c.project_id = p.id
+WHERE p.account_id = $1`
+
+const listProjectsSQL = selectProjectsSQL + `
+ORDER BY p.created_at DESC, p.id DESC`
+
+const getProjectSQL = selectProjectsSQL + `
+  AND p.id = $2`
+
+type projectWithCounts struct {
+	projectRow
+	Jobs      int `json:"jobs"`
+	Completed int `json:"completed"`
+	Passed    int `json:"passed"`
+}
+
+// List gives all projects of the account, the newest first.
+func (q *Projects) List(ctx context.Context, accountID string) ([]Project, error) {
+	var rows []projectWithCounts
+	if err := q.db.SelectContext(ctx, &rows, listProjectsSQL, accountID); err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	projects := make([]Project, len(rows))
+	for i, row := range rows {
+		p, err := row.project()
+		if err != nil {
+			return nil, err
+		}
+		projects[i] = p
+	}
+	return projects, nil
+}
+
+// Get gives one project.
+func (q *Projects) Get(ctx context.Context, accountID, id string) (Project, error) {
+	var row projectWithCounts
+	switch err := q.db.GetContext(ctx, &row, getProjectSQL, accountID, id); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Project{}, domain.NotFound("project")
+	case err != nil:
+		return Project{}, fmt.Errorf("read project %s: %w", id, err)
+	}
+	return row.project()
+}
+
+func (r projectWithCounts) project() (Project, error) {
+	s, err := r.state()
+	if err != nil {
+		return Project{}, err
+	}
+	p := Project{
+		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
+		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
+		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
+		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
+	if r.Completed > 0 {
+		p.PassRate = float64(r.Passed) / float64(r.Completed)
+	}
+	if s.WebhookURL != "" {
+		p.SecretRotations = []SecretRotation{}
+		for _, rotation := range slices.Backward(s.Rotations) {
+			p.SecretRotations = append(p.SecretRotations, SecretRotation(rotation))
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,88 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain/job"
+)
+
+// QueuedJob is a job that waits for a human checker, as the checker may see
+// it: nothing in it tells whose job it is.
+type QueuedJob struct {
+	ID         string
+	Title      string
+	URL        string
+	Type       job.Type
+	TypeEcho   string
+	Urgent     bool
+	SLAMinutes int
+	SessionID  string
+	Target     job.Target
+	CreatedAt  time.Time
+	DueAt      time.Time
+}
+
+// A checker never sees a job of an account they belong to. Whom they belong to
+// is read once, before the index is walked in queue order.
+const queueSQL = `
+FROM readmodel.jobs
+WHERE in_queue
+  AND status = 'pending'
+  AND account_id <> ALL (COALESCE((
+        SELECT c.accounts
+        FROM readmodel.checkers c
+        WHERE c.checker_id = $1), '{}'))`
+
+const listQueueSQL = `
+SELECT id, title, url, type, type_echo, urgent, sla_minutes, session_id, target, created_at, due_at` + queueSQL + `
+ORDER BY urgent DESC, created_at, id
+LIMIT $2`
+
+const nextInQueueSQL = `
+SELECT id` + queueSQL + `
+  AND id <> ALL ($2)
+ORDER BY urgent DESC, created_at, id
+LIMIT 1`
+
+// Queue lists what the checker may claim: urgent jobs first, then the oldest.
+func (q *Jobs) Queue(ctx context.Context, checkerID string, limit int) ([]QueuedJob, error) {
+	var rows []jobRow
+	if err := q.db.SelectContext(ctx, &rows, listQueueSQL, checkerID, limit); err != nil {
+		return nil, fmt.Errorf("list the queue: %w", err)
+	}
+	jobs := make([]QueuedJob, len(rows))
+	for i, r := range rows {
+		utc(&r.CreatedAt, &r.DueAt)
+		jobs[i] = QueuedJob{
+			ID: r.ID, Title: r.Title, URL: r.URL, Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent,
+			SLAMinutes: r.SLAMinutes, SessionID: r.SessionID, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
+		}
+		if err := json.Unmarshal(r.Target, &jobs[i].Target); err != nil {
+			return nil, fmt.Errorf("decode the target of job %s: %w", r.ID, err)
+		}
+	}
+	return jobs, nil
+}
+
+// NextForChecker nominates the job at the head of the checker's queue, those
+// in skip left out. The log is the judge of who gets it: whoever loses the
+// claim asks again and skips that job.
+func (q *Jobs) NextForChecker(ctx context.Context, checkerID string, skip []string) (jobID string, ok bool, err error) {
+	if skip == nil {
+		skip = []string{}
+	}
+	switch err := q.db.GetContext(ctx, &jobID, nextInQueueSQL, checkerID, pq.Array(skip)); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("read the head of the queue: %w", err)
+	}
+	return jobID, true, nil
+}
