@@ -1,0 +1,472 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/policy"
+)
+
+func TestTwentyParallelSubmitsWithCreditsForOneMakeOneJob(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 5)
+	good := together(20, func(int) error {
+		_, err := b.submit(t.Context(), b.cause())
+		return err
+	}, func(err error) { wantKind(t, err, domain.KindPayment) })
+	if good != 1 {
+		t.Errorf("%d submissions succeeded, want 1", good)
+	}
+}
+
+func TestAHotLedgerPaysForOneAppendABatch(t *testing.T) {
+	t.Parallel()
+	const jobs = 400
+	b := setup(t, 5*jobs)
+	good := together(jobs, func(int) error {
+		_, err := b.submit(t.Context(), b.cause())
+		return err
+	}, func(err error) { t.Error(err) })
+	if got := b.ledger().Balance(); good != jobs || got != 0 {
+		t.Errorf("%d jobs and %d credits left, want %d and 0", good, got, jobs)
+	}
+	if n := b.log.appends[domain.CreditsStream(b.account)]; n >= jobs {
+		t.Errorf("%d appends for %d charges: nothing was batched", n, jobs)
+	}
+}
+
+func TestTwoProcessesOnOneLedgerNeverOverdrawIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 5*50)
+	other := bundle{Service: newService(b.log), log: b.log, account: b.account}
+	both := []bundle{b, other}
+	good := together(100, func(i int) error {
+		_, err := both[i%2].submit(t.Context(), b.cause())
+		return err
+	}, func(err error) {
+		if !domain.IsKind(err, domain.KindPayment) && !domain.IsKind(err, domain.KindUnavailable) {
+			t.Error(err)
+		}
+	})
+	if got := b.ledger().Used(); got != domain.Credits(5*good) {
+		t.Errorf("%d credits used for %d jobs", got, good)
+	}
+}
+
+func TestARefusalRestsOnTheLogNotOnTheCache(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 0)
+	_, err := b.submit(t.Context(), b.cause()) // now the empty ledger is cached
+	wantKind(t, err, domain.KindPayment)
+	elsewhere := newService(b.log)
+	if _, _, err := elsewhere.GrantCredits(t.Context(), operator(), b.account, 5, nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.submit(t.Context(), b.cause()); err != nil {
+		t.Errorf("submit after a grant by another process: %v", err)
+	}
+}
+
+func TestTheSameCommandSubmitsOneJob(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	c := b.cause()
+	first, err := b.submit(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := bundle{Service: newService(b.log), log: b.log, account: b.account}.submit(t.Context(), c)
+	if err != nil || again.JobID != first.JobID {
+		t.Errorf("repeat: %+v, %v; want job %s", again, err, first.JobID)
+	}
+	if used := b.ledger().Used(); used != 5 {
+		t.Errorf("%d credits used, want 5", used)
+	}
+}
+
+// Each append of a submission fails once persisted and once not. Whatever
+// happened, the same command sent again ends in one job and one charge.
+func TestASubmissionThatFailsAnywhereCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	for _, category := range []string{domain.CreditsStreams, domain.JobStreams} {
+		for _, persist := range []bool{false, true} {
+			t.Run(category+map[bool]string{true: "persisted", false: "lost"}[persist], func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, 100)
+				b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
+					if strings.HasPrefix(stream, category) {
+						return &fault{persist: persist, err: errCut}
+					}
+					return nil
+				}
+				c := b.cause()
+				_, err := b.submit(t.Context(), c)
+				wantKind(t, err, domain.KindUnavailable)
+				b.log.fault = nil
+				j, err := b.submit(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantTypes(t, b.log, domain.JobStream(j.JobID), "job.created")
+				if used := b.ledger().Used(); used != 5 {
+					t.Errorf("%d credits used, want 5", used)
+				}
+			})
+		}
+	}
+}
+
+// settle fires every timer that the log's events leave set, as the policy
+// would once they are due.
+func (b bundle) settle(t *testing.T) {
+	t.Helper()
+	policies := []policy.Policy{policy.Orphans{Money: b}, policy.Refunds{Money: b}}
+	type id struct{ kind, key string }
+	set := map[id]policy.Timer{}
+	b.log.mu.Lock()
+	var all []domain.Recorded
+	for _, events := range b.log.streams {
+		all = append(all, events...)
+	}
+	b.log.mu.Unlock()
+	ordered := make([]domain.Recorded, len(all))
+	for _, e := range all {
+		ordered[e.Position.Commit] = e
+	}
+	for _, e := range ordered {
+		for _, p := range policies {
+			for _, c := range p.React(e) {
+				if c.Clear {
+					delete(set, id{c.Kind, c.Key})
+				} else {
+					set[id{c.Kind, c.Key}] = c.Timer
+				}
+			}
+		}
+	}
+	for k, timer := range set {
+		for _, p := range policies {
+			if p.Kind() == k.kind {
+				if err := p.Fire(context.Background(), timer); err != nil {
+					t.Errorf("fire %v: %v", k, err)
+				}
+			}
+		}
+	}
+}
+
+func TestADebitWhoseJobNeverCameIsRefundedOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
+		if strings.HasPrefix(stream, domain.JobStreams) {
+			return &fault{err: errCut}
+		}
+		return nil
+	}
+	c := b.cause()
+	_, err := b.submit(t.Context(), c)
+	wantKind(t, err, domain.KindUnavailable)
+	b.log.fault = nil
+	jobID := domain.DeriveID(c.CommandID, "job").String()
+
+	b.settle(t)
+	b.settle(t)
+	wantTypes(t, b.log, domain.JobStream(jobID), "job.voided")
+	wantTypes(t, b.log, domain.CreditsStream(b.account), "credits.granted", "credits.debited", "credits.refunded")
+
+	t.Run("and the late submission loses", func(t *testing.T) {
+		_, err := b.submit(t.Context(), c)
+		wantKind(t, err, domain.KindConflict)
+		wantTypes(t, b.log, domain.JobStream(jobID), "job.voided")
+	})
+}
+
+func TestASettlementLeavesAJobThatCameAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	id := b.submitted(t)
+	cause := b.cause()
+	if _, err := b.VoidJob(t.Context(), cause, id); err != nil {
+		t.Fatal(err)
+	}
+	wantTypes(t, b.log, domain.JobStream(id), "job.created")
+	if used := b.ledger().Used(); used != 5 {
+		t.Errorf("%d credits used, want 5", used)
+	}
+}
+
+func TestACancellationThatCrashesBeforeItsRefundIsRefundedByThePolicy(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	id := b.submitted(t)
+	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
+		if strings.HasPrefix(stream, domain.CreditsStreams) {
+			return &fault{err: errors.New("no log")}
+		}
+		return nil
+	}
+	_, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
+	wantKind(t, err, domain.KindUnavailable)
+	b.log.fault = nil
+	b.settle(t)
+	if used := b.ledger().Used(); used != 0 {
+		t.Errorf("%d credits used, want 0", used)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	id := b.submitted(t)
+	first, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
+	if err != nil || first.CreditsRefunded != 5 || first.CreditsRemaining != 100 {
+		t.Fatalf("cancel: %+v, %v", first, err)
+	}
+	t.Run("again answers the same and refunds nothing more", func(t *testing.T) {
+		again, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
+		if err != nil || again.CreditsRefunded != 5 || again.CreditsRemaining != 100 {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+	})
+	t.Run("another account's job is not found", func(t *testing.T) {
+		other := b.cause()
+		other.AccountID = "somebody-else"
+		_, err := b.CancelJob(t.Context(), other, id, job.CancelClient)
+		wantKind(t, err, domain.KindNotFound)
+	})
+}
+
+func TestSixtyFourParallelClaimsOfOneJobGiveItToOneChecker(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	id := b.submitted(t)
+	var checkers []string
+	for range 64 {
+		checkers = append(checkers, b.newChecker(t))
+	}
+	good := together(64, func(i int) error {
+		_, err := b.ClaimJob(t.Context(), b.checkerCause(checkers[i]), checkers[i], id)
+		return err
+	}, func(err error) { wantKind(t, err, domain.KindConflict) })
+	if good != 1 {
+		t.Errorf("%d claims succeeded, want 1", good)
+	}
+}
+
+func TestACheckerHoldsOneClaimEvenWhenClaimingManyJobsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1000)
+	ann := b.newChecker(t)
+	var jobs []string
+	for range 16 {
+		jobs = append(jobs, b.submitted(t))
+	}
+	services := []*command.Service{b.Service, newService(b.log)} // two nodes
+	good := together(len(jobs), func(i int) error {
+		_, err := services[i%2].ClaimJob(t.Context(), b.checkerCause(ann), ann, jobs[i])
+		return err
+	}, func(error) {})
+	if good > 1 {
+		t.Errorf("%d live claims, want at most 1", good)
+	}
+}
+
+func TestAClaimOpensTheSecretsForTheClaimantOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	ann, bob := b.newChecker(t), b.newChecker(t, b.account)
+	j, err := b.SubmitJob(t.Context(), b.cause(), command.SubmitJob{
+		URL: "https://example.com", Title: "Title", Type: job.Custom, TypeEcho: "Custom", Source: "api",
+		Credentials: &command.Credentials{Username: "u", Password: "p"}, AccessInstructions: "ring twice",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("a checker of the same account never sees the job", func(t *testing.T) {
+		_, err := b.ClaimJob(t.Context(), b.checkerCause(bob), bob, j.JobID)
+		wantKind(t, err, domain.KindNotFound)
+	})
+	claim, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, j.JobID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim.Brief.Credentials == nil || claim.Brief.Credentials.Password != "p" || claim.Brief.AccessInstructions != "ring twice" {
+		t.Errorf("brief: %+v", claim.Brief)
+	}
+	t.Run("claiming again answers the same claim", func(t *testing.T) {
+		again, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, j.JobID)
+		if err != nil || again.Token != claim.Token {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+	})
+}
+
+func TestAClaimFromStartToReport(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	ann := b.newChecker(t)
+	id := b.submitted(t)
+	claimed, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := command.Claim{CheckerID: ann, JobID: id, Token: claimed.Token}
+
+	_, _, err = b.CompleteJob(t.Context(), b.checkerCause(ann), claim, command.CompleteJob{Summary: "done"})
+	wantKind(t, err, domain.KindConflict) // an item is unchecked
+
+	item, _, err := b.CheckItem(t.Context(), b.checkerCause(ann), claim, command.CheckItem{
+		ItemID: claimed.Checklist[0].ID, Status: job.ItemFail, Note: "broken", Severity: job.Critical,
+	})
+	if err != nil || item.Status != job.ItemFail || item.Severity != job.Critical || item.Description != "loads" {
+		t.Fatalf("item: %+v, %v", item, err)
+	}
+	found, _, err := b.AddFinding(t.Context(), b.checkerCause(ann), claim, command.AddFinding{
+		Description: "typo", Status: job.ItemFail, Severity: job.Minor,
+	})
+	if err != nil || found.ID == "" || found.Key == "" {
+		t.Fatalf("finding: %+v, %v", found, err)
+	}
+	stale := claim
+	stale.Token++
+	_, _, err = b.CompleteJob(t.Context(), b.checkerCause(ann), stale, command.CompleteJob{Summary: "done"})
+	wantKind(t, err, domain.KindConflict)
+
+	c := b.checkerCause(ann)
+	report, _, err := b.CompleteJob(t.Context(), c, claim, command.CompleteJob{Summary: "done"})
+	if err != nil || report.FailCount != 2 || report.OverallStatus != "fail" {
+		t.Fatalf("report: %+v, %v", report, err)
+	}
+	again, _, err := b.CompleteJob(t.Context(), c, claim, command.CompleteJob{Summary: "done"})
+	if err != nil || again.ReportID != report.ReportID {
+		t.Errorf("repeat: %+v, %v", again, err)
+	}
+
+	t.Run("and the checker may claim the next job", func(t *testing.T) {
+		next := b.submitted(t)
+		if _, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, next); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestACallerThatGoesAwayDoesNotTakeTheBatchWithIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	var gate atomic.Pointer[chan struct{}]
+	hold := make(chan struct{})
+	gate.Store(&hold)
+	b.log.before = func(stream string) {
+		if strings.HasPrefix(stream, domain.CreditsStreams) {
+			<-*gate.Load()
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, err := b.submit(ctx, b.cause())
+		gone <- err
+	}()
+	stays := make(chan error)
+	go func() {
+		_, err := b.submit(t.Context(), b.cause())
+		stays <- err
+	}()
+	cancel()
+	wantKind(t, <-gone, domain.KindUnavailable)
+	close(hold)
+	if err := <-stays; err != nil {
+		t.Errorf("the other caller: %v", err)
+	}
+	b.Drain()
+	b.settle(t) // what the gone caller was charged for has no job
+	if used := b.ledger().Used(); used != 5 {
+		t.Errorf("%d credits used, want 5", used)
+	}
+}
+
+func TestAStreamWithAnUnknownEventIsNotDecidedOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	id := b.submitted(t)
+	stream := domain.JobStream(id)
+	b.log.streams[stream] = append(b.log.streams[stream], domain.Recorded{Stream: stream, Revision: 1, Type: "job.from_the_future"})
+	_, err := newService(b.log).CancelJob(t.Context(), b.cause(), id, job.CancelClient)
+	wantKind(t, err, domain.KindUnavailable)
+}
+
+func TestProjects(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	thirty := 30
+	c := b.cause()
+	p, err := b.CreateProject(t.Context(), c, command.CreateProject{
+		Name: "Shop", DefaultSLAMinutes: &thirty, WebhookURL: "https://hooks.example.com/x",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := newService(b.log).CreateProject(t.Context(), c, command.CreateProject{Name: "Shop", DefaultSLAMinutes: &thirty})
+	if err != nil || again.HookToken != p.HookToken {
+		t.Errorf("a repeat hands out the same hook token: %+v, %v", again, err)
+	}
+	secret, err := b.WebhookSecret(t.Context(), p.ProjectID)
+	if err != nil || !strings.HasPrefix(secret, "whsec_") {
+		t.Errorf("secret: %q, %v", secret, err)
+	}
+	t.Run("a job inherits the project's SLA", func(t *testing.T) {
+		j, err := b.SubmitJob(t.Context(), b.cause(), command.SubmitJob{
+			ProjectID: p.ProjectID, URL: "https://example.com", Title: "T", Type: job.Custom, TypeEcho: "Custom", Source: "api",
+		})
+		if err != nil || j.EstimatedMinutes != 30 {
+			t.Errorf("%+v, %v", j, err)
+		}
+	})
+	t.Run("another account's project is not found", func(t *testing.T) {
+		other := b.cause()
+		other.AccountID = "somebody-else"
+		_, err := b.SubmitJob(t.Context(), other, command.SubmitJob{ProjectID: p.ProjectID, Type: job.Custom})
+		wantKind(t, err, domain.KindNotFound)
+		name := "mine"
+		_, _, err = b.UpdateProject(t.Context(), other, p.ProjectID, command.UpdateProject{Name: &name})
+		wantKind(t, err, domain.KindNotFound)
+	})
+	t.Run("an update answers the settings after it", func(t *testing.T) {
+		name := "Store"
+		st, _, err := b.UpdateProject(t.Context(), b.cause(), p.ProjectID, command.UpdateProject{
+			Name: &name, DefaultSLAMinutes: command.Field[int]{Set: true},
+		})
+		if err != nil || st.Name != "Store" || st.DefaultSLAMinutes != nil || st.WebhookURL == "" {
+			t.Errorf("%+v, %v", st, err)
+		}
+	})
+}
+
+func TestAccountsAndKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 0)
+	key, err := b.IssueKey(t.Context(), operator(), b.account, command.IssueKey{Scope: "full"})
+	if err != nil || !strings.HasPrefix(key.Token, domain.LiveKeyPrefix) {
+		t.Fatalf("%+v, %v", key, err)
+	}
+	for range 2 {
+		if _, err := b.RevokeKey(t.Context(), operator(), b.account, key.KeyID); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.SuspendAccount(t.Context(), operator(), b.account); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.ReinstateAccount(t.Context(), operator(), b.account); err != nil {
+			t.Error(err)
+		}
+	}
+	_, _, err = b.GrantCredits(t.Context(), operator(), "nobody", 5, nil, "")
+	wantKind(t, err, domain.KindNotFound)
+}
