@@ -106,13 +106,18 @@ func readPIDFile(data string) (pidFile, error) {
 		return ""
 	}
 	var pf pidFile
-	if pf.pid, err = strconv.Atoi(line(0)); err != nil || pf.pid <= 0 {
-		return pidFile{}, nil // cut short by a full disk or a crash: nobody's
-	}
-	if pf.port, err = strconv.Atoi(line(3)); err != nil {
-		return pf, nil // still starting
-	}
+	pf.pid = atoi(line(0))
+	pf.port = atoi(line(3))
 	pf.socketDir = line(4)
-	pf.ready = line(7) == "ready" && pf.socketDir != ""
+	pf.ready = line(7) == "ready" && pf.port != 0 && pf.socketDir != ""
 	return pf, nil
+}
+
+// atoi is 0 for what is not there yet, or was cut short by a crash.
+func atoi(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }

@@ -218,7 +218,7 @@ func (h home) ownDir(path string) error {
 	}
 }
 
-// realPath resolves a path, because processes are recognised by theirs.
+// realPath resolves a path, because processes are recognized by theirs.
 func realPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

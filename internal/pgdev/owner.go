@@ -40,7 +40,7 @@ func currentOwner() (owner, error) {
 }
 
 // procAttr runs a child as the owner, out of the terminal's process group
-// (Ctrl-C is ours to handle), and signalled when we die.
+// (Ctrl-C is ours to handle), and signaled when we die.
 func (o owner) procAttr(onDeath syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	tieToParent(attr, onDeath)

@@ -15,7 +15,7 @@ import (
 func tieToParent(*syscall.SysProcAttr, syscall.Signal) {}
 
 // processArgs is a process's command line, nil when it is gone. Arguments with
-// spaces come apart, so a data directory must not contain one to be recognised.
+// spaces come apart, so a data directory must not contain one to be recognized.
 func processArgs(pid int) []string {
 	out, err := exec.CommandContext(context.Background(), "ps", "-ww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

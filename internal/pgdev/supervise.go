@@ -117,7 +117,7 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isStopping() { // Stop has signalled already and will not come again
+	if s.isStopping() { // Stop has signaled already and will not come again
 		return nil, context.Canceled
 	}
 	p, err := startTied(cmd)

@@ -70,7 +70,7 @@ func waitGone(ctx context.Context, pid int, data string, patience time.Duration)
 // dropStalePIDFile removes a pid file whose number now belongs to a process
 // that is no postgres at all; ids repeat fast in containers, and PostgreSQL
 // would take any living process of its user for a running server. Every other
-// stale file it recognises itself.
+// stale file it recognizes itself.
 func dropStalePIDFile(pid int, data string) error {
 	args := processArgs(pid)
 	if len(args) == 0 || filepath.Base(args[0]) == "postgres" {

@@ -1,0 +1,84 @@
+# Every target works on a fresh machine; what is missing is installed first.
+
+GO      ?= go
+BIN     := bin/humanqa
+TOOLS   := .tools
+PACKAGE ?= ./...
+
+# Where git does not answer (no git, a checkout that belongs to another user)
+# go would refuse to build instead of leaving the revision out.
+ifeq ($(shell git rev-parse --verify --quiet HEAD 2>/dev/null),)
+export GOFLAGS += -buildvcs=false
+endif
+
+# Two packages at a time suit two cores as well as four: each runs a PostgreSQL
+# of its own. The race detector needs a C compiler; without one go says 0 here.
+RACE        = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+TEST_FLAGS ?= -count=1 -timeout 15m -p 2
+
+LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { print $$2 }' tools/go.mod)
+LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
+
+.DEFAULT_GOAL := help
+
+.PHONY: run
+run: postgres build ## install what is missing, build, and start the whole service with a demo account
+	$(BIN) serve --demo
+
+.PHONY: demo
+demo: build ## beside a running `make run`: one job from submission to a verified webhook
+	$(BIN) demo
+
+.PHONY: build
+build: ## build bin/humanqa
+	$(GO) build -o $(BIN) ./cmd/humanqa
+
+.PHONY: test
+test: postgres ## install what is missing and run the whole test suite, race detector on where it works
+	$(GO) test $(RACE) $(TEST_FLAGS) $(PACKAGE)
+
+.PHONY: race
+race: RACE = -race
+race: test ## the same, and fail where the race detector does not work
+
+.PHONY: torture
+torture: postgres ## kill the service and its database under load, again and again (30 minutes at most)
+	$(GO) test -count=1 -timeout 30m -v -run TestTorture ./cmd/humanqa -args -torture
+
+.PHONY: bench
+bench: postgres ## measure against plain PostgreSQL and a CRUD twin, side by side
+	$(GO) run ./bench
+
+.PHONY: lint
+lint: $(LINT) ## golangci-lint, formatting, and the state of go.mod and go.sum
+	$(LINT) run ./...
+	@test -z "$$(gofmt -l .)" || { echo "run make fmt; not formatted:"; gofmt -l .; exit 1; } >&2
+	$(GO) mod verify
+	$(GO) mod tidy -diff
+
+.PHONY: vuln
+vuln: ## known vulnerabilities in what we call (asks the Go vulnerability database)
+	cd tools && GOBIN=$(CURDIR)/$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck
+	$(TOOLS)/govulncheck ./...
+
+.PHONY: fmt
+fmt: ## format the Go code
+	gofmt -w .
+
+.PHONY: clean
+clean: ## remove what the other targets built; data stays
+	rm -rf bin $(TOOLS)
+
+.PHONY: postgres
+postgres: ## install PostgreSQL's server programs unless they are there
+	scripts/install-postgres.sh
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Built from the tools module, so its version is pinned and checked like every
+# other dependency. The name carries the version: a change of it builds anew.
+$(LINT):
+	cd tools && GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	mv $(TOOLS)/golangci-lint $@
