@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"slices"
 	"strings"
 
 	"humanqa/domain"
@@ -22,27 +21,24 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 }
 
 // DecideTake reserves one of the checker's limit places for a job. live says
-// whether the checker holds the claim on a job right now; it is asked only
-// about the reservations of other jobs, and those it denies are dropped. The
-// job that was reserved last needs no second reservation: that is how a claim
-// goes on after a crash between its two writes.
-func DecideTake(s State, jobID string, live func(jobID string) bool, limit int) ([]domain.Event, error) {
+// whether an earlier reservation still stands for a claim; those it denies are
+// dropped, and so is an earlier one of the same job.
+func DecideTake(s State, take Reservation, live func(Reservation) bool, limit int) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("checker")
 	}
-	if n := len(s.Held); n > 0 && s.Held[n-1] == jobID {
-		return nil, nil
-	}
-	held := make([]string, 0, len(s.Held)+1)
-	for _, id := range s.Held {
-		if id != jobID && live(id) {
-			held = append(held, id)
+	held := make([]Reservation, 0, len(s.Held)+1)
+	jobs := make([]string, 0, len(s.Held))
+	for _, r := range s.Held {
+		if r.JobID != take.JobID && live(r) {
+			held = append(held, r)
+			jobs = append(jobs, r.JobID)
 		}
 	}
 	if len(held) >= limit {
 		return nil, domain.Conflict("the checker holds %d of %d claims", len(held), limit).
 			WithHint("complete or release the claimed job first").
-			With("claimedJobs", slices.Clone(held))
+			With("claimedJobs", jobs)
 	}
-	return []domain.Event{&ClaimTaken{JobID: jobID, Held: append(held, jobID)}}, nil
+	return []domain.Event{&ClaimTaken{Held: append(held, take)}}, nil
 }

@@ -2,7 +2,11 @@
 // took last. Everything here is pure.
 package checker
 
-import "humanqa/domain"
+import (
+	"time"
+
+	"humanqa/domain"
+)
 
 // Created registers a checker. Only the SHA-256 of the key is kept.
 type Created struct {
@@ -13,14 +17,22 @@ type Created struct {
 	Accounts []string `json:"accounts,omitempty"`
 }
 
+// Reservation is one of the checker's places, held for a job. Token is how
+// many claims the job had seen when it was reserved: a later one tells that
+// the claim this reservation was for has been decided.
+type Reservation struct {
+	JobID string    `json:"jobId"`
+	Token int       `json:"token"`
+	At    time.Time `json:"at"`
+}
+
 // ClaimTaken reserves one of the checker's places for a job, before the job
-// itself is asked. A reservation whose job is not claimed by this checker (the
-// claim lost a race, ended, or we crashed between the two writes) is void:
-// whoever takes the next claim looks at the job and drops it. Held is every
-// live reservation after this one, oldest first, the new one last.
+// itself is asked. A reservation is void once its claim was lost, released or
+// ended, or was never made (we crashed between the two writes): whoever takes
+// the next claim looks at the job and drops it. Held is every reservation that
+// is left, oldest first, the new one last.
 type ClaimTaken struct {
-	JobID string   `json:"jobId"`
-	Held  []string `json:"held"`
+	Held []Reservation `json:"held"`
 }
 
 func (*Created) EventType() string    { return "checker.created" }

@@ -10,9 +10,9 @@ type State struct {
 	Hash     string
 	Prefix   string
 	Accounts []string // the accounts the checker belongs to
-	// Held are the jobs of the reservations that were live when the last one
-	// was taken, oldest first. Some may be void by now (see ClaimTaken).
-	Held []string
+	// Held are the reservations that were left when the last one was taken,
+	// oldest first. Some may be void by now (see ClaimTaken).
+	Held []Reservation
 }
 
 // Evolve folds one event into the state and takes the old state over (see

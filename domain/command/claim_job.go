@@ -11,21 +11,23 @@ import (
 	"humanqa/domain/job"
 )
 
+// reservedFor is how long a reservation stands for a claim that has not reached
+// its job: longer than any append may take, so that a crash between the two
+// writes blocks the checker's place only that long.
+const reservedFor = 2 * appendTimeout
+
 // ClaimJob gives the checker a pending job. The log is the judge: of many who
 // claim at once one gets the job, the others a conflict. A repeat by the
 // claimant answers the same claim.
 //
 // The place among the checker's claims is reserved first, the job second: a
-// crash in between leaves a reservation that the next claim finds void.
+// crash in between leaves a reservation that a later claim finds void.
 func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID string) (ClaimedJob, error) {
-	var sealed job.State
-	if err := s.claimable(ctx, checkerID, jobID); err != nil {
-		return ClaimedJob{}, err
-	}
 	if err := s.reserve(ctx, cause, checkerID, jobID); err != nil {
 		return ClaimedJob{}, err
 	}
 	out := ClaimedJob{JobID: jobID}
+	var sealed job.State
 	written, err := s.jobs.execute(ctx, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
 		events, err := job.DecideClaim(st, checkerID, s.Now())
 		if err != nil {
@@ -52,58 +54,66 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 	return out, err
 }
 
-// claimable refuses what a checker must not even know of: a job of an account
-// they belong to is not found.
-func (s *Service) claimable(ctx context.Context, checkerID, jobID string) error {
-	var accountID string
-	_, err := s.jobs.read(ctx, domain.JobStream(jobID), func(st job.State) {
-		if st.Exists {
-			accountID = st.AccountID
-		}
-	})
-	if err != nil {
-		return err
-	}
-	own := false
-	_, err = s.checkers.read(ctx, domain.CheckerStream(checkerID), func(st checker.State) {
-		own = slices.Contains(st.Accounts, accountID)
-	})
-	if err != nil {
-		return err
-	}
-	if accountID == "" || own {
-		return domain.NotFound("job")
-	}
-	return nil
-}
-
-// reserve takes one of the checker's places for the job. Which of the places
-// held are still live is asked of the jobs themselves.
+// reserve takes one of the checker's places for the job, unless they hold its
+// claim already. A job of an account the checker belongs to is not found: they
+// must not even know of it.
 func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID string) error {
-	var held []string
-	_, err := s.checkers.read(ctx, domain.CheckerStream(checkerID), func(st checker.State) {
-		held = slices.Clone(st.Held)
-	})
+	target, err := s.standing(ctx, jobID)
 	if err != nil {
 		return err
 	}
-	live := make(map[string]bool, len(held))
-	for _, id := range held {
-		_, err := s.jobs.read(ctx, domain.JobStream(id), func(st job.State) {
-			live[id] = st.Status == job.Claimed && st.CheckerID == checkerID
-		})
+	var held []checker.Reservation
+	hidden := target.account == ""
+	_, err = s.checkers.read(ctx, domain.CheckerStream(checkerID), func(st checker.State) {
+		held = st.Held
+		hidden = hidden || slices.Contains(st.Accounts, target.account)
+	})
+	switch {
+	case err != nil:
+		return err
+	case hidden:
+		return domain.NotFound("job")
+	case target.claimant == checkerID:
+		return nil
+	}
+	// Which of the places are taken is asked of the jobs themselves.
+	live := make(map[checker.Reservation]bool, len(held))
+	for _, r := range held {
+		j, err := s.standing(ctx, r.JobID)
 		if err != nil {
 			return err
 		}
+		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.Now().Sub(r.At) < reservedFor
 	}
 	_, err = s.checkers.execute(ctx, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
-		// A reservation that appeared since we looked counts as live.
-		return checker.DecideTake(st, jobID, func(id string) bool {
-			alive, seen := live[id]
-			return alive || !seen
-		}, s.ClaimsPerChecker)
+		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
+			func(r checker.Reservation) bool {
+				alive, seen := live[r]
+				return alive || !seen // one that came since we looked counts
+			}, s.ClaimsPerChecker)
 	})
 	return err
+}
+
+// standing is what a reservation depends on.
+type standing struct {
+	account  string // empty: there is no such job
+	pending  bool
+	claimant string // who holds the claim now
+	token    int
+}
+
+func (s *Service) standing(ctx context.Context, jobID string) (j standing, err error) {
+	_, err = s.jobs.read(ctx, domain.JobStream(jobID), func(st job.State) {
+		if !st.Exists {
+			return
+		}
+		j = standing{account: st.AccountID, pending: st.Status == job.Pending, token: st.Token}
+		if st.Status == job.Claimed {
+			j.claimant = st.CheckerID
+		}
+	})
+	return j, err
 }
 
 // brief opens what was sealed for the claimant.
