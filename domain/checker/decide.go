@@ -27,6 +27,9 @@ func DecideTake(s State, take Reservation, live func(Reservation) bool, limit in
 	if !s.Exists {
 		return nil, domain.NotFound("checker")
 	}
+	if n := len(s.Held); n > 0 && s.Held[n-1] == take {
+		return nil, nil
+	}
 	held := make([]Reservation, 0, len(s.Held)+1)
 	jobs := make([]string, 0, len(s.Held))
 	for _, r := range s.Held {
