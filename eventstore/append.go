@@ -11,6 +11,9 @@ import (
 	"humanqa/domain"
 )
 
+// maxIncomplete is how often an append may be ended by the node half-way.
+const maxIncomplete = 3
+
 // Append writes all events or none, at the expected revision. The bytes are
 // made once: a resend after an unknown outcome sends exactly the same.
 //
@@ -35,6 +38,7 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 	defer cancel()
 	written := domain.Written{Revision: uint64(int64(expected) + int64(len(events)))}
 	unknown := false // an earlier attempt may have been written
+	incomplete := 0
 	for wait := minBackoff; ; wait = pause(ctx, wait) {
 		result, sent, err := call(ctx, c.connector(), func(ctx context.Context, client *esdb.Client) (*esdb.WriteResult, error) {
 			return client.AppendToStream(ctx, stream, opts, data...)
@@ -51,6 +55,12 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 			return domain.Written{}, fmt.Errorf("append to %s: %w: %w", stream, domain.ErrWrongRevision, err)
 		case verdictDeleted:
 			err = fmt.Errorf("%w: %w", ErrStreamDeleted, err)
+		case verdictIncomplete:
+			// Broken connections look like this too, but not again and again.
+			if incomplete++; incomplete < maxIncomplete && ctx.Err() == nil {
+				continue
+			}
+			err = fmt.Errorf("%w: the node does not take it whole: %w", ErrRefused, err)
 		case verdictNoStream, verdictFinal:
 			if !errors.Is(err, ErrClosed) {
 				err = fmt.Errorf("%w: %w", ErrRefused, err)

@@ -10,14 +10,16 @@ import (
 	"humanqa/domain"
 )
 
-// arrival is the next thing a read or a subscription brings: an event, or a
-// position that was reached, or the end (neither; err is nil if the node ended
-// it).
+// arrival is the next thing a read or a subscription brings.
 type arrival struct {
 	event   *esdb.RecordedEvent
-	reached *domain.Position
-	err     error
+	reached *domain.Position // without an event
+	opened  bool             // a subscription was confirmed
+	err     error            // of the end; nil if the node ended it
 }
+
+// isEnd says that nothing comes any more.
+func (a arrival) isEnd() bool { return a.event == nil && a.reached == nil && !a.opened }
 
 // start runs a read inside the library and hands what arrives over a channel,
 // so that its consumer can leave at any time by ending ctx; with the cause

@@ -37,6 +37,7 @@ const (
 	verdictRetry     verdict = iota // the outcome of a write is unknown, a read may be repeated
 	verdictReconnect                // the same, and the connection is no good any more
 	verdictTimeout                  // the same, and a second one in a row makes the connection suspect
+	verdictIncomplete               // the node ended an append before all of it was sent: nothing was written
 	verdictRevision                 // wrong expected revision
 	verdictNoStream                 // the stream does not exist
 	verdictDeleted                  // the stream has a tombstone
@@ -53,6 +54,9 @@ func judge(err error) verdict {
 		return verdictTimeout
 	case errors.Is(err, errLibrary):
 		return verdictReconnect
+	case errors.Is(err, io.EOF):
+		// The library does not ask a broken stream for its status.
+		return verdictIncomplete
 	}
 	st, hasStatus := status.FromError(err)
 	var e *esdb.Error
@@ -97,10 +101,7 @@ func judge(err error) verdict {
 func readError(what string, err error) error {
 	err = fmt.Errorf("read %s: %w", what, err)
 	switch judge(err) {
-	case verdictRetry, verdictReconnect, verdictTimeout:
-		if errors.Is(err, context.Canceled) {
-			return err
-		}
+	case verdictRetry, verdictReconnect, verdictTimeout, verdictIncomplete:
 		return domain.Unavailable(err)
 	}
 	return err

@@ -198,8 +198,11 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 	defer cancel(nil)
 	arriving := f.client.subscribe(ctx, from)
 
-	silence := time.NewTimer(quiet)
+	// Until the subscription is confirmed, silence means that it will not be;
+	// afterwards, that the log has to be asked.
+	silence := time.NewTimer(callTimeout + leaveAfter)
 	defer silence.Stop()
+	opened, behind := false, false
 	batch := make([]arrival, 0, feedBatch)
 	for {
 		select {
@@ -209,12 +212,14 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 			if err != nil {
 				return moved, err
 			}
+			opened, behind = true, false
 			silence.Reset(quiet)
 		case <-silence.C:
-			if err := f.check(ctx); err != nil {
+			if !opened || behind {
 				cancel(errNoAnswer)
-				return moved, err
+				return moved, errNoAnswer
 			}
+			behind = f.behind(ctx)
 			silence.Reset(quiet)
 		case <-ctx.Done():
 			return moved, ctx.Err()
@@ -229,7 +234,7 @@ var errEnded = errors.New("the node ended the subscription")
 // end, if that is among it.
 func gather(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
 	for {
-		if last := batch[len(batch)-1]; last.event == nil && last.reached == nil {
+		if last := batch[len(batch)-1]; last.isEnd() {
 			if last.err == nil {
 				last.err = errEnded
 			}
@@ -252,8 +257,10 @@ func gather(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
 func (f *Feed) take(batch []arrival) (moved bool) {
 	slots := make([]slot, 0, len(batch))
 	for _, a := range batch {
-		if a.event == nil {
+		if a.reached != nil {
 			slots = append(slots, slot{position: *a.reached})
+		}
+		if a.event == nil {
 			continue
 		}
 		s := slot{position: positionOf(a.event)}
@@ -288,20 +295,19 @@ func (f *Feed) take(batch []arrival) (moved bool) {
 // slotOverhead is about what an event takes beside its bytes.
 const slotOverhead = 512
 
-// check asks whether the log went on without the subscription noticing: a
-// connection can look alive while nothing comes through it.
-func (f *Feed) check(ctx context.Context) error {
-	before := f.Head()
-	ctx, cancel := context.WithTimeout(ctx, quiet)
+// behind asks whether the log went on without the subscription: a connection can
+// look alive while nothing comes through it. What was written just now may still
+// be under way.
+func (f *Feed) behind(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	position, exists, err := f.client.head(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // the node is away: the subscription will notice by itself
+		return false // the node is away, which ends the subscription by itself
 	}
-	if exists && position.Compare(before) > 0 && f.Head() == before {
-		return fmt.Errorf("the log is at %s and the subscription at %s: %w", position, before, errNoAnswer)
-	}
-	return nil
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ring.head.before(Checkpoint{Position: position, Start: !exists})
 }
 
 // notify wakes everyone who waits. The caller holds the lock.

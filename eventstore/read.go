@@ -46,12 +46,13 @@ func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart b
 		count++ // the protocol includes the event at the position
 	}
 	var (
-		seen  uint64
-		moved bool
+		seen   uint64
+		broken bool // the read ended early, what it gave is whole
 	)
-	err = c.retry(ctx, "$all", func() error {
-		events, next, seen, moved = nil, after, 0, false
-		return c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+	err = c.retry(ctx, "$all", func() (bool, error) {
+		events, next, seen = nil, after, 0
+		moved := false
+		err := c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			return client.ReadAll(ctx, opts, count)
 		}, func(e *esdb.RecordedEvent) error {
 			seen++
@@ -69,14 +70,15 @@ func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart b
 			next, moved = position, true
 			return nil
 		})
+		if broken = err != nil && moved; broken {
+			return true, nil // the next page meets the error
+		}
+		return false, err
 	})
-	if err == nil {
-		return events, next, seen < count, nil
+	if err != nil {
+		return nil, after, false, err
 	}
-	if moved {
-		return events, next, false, nil // what was read is whole; the next page meets the error
-	}
-	return nil, after, false, err
+	return events, next, !broken && seen < count, nil
 }
 
 // Head gives the position of the log's last event, of any kind; zero if the log
@@ -88,9 +90,9 @@ func (c *Client) Head(ctx context.Context) (domain.Position, error) {
 
 // head also says whether there is any event: the first position may be zero.
 func (c *Client) head(ctx context.Context) (position domain.Position, exists bool, err error) {
-	err = c.retry(ctx, "$all", func() error {
+	err = c.retry(ctx, "$all", func() (bool, error) {
 		position, exists = domain.Position{}, false
-		return c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+		return false, c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			return client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, 1)
 		}, func(e *esdb.RecordedEvent) error {
 			position, exists = positionOf(e), true
@@ -104,12 +106,13 @@ func (c *Client) head(ctx context.Context) (position domain.Position, exists boo
 // must follow on each other without a hole.
 func (c *Client) readStream(ctx context.Context, stream string, from, count uint64, each func(*esdb.RecordedEvent) error) error {
 	next := from
-	return c.retry(ctx, stream, func() error {
+	return c.retry(ctx, stream, func() (bool, error) {
+		begin := next
 		left := count - (next - from)
 		if left == 0 {
-			return nil
+			return false, nil
 		}
-		return c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+		err := c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			opts := esdb.ReadStreamOptions{From: esdb.Revision(next), Direction: esdb.Forwards}
 			return client.ReadStream(ctx, stream, opts, left)
 		}, func(e *esdb.RecordedEvent) error {
@@ -122,16 +125,17 @@ func (c *Client) readStream(ctx context.Context, stream string, from, count uint
 			next++
 			return nil
 		})
+		return next > begin, err
 	})
 }
 
-// retry repeats a read that may get better, until it ends, its patience or ctx
-// does. An error of the consumer is given back as it is.
-func (c *Client) retry(ctx context.Context, what string, read func() error) error {
-	limit, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for wait := minBackoff; ; wait = pause(limit, wait) {
-		err := read()
+// retry repeats a read that may get better, until ctx ends or nothing has moved
+// for as long as patience lasts. read says whether it moved. An error of the
+// consumer is given back as it is.
+func (c *Client) retry(ctx context.Context, what string, read func() (moved bool, err error)) error {
+	limit := time.Now().Add(patience)
+	for wait := minBackoff; ; wait = pause(ctx, wait) {
+		moved, err := read()
 		if err == nil {
 			return nil
 		}
@@ -139,13 +143,16 @@ func (c *Client) retry(ctx context.Context, what string, read func() error) erro
 		if errors.As(err, &own) {
 			return own.err
 		}
+		if moved {
+			limit, wait = time.Now().Add(patience), minBackoff
+		}
 		switch judge(err) {
 		case verdictNoStream:
 			return nil
 		case verdictDeleted:
 			return fmt.Errorf("read %s: %w: %w", what, ErrStreamDeleted, err)
-		case verdictRetry, verdictReconnect, verdictTimeout:
-			if limit.Err() == nil {
+		case verdictRetry, verdictReconnect, verdictTimeout, verdictIncomplete:
+			if ctx.Err() == nil && time.Now().Before(limit) {
 				c.log.WithError(err).WithField("stream", what).Debug("a read broke, reading on")
 				continue
 			}

@@ -12,8 +12,7 @@ import (
 
 // subscribe follows the whole log behind a checkpoint. It is not filtered: the
 // few system events cost less than the checkpoints a filter needs to keep the
-// position moving. The channel ends with an arrival that is neither event nor
-// position.
+// position moving.
 func (c *Client) subscribe(ctx context.Context, from Checkpoint) <-chan arrival {
 	return start(ctx, c.connector(), func(ctx context.Context, client *esdb.Client, hand func(arrival) bool) error {
 		opts := esdb.SubscribeToAllOptions{From: esdb.Start{}}
@@ -34,6 +33,9 @@ func (c *Client) subscribe(ctx context.Context, from Checkpoint) <-chan arrival 
 		}
 		defer func() { _ = sub.Close() }() // it only cancels, and always gives nil
 		confirmed.Stop()
+		if !hand(arrival{opened: true}) {
+			return ctx.Err()
+		}
 		for {
 			got := sub.Recv()
 			switch {
