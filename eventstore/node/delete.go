@@ -1,0 +1,78 @@
+package node
+
+import (
+	"context"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+)
+
+func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
+	o := req.GetOptions()
+	var expected int64
+	switch e := o.GetExpectedStreamRevision().(type) {
+	case *streams.DeleteReq_Options_Revision:
+		expected = lastOf(e.Revision)
+	case *streams.DeleteReq_Options_NoStream:
+		expected = expectNoStream
+	case *streams.DeleteReq_Options_Any:
+		expected = expectAny
+	case *streams.DeleteReq_Options_StreamExists:
+		expected = expectStreamExists
+	default:
+		return nil, invalid("the expected revision is required")
+	}
+	position, err := s.remove(ctx, opDelete, o.GetStreamIdentifier(), expected)
+	if err != nil {
+		return nil, answer(ctx, err)
+	}
+	return &streams.DeleteResp{PositionOption: &streams.DeleteResp_Position_{
+		Position: &streams.DeleteResp_Position{CommitPosition: position, PreparePosition: position},
+	}}, nil
+}
+
+func (s *streamsServer) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
+	o := req.GetOptions()
+	var expected int64
+	switch e := o.GetExpectedStreamRevision().(type) {
+	case *streams.TombstoneReq_Options_Revision:
+		expected = lastOf(e.Revision)
+	case *streams.TombstoneReq_Options_NoStream:
+		expected = expectNoStream
+	case *streams.TombstoneReq_Options_Any:
+		expected = expectAny
+	case *streams.TombstoneReq_Options_StreamExists:
+		expected = expectStreamExists
+	default:
+		return nil, invalid("the expected revision is required")
+	}
+	position, err := s.remove(ctx, opTombstone, o.GetStreamIdentifier(), expected)
+	if err != nil {
+		return nil, answer(ctx, err)
+	}
+	return &streams.TombstoneResp{PositionOption: &streams.TombstoneResp_Position_{
+		Position: &streams.TombstoneResp_Position{CommitPosition: position, PreparePosition: position},
+	}}, nil
+}
+
+// remove deletes a stream, softly or for good.
+func (s *streamsServer) remove(ctx context.Context, op operation, id *shared.StreamIdentifier, expected int64) (uint64, error) {
+	stream, err := writableStream(id)
+	if err != nil {
+		return 0, err
+	}
+	if isMetaStream(stream) {
+		return 0, invalid("a metadata stream goes with the stream it describes")
+	}
+	out, err := s.node.submit(newWrite(ctx, op, stream, expected))
+	if err != nil {
+		return 0, err
+	}
+	switch out.verdict {
+	case deleted:
+		return 0, streamDeleted(stream)
+	case wrongVersion:
+		return 0, wrongExpectedVersion(op.String(), stream, expected, out.revision)
+	}
+	return uint64(out.position), nil
+}

@@ -1,0 +1,42 @@
+// Package node is the embedded event store: a gRPC server that speaks
+// EventStoreDB's protocol and keeps its events in Postgres.
+//
+// # One writer
+//
+// Like the original, the node has a single writer. Handlers hand their appends
+// to it over a channel; it takes whatever has arrived as one group, checks
+// every expected revision in memory (see states), writes the whole group with
+// one INSERT – one transaction, one round trip, one fsync – publishes it to the
+// tail, and only then answers. While a group commits the next one gathers in
+// the channel, so the groups grow with the load and one lonely writer never
+// waits for company.
+//
+// The writer assigns positions: 1, 2, 3 … Only it inserts and it commits in
+// order, so positions have no holes and no reader can see a later event before
+// an earlier one. Its connection holds a session advisory lock. Who loses the
+// connection loses the lock and the ability to commit in the same moment, so
+// there is never a second writer; and who gets the lock knows that whatever the
+// previous holder had in flight is settled.
+//
+// # When something fails
+//
+// If a group's INSERT fails its outcome is unknown (the answer may have been
+// lost behind the commit). Every member is answered UNAVAILABLE, all cached
+// state is dropped, and the writer starts over: connect, lock, read the head.
+// Clients resend the same bytes; the idempotency rule sorts out what had been
+// written. A crash of the process at any moment leaves whole groups or nothing.
+//
+// # Reading
+//
+// Reads are paged queries; a page is bounded in rows and in bytes and is read
+// completely before the first event is sent, so a slow client holds memory for
+// one page and never a connection. Live subscriptions follow the tail, a ring
+// of the latest committed events in memory, and fall back to pages when they
+// are too slow for it: they neither poll Postgres nor buffer without bound.
+//
+// # Positions and the protocol
+//
+// An event's commit and prepare position are both its position in $all. Zero
+// is before the first event, so "from Position{0,0}" means from the start,
+// inclusive or exclusive.
+package node

@@ -1,0 +1,108 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	rpc "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcmeta "google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// ErrLocked says that another node serves this database.
+var ErrLocked = errors.New("another node holds the event log of this database")
+
+var (
+	errUnavailable = status.Error(codes.Unavailable, "the log is not available, the outcome of an append is unknown: resend it")
+	errClosing     = status.Error(codes.Unavailable, "the node is shutting down")
+	errExpired     = status.Error(codes.DeadlineExceeded, "the deadline passed before the append was written")
+)
+
+func invalid(message string) error { return status.Error(codes.InvalidArgument, message) }
+
+// failure is an answer as the original gives it: a status, and trailers by
+// which clients tell the reason.
+type failure struct {
+	code     codes.Code
+	message  string
+	trailers grpcmeta.MD
+}
+
+func (f *failure) Error() string              { return f.message }
+func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.message) }
+
+func streamDeleted(stream string) error {
+	return &failure{codes.FailedPrecondition, "Event stream '" + stream + "' is deleted.",
+		grpcmeta.Pairs("exception", "stream-deleted", "stream-name", stream)}
+}
+
+func wrongExpectedVersion(operation, stream string, expected, current int64) error {
+	e, c := strconv.FormatInt(expected, 10), strconv.FormatInt(current, 10)
+	return &failure{codes.FailedPrecondition,
+		operation + " failed due to WrongExpectedVersion. Stream: " + stream + ", Expected version: " + e + ", Actual version: " + c,
+		grpcmeta.Pairs("exception", "wrong-expected-version", "stream-name", stream, "expected-version", e, "actual-version", c)}
+}
+
+func maxAppendSizeExceeded() error {
+	size := strconv.Itoa(maxAppendSize)
+	return &failure{codes.InvalidArgument, "Maximum Append Size of " + size + " Exceeded.",
+		grpcmeta.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", size)}
+}
+
+func requiredMetadataMissing(property string) error {
+	return &failure{codes.InvalidArgument, "Required Metadata Property '" + property + "' is missing",
+		grpcmeta.Pairs("exception", "missing-required-metadata-property", "required-metadata-properties", "type,content-type")}
+}
+
+// answer prepares an error for the wire: the trailers of a failure are set,
+// and what is not meant for clients becomes UNAVAILABLE (Postgres is away) or
+// the context's own status.
+func answer(ctx context.Context, err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		// Fails only outside a handler or after the status was sent.
+		_ = grpc.SetTrailer(ctx, f.trailers)
+		return f.GRPCStatus().Err()
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Error(codes.Unavailable, "the log can't be read")
+}
+
+// refusal is the status of a batched append that did not end in an outcome.
+func refusal(err error) *rpc.Status {
+	var f *failure
+	switch {
+	case errors.As(err, &f) && f.trailers.Get("exception")[0] == "maximum-append-size-exceeded":
+		return batchStatus(f.code, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: maxAppendSize})
+	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
+		return batchStatus(codes.DeadlineExceeded, "Timeout", &shared.Timeout{})
+	case errors.Is(err, context.Canceled):
+		return batchStatus(codes.Canceled, "Unknown", &shared.Unknown{})
+	case status.Code(err) == codes.InvalidArgument:
+		return batchStatus(codes.InvalidArgument, "BadRequest", &shared.BadRequest{Message: err.Error()})
+	}
+	return batchStatus(status.Code(err), err.Error(), &emptypb.Empty{})
+}
+
+func batchStatus(code codes.Code, message string, details proto.Message) *rpc.Status {
+	packed, err := anypb.New(details)
+	if err != nil { // only for a message that can't be marshalled
+		packed = nil
+	}
+	return &rpc.Status{Code: int32(code), Message: message, Details: []*anypb.Any{packed}}
+}

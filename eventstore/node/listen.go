@@ -1,0 +1,196 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// maxMessage is the client's own limit for what it receives, and more than
+	// any append may carry.
+	maxMessage = 17 << 20
+	// maxSocketPath is what fits into a sockaddr_un everywhere.
+	maxSocketPath = 103
+
+	window     = 1 << 20
+	connWindow = 4 << 20
+	ioBuffer   = 64 << 10
+)
+
+// endpoint is one address the node serves.
+type endpoint struct {
+	listener net.Listener
+	server   *grpc.Server
+	address  string
+	secure   bool
+}
+
+func (e *endpoint) close() {
+	e.server.Stop() // closes the listener too, and a unix listener its path
+	_ = e.listener.Close()
+}
+
+// listen opens every configured address; on an error none stays open.
+func (n *Node) listen() (open []*endpoint, err error) {
+	defer func() {
+		if err != nil {
+			for _, e := range open {
+				e.close()
+			}
+			open = nil
+		}
+	}()
+	if path := n.config.Socket; path != "" {
+		l, err := listenSocket(path)
+		if err != nil {
+			return open, err
+		}
+		open = append(open, &endpoint{listener: l, server: n.newServer(nil, nil), address: "unix:" + path})
+	}
+	if address := n.config.InsecureListen; address != "" {
+		if err := requireLoopback(address); err != nil {
+			return open, err
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return open, fmt.Errorf("listen: %w", err)
+		}
+		open = append(open, &endpoint{listener: l, server: n.newServer(nil, nil), address: l.Addr().String()})
+	}
+	if address := n.config.Listen; address != "" {
+		identity, err := loadIdentity(n.config.CertDir, address)
+		if err != nil {
+			return open, err
+		}
+		n.identity = identity
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return open, fmt.Errorf("listen: %w", err)
+		}
+		config := &tls.Config{Certificates: []tls.Certificate{identity.certificate}, MinVersion: tls.VersionTLS12}
+		open = append(open, &endpoint{
+			listener: l, server: n.newServer(credentials.NewTLS(config), identity), address: l.Addr().String(), secure: true,
+		})
+	}
+	return open, nil
+}
+
+// listenSocket replaces a socket left by a node that was killed, but not one
+// that somebody still serves.
+func listenSocket(path string) (net.Listener, error) {
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("the socket path is longer than %d bytes: %s", maxSocketPath, path)
+	}
+	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("the socket is in use: %s", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove a stale socket: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	// The directory is the service's own (0700), so nobody slips in before this.
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("protect the socket: %w", err)
+	}
+	return l, nil
+}
+
+func requireLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("the insecure address: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("without TLS only a loopback address is served, not %s", address)
+}
+
+// newServer makes a server; with an identity its Streams want a password.
+func (n *Node) newServer(creds credentials.TransportCredentials, guard *identityFile) *grpc.Server {
+	unary := []grpc.UnaryServerInterceptor{n.recoverUnary}
+	stream := []grpc.StreamServerInterceptor{n.recoverStream}
+	if guard != nil {
+		unary = append(unary, guard.unary)
+		stream = append(stream, guard.stream)
+	}
+	options := []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(unary...),
+		grpc.ChainStreamInterceptor(stream...),
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxConcurrentStreams(100_000),
+		grpc.InitialWindowSize(window),
+		grpc.InitialConnWindowSize(connWindow),
+		grpc.ReadBufferSize(ioBuffer),
+		grpc.WriteBufferSize(ioBuffer),
+		grpc.WaitForHandlers(true),
+		// The client pings every ten seconds, also without calls; the default
+		// policy would cut it off for that.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+	}
+	if creds != nil {
+		options = append(options, grpc.Creds(creds))
+	}
+	server := grpc.NewServer(options...)
+	n.register(server)
+	return server
+}
+
+func (n *Node) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	defer n.recovered(info.FullMethod, &err)
+	return handler(ctx, req)
+}
+
+func (n *Node) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer n.recovered(info.FullMethod, &err)
+	return handler(srv, stream)
+}
+
+func (n *Node) recovered(method string, err *error) {
+	if p := recover(); p != nil {
+		n.log.WithFields(logrus.Fields{"method": method, "panic": p, "stack": string(debug.Stack())}).Error("panic in the event store node")
+		*err = status.Error(codes.Internal, "internal error")
+	}
+}
+
+// Addr is a gRPC target of the node: the unix socket if there is one, else the
+// first TCP address. It suits esdb.Configuration.Address.
+func (n *Node) Addr() string { return n.endpoints[0].address }
+
+// ConnectionString is what a client is given to reach the node over TCP; empty
+// if it listens on its socket only, for which esdb:// has no form: there set
+// esdb.Configuration.Address to Addr. The password of a TLS address is not in
+// it.
+func (n *Node) ConnectionString() string {
+	for _, e := range n.endpoints {
+		switch {
+		case e.secure:
+			return "esdb://" + e.address + "?tlsCaFile=" + url.QueryEscape(n.identity.certFile)
+		case e.listener.Addr().Network() == "tcp":
+			return "esdb://" + e.address + "?tls=false"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,93 @@
+package node
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// softDeleted as $tb means the stream was deleted: it reads as absent until
+// the next write, which continues its revisions.
+const softDeleted = tombstoned
+
+// metadata is what a stream's metadata stream says about reading it. Zero
+// values mean no limit.
+type metadata struct {
+	maxCount       int64
+	maxAge         time.Duration
+	truncateBefore int64
+	// raw is kept only while the stream is soft deleted: undeleting rewrites it.
+	raw []byte
+}
+
+// metaStreamMetadata is the original's rule for every "$$" stream: only the
+// latest metadata counts.
+var metaStreamMetadata = metadata{maxCount: 1}
+
+// parseMetadata reads the last event of a metadata stream. As in the original
+// what can't be understood limits nothing.
+func parseMetadata(isJSON bool, data []byte) metadata {
+	if !isJSON || len(data) == 0 {
+		return metadata{}
+	}
+	var fields struct {
+		MaxCount       json.Number `json:"$maxCount"`
+		MaxAge         json.Number `json:"$maxAge"`
+		TruncateBefore json.Number `json:"$tb"`
+	}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return metadata{}
+	}
+	m := metadata{
+		maxCount:       positive(fields.MaxCount),
+		maxAge:         time.Duration(min(positive(fields.MaxAge), maxAgeSeconds)) * time.Second,
+		truncateBefore: positive(fields.TruncateBefore),
+	}
+	if m.truncateBefore == softDeleted {
+		m.raw = data
+	}
+	return m
+}
+
+// maxAgeSeconds keeps $maxAge inside time.Duration (292 years).
+const maxAgeSeconds = 9_000_000_000
+
+func positive(n json.Number) int64 {
+	v, err := strconv.ParseInt(n.String(), 10, 64)
+	if err != nil || v < 0 {
+		return 0
+	}
+	return v
+}
+
+func (m metadata) deleted() bool { return m.truncateBefore == softDeleted }
+
+// limits is the window of a stream that may be read: the first revision, and
+// the oldest creation time in microseconds.
+func (m metadata) limits(last int64, now time.Time) (minRevision, minCreated int64) {
+	minRevision = m.truncateBefore
+	if m.maxCount > 0 && last != tombstoned {
+		minRevision = max(minRevision, last-m.maxCount+1)
+	}
+	if m.maxAge > 0 {
+		minCreated = now.Add(-m.maxAge).UnixMicro()
+	}
+	return minRevision, minCreated
+}
+
+// undeleted rewrites the metadata of a soft deleted stream so that it begins
+// at revision from; everything else in it stays.
+func undeleted(raw []byte, from int64) ([]byte, bool) {
+	fields := map[string]json.RawMessage{}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, false
+	}
+	fields["$tb"] = json.RawMessage(strconv.FormatInt(from, 10))
+	out, err := json.Marshal(fields)
+	return out, err == nil
+}
+
+// deletedMetadata is the body that soft deletes a stream.
+var deletedMetadata = []byte(`{"$tb":` + strconv.FormatInt(softDeleted, 10) + `}`)

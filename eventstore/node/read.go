@@ -1,0 +1,231 @@
+package node
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+)
+
+// reading is one Read call: where its answers go and how they look.
+type reading struct {
+	node     *Node
+	out      streams.Streams_ReadServer
+	ctx      context.Context
+	links    bool
+	idString bool
+	// compatible clients are told the stream's bounds after the events.
+	compatible bool
+}
+
+func (s *streamsServer) Read(req *streams.ReadReq, out streams.Streams_ReadServer) error {
+	return answer(out.Context(), s.read(req, out))
+}
+
+func (s *streamsServer) read(req *streams.ReadReq, out streams.Streams_ReadServer) error {
+	o := req.GetOptions()
+	if o.GetUuidOption() == nil {
+		return invalid("the uuid option is required")
+	}
+	_, idString := o.GetUuidOption().GetContent().(*streams.ReadReq_Options_UUIDOption_String_)
+	r := &reading{
+		node: s.node, out: out, ctx: out.Context(), links: o.GetResolveLinks(), idString: idString,
+		compatible: o.GetControlOption().GetCompatibility() >= 1,
+	}
+	f, err := newFilter(o.GetFilter())
+	if err != nil {
+		return err
+	}
+	backward := o.GetReadDirection() == streams.ReadReq_Options_Backwards
+
+	switch count := o.GetCountOption().(type) {
+	case *streams.ReadReq_Options_Count:
+		switch of := o.GetStreamOption().(type) {
+		case *streams.ReadReq_Options_Stream:
+			if f != nil {
+				return invalid("a stream read takes no filter")
+			}
+			return r.stream(of.Stream, backward, count.Count)
+		case *streams.ReadReq_Options_All:
+			return r.all(of.All, f, backward, count.Count)
+		}
+	case *streams.ReadReq_Options_Subscription:
+		if backward {
+			return invalid("a subscription reads forward")
+		}
+		switch of := o.GetStreamOption().(type) {
+		case *streams.ReadReq_Options_Stream:
+			if f != nil {
+				return invalid("a stream subscription takes no filter")
+			}
+			return r.subscribeToStream(of.Stream)
+		case *streams.ReadReq_Options_All:
+			return r.subscribeToAll(of.All, f)
+		}
+	}
+	return invalid("invalid combination of read options")
+}
+
+// all reads $all. Forward the start is inclusive, backward exclusive: a
+// position names the place before its event. The head is taken once, so a read
+// ends even while writers are faster than it.
+func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward bool, count uint64) error {
+	from, to := int64(0), r.node.tail.lastPosition()
+	switch at := o.GetAllOption().(type) {
+	case *streams.ReadReq_Options_AllOptions_Start:
+		if backward {
+			return nil
+		}
+	case *streams.ReadReq_Options_AllOptions_End:
+		if !backward {
+			return nil
+		}
+	case *streams.ReadReq_Options_AllOptions_Position:
+		position := lastOf(at.Position.GetCommitPosition())
+		if backward {
+			to = min(to, position-1)
+		} else {
+			from = position
+		}
+	default:
+		return invalid("a read of $all needs a start")
+	}
+	for count > 0 && from <= to {
+		limit := pageRows
+		if f == nil {
+			limit = int(min(count, pageRows))
+		}
+		p, err := r.node.pages.all(r.ctx, backward, from, to, limit)
+		if err != nil {
+			return err
+		}
+		for _, e := range p.events {
+			if backward {
+				to = e.position - 1
+			} else {
+				from = e.position + 1
+			}
+			if !f.passes(e) {
+				continue
+			}
+			if err := r.send(e, true); err != nil {
+				return err
+			}
+			if count--; count == 0 {
+				return nil
+			}
+		}
+		if p.complete {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *reading) stream(o *streams.ReadReq_Options_StreamOptions, backward bool, count uint64) error {
+	name, err := streamName(o.GetStreamIdentifier())
+	if err != nil {
+		return err
+	}
+	info, err := r.node.pages.info(r.ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case info.deleted:
+		return streamDeleted(name)
+	case info.absent():
+		return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_StreamNotFound_{
+			StreamNotFound: &streams.ReadResp_StreamNotFound{StreamIdentifier: o.GetStreamIdentifier()},
+		}})
+	}
+	minRevision, minCreated := info.meta.limits(info.last, time.Now())
+	from, to := minRevision, info.last
+	switch at := o.GetRevisionOption().(type) {
+	case *streams.ReadReq_Options_StreamOptions_Start:
+		if backward {
+			to = 0
+		}
+	case *streams.ReadReq_Options_StreamOptions_End:
+		if !backward {
+			from = math.MaxInt64
+		}
+	case *streams.ReadReq_Options_StreamOptions_Revision:
+		if backward {
+			to = min(to, lastOf(at.Revision))
+		} else {
+			from = max(from, lastOf(at.Revision))
+		}
+	default:
+		return invalid("a stream read needs a start")
+	}
+	sent := uint64(0)
+	for sent < count && from <= to {
+		p, err := r.node.pages.stream(r.ctx, name, backward, from, to, minCreated, int(min(count-sent, pageRows)))
+		if err != nil {
+			return err
+		}
+		for _, e := range p.events {
+			if backward {
+				to = e.revision - 1
+			} else {
+				from = e.revision + 1
+			}
+			if err := r.send(e, false); err != nil {
+				return err
+			}
+			sent++
+		}
+		if p.complete {
+			break
+		}
+	}
+	return r.sendBounds(backward, sent, minRevision, info.last)
+}
+
+// sendBounds tells clients that asked for it where the stream begins, if the
+// read found nothing, and where it ends. Others would not understand it.
+func (r *reading) sendBounds(backward bool, sent uint64, first, last int64) error {
+	if !r.compatible {
+		return nil
+	}
+	if sent == 0 && !backward {
+		if err := r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_FirstStreamPosition{FirstStreamPosition: uint64(first)}}); err != nil {
+			return err
+		}
+	}
+	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_LastStreamPosition{LastStreamPosition: uint64(last)}})
+}
+
+// send sends one event, in place of a link the event it points to.
+func (r *reading) send(e *record, ofAll bool) error {
+	out := &streams.ReadResp_ReadEvent{}
+	if ofAll {
+		out.Position = &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: uint64(e.position)}
+	} else {
+		out.Position = &streams.ReadResp_ReadEvent_NoPosition{NoPosition: &shared.Empty{}}
+	}
+	if r.links && e.kind == typeLink {
+		out.Link = e.toProto(r.idString)
+		target, err := r.resolve(e)
+		if err != nil {
+			return err
+		}
+		if target != nil {
+			out.Event = target.toProto(r.idString)
+		}
+	} else {
+		out.Event = e.toProto(r.idString)
+	}
+	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Event{Event: out}})
+}
+
+// resolve follows a link; nil if what it points to can't be read any more.
+func (r *reading) resolve(link *record) (*record, error) {
+	stream, revision, ok := linkTarget(link.data)
+	if !ok {
+		return nil, nil
+	}
+	return r.node.pages.event(r.ctx, stream, revision)
+}

@@ -1,0 +1,117 @@
+package node
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+const (
+	// statesHeld bounds the cache of stream states. It must exceed the streams
+	// one group can touch by far: an entry in use is never evicted.
+	statesHeld = 32 * 1024
+	// recentHeld bounds the event ids remembered per stream. Resends with an
+	// expected revision look further back in Postgres; those with Any don't.
+	recentHeld = 32
+)
+
+// identity is an event's id and where it was written.
+type identity struct {
+	id       uuid.UUID
+	position int64
+}
+
+// state is what the writer knows of one stream. While a group is being
+// decided it runs ahead of Postgres; if the group fails it is thrown away.
+type state struct {
+	last   int64      // last revision; noStream; tombstoned
+	recent []identity // of the last len(recent) revisions, oldest first
+	meta   metadata   // of a metadata stream: what its last event says
+}
+
+func (s *state) oldestFirst() { slices.Reverse(s.recent) }
+
+// append adds an event behind the last one.
+func (s *state) append(id uuid.UUID, position int64) {
+	s.last++
+	s.recent = append(s.recent, identity{id, position})
+}
+
+// at returns the identities of the revisions from..to as far as remembered.
+func (s *state) at(from, to int64) ([]identity, bool) {
+	oldest := s.last - int64(len(s.recent)) + 1
+	if s.last == tombstoned || from < oldest || to > s.last {
+		return nil, false
+	}
+	return s.recent[from-oldest : to-oldest+1], true
+}
+
+// find returns the revision at which a remembered event was written.
+func (s *state) find(id uuid.UUID) (identity, int64, bool) {
+	for i := len(s.recent) - 1; i >= 0; i-- {
+		if s.recent[i].id == id {
+			return s.recent[i], s.last - int64(len(s.recent)-1-i), true
+		}
+	}
+	return identity{}, 0, false
+}
+
+// trim forgets old ids. Only after a commit: until then the ids of the group
+// are nowhere else.
+func (s *state) trim() {
+	if len(s.recent) > 2*recentHeld {
+		s.recent = slices.Clone(s.recent[len(s.recent)-recentHeld:])
+	}
+}
+
+// states is the writer's bounded cache. Only the writer goroutine touches it.
+type states struct {
+	held *simplelru.LRU[string, *state]
+}
+
+func newStates() *states {
+	held, err := simplelru.NewLRU[string, *state](statesHeld, nil)
+	if err != nil { // only for a size below one
+		panic(err)
+	}
+	return &states{held: held}
+}
+
+// ensure brings in the states a group needs: each stream and its companion.
+func (c *states) ensure(ctx context.Context, s *session, group []*write) error {
+	var missing []string
+	asked := map[string]bool{}
+	need := func(name string) {
+		if _, ok := c.held.Get(name); !ok && !asked[name] {
+			asked[name] = true
+			missing = append(missing, name)
+		}
+	}
+	for _, w := range group {
+		need(w.stream)
+		need(companion(w.stream))
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	loaded, err := s.load(ctx, missing)
+	if err != nil {
+		return err
+	}
+	for name, st := range loaded {
+		c.held.Add(name, st)
+	}
+	return nil
+}
+
+func (c *states) get(name string) *state {
+	st, ok := c.held.Get(name)
+	if !ok { // ensure was not called for this group
+		panic("no state for stream " + name)
+	}
+	return st
+}
+
+func (c *states) drop() { c.held.Purge() }
