@@ -14,7 +14,7 @@ import (
 func (s *Service) CreateAccount(ctx context.Context, cause Cause, name string, sandbox bool) (string, domain.Position, error) {
 	accountID := domain.DeriveID(cause.CommandID, "account").String()
 	cause.AccountID = accountID
-	written, err := s.accounts.create(ctx, cause, domain.AccountStream(accountID), func(st account.State) ([]domain.Event, error) {
+	_, written, err := create(ctx, s.accounts, cause, domain.AccountStream(accountID), func(st account.State, _ *none) ([]domain.Event, error) {
 		return account.DecideCreate(st, name, sandbox)
 	})
 	return accountID, written.Position, err
@@ -34,20 +34,21 @@ func (s *Service) ReinstateAccount(ctx context.Context, cause Cause, accountID s
 
 // IssueKey makes an API key. Its token starts with qa_test_ for a sandbox.
 func (s *Service) IssueKey(ctx context.Context, cause Cause, accountID string, in IssueKey) (IssuedKey, error) {
-	out := IssuedKey{KeyID: accountID + "." + domain.DeriveID(cause.CommandID, "key").String()}
+	keyID := accountID + "." + domain.DeriveID(cause.CommandID, "key").String()
 	live, sandbox := domain.NewToken(domain.LiveKeyPrefix), domain.NewToken(domain.SandboxKeyPrefix)
-	var err error
-	out.Position, err = s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
-		out.Token = live
-		if st.Sandbox {
-			out.Token = sandbox
-		}
-		return account.DecideIssueKey(st, account.KeyIssued{
-			KeyID: out.KeyID, Hash: domain.HashToken(out.Token), Prefix: domain.TokenHint(out.Token),
-			Scope: in.Scope, ProjectID: in.ProjectID, ExpiresAt: in.ExpiresAt,
+	cause.AccountID = accountID
+	token, written, err := execute(ctx, s.accounts, cause, domain.AccountStream(accountID),
+		func(st account.State, token *string) ([]domain.Event, error) {
+			*token = live
+			if st.Sandbox {
+				*token = sandbox
+			}
+			return account.DecideIssueKey(st, account.KeyIssued{
+				KeyID: keyID, Hash: domain.HashToken(*token), Prefix: domain.TokenHint(*token),
+				Scope: in.Scope, ProjectID: in.ProjectID, ExpiresAt: in.ExpiresAt,
+			})
 		})
-	})
-	return out, err
+	return IssuedKey{KeyID: keyID, Token: token, Position: written.Position}, err
 }
 
 // RevokeKey ends an API key for good.
@@ -59,30 +60,26 @@ func (s *Service) RevokeKey(ctx context.Context, cause Cause, accountID, keyID s
 
 func (s *Service) onAccount(ctx context.Context, cause Cause, accountID string, decide func(account.State) ([]domain.Event, error)) (domain.Position, error) {
 	cause.AccountID = accountID
-	written, err := s.accounts.execute(ctx, cause, domain.AccountStream(accountID), decide)
+	_, written, err := execute(ctx, s.accounts, cause, domain.AccountStream(accountID),
+		func(st account.State, _ *none) ([]domain.Event, error) { return decide(st) })
 	return written.Position, err
 }
 
 // GrantCredits adds a lot to the account's ledger and says what is available
 // then. expiresAt nil: the lot never expires.
 func (s *Service) GrantCredits(ctx context.Context, cause Cause, accountID string, amount domain.Credits, expiresAt *time.Time, reason string) (domain.Credits, domain.Position, error) {
-	exists := false
-	if _, err := s.accounts.read(ctx, domain.AccountStream(accountID), func(st account.State) { exists = st.Exists }); err != nil {
+	exists, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) bool { return st.Exists })
+	switch {
+	case err != nil:
 		return 0, domain.Position{}, err
-	}
-	if !exists {
+	case !exists:
 		return 0, domain.Position{}, domain.NotFound("account")
 	}
 	cause.AccountID = accountID
 	lotID := domain.DeriveID(cause.CommandID, "lot").String()
-	var available domain.Credits
-	written, err := s.ledgers.execute(ctx, cause, domain.CreditsStream(accountID), func(st credits.State) ([]domain.Event, error) {
-		now := s.Now()
-		events, err := credits.DecideGrant(st, lotID, amount, expiresAt, reason, now)
-		available = balanceAfter(st, events, now)
-		return events, err
+	return s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+		return credits.DecideGrant(st, lotID, amount, expiresAt, reason, now)
 	})
-	return available, written.Position, err
 }
 
 // CreateChecker registers a checker. accounts are those they belong to: their
@@ -92,7 +89,7 @@ func (s *Service) CreateChecker(ctx context.Context, cause Cause, name string, a
 		CheckerID: domain.DeriveID(cause.CommandID, "checker").String(),
 		Token:     domain.NewToken(domain.CheckerKeyPrefix),
 	}
-	written, err := s.checkers.create(ctx, cause, domain.CheckerStream(out.CheckerID), func(st checker.State) ([]domain.Event, error) {
+	_, written, err := create(ctx, s.checkers, cause, domain.CheckerStream(out.CheckerID), func(st checker.State, _ *none) ([]domain.Event, error) {
 		return checker.DecideCreate(st, checker.Created{
 			Name: name, Hash: domain.HashToken(out.Token), Prefix: domain.TokenHint(out.Token), Accounts: accounts,
 		})

@@ -26,21 +26,22 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 	if err := s.reserve(ctx, cause, checkerID, jobID); err != nil {
 		return ClaimedJob{}, err
 	}
-	out := ClaimedJob{JobID: jobID}
-	var sealed job.State
-	written, err := s.jobs.execute(ctx, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+	type granted struct {
+		ClaimedJob
+		job job.State // only what the brief needs
+	}
+	g, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, g *granted) ([]domain.Event, error) {
 		events, err := job.DecideClaim(st, checkerID, s.Now())
 		if err != nil {
 			return nil, err
 		}
-		out.Token, out.DueAt = st.Token, st.DueAt
+		g.ClaimedJob = ClaimedJob{JobID: jobID, Token: st.Token, DueAt: st.DueAt, Checklist: st.Items}
 		for _, e := range events {
 			if claimed, ok := e.(*job.ClaimedBy); ok {
-				out.Token, out.DueAt = claimed.Token, claimed.DueAt
+				g.Token, g.DueAt = claimed.Token, claimed.DueAt
 			}
 		}
-		out.Checklist = st.Items
-		sealed = job.State{
+		g.job = job.State{
 			AccountID: st.AccountID, Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature,
 			Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
 		}
@@ -49,9 +50,9 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 	if err != nil {
 		return ClaimedJob{}, err
 	}
-	out.Position = written.Position
-	out.Brief, err = s.brief(ctx, jobID, sealed)
-	return out, err
+	g.Position = written.Position
+	g.Brief, err = s.brief(ctx, jobID, g.job)
+	return g.ClaimedJob, err
 }
 
 // reserve takes one of the checker's places for the job, unless they hold its
@@ -62,30 +63,25 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 	if err != nil {
 		return err
 	}
-	var held []checker.Reservation
-	hidden := target.account == ""
-	_, err = s.checkers.read(ctx, domain.CheckerStream(checkerID), func(st checker.State) {
-		held = st.Held
-		hidden = hidden || slices.Contains(st.Accounts, target.account)
-	})
+	c, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) checker.State { return st })
 	switch {
 	case err != nil:
 		return err
-	case hidden:
+	case target.account == "" || slices.Contains(c.Accounts, target.account):
 		return domain.NotFound("job")
 	case target.claimant == checkerID:
 		return nil
 	}
 	// Which of the places are taken is asked of the jobs themselves.
-	live := make(map[checker.Reservation]bool, len(held))
-	for _, r := range held {
+	live := make(map[checker.Reservation]bool, len(c.Held))
+	for _, r := range c.Held {
 		j, err := s.standing(ctx, r.JobID)
 		if err != nil {
 			return err
 		}
 		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.Now().Sub(r.At) < reservedFor
 	}
-	_, err = s.checkers.execute(ctx, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
+	_, _, err = execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID), func(st checker.State, _ *none) ([]domain.Event, error) {
 		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
 			func(r checker.Reservation) bool {
 				alive, seen := live[r]
@@ -103,17 +99,17 @@ type standing struct {
 	token    int
 }
 
-func (s *Service) standing(ctx context.Context, jobID string) (j standing, err error) {
-	_, err = s.jobs.read(ctx, domain.JobStream(jobID), func(st job.State) {
+func (s *Service) standing(ctx context.Context, jobID string) (standing, error) {
+	return read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) standing {
 		if !st.Exists {
-			return
+			return standing{}
 		}
-		j = standing{account: st.AccountID, pending: st.Status == job.Pending, token: st.Token}
+		j := standing{account: st.AccountID, pending: st.Status == job.Pending, token: st.Token}
 		if st.Status == job.Claimed {
 			j.claimant = st.CheckerID
 		}
+		return j
 	})
-	return j, err
 }
 
 // brief opens what was sealed for the claimant.

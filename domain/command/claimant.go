@@ -10,8 +10,7 @@ import (
 // CheckItem records the claimant's verdict on an item of the list. A stale
 // claim is a conflict, an item that is not on the list not found.
 func (s *Service) CheckItem(ctx context.Context, cause Cause, claim Claim, in CheckItem) (job.ReportItem, domain.Position, error) {
-	var item job.ReportItem
-	at, err := s.claimant(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+	return claimant(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideCheckItem(st, job.Check{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ItemID: in.ItemID, Status: in.Status, Note: in.Note, Severity: in.Severity,
@@ -22,13 +21,12 @@ func (s *Service) CheckItem(ctx context.Context, cause Cause, claim Claim, in Ch
 				item.Item = listed
 			}
 		}
+		if in.Severity != "" {
+			item.Severity = in.Severity
+		}
+		item.Status, item.Note, item.Reason, item.ScreenshotURL = in.Status, in.Note, in.Reason, in.ScreenshotURL
 		return events, err
 	})
-	item.Status, item.Note, item.Reason, item.ScreenshotURL = in.Status, in.Note, in.Reason, in.ScreenshotURL
-	if in.Severity != "" {
-		item.Severity = in.Severity
-	}
-	return item, at, err
 }
 
 // AddFinding records something the claimant saw outside the list. Its id
@@ -42,29 +40,26 @@ func (s *Service) AddFinding(ctx context.Context, cause Cause, claim Claim, in A
 		},
 		Status: in.Status, Note: in.Note, At: s.Now(),
 	}
-	var item job.ReportItem
-	at, err := s.claimant(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+	return claimant(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideAddFinding(st, finding)
 		for _, known := range st.Findings {
 			if known.ID == finding.Item.ID {
-				item = known // a repeat
+				*item = known // a repeat
 			}
 		}
 		for _, e := range events {
 			if added, ok := e.(*job.FindingAdded); ok {
-				item = job.ReportItem{Item: added.Item, Status: added.Status, Note: added.Note}
+				*item = job.ReportItem{Item: added.Item, Status: added.Status, Note: added.Note}
 			}
 		}
 		return events, err
 	})
-	return item, at, err
 }
 
 // CompleteJob ends the claim with a report. Items without a verdict are a
 // conflict that names them.
 func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in CompleteJob) (job.CompletedWith, domain.Position, error) {
-	var report job.CompletedWith
-	at, err := s.claimant(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+	return claimant(ctx, s, cause, claim, func(st job.State, report *job.CompletedWith) ([]domain.Event, error) {
 		events, err := job.DecideComplete(st, job.Completion{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ReportID: domain.DeriveID(cause.CommandID, "report").String(),
@@ -74,34 +69,30 @@ func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in 
 			return nil, err
 		}
 		if st.Report != nil {
-			report = *st.Report
+			*report = *st.Report
 		}
 		for _, e := range events {
 			if completed, ok := e.(*job.CompletedWith); ok {
-				report = *completed
+				*report = *completed
 			}
 		}
 		return events, nil
 	})
-	return report, at, err
 }
 
 // ReleaseJob puts the claimed job back into the queue; the verdicts so far
 // stay as a draft for the next checker.
 func (s *Service) ReleaseJob(ctx context.Context, cause Cause, claim Claim) (domain.Position, error) {
-	return s.claimant(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *none) ([]domain.Event, error) {
 		return job.DecideRelease(st, claim.CheckerID, claim.Token, s.Now())
 	})
+	return at, err
 }
 
-// claimant runs a command on a job for whoever holds its claim. A job that the
-// checker never had a claim on is not found.
-func (s *Service) claimant(ctx context.Context, cause Cause, claim Claim, decide func(job.State) ([]domain.Event, error)) (domain.Position, error) {
-	written, err := s.jobs.execute(ctx, cause, domain.JobStream(claim.JobID), func(st job.State) ([]domain.Event, error) {
-		if !st.Exists {
-			return nil, domain.NotFound("job")
-		}
-		return decide(st)
-	})
-	return written.Position, err
+// claimant runs a command on a job for whoever holds its claim.
+func claimant[R any](
+	ctx context.Context, s *Service, cause Cause, claim Claim, decide func(job.State, *R) ([]domain.Event, error),
+) (R, domain.Position, error) {
+	r, written, err := execute(ctx, s.jobs, cause, domain.JobStream(claim.JobID), decide)
+	return r, written.Position, err
 }

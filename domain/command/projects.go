@@ -21,22 +21,22 @@ func (s *Service) CreateProject(ctx context.Context, cause Cause, in CreateProje
 		return CreatedProject{}, fmt.Errorf("derive deploy hook token: %w", err)
 	}
 	token := domain.HookTokenPrefix + secret
-	create := project.CreateCommand{
+	opening := project.CreateCommand{
 		AccountID: cause.AccountID, Name: in.Name, Description: in.Description,
 		DefaultURL: in.DefaultURL, DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
 		WebhookURL: in.WebhookURL, Events: in.Events, HookHash: domain.HashToken(token),
 		At: s.Now(),
 	}
 	if in.WebhookURL != "" {
-		if create.Secret, err = s.newSecret(ctx, cause, projectID); err != nil {
+		if opening.Secret, err = s.newSecret(ctx, cause, projectID); err != nil {
 			return CreatedProject{}, err
 		}
 	}
-	written, err := s.projects.create(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+	_, written, err := create(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
 		if st.Exists {
 			return nil, nil // the id derives from the command: a repeat
 		}
-		return project.DecideCreate(st, create)
+		return project.DecideCreate(st, opening)
 	})
 	if err != nil {
 		return CreatedProject{}, err
@@ -58,16 +58,15 @@ func (s *Service) UpdateProject(ctx context.Context, cause Cause, projectID stri
 			return project.State{}, domain.Position{}, err
 		}
 	}
-	var after project.State
-	written, err := s.projects.execute(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+	after, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, after *project.State) ([]domain.Event, error) {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("project")
 		}
 		events, err := project.DecideUpdate(st, update)
-		after = st
+		*after = st
 		after.Rotations = slices.Clone(st.Rotations) // the lane's own goes on changing
 		for _, e := range events {
-			after = project.Evolve(after, e)
+			*after = project.Evolve(*after, e)
 		}
 		return events, err
 	})
@@ -76,7 +75,7 @@ func (s *Service) UpdateProject(ctx context.Context, cause Cause, projectID stri
 
 // EnableWebhook lets deliveries of a disabled webhook go out again.
 func (s *Service) EnableWebhook(ctx context.Context, cause Cause, projectID string) (domain.Position, error) {
-	written, err := s.projects.execute(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+	_, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("project")
 		}
@@ -87,7 +86,7 @@ func (s *Service) EnableWebhook(ctx context.Context, cause Cause, projectID stri
 
 // DisableWebhook stops deliveries after one failed for good.
 func (s *Service) DisableWebhook(ctx context.Context, cause Cause, projectID, deliveryID, reason string) (domain.Position, error) {
-	written, err := s.projects.execute(ctx, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+	_, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
 		return project.DecideDisable(st, deliveryID, reason, s.Now())
 	})
 	return written.Position, err
@@ -96,19 +95,18 @@ func (s *Service) DisableWebhook(ctx context.Context, cause Cause, projectID, de
 // WebhookSecret opens a project's signing secret, for the dashboard and the
 // operator; the API never returns it.
 func (s *Service) WebhookSecret(ctx context.Context, projectID string) (string, error) {
-	var accountID, sealed string
-	_, err := s.projects.read(ctx, domain.ProjectStream(projectID), func(st project.State) {
-		accountID, sealed = st.AccountID, st.Secret.Sealed
+	p, err := read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
+		return project.State{AccountID: st.AccountID, Secret: st.Secret}
 	})
 	switch {
 	case err != nil:
 		return "", err
-	case accountID == "":
+	case p.AccountID == "":
 		return "", domain.NotFound("project")
-	case sealed == "":
+	case p.Secret.Sealed == "":
 		return "", domain.NotFound("webhook secret").WithHint("set a webhookUrl first")
 	}
-	plain, err := s.Sealer.Unseal(ctx, accountID, domain.ProjectStream(projectID), sealed)
+	plain, err := s.Sealer.Unseal(ctx, p.AccountID, domain.ProjectStream(projectID), p.Secret.Sealed)
 	if err != nil {
 		return "", fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
 	}

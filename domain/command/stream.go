@@ -64,7 +64,7 @@ type lane[S any] struct {
 }
 
 // request is one queued command. decide may be called several times, each time
-// on a newer state; what it captured last is what holds.
+// on a newer state; the last one holds.
 type request[S any] struct {
 	cause  Cause
 	fresh  bool // the stream is believed not to exist: don't load it first
@@ -85,33 +85,48 @@ func newStreams[S any](log domain.Log, now func() time.Time, limit int, evolve f
 }
 
 // execute decides a command on the stream's state and appends what follows.
-// decide must not keep the state: later commands change it in place. Deciding
-// nothing is a repeat; Written then names the stream's last event.
-func (s *streams[S]) execute(ctx context.Context, cause Cause, stream string, decide func(S) ([]domain.Event, error)) (domain.Written, error) {
-	return s.submit(ctx, stream, &request[S]{cause: cause, decide: decide})
+// decide must not keep the state (later commands change it in place); what the
+// caller wants to know goes into the result. Deciding nothing is a repeat;
+// Written then names the stream's last event.
+func execute[S, R any](
+	ctx context.Context, s *streams[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+) (R, domain.Written, error) {
+	return submit(ctx, s, stream, cause, false, decide)
 }
 
 // create is execute for a stream that should not exist yet: it is not read
 // unless the append finds it.
-func (s *streams[S]) create(ctx context.Context, cause Cause, stream string, decide func(S) ([]domain.Event, error)) (domain.Written, error) {
-	return s.submit(ctx, stream, &request[S]{cause: cause, decide: decide, fresh: true})
+func create[S, R any](
+	ctx context.Context, s *streams[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+) (R, domain.Written, error) {
+	return submit(ctx, s, stream, cause, true, decide)
 }
 
 // read shows the stream's state as the log has it now. see must not keep the
 // state.
-func (s *streams[S]) read(ctx context.Context, stream string, see func(S)) (domain.Position, error) {
-	w, err := s.execute(ctx, Cause{}, stream, func(state S) ([]domain.Event, error) {
-		see(state)
+func read[S, R any](ctx context.Context, s *streams[S], stream string, see func(S) R) (R, error) {
+	r, _, err := submit(ctx, s, stream, Cause{}, false, func(state S, r *R) ([]domain.Event, error) {
+		*r = see(state)
 		return nil, nil
 	})
-	return w.Position, err
+	return r, err
 }
+
+// none is the result of a command that has nothing to tell.
+type none = struct{}
 
 // wait returns when no lane runs any more.
 func (s *streams[S]) wait() { s.busy.Wait() }
 
-func (s *streams[S]) submit(ctx context.Context, stream string, r *request[S]) (domain.Written, error) {
-	r.done = make(chan outcome, 1)
+func submit[S, R any](
+	ctx context.Context, s *streams[S], stream string, cause Cause, fresh bool, decide func(S, *R) ([]domain.Event, error),
+) (R, domain.Written, error) {
+	result := new(R)
+	r := &request[S]{cause: cause, fresh: fresh, done: make(chan outcome, 1)}
+	r.decide = func(state S) ([]domain.Event, error) {
+		*result = *new(R)
+		return decide(state, result)
+	}
 	l := s.lane(stream)
 	l.mu.Lock()
 	l.queue = append(l.queue, r)
@@ -123,10 +138,11 @@ func (s *streams[S]) submit(ctx context.Context, stream string, r *request[S]) (
 	}
 	select {
 	case o := <-r.done:
-		return o.written, o.err
+		return *result, o.written, o.err
 	case <-ctx.Done():
-		// The command may still be written; its id makes a repeat harmless.
-		return domain.Written{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
+		// The command may still be written; its id makes a repeat harmless. The
+		// result is the lane's until it is done.
+		return *new(R), domain.Written{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *Service) SubmitJob(ctx context.Context, cause Cause, in SubmitJob) (Sub
 	if err != nil {
 		return SubmittedJob{}, err
 	}
-	written, err := s.jobs.create(ctx, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+	_, written, err := create(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
 		switch {
 		case st.Status == job.Voided:
 			return nil, domain.Conflict("the submission was abandoned and its charge given back").
@@ -62,18 +62,24 @@ func (s *Service) SubmitJob(ctx context.Context, cause Cause, in SubmitJob) (Sub
 
 // inherit checks that the project is the account's and fills in its defaults.
 func (s *Service) inherit(ctx context.Context, accountID string, in *SubmitJob) error {
-	found := false
-	_, err := s.projects.read(ctx, domain.ProjectStream(in.ProjectID), func(p project.State) {
-		found = p.Exists && p.AccountID == accountID
-		if found && in.SLAMinutes == 0 && p.DefaultSLAMinutes != nil {
-			in.SLAMinutes = *p.DefaultSLAMinutes
-		}
-	})
-	if err != nil {
-		return err
+	type defaults struct {
+		found      bool
+		slaMinutes int
 	}
-	if !found {
+	p, err := read(ctx, s.projects, domain.ProjectStream(in.ProjectID), func(p project.State) defaults {
+		d := defaults{found: p.Exists && p.AccountID == accountID}
+		if p.DefaultSLAMinutes != nil {
+			d.slaMinutes = *p.DefaultSLAMinutes
+		}
+		return d
+	})
+	switch {
+	case err != nil:
+		return err
+	case !p.found:
 		return domain.NotFound("project")
+	case in.SLAMinutes == 0:
+		in.SLAMinutes = p.slaMinutes
 	}
 	return nil
 }
@@ -134,13 +140,25 @@ func (s *Service) seal(ctx context.Context, created *job.Created, jobID string, 
 
 // debit charges the account for a job, once, and says what is left.
 func (s *Service) debit(ctx context.Context, cause Cause, jobID string, price domain.Credits) (remaining domain.Credits, err error) {
-	_, err = s.ledgers.execute(ctx, cause, domain.CreditsStream(cause.AccountID), func(st credits.State) ([]domain.Event, error) {
-		now := s.Now()
-		events, err := credits.DecideDebit(st, jobID, price, now)
-		remaining = balanceAfter(st, events, now)
-		return events, err
+	remaining, _, err = s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+		return credits.DecideDebit(st, jobID, price, now)
 	})
 	return remaining, err
+}
+
+// onLedger runs a command on the account's ledger and says what is available
+// after it.
+func (s *Service) onLedger(
+	ctx context.Context, cause Cause, decide func(credits.State, time.Time) ([]domain.Event, error),
+) (domain.Credits, domain.Position, error) {
+	available, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
+		func(st credits.State, available *domain.Credits) ([]domain.Event, error) {
+			now := s.Now()
+			events, err := decide(st, now)
+			*available = balanceAfter(st, events, now)
+			return events, err
+		})
+	return available, written.Position, err
 }
 
 // balanceAfter is what the account has left after the events; without any,
