@@ -155,8 +155,6 @@ func Evolve(s State, e domain.Event) State {
 func (s *State) grant(e *Granted) {
 	if s.byID == nil {
 		s.byID = make(map[string]int)
-		s.debits = make(map[string]debit)
-		s.split = make(map[string][]share)
 	}
 	l := lot{id: e.LotID}
 	if e.ExpiresAt != nil {
@@ -189,9 +187,12 @@ func (s *State) debit(e *Debited) {
 	case 1:
 		d.lot = shares[0].lot
 	default:
+		if s.split == nil {
+			s.split = make(map[string][]share)
+		}
 		s.split[e.JobID] = shares
 	}
-	if s.debits == nil { // a charge of nothing on an account without a grant
+	if s.debits == nil {
 		s.debits = make(map[string]debit)
 	}
 	s.debits[e.JobID] = d

@@ -1,0 +1,204 @@
+package credits_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+)
+
+// TestNoHistoryBreaksTheLedger runs random commands at random moments and
+// checks architecture, section 11, invariants 1 to 3 after every event.
+func TestNoHistoryBreaksTheLedger(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := &ledger{now: t0, charges: map[string]charged{}}
+		t.Repeat(map[string]func(*rapid.T){
+			"": m.check,
+			"time passes": func(t *rapid.T) {
+				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 48).Draw(t, "hours")) * time.Hour)
+			},
+			"a clock behind": func(t *rapid.T) {
+				m.now = m.now.Add(-time.Duration(rapid.IntRange(1, 60).Draw(t, "minutes")) * time.Minute)
+			},
+			"grant": func(t *rapid.T) {
+				var expires *time.Time
+				if rapid.Bool().Draw(t, "expires") {
+					at := m.now.Add(time.Duration(rapid.IntRange(-1, 96).Draw(t, "in hours")) * time.Hour)
+					expires = &at
+				}
+				lot := fmt.Sprintf("lot%d", rapid.IntRange(0, 20).Draw(t, "lot"))
+				amount := domain.Credits(rapid.IntRange(-1, 12).Draw(t, "amount"))
+				m.run(t, func(s credits.State) ([]domain.Event, error) {
+					return credits.DecideGrant(s, lot, amount, expires, "", m.now)
+				})
+			},
+			"debit": func(t *rapid.T) {
+				job, amount := drawJob(t), domain.Credits(rapid.IntRange(-1, 15).Draw(t, "amount"))
+				available := m.state.Available(m.now)
+				err := m.run(t, func(s credits.State) ([]domain.Event, error) {
+					return credits.DecideDebit(s, job, amount, m.now)
+				})
+				if short := domain.IsKind(err, domain.KindPayment); short && amount <= available {
+					t.Fatalf("%d credits were refused with %d available", amount, available)
+				}
+			},
+			"refund": func(t *rapid.T) {
+				job := drawJob(t)
+				m.run(t, func(s credits.State) ([]domain.Event, error) {
+					return credits.DecideRefund(s, job, "", m.now)
+				})
+			},
+			"expire": func(t *rapid.T) {
+				m.run(t, func(s credits.State) ([]domain.Event, error) { return credits.DecideExpire(s, m.now) })
+				if due, ok := m.state.NextExpiry(); ok && !m.now.Before(due) {
+					t.Fatalf("a lot that was due at %v is left at %v", due, m.now)
+				}
+			},
+		})
+	})
+}
+
+func drawJob(t *rapid.T) string {
+	return fmt.Sprintf("job%d", rapid.IntRange(0, 12).Draw(t, "job"))
+}
+
+// ledger is the machine under test and, beside it, the same money counted from
+// the events alone.
+type ledger struct {
+	now     time.Time
+	state   credits.State
+	history []domain.Event
+
+	granted, debited, refunded, expired domain.Credits
+	charges                             map[string]charged
+}
+
+type charged struct {
+	amount   domain.Credits
+	refunded bool
+}
+
+// run decides and folds, and checks that the same command again is harmless.
+func (m *ledger) run(t *rapid.T, decide func(credits.State) ([]domain.Event, error)) error {
+	events, err := decide(m.state)
+	if err != nil {
+		var refusal *domain.Error
+		if !errors.As(err, &refusal) {
+			t.Fatalf("an internal error: %v", err)
+		}
+		return err
+	}
+	for _, e := range events {
+		m.state = credits.Evolve(m.state, e)
+		m.history = append(m.history, e)
+		m.count(t, e)
+		m.check(t)
+	}
+	if again, err := decide(m.state); err != nil || len(again) > 0 {
+		t.Fatalf("the repeat is not harmless: %v, %v", again, err)
+	}
+	return nil
+}
+
+func (m *ledger) count(t *rapid.T, e domain.Event) {
+	var after domain.Credits
+	switch e := e.(type) {
+	case *credits.Granted:
+		m.granted += e.Amount
+		after = e.BalanceAfter
+	case *credits.Debited:
+		if _, ok := m.charges[e.JobID]; ok {
+			t.Fatalf("%s is debited twice", e.JobID)
+		}
+		if sum(e.Parts) != e.Amount {
+			t.Fatalf("the parts of %+v don't add up", e)
+		}
+		m.charges[e.JobID] = charged{amount: e.Amount}
+		m.debited += e.Amount
+		after = e.BalanceAfter
+	case *credits.Refunded:
+		c, ok := m.charges[e.JobID]
+		if !ok || c.refunded || c.amount != e.Amount || sum(e.Parts) != e.Amount {
+			t.Fatalf("%+v refunds %+v", e, c)
+		}
+		m.charges[e.JobID] = charged{amount: c.amount, refunded: true}
+		m.refunded += e.Amount
+		m.expired += e.Expired
+		after = e.BalanceAfter
+	case *credits.LotExpired:
+		if e.Amount <= 0 {
+			t.Fatalf("%+v expires nothing", e)
+		}
+		m.expired += e.Amount
+		after = e.BalanceAfter
+	}
+	if want := m.granted - (m.debited - m.refunded) - m.expired; after != want || after < 0 {
+		t.Fatalf("balanceAfter is %d, the events add up to %d", after, want)
+	}
+}
+
+func sum(parts []credits.Part) domain.Credits {
+	var total domain.Credits
+	for _, p := range parts {
+		total += p.Amount
+	}
+	return total
+}
+
+func (m *ledger) check(t *rapid.T) {
+	s := m.state
+	if err := s.Damage(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Balance() < 0 || s.Used() < 0 || s.Expired() < 0 {
+		t.Fatalf("balance %d, used %d, expired %d", s.Balance(), s.Used(), s.Expired())
+	}
+	if s.Granted() != s.Balance()+s.Used()+s.Expired() {
+		t.Fatalf("granted %d ≠ %d left + %d used + %d expired", s.Granted(), s.Balance(), s.Used(), s.Expired())
+	}
+	if s.Granted() != m.granted || s.Used() != m.debited-m.refunded || s.Expired() != m.expired {
+		t.Fatal("the totals are not what the events add up to")
+	}
+	var spendable domain.Credits
+	var last time.Time
+	for _, l := range s.Lots(m.now) {
+		spendable += l.Remaining
+		if l.Remaining <= 0 {
+			t.Fatalf("lot %s shows %d", l.ID, l.Remaining)
+		}
+		due := m.now.AddDate(100, 0, 0)
+		if l.ExpiresAt != nil {
+			due = *l.ExpiresAt
+		}
+		if !due.After(m.now) || due.Before(last) {
+			t.Fatalf("lot %s, which expires %v, is out of order", l.ID, due)
+		}
+		last = due
+	}
+	if spendable != s.Available(m.now) {
+		t.Fatalf("the lots hold %d, %d are available", spendable, s.Available(m.now))
+	}
+	for job, c := range m.charges {
+		if d, ok := s.Debit(job); !ok || d.Amount != c.amount || d.Refunded != c.refunded || sum(d.Parts) != c.amount {
+			t.Fatalf("the debit of %s is %+v, wanted %+v", job, d, c)
+		}
+	}
+	m.replay(t)
+}
+
+// replay folds the whole history again: the state is nothing but its events.
+func (m *ledger) replay(t *rapid.T) {
+	var s credits.State
+	for _, e := range m.history {
+		s = credits.Evolve(s, e)
+	}
+	if s.Balance() != m.state.Balance() || s.Used() != m.state.Used() || s.Available(m.now) != m.state.Available(m.now) {
+		t.Fatal("the same events fold into another state")
+	}
+}
