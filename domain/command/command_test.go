@@ -129,17 +129,7 @@ func (b bundle) settle(t *testing.T) {
 	policies := []policy.Policy{policy.Orphans{Money: b}, policy.Refunds{Money: b}}
 	type id struct{ kind, key string }
 	set := map[id]policy.Timer{}
-	b.log.mu.Lock()
-	var all []domain.Recorded
-	for _, events := range b.log.streams {
-		all = append(all, events...)
-	}
-	b.log.mu.Unlock()
-	ordered := make([]domain.Recorded, len(all))
-	for _, e := range all {
-		ordered[e.Position.Commit] = e
-	}
-	for _, e := range ordered {
+	for _, e := range b.log.all() {
 		for _, p := range policies {
 			for _, c := range p.React(e) {
 				if c.Clear {
@@ -397,7 +387,10 @@ func TestAStreamWithAnUnknownEventIsNotDecidedOn(t *testing.T) {
 	b := setup(t, 100)
 	id := b.submitted(t)
 	stream := domain.JobStream(id)
-	b.log.streams[stream] = append(b.log.streams[stream], domain.Recorded{Stream: stream, Revision: 1, Type: "job.from_the_future"})
+	b.log.streams[stream] = append(b.log.streams[stream], domain.Recorded{
+		Stream: stream, Revision: 1, Type: "job.from_the_future", Position: domain.Position{Commit: b.log.next},
+	})
+	b.log.next++
 	_, err := newService(b.log).CancelJob(t.Context(), b.cause(), id, job.CancelClient)
 	wantKind(t, err, domain.KindUnavailable)
 }

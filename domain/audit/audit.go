@@ -1,0 +1,227 @@
+// Package audit holds the whole log against what must always be true of it
+// (ARCHITECTURE.md, "Invariants" 1 to 4, 6, 7 and 8). It is a fold like any
+// other: See takes every event in the log's order, Findings says what is wrong.
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+)
+
+// settledWithin is how long a debit may stand without its job (invariant 4).
+const settledWithin = time.Minute
+
+// Finding is one thing that is wrong: which invariant, in which stream, how.
+type Finding struct {
+	Invariant int    `json:"invariant"`
+	Stream    string `json:"stream"`
+	Problem   string `json:"problem"`
+}
+
+func (f Finding) String() string {
+	return fmt.Sprintf("invariant %d: %s: %s", f.Invariant, f.Stream, f.Problem)
+}
+
+// Audit is the fold's state. It holds a few words per job.
+type Audit struct {
+	// Events counts what was seen, Jobs what was submitted.
+	Events, Jobs int
+
+	last      domain.Position
+	revisions map[string]uint64 // by stream: the next revision
+	ledgers   map[string]*ledger
+	jobs      map[string]*life
+	findings  []Finding
+}
+
+type ledger struct {
+	state   credits.State
+	debits  map[string]*debit
+	damaged bool
+}
+
+type debit struct {
+	at       time.Time
+	refunded bool
+}
+
+// life is what the audit keeps of a job.
+type life struct {
+	account string
+	price   domain.Credits
+	status  job.Status
+	checker string
+	token   int
+}
+
+// New starts an audit of an empty log.
+func New() *Audit {
+	return &Audit{
+		revisions: make(map[string]uint64),
+		ledgers:   make(map[string]*ledger),
+		jobs:      make(map[string]*life),
+	}
+}
+
+// See takes the next event.
+func (a *Audit) See(r domain.Recorded) {
+	if a.Events > 0 && r.Position.Compare(a.last) <= 0 {
+		a.find(6, r.Stream, "position %s comes after %s", r.Position, a.last)
+	}
+	if want := a.revisions[r.Stream]; r.Revision != want {
+		a.find(6, r.Stream, "revision %d where %d was next", r.Revision, want)
+	}
+	a.Events++
+	a.last, a.revisions[r.Stream] = r.Position, r.Revision+1
+	switch {
+	case strings.HasPrefix(r.Stream, domain.CreditsStreams):
+		a.seeLedger(r, strings.TrimPrefix(r.Stream, domain.CreditsStreams))
+	case strings.HasPrefix(r.Stream, domain.JobStreams):
+		a.seeJob(r, strings.TrimPrefix(r.Stream, domain.JobStreams))
+	}
+}
+
+func (a *Audit) seeLedger(r domain.Recorded, accountID string) {
+	l := a.ledgers[accountID]
+	if l == nil {
+		l = &ledger{debits: make(map[string]*debit)}
+		a.ledgers[accountID] = l
+	}
+	switch e := r.Event.(type) {
+	case *credits.Debited:
+		if l.debits[e.JobID] != nil {
+			a.find(3, r.Stream, "job %s is charged twice", e.JobID)
+			return
+		}
+		l.debits[e.JobID] = &debit{at: r.Meta.Time}
+	case *credits.Refunded:
+		d := l.debits[e.JobID]
+		if d == nil || d.refunded {
+			a.find(3, r.Stream, "job %s is refunded without a debit that is owed", e.JobID)
+			return
+		}
+		d.refunded = true
+	}
+	l.state = credits.Evolve(l.state, r.Event)
+	if err := l.state.Damage(); err != nil && !l.damaged {
+		l.damaged = true
+		a.find(1, r.Stream, "at revision %d: %v", r.Revision, err)
+	}
+	if l.state.Balance() < 0 {
+		a.find(1, r.Stream, "balance %d at revision %d", l.state.Balance(), r.Revision)
+	}
+}
+
+func (a *Audit) seeJob(r domain.Recorded, jobID string) {
+	j := a.jobs[jobID]
+	switch e := r.Event.(type) {
+	case *job.Created:
+		if j != nil {
+			a.find(8, r.Stream, "is created again")
+			return
+		}
+		a.Jobs++
+		a.jobs[jobID] = &life{account: e.AccountID, price: e.Price, status: job.Pending}
+		return
+	case *job.VoidedOrphan:
+		if j != nil {
+			a.find(8, r.Stream, "is voided although it exists")
+			return
+		}
+		a.jobs[jobID] = &life{account: e.AccountID, status: job.Voided}
+		return
+	}
+	if j == nil {
+		a.find(8, r.Stream, "%s before its submission", r.Type)
+		return
+	}
+	a.transition(r, j)
+}
+
+// transition checks a step of a job that exists and takes it.
+func (a *Audit) transition(r domain.Recorded, j *life) {
+	legal := func(from ...job.Status) {
+		if !slices.Contains(from, j.status) {
+			a.find(8, r.Stream, "%s while %s", r.Type, j.status)
+		}
+	}
+	switch e := r.Event.(type) {
+	case *job.ClaimedBy:
+		legal(job.Pending)
+		if e.Token != j.token+1 {
+			a.find(7, r.Stream, "claim token %d follows %d", e.Token, j.token)
+		}
+		j.status, j.checker, j.token = job.Claimed, e.CheckerID, e.Token
+	case *job.Released:
+		legal(job.Claimed)
+		if e.Token != j.token {
+			a.find(7, r.Stream, "released under token %d, the claim's is %d", e.Token, j.token)
+		}
+		j.status, j.checker = job.Pending, ""
+	case *job.ItemChecked, *job.FindingAdded:
+		legal(job.Claimed)
+		if actor := "checker:" + j.checker; r.Meta.Actor != actor {
+			a.find(7, r.Stream, "%s by %s, the claim is %s's", r.Type, r.Meta.Actor, actor)
+		}
+	case *job.CompletedWith:
+		legal(job.Claimed)
+		j.status = job.Completed
+	case *job.CancelledBy:
+		legal(job.Pending)
+		j.status = job.Cancelled
+	}
+}
+
+// Findings says what is wrong in the log as seen so far. now decides which
+// debits have waited too long for their job.
+func (a *Audit) Findings(now time.Time) []Finding {
+	findings := slices.Clone(a.findings)
+	add := func(invariant int, stream, format string, args ...any) {
+		findings = append(findings, Finding{Invariant: invariant, Stream: stream, Problem: fmt.Sprintf(format, args...)})
+	}
+	for accountID, l := range a.ledgers {
+		stream := domain.CreditsStream(accountID)
+		if st := l.state; st.Granted() != st.Balance()+st.Used()+st.Expired() {
+			add(2, stream, "granted %d is not balance %d + used %d + expired %d", st.Granted(), st.Balance(), st.Used(), st.Expired())
+		}
+		for jobID, d := range l.debits {
+			j := a.jobs[jobID]
+			orphan := j == nil || j.status == job.Voided
+			if orphan && !d.refunded && now.Sub(d.at) > settledWithin {
+				add(4, stream, "the debit of %s has neither job nor refund", jobID)
+			}
+			if d.refunded && !orphan && j.status != job.Cancelled && j.status != job.Failed {
+				add(3, stream, "job %s is %s and refunded", jobID, j.status)
+			}
+		}
+	}
+	for jobID, j := range a.jobs {
+		if j.status == job.Voided {
+			continue
+		}
+		stream := domain.JobStream(jobID)
+		l := a.ledgers[j.account]
+		if l == nil || l.debits[jobID] == nil {
+			add(4, stream, "has no debit")
+			continue
+		}
+		if d, _ := l.state.Debit(jobID); d.Amount != j.price {
+			add(3, stream, "costs %d and was charged %d", j.price, d.Amount)
+		}
+		if j.status == job.Cancelled && !l.debits[jobID].refunded && now.Sub(l.debits[jobID].at) > settledWithin {
+			add(4, stream, "is cancelled and not refunded")
+		}
+	}
+	slices.SortFunc(findings, func(x, y Finding) int { return strings.Compare(x.String(), y.String()) })
+	return findings
+}
+
+func (a *Audit) find(invariant int, stream, format string, args ...any) {
+	a.findings = append(a.findings, Finding{Invariant: invariant, Stream: stream, Problem: fmt.Sprintf(format, args...)})
+}
