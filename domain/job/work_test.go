@@ -1,0 +1,351 @@
+package job_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+func check(changes ...func(*job.Check)) decide {
+	return func(s job.State) ([]domain.Event, error) {
+		c := job.Check{CheckerID: "ann", Token: 1, ItemID: "i1", Status: job.ItemPass, At: minute(6)}
+		for _, change := range changes {
+			change(&c)
+		}
+		return job.DecideCheckItem(s, c)
+	}
+}
+
+func verdict(status job.ItemStatus, reason string) func(*job.Check) {
+	return func(c *job.Check) { c.Status, c.Reason = status, reason }
+}
+
+func finding(changes ...func(*job.Finding)) decide {
+	return func(s job.State) ([]domain.Event, error) {
+		f := job.Finding{
+			CheckerID: "ann", Token: 1, Item: job.Item{ID: "f1", Description: "A typo."},
+			Status: job.ItemFail, Note: "in the footer", At: minute(7),
+		}
+		for _, change := range changes {
+			change(&f)
+		}
+		return job.DecideAddFinding(s, f)
+	}
+}
+
+func found(id, key string) *job.FindingAdded {
+	return &job.FindingAdded{
+		Item:   job.Item{ID: id, Key: key, Description: "A typo.", Severity: job.Major},
+		Status: job.ItemFail, Note: "in the footer", At: minute(7),
+	}
+}
+
+func complete(s job.State) ([]domain.Event, error) {
+	return job.DecideComplete(s, job.Completion{
+		CheckerID: "ann", Token: 1, ReportID: "r1", Summary: "fine", RecordingURL: "https://v.example/1", At: minute(20),
+	})
+}
+
+func completeAs(checker string, token int) decide {
+	return func(s job.State) ([]domain.Event, error) {
+		return job.DecideComplete(s, job.Completion{CheckerID: checker, Token: token, ReportID: "r9", At: minute(21)})
+	}
+}
+
+func TestWorkIsOnlyTakenUnderTheLiveClaim(t *testing.T) {
+	t.Parallel()
+	work := map[string]decide{"check": check(), "finding": finding(), "complete": complete, "release": release("ann", 1)}
+	for name, d := range work {
+		t.Run(name, func(t *testing.T) {
+			given(t).When(d).NotFound("job")
+			given(t, voided()).When(d).NotFound("job")
+			given(t, created()).When(d).Conflict("the claim has ended")
+			given(t, created(), cancelled()).When(d).Conflict("the job is cancelled")
+			given(t, created(), claimedBy("bob", 1)).When(d).Conflict("the job is claimed by another checker")
+			given(t, created(), claimedBy("bob", 1), completed()).When(d).Conflict("the job is completed")
+			e := given(t, created(), claimedBy("ann", 1), released(1), claimedBy("ann", 2)).
+				When(d).
+				Conflict("the claim token is stale")
+			if e.Hint != "claim the job again" {
+				t.Errorf("the hint is %q", e.Hint)
+			}
+		})
+	}
+	for name, d := range map[string]decide{"check": check(), "finding": finding()} {
+		t.Run(name+" after completion", func(t *testing.T) {
+			given(t, created(), claimedBy("ann", 1), completed()).When(d).Conflict("the job is completed")
+		})
+	}
+}
+
+func TestAVerdict(t *testing.T) {
+	t.Parallel()
+	t.Run("is recorded with everything that was said", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).
+			When(check(func(c *job.Check) {
+				c.Status, c.Note, c.Severity, c.ScreenshotURL = job.ItemFail, "500", job.Minor, "https://s.example/1"
+			})).
+			Events(&job.ItemChecked{
+				ItemID: "i1", Status: job.ItemFail, Note: "500", Severity: job.Minor,
+				ScreenshotURL: "https://s.example/1", At: minute(6),
+			})
+	})
+	t.Run("replaces the one before", func(t *testing.T) {
+		s := given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemFail)).
+			When(check()).
+			Events(checked("i1", job.ItemPass)).
+			State()
+		if item, ok := s.ReportItem("i1"); !ok || item.Status != job.ItemPass {
+			t.Errorf("the item is %+v, %v", item, ok)
+		}
+	})
+	t.Run("that says the same again changes nothing, the next checker's too", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemPass)).When(check()).Nothing()
+		given(t, created(), claimedBy("bob", 1), checked("i1", job.ItemPass), released(1), claimedBy("ann", 2)).
+			When(check(func(c *job.Check) { c.Token = 2 })).
+			Nothing()
+	})
+	t.Run("is about an item of the list", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).
+			When(check(func(c *job.Check) { c.ItemID = "f1" })).
+			NotFound("checklist item")
+	})
+	t.Run("is one of three", func(t *testing.T) {
+		for _, status := range []job.ItemStatus{"", job.ItemPending, "PASS", "broken"} {
+			given(t, created(), claimedBy("ann", 1)).When(check(verdict(status, ""))).Invalid("status")
+		}
+	})
+	t.Run("of a skip says why", func(t *testing.T) {
+		for _, reason := range job.SkipReasons() {
+			given(t, created(), claimedBy("ann", 1)).
+				When(check(verdict(job.ItemSkip, reason))).
+				Events(&job.ItemChecked{ItemID: "i1", Status: job.ItemSkip, Reason: reason, At: minute(6)})
+		}
+		for _, reason := range []string{"", "lunch"} {
+			given(t, created(), claimedBy("ann", 1)).When(check(verdict(job.ItemSkip, reason))).Invalid("reason")
+		}
+	})
+	t.Run("of anything else does not", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).When(check(verdict(job.ItemPass, "blocked"))).Invalid("reason")
+	})
+	t.Run("names everything that is wrong", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).
+			When(check(verdict(job.ItemSkip, ""), func(c *job.Check) { c.Severity = "grave" })).
+			Invalid("reason", "severity")
+	})
+}
+
+func TestAFinding(t *testing.T) {
+	t.Parallel()
+	t.Run("gets a key and a severity where it brings none", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).When(finding()).Events(found("f1", "a-typo"))
+	})
+	t.Run("gets a key that no other item has", func(t *testing.T) {
+		second := func(f *job.Finding) { f.Item.ID = "f2" }
+		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).When(finding(second)).Events(found("f2", "a-typo-2"))
+		given(t, created(), claimedBy("ann", 1)).
+			When(finding(func(f *job.Finding) { f.Item.Key = "pay" })).
+			Events(found("f1", "pay-2"))
+	})
+	t.Run("keeps the severity it brings", func(t *testing.T) {
+		want := found("f1", "a-typo")
+		want.Item.Severity = job.Critical
+		given(t, created(), claimedBy("ann", 1)).
+			When(finding(func(f *job.Finding) { f.Item.Severity = job.Critical })).
+			Events(want)
+	})
+	t.Run("names everything that is wrong", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).
+			When(finding(func(f *job.Finding) {
+				f.Item.Description, f.Item.Severity, f.Status = " ", "grave", job.ItemSkip
+			})).
+			Invalid("description", "status", "severity")
+	})
+	t.Run("is one of a hundred at most", func(t *testing.T) {
+		events := []domain.Event{created(), claimedBy("ann", 1)}
+		for n := range job.MaxFindings {
+			events = append(events, found(fmt.Sprint("x", n), fmt.Sprint("x", n)))
+		}
+		given(t, events...).When(finding()).Conflict("the report has 100 findings, the most it holds")
+	})
+}
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	t.Run("makes the report: the list in its order, then the findings", func(t *testing.T) {
+		s := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"),
+			&job.ItemChecked{ItemID: "i2", Status: job.ItemSkip, Reason: "blocked", At: minute(8)},
+			&job.ItemChecked{
+				ItemID: "i1", Status: job.ItemPass, Note: "ok", Severity: job.Minor,
+				ScreenshotURL: "https://s.example/1", At: minute(9),
+			}).
+			When(complete).
+			Events(&job.CompletedWith{
+				ReportID: "r1", OverallStatus: "fail", PassCount: 1, FailCount: 1, SkipCount: 1,
+				Summary: "fine", RecordingURL: "https://v.example/1", At: minute(20),
+				Items: []job.ReportItem{
+					{
+						Item:   job.Item{ID: "i1", Key: "log-in", Description: "Log in", Severity: job.Minor},
+						Status: job.ItemPass, Note: "ok", ScreenshotURL: "https://s.example/1",
+					},
+					{
+						Item:   job.Item{ID: "i2", Key: "pay", Description: "Pay", Severity: job.Major},
+						Status: job.ItemSkip, Reason: "blocked",
+					},
+					{
+						Item:   job.Item{ID: "f1", Key: "a-typo", Description: "A typo.", Severity: job.Major},
+						Status: job.ItemFail, Note: "in the footer",
+					},
+				},
+			}).
+			State()
+		if s.Status != job.Completed || s.ReportID() != "r1" || !s.CompletedAt.Equal(minute(20)) || len(s.ReportItems()) != 3 {
+			t.Errorf("the job is %+v", s)
+		}
+	})
+	t.Run("is refused while items are unchecked, and names them", func(t *testing.T) {
+		e := given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemPass)).
+			When(complete).
+			Conflict("unchecked items: 1")
+		if got, _ := e.Extras["uncheckedItems"].([]string); !slices.Equal(got, []string{"i2"}) {
+			t.Errorf("the refusal names %v", e.Extras)
+		}
+	})
+	t.Run("of a job without a list is inconclusive", func(t *testing.T) {
+		given(t, created(noList), claimedBy("ann", 1)).When(complete).Events(&job.CompletedWith{
+			ReportID: "r1", OverallStatus: "inconclusive", Summary: "fine", RecordingURL: "https://v.example/1",
+			Items: []job.ReportItem{}, At: minute(20),
+		})
+	})
+	t.Run("again under the same claim changes nothing: the first report stands", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1), completed()).When(completeAs("ann", 1)).Nothing()
+	})
+	t.Run("again under another claim is refused", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1), completed()).When(completeAs("ann", 2)).Conflict("the job is completed")
+		given(t, created(), claimedBy("ann", 1), completed()).When(completeAs("bob", 1)).Conflict("the job is completed")
+	})
+	t.Run("counts the draft of the checker before", func(t *testing.T) {
+		s := given(t, created(), claimedBy("bob", 1), checked("i1", job.ItemPass), checked("i2", job.ItemPass), released(1),
+			claimedBy("ann", 2)).State()
+		events, err := completeAs("ann", 2)(s)
+		if err != nil || len(events) != 1 || events[0].(*job.CompletedWith).PassCount != 2 {
+			t.Errorf("decided %v, %v", events, err)
+		}
+	})
+}
+
+func TestOverallStatusAndHealthScore(t *testing.T) {
+	t.Parallel()
+	item := func(status job.ItemStatus, severity job.Severity) job.ReportItem {
+		return job.ReportItem{Item: job.Item{Severity: severity}, Status: status}
+	}
+	failed := func(critical, major, minor int) []job.ReportItem {
+		return slices.Concat(
+			slices.Repeat([]job.ReportItem{item(job.ItemFail, job.Critical)}, critical),
+			slices.Repeat([]job.ReportItem{item(job.ItemFail, job.Major)}, major),
+			slices.Repeat([]job.ReportItem{item(job.ItemFail, job.Minor)}, minor))
+	}
+	pass, skip := item(job.ItemPass, job.Critical), item(job.ItemSkip, job.Critical)
+	for _, c := range []struct {
+		name    string
+		items   []job.ReportItem
+		overall string
+		health  int
+	}{
+		{"nothing is inconclusive", nil, "inconclusive", 100},
+		{"skips alone are inconclusive", []job.ReportItem{skip, skip}, "inconclusive", 100},
+		{"one pass among skips passes", []job.ReportItem{skip, pass}, "pass", 100},
+		{"one fail among passes fails", append(failed(0, 0, 1), pass, pass), "fail", 97},
+		{"severities weigh 25, 10 and 3", failed(1, 2, 3), "fail", 46},
+		{"health ends at 0", failed(4, 1, 0), "fail", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := job.OverallStatus(c.items); got != c.overall {
+				t.Errorf("overall %s, wanted %s", got, c.overall)
+			}
+			if got := job.HealthScore(c.items); got != c.health {
+				t.Errorf("health %d, wanted %d", got, c.health)
+			}
+		})
+	}
+}
+
+func TestKeysFollowTheDescription(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("very ", 30) + "long"
+	for _, c := range []struct {
+		name, a, b string
+		same       bool
+	}{
+		{"case, blanks and punctuation don't count", "Log in works.", "  log-in\tWORKS!", true},
+		{"words count", "Log in works", "Log out works", false},
+		{"symbols count", "total < 5", "total > 5", false},
+		{"letters beyond ASCII count", "größe", "grüße", false},
+		{"the end of a long text counts", long + " one", long + " two", false},
+		{"so do texts without a letter", "€", "£", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if a, b := job.KeyFor(c.a), job.KeyFor(c.b); (a == b) != c.same {
+				t.Errorf("the keys are %q and %q", a, b)
+			}
+		})
+	}
+	// Keys are stored: a change of the rule would cut every item off from its past.
+	for description, want := range map[string]string{
+		"Log in works.": "log-in-works", "total < 5": "total-5-216a8882", "???": "item-e3b0c442", "支払い": "item-e7882037",
+	} {
+		if got := job.KeyFor(description); got != want {
+			t.Errorf("the key of %q is %q, wanted %q", description, got, want)
+		}
+	}
+	if got := job.KeyFor(long); len(got) > 69 {
+		t.Errorf("the key %q is too long", got)
+	}
+}
+
+func TestKeysOfOneListAreUnique(t *testing.T) {
+	t.Parallel()
+	items := []job.Item{
+		{Description: "Pay"}, {Description: "pay!"}, {Key: "pay-2"}, {Key: "x"}, {Key: "x", Description: "Pay"}, {Key: "pay"},
+	}
+	keyed := job.UniqueKeys(items)
+	keys := make([]string, len(keyed))
+	for i, item := range keyed {
+		keys[i] = item.Key
+	}
+	if want := []string{"pay-3", "pay-4", "pay-2", "x", "x-2", "pay"}; !slices.Equal(keys, want) {
+		t.Errorf("the keys are %q, wanted %q", keys, want)
+	}
+	if items[0].Key != "" {
+		t.Error("the given list was changed")
+	}
+}
+
+func TestTypesAndSeveritiesAreReadInEverySpelling(t *testing.T) {
+	t.Parallel()
+	for spelling, want := range map[string]job.Type{
+		"Payment Flow": job.PaymentFlow, " payment_flow": job.PaymentFlow, "AI REVIEW": job.AIReview,
+		"general_QA": job.GeneralQA, "Full User Story": job.FullUserStory,
+	} {
+		if got, ok := job.ParseType(spelling); !ok || got != want {
+			t.Errorf("%q is %q, %v", spelling, got, ok)
+		}
+	}
+	for spelling, want := range map[string]job.Severity{
+		"": job.Major, "HIGH": job.Major, "Critical": job.Critical, "medium": job.Minor, "low": job.Minor,
+	} {
+		if got, ok := job.ParseSeverity(spelling); !ok || got != want {
+			t.Errorf("%q is %q, %v", spelling, got, ok)
+		}
+	}
+	if got, ok := job.ParseType("payment"); ok {
+		t.Errorf("an unknown type is %q", got)
+	}
+	if got, ok := job.ParseSeverity("blocker"); ok {
+		t.Errorf("an unknown severity is %q", got)
+	}
+}
