@@ -1,0 +1,208 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/internal/guard"
+)
+
+// Deps is what the API stands on. Metrics may be nil, all else is required.
+type Deps struct {
+	Commands Commands
+	Reads    Reads
+	// WaitFor returns when every read model shows the position.
+	WaitFor func(context.Context, domain.Position) error
+	// Ready lists what keeps the service from doing its work; nothing when it
+	// is ready.
+	Ready func(context.Context) []Problem
+	DB    *sqlx.DB // idempotency keys
+	Vault Vault
+	Log   logrus.FieldLogger
+	Now   func() time.Time
+	// BaseURL starts every URL that is handed out; no slash at its end.
+	BaseURL string
+	// WebhookAllow are the private addresses webhooks may go to all the same.
+	WebhookAllow guard.Allow
+	Metrics      prometheus.Registerer
+}
+
+// Problem is one reason for not being ready.
+type Problem struct {
+	Part   string `json:"part"`
+	Reason string `json:"reason"`
+}
+
+// Vault keeps what must not lie about in the clear: package internal/vault.
+type Vault interface {
+	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
+	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
+	Fingerprint(ctx context.Context, accountID string, secret []byte) (string, error)
+}
+
+// API is the service's http.Handler.
+type API struct {
+	commands     Commands
+	reads        Reads
+	waitFor      func(context.Context, domain.Position) error
+	ready        func(context.Context) []Problem
+	vault        Vault
+	log          logrus.FieldLogger
+	now          func() time.Time
+	baseURL      string
+	webhookAllow guard.Allow
+
+	table       table
+	idempotency idempotency
+	large       places
+	metrics     *metrics
+}
+
+// New makes the API.
+func New(d Deps) *API {
+	return &API{
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, ready: d.Ready,
+		vault: d.Vault, log: d.Log, now: d.Now,
+		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
+		table:       newTable(routes),
+		idempotency: idempotency{db: d.DB, vault: d.Vault},
+		large:       make(places, largeBodies),
+		metrics:     newMetrics(d.Metrics),
+	}
+}
+
+// Run does what the API has to do without being asked: it forgets old
+// idempotency keys. It returns when ctx ends.
+func (a *API) Run(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := a.idempotency.sweep(ctx); err != nil && ctx.Err() == nil {
+			a.log.WithError(err).Warn("old idempotency keys stay until the next sweep")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// handleTime bounds a request from the moment its body is there.
+const handleTime = 40 * time.Second
+
+// request is an accepted HTTP request on its way to a handler.
+type request struct {
+	*http.Request
+	match
+	id     string
+	caller caller
+	body   []byte
+	log    logrus.FieldLogger
+}
+
+// ServeHTTP takes every request the same way, whatever its path and method.
+func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	started := time.Now()
+	r := &request{Request: hr, match: a.table.find(hr), id: requestID(hr.Header)}
+	r.log = a.log.WithFields(logrus.Fields{"requestId": r.id, "method": loggedMethod(hr.Method), "route": r.name()})
+	h := w.Header()
+	h.Set(requestIDHeader, r.id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+
+	defer a.metrics.inFlight()()
+	ans := a.answer(w, r)
+	sent := 0
+	if ans.status != statusClientGone {
+		sent = ans.send(w)
+	}
+	took := time.Since(started)
+	a.metrics.observe(loggedMethod(hr.Method), r.name(), ans.status, took)
+	a.logAccess(r, ans.status, sent, took)
+}
+
+// answer never fails: a refusal and a panic are answers, too.
+func (a *API) answer(w http.ResponseWriter, r *request) (ans answer) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(p)
+		}
+		r.log.WithField("stack", string(debug.Stack())).Error("panic")
+		ans = refuse(r, fmt.Errorf("panic: %v", p))
+	}()
+	ans, err := a.handle(w, r)
+	if err != nil {
+		return refuse(r, err)
+	}
+	return ans
+}
+
+// handle is the order of checks (decisions, section 2) up to the handler.
+func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
+	var err error
+	if r.caller, err = a.authenticate(r.Context(), r.Header, r.match); err != nil {
+		return answer{}, err
+	}
+	body, leave, err := readBody(w, r.Request, a.large)
+	defer leave()
+	if err != nil {
+		return answer{}, err
+	}
+	r.body = body
+	switch {
+	case r.pattern == "":
+		return answer{}, domain.NotFound("path").WithHint("see the service's documentation for its paths")
+	case r.route == nil:
+		return answer{}, withHeader(&domain.Error{
+			Kind: domain.KindMethod, Code: domain.CodeMethodNotAllowed,
+			Message: "the method is not allowed here", Hint: "allowed: " + r.allow,
+		}, "Allow", r.allow)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), handleTime)
+	defer cancel()
+	r.Request = r.WithContext(ctx)
+	return r.route.handle(a, r)
+}
+
+// name is the route as logs and metrics show it: its pattern, because a path
+// may hold a token.
+func (r *request) name() string {
+	if r.pattern == "" {
+		return "unknown"
+	}
+	return r.pattern
+}
+
+// loggedMethod keeps what clients invent out of logs and metrics.
+func loggedMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+		http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+func (a *API) logAccess(r *request, status, sent int, took time.Duration) {
+	fields := logrus.Fields{
+		"status": status, "bytes": sent, "millis": float64(took.Microseconds()) / 1000,
+	}
+	if r.caller.actor != "" {
+		fields["actor"] = r.caller.actor
+	}
+	r.log.WithFields(fields).Info("request")
+}

@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+)
+
+// maxToken bounds what is hashed and looked up; our tokens have 51 characters.
+const maxToken = 256
+
+// caller is who stands behind a request, once its credential was accepted.
+type caller struct {
+	actor     string // key:<id>, checker:<id>
+	accountID string // of an API key
+	scope     account.Scope
+	projectID string // the one project an API key is bound to, or empty
+	checkerID string // of a checker key
+}
+
+// authenticate is the 401 and 403 of the order of checks. API keys only work
+// outside /v1/checker, checker keys only inside: elsewhere they are no
+// credential at all.
+func (a *API) authenticate(ctx context.Context, h http.Header, m match) (caller, error) {
+	if m.audience == public {
+		return caller{}, nil
+	}
+	token, err := bearer(h)
+	if err != nil {
+		return caller{}, err
+	}
+	if m.audience == checkers {
+		return a.checker(ctx, token)
+	}
+	c, err := a.client(ctx, token)
+	if err != nil {
+		return caller{}, err
+	}
+	if m.route != nil && m.route.write && c.scope != account.ScopeFull {
+		return caller{}, domain.Forbidden("the API key is read-only").WithHint("use a key with full scope")
+	}
+	return c, nil
+}
+
+func (a *API) client(ctx context.Context, token string) (caller, error) {
+	key, found, err := a.reads.Access.Key(ctx, domain.HashToken(token))
+	switch {
+	case err != nil:
+		return caller{}, err
+	case !found || key.Revoked || expired(key.ExpiresAt, a.now()):
+		return caller{}, errBadKey
+	case key.Suspended:
+		return caller{}, errSuspended
+	}
+	return caller{
+		actor: "key:" + key.KeyID, accountID: key.AccountID,
+		scope: key.Scope, projectID: key.ProjectID,
+	}, nil
+}
+
+func (a *API) checker(ctx context.Context, token string) (caller, error) {
+	checker, found, err := a.reads.Access.Checker(ctx, domain.HashToken(token))
+	switch {
+	case err != nil:
+		return caller{}, err
+	case !found:
+		return caller{}, errBadKey
+	}
+	return caller{actor: "checker:" + checker.ID, checkerID: checker.ID}, nil
+}
+
+func expired(at *time.Time, now time.Time) bool { return at != nil && !now.Before(*at) }
+
+// bearer reads the credential (RFC 6750; the scheme's case does not matter).
+func bearer(h http.Header) (string, error) {
+	value := h.Get("Authorization")
+	if value == "" {
+		return "", domain.Unauthorized("the request carries no API key").
+			WithHint("send the header Authorization: Bearer <API_KEY>")
+	}
+	scheme, token, found := strings.Cut(value, " ")
+	token = strings.TrimSpace(token)
+	if !found || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+		return "", errBadKey
+	}
+	return token, nil
+}
+
+var (
+	errBadKey = domain.Unauthorized("the key is invalid, expired or revoked").
+			WithHint("check the key, or create a new one in the account dashboard")
+	errSuspended = &domain.Error{
+		Kind: domain.KindSuspended, Code: domain.CodeAccountSuspended,
+		Message: "the account is suspended", Hint: "contact support to have it reinstated",
+	}
+	errOtherProject = domain.Forbidden("the API key is bound to another project").
+			WithHint("use a key of that project, or one without a project")
+)
+
+// mayUseProject refuses a project-bound key another project of its account.
+// A project of another account is not found, as for everybody.
+func (a *API) mayUseProject(ctx context.Context, c caller, projectID string) error {
+	if c.projectID == "" || c.projectID == projectID {
+		return nil
+	}
+	if _, err := a.reads.Projects.Get(ctx, c.accountID, projectID); err != nil {
+		return err
+	}
+	return errOtherProject
+}

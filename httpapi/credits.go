@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+type creditsBody struct {
+	Available       domain.Credits    `json:"available"`
+	Used            domain.Credits    `json:"used"`
+	Total           domain.Credits    `json:"total"`
+	ExpiringCredits []expiringCredits `json:"expiringCredits"`
+}
+
+type expiringCredits struct {
+	Amount    domain.Credits `json:"amount"`
+	ExpiresAt timestamp      `json:"expiresAt"`
+}
+
+// getCredits is GET /v1/credits.
+func (a *API) getCredits(r *request) (answer, error) {
+	b, err := a.reads.Credits.Balance(r.Context(), r.caller.accountID, a.now())
+	if err != nil {
+		return answer{}, err
+	}
+	out := creditsBody{Available: b.Available, Used: b.Used, Total: b.Total, ExpiringCredits: []expiringCredits{}}
+	for _, e := range b.Expiring {
+		out.ExpiringCredits = append(out.ExpiringCredits, expiringCredits{Amount: e.Amount, ExpiresAt: timestamp(e.ExpiresAt)})
+	}
+	return reply(http.StatusOK, out)
+}
+
+type pricingBody struct {
+	Prices []price `json:"prices"`
+}
+
+type price struct {
+	JobType     string         `json:"jobType"`
+	JobTypeCode job.Type       `json:"jobTypeCode"`
+	Normal      domain.Credits `json:"normal"`
+	Urgent      domain.Credits `json:"urgent"`
+}
+
+// typeNames are the spellings of the specification, and their like for the
+// types it only has in snake case.
+var typeNames = map[job.Type]string{
+	job.FirstImpression:  "First Impression",
+	job.GeneralQA:        "General QA",
+	job.PaymentFlow:      "Payment Flow",
+	job.Custom:           "Custom",
+	job.AIReview:         "AI Review",
+	job.AuthFlow:         "Auth Flow",
+	job.FormSubmission:   "Form Submission",
+	job.MobileResponsive: "Mobile Responsive",
+	job.FullUserStory:    "Full User Story",
+}
+
+// getPricing is GET /v1/pricing: credits for one job, or for one slot of a
+// session.
+func (a *API) getPricing(*request) (answer, error) {
+	var out pricingBody
+	for _, t := range job.Types() {
+		out.Prices = append(out.Prices, price{
+			JobType: typeNames[t], JobTypeCode: t,
+			Normal: command.Price(t, false), Urgent: command.Price(t, true),
+		})
+	}
+	return reply(http.StatusOK, out)
+}

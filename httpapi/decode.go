@@ -1,0 +1,335 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"humanqa/domain"
+)
+
+const (
+	// bodyPath names the body as a whole in details.
+	bodyPath = "body"
+	// maxKeys bounds the keys of one object. No object of ours has more than
+	// two dozen; what a body may hold beside them is memory.
+	maxKeys = 10_000
+)
+
+// problems collects every offending path of one request.
+type problems struct{ details []domain.Detail }
+
+func (p *problems) add(path, format string, args ...any) {
+	p.details = append(p.details, domain.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// err is the refusal that names all of them, sorted by path, or nil.
+func (p *problems) err() error {
+	if len(p.details) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p.details, func(a, b domain.Detail) int { return comparePaths(a.Path, b.Path) })
+	return domain.Invalid(p.details...)
+}
+
+// comparePaths orders paths as people read them: items[2] before items[10].
+func comparePaths(a, b string) int {
+	for a != "" && b != "" {
+		if digit(a[0]) && digit(b[0]) {
+			na, nb := leadingDigits(a), leadingDigits(b)
+			if c := len(na) - len(nb); c != 0 {
+				return c
+			}
+			if c := strings.Compare(na, nb); c != 0 {
+				return c
+			}
+			a, b = a[len(na):], b[len(nb):]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func leadingDigits(s string) string {
+	n := 0
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	return s[:n]
+}
+
+// object is a JSON object on its way into a request struct. Its readers note
+// what is wrong and return a zero value, so that one pass finds everything.
+// Unknown keys are never looked at; of duplicates the last one counts.
+type object struct {
+	path     string // "", or a prefix such as "checklistItems[2]."
+	fields   map[string]json.RawMessage
+	problems *problems
+}
+
+// parseObject reads a body that must be one JSON object. The values stay as
+// they are, pointing into the body, until a reader asks for them: what nobody
+// asks for costs no memory.
+func parseObject(body []byte, p *problems) object {
+	o := object{problems: p}
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		p.add(bodyPath, "must be a JSON object, is empty")
+	case !utf8.Valid(body):
+		p.add(bodyPath, "must be valid UTF-8")
+	case !json.Valid(body): // bounds the depth, too
+		p.add(bodyPath, "must be valid JSON")
+	default:
+		o.read(bodyPath, body)
+	}
+	return o
+}
+
+// parseOptional is parseObject where an empty body stands for an empty object.
+func parseOptional(body []byte, p *problems) object {
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	return parseObject(body, p)
+}
+
+// read splits valid JSON into the object's fields.
+func (o *object) read(at string, raw json.RawMessage) {
+	raw = bytes.TrimSpace(raw)
+	if raw[0] != '{' {
+		o.problems.add(at, "must be an object")
+		return
+	}
+	o.fields = make(map[string]json.RawMessage)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil { // the brace
+		o.problems.add(at, "must be valid JSON")
+		return
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			o.problems.add(at, "must be valid JSON")
+			return
+		}
+		value, err := next(d, raw)
+		if err != nil {
+			o.problems.add(at, "must be valid JSON")
+			return
+		}
+		name, _ := key.(string) // the key of an object is a string
+		o.fields[name] = value
+		if len(o.fields) > maxKeys {
+			o.problems.add(at, "has more than %d keys", maxKeys)
+			return
+		}
+	}
+}
+
+// next steps over one value and gives its bytes, without a copy.
+func next(d *json.Decoder, raw json.RawMessage) (json.RawMessage, error) {
+	var skip skipped
+	if err := d.Decode(&skip); err != nil {
+		return nil, err
+	}
+	end := d.InputOffset()
+	return raw[end-int64(skip.size) : end], nil
+}
+
+// skipped measures a value instead of keeping it.
+type skipped struct{ size int }
+
+func (s *skipped) UnmarshalJSON(b []byte) error {
+	s.size = len(b)
+	return nil
+}
+
+// given is the field's value unless it is absent or null.
+func (o object) given(name string) (json.RawMessage, bool) {
+	raw, ok := o.fields[name]
+	return raw, ok && !isNull(raw)
+}
+
+func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
+
+func (o object) wrong(name, format string, args ...any) {
+	o.problems.add(o.path+name, format, args...)
+}
+
+// text reads a value that must be a string of at most limit characters.
+func (o object) text(name string, raw json.RawMessage, limit int) (string, bool) {
+	if raw[0] != '"' {
+		o.wrong(name, "must be a string")
+		return "", false
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		o.wrong(name, "must be a string")
+		return "", false
+	}
+	if strings.ContainsRune(s, 0) {
+		o.wrong(name, "must not contain NUL")
+		return "", false
+	}
+	if n := utf8.RuneCountInString(s); n > limit {
+		o.wrong(name, "must have at most %d characters, has %d", limit, n)
+		return "", false
+	}
+	return s, true
+}
+
+// required reads a string that must be there and not be blank.
+func (o object) required(name string, limit int) string {
+	if o.fields == nil { // the object itself is what is wrong
+		return ""
+	}
+	raw, ok := o.given(name)
+	if !ok {
+		o.wrong(name, "is required")
+		return ""
+	}
+	s, ok := o.text(name, raw, limit)
+	if ok && strings.TrimSpace(s) == "" {
+		o.wrong(name, "must not be blank")
+	}
+	return s
+}
+
+// optional reads a string that may be absent or null: then it is empty.
+func (o object) optional(name string, limit int) string {
+	raw, ok := o.given(name)
+	if !ok {
+		return ""
+	}
+	s, _ := o.text(name, raw, limit)
+	return s
+}
+
+// pointer reads a string that may be absent, null or empty: then it is nil.
+func (o object) pointer(name string, limit int) *string {
+	return orNull(o.optional(name, limit))
+}
+
+// integer reads a whole number that may be absent or null. 60.0 is one.
+func (o object) integer(name string) (int, bool) {
+	raw, ok := o.given(name)
+	if !ok {
+		return 0, false
+	}
+	if !digit(raw[0]) && raw[0] != '-' {
+		o.wrong(name, "must be a number")
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(string(raw), 10, 32); err == nil {
+		return int(n), true
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+		o.wrong(name, "must be a whole number")
+		return 0, false
+	}
+	return int(f), true
+}
+
+// oneOf reads a string out of a closed list; absent or null it is the default.
+func (o object) oneOf(name, whenAbsent string, values ...string) string {
+	raw, ok := o.given(name)
+	if !ok {
+		return whenAbsent
+	}
+	s, ok := o.text(name, raw, math.MaxInt32)
+	if ok && !slices.Contains(values, s) {
+		o.wrong(name, "must be %s", oneOfWords(values))
+	}
+	return s
+}
+
+func oneOfWords(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
+}
+
+// child reads an object that may be absent or null.
+func (o object) child(name string) (object, bool) {
+	raw, ok := o.given(name)
+	if !ok {
+		return object{}, false
+	}
+	c := object{path: o.path + name + ".", problems: o.problems}
+	c.read(o.path+name, raw)
+	return c, c.fields != nil
+}
+
+// list reads the values of an array that may be absent or null, at most limit
+// of them; ok says that the key was given and holds an array.
+func (o object) list(name string, limit int) (values []json.RawMessage, ok bool) {
+	raw, ok := o.given(name)
+	if !ok {
+		return nil, false
+	}
+	if raw[0] != '[' {
+		o.wrong(name, "must be an array")
+		return nil, false
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil { // the bracket
+		o.wrong(name, "must be an array")
+		return nil, false
+	}
+	for d.More() {
+		if len(values) == limit {
+			o.wrong(name, "must have at most %d entries", limit)
+			return nil, false
+		}
+		value, err := next(d, raw)
+		if err != nil {
+			o.wrong(name, "must be an array")
+			return nil, false
+		}
+		values = append(values, value)
+	}
+	return values, true
+}
+
+// objects reads an array of objects.
+func (o object) objects(name string, limit int) []object {
+	values, _ := o.list(name, limit)
+	var out []object
+	for i, raw := range values {
+		at := fmt.Sprintf("%s%s[%d]", o.path, name, i)
+		c := object{path: at + ".", problems: o.problems}
+		c.read(at, raw)
+		if c.fields != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// strings reads an array of strings; nil when it is absent or null.
+func (o object) strings(name string, entries, limit int) *[]string {
+	values, ok := o.list(name, entries)
+	if !ok {
+		return nil
+	}
+	out := make([]string, 0, len(values))
+	for i, raw := range values {
+		if s, ok := o.text(fmt.Sprintf("%s[%d]", name, i), raw, limit); ok {
+			out = append(out, s)
+		}
+	}
+	return &out
+}

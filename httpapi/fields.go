@@ -1,0 +1,175 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/internal/guard"
+)
+
+// Lengths, in characters (decisions, section 1, "Lengths"; the checker's own
+// texts are bounded like their counterparts there).
+const (
+	maxURL                = 2048
+	maxTitle              = 200
+	maxDescription        = 5000
+	maxProjectName        = 120
+	maxProjectDescription = 2000
+	maxItemText           = 1000
+	maxItemKey            = 200
+	maxItems              = 100
+	maxCredential         = 256
+	maxCredentialNotes    = 2000
+	maxAccessInstructions = 4000
+	maxTarget             = 100
+	maxNote               = 2000
+	maxSummary            = 5000
+	maxWord               = 100 // of a closed list
+	maxEventNames         = 50
+	maxID                 = 64
+)
+
+// idPattern is what every id of ours looks like. Anything else names nothing,
+// and never gets near a query.
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// jobType reads a job type in either spelling, and keeps the spelling.
+func (o object) jobType(name string) (t job.Type, echo string) {
+	echo = o.required(name, maxWord)
+	if strings.TrimSpace(echo) == "" {
+		return "", ""
+	}
+	t, ok := job.ParseType(echo)
+	if !ok {
+		o.wrong(name, "must be %s", oneOfWords(words(job.Types())))
+	}
+	return t, echo
+}
+
+// severity reads a severity or one of its synonyms; absent it is whenAbsent.
+func (o object) severity(name string, whenAbsent job.Severity) job.Severity {
+	raw, ok := o.given(name)
+	if !ok {
+		return whenAbsent
+	}
+	s, ok := o.text(name, raw, maxWord)
+	if !ok || s == "" {
+		return whenAbsent
+	}
+	severity, ok := job.ParseSeverity(s)
+	if !ok {
+		o.wrong(name, "must be critical, major or minor")
+	}
+	return severity
+}
+
+// slaMinutes reads an SLA; 0 when it is absent or null.
+func (o object) slaMinutes(name string) int {
+	n, ok := o.integer(name)
+	if ok && !slices.Contains(project.SLAMinutes(), n) {
+		o.wrong(name, "must be %s", oneOfWords(numbers(project.SLAMinutes())))
+	}
+	return n
+}
+
+// publicURL checks a URL under test.
+func (o object) publicURL(name, raw string) {
+	o.judge(name, raw, func(raw string) error { return guard.PublicURL(raw, nil) })
+}
+
+// link checks a URL that only a person's browser will follow: evidence may lie
+// on our own, private, address.
+func (o object) link(name, raw string) {
+	o.judge(name, raw, func(raw string) error {
+		u, err := url.Parse(raw)
+		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+			return errors.New("must be an http or https URL without a user name")
+		}
+		return nil
+	})
+}
+
+func (o object) judge(name, raw string, rule func(string) error) {
+	if strings.TrimSpace(raw) == "" { // absent, or already noted
+		return
+	}
+	if err := rule(raw); err != nil {
+		o.wrong(name, "%s", err)
+	}
+}
+
+// id reads a reference to something of ours, empty when it is absent. Whether
+// it exists is for the command to say.
+func (o object) id(name string) string {
+	s := o.optional(name, maxID)
+	if s != "" && !idPattern.MatchString(s) {
+		o.wrong(name, "must be an id")
+	}
+	return s
+}
+
+// eventNames reads a subscription; nil when it is absent.
+func (o object) eventNames(name string) *[]string {
+	names := o.strings(name, maxEventNames, maxWord)
+	if names == nil {
+		return nil
+	}
+	for i, n := range *names {
+		if !slices.Contains(project.EventNames(), n) {
+			o.wrong(fmt.Sprintf("%s[%d]", name, i), "must be %s", oneOfWords(project.EventNames()))
+		}
+	}
+	return names
+}
+
+// patchText reads a field of a PATCH that null and "" clear.
+func (o object) patchText(name string, limit int) command.Field[string] {
+	if _, there := o.fields[name]; !there {
+		return command.Field[string]{}
+	}
+	return command.Field[string]{Set: true, Value: o.pointer(name, limit)}
+}
+
+// patchSLA reads the SLA of a PATCH, which null clears.
+func (o object) patchSLA(name string) command.Field[int] {
+	raw, there := o.fields[name]
+	if !there {
+		return command.Field[int]{}
+	}
+	if isNull(raw) {
+		return command.Field[int]{Set: true}
+	}
+	n := o.slaMinutes(name)
+	return command.Field[int]{Set: true, Value: &n}
+}
+
+// notNull refuses null for a field of a PATCH that cannot be cleared that way.
+func (o object) notNull(name, hint string) {
+	if raw, there := o.fields[name]; there && isNull(raw) {
+		o.wrong(name, "must not be null%s", hint)
+	}
+}
+
+func words[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
+func numbers(values []int) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = strconv.Itoa(v)
+	}
+	return out
+}

@@ -1,0 +1,274 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/projections"
+)
+
+const (
+	normal = "normal"
+	urgent = "urgent"
+)
+
+func priority(isUrgent bool) string {
+	if isUrgent {
+		return urgent
+	}
+	return normal
+}
+
+type submittedJob struct {
+	JobID                      string         `json:"jobId"`
+	Status                     job.Status     `json:"status"`
+	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
+	CreditsDeducted            domain.Credits `json:"creditsDeducted"`
+	CreditsRemaining           domain.Credits `json:"creditsRemaining"`
+	ChecklistItemCount         int            `json:"checklistItemCount"`
+	JobType                    string         `json:"jobType"`
+	JobTypeCode                job.Type       `json:"jobTypeCode"`
+	ProjectID                  *string        `json:"projectId"`
+}
+
+// submitJob is POST /v1/jobs.
+func (a *API) submitJob(r *request) (answer, error) {
+	var p problems
+	in := readSubmit(parseObject(r.body, &p))
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	in.Source = "api"
+	if in.ProjectID == "" {
+		in.ProjectID = r.caller.projectID
+	}
+	if err := a.mayUseProject(r.Context(), r.caller, in.ProjectID); err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		out, err := a.commands.SubmitJob(ctx, cause, in)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		return reply(http.StatusCreated, submittedJob{
+			JobID: out.JobID, Status: out.Status, EstimatedCompletionMinutes: out.EstimatedMinutes,
+			CreditsDeducted: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,
+			ChecklistItemCount: out.ChecklistItemCount,
+			JobType:            in.TypeEcho, JobTypeCode: in.Type, ProjectID: orNull(in.ProjectID),
+		})
+	})
+}
+
+// readSubmit reads the body of a submission (specification, "POST /v1/jobs").
+func readSubmit(o object) command.SubmitJob {
+	in := command.SubmitJob{
+		URL:                o.required("url", maxURL),
+		Title:              o.required("title", maxTitle),
+		Description:        o.required("description", maxDescription),
+		Urgent:             o.oneOf("priority", normal, normal, urgent) == urgent,
+		ProjectID:          o.id("projectId"),
+		SLAMinutes:         o.slaMinutes("slaMinutes"),
+		SyncChecklist:      o.oneOf("generateChecklist", "async", "sync", "async") == "sync",
+		AccessInstructions: o.optional("accessInstructions", maxAccessInstructions),
+		Target:             readTarget(o),
+		Items:              readItems(o),
+		Credentials:        readCredentials(o),
+	}
+	in.Type, in.TypeEcho = o.jobType("jobType")
+	o.publicURL("url", in.URL)
+	return in
+}
+
+func readTarget(o object) job.Target {
+	text := func(name string) string { return strings.TrimSpace(o.optional(name, maxTarget)) }
+	return job.Target{
+		Device: text("targetDevice"), OS: text("targetOS"), Browser: text("targetBrowser"),
+		ScreenSize: text("targetScreenSize"), Network: text("targetNetwork"),
+	}
+}
+
+func readItems(o object) []command.NewItem {
+	var items []command.NewItem
+	for _, i := range o.objects("checklistItems", maxItems) {
+		items = append(items, command.NewItem{
+			Key:             strings.TrimSpace(i.optional("key", maxItemKey)),
+			Description:     i.required("description", maxItemText),
+			ExpectedOutcome: i.optional("expectedOutcome", maxItemText),
+			Severity:        i.severity("severity", job.Major),
+		})
+	}
+	return items
+}
+
+func readCredentials(o object) *command.Credentials {
+	c, ok := o.child("credentials")
+	if !ok {
+		return nil
+	}
+	in := command.Credentials{
+		Username: c.optional("username", maxCredential),
+		Password: c.optional("password", maxCredential),
+		Notes:    c.optional("notes", maxCredentialNotes),
+	}
+	if in == (command.Credentials{}) {
+		return nil
+	}
+	return &in
+}
+
+// jobSummary is a job in a list.
+type jobSummary struct {
+	ID          string     `json:"id"`
+	Status      job.Status `json:"status"`
+	Title       string     `json:"title"`
+	URL         string     `json:"url"`
+	JobType     string     `json:"jobType"`
+	JobTypeCode job.Type   `json:"jobTypeCode"`
+	CreatedAt   timestamp  `json:"createdAt"`
+	ReportID    string     `json:"reportId,omitempty"` // absent until a report exists
+	ProjectID   *string    `json:"projectId"`
+	Priority    string     `json:"priority"`
+	IsFinal     bool       `json:"isFinal"`
+}
+
+func summaryOf(j projections.Job) jobSummary {
+	return jobSummary{
+		ID: j.ID, Status: j.Status, Title: j.Title, URL: j.URL,
+		JobType: j.TypeEcho, JobTypeCode: j.Type, CreatedAt: timestamp(j.CreatedAt),
+		ReportID: j.ReportID, ProjectID: orNull(j.ProjectID),
+		Priority: priority(j.Urgent), IsFinal: j.IsFinal(),
+	}
+}
+
+type jobPage struct {
+	Jobs   []jobSummary `json:"jobs"`
+	Total  int          `json:"total"`
+	Limit  int          `json:"limit"`
+	Offset int          `json:"offset"`
+}
+
+// listedStatuses are what ?status= takes: the specification's four names, and
+// cancelled (decisions, section 2).
+var listedStatuses = []job.Status{job.Pending, job.Claimed, job.Completed, job.Failed, job.Cancelled}
+
+// maxOffset is far beyond any account, and within what Postgres can count.
+const maxOffset = 1 << 31
+
+// listJobs is GET /v1/jobs.
+func (a *API) listJobs(r *request) (answer, error) {
+	var p problems
+	q := parseQuery(r.URL.RawQuery, &p)
+	f := projections.JobFilter{
+		Status: job.Status(q.oneOf("status", words(listedStatuses))), ProjectID: q.text("projectId"),
+		Since: q.time("since"),
+		Limit: q.integer("limit", 20, 1, 100), Offset: q.integer("offset", 0, 0, maxOffset),
+	}
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	page := jobPage{Jobs: []jobSummary{}, Limit: f.Limit, Offset: f.Offset}
+	if bound := r.caller.projectID; bound != "" && f.ProjectID == "" {
+		f.ProjectID = bound
+	}
+	switch err := a.mayUseProject(r.Context(), r.caller, f.ProjectID); {
+	case domain.IsKind(err, domain.KindNotFound): // as a filter it matches nothing
+		return reply(http.StatusOK, page)
+	case err != nil:
+		return answer{}, err
+	}
+	jobs, total, err := a.reads.Jobs.List(r.Context(), r.caller.accountID, f)
+	if err != nil {
+		return answer{}, err
+	}
+	page.Total = total
+	for _, j := range jobs {
+		page.Jobs = append(page.Jobs, summaryOf(j))
+	}
+	return reply(http.StatusOK, page)
+}
+
+// jobBody is a job read alone.
+type jobBody struct {
+	jobSummary
+	CreditsUsed      domain.Credits `json:"creditsUsed"`
+	SLAMinutes       int            `json:"slaMinutes"`
+	ClaimedAt        *timestamp     `json:"claimedAt"`
+	CompletedAt      *timestamp     `json:"completedAt"`
+	ParentJobID      string         `json:"parentJobId,omitempty"` // retests only
+	Description      string         `json:"description"`
+	DueAt            timestamp      `json:"dueAt"`
+	CancelledAt      *timestamp     `json:"cancelledAt"`
+	RequeueCount     int            `json:"requeueCount"`
+	LastFailedSLAAt  *timestamp     `json:"lastFailedSlaAt"`
+	TargetDevice     *string        `json:"targetDevice"`
+	TargetOS         *string        `json:"targetOS"`
+	TargetBrowser    *string        `json:"targetBrowser"`
+	TargetScreenSize *string        `json:"targetScreenSize"`
+	TargetNetwork    *string        `json:"targetNetwork"`
+}
+
+// getJob is GET /v1/jobs/:id.
+func (a *API) getJob(r *request) (answer, error) {
+	j, err := a.ownJob(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, jobBody{
+		jobSummary: summaryOf(j), CreditsUsed: j.CreditsUsed, SLAMinutes: j.SLAMinutes,
+		ClaimedAt: stamp(j.ClaimedAt), CompletedAt: stamp(j.CompletedAt), ParentJobID: j.ParentID,
+		Description: j.Description, DueAt: timestamp(j.DueAt), CancelledAt: stamp(j.CancelledAt),
+		RequeueCount: j.RequeueCount, LastFailedSLAAt: stamp(j.LastFailedSLAAt),
+		TargetDevice: orNull(j.Target.Device), TargetOS: orNull(j.Target.OS),
+		TargetBrowser: orNull(j.Target.Browser), TargetScreenSize: orNull(j.Target.ScreenSize),
+		TargetNetwork: orNull(j.Target.Network),
+	})
+}
+
+// ownJob reads the job the path names. Another account's does not exist; a
+// project-bound key is refused those of its account's other projects.
+func (a *API) ownJob(r *request) (projections.Job, error) {
+	id := r.vars["id"]
+	if !idPattern.MatchString(id) {
+		return projections.Job{}, domain.NotFound("job")
+	}
+	j, err := a.reads.Jobs.Job(r.Context(), r.caller.accountID, id)
+	if err != nil {
+		return projections.Job{}, err
+	}
+	if bound := r.caller.projectID; bound != "" && j.ProjectID != bound {
+		return projections.Job{}, errOtherProject
+	}
+	return j, nil
+}
+
+type cancelledJob struct {
+	JobID            string         `json:"jobId"`
+	Status           job.Status     `json:"status"`
+	CreditsRefunded  domain.Credits `json:"creditsRefunded"`
+	CreditsRemaining domain.Credits `json:"creditsRemaining"`
+}
+
+// cancelJob is POST /v1/jobs/:id/cancel. A repeat needs no Idempotency-Key: it
+// answers the same.
+func (a *API) cancelJob(r *request) (answer, error) {
+	j, err := a.ownJob(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		out, err := a.commands.CancelJob(ctx, cause, j.ID, "client")
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		return reply(http.StatusOK, cancelledJob{
+			JobID: out.JobID, Status: out.Status,
+			CreditsRefunded: out.CreditsRefunded, CreditsRemaining: out.CreditsRemaining,
+		})
+	})
+}

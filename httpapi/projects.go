@@ -1,0 +1,267 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/internal/guard"
+	"humanqa/projections"
+)
+
+// projectBody is a project in every answer. The webhook's secret is never in
+// it, nor is the deploy hook's token, which is shown at creation only.
+type projectBody struct {
+	ID                      string      `json:"id"`
+	ProjectID               string      `json:"projectId"`
+	Name                    string      `json:"name"`
+	Description             *string     `json:"description"`
+	DefaultURL              *string     `json:"defaultUrl"`
+	DefaultJobType          *string     `json:"defaultJobType"`
+	DefaultSLAMinutes       *int        `json:"defaultSlaMinutes"`
+	WebhookURL              *string     `json:"webhookUrl"`
+	WebhookDisabled         bool        `json:"webhookDisabled"`
+	WebhookDisabledReason   *string     `json:"webhookDisabledReason"`
+	WebhookSecretRotatedAt  *timestamp  `json:"webhookSecretRotatedAt"`
+	WebhookSecretRotations  *[]rotation `json:"webhookSecretRotations"` // null without a webhook
+	SubscribedWebhookEvents []string    `json:"subscribedWebhookEvents"`
+	AllWebhookEvents        bool        `json:"allWebhookEvents"`
+	CreatedAt               timestamp   `json:"createdAt"`
+	UpdatedAt               timestamp   `json:"updatedAt"`
+}
+
+type rotation struct {
+	At     timestamp `json:"at"`
+	UserID *string   `json:"userId"`
+}
+
+// countedProject is a project together with the figures of its jobs.
+type countedProject struct {
+	projectBody
+	JobCount int     `json:"jobCount"`
+	PassRate float64 `json:"passRate"` // 0..1
+}
+
+func bodyOf(p projections.Project) projectBody {
+	out := projectBody{
+		ID: p.ID, ProjectID: p.ID, Name: p.Name, Description: p.Description,
+		DefaultURL: p.DefaultURL, DefaultJobType: p.DefaultJobType, DefaultSLAMinutes: p.DefaultSLAMinutes,
+		WebhookURL: orNull(p.WebhookURL), WebhookDisabled: p.WebhookDisabled,
+		WebhookDisabledReason:  orNull(p.DisabledReason),
+		WebhookSecretRotatedAt: stamp(p.SecretRotatedAt), SubscribedWebhookEvents: []string{},
+		CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
+	}
+	if p.WebhookURL == "" {
+		return out
+	}
+	rotations := []rotation{}
+	for _, r := range p.SecretRotations {
+		rotations = append(rotations, rotation{At: timestamp(r.At), UserID: r.UserID})
+	}
+	out.WebhookSecretRotations = &rotations
+	if p.Events == nil { // never set: every kind
+		out.AllWebhookEvents = true
+		out.SubscribedWebhookEvents = project.EventNames()
+	} else {
+		out.SubscribedWebhookEvents = append(out.SubscribedWebhookEvents, *p.Events...)
+	}
+	return out
+}
+
+func countedOf(p projections.Project) countedProject {
+	return countedProject{projectBody: bodyOf(p), JobCount: p.JobCount, PassRate: p.PassRate}
+}
+
+// bodyAfter shows the state a command left behind, which the read model may
+// not have reached yet.
+func bodyAfter(id string, s project.State) projectBody {
+	p := projections.Project{
+		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
+		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
+		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
+		SecretRotatedAt: s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
+	for _, r := range slices.Backward(s.Rotations) { // newest first
+		p.SecretRotations = append(p.SecretRotations, projections.SecretRotation(r))
+	}
+	return bodyOf(p)
+}
+
+type projectList struct {
+	Projects []countedProject `json:"projects"`
+}
+
+// listProjects is GET /v1/projects. A project-bound key sees its own only.
+func (a *API) listProjects(r *request) (answer, error) {
+	projects, err := a.reads.Projects.List(r.Context(), r.caller.accountID)
+	if err != nil {
+		return answer{}, err
+	}
+	out := projectList{Projects: []countedProject{}}
+	for _, p := range projects {
+		if bound := r.caller.projectID; bound == "" || p.ID == bound {
+			out.Projects = append(out.Projects, countedOf(p))
+		}
+	}
+	return reply(http.StatusOK, out)
+}
+
+// getProject is GET /v1/projects/:id.
+func (a *API) getProject(r *request) (answer, error) {
+	id, err := a.ownProject(r)
+	if err != nil {
+		return answer{}, err
+	}
+	p, err := a.reads.Projects.Get(r.Context(), r.caller.accountID, id)
+	if err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, countedOf(p))
+}
+
+// ownProject is the id in the path, unless the caller must not use it. Whether
+// it exists is for the query, or the command, to say.
+func (a *API) ownProject(r *request) (string, error) {
+	id := r.vars["id"]
+	if !idPattern.MatchString(id) {
+		return "", domain.NotFound("project")
+	}
+	return id, a.mayUseProject(r.Context(), r.caller, id)
+}
+
+type createdProject struct {
+	ProjectID     string `json:"projectId"`
+	Name          string `json:"name"`
+	DeployHookURL string `json:"deployHookUrl"`
+}
+
+// createProject is POST /v1/projects.
+func (a *API) createProject(r *request) (answer, error) {
+	if r.caller.projectID != "" {
+		return answer{}, errOtherProject
+	}
+	var p problems
+	in := a.readNewProject(parseObject(r.body, &p))
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		out, err := a.commands.CreateProject(ctx, cause, in)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		return reply(http.StatusCreated, createdProject{
+			ProjectID: out.ProjectID, Name: out.Name,
+			DeployHookURL: a.baseURL + "/v1/hooks/deploy/" + out.HookToken,
+		})
+	})
+}
+
+func (a *API) readNewProject(o object) command.CreateProject {
+	in := command.CreateProject{
+		Name:           o.required("name", maxProjectName),
+		Description:    o.pointer("description", maxProjectDescription),
+		DefaultURL:     o.pointer("defaultUrl", maxURL),
+		DefaultJobType: o.pointer("defaultJobType", maxWord),
+		WebhookURL:     o.optional("webhookUrl", maxURL),
+		Events:         o.eventNames("subscribedWebhookEvents"),
+	}
+	if minutes := o.slaMinutes("defaultSlaMinutes"); minutes != 0 {
+		in.DefaultSLAMinutes = &minutes
+	}
+	o.defaults(in.DefaultURL, in.DefaultJobType)
+	o.judge("webhookUrl", in.WebhookURL, a.webhookURL)
+	return in
+}
+
+func (a *API) webhookURL(raw string) error { return guard.WebhookURL(raw, a.webhookAllow) }
+
+// defaults checks the settings that jobs will inherit.
+func (o object) defaults(defaultURL, jobType *string) {
+	if defaultURL != nil {
+		o.publicURL("defaultUrl", *defaultURL)
+	}
+	if jobType == nil {
+		return
+	}
+	if _, ok := job.ParseType(*jobType); !ok {
+		o.wrong("defaultJobType", "must be %s", oneOfWords(words(job.Types())))
+	}
+}
+
+// updateProject is PATCH /v1/projects/:id.
+func (a *API) updateProject(r *request) (answer, error) {
+	id, err := a.ownProject(r)
+	if domain.IsKind(err, domain.KindForbidden) {
+		return answer{}, err
+	}
+	var p problems
+	in := a.readProjectUpdate(parseObject(r.body, &p))
+	if wrong := p.err(); wrong != nil {
+		return answer{}, wrong
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		after, at, err := a.commands.UpdateProject(ctx, cause, id, in)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, at)
+		return reply(http.StatusOK, bodyAfter(id, after))
+	})
+}
+
+func (a *API) readProjectUpdate(o object) command.UpdateProject {
+	in := command.UpdateProject{
+		Description:       o.patchText("description", maxProjectDescription),
+		DefaultURL:        o.patchText("defaultUrl", maxURL),
+		DefaultJobType:    o.patchText("defaultJobType", maxWord),
+		DefaultSLAMinutes: o.patchSLA("defaultSlaMinutes"),
+		Events:            o.eventNames("subscribedWebhookEvents"),
+	}
+	if _, there := o.fields["name"]; there {
+		name := o.required("name", maxProjectName)
+		in.Name = &name
+	}
+	if raw, there := o.given("webhookUrl"); there {
+		if url, ok := o.text("webhookUrl", raw, maxURL); ok {
+			if url != "" && strings.TrimSpace(url) == "" {
+				o.wrong("webhookUrl", "must not be blank")
+			}
+			o.judge("webhookUrl", url, a.webhookURL)
+			in.WebhookURL = &url
+		}
+	}
+	o.notNull("webhookUrl", `; "" removes the webhook`)
+	o.notNull("subscribedWebhookEvents", "; [] stops deliveries")
+	o.defaults(in.DefaultURL.Value, in.DefaultJobType.Value)
+	return in
+}
+
+// enableWebhook is POST /v1/projects/:id/webhook/enable.
+func (a *API) enableWebhook(r *request) (answer, error) {
+	id, err := a.ownProject(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		at, err := a.commands.EnableWebhook(ctx, cause, id)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, at)
+		p, err := a.reads.Projects.Get(ctx, r.caller.accountID, id)
+		if err != nil {
+			return answer{}, err
+		}
+		return reply(http.StatusOK, countedOf(p))
+	})
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// query reads query parameters the way object reads fields. An empty parameter
+// counts as absent, of a repeated one the first counts, unknown ones are never
+// looked at.
+type query struct {
+	values   url.Values
+	problems *problems
+}
+
+func parseQuery(raw string, p *problems) query {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		p.add("query", "must be well formed")
+	}
+	return query{values: values, problems: p}
+}
+
+// text gives the parameter; it refuses what no value of ours can hold.
+func (q query) text(name string) string {
+	s := q.values.Get(name)
+	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+		q.problems.add(name, "must be valid UTF-8 without NUL")
+		return ""
+	}
+	return s
+}
+
+func (q query) integer(name string, whenAbsent, least, most int) int {
+	s := q.text(name)
+	if s == "" {
+		return whenAbsent
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		q.problems.add(name, "must be a whole number from %d to %d", least, most)
+		return whenAbsent
+	}
+	return n
+}
+
+// oneOf reads a word out of a closed list; absent it is empty.
+func (q query) oneOf(name string, values []string) string {
+	s := q.text(name)
+	if s != "" && !slices.Contains(values, s) {
+		q.problems.add(name, "must be %s", oneOfWords(values))
+		return ""
+	}
+	return s
+}
+
+// The ISO 8601 forms that are understood. Without a zone it is UTC.
+var timeLayouts = []string{
+	time.RFC3339Nano,
+	"2006-01-02T15:04:05.999999999Z0700",
+	"2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04:05.999999999",
+	"2006-01-02T15:04",
+	time.DateOnly,
+}
+
+// time reads an ISO 8601 time. A "+" that was not escaped arrives as a blank
+// and still parses.
+func (q query) time(name string) *time.Time {
+	s := q.text(name)
+	if s == "" {
+		return nil
+	}
+	if i := strings.LastIndexByte(s, ' '); i > len(time.DateOnly) {
+		s = s[:i] + "+" + s[i+1:]
+	}
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			t = t.UTC()
+			return &t
+		}
+	}
+	q.problems.add(name, "must be an ISO 8601 date or time")
+	return nil
+}

@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+)
+
+// audience says whose credential a route wants.
+type audience int
+
+const (
+	public   audience = iota // none
+	clients                  // an API key
+	checkers                 // a checker key
+)
+
+// route is one row of the table.
+type route struct {
+	method   string
+	pattern  string
+	audience audience
+	// write routes refuse read-only keys.
+	write bool
+	// creates marks what charges or creates for an account: Idempotency-Key is
+	// honoured there.
+	creates bool
+	handle  func(*API, *request) (answer, error)
+}
+
+// Every route of the service. The first pattern that matches wins, so literal
+// segments stand before variables.
+var routes = []route{
+	{method: "POST", pattern: "/v1/jobs", audience: clients, write: true, creates: true, handle: (*API).submitJob},
+	{method: "GET", pattern: "/v1/jobs", audience: clients, handle: (*API).listJobs},
+	{method: "GET", pattern: "/v1/jobs/{id}", audience: clients, handle: (*API).getJob},
+	{method: "GET", pattern: "/v1/jobs/{id}/report", audience: clients, handle: (*API).getReport},
+	{method: "POST", pattern: "/v1/jobs/{id}/cancel", audience: clients, write: true, handle: (*API).cancelJob},
+
+	{method: "GET", pattern: "/v1/projects", audience: clients, handle: (*API).listProjects},
+	{method: "POST", pattern: "/v1/projects", audience: clients, write: true, creates: true, handle: (*API).createProject},
+	{method: "GET", pattern: "/v1/projects/{id}", audience: clients, handle: (*API).getProject},
+	{method: "PATCH", pattern: "/v1/projects/{id}", audience: clients, write: true, handle: (*API).updateProject},
+	{method: "POST", pattern: "/v1/projects/{id}/webhook/enable", audience: clients, write: true, handle: (*API).enableWebhook},
+
+	{method: "GET", pattern: "/v1/credits", audience: clients, handle: (*API).getCredits},
+	{method: "GET", pattern: "/v1/pricing", audience: clients, handle: (*API).getPricing},
+
+	{method: "GET", pattern: "/v1/checker/queue", audience: checkers, handle: (*API).checkerQueue},
+	{method: "POST", pattern: "/v1/checker/claims", audience: checkers, write: true, handle: (*API).claimJob},
+	{method: "PUT", pattern: "/v1/checker/jobs/{id}/items/{itemId}", audience: checkers, write: true, handle: (*API).checkItem},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, handle: (*API).addFinding},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/complete", audience: checkers, write: true, handle: (*API).completeJob},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/release", audience: checkers, write: true, handle: (*API).releaseJob},
+
+	{method: "GET", pattern: "/healthz", audience: public, handle: (*API).healthz},
+	{method: "HEAD", pattern: "/healthz", audience: public, handle: (*API).healthz},
+	{method: "GET", pattern: "/readyz", audience: public, handle: (*API).readyz},
+	{method: "HEAD", pattern: "/readyz", audience: public, handle: (*API).readyz},
+}
+
+// table finds routes. mux matches the path, the method is looked up here, so
+// that a wrong method knows its path's row and its Allow header.
+type table struct {
+	paths    *mux.Router
+	patterns map[string]map[string]*route // by pattern, then method
+}
+
+func newTable(rows []route) table {
+	t := table{
+		// The path is matched as it was sent: an encoded slash is not a
+		// separator, and nothing is cleaned into a redirect.
+		paths:    mux.NewRouter().UseEncodedPath().SkipClean(true),
+		patterns: make(map[string]map[string]*route),
+	}
+	for i := range rows {
+		row := &rows[i]
+		if t.patterns[row.pattern] == nil {
+			t.patterns[row.pattern] = make(map[string]*route)
+			t.paths.Path(row.pattern).Name(row.pattern)
+		}
+		t.patterns[row.pattern][row.method] = row
+	}
+	return t
+}
+
+// match is where a request leads: no pattern (404), a pattern without a route
+// for the method (405, allow lists the methods), or a route.
+type match struct {
+	pattern  string
+	route    *route
+	audience audience
+	allow    string
+	vars     map[string]string
+}
+
+func (t table) find(r *http.Request) match {
+	var found mux.RouteMatch
+	if !t.paths.Match(r, &found) || found.Route == nil {
+		return match{audience: audienceOf(r.URL.Path)}
+	}
+	vars := make(map[string]string, len(found.Vars))
+	for name, raw := range found.Vars {
+		value, err := url.PathUnescape(raw)
+		if err != nil {
+			return match{audience: audienceOf(r.URL.Path)}
+		}
+		vars[name] = value
+	}
+	methods := t.patterns[found.Route.GetName()]
+	m := match{pattern: found.Route.GetName(), route: methods[r.Method], vars: vars}
+	if m.route != nil {
+		m.audience = m.route.audience
+		return m
+	}
+	var allow []string
+	for method, row := range methods {
+		allow = append(allow, method)
+		m.audience = row.audience
+	}
+	slices.Sort(allow)
+	m.allow = strings.Join(allow, ", ")
+	return m
+}
+
+// audienceOf keeps the order of checks on paths that lead nowhere: under /v1 a
+// credential is asked for before a path is denied.
+func audienceOf(path string) audience {
+	switch {
+	case path == "/v1/checker" || strings.HasPrefix(path, "/v1/checker/"):
+		return checkers
+	case path == "/v1" || strings.HasPrefix(path, "/v1/"):
+		return clients
+	}
+	return public
+}

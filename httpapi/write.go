@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+)
+
+const (
+	// commandTime bounds a command that no longer hangs on its client.
+	commandTime = 30 * time.Second
+	// visibleWithin bounds the wait for the read models. The answer is sent
+	// either way; only a GET right behind it could then be early.
+	visibleWithin = 2 * time.Second
+)
+
+// write issues one command for the request. It goes on when the client hangs
+// up: half a command heals, a whole one needs no healing.
+//
+// On routes that create, an Idempotency-Key makes it one command however often
+// the request comes. Everything that can be refused as 400 has been by then.
+func (a *API) write(r *request, do func(context.Context, command.Cause) (answer, error)) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), commandTime)
+	defer cancel()
+	cause := command.Cause{
+		CommandID: command.NewCommandID(), CorrelationID: r.id,
+		Actor: r.caller.actor, AccountID: r.caller.accountID,
+	}
+	key, present, err := idempotencyKey(r.Header)
+	if !r.route.creates || !present {
+		return do(ctx, cause)
+	}
+	if err != nil {
+		return answer{}, domain.Invalid(domain.Detail{Path: idempotencyHeader, Message: err.Error()})
+	}
+	at := scope{accountID: cause.AccountID, path: r.URL.Path, key: key}
+	fingerprint, err := a.vault.Fingerprint(ctx, cause.AccountID, asked(r))
+	if err != nil {
+		return answer{}, err
+	}
+	b, err := a.idempotency.begin(ctx, at, fingerprint, cause.CommandID)
+	switch {
+	case err != nil:
+		return answer{}, err
+	case b.stored != nil:
+		return replayed(r, *b.stored)
+	}
+	cause.CommandID = b.commandID
+	return a.settle(ctx, r, at, b, func() (answer, error) { return do(ctx, cause) })
+}
+
+// asked digests what the request asks for. The API key's project is part of
+// it: it is the default of a job's.
+func asked(r *request) []byte {
+	h := sha256.New()
+	_, _ = io.WriteString(h, r.caller.projectID+"\n") // a hash never fails to write
+	_, _ = h.Write(r.body)
+	return h.Sum(nil)
+}
+
+// settle runs the command and stores, or gives up, what came of it. The answer
+// is only sent once it is stored: whoever has seen it will see it again.
+func (a *API) settle(ctx context.Context, r *request, at scope, b begun, do func() (answer, error)) (answer, error) {
+	returned := false
+	defer func() {
+		if !returned { // a panic: the next request with this key may try at once
+			a.giveUp(ctx, r, at, b.commandID, false)
+		}
+	}()
+	ans, err := do()
+	returned = true
+	if err != nil {
+		_, status := classify(r.Context(), err)
+		if !definite(status) {
+			a.giveUp(ctx, r, at, b.commandID, status < 500 && !b.takenOver)
+			return answer{}, err
+		}
+		ans = refuse(r, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	earlier, err := a.idempotency.finish(ctx, at, b.commandID, ans)
+	switch {
+	case err != nil:
+		a.giveUp(ctx, r, at, b.commandID, false)
+		return answer{}, domain.Unavailable(err)
+	case earlier != nil:
+		return replayed(r, *earlier)
+	}
+	return ans, nil
+}
+
+func (a *API) giveUp(ctx context.Context, r *request, at scope, commandID uuid.UUID, nothingWritten bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if err := a.idempotency.giveUp(ctx, at, commandID, nothingWritten); err != nil {
+		r.log.WithError(err).Warn("idempotency key stays leased until its lease ends")
+	}
+}
+
+// replayed repeats a stored answer, byte for byte but for an error's requestId.
+func replayed(r *request, stored answer) (answer, error) {
+	stored.header = http.Header{"Idempotent-Replayed": {"true"}}
+	if stored.status < 400 {
+		return stored, nil
+	}
+	var err error
+	if stored.body, err = readdress(stored.body, r.id); err != nil {
+		return answer{}, fmt.Errorf("readdress the stored answer: %w", err)
+	}
+	return stored, nil
+}
+
+// visible waits until the read models show what was written.
+func (a *API) visible(ctx context.Context, r *request, at domain.Position) {
+	ctx, cancel := context.WithTimeout(ctx, visibleWithin)
+	defer cancel()
+	if err := a.waitFor(ctx, at); err != nil {
+		r.log.WithError(err).WithField("position", at).Warn("answered before the read models caught up")
+	}
+}
