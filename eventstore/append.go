@@ -34,7 +34,7 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 		return domain.Written{}, fmt.Errorf("append to %s: %d is no revision", stream, expected)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	written := domain.Written{Revision: uint64(int64(expected) + int64(len(events)))}
 	unknown := false // an earlier attempt may have been written

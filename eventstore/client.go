@@ -17,14 +17,23 @@ const (
 	// connection writes its frames one after the other and tops out below what
 	// the node can take.
 	connections = 4
-	// callTimeout is how long one attempt of a call, or one step of a read,
-	// may take before the node counts as hung.
-	callTimeout = 5 * time.Second
-	// patience is how long an operation is tried again before it is given up.
-	patience = 15 * time.Second
 	// closeTimeout is how long Close waits for calls to come back.
 	closeTimeout = 5 * time.Second
 )
+
+// limits say how long things may take.
+type limits struct {
+	// call is for one attempt of a call, or one step of a read: after it the
+	// node counts as hung.
+	call time.Duration
+	// patience is how long an operation is tried again before it is given up.
+	patience time.Duration
+	// quiet is how long a subscription may bring nothing before the log is
+	// asked whether there is nothing.
+	quiet time.Duration
+}
+
+var defaultLimits = limits{call: 5 * time.Second, patience: 15 * time.Second, quiet: 10 * time.Second}
 
 // Client speaks to one log. It implements domain.Log and is safe for
 // concurrent use; Close ends all its goroutines.
@@ -32,6 +41,7 @@ type Client struct {
 	pool []*connector
 	next atomic.Uint64
 	log  logrus.FieldLogger
+	limits
 }
 
 // Open prepares a client for an esdb:// (or esdb+discover://) connection
@@ -49,7 +59,7 @@ func Open(connection string, log logrus.FieldLogger) (*Client, error) {
 	if config.Username != "" && config.DisableTLS {
 		log.Warn("the event store's credentials are not used: they are only sent over tls")
 	}
-	return open(*config, log), nil
+	return open(*config, defaultLimits, log), nil
 }
 
 // OpenSocket prepares a client for the embedded node's unix socket.
@@ -57,25 +67,29 @@ func OpenSocket(path string, log logrus.FieldLogger) (*Client, error) {
 	if path == "" {
 		return nil, errors.New("event store socket: empty path")
 	}
-	return open(esdb.Configuration{
+	return open(socketConfig(path), defaultLimits, log), nil
+}
+
+func socketConfig(path string) esdb.Configuration {
+	return esdb.Configuration{
 		Address:           "unix:" + path,
 		DisableTLS:        true,
 		GossipTimeout:     5,
 		KeepAliveInterval: 10 * time.Second,
 		KeepAliveTimeout:  10 * time.Second,
 		NodePreference:    esdb.NodePreferenceLeader,
-	}, log), nil
+	}
 }
 
-func open(config esdb.Configuration, log logrus.FieldLogger) *Client {
+func open(config esdb.Configuration, limits limits, log logrus.FieldLogger) *Client {
 	log = log.WithField("component", "eventstore")
 	config.Logger = libraryLog(log)
 	// What is waited for between two looks for the node; see connector.
 	config.DiscoveryInterval = 200
 	config.MaxDiscoverAttempts = math.MaxInt
-	c := &Client{log: log, pool: make([]*connector, connections)}
+	c := &Client{log: log, limits: limits, pool: make([]*connector, connections)}
 	for i := range c.pool {
-		c.pool[i] = newConnector(config, log)
+		c.pool[i] = newConnector(config, limits.call, log)
 	}
 	return c
 }

@@ -28,8 +28,9 @@ const (
 // single-flight and goes on in the background, with backoff, until the node
 // answers or the connector is shut.
 type connector struct {
-	config esdb.Configuration
-	log    logrus.FieldLogger
+	config  esdb.Configuration
+	timeout time.Duration // of one call
+	log     logrus.FieldLogger
 
 	life context.Context // ends with shut
 	end  context.CancelFunc
@@ -53,8 +54,8 @@ type connection struct {
 	timeouts int // in a row
 }
 
-func newConnector(config esdb.Configuration, log logrus.FieldLogger) *connector {
-	k := &connector{config: config, log: log, drained: make(chan struct{})}
+func newConnector(config esdb.Configuration, timeout time.Duration, log logrus.FieldLogger) *connector {
+	k := &connector{config: config, timeout: timeout, log: log, drained: make(chan struct{})}
 	k.life, k.end = context.WithCancel(context.Background())
 	return k
 }
@@ -68,10 +69,10 @@ func (k *connector) shut() {
 		return
 	}
 	k.end()
-	k.retire(k.live)
 	if k.running == 0 {
 		close(k.drained)
 	}
+	k.retire(k.live)
 }
 
 // acquire gives the live connection, waiting for one. Each acquire needs a
@@ -249,14 +250,14 @@ func (k *connector) probe(config esdb.Configuration) (*connection, error) {
 	return conn, nil
 }
 
-// call runs one call on the connector's connection, for at most callTimeout.
+// call runs one call on the connector's connection, for at most its time-out.
 // sent says whether it may have reached the node.
 func call[T any](ctx context.Context, k *connector, f func(context.Context, *esdb.Client) (T, error)) (result T, sent bool, err error) {
 	conn, err := k.acquire(ctx)
 	if err != nil {
 		return result, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
 	client := conn.client
 	result, err = inside(ctx, k, conn, func(ctx context.Context) (T, error) { return f(ctx, client) })

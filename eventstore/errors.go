@@ -34,14 +34,14 @@ var (
 type verdict int
 
 const (
-	verdictRetry     verdict = iota // the outcome of a write is unknown, a read may be repeated
-	verdictReconnect                // the same, and the connection is no good any more
-	verdictTimeout                  // the same, and a second one in a row makes the connection suspect
-	verdictIncomplete               // the node ended an append before all of it was sent: nothing was written
-	verdictRevision                 // wrong expected revision
-	verdictNoStream                 // the stream does not exist
-	verdictDeleted                  // the stream has a tombstone
-	verdictFinal                    // it will not get better
+	verdictRetry      verdict = iota // the outcome of a write is unknown, a read may be repeated
+	verdictReconnect                 // the same, and the connection is no good any more
+	verdictTimeout                   // the same, and a second one in a row makes the connection suspect
+	verdictIncomplete                // the node ended an append before all of it was sent: nothing was written
+	verdictRevision                  // wrong expected revision
+	verdictNoStream                  // the stream does not exist
+	verdictDeleted                   // the stream has a tombstone
+	verdictFinal                     // it will not get better
 )
 
 // judge classifies an error. It uses errors.As, because esdb.FromError calls a

@@ -15,9 +15,6 @@ import (
 const (
 	// feedBatch is how many arrivals are put into the ring under one lock.
 	feedBatch = 256
-	// quiet is how long a subscription may bring nothing before the log is
-	// asked whether there is nothing.
-	quiet = 10 * time.Second
 	// pollEvery is how often a consumer at the end of the log looks again while
 	// no subscription runs.
 	pollEvery = time.Second
@@ -200,7 +197,7 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 
 	// Until the subscription is confirmed, silence means that it will not be;
 	// afterwards, that the log has to be asked.
-	silence := time.NewTimer(callTimeout + leaveAfter)
+	silence := time.NewTimer(f.client.call + leaveAfter)
 	defer silence.Stop()
 	opened, behind := false, false
 	batch := make([]arrival, 0, feedBatch)
@@ -213,14 +210,14 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 				return moved, err
 			}
 			opened, behind = true, false
-			silence.Reset(quiet)
+			silence.Reset(f.client.quiet)
 		case <-silence.C:
 			if !opened || behind {
 				cancel(errNoAnswer)
 				return moved, errNoAnswer
 			}
 			behind = f.behind(ctx)
-			silence.Reset(quiet)
+			silence.Reset(f.client.quiet)
 		case <-ctx.Done():
 			return moved, ctx.Err()
 		}
@@ -299,7 +296,7 @@ const slotOverhead = 512
 // look alive while nothing comes through it. What was written just now may still
 // be under way.
 func (f *Feed) behind(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.client.call)
 	defer cancel()
 	position, exists, err := f.client.head(ctx)
 	if err != nil {

@@ -133,7 +133,7 @@ func (c *Client) readStream(ctx context.Context, stream string, from, count uint
 // for as long as patience lasts. read says whether it moved. An error of the
 // consumer is given back as it is.
 func (c *Client) retry(ctx context.Context, what string, read func() (moved bool, err error)) error {
-	limit := time.Now().Add(patience)
+	limit := time.Now().Add(c.patience)
 	for wait := minBackoff; ; wait = pause(ctx, wait) {
 		moved, err := read()
 		if err == nil {
@@ -144,7 +144,7 @@ func (c *Client) retry(ctx context.Context, what string, read func() (moved bool
 			return own.err
 		}
 		if moved {
-			limit, wait = time.Now().Add(patience), minBackoff
+			limit, wait = time.Now().Add(c.patience), minBackoff
 		}
 		switch judge(err) {
 		case verdictNoStream:
@@ -196,7 +196,7 @@ func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Clie
 			}
 		}
 	})
-	idle := time.NewTimer(callTimeout)
+	idle := time.NewTimer(c.call)
 	defer idle.Stop()
 	for {
 		select {
@@ -207,7 +207,7 @@ func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Clie
 			if err := each(a.event); err != nil {
 				return &consumerError{err}
 			}
-			idle.Reset(callTimeout)
+			idle.Reset(c.call)
 		case <-idle.C:
 			cancel(errNoAnswer)
 			return errNoAnswer

@@ -22,7 +22,7 @@ func (c *Client) subscribe(ctx context.Context, from Checkpoint) <-chan arrival 
 		// The library waits for the confirmation without a time-out.
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		confirmed := time.AfterFunc(callTimeout, func() { cancel(errNoAnswer) })
+		confirmed := time.AfterFunc(c.call, func() { cancel(errNoAnswer) })
 		defer confirmed.Stop()
 		sub, err := client.SubscribeToAll(ctx, opts)
 		if err != nil {
