@@ -185,6 +185,43 @@ func TestAServerAndItsOwnerKilledTogetherAreRecovered(t *testing.T) {
 	wantRows(t, start(t, dir), "acknowledged")
 }
 
+func TestABusyChildOfAKilledServerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	owner := startOwner(t, dir)
+	addr, err := pgdev.Running(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := connect(t, addr.DSN(pgdev.Database))
+	busy := make(chan struct{})
+	go func() {
+		defer close(busy)
+		// Pure computing, for some seconds: it does not notice the death. It may
+		// even answer, so its outcome says nothing.
+		_, _ = db.ExecContext(t.Context(), "SELECT count(*) /* busy */ FROM generate_series(1, 10000000)")
+	}()
+	eventually(t, "the busy query", func() error {
+		var running bool
+		err := connect(t, addr.DSN("postgres")).QueryRowContext(t.Context(),
+			"SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%/* busy */ FROM%' AND state = 'active' AND pid <> pg_backend_pid())").Scan(&running)
+		if err == nil && !running {
+			err = errors.New("not running yet")
+		}
+		return err
+	})
+	pid := postmasterPID(t, dir)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil { // the owner must not heal it first
+		t.Fatal(err)
+	}
+	kill(t, owner)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, start(t, dir))
+	<-busy
+}
+
 func TestALongPathFallsBackToAShortSocketDirectory(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t, filepath.Join(t.TempDir(), strings.Repeat("d", 60), strings.Repeat("e", 60)))
@@ -299,4 +336,21 @@ func TestAServerThatCannotStartSaysWhy(t *testing.T) {
 		t.Fatalf("the lock was not released: %v", err)
 	}
 	release()
+}
+
+func TestAStopOutOfTimeKillsAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	s := start(t, dir)
+	write(t, s, "acknowledged")
+	pid := postmasterPID(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Stop = %v, want context.Canceled", err)
+	}
+	if alive(pid) {
+		t.Errorf("postmaster %d survived Stop", pid)
+	}
+	wantRows(t, start(t, dir), "acknowledged")
 }

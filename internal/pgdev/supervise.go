@@ -11,15 +11,17 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
 
 const (
 	// A first start that fails five times in a row has a cause that waiting
-	// does not cure; five tries outlast the children of a killed predecessor.
+	// does not cure.
 	startAttempts = 5
-	// A server that ran is tried for about a minute and a half.
+	// A server that ran, or whose killed predecessor left children at work, is
+	// tried for about a minute and a half.
 	restartAttempts = 20
 
 	minBackoff = 100 * time.Millisecond
@@ -62,13 +64,14 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 			return
 		}
 		failures++
+		reason := s.reason()
 		limit := startAttempts
-		if answered {
+		if answered || strings.HasPrefix(reason, "pre-existing shared memory block") {
 			limit = restartAttempts
-			s.log.WithError(err).WithField("reason", s.reason()).Warn("postgres died: starting it again")
+			s.log.WithError(err).WithField("reason", reason).Warn("postgres is gone: starting it again")
 		}
 		if failures >= limit {
-			s.err = fmt.Errorf("postgres in %s does not start: %s (%w)", s.home.dir, s.reason(), err)
+			s.err = fmt.Errorf("postgres in %s does not start: %s (%w)", s.home.dir, reason, err)
 			return
 		}
 		select {

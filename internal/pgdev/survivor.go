@@ -43,7 +43,7 @@ func stopSurvivor(ctx context.Context, data string, log logrus.FieldLogger) erro
 			return fmt.Errorf("stop the postgres that outlived its owner (process %d): %w", pf.pid, err)
 		}
 		if gone {
-			return nil
+			return dropStalePIDFile(pf.pid, data)
 		}
 	}
 	return fmt.Errorf("postgres (process %d) does not end: stop it by hand", pf.pid)
@@ -67,13 +67,17 @@ func waitGone(ctx context.Context, pid int, data string, patience time.Duration)
 	return true, nil
 }
 
-// dropStalePIDFile removes a pid file whose number now belongs to a process
-// that is no postgres at all; ids repeat fast in containers, and PostgreSQL
-// would take any living process of its user for a running server. Every other
-// stale file it recognizes itself.
+// dropStalePIDFile removes a pid file whose number PostgreSQL would take for a
+// running server although it is none: an id that was used again for another
+// program, or a zombie that nobody collects (ids repeat fast in containers, and
+// their first process may not reap). Every other stale file it recognizes
+// itself, and children of the dead server that still run it sees by their
+// shared memory.
 func dropStalePIDFile(pid int, data string) error {
-	args := processArgs(pid)
-	if len(args) == 0 || filepath.Base(args[0]) == "postgres" {
+	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	if args := processArgs(pid); len(args) > 0 && filepath.Base(args[0]) == "postgres" {
 		return nil
 	}
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
