@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx/reflectx"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 )
 
 // Projector folds events into the tables of one read model.
@@ -40,6 +41,16 @@ type Projector interface {
 type Table struct {
 	Name string
 	DDL  string
+}
+
+// Source is where runners read the log: eventstore.Feed.
+type Source interface {
+	// Next gives what lies behind the checkpoint; it blocks until there is
+	// something. A known event that cannot be read is an *eventstore.DecodeError
+	// once it comes first.
+	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+	// Head is the newest position seen, zero before the first.
+	Head() domain.Position
 }
 
 // in puts the schema's name into a statement. Names come from schemaName only.

@@ -1,0 +1,203 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+)
+
+// Supervisor runs the projections of this process, and knows how far all of
+// them are, wherever they run.
+type Supervisor struct {
+	db         *sqlx.DB
+	source     Source
+	log        logrus.FieldLogger
+	projectors []Projector
+	arrivals   *arrivals
+	stalls     stalls
+	limits     limits
+}
+
+// New makes a supervisor; nothing runs before Run. A node that only serves the
+// API calls Prepare, WaitFor and Status, and never Run.
+func New(db *sqlx.DB, source Source, log logrus.FieldLogger, projectors ...Projector) *Supervisor {
+	db = mapped(db)
+	return &Supervisor{
+		db: db, source: source, log: log.WithField("component", "projections"), projectors: projectors,
+		arrivals: newArrivals(db, projectors), limits: defaultLimits(),
+	}
+}
+
+// Prepare creates the schemas and views of projections that are new. It is
+// safe to call by any number of processes at once, and by Run itself.
+func (s *Supervisor) Prepare(ctx context.Context) error {
+	return prepare(ctx, s.db, s.projectors)
+}
+
+// Run keeps a runner for every generation that this binary's code can advance,
+// until ctx ends, which gives nil; then all leases are released.
+func (s *Supervisor) Run(ctx context.Context) error {
+	if err := s.Prepare(ctx); err != nil {
+		return err
+	}
+	crew := newCrew(s)
+	defer crew.wait()
+	tick := time.NewTicker(s.limits.standBy)
+	defer tick.Stop()
+	for {
+		if err := s.look(ctx, crew); err != nil && ctx.Err() == nil {
+			s.log.WithError(err).Warn("the projections' orders cannot be read, trying again")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// look takes orders, staffs what has no runner yet, and clears away.
+func (s *Supervisor) look(ctx context.Context, crew *crew) error {
+	if err := s.takeOrders(ctx); err != nil {
+		return err
+	}
+	all, err := listGenerations(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	retired := false
+	for _, g := range all {
+		if g.State == Retired {
+			retired = true
+			continue
+		}
+		crew.staff(ctx, g)
+	}
+	s.observe(all)
+	if retired {
+		return dropRetired(ctx, s.db, s.limits.retired)
+	}
+	return nil
+}
+
+// takeOrders turns operators' orders into generations to build. Orders for
+// projections that this binary does not have, or has an older version of, are
+// left to the services that can follow them.
+func (s *Supervisor) takeOrders(ctx context.Context) error {
+	var names []string
+	if err := s.db.SelectContext(ctx, &names, listRebuildsSQL); err != nil {
+		return fmt.Errorf("look for orders to rebuild: %w", err)
+	}
+	for _, name := range names {
+		p := s.projector(name)
+		if p == nil {
+			continue
+		}
+		err := inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+			if err := one(tx.ExecContext(ctx, takeRebuildSQL, name)); err != nil {
+				return err
+			}
+			_, err := startBuild(ctx, tx, p)
+			return err
+		})
+		if err != nil && !errors.Is(err, errNotOwner) && !errors.Is(err, errOldCode) {
+			return fmt.Errorf("follow the order to rebuild %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// errOldCode says that a newer binary's generation serves.
+var errOldCode = errors.New("this binary's code is older than what serves")
+
+// startBuild creates the next generation, or gives the one that is being built
+// already.
+func startBuild(ctx context.Context, tx *sqlx.Tx, p Projector) (generation, error) {
+	if _, err := tx.ExecContext(ctx, lockGenerationsSQL); err != nil {
+		return generation{}, fmt.Errorf("lock the generations: %w", err)
+	}
+	all, err := listGenerations(ctx, tx)
+	if err != nil {
+		return generation{}, err
+	}
+	switch serving, building := find(all, p); {
+	case building != nil:
+		return *building, nil
+	case serving == nil:
+		return generation{}, fmt.Errorf("projection %s was never started", p.Name())
+	case serving.Version > p.Version():
+		return generation{}, fmt.Errorf("projection %s: version %d, not %d: %w", p.Name(), p.Version(), serving.Version, errOldCode)
+	}
+	return create(ctx, tx, p, all, false)
+}
+
+// WaitFor blocks until every registered projection's serving generation has
+// seen the position, one that has not started too. It fails at once with a
+// *StoppedError if one of them stopped before it.
+func (s *Supervisor) WaitFor(ctx context.Context, position domain.Position) error {
+	return s.arrivals.wait(ctx, position)
+}
+
+// crew is the runners of one process, one for each generation.
+type crew struct {
+	s       *Supervisor
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	posts map[string]bool // by schema
+}
+
+func newCrew(s *Supervisor) *crew { return &crew{s: s, posts: map[string]bool{}} }
+
+// staff starts a runner for the generation, if its code is in this binary and
+// it has none.
+func (c *crew) staff(ctx context.Context, g generation) {
+	p := c.s.projector(g.Name)
+	if p == nil || p.Version() != g.Version {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.posts[g.Schema] {
+		return
+	}
+	c.posts[g.Schema] = true
+	r := c.s.runner(p, g)
+	c.running.Go(func() {
+		r.run(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.posts, g.Schema)
+	})
+}
+
+func (c *crew) wait() { c.running.Wait() }
+
+func (s *Supervisor) projector(name string) Projector {
+	for _, p := range s.projectors {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Supervisor) runner(p Projector, g generation) *runner {
+	handles := map[string]bool{}
+	for _, eventType := range p.Handles() {
+		handles[eventType] = true
+	}
+	return &runner{
+		db: s.db, source: s.source, arrivals: s.arrivals, limits: s.limits,
+		log:       s.log.WithFields(logrus.Fields{"projection": g.Name, "schema": g.Schema}),
+		projector: p, handles: handles, owner: uuid.NewString(), target: g,
+	}
+}
