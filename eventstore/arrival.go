@@ -63,7 +63,12 @@ func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Cl
 			}
 			hand(arrival{err: err})
 		}()
-		err = run(inner, conn.client, hand)
+		entered, leave, err := conn.gate.enter(inner)
+		if err != nil {
+			return
+		}
+		defer leave()
+		err = run(entered, conn.client, hand)
 	}()
 	return arriving
 }

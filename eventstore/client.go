@@ -83,7 +83,6 @@ func socketConfig(path string) esdb.Configuration {
 
 func open(config esdb.Configuration, limits limits, log logrus.FieldLogger) *Client {
 	log = log.WithField("component", "eventstore")
-	config.Logger = libraryLog(log)
 	// What is waited for between two looks for the node; see connector.
 	config.DiscoveryInterval = 200
 	config.MaxDiscoverAttempts = math.MaxInt
@@ -115,12 +114,4 @@ func (c *Client) Close() error {
 // connector gives the next connection of the pool, in turn.
 func (c *Client) connector() *connector {
 	return c.pool[c.next.Add(1)%uint64(len(c.pool))]
-}
-
-// libraryLog sends the library's log to ours, at debug: what matters comes back
-// as an error and is logged by who can say what it means.
-func libraryLog(log logrus.FieldLogger) esdb.LoggingFunc {
-	return func(level esdb.LogLevel, format string, args ...any) {
-		log.WithField("level_from_library", level).Debugf(format, args...)
-	}
 }

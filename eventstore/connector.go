@@ -47,6 +47,7 @@ type connector struct {
 // connection is one library client. Its fields belong to the connector's lock.
 type connection struct {
 	client *esdb.Client
+	gate   gate // has a lock of its own, taken before the connector's
 	// calls counts who may be inside the library. The library's Close races
 	// with its own calls, so a connection is closed by whoever leaves last.
 	calls    int
@@ -227,11 +228,13 @@ func (k *connector) connect() (*connection, error) {
 // probe opens a connection and makes it answer. One that does not is retired,
 // and closed when its call comes back.
 func (k *connector) probe(config esdb.Configuration) (*connection, error) {
+	conn := &connection{calls: 1}
+	config.Logger = k.libraryLog(conn)
 	client, err := esdb.NewClient(&config)
 	if err != nil {
 		return nil, err
 	}
-	conn := &connection{client: client, calls: 1}
+	conn.client = client
 	k.mu.Lock()
 	k.running++
 	k.mu.Unlock()
@@ -261,7 +264,7 @@ func call[T any](ctx context.Context, k *connector, f func(context.Context, *esd
 	defer cancel()
 	client := conn.client
 	result, err = inside(ctx, k, conn, func(ctx context.Context) (T, error) { return f(ctx, client) })
-	return result, true, err
+	return result, !errors.Is(err, errCondemned), err
 }
 
 // inside runs f, which enters the library, and releases the connection when f
@@ -284,7 +287,13 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 			k.release(conn, o.err)
 			out <- o
 		}()
-		o.result, o.err = f(ctx)
+		inner, leave, err := conn.gate.enter(ctx)
+		if err != nil {
+			o.err = err
+			return
+		}
+		defer leave()
+		o.result, o.err = f(inner)
 	}()
 
 	var none T

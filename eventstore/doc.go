@@ -6,13 +6,15 @@
 //
 // Client v4.2.0 has traps, and all of them are handled here, once:
 //
-//   - A connection whose discovery failed closes itself for good, and callers
-//     that were on their way into it block for ever, without looking at their
-//     context. So a connector (connector.go) asks for the node with a client it
-//     throws away, then opens one that never gives up by itself; a connection
-//     that turned bad is retired, its calls drain, and a new one is opened with
-//     backoff. Every call into the library runs on a goroutine of its own that
-//     can be left behind when it does not come back.
+//   - A client that looks for its node in vain closes itself for good, and
+//     callers that were on their way into it block for ever, without looking at
+//     their context. One that finds it again leaks its previous connection. And
+//     a failed read does not make it look at all. So a connector (connector.go)
+//     asks for the node with a client it throws away, then opens the one that
+//     is kept; once that turns bad, nobody enters it any more (gate.go), its
+//     calls drain, it is closed, and a new one is opened with backoff. Every
+//     call into the library runs on a goroutine of its own that can be left
+//     behind should it not come back.
 //   - It panics on messages it does not expect: a panic becomes an error.
 //   - io.EOF means "the end" from a stream and "closed" from a reader. A reader
 //     here is never asked again after its first error, and only a Recv that
@@ -24,11 +26,6 @@
 //     resend a second event: such events are refused.
 //   - NextExpectedVersion says 1 for "no stream": the revision after an append
 //     is computed from the expected one instead.
-//
-// One trap remains. When several calls fail at the same moment, one of them may
-// make the library look for the node again before we have retired the
-// connection; it then forgets its previous, idle gRPC connection. That costs a
-// few parked goroutines per outage under load.
 //
 // # Unknown outcomes
 //

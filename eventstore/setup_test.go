@@ -157,7 +157,7 @@ func load(t *testing.T, c *Client, stream string) []domain.Recorded {
 type proxy struct {
 	socket string
 	target string
-	// mute drops what the node says; hold keeps it back.
+	// mute drops what the node says.
 	mute atomic.Bool
 	// budget, when set, is how many bytes of the node's still pass before every
 	// connection is cut.
@@ -166,12 +166,12 @@ type proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
 	mu       sync.Mutex
-	open     map[net.Conn]bool
+	open     map[net.Conn]*atomic.Bool // true: deaf
 }
 
 func newProxy(t *testing.T, target string) *proxy {
 	t.Helper()
-	p := &proxy{socket: target + "p", target: target, open: make(map[net.Conn]bool)}
+	p := &proxy{socket: target + "p", target: target, open: make(map[net.Conn]*atomic.Bool)}
 	var err error
 	if p.listener, err = (&net.ListenConfig{}).Listen(t.Context(), "unix", p.socket); err != nil {
 		t.Fatal(err)
@@ -196,11 +196,12 @@ func (p *proxy) accept() {
 			_ = client.Close()
 			continue
 		}
+		deaf := new(atomic.Bool)
 		p.mu.Lock()
-		p.open[client], p.open[server] = true, true
+		p.open[client], p.open[server] = deaf, deaf
 		p.mu.Unlock()
 		p.wg.Go(func() { p.pipe(server, client, func([]byte) bool { return true }) })
-		p.wg.Go(func() { p.pipe(client, server, p.passes) })
+		p.wg.Go(func() { p.pipe(client, server, func(b []byte) bool { return p.passes(b) && !deaf.Load() }) })
 	}
 }
 
@@ -231,6 +232,16 @@ func (p *proxy) pipe(to, from net.Conn, passes func([]byte) bool) {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// deafen lets nothing reach the client over the connections there are; new ones
+// work.
+func (p *proxy) deafen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, deaf := range p.open {
+		deaf.Store(true)
 	}
 }
 
