@@ -1,20 +1,18 @@
 -- +goose Up
 CREATE SCHEMA policy;
 
--- Timers of the policies: set and cleared by events (projections, in the
--- transaction of the checkpoint), leased and fired by any node.
-CREATE TABLE policy.timers (
-    kind         text        NOT NULL,
-    key          text        NOT NULL,
-    account_id   text        NOT NULL,
-    due_at       timestamptz NOT NULL,
-    leased_until timestamptz,
-    attempts     integer     NOT NULL DEFAULT 0,
-    last_error   text,
+-- Who fires a policy's timer right now. The timers themselves are a read model
+-- (readmodel.timers); a lease outlives a rebuild of it.
+CREATE TABLE policy.leases (
+    kind        text        NOT NULL,
+    key         text        NOT NULL,
+    until       timestamptz NOT NULL,
+    attempts    integer     NOT NULL DEFAULT 1,
+    last_error  text,
     PRIMARY KEY (kind, key)
-);
+) WITH (fillfactor = 50);
 
-CREATE INDEX timers_due ON policy.timers (due_at);
+CREATE INDEX leases_until ON policy.leases (until);
 
 -- +goose Down
 DROP SCHEMA policy CASCADE;

@@ -1,6 +1,10 @@
 package projections
 
-import "github.com/jmoiron/sqlx"
+import (
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain/policy"
+)
 
 // All lists every read model. A new one is one file (DDL, projector, queries)
 // and a line here.
@@ -10,6 +14,7 @@ func All() []Projector {
 		creditsProjector{},
 		projectsProjector{},
 		accessProjector{},
+		timersProjector{rules: policy.Rules()},
 	}
 }
 

@@ -126,7 +126,7 @@ func TestASubmissionThatFailsAnywhereCanBeRepeated(t *testing.T) {
 // would once they are due.
 func (b bundle) settle(t *testing.T) {
 	t.Helper()
-	policies := []policy.Policy{policy.Orphans{Money: b}, policy.Refunds{Money: b}}
+	policies := policy.All(b)
 	type id struct{ kind, key string }
 	set := map[id]policy.Timer{}
 	for _, e := range b.log.all() {

@@ -34,11 +34,26 @@ type Change struct {
 	Clear bool
 }
 
-// Policy reacts to events. Kind names its timers; the names are stored.
-type Policy interface {
-	Kind() string
+// Rule is the pure half of a policy: which timers an event sets or clears.
+type Rule interface {
+	// Handles lists the types of the events that React reacts to.
+	Handles() []string
 	React(domain.Recorded) []Change
+}
+
+// Policy is both halves. Kind names its timers; the names are stored.
+type Policy interface {
+	Rule
+	Kind() string
 	Fire(context.Context, Timer) error
+}
+
+// Rules lists the pure halves of every policy, for the projector.
+func Rules() []Rule { return []Rule{Orphans{}, Refunds{}} }
+
+// All lists every policy.
+func All(commands Money) []Policy {
+	return []Policy{Orphans{Money: commands}, Refunds{Money: commands}}
 }
 
 // Timers are the rows that the projector keeps.
@@ -48,6 +63,8 @@ type Timers interface {
 	TakeDue(ctx context.Context, kinds []string, limit int, lease time.Duration) ([]Timer, error)
 	// Failed notes why a firing failed; the timer comes back after its lease.
 	Failed(ctx context.Context, t Timer, cause error) error
+	// Forget drops what is kept of leases whose timers are long gone.
+	Forget(ctx context.Context) error
 }
 
 // Log is where the runner says what went wrong.
@@ -60,6 +77,7 @@ const (
 	fireAtOnce   = 16
 	leaseFor     = 15 * time.Second
 	lookInterval = 500 * time.Millisecond
+	forgetEvery  = 10 * time.Minute
 )
 
 // Run fires due timers until the context ends. It may run on any number of
@@ -71,12 +89,13 @@ func Run(ctx context.Context, timers Timers, log Log, policies ...Policy) {
 		byKind[p.Kind()] = p
 		kinds = append(kinds, p.Kind())
 	}
-	tick := time.NewTicker(lookInterval)
+	tick, upkeep := time.NewTicker(lookInterval), time.NewTicker(forgetEvery)
 	defer tick.Stop()
+	defer upkeep.Stop()
 	for {
 		due, err := timers.TakeDue(ctx, kinds, takeAtOnce, leaseFor)
 		if err != nil && ctx.Err() == nil {
-			log.Warnf("policy: take due timers: %v", err)
+			log.Warnf("policy: %v", err)
 		}
 		fireAll(ctx, timers, log, byKind, due)
 		if len(due) == takeAtOnce && ctx.Err() == nil {
@@ -86,6 +105,10 @@ func Run(ctx context.Context, timers Timers, log Log, policies ...Policy) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-upkeep.C:
+			if err := timers.Forget(ctx); err != nil {
+				log.Warnf("policy: %v", err)
+			}
 		}
 	}
 }
@@ -103,7 +126,7 @@ func fireAll(ctx context.Context, timers Timers, log Log, byKind map[string]Poli
 			}
 			log.Warnf("policy: fire %s %s: %v", t.Kind, t.Key, err)
 			if err := timers.Failed(ctx, t, err); err != nil {
-				log.Warnf("policy: note the failure of %s %s: %v", t.Kind, t.Key, err)
+				log.Warnf("policy: %v", err)
 			}
 		})
 	}

@@ -34,7 +34,12 @@ type Orphans struct{ Money Money }
 // Kind implements Policy.
 func (Orphans) Kind() string { return "orphaned_debit" }
 
-// React implements Policy: a debit sets the timer; its job, or its refund,
+// Handles implements Rule.
+func (Orphans) Handles() []string {
+	return typesOf(&credits.Debited{}, &job.Created{}, &credits.Refunded{})
+}
+
+// React implements Rule: a debit sets the timer; its job, or its refund,
 // clears it.
 func (o Orphans) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
@@ -64,7 +69,12 @@ type Refunds struct{ Money Money }
 // Kind implements Policy.
 func (Refunds) Kind() string { return "missing_refund" }
 
-// React implements Policy: an end that is owed a refund sets the timer; the
+// Handles implements Rule.
+func (Refunds) Handles() []string {
+	return typesOf(&job.CancelledBy{}, &job.VoidedOrphan{}, &credits.Refunded{})
+}
+
+// React implements Rule: an end that is owed a refund sets the timer; the
 // refund clears it.
 func (p Refunds) React(r domain.Recorded) []Change {
 	jobID := strings.TrimPrefix(r.Stream, domain.JobStreams)
@@ -95,4 +105,12 @@ func cleared(kind, key string) Change {
 
 func cause(t Timer) command.Cause {
 	return command.Cause{CommandID: commandID(t), Actor: actor(t.Kind), AccountID: t.AccountID}
+}
+
+func typesOf(events ...domain.Event) []string {
+	types := make([]string, len(events))
+	for i, e := range events {
+		types[i] = e.EventType()
+	}
+	return types
 }
