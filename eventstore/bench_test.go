@@ -1,0 +1,86 @@
+package eventstore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/eventstore/node"
+	"humanqa/internal/pgtest"
+)
+
+// BenchmarkAppend writes through the client to an embedded node, each writer to
+// streams of its own: ns/op is what one append costs the whole system.
+func BenchmarkAppend(b *testing.B) {
+	for _, writers := range []int{1, 64, 256} {
+		b.Run(strconv.Itoa(writers), func(b *testing.B) {
+			c := benchClient(b)
+			var n atomic.Int64
+			var wg sync.WaitGroup
+			b.ReportAllocs()
+			b.ResetTimer()
+			begin := time.Now()
+			for w := range writers {
+				wg.Go(func() {
+					stream := fmt.Sprintf("job-%d", w)
+					for i := 0; n.Add(1) <= int64(b.N); i++ {
+						if _, err := c.Append(b.Context(), stream, domain.ExpectedRevision(i-1), []domain.NewEvent{note("x")}); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "appends/s")
+		})
+	}
+}
+
+// BenchmarkLoad reads a stream of 1,000 events; ns/op is one event.
+func BenchmarkLoad(b *testing.B) {
+	c := benchClient(b)
+	events := make([]domain.NewEvent, 1000)
+	for i := range events {
+		events[i] = note("x")
+	}
+	if _, err := c.Append(b.Context(), "job-1", domain.NoStream, events); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := 0; n < b.N; {
+		if err := c.Load(b.Context(), "job-1", 0, func(domain.Recorded) error {
+			n++
+			return nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchClient(b *testing.B) *Client {
+	b.Helper()
+	dir, err := os.MkdirTemp("", "es")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	n := &testNode{dsn: pgtest.NewDSN(b), socket: filepath.Join(dir, "node")}
+	if n.node, err = node.Start(b.Context(), node.Config{DSN: n.dsn, Socket: n.socket, Log: quietLog()}); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(n.stop)
+	c, err := OpenSocket(n.socket, quietLog())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close() })
+	return c
+}
