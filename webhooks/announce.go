@@ -1,0 +1,62 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// announceAgain is how long an announcement that failed waits.
+const announceAgain = 5 * time.Second
+
+const unannounced = `
+SELECT project_id, disabled_by, disabled_reason
+FROM webhooks.endpoints
+WHERE NOT announced AND NOT enabled`
+
+const markAnnounced = `
+UPDATE webhooks.endpoints
+SET announced = true
+WHERE project_id = $1 AND disabled_by = $2`
+
+// announce tells the log about endpoints that were disabled. The rows remember
+// what it has not been told, so a crash between the two only delays the event.
+func (d *Dispatcher) announce(ctx context.Context, tell <-chan struct{}) {
+	again := time.NewTimer(d.cfg.Poll)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tell:
+		case <-again.C:
+		}
+		wait := d.cfg.Poll
+		if err := d.announceAll(ctx); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			d.log.WithError(err).Warn("a disabled webhook is not in the log yet")
+			wait = min(wait, announceAgain)
+		}
+		again.Reset(wait)
+	}
+}
+
+func (d *Dispatcher) announceAll(ctx context.Context) error {
+	var disabled []endpoint
+	if err := d.queue.db.SelectContext(ctx, &disabled, unannounced); err != nil {
+		return fmt.Errorf("list disabled endpoints: %w", err)
+	}
+	var failed error
+	for _, e := range disabled {
+		if err := d.disable(ctx, e.ProjectID, e.DisabledBy, e.DisabledReason); err != nil {
+			failed = fmt.Errorf("announce that project %s's webhook is disabled: %w", e.ProjectID, err)
+			continue // the others need not wait for this one
+		}
+		if _, err := d.queue.db.ExecContext(ctx, markAnnounced, e.ProjectID, e.DisabledBy); err != nil {
+			return fmt.Errorf("mark an announcement: %w", err)
+		}
+	}
+	return failed
+}

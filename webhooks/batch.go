@@ -1,0 +1,308 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/project"
+	"humanqa/eventstore"
+)
+
+// work is what a page of events means, prepared before the transaction: nothing
+// in it waits for the log.
+type work struct {
+	passed []domain.Recorded // all events read
+	steps  []step
+}
+
+// step is one event that may touch an endpoint.
+type step struct {
+	domain.Recorded
+	projectID string
+	body      []byte // of a job event; nil for a project event
+}
+
+func (w work) idle() bool { return len(w.steps) == 0 }
+
+// poison is an event that nothing can be made of.
+type poison struct {
+	category          string // decode, payload
+	stream, eventType string
+	position          domain.Position
+	err               error
+}
+
+// prepare sorts out what concerns projects and renders payloads. reached says
+// that the whole page was read; otherwise bad says what stands behind the last
+// event passed.
+func (s *Subscriber) prepare(ctx context.Context, page eventstore.Page) (w work, reached bool, bad *poison, err error) {
+	for _, r := range page.Events {
+		st, relevant, err := s.prepareOne(ctx, r)
+		if err != nil {
+			if fault := poisonOf(r, err); fault != nil {
+				return w, false, fault, nil
+			}
+			return work{}, false, nil, err
+		}
+		if relevant {
+			w.steps = append(w.steps, st)
+		}
+		w.passed = append(w.passed, r)
+	}
+	return w, true, nil, nil
+}
+
+// errPayload marks what trying again cannot change.
+var errPayload = errors.New("no payload can be made")
+
+func poisonOf(r domain.Recorded, err error) *poison {
+	var undecoded *eventstore.DecodeError
+	p := &poison{stream: r.Stream, eventType: r.Type, position: r.Position, err: err}
+	switch {
+	case errors.As(err, &undecoded):
+		p.category = "decode"
+	case errors.Is(err, errNoJob), errors.Is(err, errPayload):
+		p.category = "payload"
+	default:
+		return nil
+	}
+	return p
+}
+
+func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (st step, relevant bool, err error) {
+	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok && r.Event != nil {
+		switch r.Event.(type) {
+		case *project.SettingsChanged:
+			return step{}, false, nil
+		}
+		return step{Recorded: r, projectID: id}, true, nil
+	}
+	jobID, ok := strings.CutPrefix(r.Stream, domain.JobStreams)
+	if !ok || !announces(r.Event) {
+		return step{}, false, nil
+	}
+	f, err := s.jobs.facts(ctx, r)
+	if err != nil || f.ProjectID == "" {
+		return step{}, false, err
+	}
+	body, err := payload(s.cfg.BaseURL, r, jobID, f)
+	if err != nil {
+		return step{}, false, fmt.Errorf("%w: %w", errPayload, err)
+	}
+	return step{Recorded: r, projectID: f.ProjectID, body: body}, true, nil
+}
+
+// moveCheckpoint is the fence: it moves only from where this subscriber knows
+// it to be, and only while this subscriber owns it.
+const moveCheckpoint = `
+UPDATE webhooks.checkpoint
+SET started = $2, commit_position = $3, prepare_position = $4, events = events + $5,
+	lease_until = now() + $6 * interval '1 millisecond', updated_at = now(),
+	failure_category = '', failure_detail = '', failure_stream = '', failure_type = '',
+	failure_commit = 0, failure_prepare = 0, failure_attempts = 0
+WHERE name = 'webhooks' AND owner = $1 AND status = 'live'
+	AND started = $7 AND commit_position = $8 AND prepare_position = $9`
+
+// commit writes what the events led to and moves the checkpoint, or neither.
+func (s *Subscriber) commit(ctx context.Context, w work, to eventstore.Checkpoint, events int) error {
+	// If the database forgets the commit in a crash it forgets deliveries and
+	// checkpoint alike, and whatever was sent of them comes again under the
+	// same id.
+	err := inTx(ctx, s.db, false, func(tx *sqlx.Tx) error {
+		moved, err := tx.ExecContext(ctx, moveCheckpoint, s.owner,
+			!to.Start, int64(to.Position.Commit), int64(to.Position.Prepare), events, s.cfg.SubscriberLease.Milliseconds(),
+			!s.committed.Start, int64(s.committed.Position.Commit), int64(s.committed.Position.Prepare))
+		if err != nil {
+			return fmt.Errorf("move the checkpoint: %w", err)
+		}
+		if n, err := moved.RowsAffected(); err != nil || n == 0 {
+			return errNotOwner
+		}
+		if w.idle() {
+			return nil
+		}
+		return s.write(ctx, tx, w.steps)
+	})
+	if err != nil {
+		return err
+	}
+	s.committed, s.read, s.at = to, to, time.Now()
+	return nil
+}
+
+// lockConcerned locks the endpoints that get something: a project's own events
+// always do, those of its jobs only where there is a URL.
+const lockConcerned = `
+SELECT *
+FROM webhooks.endpoints
+WHERE project_id = ANY($1) AND (url <> '' OR project_id = ANY($2))
+ORDER BY project_id
+FOR UPDATE`
+
+// plan is what the steps, walked in the log's order, lead to.
+type plan struct {
+	endpoints map[string]*endpoint
+	changed   []string // project ids
+	hold      []string // project ids
+	rows      []row
+}
+
+// row is a new delivery.
+type row struct {
+	step
+	id    uuid.UUID
+	state string
+}
+
+func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, steps []step) error {
+	own := slices.Clone(steps)
+	own = slices.DeleteFunc(own, func(st step) bool { return st.body != nil })
+	byProject := func(st step) string { return st.projectID }
+	var current []endpoint
+	err := tx.SelectContext(ctx, &current, lockConcerned,
+		pq.Array(distinct(steps, byProject)), pq.Array(distinct(own, byProject)))
+	if err != nil {
+		return fmt.Errorf("lock endpoints: %w", err)
+	}
+	p := walk(current, steps)
+	for _, id := range p.changed {
+		if err := saveEndpoint(ctx, tx, p.endpoints[id]); err != nil {
+			return err
+		}
+	}
+	if len(p.hold) > 0 {
+		if _, err := tx.ExecContext(ctx, holdDeliveries, pq.Array(p.hold)); err != nil {
+			return fmt.Errorf("hold deliveries: %w", err)
+		}
+	}
+	if err := insertRows(ctx, tx, p.rows); err != nil {
+		return err
+	}
+	touched := distinct(append(distinct(p.rows, func(r row) string { return r.projectID }), p.changed...), func(id string) string { return id })
+	if len(touched) == 0 {
+		return nil
+	}
+	if err := s.queue.rearm(ctx, tx, touched); err != nil {
+		return err
+	}
+	return notify(ctx, tx)
+}
+
+// walk folds the steps in their order: an event meets the endpoint as it stood
+// then, so a new endpoint hears only of what came after it.
+func walk(current []endpoint, steps []step) plan {
+	p := plan{endpoints: make(map[string]*endpoint, len(current))}
+	for i := range current {
+		p.endpoints[current[i].ProjectID] = &current[i]
+	}
+	for _, st := range steps {
+		e := p.endpoints[st.projectID]
+		if st.body == nil {
+			if e == nil {
+				e = &endpoint{ProjectID: st.projectID, AccountID: st.Meta.AccountID, Enabled: true, Announced: true}
+				p.endpoints[st.projectID] = e
+			}
+			p.settings(e, st)
+			continue
+		}
+		if e == nil || !e.wants(st.Type) {
+			continue
+		}
+		r := row{step: st, id: deliveryID(st.projectID, st.ID), state: "pending"}
+		if !e.Enabled {
+			r.state = "held"
+		}
+		p.rows = append(p.rows, r)
+	}
+	return p
+}
+
+func (p *plan) settings(e *endpoint, st step) {
+	changed, hold := e.apply(st.Event)
+	if changed && !slices.Contains(p.changed, st.projectID) {
+		p.changed = append(p.changed, st.projectID)
+	}
+	if !hold {
+		return
+	}
+	p.hold = append(p.hold, st.projectID)
+	for i := range p.rows {
+		if p.rows[i].projectID == st.projectID {
+			p.rows[i].state = "held"
+		}
+	}
+}
+
+// deliveryID is the id of the one delivery of an event to an endpoint.
+func deliveryID(projectID string, event uuid.UUID) uuid.UUID {
+	return domain.DeriveID(event, "webhook of "+projectID)
+}
+
+const upsertEndpoint = `
+INSERT INTO webhooks.endpoints AS e (project_id, account_id, url, events, secret, previous_secret, previous_until,
+	generation, enabled, disabled_by, disabled_reason, announced, cautious)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+ON CONFLICT (project_id) DO UPDATE
+SET url = excluded.url, events = excluded.events, secret = excluded.secret,
+	previous_secret = excluded.previous_secret, previous_until = excluded.previous_until,
+	generation = excluded.generation, enabled = excluded.enabled, disabled_by = excluded.disabled_by,
+	disabled_reason = excluded.disabled_reason, announced = excluded.announced, cautious = excluded.cautious`
+
+func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
+	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,
+		e.PreviousUntil, e.Generation, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cautious)
+	if err != nil {
+		return fmt.Errorf("save the endpoint of project %s: %w", e.ProjectID, err)
+	}
+	return nil
+}
+
+const insertDeliveries = `
+INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
+SELECT *
+FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[])
+ON CONFLICT (id) DO NOTHING`
+
+func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	var (
+		ids, projects, events, kinds, keys, states []string
+		revisions                                  []int64
+		bodies                                     [][]byte
+	)
+	for _, r := range rows {
+		ids = append(ids, r.id.String())
+		projects = append(projects, r.projectID)
+		events = append(events, r.ID.String())
+		kinds = append(kinds, r.Type)
+		keys = append(keys, r.Stream)
+		revisions = append(revisions, int64(r.Revision))
+		bodies = append(bodies, r.body)
+		states = append(states, r.state)
+	}
+	_, err := tx.ExecContext(ctx, insertDeliveries, pq.Array(ids), pq.Array(projects), pq.Array(events), pq.Array(kinds),
+		pq.Array(keys), pq.Array(revisions), pq.Array(bodies), pq.Array(states))
+	if err != nil {
+		return fmt.Errorf("insert deliveries: %w", err)
+	}
+	return nil
+}
+
+// notify wakes the dispatchers when the transaction commits.
+func notify(ctx context.Context, tx *sqlx.Tx) error {
+	if _, err := tx.ExecContext(ctx, "SELECT pg_notify($1, '')", dueChannel); err != nil {
+		return fmt.Errorf("wake the dispatchers: %w", err)
+	}
+	return nil
+}

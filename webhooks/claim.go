@@ -1,0 +1,206 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// queue is the dispatcher's view of the tables: deliveries that are due, leased
+// under a cap per endpoint. It holds no state of its own.
+type queue struct {
+	db          *sqlx.DB
+	perEndpoint int
+	lease       time.Duration
+}
+
+// claimed is a delivery that this process has leased, with the endpoint as it
+// stood in that moment.
+type claimed struct {
+	ID             string    `db:"id"`
+	ProjectID      string    `db:"project_id"`
+	Event          string    `db:"event"`
+	Body           []byte    `db:"body"`
+	Attempt        int       `db:"attempts"`
+	Failures       int       `db:"failures"`
+	LeaseID        uuid.UUID `db:"lease_id"`
+	AccountID      string    `db:"account_id"`
+	URL            string    `db:"url"`
+	Secret         string    `db:"secret"`
+	PreviousSecret string    `db:"previous_secret"` // empty outside a rotation's overlap
+	Generation     int64     `db:"generation"`
+}
+
+// lockDueEndpoints takes the endpoints that have waited longest. One that
+// another dispatcher holds is being served.
+const lockDueEndpoints = `
+SELECT project_id
+FROM webhooks.endpoints
+WHERE due_at <= now() AND enabled AND url <> '' AND secret <> ''
+ORDER BY due_at
+LIMIT $1
+FOR UPDATE SKIP LOCKED`
+
+// leaseDue runs under the locks of lockDueEndpoints, as a statement of its own:
+// so it sees what earlier holders of these locks committed. One delivery of
+// each endpoint comes before the second of any. A lease that is taken over
+// leaves its attempt behind with an unknown outcome.
+const leaseDue = `
+WITH served AS (
+	SELECT e.*, CASE WHEN e.cautious THEN 1 ELSE $2 END - (
+		SELECT count(*)
+		FROM webhooks.deliveries l
+		WHERE l.project_id = e.project_id AND l.lease_id IS NOT NULL AND l.due_at > now()
+	) AS room
+	FROM webhooks.endpoints e
+	WHERE e.project_id = ANY($1)
+), due AS (
+	SELECT d.id, d.due_at AS delivery_due, d.attempts AS lost_attempt, d.lease_id AS lost_lease,
+		s.account_id, s.url, s.secret, s.generation, s.due_at AS endpoint_due,
+		CASE WHEN s.previous_until > now() THEN s.previous_secret ELSE '' END AS previous_secret,
+		row_number() OVER (PARTITION BY s.project_id ORDER BY d.due_at, d.revision) AS turn
+	FROM served s
+	CROSS JOIN LATERAL (
+		SELECT *
+		FROM webhooks.deliveries d
+		WHERE d.project_id = s.project_id AND d.state = 'pending' AND d.due_at <= now() AND ` + isNext + `
+		ORDER BY d.due_at
+		LIMIT greatest(s.room, 0)
+	) d
+), picked AS (
+	SELECT *
+	FROM due
+	ORDER BY turn, endpoint_due
+	LIMIT $3
+), lost AS (
+	INSERT INTO webhooks.attempts (delivery_id, attempt, at, duration_ms, url, status, error, response)
+	SELECT id, lost_attempt, delivery_due - $4 * interval '1 millisecond', $4, url, NULL,
+		'the outcome is unknown: the sender went away', ''
+	FROM picked
+	WHERE lost_lease IS NOT NULL
+	ON CONFLICT DO NOTHING
+)
+UPDATE webhooks.deliveries d
+SET lease_id = $5, due_at = now() + $4 * interval '1 millisecond', attempts = d.attempts + 1
+FROM picked p
+WHERE d.id = p.id
+RETURNING d.id, d.project_id, d.event, d.body, d.attempts, d.failures, d.lease_id,
+	p.account_id, p.url, p.secret, p.previous_secret, p.generation`
+
+// isNext holds for a delivery d whose job has no earlier one to settle.
+const isNext = `NOT EXISTS (
+	SELECT FROM webhooks.deliveries earlier
+	WHERE earlier.state = 'pending' AND earlier.ordering_key = d.ordering_key
+		AND earlier.project_id = d.project_id AND earlier.revision < d.revision
+)`
+
+// untilDue is how long until the next endpoint wants to be looked at.
+const untilDue = `
+SELECT coalesce(extract(epoch FROM min(due_at) - now()) * 1000, -1)::bigint
+FROM webhooks.endpoints
+WHERE due_at IS NOT NULL`
+
+// claim leases up to limit due deliveries. next is when to look again, at the
+// latest; negative when nothing is scheduled. A crash after the commit leaves
+// leases that run out.
+func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
+	// A lost commit is a claim that never was: nothing has been sent yet.
+	err = inTx(ctx, q.db, false, func(tx *sqlx.Tx) error {
+		var endpoints []string
+		if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, limit); err != nil {
+			return fmt.Errorf("lock due endpoints: %w", err)
+		}
+		if len(endpoints) > 0 {
+			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.perEndpoint, limit, q.lease.Milliseconds(), uuid.New())
+			if err != nil {
+				return fmt.Errorf("lease due deliveries: %w", err)
+			}
+			if err := q.rearm(ctx, tx, endpoints); err != nil {
+				return err
+			}
+		}
+		var ms int64
+		if err := tx.GetContext(ctx, &ms, untilDue); err != nil {
+			return fmt.Errorf("find the next due endpoint: %w", err)
+		}
+		next = time.Duration(ms) * time.Millisecond
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return batch, next, nil
+}
+
+// rearmEndpoints schedules the next look: never while the endpoint takes
+// nothing; when a lease runs out while it is full (a settled attempt rearms it
+// sooner); else when its first delivery in line is due, and behind all
+// endpoints that wait already.
+const rearmEndpoints = `
+UPDATE webhooks.endpoints e
+SET due_at = n.due_at
+FROM (
+	SELECT e.project_id, CASE
+		WHEN NOT e.enabled OR e.url = '' OR e.secret = '' THEN NULL
+		WHEN leased.count >= CASE WHEN e.cautious THEN 1 ELSE $2 END THEN leased.until
+		ELSE greatest(first.due_at, now())
+	END AS due_at
+	FROM webhooks.endpoints e
+	CROSS JOIN LATERAL (
+		SELECT count(*) AS count, min(l.due_at) AS until
+		FROM webhooks.deliveries l
+		WHERE l.project_id = e.project_id AND l.lease_id IS NOT NULL AND l.due_at > now()
+	) leased
+	LEFT JOIN LATERAL (
+		SELECT d.due_at
+		FROM webhooks.deliveries d
+		WHERE d.project_id = e.project_id AND d.state = 'pending' AND ` + isNext + `
+		ORDER BY d.due_at
+		LIMIT 1
+	) first ON true
+	WHERE e.project_id = ANY($1)
+) n
+WHERE e.project_id = n.project_id AND e.due_at IS DISTINCT FROM n.due_at`
+
+// rearm must be called, under the endpoints' locks, by everybody who changed
+// which of their deliveries are due.
+func (q queue) rearm(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
+	if _, err := tx.ExecContext(ctx, rearmEndpoints, pq.Array(projectIDs), q.perEndpoint); err != nil {
+		return fmt.Errorf("schedule endpoints: %w", err)
+	}
+	return nil
+}
+
+// lockEndpoints takes the rows in the order that all takers keep to.
+const lockEndpoints = `
+SELECT *
+FROM webhooks.endpoints
+WHERE project_id = ANY($1)
+ORDER BY project_id
+FOR UPDATE`
+
+// inTx commits what f did, or nothing. What is not durable may be forgotten by
+// a crash of the database.
+func inTx(ctx context.Context, db *sqlx.DB, durable bool, f func(*sqlx.Tx) error) error {
+	tx, err := db.BeginTxx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	if !durable {
+		if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+	}
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+// Package webhooks tells a project's endpoint what happened, by signed POSTs.
+//
+// The Subscriber follows the log. In one transaction it keeps the endpoints
+// (which URL, which secret, which kinds of events; folded from project.*
+// events), writes a delivery with the exact bytes to send for each event that
+// an endpoint wants, and moves its checkpoint. A crash before the commit leaves
+// nothing; the repeat makes the same rows, because a delivery's id derives from
+// endpoint and event.
+//
+// The Dispatcher sends. It leases due deliveries, sends each with a deadline
+// shorter than the lease, and settles what became of them: state and attempt
+// log in one transaction, fenced by the lease. A crash in between leaves a
+// lease that runs out, and the delivery is sent again under the same id. Any
+// number of dispatchers may run.
+//
+// One lock orders it all: whoever changes an endpoint, or the state of one of
+// its deliveries, holds the endpoint's row. So a claim sees the URL, the
+// secret and the switch as one, and nothing is claimed after a disable. The
+// row also says when the endpoint is to be looked at next (due_at): the
+// dispatcher serves the endpoints in that order, a few deliveries each, and an
+// endpoint that was served goes to the back. That, and the cap in flight per
+// endpoint, is why one that hangs is not felt by the others.
+//
+// When a delivery fails for good its endpoint is disabled at once, in the rows;
+// the others of its deliveries are held. The event that tells the log
+// (project.webhook_disabled) is appended after the commit, and again until it
+// is there.
+//
+// The Log lists deliveries and attempts and replays or drops what is held. A
+// Receiver is the other end, for trials.
+package webhooks

@@ -1,0 +1,94 @@
+package webhooks
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/project"
+)
+
+// overlap is how long a replaced secret signs beside the new one.
+const overlap = 24 * time.Hour
+
+// endpoint is a row of webhooks.endpoints.
+type endpoint struct {
+	ProjectID      string         `db:"project_id"`
+	AccountID      string         `db:"account_id"`
+	URL            string         `db:"url"`
+	Events         pq.StringArray `db:"events"` // nil: every kind
+	Secret         string         `db:"secret"`
+	PreviousSecret string         `db:"previous_secret"`
+	PreviousUntil  *time.Time     `db:"previous_until"`
+	Generation     int64          `db:"generation"`
+	Enabled        bool           `db:"enabled"`
+	DisabledBy     string         `db:"disabled_by"`
+	DisabledReason string         `db:"disabled_reason"`
+	Announced      bool           `db:"announced"`
+	Cautious       bool           `db:"cautious"`
+	DueAt          *time.Time     `db:"due_at"`
+}
+
+// apply folds one event of the project into the endpoint. hold says that
+// whatever waits to be sent has to be held now. Events that are no concern of
+// the webhook change nothing.
+func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
+	switch event := event.(type) {
+	case *project.Created:
+		e.AccountID = event.AccountID
+	case *project.WebhookSet:
+		e.URL, e.Events = event.URL, nil
+		if event.Events != nil {
+			e.Events = append(pq.StringArray{}, *event.Events...) // empty is not nil
+		}
+		e.enable()
+	case *project.WebhookCleared:
+		e.URL, e.Events = "", nil
+		e.enable()
+		hold = true
+	case *project.WebhookEnabled:
+		e.enable()
+	case *project.WebhookDisabled:
+		e.Enabled, e.Announced = false, true
+		e.DisabledBy, e.DisabledReason = event.DeliveryID, event.Reason
+		hold = true
+	case *project.SecretSet:
+		e.replaceSecret(event)
+	default:
+		return false, false
+	}
+	return true, hold
+}
+
+// enable starts afresh: failures of requests that are still running don't
+// count any more.
+func (e *endpoint) enable() {
+	e.Generation++
+	e.Enabled, e.Announced, e.Cautious = true, true, false
+	e.DisabledBy, e.DisabledReason = "", ""
+}
+
+func (e *endpoint) replaceSecret(event *project.SecretSet) {
+	if event.Rotated && e.Secret != "" {
+		until := event.At.Add(overlap)
+		e.PreviousSecret, e.PreviousUntil = e.Secret, &until
+	}
+	e.Secret = event.Sealed
+}
+
+// unlisted are the kinds that the subscription list cannot name. They are sent
+// only when it was omitted (decisions, section 7).
+var unlisted = []string{"job.claimed", "job.failed_sla", "job.cancelled"}
+
+// wants says whether the endpoint is subscribed to that kind.
+func (e *endpoint) wants(kind string) bool {
+	switch {
+	case e.URL == "":
+		return false
+	case e.Events == nil:
+		return true
+	}
+	return slices.Contains(e.Events, kind) && !slices.Contains(unlisted, kind)
+}

@@ -1,0 +1,223 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/guard"
+)
+
+// How much of an answer is read: snippetLimit goes into the attempt log, what
+// follows up to bodyLimit only lets the connection be used again. An answer
+// that is longer costs its connection.
+const (
+	snippetLimit = 1 << 10
+	bodyLimit    = 64 << 10
+	headerLimit  = 64 << 10
+
+	caCheckEvery = time.Second
+)
+
+// sender is the HTTP side of the dispatcher: HTTPS only, no proxy, no
+// redirects, no compression, addresses judged as they are dialled.
+type sender struct {
+	allow   guard.Allow
+	caFile  string
+	timeout time.Duration
+	log     logrus.FieldLogger
+
+	mu        sync.Mutex // guards the rest
+	client    *http.Client
+	caStamp   string // of the CA file that client trusts
+	caChecked time.Time
+}
+
+func newSender(cfg Config) (*sender, error) {
+	s := &sender{allow: cfg.Allow, caFile: cfg.CAFile, timeout: cfg.Timeout, log: cfg.Log}
+	s.caStamp, s.caChecked = s.stamp(), time.Now()
+	pool, err := trusted(s.caFile)
+	if err != nil {
+		return nil, err
+	}
+	s.client = s.newClient(pool)
+	return s, nil
+}
+
+// answer is what became of one request. err is empty exactly on a 2xx.
+type answer struct {
+	at       time.Time
+	took     time.Duration
+	status   int // 0: none
+	err      string
+	response string
+	timedOut bool
+	final    bool // trying again will not help
+}
+
+// send makes one request. The body goes out as it is.
+func (s *sender) send(ctx context.Context, c claimed, secret, previous []byte) answer {
+	a := answer{at: time.Now()}
+	err := s.post(ctx, c, secret, previous, &a)
+	a.took = time.Since(a.at)
+	if err == nil {
+		return a
+	}
+	var timeout net.Error
+	switch {
+	case errors.Is(err, guard.ErrBlocked):
+		a.final, a.err = true, "the endpoint's address is private or reserved"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		a.timedOut, a.err = true, fmt.Sprintf("no answer within %s", s.timeout)
+	default:
+		a.err = clean(err.Error())
+	}
+	return a
+}
+
+func (s *sender) post(ctx context.Context, c claimed, secret, previous []byte, a *answer) error {
+	if err := guard.WebhookURL(c.URL, s.allow); err != nil {
+		return fmt.Errorf("%w: %w", guard.ErrBlocked, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
+	if err != nil {
+		return withoutURL(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set(EventHeader, c.Event)
+	req.Header.Set(DeliveryHeader, c.ID)
+	sign(req.Header, c.ID, a.at, c.Body, secret, previous)
+
+	resp, err := s.current().Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer func() { _ = resp.Body.Close() }() // the status is known; nothing is lost with the rest
+	a.status = resp.StatusCode
+	head, _ := io.ReadAll(io.LimitReader(resp.Body, snippetLimit)) // a broken body changes no verdict
+	a.response = clean(string(head))
+	switch {
+	case a.status >= 200 && a.status < 300:
+	case a.status >= 300 && a.status < 400:
+		a.err = fmt.Sprintf("answered %d; redirects are not followed", a.status)
+	default:
+		a.err = fmt.Sprintf("answered %d", a.status)
+		a.final = a.status == http.StatusGone
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, bodyLimit) // lets the connection be used again
+	return nil
+}
+
+// withoutURL drops the address from the error: it may hold the client's own
+// token.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// clean makes text of strangers fit for a text column.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// current gives the client, a new one when the CA file has changed. A file
+// that cannot be used leaves the old client at work.
+func (s *sender) current() *http.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.caFile == "" || time.Since(s.caChecked) < caCheckEvery {
+		return s.client
+	}
+	s.caChecked = time.Now()
+	stamp := s.stamp()
+	if stamp == s.caStamp {
+		return s.client
+	}
+	s.caStamp = stamp
+	pool, err := trusted(s.caFile)
+	if err != nil {
+		s.log.WithError(err).Error("the webhook CA file cannot be used; the certificates of before stay trusted")
+		return s.client
+	}
+	s.client.CloseIdleConnections()
+	s.client = s.newClient(pool)
+	return s.client
+}
+
+func (s *sender) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.client.CloseIdleConnections()
+}
+
+// stamp tells versions of the CA file apart; empty while there is none.
+func (s *sender) stamp() string {
+	if s.caFile == "" {
+		return ""
+	}
+	info, err := os.Stat(s.caFile)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+}
+
+// trusted is the system's pool and the certificates of the file. A file that
+// is not there (yet) adds none: a local receiver writes it when it starts.
+func trusted(caFile string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("read the system's certificates: %w", err)
+	}
+	if caFile == "" {
+		return pool, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return pool, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the webhook CA file: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("the webhook CA file %s holds no certificate", caFile)
+	}
+	return pool, nil
+}
+
+func (s *sender) newClient(pool *x509.CertPool) *http.Client {
+	dialer := &net.Dialer{Timeout: s.timeout, KeepAlive: 30 * time.Second, Control: guard.Control(s.allow)}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			// No Proxy: one would dial where the guard does not see it.
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
+			TLSHandshakeTimeout:    s.timeout,
+			DisableCompression:     true,
+			MaxIdleConns:           1024,
+			MaxIdleConnsPerHost:    64, // many endpoints may live on one host
+			IdleConnTimeout:        time.Minute,
+			MaxResponseHeaderBytes: headerLimit,
+		},
+	}
+}

@@ -1,0 +1,409 @@
+package webhooks_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/eventstore"
+	"humanqa/internal/guard"
+	"humanqa/internal/pgtest"
+	"humanqa/webhooks"
+)
+
+// patience ends a wait that goes nowhere.
+const patience = 15 * time.Second
+
+// at is when everything in these tests happens.
+var at = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
+
+// memoryLog is a log in memory: the Feed and the domain.Log of a test.
+type memoryLog struct {
+	mu     sync.Mutex
+	events []domain.Recorded
+	broken map[uint64]bool // positions that do not decode
+	loads  int
+	grown  chan struct{}
+}
+
+func newMemoryLog() *memoryLog {
+	return &memoryLog{grown: make(chan struct{}), broken: map[uint64]bool{}}
+}
+
+func (l *memoryLog) record(stream string, events ...domain.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range events {
+		revision := uint64(0)
+		for _, r := range l.events {
+			if r.Stream == stream {
+				revision++
+			}
+		}
+		n := uint64(len(l.events) + 1)
+		l.events = append(l.events, domain.Recorded{
+			ID: domain.CommandIDFor(stream, fmt.Sprint(revision)), Stream: stream, Revision: revision,
+			Position: domain.Position{Commit: n, Prepare: n}, Type: e.EventType(),
+			Meta: domain.Metadata{Time: at, AccountID: "acc"}, Event: e,
+		})
+	}
+	close(l.grown)
+	l.grown = make(chan struct{})
+}
+
+func (l *memoryLog) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+	from := after.Position.Commit
+	if after.Start {
+		from = 0
+	}
+	for {
+		l.mu.Lock()
+		rest, grown := l.events[from:], l.grown
+		page := eventstore.Page{Live: true}
+		for _, r := range rest[:min(len(rest), maxEvents)] {
+			if l.broken[r.Position.Commit] {
+				if len(page.Events) > 0 {
+					break
+				}
+				l.mu.Unlock()
+				return eventstore.Page{}, &eventstore.DecodeError{
+					Position: r.Position, Stream: r.Stream, Type: r.Type, Err: errors.New("bad JSON"),
+				}
+			}
+			page.Events = append(page.Events, r)
+			page.Next = r.Position
+		}
+		l.mu.Unlock()
+		if len(page.Events) > 0 {
+			return page, nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return eventstore.Page{}, ctx.Err()
+		}
+	}
+}
+
+func (l *memoryLog) Load(_ context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	l.mu.Lock()
+	l.loads++
+	events := slices.Clone(l.events)
+	l.mu.Unlock()
+	for _, r := range events {
+		if r.Stream == stream && r.Revision >= from {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *memoryLog) Append(context.Context, string, domain.ExpectedRevision, []domain.NewEvent) (domain.Written, error) {
+	return domain.Written{}, errors.New("nobody here appends")
+}
+
+func (l *memoryLog) head() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return uint64(len(l.events))
+}
+
+func (l *memoryLog) setBroken(position uint64, broken bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken[position] = broken
+}
+
+// plainVault "seals" by writing down whom the secret belongs to, and opens
+// nothing for anybody else.
+type plainVault struct{}
+
+func sealed(projectID, secret string) string {
+	return "acc|" + domain.ProjectStream(projectID) + "|" + secret
+}
+
+func (plainVault) Unseal(_ context.Context, accountID, stream, sealed string) ([]byte, error) {
+	secret, ok := strings.CutPrefix(sealed, accountID+"|"+stream+"|")
+	if !ok {
+		return nil, fmt.Errorf("%q is not sealed for %s of %s", sealed, stream, accountID)
+	}
+	return []byte(secret), nil
+}
+
+// bundle is one test's service.
+type bundle struct {
+	*testing.T
+	db   *sqlx.DB
+	log  *memoryLog
+	cfg  webhooks.Config
+	told chan string // "project delivery reason" of each disable
+}
+
+// setup gives a database, a log and a configuration with short times. Nothing
+// runs yet.
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	return &bundle{
+		T: t, db: pgtest.NewDB(t, dsn), log: newMemoryLog(), told: make(chan string, 100),
+		cfg: webhooks.Config{
+			BaseURL: "https://qa.example", DSN: dsn, Log: quiet,
+			Allow:   guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
+			Retries: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond},
+			Timeout: 2 * time.Second, Lease: 4 * time.Second, Drain: time.Second, Poll: time.Second,
+			SubscriberLease: 2 * time.Second,
+		},
+	}
+}
+
+// run starts a loop and gives what stops it, which also happens at the test's
+// end.
+func (b *bundle) run(loop func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- loop(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Errorf("the loop ended with %v", err)
+		}
+	})
+	b.Cleanup(stop)
+	return stop
+}
+
+func (b *bundle) subscribe() (stop func()) {
+	return b.run(webhooks.NewSubscriber(b.db, b.log, b.log, b.cfg).Run)
+}
+
+func (b *bundle) dispatch() (stop func()) { return b.dispatchOn(b.db) }
+
+func (b *bundle) dispatchOn(db *sqlx.DB) (stop func()) {
+	tell := func(_ context.Context, projectID, deliveryID, reason string) error {
+		b.told <- projectID + " " + deliveryID + " " + reason
+		return nil
+	}
+	return b.run(webhooks.NewDispatcher(db, plainVault{}, tell, b.cfg).Run)
+}
+
+// project records a project with a webhook and the secret "secret of <id>".
+func (b *bundle) project(id, url string, events *[]string) {
+	b.Helper()
+	b.log.record(domain.ProjectStream(id),
+		&project.Created{AccountID: "acc", Name: id, At: at},
+		&project.SecretSet{SecretID: "s1", Sealed: sealed(id, "secret of "+id), At: at},
+		&project.WebhookSet{URL: url, Events: events, At: at})
+}
+
+func (b *bundle) on(projectID string, events ...domain.Event) {
+	b.log.record(domain.ProjectStream(projectID), events...)
+}
+
+// submit records job.created.
+func (b *bundle) submit(projectID, jobID string) {
+	b.log.record(domain.JobStream(jobID), created(projectID))
+}
+
+func created(projectID string) *job.Created {
+	return &job.Created{
+		AccountID: "acc", ProjectID: projectID, URL: "https://app.example/?a=1&b=<2>", Title: "Checkout",
+		Description: "buy something", Type: job.PaymentFlow, TypeEcho: "Payment Flow", SLAMinutes: 30, Price: 5,
+		Source: "api", Items: []job.Item{{ID: "i1"}, {ID: "i2"}}, CreatedAt: at,
+		Credentials: "sealed-credentials", AccessInstructions: "sealed-instructions",
+	}
+}
+
+func claimed() *job.ClaimedBy {
+	return &job.ClaimedBy{CheckerID: "ann-the-checker", Token: 1, DueAt: at.Add(time.Hour), At: at.Add(time.Minute)}
+}
+
+func completed() *job.CompletedWith {
+	item := func(severity job.Severity, status job.ItemStatus, note string) job.ReportItem {
+		return job.ReportItem{Item: job.Item{Description: "a " + string(severity) + " one", Severity: severity}, Status: status, Note: note}
+	}
+	return &job.CompletedWith{
+		ReportID: "rep", OverallStatus: "fail", PassCount: 1, FailCount: 3, SkipCount: 1, Summary: "Mostly broken.",
+		Items: []job.ReportItem{
+			item(job.Critical, job.ItemFail, "crashes"), item(job.Major, job.ItemFail, ""), item(job.Minor, job.ItemFail, ""),
+			item(job.Critical, job.ItemPass, ""), item(job.Major, job.ItemSkip, ""),
+		},
+		At: at.Add(time.Hour),
+	}
+}
+
+// request is what an endpoint got.
+type request struct {
+	path   string
+	header http.Header
+	body   string
+	at     time.Time
+}
+
+func (r request) event() string    { return r.header.Get("X-Service-Event") }
+func (r request) delivery() string { return r.header.Get("X-Service-Delivery") }
+
+// endpoint is an HTTPS server that notes every request before it answers.
+type endpoint struct {
+	*httptest.Server
+	t        *testing.T
+	requests chan request
+}
+
+// endpoint starts a server and has the dispatcher trust it. Every server has
+// httptest's one certificate.
+func (b *bundle) endpoint(answer http.HandlerFunc) *endpoint {
+	b.Helper()
+	e := &endpoint{t: b.T, requests: make(chan request, 10_000)}
+	e.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the sender went away
+		}
+		e.requests <- request{path: r.URL.Path, header: r.Header.Clone(), body: string(body), at: time.Now()}
+		answer(w, r)
+	}))
+	e.Config.ErrorLog = nil
+	b.Cleanup(e.Close)
+	b.cfg.CAFile = filepath.Join(b.TempDir(), "ca.pem")
+	writeCA(b.T, b.cfg.CAFile, e.Certificate())
+	return e
+}
+
+func writeCA(t *testing.T, path string, cert *x509.Certificate) {
+	t.Helper()
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// next waits for a request.
+func (e *endpoint) next() request {
+	e.t.Helper()
+	select {
+	case r := <-e.requests:
+		return r
+	case <-time.After(patience):
+		e.t.Fatal("no request came")
+	}
+	return request{}
+}
+
+// none makes sure that no request has come.
+func (e *endpoint) none() {
+	e.t.Helper()
+	select {
+	case r := <-e.requests:
+		e.t.Fatalf("%s came to %s: %s", r.event(), r.path, r.body)
+	default:
+	}
+}
+
+// eventually waits for a condition.
+func (b *bundle) eventually(what string, met func() bool) {
+	b.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !met() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			b.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// subscribed waits until the subscriber has read the whole log.
+func (b *bundle) subscribed() {
+	b.Helper()
+	b.eventually("the subscriber has read the log", func() bool {
+		s, err := webhooks.ReadSubscriberStatus(context.Background(), b.db)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s.Position.Commit == b.log.head()
+	})
+}
+
+// states counts the deliveries of a project by state.
+func (b *bundle) states(projectID string) map[string]int {
+	b.Helper()
+	var rows []struct {
+		State string `db:"state"`
+		Count int    `db:"count"`
+	}
+	err := b.db.Select(&rows, `SELECT state, count(*) AS count FROM webhooks.deliveries WHERE project_id = $1 GROUP BY state`, projectID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, r := range rows {
+		counts[r.State] = r.Count
+	}
+	return counts
+}
+
+func (b *bundle) settled(projectID string, want map[string]int) {
+	b.Helper()
+	var got map[string]int
+	deadline := time.Now().Add(patience)
+	b.eventually(fmt.Sprintf("deliveries %v", want), func() bool {
+		got = b.states(projectID)
+		if time.Now().Add(time.Second).After(deadline) {
+			b.Fatalf("deliveries are %v, want %v", got, want)
+		}
+		return fmt.Sprint(got) == fmt.Sprint(want)
+	})
+}
+
+// deliveries lists a project's deliveries, the oldest first.
+func (b *bundle) deliveries(projectID string) []webhooks.Delivery {
+	b.Helper()
+	list, err := b.record().Deliveries(context.Background(), "acc", projectID, webhooks.DeliveryFilter{Limit: 100})
+	if err != nil {
+		b.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func (b *bundle) attempts(projectID, id string) []webhooks.Attempt {
+	b.Helper()
+	list, err := b.record().Attempts(context.Background(), "acc", projectID, uuid.MustParse(id))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return list
+}
+
+func (b *bundle) record() *webhooks.Log { return webhooks.NewLog(b.db, b.cfg) }
