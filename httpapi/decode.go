@@ -132,6 +132,7 @@ func (o *object) read(at string, raw json.RawMessage) {
 		o.fields[name] = value
 		if len(o.fields) > maxKeys {
 			o.problems.add(at, "has more than %d keys", maxKeys)
+			o.fields = nil
 			return
 		}
 	}

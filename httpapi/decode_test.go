@@ -1,0 +1,237 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+// details gives "path: message" of everything that is wrong.
+func details(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var refused *domain.Error
+	if !errors.As(err, &refused) || refused.Kind != domain.KindInvalid {
+		t.Fatalf("got %v, want an invalid request", err)
+	}
+	list, _ := refused.Extras["details"].([]domain.Detail)
+	var out []string
+	for _, d := range list {
+		out = append(out, d.Path+": "+d.Message)
+	}
+	return out
+}
+
+func TestABodyMustBeOneJSONObject(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ body, want string }{
+		"empty":              {"", "body: must be a JSON object, is empty"},
+		"blank":              {" \n\t", "body: must be a JSON object, is empty"},
+		"cut off":            {`{"url":`, "body: must be valid JSON"},
+		"trailing garbage":   {`{} x`, "body: must be valid JSON"},
+		"two objects":        {`{}{}`, "body: must be valid JSON"},
+		"an array":           {`[]`, "body: must be an object"},
+		"null":               {`null`, "body: must be an object"},
+		"a number":           {`7`, "body: must be an object"},
+		"invalid UTF-8":      {"{\"url\":\"\xff\"}", "body: must be valid UTF-8"},
+		"a raw NUL":          {"{\"url\":\"a\x00b\"}", "body: must be valid JSON"},
+		"a byte order mark":  {"\ufeff{}", "body: must be valid JSON"},
+		"nested too deep":    {strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), "body: must be valid JSON"},
+		"far too many keys":  {manyKeys(maxKeys + 1), "body: has more than 10000 keys"},
+		"a single quote":     {`{'a':1}`, "body: must be valid JSON"},
+		"a comma at the end": {`{"a":1,}`, "body: must be valid JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var p problems
+			readSubmit(parseObject([]byte(c.body), &p))
+			if got := details(t, p.err()); !reflect.DeepEqual(got, []string{c.want}) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"k%d":0`, i)
+	}
+	return "{" + b.String()[1:] + "}"
+}
+
+func TestEveryOffendingPathIsNamedInOrder(t *testing.T) {
+	t.Parallel()
+	items := make([]string, 12)
+	for i := range items {
+		items[i] = `{"description":"fine"}`
+	}
+	items[10] = `{"severity":"bad"}`
+	items[2] = `{"description":"  ","expectedOutcome":7}`
+	items[3] = `"text"`
+	body := `{
+		"url": "javascript:alert(1)", "title": ["x"], "jobType": "Nonsense", "priority": "URGENT",
+		"slaMinutes": 20, "generateChecklist": "later", "projectId": "a b",
+		"credentials": {"username": 1, "password": "p\u0000q", "unknown": []},
+		"targetOS": {}, "accessInstructions": false,
+		"checklistItems": [` + strings.Join(items, ",") + `]}`
+	var p problems
+	readSubmit(parseObject([]byte(body), &p))
+	want := []string{
+		"accessInstructions: must be a string",
+		"checklistItems[2].description: must not be blank",
+		"checklistItems[2].expectedOutcome: must be a string",
+		"checklistItems[3]: must be an object",
+		"checklistItems[10].description: is required",
+		"checklistItems[10].severity: must be critical, major or minor",
+		"credentials.password: must not contain NUL",
+		"credentials.username: must be a string",
+		"description: is required",
+		"generateChecklist: must be sync or async",
+		"jobType: must be first_impression, general_qa, payment_flow, custom, ai_review, auth_flow, form_submission, mobile_responsive or full_user_story",
+		"priority: must be normal or urgent",
+		"projectId: must be an id",
+		"slaMinutes: must be 15, 30 or 60",
+		"targetOS: must be a string",
+		"title: must be a string",
+		"url: must be an absolute URL with a host",
+	}
+	if got := details(t, p.err()); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAFullSubmissionIsRead(t *testing.T) {
+	t.Parallel()
+	body := `{"url":"https://example.com/x","title":"first","title":"last","description":"d","jobType":"payment FLOW",
+		"priority":"urgent","slaMinutes":15.0,"projectId":"p1","generateChecklist":"sync","targetDevice":"  phone ",
+		"credentials":{"username":"u","password":"p","notes":null},"accessInstructions":"ring twice","extra":[[1]],
+		"checklistItems":[{"description":"pays","severity":"HIGH","expectedOutcome":"receipt","key":"pay"},{"description":"b","severity":null}]}`
+	var p problems
+	in := readSubmit(parseObject([]byte(body), &p))
+	if err := p.err(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"ProjectID":"p1","URL":"https://example.com/x","Title":"last","Description":"d","Feature":"",` +
+		`"Type":"payment_flow","TypeEcho":"payment FLOW","Urgent":true,"SLAMinutes":15,"Items":[` +
+		`{"Key":"pay","Description":"pays","ExpectedOutcome":"receipt","Severity":"major"},` +
+		`{"Key":"","Description":"b","ExpectedOutcome":"","Severity":"major"}],` +
+		`"Credentials":{"username":"u","password":"p"},"AccessInstructions":"ring twice",` +
+		`"Target":{"device":"phone"},"Source":"","ParentID":"","SyncChecklist":true}`
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestLengthsCountCharacters(t *testing.T) {
+	t.Parallel()
+	read := func(title string) []string {
+		body, err := json.Marshal(map[string]string{"title": title})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p problems
+		parseObject(body, &p).required("title", maxTitle)
+		return details(t, p.err())
+	}
+	if got := read(strings.Repeat("ü", maxTitle)); got != nil {
+		t.Errorf("200 characters of two bytes: %v", got)
+	}
+	want := []string{"title: must have at most 200 characters, has 201"}
+	if got := read(strings.Repeat("𝄞", maxTitle+1)); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
+	var p problems
+	o := parseObject([]byte(`{"checklistItems":[`+strings.Repeat("{},", 5000)+`{}]}`), &p)
+	if items := o.objects("checklistItems", maxItems); items != nil {
+		t.Errorf("%d items were read", len(items))
+	}
+	want := []string{"checklistItems: must have at most 100 entries"}
+	if got := details(t, p.err()); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestWholeNumbers(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"60": "60", "60.0": "60", "6e1": "60", "-5": "-5", "0": "0", "null": "absent",
+		"60.5": "n: must be a whole number", "1e99": "n: must be a whole number", "1e999": "n: must be a whole number",
+		"99999999999999999999": "n: must be a whole number",
+		`"60"`:                 "n: must be a number", "true": "n: must be a number", "[60]": "n: must be a number",
+	} {
+		var p problems
+		n, ok := parseObject([]byte(`{"n": `+raw+` }`), &p).integer("n")
+		got := "absent"
+		if err := p.err(); err != nil {
+			got = details(t, err)[0]
+		} else if ok {
+			got = fmt.Sprint(n)
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestValuesAreCutOutOfTheBodyExactly(t *testing.T) {
+	t.Parallel()
+	var p problems
+	o := parseObject([]byte("{ \"a\" : 1 ,\"b\":\t[ 1 , {\"x\":\"}\"} ] , \"c\" :\"\\\"\" ,\"d\": null , \"e\":-1.5e3\n}"), &p)
+	want := map[string]string{"a": "1", "b": `[ 1 , {"x":"}"} ]`, "c": `"\""`, "d": "null", "e": "-1.5e3"}
+	got := map[string]string{}
+	for k, v := range o.fields {
+		got[k] = string(v)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestSeveritiesAndTheirSynonyms(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]job.Severity{
+		`"Critical"`: job.Critical, `"high"`: job.Major, `"MEDIUM"`: job.Minor, `"low"`: job.Minor, `null`: job.Major, `""`: job.Major,
+	} {
+		var p problems
+		got := parseObject([]byte(`{"severity":`+raw+`}`), &p).severity("severity", job.Major)
+		if err := p.err(); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
+		}
+	}
+}
+
+func FuzzParseObject(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"url":"https://a.example","checklistItems":[{}]}`, `{"a":[1,2,{"b":null}]}`, "\xff", `[[[`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var p problems
+		o := parseObject(body, &p)
+		readSubmit(o)
+		if o.fields == nil && p.err() == nil {
+			t.Error("a body that is no object was accepted")
+		}
+		for name, raw := range o.fields {
+			if !json.Valid(raw) {
+				t.Errorf("%q holds %q", name, raw)
+			}
+		}
+	})
+}

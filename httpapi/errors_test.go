@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+)
+
+func quiet() *logrus.Logger {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	return l
+}
+
+func testRequest(t *testing.T) *request {
+	t.Helper()
+	return &request{Request: httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), id: "req-1", log: quiet()}
+}
+
+func TestEveryErrorHasItsStatusAndCode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		code   domain.Code
+	}{
+		{domain.Invalid(domain.Detail{Path: "url", Message: "is required"}), 400, domain.CodeInvalidRequest},
+		{domain.Unauthorized("no"), 401, domain.CodeUnauthorized},
+		{domain.InsufficientCredits(10, 7), 402, domain.CodeInsufficientCredits},
+		{domain.Forbidden("no"), 403, domain.CodeForbidden},
+		{errSuspended, 403, domain.CodeAccountSuspended},
+		{domain.NotFound("job"), 404, domain.CodeNotFound},
+		{domain.Conflict("taken"), 409, domain.CodeConflict},
+		{&domain.Error{Kind: domain.KindConflict, Code: domain.CodeSecretConflict}, 409, domain.CodeSecretConflict},
+		{errTooLarge, 413, domain.CodePayloadTooLarge},
+		{&domain.Error{Kind: domain.KindRateLimited, Code: domain.CodeRateLimited}, 429, domain.CodeRateLimited},
+		{errors.New("disk on fire at /srv/secret"), 500, domain.CodeInternal},
+		{&domain.Error{Message: "of no kind"}, 500, domain.CodeInternal},
+		{domain.Unavailable(errors.New("10.0.0.1 is away")), 503, domain.CodeUnavailable},
+		{&pq.Error{Code: "57P01", Message: "terminating"}, 503, domain.CodeUnavailable},
+		{&pq.Error{Code: "53300", Message: "too many"}, 503, domain.CodeUnavailable},
+		{&pq.Error{Code: "42601", Message: "syntax"}, 500, domain.CodeInternal},
+		{fmt.Errorf("read: %w", context.DeadlineExceeded), 503, domain.CodeUnavailable},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, 503, domain.CodeUnavailable},
+	} {
+		ans := refuse(testRequest(t), fmt.Errorf("wrapped: %w", c.err))
+		var got struct {
+			Error, RequestID string
+			Code             domain.Code
+		}
+		if err := json.Unmarshal(ans.body, &got); err != nil {
+			t.Fatal(err)
+		}
+		if ans.status != c.status || got.Code != c.code || got.RequestID != "req-1" || got.Error == "" && c.status != 409 && c.status != 429 {
+			t.Errorf("%v: got %d %s", c.err, ans.status, ans.body)
+		}
+		if text := string(ans.body); strings.Contains(text, "10.0.0.1") || strings.Contains(text, "secret") && c.status == 500 {
+			t.Errorf("%v: the cause is shown: %s", c.err, text)
+		}
+	}
+}
+
+func TestExtrasStandBesideTheEnvelopeButNeverInItsPlace(t *testing.T) {
+	t.Parallel()
+	err := domain.InsufficientCredits(10, 7).With("error", "x").With("code", "x").With("requestId", "x")
+	var got map[string]any
+	if err := json.Unmarshal(refuse(testRequest(t), err).body, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"error": "not enough credits: 10 required, 7 available", "code": "INSUFFICIENT_CREDITS",
+		"hint":      "add credits to the account, or submit fewer or cheaper jobs",
+		"requestId": "req-1", "creditsRequired": 10.0, "creditsAvailable": 7.0, "creditsShort": 3.0,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestWhatAGoneClientCausesIsNotAFault(t *testing.T) {
+	t.Parallel()
+	r := testRequest(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.Request = r.WithContext(ctx)
+	if ans := refuse(r, &pq.Error{Code: "57014"}); ans.status != statusClientGone {
+		t.Errorf("got %d", ans.status)
+	}
+}
+
+func TestEqualInstantsAreEqualStrings(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 10, 0, 0, 120_456_789, time.FixedZone("", 7200))
+	for _, one := range []time.Time{at, at.UTC()} {
+		got, err := json.Marshal(timestamp(one))
+		if err != nil || string(got) != `"2026-03-01T08:00:00.120Z"` {
+			t.Errorf("got %s, %v", got, err)
+		}
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	eighty := strings.Repeat("aZ09._-x", 10)
+	for _, good := range []string{"a", "A.b_c-9", eighty} {
+		if got := requestID(map[string][]string{requestIDHeader: {good}}); got != good {
+			t.Errorf("%q became %q", good, got)
+		}
+	}
+	seen := map[string]bool{}
+	for _, bad := range []string{"", eighty + "x", "a b", "a\tb", "ä", "a/b", "a\"b", "a\x00"} {
+		got := requestID(map[string][]string{requestIDHeader: {bad}})
+		if got == bad || len(got) != 16 || !validRequestID(got) || seen[got] {
+			t.Errorf("%q became %q", bad, got)
+		}
+		seen[got] = true
+	}
+}

@@ -1,0 +1,252 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	_ "github.com/lib/pq"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/internal/pgtest"
+	"humanqa/internal/vault"
+	"humanqa/projections"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// service is the API over real commands, real read models, a real vault and a
+// log in memory.
+type service struct {
+	*API
+	t        *testing.T
+	log      *memoryLog
+	db       *sqlx.DB
+	commands *command.Service
+	waitFor  func(context.Context, domain.Position) error
+	logged   *buffer
+	problems []Problem
+}
+
+type buffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// oneItem writes every checklist that a client leaves out.
+type oneItem struct{}
+
+func (oneItem) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
+	return []command.NewItem{{Description: "the page loads", Severity: job.Major}}, "rules", nil
+}
+
+func setup(t *testing.T) *service {
+	t.Helper()
+	db := pgtest.New(t)
+	s := &service{t: t, log: newMemoryLog(), db: db, logged: new(buffer)}
+	logger := logrus.New()
+	logger.SetOutput(s.logged)
+	logger.SetLevel(logrus.DebugLevel)
+	v, err := vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(t.TempDir(), "key"), DB: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.commands = command.New(command.Deps{
+		Log: s.log, Sealer: v, Checklists: oneItem{}, Now: time.Now, ClaimsPerChecker: 1,
+	})
+	supervisor := projections.New(db, s.log, logger, projections.All()...)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	stopped := make(chan error, 1)
+	if err := supervisor.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	go func() { stopped <- supervisor.Run(ctx) }()
+	t.Cleanup(func() {
+		s.commands.Drain()
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Errorf("projections: %v", err)
+		}
+	})
+	s.waitFor = supervisor.WaitFor
+	reads := projections.NewReads(db)
+	s.API = New(Deps{
+		Commands: s.commands,
+		Reads:    Reads{Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access},
+		WaitFor:  supervisor.WaitFor, Ready: func(context.Context) []Problem { return s.problems },
+		DB: db, Vault: v, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
+	})
+	return s
+}
+
+func operator(id uuid.UUID) command.Cause { return command.Cause{CommandID: id, Actor: "operator"} }
+
+func (s *service) visible(at domain.Position, err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), time.Minute)
+	defer cancel()
+	if err := s.waitFor(ctx, at); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// account opens an account with credits and a full key.
+func (s *service) account(amount domain.Credits) (accountID, key string) {
+	s.t.Helper()
+	accountID, at, err := s.commands.CreateAccount(s.t.Context(), operator(uuid.New()), "acme", false)
+	s.visible(at, err)
+	if amount > 0 {
+		_, at, err = s.commands.GrantCredits(s.t.Context(), operator(uuid.New()), accountID, amount, nil, "test")
+		s.visible(at, err)
+	}
+	return accountID, s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
+}
+
+func (s *service) key(accountID string, in command.IssueKey) string {
+	s.t.Helper()
+	k, err := s.commands.IssueKey(s.t.Context(), operator(uuid.New()), accountID, in)
+	s.visible(k.Position, err)
+	return k.Token
+}
+
+func (s *service) checker(accounts ...string) string {
+	s.t.Helper()
+	c, err := s.commands.CreateChecker(s.t.Context(), operator(uuid.New()), "ann", accounts)
+	s.visible(c.Position, err)
+	return c.Token
+}
+
+// result is an answer as a client sees it.
+type result struct {
+	*httptest.ResponseRecorder
+	t *testing.T
+}
+
+// call sends a request straight to the handler. headers are pairs.
+func (s *service) call(key, method, target, body string, headers ...string) result {
+	s.t.Helper()
+	return s.callWith(s.t.Context(), key, method, target, body, headers...)
+}
+
+func (s *service) callWith(ctx context.Context, key, method, target, body string, headers ...string) result {
+	s.t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequestWithContext(ctx, method, target, reader)
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	checkEnvelope(s.t, method+" "+target, w)
+	return result{w, s.t}
+}
+
+// checkEnvelope holds for every answer whatsoever.
+func checkEnvelope(t *testing.T, what string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	id := w.Header().Get("X-Request-Id")
+	if !validRequestID(id) {
+		t.Errorf("%s: x-request-id is %q", what, id)
+	}
+	if w.Code == http.StatusInternalServerError {
+		t.Errorf("%s: 500: %s", what, w.Body)
+	}
+	if w.Code < 400 {
+		return
+	}
+	var e struct{ Error, Code, RequestID string }
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Error == "" || e.Code == "" || e.RequestID != id {
+		t.Errorf("%s: %d without an envelope: %s", what, w.Code, w.Body)
+	}
+}
+
+// want checks the status and gives the body.
+func (r result) want(status int) map[string]any {
+	r.t.Helper()
+	if r.Code != status {
+		r.t.Fatalf("got %d, want %d: %s", r.Code, status, r.Body)
+	}
+	if r.Body.Len() == 0 {
+		return nil
+	}
+	var body map[string]any
+	if err := json.Unmarshal(r.Body.Bytes(), &body); err != nil {
+		r.t.Fatalf("%v: %s", err, r.Body)
+	}
+	return body
+}
+
+// refused checks status and code.
+func (r result) refused(status int, code domain.Code) map[string]any {
+	r.t.Helper()
+	body := r.want(status)
+	if body["code"] != string(code) {
+		r.t.Fatalf("got %v, want %s", body["code"], code)
+	}
+	return body
+}
+
+// paths are the offending paths of a 400.
+func (r result) paths() []string {
+	r.t.Helper()
+	var out []string
+	list, _ := r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)["details"].([]any)
+	for _, d := range list {
+		detail, _ := d.(map[string]any)
+		out = append(out, fmt.Sprint(detail["path"]))
+	}
+	return out
+}
+
+const aJob = `{"url":"https://example.com/shop","title":"Checkout","description":"Buy a thing","jobType":"Payment Flow"}`
+
+// submitted submits aJob and gives its id.
+func (s *service) submitted(key string) string {
+	s.t.Helper()
+	id, _ := s.call(key, "POST", "/v1/jobs", aJob).want(http.StatusCreated)["jobId"].(string)
+	return id
+}
+
+func equal(t *testing.T, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%v\nwant\n%v", got, want)
+	}
+}
