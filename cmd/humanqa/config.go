@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,7 +52,7 @@ type Config struct {
 	EventStoreListenInsecure string
 	MasterKeyFile            string
 	WebhookAllow             guard.Allow
-	WebhookCAFile            string
+	WebhookCAFile            string // may appear later; serve warns until it does
 	Roles                    Roles
 	LogFormat                string // text, json, or "" to follow the terminal
 	LogLevel                 logrus.Level
@@ -145,7 +144,6 @@ func (e environment) judge() (Config, error) {
 		checkURL("HUMANQA_BASE_URL", c.BaseURL, "http", "https"),
 		checkURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
 		checkURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
-		checkFile("HUMANQA_WEBHOOK_CA_FILE", c.WebhookCAFile),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
 		checkChoice("HUMANQA_AI", e.AI, "rules"),
 	} {
@@ -202,16 +200,6 @@ func checkURL(name, raw string, schemes ...string) error {
 	hostless := err == nil && u.Host == "" && !strings.HasPrefix(u.Scheme, "postgres")
 	if err != nil || hostless || u.Opaque != "" || !slices.Contains(schemes, u.Scheme) {
 		return badSetting(name, "is no URL that starts with %s://", strings.Join(schemes, ":// or "))
-	}
-	return nil
-}
-
-func checkFile(name, path string) error {
-	if path == "" {
-		return nil
-	}
-	if _, err := os.Stat(path); err != nil {
-		return badSetting(name, "%v: name a file that is there", err)
 	}
 	return nil
 }

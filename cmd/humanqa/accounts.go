@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+)
+
+// operator is who stands behind every command of this binary.
+func operator(accountID string) command.Cause {
+	return command.Cause{CommandID: command.NewCommandID(), Actor: "operator", AccountID: accountID}
+}
+
+// after turns a duration flag into the instant it ends; 0 is never.
+func after(d time.Duration) *time.Time {
+	if d == 0 {
+		return nil
+	}
+	at := time.Now().Add(d).UTC()
+	return &at
+}
+
+type accountCreateCmd struct {
+	Name          string         `required:"" help:"What the account is called."`
+	Credits       domain.Credits `help:"Credits to grant."`
+	CreditsExpire time.Duration  `help:"How long the granted credits last, such as 720h; without it for ever."`
+	Sandbox       bool           `help:"Jobs of the account never reach the human queue."`
+}
+
+// Validate is called by kong: what it refuses is a usage error.
+func (c *accountCreateCmd) Validate() error {
+	switch {
+	case strings.TrimSpace(c.Name) == "":
+		return errors.New("--name must not be blank")
+	case c.Credits < 0:
+		return errors.New("--credits must not be negative")
+	case c.CreditsExpire < 0:
+		return errors.New("--credits-expire must not be negative")
+	case c.CreditsExpire > 0 && c.Credits == 0:
+		return errors.New("--credits-expire needs --credits")
+	}
+	return nil
+}
+
+func (c *accountCreateCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		opened, err := openAccount(ctx, core.commands, *c)
+		if err != nil {
+			return err
+		}
+		core.waitVisible(ctx, opened.position)
+		return a.print(struct {
+			AccountID string `json:"accountId"`
+			APIKey    string `json:"apiKey"`
+		}{opened.accountID, opened.apiKey},
+			"account %s\nkey     %s   (shown once)", opened.accountID, opened.apiKey)
+	})
+}
+
+type openedAccount struct {
+	accountID, apiKey string
+	position          domain.Position
+}
+
+// openAccount makes an account ready to use. The key comes last: who has it
+// finds the credits granted.
+func openAccount(ctx context.Context, commands *command.Service, c accountCreateCmd) (openedAccount, error) {
+	accountID, _, err := commands.CreateAccount(ctx, operator(""), strings.TrimSpace(c.Name), c.Sandbox)
+	if err != nil {
+		return openedAccount{}, err
+	}
+	if c.Credits > 0 {
+		if _, _, err := commands.GrantCredits(ctx, operator(accountID), accountID, c.Credits, after(c.CreditsExpire), "account opened"); err != nil {
+			return openedAccount{}, err
+		}
+	}
+	key, err := commands.IssueKey(ctx, operator(accountID), accountID, command.IssueKey{Scope: account.ScopeFull})
+	if err != nil {
+		return openedAccount{}, err
+	}
+	return openedAccount{accountID: accountID, apiKey: key.Token, position: key.Position}, nil
+}
+
+type accountSuspendCmd struct {
+	Account string `required:"" help:"The account's id."`
+}
+
+func (c *accountSuspendCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		position, err := core.commands.SuspendAccount(ctx, operator(c.Account), c.Account)
+		if err != nil {
+			return err
+		}
+		return a.accountStatus(ctx, core, c.Account, "suspended", position)
+	})
+}
+
+type accountReinstateCmd struct {
+	Account string `required:"" help:"The account's id."`
+}
+
+func (c *accountReinstateCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		position, err := core.commands.ReinstateAccount(ctx, operator(c.Account), c.Account)
+		if err != nil {
+			return err
+		}
+		return a.accountStatus(ctx, core, c.Account, "active", position)
+	})
+}
+
+func (a *app) accountStatus(ctx context.Context, core *core, accountID, status string, position domain.Position) error {
+	core.waitVisible(ctx, position)
+	return a.print(struct {
+		AccountID string `json:"accountId"`
+		Status    string `json:"status"`
+	}{accountID, status}, "account %s is %s", accountID, status)
+}
+
+type creditsGrantCmd struct {
+	Account string         `required:"" help:"The account's id."`
+	Amount  domain.Credits `required:"" help:"How many."`
+	Expires time.Duration  `help:"How long they last, such as 720h; without it for ever."`
+}
+
+// Validate is called by kong.
+func (c *creditsGrantCmd) Validate() error {
+	switch {
+	case c.Amount <= 0:
+		return errors.New("--amount must be positive")
+	case c.Expires < 0:
+		return errors.New("--expires must not be negative")
+	}
+	return nil
+}
+
+func (c *creditsGrantCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		available, position, err := core.commands.GrantCredits(ctx, operator(c.Account), c.Account, c.Amount, after(c.Expires), "granted by the operator")
+		if err != nil {
+			return err
+		}
+		core.waitVisible(ctx, position)
+		return a.print(struct {
+			AccountID string         `json:"accountId"`
+			Available domain.Credits `json:"available"`
+		}{c.Account, available}, "account %s has %d credits", c.Account, available)
+	})
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"humanqa/httpapi"
+)
+
+// adminHandler shows what operators look at: metrics, profiles, and the health
+// of processes that run no API. It has no password: its address is private
+// unless an operator makes it otherwise.
+func adminHandler(metrics *prometheus.Registry, health http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{Registry: metrics}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.Handle("GET /healthz", health)
+	mux.Handle("GET /readyz", health)
+	return mux
+}
+
+// serveAdmin serves until ctx ends. A profile that is being taken is cut off:
+// nobody waits for it at a stop.
+func serveAdmin(ctx context.Context, l net.Listener, h http.Handler) error {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // ends Serve below
+	defer stop()
+	if err := srv.Serve(l); ctx.Err() == nil {
+		return fmt.Errorf("serve %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// problems says why the service is not ready: what the log, Postgres and the
+// read models lack to answer for everything that was written.
+func (s *service) problems(ctx context.Context) []httpapi.Problem {
+	var found []httpapi.Problem
+	add := func(part string, err error) {
+		if err != nil {
+			found = append(found, httpapi.Problem{Part: part, Reason: oneLine(err.Error())})
+		}
+	}
+	add("postgres", s.core.db.PingContext(ctx))
+	head, err := s.core.log.Head(ctx)
+	add("log", err)
+	if len(found) > 0 {
+		return found // the rest would only repeat it
+	}
+	all, err := s.projections.Status(ctx)
+	add("projections", err)
+	for _, status := range all {
+		if problem := status.Problem(); status.Serving && problem != "" {
+			found = append(found, httpapi.Problem{Part: "projections", Reason: problem})
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	short, cancel := context.WithTimeout(ctx, catchUpLimit)
+	defer cancel()
+	add("projections", s.projections.WaitFor(short, head))
+	return found
+}
+
+// catchUpLimit is how far the read models of a ready service may be behind the
+// log.
+const catchUpLimit = 2 * time.Second
+
+// listen opens a listener; the address in use is the one mistake that everybody
+// makes, so it gets its next step.
+func listen(ctx context.Context, setting, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w: set %s to a free address", err, setting)
+	}
+	return l, nil
+}

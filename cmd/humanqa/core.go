@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	_ "github.com/lib/pq" // the driver named "postgres"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/eventstore/node"
+	"humanqa/internal/ai"
+	"humanqa/internal/datadir"
+	"humanqa/internal/pgdev"
+	"humanqa/internal/vault"
+	"humanqa/migrations"
+	"humanqa/projections"
+)
+
+const (
+	// claimsPerChecker is how many jobs one checker may hold at a time
+	// (decisions, section 8).
+	claimsPerChecker = 1
+	// connections is this process's share of Postgres; the embedded node has
+	// its own dozen, and the embedded server takes 200.
+	connections = 48
+	// startLimit covers a first initdb, or crash recovery after a long run.
+	startLimit = 5 * time.Minute
+	// stopLimit is what an orderly stop may take in all.
+	stopLimit = 30 * time.Second
+	// handover is how long a command waits for a service that is just starting
+	// or stopping.
+	handover = 20 * time.Second
+	// visibleLimit is how long a command waits for the running service to show
+	// what the command wrote.
+	visibleLimit = 10 * time.Second
+)
+
+// core is what the service and the commands both stand on. Either this process
+// started it (start) and stops it (close), or it belongs to a service that is
+// running (attach) and is only connected to.
+type core struct {
+	cfg      Config
+	dsn      string
+	db       *sqlx.DB
+	log      *eventstore.Client
+	vault    *vault.Vault
+	commands *command.Service
+
+	postgres *pgdev.Server // nil unless started here
+	node     *node.Node    // nil unless started here
+	// served says that somebody else is projecting what is written here.
+	served bool
+	stops  stops
+}
+
+// stops holds how to undo each step of a start; they run in reverse.
+type stops []func(context.Context) error
+
+func (s *stops) add(stop func(context.Context) error) { *s = append(*s, stop) }
+
+// run undoes every step, also when one of them fails.
+func (s *stops) run(ctx context.Context) error {
+	var errs []error
+	for _, stop := range slices.Backward(*s) {
+		errs = append(errs, stop(ctx))
+	}
+	*s = nil
+	return errors.Join(errs...)
+}
+
+// startCore takes the data directory and starts what no URL was given for. It
+// fails with datadir.ErrInUse when another process has the directory.
+func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prometheus.Registerer) (_ *core, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	c := &core{cfg: cfg}
+	defer c.undoOn(ctx, &err)
+
+	release, err := datadir.Lock(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	c.stops.add(func(context.Context) error { release(); return nil })
+
+	dsn := cfg.DatabaseURL
+	if dsn == "" {
+		if c.postgres, err = pgdev.Start(ctx, pgdev.Config{Dir: cfg.DataDir, Log: log.WithField("part", "postgres")}); err != nil {
+			return nil, err
+		}
+		c.stops.add(c.postgres.Stop)
+		dsn = c.postgres.DSN(pgdev.Database)
+	}
+	if err := c.openDB(ctx, dsn); err != nil {
+		return nil, err
+	}
+	if err := migrations.Up(ctx, c.db.DB); err != nil {
+		return nil, err
+	}
+	socket := ""
+	if cfg.EventStoreURL == "" {
+		if socket, err = makeSocketPath(cfg.DataDir); err != nil {
+			return nil, err
+		}
+		c.node, err = node.Start(ctx, node.Config{
+			DSN:            dsn,
+			Socket:         socket,
+			Listen:         cfg.EventStoreListen,
+			InsecureListen: cfg.EventStoreListenInsecure,
+			CertDir:        filepath.Join(cfg.DataDir, "eventstore"),
+			Log:            log.WithField("part", "node"),
+			Registerer:     metrics,
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.stops.add(c.node.Close)
+	}
+	return c, c.connect(ctx, socket, log)
+}
+
+// attachCore connects to what a running service has started, or to what the
+// URLs name.
+func attachCore(ctx context.Context, cfg Config, log logrus.FieldLogger) (_ *core, err error) {
+	c := &core{cfg: cfg, served: true}
+	defer c.undoOn(ctx, &err)
+
+	dsn := cfg.DatabaseURL
+	if dsn == "" {
+		server, err := pgdev.Running(cfg.DataDir)
+		if err != nil {
+			return nil, err
+		}
+		dsn = server.DSN(pgdev.Database)
+	}
+	socket := socketPath(cfg.DataDir)
+	if cfg.EventStoreURL == "" {
+		// The node listens only once the schema is there.
+		if _, err := os.Stat(socket); err != nil {
+			return nil, fmt.Errorf("reach the log of the running service: %w", err)
+		}
+	}
+	if err := c.openDB(ctx, dsn); err != nil {
+		return nil, err
+	}
+	return c, c.connect(ctx, socket, log)
+}
+
+// openCore serves the commands: a running service is joined, a stopped one is
+// started without its workers for as long as the command takes.
+func openCore(ctx context.Context, cfg Config, log logrus.FieldLogger) (*core, error) {
+	if cfg.DatabaseURL != "" && cfg.EventStoreURL != "" {
+		return attachCore(ctx, cfg, log)
+	}
+	patience := time.NewTimer(handover)
+	defer patience.Stop()
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		c, err := startCore(ctx, cfg, log, nil)
+		if !errors.Is(err, datadir.ErrInUse) {
+			return c, err
+		}
+		attached, attachErr := attachCore(ctx, cfg, log)
+		if attachErr == nil {
+			return attached, nil
+		}
+		// Its owner is just starting or stopping.
+		if !errors.Is(attachErr, pgdev.ErrNotRunning) && !errors.Is(attachErr, fs.ErrNotExist) {
+			return nil, attachErr
+		}
+		select {
+		case <-retry.C:
+		case <-patience.C:
+			return nil, fmt.Errorf("%w; its service does not answer either: %w", err, attachErr)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (c *core) openDB(ctx context.Context, dsn string) error {
+	db, err := sqlx.ConnectContext(ctx, "postgres", dsn)
+	if err != nil {
+		return fmt.Errorf("connect to postgres: %w", err)
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	c.dsn, c.db = dsn, db
+	c.stops.add(func(context.Context) error { return db.Close() })
+	return nil
+}
+
+// connect opens what needs the log and a migrated database.
+func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogger) (err error) {
+	if c.cfg.EventStoreURL != "" {
+		c.log, err = eventstore.Open(c.cfg.EventStoreURL, log)
+	} else {
+		c.log, err = eventstore.OpenSocket(socket, log)
+	}
+	if err != nil {
+		return err
+	}
+	c.stops.add(func(context.Context) error { return c.log.Close() })
+	if c.vault, err = vault.Open(ctx, vault.Config{KeyFile: c.cfg.MasterKeyFile, DB: c.db}); err != nil {
+		return err
+	}
+	c.commands = command.New(command.Deps{
+		Log:              c.log,
+		Sealer:           c.vault,
+		Checklists:       checklists{},
+		Now:              time.Now,
+		ClaimsPerChecker: claimsPerChecker,
+	})
+	c.stops.add(func(context.Context) error { c.commands.Drain(); return nil })
+	return nil
+}
+
+// undoOn gives back what half a start took.
+func (c *core) undoOn(ctx context.Context, err *error) {
+	if *err != nil {
+		*err = errors.Join(*err, c.close(ctx))
+	}
+}
+
+// close stops what was started here, in order, whether or not ctx has ended.
+func (c *core) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	return c.stops.run(ctx)
+}
+
+// waitVisible lets a command end once the running service shows its effect, so
+// that a key works as soon as it is printed. It is a courtesy: what was
+// written is written.
+func (c *core) waitVisible(ctx context.Context, at domain.Position) {
+	if !c.served {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, visibleLimit)
+	defer cancel()
+	silent := logrus.New()
+	silent.SetOutput(io.Discard)
+	// It only reads checkpoints: without Run it needs no source of events.
+	_ = projections.New(c.db, nil, silent, projections.All()...).WaitFor(ctx, at) // late is not wrong
+}
+
+// withCore runs a command on the core.
+func (a *app) withCore(ctx context.Context, do func(context.Context, *core) error) (err error) {
+	c, err := openCore(ctx, a.cfg, quiet(a.log))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	return do(ctx, c)
+}
+
+// checklists lets the rule-based writer write for the commands.
+type checklists struct{ rules ai.Rules }
+
+// Checklist implements command.ChecklistWriter.
+func (c checklists) Checklist(ctx context.Context, brief command.ChecklistBrief) ([]command.NewItem, string, error) {
+	written, err := c.rules.Checklist(ctx, ai.Brief{
+		JobType:     string(brief.Type),
+		URL:         brief.URL,
+		Title:       brief.Title,
+		Description: brief.Description,
+		Feature:     brief.Feature,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	items := make([]command.NewItem, len(written))
+	for i, item := range written {
+		items[i] = command.NewItem{
+			Description: item.Description, ExpectedOutcome: item.ExpectedOutcome, Severity: job.Severity(item.Severity),
+		}
+	}
+	return items, c.rules.GeneratedBy(), nil
+}

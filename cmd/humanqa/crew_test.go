@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func untilStopped(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestWorkersStopInOrder(t *testing.T) {
+	t.Parallel()
+	parent, cancel := context.WithCancel(t.Context())
+	workers, ctx := newCrew(parent)
+	order := make(chan string, 2)
+	worker := func(name string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			<-ctx.Done()
+			order <- name
+			return nil
+		}
+	}
+	var s stops
+	s.add(workers.start("first", worker("first")))
+	s.add(workers.start("second", worker("second")))
+	cancel()
+	<-ctx.Done()
+	if len(order) != 0 {
+		t.Error("a worker ended before it was asked to")
+	}
+	if err := s.run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if a, b := <-order, <-order; a != "second" || b != "first" {
+		t.Errorf("stopped %s, then %s", a, b)
+	}
+}
+
+func TestAWorkerThatEndsEndsTheService(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(context.Context) error{
+		"broken":          func(context.Context) error { return errors.New("broken") },
+		"ended by itself": func(context.Context) error { return nil },
+	} {
+		workers, ctx := newCrew(t.Context())
+		stop := workers.start("worker", run)
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !strings.Contains(cause.Error(), "worker: "+name) {
+			t.Errorf("cause %v, want %q", cause, name)
+		}
+		if err := stop(t.Context()); err != nil {
+			t.Errorf("the failure was told twice: %v", err)
+		}
+	}
+}
+
+func TestAStopTellsWhatDidNotEndWell(t *testing.T) {
+	t.Parallel()
+	workers, ctx := newCrew(t.Context())
+	quiet := workers.start("quiet", untilStopped)
+	loud := workers.start("loud", func(ctx context.Context) error {
+		<-ctx.Done()
+		return errors.New("three requests were cut off")
+	})
+	release := make(chan struct{})
+	stuck := workers.start("stuck", func(context.Context) error { <-release; return nil })
+	if err := quiet(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := loud(t.Context()); err == nil || !strings.Contains(err.Error(), "stop loud: three requests") {
+		t.Errorf("error %v", err)
+	}
+	limit, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := stuck(limit); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want the limit", err)
+	}
+	close(release)
+	if ctx.Err() != nil {
+		t.Error("an orderly stop counted as a failure")
+	}
+}

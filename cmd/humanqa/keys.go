@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+)
+
+type keyCreateCmd struct {
+	Account string        `required:"" help:"The account's id."`
+	Scope   account.Scope `enum:"full,read" default:"full" help:"What the key may do: full or read."`
+	Project string        `help:"Bind the key to one project."`
+	Expires time.Duration `help:"How long the key works, such as 24h; without it for ever."`
+}
+
+// Validate is called by kong.
+func (c *keyCreateCmd) Validate() error {
+	if c.Expires < 0 {
+		return errors.New("--expires must not be negative")
+	}
+	return nil
+}
+
+func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		key, err := core.commands.IssueKey(ctx, operator(c.Account), c.Account, command.IssueKey{
+			Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
+		})
+		if err != nil {
+			return err
+		}
+		core.waitVisible(ctx, key.Position)
+		return a.print(struct {
+			KeyID  string `json:"keyId"`
+			APIKey string `json:"apiKey"`
+		}{key.KeyID, key.Token}, "key id  %s\nkey     %s   (shown once)", key.KeyID, key.Token)
+	})
+}
+
+type keyRevokeCmd struct {
+	Key string `required:"" help:"The key's id (not the key itself)."`
+}
+
+// Validate is called by kong. A key's id names its account.
+func (c *keyRevokeCmd) Validate() error {
+	if _, _, ok := strings.Cut(c.Key, "."); !ok {
+		return errors.New("--key wants the key's id, as key create printed it")
+	}
+	return nil
+}
+
+func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		accountID, _, _ := strings.Cut(c.Key, ".")
+		position, err := core.commands.RevokeKey(ctx, operator(accountID), accountID, c.Key)
+		if err != nil {
+			return err
+		}
+		core.waitVisible(ctx, position)
+		return a.print(struct {
+			KeyID  string `json:"keyId"`
+			Status string `json:"status"`
+		}{c.Key, "revoked"}, "key %s is revoked", c.Key)
+	})
+}
+
+type checkerCreateCmd struct {
+	Name    string   `required:"" help:"What the checker is called."`
+	Account []string `help:"An account the checker belongs to: its jobs are never shown to them. May be repeated."`
+}
+
+// Validate is called by kong.
+func (c *checkerCreateCmd) Validate() error {
+	if strings.TrimSpace(c.Name) == "" {
+		return errors.New("--name must not be blank")
+	}
+	return nil
+}
+
+func (c *checkerCreateCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		checker, err := core.commands.CreateChecker(ctx, operator(""), strings.TrimSpace(c.Name), c.Account)
+		if err != nil {
+			return err
+		}
+		core.waitVisible(ctx, checker.Position)
+		return a.print(struct {
+			CheckerID  string `json:"checkerId"`
+			CheckerKey string `json:"checkerKey"`
+		}{checker.CheckerID, checker.Token}, "checker %s\nkey     %s   (shown once)", checker.CheckerID, checker.Token)
+	})
+}

@@ -1,0 +1,134 @@
+// Command humanqa is the whole service and its operator's commands in one
+// binary.
+//
+//	serve.go     the service, wired on one screen
+//	core.go      what service and commands both stand on, and who starts it
+//	config.go    the environment
+//	the others   one file a group of commands
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+)
+
+// commands is the command line; each command's Run is in its group's file.
+type commands struct {
+	JSON bool `name:"json" help:"Print one JSON object instead of text."`
+
+	Serve serveCmd `cmd:"" help:"Run the service."`
+
+	Account struct {
+		Create    accountCreateCmd    `cmd:"" help:"Open an account and issue its first key."`
+		Suspend   accountSuspendCmd   `cmd:"" help:"Stop every key of an account."`
+		Reinstate accountReinstateCmd `cmd:"" help:"End a suspension."`
+	} `cmd:"" help:"Accounts."`
+	Key struct {
+		Create keyCreateCmd `cmd:"" help:"Issue an API key."`
+		Revoke keyRevokeCmd `cmd:"" help:"End an API key for good."`
+	} `cmd:"" help:"API keys."`
+	Credits struct {
+		Grant creditsGrantCmd `cmd:"" help:"Add credits to an account."`
+	} `cmd:"" help:"Credits."`
+	Checker struct {
+		Create checkerCreateCmd `cmd:"" help:"Register a checker and issue their key."`
+	} `cmd:"" help:"Checkers."`
+	Job struct {
+		Cancel jobCancelCmd `cmd:"" help:"Cancel a pending job and refund it."`
+	} `cmd:"" help:"The operator's word on a job."`
+	Project struct {
+		Secret projectSecretCmd `cmd:"" help:"Show the signing secret of a project's webhook."`
+	} `cmd:"" help:"What the dashboard shows of a project."`
+
+	Replay      replayCmd `cmd:"" help:"Print a stream's events, one line each, secrets as [sealed]."`
+	Projections struct {
+		List    projectionsListCmd    `cmd:"" help:"Show where each read model is."`
+		Rebuild projectionsRebuildCmd `cmd:"" help:"Build a read model anew beside the one that serves."`
+		Retry   projectionsRetryCmd   `cmd:"" help:"Let a stopped read model try its event again."`
+		Skip    projectionsSkipCmd    `cmd:"" help:"Let a stopped read model pass over its event, on record."`
+	} `cmd:"" help:"Read models."`
+
+	Fsck fsckCmd `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
+}
+
+// Exit codes (operating contract).
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	// The first signal asks to stop, in order; from then on the default is
+	// back, so a second one ends the process at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	var c commands
+	parser, err := kong.New(&c,
+		kong.Name("humanqa"),
+		kong.Description("Human QA testing as a service: submit a URL, a person tests it, read the report."),
+		kong.Writers(stdout, stderr),
+	)
+	if err != nil {
+		return tell(stderr, exitFailed, err)
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return tell(stderr, exitUsage, fmt.Errorf("%w: see humanqa --help", err))
+	}
+	cfg, err := parseConfig(environ)
+	if err != nil {
+		return tell(stderr, exitUsage, err)
+	}
+	a := &app{cfg: cfg, json: c.JSON, out: stdout, log: newLogger(cfg, stderr)}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	if err := parsed.Run(a); err != nil {
+		return tell(stderr, exitFailed, err)
+	}
+	return exitDone
+}
+
+// app is what every command is given beside its flags.
+type app struct {
+	cfg  Config
+	json bool
+	out  io.Writer
+	log  *logrus.Logger
+}
+
+// print answers with one JSON object, or with the text.
+func (a *app) print(object any, format string, args ...any) error {
+	if a.json {
+		return json.NewEncoder(a.out).Encode(object)
+	}
+	_, err := fmt.Fprintf(a.out, format+"\n", args...)
+	return err
+}
+
+// tell writes the one line that a failure gets, with the next step where one is
+// known.
+func tell(w io.Writer, code int, err error) int {
+	line := oneLine(err.Error())
+	var refusal *domain.Error
+	if errors.As(err, &refusal) && refusal.Hint != "" {
+		line += ": " + refusal.Hint
+	}
+	_, _ = fmt.Fprintln(w, "humanqa:", line) // nowhere left to complain
+	return code
+}

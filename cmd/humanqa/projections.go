@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/projections"
+	"humanqa/webhooks"
+)
+
+type projectionsListCmd struct{}
+
+// listedProjection is one generation of the JSON form.
+type listedProjection struct {
+	Name       string         `json:"name"`
+	Version    int            `json:"version"`
+	Generation int            `json:"generation"`
+	Status     string         `json:"status"`
+	Serving    bool           `json:"serving"`
+	Position   string         `json:"position"` // commit/prepare of the last event seen
+	Lag        uint64         `json:"lag"`      // positions behind the log's end
+	Applied    int64          `json:"applied"`
+	Unknown    int64          `json:"unknown"`
+	Skipped    int64          `json:"skipped"`
+	UpdatedAt  time.Time      `json:"updatedAt"`
+	Failure    *listedFailure `json:"failure"`
+}
+
+type listedFailure struct {
+	Position string `json:"position"`
+	Category string `json:"category"`
+	Detail   string `json:"detail"`
+	Attempts int    `json:"attempts"`
+}
+
+// subscriberName stands for the webhooks' subscriber beside the read models: it
+// follows the log as they do and stops at poison as they do. It cannot be
+// rebuilt, because nobody may be told twice.
+const subscriberName = "webhooks"
+
+func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		head, err := core.log.Head(ctx)
+		if err != nil {
+			return err
+		}
+		listed, err := listProjections(ctx, core, head)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		fmt.Fprintf(&text, "%-10s %7s %10s  %-8s %7s %12s %8s %10s",
+			"name", "version", "generation", "status", "serving", "position", "behind", "applied")
+		for _, l := range listed {
+			fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8d %10d",
+				l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, l.Lag, l.Applied)
+			if f := l.Failure; f != nil {
+				fmt.Fprintf(&text, "\n  stopped at %s (%s, tried %d times): %s", f.Position, f.Category, f.Attempts, f.Detail)
+			}
+		}
+		return a.print(struct {
+			Head        string             `json:"head"`
+			Projections []listedProjection `json:"projections"`
+		}{head.String(), listed}, "%s", text.String())
+	})
+}
+
+func listProjections(ctx context.Context, core *core, head domain.Position) ([]listedProjection, error) {
+	all, err := projections.List(ctx, core.db)
+	if err != nil {
+		return nil, err
+	}
+	var listed []listedProjection
+	for _, s := range all {
+		l := listedProjection{
+			Name: s.Name, Version: s.Version, Generation: s.Generation, Status: string(s.State), Serving: s.Serving,
+			Position: s.Position.String(), Lag: behind(s.Position, head),
+			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt,
+		}
+		if f := s.Failure; f != nil {
+			l.Failure = &listedFailure{
+				Position: f.Position.String(), Category: string(f.Category), Detail: oneLine(f.Detail), Attempts: f.Attempts,
+			}
+		}
+		listed = append(listed, l)
+	}
+	s, err := webhooks.ReadSubscriberStatus(ctx, core.db)
+	if err != nil {
+		return nil, err
+	}
+	l := listedProjection{
+		Name: subscriberName, Version: 1, Generation: 1, Status: string(projections.Live), Serving: true,
+		Position: s.Position.String(), Lag: behind(s.Position, head), Applied: s.Events, UpdatedAt: s.Updated.UTC(),
+	}
+	if f := s.Failure; f != nil {
+		l.Status = string(projections.Stopped)
+		l.Failure = &listedFailure{
+			Position: f.Position.String(), Category: f.Category, Attempts: f.Attempts,
+			Detail: fmt.Sprintf("%s in %s: %s", f.Type, f.Stream, oneLine(f.Detail)),
+		}
+	}
+	return append(listed, l), nil
+}
+
+func behind(at, head domain.Position) uint64 {
+	if at.Compare(head) >= 0 {
+		return 0
+	}
+	return head.Commit - at.Commit
+}
+
+// stoppable is the argument of retry and skip.
+type stoppable struct {
+	Name string `arg:"" help:"What stopped, as projections list shows it."`
+}
+
+// Validate is called by kong.
+func (n stoppable) Validate() error {
+	if n.Name == subscriberName {
+		return nil
+	}
+	return knownProjection(n.Name)
+}
+
+func knownProjection(name string) error {
+	var known []string
+	for _, p := range projections.All() {
+		known = append(known, p.Name())
+	}
+	if !slices.Contains(known, name) {
+		return fmt.Errorf("%q is no read model: there are %s", name, strings.Join(known, ", "))
+	}
+	return nil
+}
+
+type projectionsRebuildCmd struct {
+	Name string `arg:"" help:"The read model's name, as projections list shows it."`
+}
+
+// Validate is called by kong.
+func (c *projectionsRebuildCmd) Validate() error { return knownProjection(c.Name) }
+
+func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		if err := projections.RequestRebuild(ctx, core.db, c.Name); err != nil {
+			return err
+		}
+		next := "it starts with the service"
+		if core.served {
+			next = "follow it with humanqa projections list"
+		}
+		return a.ordered(c.Name, "rebuild ordered", next)
+	})
+}
+
+type projectionsRetryCmd struct {
+	stoppable `embed:""`
+}
+
+func (c *projectionsRetryCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		var err error
+		if c.Name == subscriberName {
+			err = webhooks.RetrySubscriber(ctx, core.db)
+		} else {
+			err = projections.Retry(ctx, core.db, c.Name)
+		}
+		if err != nil {
+			return err
+		}
+		return a.ordered(c.Name, "resumed", "it tries its event again")
+	})
+}
+
+type projectionsSkipCmd struct {
+	stoppable `embed:""`
+
+	Reason string `required:"" help:"Why the event may be left out; kept on record."`
+	By     string `default:"operator" help:"Who decides that; kept on record."`
+}
+
+func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		var err error
+		if c.Name == subscriberName {
+			err = webhooks.SkipSubscriber(ctx, core.db, c.By, c.Reason)
+		} else {
+			err = c.skip(ctx, core)
+		}
+		if err != nil {
+			return err
+		}
+		return a.ordered(c.Name, "resumed", "it passes over the event")
+	})
+}
+
+// skip takes out the very event that the read model stopped at.
+func (c *projectionsSkipCmd) skip(ctx context.Context, core *core) error {
+	all, err := projections.List(ctx, core.db)
+	if err != nil {
+		return err
+	}
+	stopped := slices.IndexFunc(all, func(s projections.Status) bool { return s.Name == c.Name && s.Failure != nil })
+	if stopped < 0 {
+		return fmt.Errorf("read model %s is not stopped, there is nothing to skip", c.Name)
+	}
+	return projections.Skip(ctx, core.db, c.Name, all[stopped].Failure.Position, c.By, c.Reason)
+}
+
+// Validate is called by kong.
+func (c *projectionsSkipCmd) Validate() error {
+	if strings.TrimSpace(c.Reason) == "" {
+		return errors.New("--reason must not be blank")
+	}
+	return c.stoppable.Validate()
+}
+
+func (a *app) ordered(name, status, next string) error {
+	return a.print(struct {
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	}{name, status}, "%s: %s, %s", name, status, next)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"humanqa/domain"
+)
+
+// demoCredits are what the demo account starts with.
+const demoCredits = 1000
+
+// demoFile is what `humanqa demo`, a script or a person needs to try the
+// service (operating contract).
+type demoFile struct {
+	BaseURL    string `json:"baseUrl"`
+	AccountID  string `json:"accountId"`
+	APIKey     string `json:"apiKey"`
+	CheckerKey string `json:"checkerKey"`
+}
+
+func demoPath(dataDir string) string { return filepath.Join(dataDir, "demo.json") }
+
+// readDemo gives fs.ErrNotExist before the first start with --demo.
+func readDemo(dataDir string) (demoFile, error) {
+	var d demoFile
+	content, err := os.ReadFile(demoPath(dataDir))
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(content, &d); err != nil {
+		return d, fmt.Errorf("read %s: %w: remove it for a new demo account", demoPath(dataDir), err)
+	}
+	return d, nil
+}
+
+// write replaces the file whole: a reader sees the old one or the new one.
+func (d demoFile) write(dataDir string) error {
+	content, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dataDir, ".demo-*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(content, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), demoPath(dataDir))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // half a file
+		return fmt.Errorf("write %s: %w", demoPath(dataDir), err)
+	}
+	return nil
+}
+
+// seedDemo makes the demo account and checker on the first start; later ones
+// only bring the address up to date. at is the last write, zero if there was
+// none. The file comes last: a crash before it leaves an account that nobody
+// knows the key of, and the next start makes another.
+func seedDemo(ctx context.Context, c *core, baseURL string) (d demoFile, at domain.Position, err error) {
+	d, err = readDemo(c.cfg.DataDir)
+	switch {
+	case err == nil && d.BaseURL == baseURL:
+		return d, at, nil
+	case errors.Is(err, fs.ErrNotExist):
+		account, err := openAccount(ctx, c.commands, accountCreateCmd{Name: "Demo", Credits: demoCredits})
+		if err != nil {
+			return d, at, fmt.Errorf("seed the demo account: %w", err)
+		}
+		checker, err := c.commands.CreateChecker(ctx, operator(""), "Demo checker", nil)
+		if err != nil {
+			return d, at, fmt.Errorf("seed the demo checker: %w", err)
+		}
+		d.AccountID, d.APIKey, d.CheckerKey = account.accountID, account.apiKey, checker.Token
+		at = account.position.Max(checker.Position)
+	case err != nil:
+		return d, at, err
+	}
+	d.BaseURL = baseURL
+	return d, at, d.write(c.cfg.DataDir)
+}
+
+// forDemo lets deliveries reach receivers on this machine, and trusts the
+// certificates of `humanqa listen`, unless the operator named others.
+func forDemo(cfg Config) Config {
+	cfg.WebhookAllow = append(cfg.WebhookAllow[:len(cfg.WebhookAllow):len(cfg.WebhookAllow)],
+		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+	if cfg.WebhookCAFile == "" {
+		cfg.WebhookCAFile = receiverCA(receiverDir(cfg))
+	}
+	return cfg
+}
+
+// receiverDir is where `humanqa listen` keeps its certificates unless told
+// otherwise.
+func receiverDir(cfg Config) string { return filepath.Join(cfg.DataDir, "listen") }
+
+func receiverCA(dir string) string { return filepath.Join(dir, "ca.pem") }

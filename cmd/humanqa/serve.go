@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain/policy"
+	"humanqa/eventstore"
+	"humanqa/httpapi"
+	"humanqa/projections"
+	"humanqa/webhooks"
+)
+
+// drainFor is how long accepted requests may take to finish at a stop.
+const drainFor = 15 * time.Second
+
+type serveCmd struct {
+	Demo  bool   `help:"Seed a demo account on the first start, and let webhooks reach this machine."`
+	Roles string `help:"Parts to run, any of api,projector,webhooks,policy. Overrides HUMANQA_ROLES."`
+}
+
+// Validate is called by kong.
+func (c *serveCmd) Validate() error {
+	if c.Roles == "" {
+		return nil
+	}
+	_, err := parseRoles(c.Roles)
+	return err
+}
+
+func (c *serveCmd) Run(ctx context.Context, a *app) error {
+	cfg := a.cfg
+	cfg.Demo = c.Demo
+	if c.Roles != "" {
+		roles, err := parseRoles(c.Roles)
+		if err != nil {
+			return err
+		}
+		cfg.Roles = roles
+	}
+	return serve(ctx, cfg, a.log, func(s *service) { s.welcome(a.out) })
+}
+
+// service is a running service.
+type service struct {
+	cfg         Config // BaseURL is set
+	core        *core
+	projections *projections.Supervisor
+	demo        demoFile // with --demo
+	api, admin  net.Listener
+}
+
+// serve runs the service until ctx ends, and calls ready once it answers. This
+// is the whole wiring: everything starts in the order of what it stands on, and
+// stops in reverse. A crash at any point leaves nothing that the next start
+// does not heal.
+func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*service)) (err error) {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	// Data directory, Postgres, schema, node, log, vault, commands.
+	core, err := startCore(ctx, cfg, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, core.close(ctx)) }()
+	s := &service{core: core}
+	if s.cfg, err = s.open(ctx, cfg); err != nil {
+		return err
+	}
+	feed := eventstore.NewFeed(core.log, log)
+	s.projections = projections.New(core.db, feed, log, projections.All()...)
+	if err := s.projections.Prepare(ctx); err != nil {
+		return err
+	}
+
+	// The workers. One that breaks ends the service: half a service that looks
+	// whole is worse than none.
+	workers, running := newCrew(ctx)
+	run := func(wanted bool, name string, work func(context.Context) error) {
+		if wanted {
+			core.stops.add(workers.start(name, work))
+		}
+	}
+	roles := s.cfg.Roles
+	run(core.postgres != nil, "postgres", core.watchPostgres)
+
+	run(true, "feed", feed.Run)
+	run(roles.Projector, "projections", s.projections.Run)
+
+	run(roles.Policy, "policies", func(ctx context.Context) error {
+		policy.Run(ctx, projections.NewTimers(core.db), log, policy.All(core.commands)...)
+		return nil
+	})
+
+	hooks := s.webhookConfig(log)
+	run(roles.Webhooks, "webhook subscriber", webhooks.NewSubscriber(core.db, feed, core.log, hooks).Run)
+	run(roles.Webhooks, "webhook dispatcher", webhooks.NewDispatcher(core.db, core.vault, core.disableWebhook, hooks).Run)
+
+	api := httpapi.New(s.apiDeps(log, metrics))
+	run(roles.API, "api upkeep", api.Run)
+	run(roles.API, "api", func(ctx context.Context) error {
+		return httpapi.Serve(ctx, httpapi.NewServer(api, log), s.api, drainFor)
+	})
+	run(s.admin != nil, "admin", func(ctx context.Context) error {
+		return serveAdmin(ctx, s.admin, adminHandler(metrics, api))
+	})
+
+	if err = s.becomeReady(running, log); err == nil {
+		ready(s)
+		<-running.Done()
+	}
+	log.Info("stopping")
+	switch {
+	case ctx.Err() != nil:
+		return nil // as asked
+	case running.Err() != nil:
+		return context.Cause(running)
+	}
+	return err
+}

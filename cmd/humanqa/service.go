@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/httpapi"
+	"humanqa/projections"
+	"humanqa/webhooks"
+)
+
+// readyLimit is how long the read models may take to catch up at a start
+// before the service answers all the same (and /readyz says what is missing).
+const readyLimit = 10 * time.Second
+
+// open binds the addresses and settles what the configuration left to them.
+func (s *service) open(ctx context.Context, cfg Config) (_ Config, err error) {
+	if cfg.Roles.API {
+		if s.api, err = listen(ctx, "HUMANQA_ADDR", cfg.Addr); err != nil {
+			return cfg, err
+		}
+		// A server closes its listener itself; this is for a start that fails.
+		s.core.stops.add(func(context.Context) error { _ = s.api.Close(); return nil })
+		if cfg.BaseURL == "" {
+			cfg.BaseURL = baseURL(cfg.Addr, s.api.Addr())
+		}
+	}
+	if cfg.AdminAddr != "" {
+		if s.admin, err = listen(ctx, "HUMANQA_ADMIN_ADDR", cfg.AdminAddr); err != nil {
+			return cfg, err
+		}
+		s.core.stops.add(func(context.Context) error { _ = s.admin.Close(); return nil })
+	}
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = "http://" + cfg.Addr // another node's API
+	}
+	if cfg.Demo {
+		cfg = forDemo(cfg)
+	}
+	return cfg, nil
+}
+
+// baseURL is http://$HUMANQA_ADDR, with the port that was bound where 0 was
+// asked for, and a name that can be called where every address is served.
+func baseURL(addr string, bound net.Addr) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "http://" + addr
+	}
+	if tcp, ok := bound.(*net.TCPAddr); ok && port == "0" {
+		port = fmt.Sprint(tcp.Port)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+func (s *service) webhookConfig(log *logrus.Logger) webhooks.Config {
+	return webhooks.Config{
+		BaseURL: s.cfg.BaseURL,
+		DSN:     s.core.dsn,
+		Allow:   s.cfg.WebhookAllow,
+		CAFile:  s.cfg.WebhookCAFile,
+		Log:     log.WithField("part", "webhooks"),
+	}
+}
+
+func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) httpapi.Deps {
+	reads := projections.NewReads(s.core.db)
+	return httpapi.Deps{
+		Commands:     s.core.commands,
+		Reads:        httpapi.Reads{Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access},
+		WaitFor:      s.projections.WaitFor,
+		Ready:        s.problems,
+		DB:           s.core.db,
+		Vault:        s.core.vault,
+		Log:          log.WithField("part", "api"),
+		Now:          time.Now,
+		BaseURL:      s.cfg.BaseURL,
+		WebhookAllow: s.cfg.WebhookAllow,
+		Metrics:      metrics,
+	}
+}
+
+// becomeReady seeds what the first start seeds and gives the read models time
+// to catch up, so that the keys that are printed work at once.
+func (s *service) becomeReady(ctx context.Context, log *logrus.Logger) error {
+	at, err := s.core.log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if s.cfg.Demo {
+		var seeded domain.Position
+		if s.demo, seeded, err = seedDemo(ctx, s.core, s.cfg.BaseURL); err != nil {
+			return err
+		}
+		at = at.Max(seeded)
+	}
+	if file := s.cfg.WebhookCAFile; file != "" && !s.cfg.Demo {
+		if _, err := os.Stat(file); err != nil {
+			log.WithError(err).Warn("HUMANQA_WEBHOOK_CA_FILE is not there yet: its certificates are trusted once it is")
+		}
+	}
+	if !s.cfg.Roles.Projector {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	if err := s.projections.WaitFor(short, at); err != nil && ctx.Err() == nil {
+		log.WithError(err).Warn("the read models are still behind: answers may be old, /readyz tells when they are not")
+	}
+	return nil
+}
+
+// watchPostgres ends with the embedded server: a death that a restart heals is
+// not its end.
+func (c *core) watchPostgres(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.postgres.Done():
+		return c.postgres.Err()
+	}
+}
+
+// disableWebhook tells the log what the dispatcher has done. Telling it twice
+// is harmless: a disabled webhook is not disabled again. The command has no
+// derived id, because a delivery that is replayed later may fail a second time.
+func (c *core) disableWebhook(ctx context.Context, projectID, deliveryID, reason string) error {
+	_, err := c.commands.DisableWebhook(ctx, command.Cause{
+		CommandID: command.NewCommandID(),
+		Actor:     "webhooks",
+	}, projectID, deliveryID, reason)
+	return err
+}
+
+// welcome says where things are and what to do next.
+func (s *service) welcome(w io.Writer) {
+	lines := []string{"humanqa is ready at " + s.cfg.BaseURL, "  data      " + s.cfg.DataDir}
+	if s.admin != nil {
+		lines = append(lines, "  metrics   http://"+s.admin.Addr().String()+"/metrics")
+	}
+	if s.core.postgres != nil {
+		lines = append(lines, "  postgres  psql '"+s.core.dsn+"'")
+	}
+	if s.core.node != nil {
+		lines = append(lines, "  log       "+s.core.node.Addr())
+		if url := s.core.node.ConnectionString(); url != "" {
+			lines = append(lines, "            "+url)
+		}
+		if password := s.core.node.GeneratedPassword(); password != "" {
+			lines = append(lines, "            password "+password+"   (shown once)")
+		}
+	}
+	if s.cfg.Demo {
+		lines = append(lines,
+			"  demo      "+demoPath(s.cfg.DataDir)+"   (an account with credits, a checker)",
+			"",
+			"Watch one job from submission to a verified webhook:",
+			"  make demo",
+			"Or submit one yourself:",
+			"  KEY=$(sed -n 's/.*\"apiKey\": \"\\(.*\\)\".*/\\1/p' "+demoPath(s.cfg.DataDir)+")",
+			"  curl -s "+s.cfg.BaseURL+"/v1/jobs -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\",
+			"    -d '{\"url\":\"https://example.com\",\"title\":\"First look\",\"description\":\"Does it load?\",\"jobType\":\"First Impression\"}'",
+		)
+	}
+	lines = append(lines, "", "Ctrl-C stops everything that was started.")
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(w, line) // a closed terminal ends us by its signal
+	}
+}
