@@ -49,9 +49,6 @@ type runner struct {
 	handles   map[string]bool
 	owner     string
 	target    generation // which generation; its state is read anew with every lease
-
-	// beforeCommit lets tests crash a runner between Apply and commit.
-	beforeCommit func() error
 }
 
 // run ends with ctx, or when the generation was replaced or removed.
@@ -286,15 +283,10 @@ func (f *following) commit(ctx context.Context, batch []domain.Recorded, to even
 		if err := f.advance(ctx, tx, to, len(batch), f.limits.lease); err != nil {
 			return err
 		}
-		if len(batch) > 0 {
-			if err := f.projector.Apply(ctx, tx, f.Schema, batch); err != nil {
-				return err
-			}
+		if len(batch) == 0 {
+			return nil
 		}
-		if f.beforeCommit != nil {
-			return f.beforeCommit()
-		}
-		return nil
+		return f.projector.Apply(ctx, tx, f.Schema, batch)
 	})
 	if err != nil {
 		return err

@@ -38,6 +38,11 @@ FROM (
 // checkpoint are read from one snapshot, the fold's own tables live and die in
 // the same transaction.
 func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, error) {
+	return s.verify(ctx, name, servingGenerationSQL, name)
+}
+
+// verify compares the generation that the query selects.
+func (s *Supervisor) verify(ctx context.Context, name, query string, args ...any) ([]Difference, error) {
 	p := s.projector(name)
 	if p == nil {
 		return nil, fmt.Errorf("there is no projection %s", name)
@@ -48,11 +53,11 @@ func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing in it is meant to stay
 	var g generation
-	if err := tx.GetContext(ctx, &g, servingGenerationSQL, name); err != nil {
-		return nil, fmt.Errorf("read the serving checkpoint of %s: %w", name, err)
+	if err := tx.GetContext(ctx, &g, query, args...); err != nil {
+		return nil, fmt.Errorf("read the checkpoint of %s: %w", name, err)
 	}
 	if g.Version != p.Version() {
-		return nil, fmt.Errorf("projection %s serves version %d, this binary has %d", name, g.Version, p.Version())
+		return nil, fmt.Errorf("projection %s has rows of version %d, this binary folds version %d", name, g.Version, p.Version())
 	}
 	scratch := name + "_verify_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	if err := createTables(ctx, tx, p, scratch); err != nil {
