@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -50,6 +51,9 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 		if err != nil {
 			found = append(found, httpapi.Problem{Part: part, Reason: oneLine(err.Error())})
 		}
+	}
+	if !s.started.Load() {
+		add("service", errors.New("it is starting"))
 	}
 	add("postgres", s.core.db.PingContext(ctx))
 	head, err := s.core.log.Head(ctx)

@@ -126,8 +126,13 @@ func (a *app) print(object any, format string, args ...any) error {
 func tell(w io.Writer, code int, err error) int {
 	line := oneLine(err.Error())
 	var refusal *domain.Error
-	if errors.As(err, &refusal) && refusal.Hint != "" {
-		line += ": " + refusal.Hint
+	if errors.As(err, &refusal) {
+		switch {
+		case refusal.Hint != "":
+			line += ": " + refusal.Hint
+		case refusal.Kind == domain.KindNotFound:
+			line += ": check the id"
+		}
 	}
 	_, _ = fmt.Fprintln(w, "humanqa:", line) // nowhere left to complain
 	return code

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,27 @@ const drainFor = 15 * time.Second
 type serveCmd struct {
 	Demo  bool   `help:"Seed a demo account on the first start, and let webhooks reach this machine."`
 	Roles string `help:"Parts to run, any of api,projector,webhooks,policy. Overrides HUMANQA_ROLES."`
+}
+
+// Help is shown by humanqa serve --help.
+func (c *serveCmd) Help() string {
+	return `The environment settles the rest:
+
+HUMANQA_ADDR                        listen address (127.0.0.1:8080)
+HUMANQA_BASE_URL                    starts every URL that is handed out (http://$HUMANQA_ADDR)
+HUMANQA_ADMIN_ADDR                  metrics and profiles (127.0.0.1:0), or off
+HUMANQA_DATA_DIR                    embedded Postgres, sockets, keys (.humanqa)
+HUMANQA_DATABASE_URL                a Postgres to use instead of the embedded one
+HUMANQA_EVENTSTORE_URL              an esdb:// log to use instead of the embedded node
+HUMANQA_EVENTSTORE_LISTEN           TCP address for the embedded node, with TLS and a password
+HUMANQA_EVENTSTORE_LISTEN_INSECURE  loopback TCP address for it, without either
+HUMANQA_MASTER_KEY_FILE             keyset file (made in the data directory)
+HUMANQA_AI                          who writes checklists (rules)
+HUMANQA_WEBHOOK_ALLOW               private networks that may be delivered to, as CIDRs
+HUMANQA_WEBHOOK_CA_FILE             further CA certificates trusted for deliveries
+HUMANQA_ROLES                       parts to run (api,projector,webhooks,policy)
+HUMANQA_LOG_FORMAT                  text or json (text on a terminal)
+HUMANQA_LOG_LEVEL                   debug, info, warn, error (info)`
 }
 
 // Validate is called by kong.
@@ -54,6 +76,7 @@ type service struct {
 	projections *projections.Supervisor
 	demo        demoFile // with --demo
 	api, admin  net.Listener
+	started     atomic.Bool // what the first start seeds is there
 }
 
 // serve runs the service until ctx ends, and calls ready once it answers. This
@@ -113,6 +136,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	})
 
 	if err = s.becomeReady(running, log); err == nil {
+		s.started.Store(true)
 		ready(s)
 		<-running.Done()
 	}
