@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -27,7 +28,9 @@ type Config struct {
 	// CAFile holds further CA certificates to trust, PEM. It may appear or
 	// change at any time.
 	CAFile string
-	Log    logrus.FieldLogger
+	// Resolver finds addresses; nil means the system's.
+	Resolver *net.Resolver
+	Log      logrus.FieldLogger
 
 	// Pool is how many requests run at once (256), PerEndpoint how many of
 	// them to one endpoint (8).

@@ -35,10 +35,11 @@ const (
 // sender is the HTTP side of the dispatcher: HTTPS only, no proxy, no
 // redirects, no compression, addresses judged as they are dialled.
 type sender struct {
-	allow   guard.Allow
-	caFile  string
-	timeout time.Duration
-	log     logrus.FieldLogger
+	allow    guard.Allow
+	resolver *net.Resolver
+	caFile   string
+	timeout  time.Duration
+	log      logrus.FieldLogger
 
 	mu        sync.Mutex // guards the rest
 	client    *http.Client
@@ -47,7 +48,7 @@ type sender struct {
 }
 
 func newSender(cfg Config) (*sender, error) {
-	s := &sender{allow: cfg.Allow, caFile: cfg.CAFile, timeout: cfg.Timeout, log: cfg.Log}
+	s := &sender{allow: cfg.Allow, resolver: cfg.Resolver, caFile: cfg.CAFile, timeout: cfg.Timeout, log: cfg.Log}
 	s.caStamp, s.caChecked = s.stamp(), time.Now()
 	pool, err := trusted(s.caFile)
 	if err != nil {
@@ -205,7 +206,10 @@ func trusted(caFile string) (*x509.CertPool, error) {
 }
 
 func (s *sender) newClient(pool *x509.CertPool) *http.Client {
-	dialer := &net.Dialer{Timeout: s.timeout, KeepAlive: 30 * time.Second, Control: guard.Control(s.allow)}
+	dialer := &net.Dialer{
+		Timeout: s.timeout, KeepAlive: 30 * time.Second,
+		Resolver: s.resolver, Control: guard.Control(s.allow),
+	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{

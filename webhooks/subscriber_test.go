@@ -1,0 +1,159 @@
+package webhooks_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/webhooks"
+)
+
+func secretOf(owner string) *project.SecretSet {
+	return &project.SecretSet{SecretID: "s", Sealed: sealed(owner, "a secret"), At: at}
+}
+
+func newDispatcher(b *bundle) *webhooks.Dispatcher {
+	return webhooks.NewDispatcher(b.db, plainVault{}, func(context.Context, string, string, string) error { return nil }, b.cfg)
+}
+
+func (b *bundle) status() webhooks.SubscriberStatus {
+	b.Helper()
+	s, err := webhooks.ReadSubscriberStatus(context.Background(), b.db)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func TestASubscriberGoesOnAtItsCheckpoint(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.submit("p1", "j1")
+	stop := b.subscribe()
+	b.subscribed()
+	stop()
+	b.log.record(domain.JobStream("j1"), claimed())
+	b.subscribe()
+	b.subscribed()
+	b.settled("p1", map[string]int{"pending": 2})
+	if b.log.loads != 1 {
+		t.Errorf("the job was loaded %d times, want once: after a restart it is not known", b.log.loads)
+	}
+}
+
+// As after a crash that lost the checkpoint but not the rows: the same rows
+// come out.
+func TestReadingEventsTwiceMakesNoSecondDelivery(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.submit("p1", "j1")
+	b.submit("p1", "j2")
+	stop := b.subscribe()
+	b.subscribed()
+	b.dispatch()
+	b.settled("p1", map[string]int{"delivered": 2})
+	stop()
+	if _, err := b.db.Exec(`UPDATE webhooks.checkpoint SET started = false, commit_position = 0, prepare_position = 0`); err != nil {
+		t.Fatal(err)
+	}
+	b.subscribe()
+	b.subscribed()
+	b.settled("p1", map[string]int{"delivered": 2})
+	e.next()
+	e.next()
+	e.none()
+}
+
+func TestOneSubscriberWorksAndAnotherTakesOver(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	stops := []func(){b.subscribe(), b.subscribe(), b.subscribe()}
+	for i, stop := range stops {
+		b.submit("p1", fmt.Sprint(i))
+		b.subscribed()
+		if i < len(stops)-1 {
+			stop()
+		}
+	}
+	b.settled("p1", map[string]int{"pending": 3})
+}
+
+func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
+	ctx := context.Background()
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.submit("p1", "j1")
+	b.log.setBroken(b.log.head()+1, true)
+	b.submit("p1", "j2")
+	b.submit("p1", "j3")
+	b.subscribe()
+	b.eventually("the line stands", func() bool { return !b.status().Live })
+	s := b.status()
+	if s.Failure == nil || s.Failure.Category != "decode" || s.Failure.Stream != "job-j2" || s.Failure.Position.Commit != 5 ||
+		s.Failure.Detail != "bad JSON" || s.Position.Commit != 4 {
+		t.Fatalf("the status is %+v, failure %+v", s, s.Failure)
+	}
+	b.settled("p1", map[string]int{"pending": 1})
+
+	b.log.setBroken(5, false)
+	if err := webhooks.RetrySubscriber(ctx, b.db); err != nil {
+		t.Fatal(err)
+	}
+	b.subscribed()
+	b.settled("p1", map[string]int{"pending": 3})
+	if s := b.status(); s.Failure != nil {
+		t.Errorf("the failure is still there: %+v", s.Failure)
+	}
+	if err := webhooks.RetrySubscriber(ctx, b.db); !domain.IsKind(err, domain.KindConflict) {
+		t.Errorf("a retry of a live subscriber gives %v, want a conflict", err)
+	}
+}
+
+func TestAnEventWithoutItsJobIsSkippedOnAnOperatorsWord(t *testing.T) {
+	ctx := context.Background()
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.submit("p1", "j1")
+	b.log.record(domain.JobStream("headless"), claimed())
+	b.submit("p1", "j2")
+	b.subscribe()
+	b.eventually("the line stands", func() bool { return !b.status().Live })
+	if s := b.status(); s.Failure.Category != "payload" || s.Failure.Stream != "job-headless" {
+		t.Fatalf("the failure is %+v", s.Failure)
+	}
+	b.settled("p1", map[string]int{"pending": 1})
+	if err := webhooks.SkipSubscriber(ctx, b.db, "operator", "it was a test"); err != nil {
+		t.Fatal(err)
+	}
+	b.subscribed()
+	b.settled("p1", map[string]int{"pending": 2})
+	var skips []string
+	if err := b.db.Select(&skips, `SELECT stream || ' by ' || actor || ': ' || reason FROM webhooks.skips`); err != nil {
+		t.Fatal(err)
+	}
+	if len(skips) != 1 || skips[0] != "job-headless by operator: it was a test" {
+		t.Errorf("the record of skips is %v", skips)
+	}
+}
+
+func TestUnknownEventsAndOtherStreamsPass(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.log.record("account-acc", &job.Released{})
+	b.log.record(domain.JobStream("voided"), &job.VoidedOrphan{AccountID: "acc", At: at})
+	b.on("p1", &project.SettingsChanged{Name: "new", At: at})
+	b.submit("p1", "j1")
+	b.subscribe()
+	b.subscribed()
+	b.settled("p1", map[string]int{"pending": 1})
+}
