@@ -62,9 +62,11 @@ func in(schema, query string) string {
 // json_populate_recordset (see writeRows).
 var rowMapper = reflectx.NewMapper("json")
 
-// mapped gives the same pool with rowMapper.
+// mapped gives the same pool with rowMapper. Columns that a row's struct does
+// not have are passed over: while services are replaced one by one, old code
+// reads the rows of newer projectors.
 func mapped(db *sqlx.DB) *sqlx.DB {
-	m := sqlx.NewDb(db.DB, db.DriverName())
+	m := sqlx.NewDb(db.DB, db.DriverName()).Unsafe()
 	m.Mapper = rowMapper
 	return m
 }

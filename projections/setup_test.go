@@ -209,6 +209,14 @@ func (w *world) eventually(what string, condition func() bool) {
 	}
 }
 
+// names lists every registered projection.
+func names() (list []string) {
+	for _, p := range All() {
+		list = append(list, p.Name())
+	}
+	return list
+}
+
 // status is the serving generation's.
 func (w *world) status(name string) Status {
 	w.t.Helper()

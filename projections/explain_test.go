@@ -1,0 +1,61 @@
+package projections
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain/job"
+)
+
+const manyJobsSQL = `
+INSERT INTO jobs_v1_g1.jobs
+SELECT r.*
+FROM generate_series(1, 30000) n,
+     json_populate_record(NULL::jobs_v1_g1.jobs, json_build_object(
+        'id', 'job' || n, 'account_id', 'acc' || (n % 3), 'project_id', CASE WHEN n % 2 = 0 THEN '' ELSE 'p' || (n % 50) END,
+        'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,
+        'title', 'title', 'url', 'https://app.example', 'description', repeat('d', 200), 'feature', '',
+        'type', 'custom', 'type_echo', 'Custom', 'urgent', n % 9 = 0, 'sla_minutes', 60, 'price', 5, 'refunded', 0,
+        'source', 'api', 'parent_id', '', 'batch_id', '', 'session_id', '', 'target', '{}'::json, 'generated_by', '',
+        'in_queue', true, 'checker_id', '', 'report_id', '', 'overall_status', '', 'cancel_reason', '', 'requeue_count', 0,
+        'created_at', now() - n * interval '1 second', 'due_at', now(), 'items', '[]'::json)) r`
+
+// The hot queries walk an index in the order of the answer: they read a page,
+// not an account.
+func TestHotQueriesWalkTheirIndexes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.exec(manyJobsSQL)
+	w.exec("ANALYZE jobs_v1_g1.jobs")
+	list := func(f JobFilter) (string, []any) {
+		where := f.where("acc1")
+		return listJobsSQL + where.sql + fmt.Sprintf(orderJobsSQL, where.param(100), where.param(0)), where.args
+	}
+	tests := []struct {
+		name, index string
+		query       func() (string, []any)
+	}{
+		{"list", "jobs_by_account", func() (string, []any) { return list(JobFilter{}) }},
+		{"list by status", "jobs_by_status", func() (string, []any) { return list(JobFilter{Status: job.Pending}) }},
+		{"list by project", "jobs_by_project", func() (string, []any) { return list(JobFilter{ProjectID: "p7"}) }},
+		{"list since", "jobs_by_account", func() (string, []any) { return list(JobFilter{Since: &noon}) }},
+		{"total", "job_counts_pkey", func() (string, []any) { return totalJobsSQL, []any{"acc1"} }},
+		{"job", "jobs_pkey", func() (string, []any) { return getJobSQL, []any{"acc1", "job7"} }},
+		{"queue", "jobs_queue", func() (string, []any) { return listQueueSQL, []any{"ann", 20} }},
+		{"head of the queue", "jobs_queue", func() (string, []any) { return nextInQueueSQL, []any{"ann", pq.Array([]string{"job1"})} }},
+	}
+	for _, test := range tests {
+		query, args := test.query()
+		var lines []string
+		if err := w.db.SelectContext(w.ctx(), &lines, "EXPLAIN "+query, args...); err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		plan := strings.Join(lines, "\n")
+		if !strings.Contains(plan, test.index) || strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan on jobs") {
+			t.Errorf("%s does not walk %s:\n%s", test.name, test.index, plan)
+		}
+	}
+}
