@@ -1,0 +1,159 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// receivedLimit is the longest delivery a Receiver takes.
+const receivedLimit = 4 << 20
+
+// ReceiverConfig is what a Receiver is told.
+type ReceiverConfig struct {
+	// Dir keeps the certificates (0700), so that they outlive the process.
+	Dir string
+	// Addr is a loopback address to listen on; its default is 127.0.0.1:0.
+	Addr string
+	// Secret gives the secret to verify with. It is asked for each delivery, so
+	// it may become known later. Nil, or an empty answer: nothing is verified.
+	Secret func() []byte
+	// Received is called with each delivery, in parallel, before it is
+	// answered. An error of Verify is answered with 401.
+	Received func(Received)
+	Log      logrus.FieldLogger
+}
+
+// Received is a delivery as it arrived.
+type Received struct {
+	DeliveryID string
+	Event      string
+	Header     http.Header
+	Body       []byte
+	// Verified says that the signature was checked and is right. Err says what
+	// is wrong with the delivery; with neither, there was no secret to check
+	// it with.
+	Verified bool
+	Err      error
+}
+
+// Receiver is a local HTTPS server for webhooks: the other end, for trials. It
+// has a certificate of its own for loopback names; the sender has to trust
+// CAFile and to allow loopback.
+type Receiver struct {
+	cfg      ReceiverConfig
+	listener net.Listener
+	server   *http.Server
+}
+
+// NewReceiver makes the certificates where they are missing or old, and
+// listens. Run answers; Close gives up without Run.
+func NewReceiver(ctx context.Context, cfg ReceiverConfig) (*Receiver, error) {
+	set(&cfg.Addr, "127.0.0.1:0")
+	cert, err := loopbackCertificate(cfg.Dir, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for webhooks: %w", err)
+	}
+	if addr, ok := listener.Addr().(*net.TCPAddr); !ok || !addr.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("%s is not a loopback address", cfg.Addr), listener.Close())
+	}
+	r := &Receiver{cfg: cfg, listener: listener}
+	r.server = &http.Server{
+		Handler:           http.HandlerFunc(r.receive),
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}},
+		ErrorLog:          log.New(debugLog{cfg.Log}, "", 0),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		IdleTimeout:       time.Minute,
+	}
+	return r, nil
+}
+
+// URL is where deliveries have to be sent.
+func (r *Receiver) URL() string { return "https://" + r.listener.Addr().String() + "/" }
+
+// CAFile is the certificate that the sender has to trust.
+func (r *Receiver) CAFile() string { return CAFile(r.cfg.Dir) }
+
+// CAFile is where a Receiver with that directory keeps the certificate to
+// trust.
+func CAFile(dir string) string { return filepath.Join(dir, "ca.pem") }
+
+// Close stops listening. After Run it does nothing.
+func (r *Receiver) Close() error { return r.listener.Close() }
+
+// Run answers until the context ends, and lets what has begun finish.
+func (r *Receiver) Run(ctx context.Context) error {
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		stopped <- r.server.Shutdown(within)
+	})
+	err := r.server.ServeTLS(r.listener, "", "")
+	if stop() { // it was not ctx that ended it
+		return fmt.Errorf("receive webhooks: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		return fmt.Errorf("stop receiving webhooks: %w", err)
+	}
+	return nil
+}
+
+func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "only POST", http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, receivedLimit))
+	if err != nil {
+		http.Error(w, "the body cannot be read", http.StatusBadRequest)
+		return
+	}
+	got := Received{
+		DeliveryID: req.Header.Get(DeliveryHeader), Event: req.Header.Get(EventHeader),
+		Header: req.Header, Body: body,
+	}
+	code := http.StatusNoContent
+	var secret []byte
+	if r.cfg.Secret != nil {
+		secret = r.cfg.Secret()
+	}
+	if len(secret) > 0 {
+		got.Err = Verify(secret, req.Header, body, time.Now())
+		got.Verified = got.Err == nil
+	}
+	switch {
+	case got.Err != nil:
+		code = http.StatusUnauthorized
+	case !json.Valid(body):
+		got.Err = errors.New("the body is not JSON")
+		code = http.StatusBadRequest
+	}
+	r.cfg.Received(got)
+	w.WriteHeader(code)
+}
+
+// debugLog takes what net/http wants to say, such as failed handshakes.
+type debugLog struct{ logrus.FieldLogger }
+
+func (l debugLog) Write(line []byte) (int, error) {
+	l.Debug(string(bytes.TrimSpace(line)))
+	return len(line), nil
+}

@@ -1,0 +1,116 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"humanqa/webhooks"
+)
+
+// receiver starts one; what arrives comes out of the channel.
+func (b *bundle) receiver(dir, secret string) (*webhooks.Receiver, <-chan webhooks.Received) {
+	b.Helper()
+	arrived := make(chan webhooks.Received, 10)
+	r, err := webhooks.NewReceiver(context.Background(), webhooks.ReceiverConfig{
+		Dir: dir, Secret: func() []byte { return []byte(secret) }, Log: b.cfg.Log,
+		Received: func(got webhooks.Received) { arrived <- got },
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.run(r.Run)
+	return r, arrived
+}
+
+func TestAReceiverTakesAndVerifiesWhatIsDelivered(t *testing.T) {
+	b := setup(t)
+	dir := filepath.Join(t.TempDir(), "listen")
+	r, arrived := b.receiver(dir, "secret of p1")
+	b.cfg.CAFile = r.CAFile()
+	b.project("p1", r.URL(), nil)
+	b.submit("p1", "j1")
+	b.subscribe()
+	b.dispatch()
+	got := <-arrived
+	if !got.Verified || got.Err != nil || got.Event != "job.created" || got.DeliveryID == "" || !bytes.Contains(got.Body, []byte(`"j1"`)) {
+		t.Errorf("it received %+v", got)
+	}
+	b.settled("p1", map[string]int{"delivered": 1})
+
+	info, err := os.Stat(filepath.Join(dir, "key.pem"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key's mode is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestAReceiverRefusesAWrongSignature(t *testing.T) {
+	b := setup(t)
+	b.cfg.Retries = []time.Duration{}
+	r, arrived := b.receiver(t.TempDir(), "not the secret")
+	b.cfg.CAFile = r.CAFile()
+	b.project("p1", r.URL(), nil)
+	b.submit("p1", "j1")
+	b.subscribe()
+	b.dispatch()
+	if got := <-arrived; got.Verified || got.Err == nil {
+		t.Errorf("it received %+v", got)
+	}
+	b.settled("p1", map[string]int{"failed": 1})
+	if d := b.deliveries("p1")[0]; d.LastStatus.Int64 != http.StatusUnauthorized {
+		t.Errorf("it answered %d", d.LastStatus.Int64)
+	}
+}
+
+func TestAReceiverKeepsItsCertificate(t *testing.T) {
+	b := setup(t)
+	dir := t.TempDir()
+	first, _ := b.receiver(dir, "")
+	ca, err := os.ReadFile(first.CAFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, arrived := b.receiver(dir, "")
+	if again, err := os.ReadFile(second.CAFile()); err != nil || !bytes.Equal(ca, again) {
+		t.Errorf("the second start made another authority (%v)", err)
+	}
+
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	defer client.CloseIdleConnections()
+	post := func(body string) int {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, second.URL(), bytes.NewReader([]byte(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	if code := post("{}"); code != http.StatusNoContent {
+		t.Errorf("without a secret it answers %d", code)
+	}
+	if got := <-arrived; got.Verified || got.Err != nil {
+		t.Errorf("it received %+v", got)
+	}
+	if code := post("{"); code != http.StatusBadRequest {
+		t.Errorf("it answers %d to a body that is no JSON", code)
+	}
+}
+
+func TestAReceiverListensOnLoopbackOnly(t *testing.T) {
+	_, err := webhooks.NewReceiver(context.Background(), webhooks.ReceiverConfig{Dir: t.TempDir(), Addr: "0.0.0.0:0"})
+	if err == nil {
+		t.Error("it listens on every address")
+	}
+}
