@@ -2,8 +2,6 @@ package eventstore
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -67,12 +65,8 @@ func BenchmarkLoad(b *testing.B) {
 
 func benchClient(b *testing.B) *Client {
 	b.Helper()
-	dir, err := os.MkdirTemp("", "es")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	n := &testNode{dsn: pgtest.NewDSN(b), socket: filepath.Join(dir, "node")}
+	n := &testNode{dsn: pgtest.NewDSN(b), socket: newSocket(b)}
+	var err error
 	if n.node, err = node.Start(b.Context(), node.Config{DSN: n.dsn, Socket: n.socket, Log: quietLog()}); err != nil {
 		b.Fatal(err)
 	}

@@ -260,7 +260,7 @@ func call[T any](ctx context.Context, k *connector, f func(context.Context, *esd
 	if err != nil {
 		return result, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, k.timeout, errNoAnswer)
 	defer cancel()
 	client := conn.client
 	result, err = inside(ctx, k, conn, func(ctx context.Context) (T, error) { return f(ctx, client) })
@@ -284,7 +284,11 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 			if r := recover(); r != nil {
 				o.err = fmt.Errorf("%w: %v", errLibrary, r)
 			}
-			k.release(conn, o.err)
+			if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errNoAnswer) {
+				k.leave(conn) // the caller left: how it ended says nothing
+			} else {
+				k.release(conn, o.err)
+			}
 			out <- o
 		}()
 		inner, leave, err := conn.gate.enter(ctx)
@@ -309,7 +313,7 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 	select {
 	case o := <-out:
 		if o.err != nil && k.life.Err() != nil {
-			return none, errors.Join(ErrClosed, o.err)
+			return none, fmt.Errorf("%w: %w", ErrClosed, o.err)
 		}
 		return o.result, o.err
 	case <-grace.C:

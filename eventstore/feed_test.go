@@ -22,11 +22,9 @@ func run(t *testing.T, c *Client, maxEvents int) *Feed {
 	if maxEvents > 0 {
 		f.maxEvents = maxEvents
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- f.Run(ctx) }()
+	go func() { done <- f.Run(t.Context()) }() // ends before the clean-up
 	t.Cleanup(func() {
-		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("the feed ended with %v", err)
 		}
@@ -152,19 +150,21 @@ func TestAFeedSurvivesCrashesOfTheNode(t *testing.T) {
 	done := make(chan error, 1)
 	s := consumer{at: Checkpoint{Start: true}}
 	go func() { done <- s.read(t.Context(), f, total, 50) }()
-	go func() {
+	var writer sync.WaitGroup
+	writer.Go(func() {
 		for i := range total {
 			if _, err := c.Append(t.Context(), "job-1", domain.ExpectedRevision(i-1), []domain.NewEvent{note(fmt.Sprintf("job-1@%d", i))}); err != nil {
 				t.Errorf("append %d: %v", i, err)
 				return
 			}
 		}
-	}()
+	})
 	for at := int64(100); at < total; at += 200 {
 		eventually(t, "the log grows", func() bool { return n.node.Head() >= at })
 		n.stop()
 		n.start()
 	}
+	writer.Wait()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

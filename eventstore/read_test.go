@@ -50,7 +50,7 @@ func TestAReaderCanStop(t *testing.T) {
 		}
 		return nil
 	})
-	if err != enough || seen != 2 { //nolint:errorlint // it comes back as it is
+	if !errors.Is(err, enough) || seen != 2 {
 		t.Errorf("saw %d, %v", seen, err)
 	}
 }

@@ -48,16 +48,20 @@ type testNode struct {
 
 func setup(t *testing.T) (*testNode, *Client) {
 	t.Helper()
-	// Not t.TempDir: a socket's path must be short.
-	dir, err := os.MkdirTemp("", "es")
+	n := &testNode{t: t, dsn: pgtest.NewDSN(t), socket: newSocket(t)}
+	n.start()
+	t.Cleanup(n.stop)
+	return n, connect(t, n.socket, defaultLimits)
+}
+
+func newSocket(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "es") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	n := &testNode{t: t, dsn: pgtest.NewDSN(t), socket: filepath.Join(dir, "node")}
-	n.start()
-	t.Cleanup(n.stop)
-	return n, connect(t, n.socket, defaultLimits)
+	return filepath.Join(dir, "node")
 }
 
 func connect(t *testing.T, socket string, limits limits) *Client {
