@@ -229,11 +229,12 @@ func definite(status int) bool {
 	return status >= 200 && status < 300
 }
 
-// idempotencyKey reads the header; present says that the client sent one.
-func idempotencyKey(h http.Header) (key string, present bool, err error) {
-	values := h.Values(idempotencyHeader)
+// idempotencyKey reads the header; present says that the client sent one. Who
+// creates reads it with the body, so that one 400 names everything.
+func (r *request) idempotencyKey(p *problems) (key string, present bool) {
+	values := r.Header.Values(idempotencyHeader)
 	if len(values) == 0 {
-		return "", false, nil
+		return "", false
 	}
 	key = values[0]
 	ok := key != "" && len(key) <= maxIdempotencyKey
@@ -241,7 +242,7 @@ func idempotencyKey(h http.Header) (key string, present bool, err error) {
 		ok = ok && ' ' <= key[i] && key[i] <= '~'
 	}
 	if !ok {
-		return "", true, fmt.Errorf("must be 1 to %d printable ASCII characters", maxIdempotencyKey)
+		p.add(idempotencyHeader, "must be 1 to %d printable ASCII characters", maxIdempotencyKey)
 	}
-	return key, true, nil
+	return key, true
 }

@@ -38,6 +38,7 @@ type submittedJob struct {
 // submitJob is POST /v1/jobs.
 func (a *API) submitJob(r *request) (answer, error) {
 	var p problems
+	r.idempotencyKey(&p)
 	in := readSubmit(parseObject(r.body, &p))
 	if err := p.err(); err != nil {
 		return answer{}, err

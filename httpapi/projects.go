@@ -146,6 +146,7 @@ func (a *API) createProject(r *request) (answer, error) {
 		return answer{}, errOtherProject
 	}
 	var p problems
+	r.idempotencyKey(&p)
 	in := a.readNewProject(parseObject(r.body, &p))
 	if err := p.err(); err != nil {
 		return answer{}, err

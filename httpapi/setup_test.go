@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -92,7 +93,7 @@ func setup(t *testing.T) *service {
 	t.Cleanup(func() {
 		s.commands.Drain()
 		cancel()
-		if err := <-stopped; err != nil {
+		if err := <-stopped; err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("projections: %v", err)
 		}
 	})

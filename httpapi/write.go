@@ -34,12 +34,13 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 		CommandID: command.NewCommandID(), CorrelationID: r.id,
 		Actor: r.caller.actor, AccountID: r.caller.accountID,
 	}
-	key, present, err := idempotencyKey(r.Header)
+	var p problems
+	key, present := r.idempotencyKey(&p)
 	if !r.route.creates || !present {
 		return do(ctx, cause)
 	}
-	if err != nil {
-		return answer{}, domain.Invalid(domain.Detail{Path: idempotencyHeader, Message: err.Error()})
+	if err := p.err(); err != nil {
+		return answer{}, err
 	}
 	at := scope{accountID: cause.AccountID, path: r.URL.Path, key: key}
 	fingerprint, err := a.vault.Fingerprint(ctx, cause.AccountID, asked(r))

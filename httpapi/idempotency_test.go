@@ -1,0 +1,254 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+)
+
+const replayedHeader = "Idempotent-Replayed"
+
+func TestTheSameKeyAndBodyHaveOneEffectAndTheSameBytes(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	for path, body := range map[string]string{
+		"/v1/jobs":     aJob,
+		"/v1/projects": `{"name":"Shop","webhookUrl":"https://hooks.example.com/in"}`, // its answer holds a token
+	} {
+		first := s.call(key, "POST", path, body, "Idempotency-Key", "order 1")
+		first.want(http.StatusCreated)
+		equal(t, first.Header().Get(replayedHeader), "")
+		s.submitted(key) // the balance moves on, the answer does not
+		again := s.call(key, "POST", path, body, "Idempotency-Key", "order 1")
+		again.want(http.StatusCreated)
+		equal(t, again.Header().Get(replayedHeader), "true")
+		equal(t, again.Body.String(), first.Body.String())
+		s.call(key, "POST", path, strings.Replace(body, "{", "{ ", 1), "Idempotency-Key", "order 1").
+			refused(http.StatusConflict, domain.CodeConflict)
+		s.call(key, "POST", path, body, "Idempotency-Key", "order 2").want(http.StatusCreated)
+	}
+	equal(t, s.log.count("project.created"), 2)
+	equal(t, s.log.count("job.created"), 4)
+
+	var sealed string
+	if err := s.db.GetContext(t.Context(), &sealed, `SELECT string_agg(body, ' ') FROM http_idempotency`); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(sealed, "qh_") || strings.Contains(sealed, "jobId") {
+		t.Errorf("answers lie in the clear: %s", sealed)
+	}
+}
+
+func TestAKeyBelongsToItsAccountAndPath(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, one := s.account(100)
+	_, other := s.account(100)
+	s.call(one, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
+	s.call(other, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
+	s.call(one, "POST", "/v1/projects", `{"name":"Shop"}`, "Idempotency-Key", "k").want(http.StatusCreated)
+	second := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
+	equal(t, s.call(second, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").Header().Get(replayedHeader), "true")
+	equal(t, s.log.count("job.created"), 2)
+}
+
+func TestRefusalsUnderAKey(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(0)
+	under := []string{"Idempotency-Key", "k"}
+	s.call(key, "POST", "/v1/jobs", `{}`, under...).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
+
+	poor := s.call(key, "POST", "/v1/jobs", aJob, under...)
+	poor.refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits)
+	_, at, err := s.commands.GrantCredits(t.Context(), operator(uuid.New()), accountID, 100, nil, "test")
+	s.visible(at, err)
+	again := s.call(key, "POST", "/v1/jobs", aJob, under...) // also checks that requestId is this request's
+	again.refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits)
+	equal(t, again.Header().Get(replayedHeader), "true")
+
+	missing := strings.Replace(aJob, "{", `{"projectId":"`+uuid.NewString()+`",`, 1)
+	for _, replayed := range []string{"", "true"} {
+		r := s.call(key, "POST", "/v1/jobs", missing, "Idempotency-Key", "m")
+		r.refused(http.StatusNotFound, domain.CodeNotFound)
+		equal(t, r.Header().Get(replayedHeader), replayed)
+	}
+	equal(t, s.log.count("credits.debited"), 0)
+}
+
+func TestAMalformedKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	for _, bad := range []string{"", "ü", "a\tb", strings.Repeat("k", 256)} {
+		equal(t, s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", bad).paths(), []string{"Idempotency-Key"})
+	}
+	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", strings.Repeat("k ", 127)+"!").want(http.StatusCreated)
+	equal(t, s.call(key, "POST", "/v1/jobs", `{"url":7}`, "Idempotency-Key", "").paths(),
+		[]string{"Idempotency-Key", "description", "jobType", "title", "url"})
+}
+
+// A crash is a write whose outcome nobody learns of: the request ends without
+// an answer, its row stays in flight until the lease is over.
+func TestACrashBetweenChargeAndAnswerNeverChargesTwice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, event string
+		persisted   bool
+	}{
+		{"before the charge", "credits.debited", false},
+		{"after the charge", "credits.debited", true},
+		{"before the job", "job.created", false},
+		{"after the job", "job.created", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			_, key := s.account(100)
+			s.log.failNext(c.event, c.persisted, domain.ErrUnknownOutcome)
+			crashed := s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k")
+			if crashed.Code != http.StatusServiceUnavailable {
+				t.Fatalf("got %d: %s", crashed.Code, crashed.Body)
+			}
+			s.call(key, "POST", "/v1/jobs", `{}`, "Idempotency-Key", "k").refused(http.StatusBadRequest, domain.CodeInvalidRequest)
+			other := strings.Replace(aJob, "Checkout", "Another", 1)
+			s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").refused(http.StatusConflict, domain.CodeConflict)
+
+			retried := s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k")
+			with(t, retried.want(http.StatusCreated), map[string]any{"creditsDeducted": 5.0, "creditsRemaining": 95.0})
+			equal(t, s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").Body.String(), retried.Body.String())
+			equal(t, s.log.count("credits.debited"), 1)
+			equal(t, s.log.count("job.created"), 1)
+		})
+	}
+}
+
+func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	at := scope{accountID: accountID, path: "/v1/jobs", key: "k"}
+	under := []string{"Idempotency-Key", "k"}
+	ctx := t.Context()
+
+	// A process that died right after its command: it left row and job behind.
+	s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
+	if _, err := s.db.ExecContext(ctx, `UPDATE http_idempotency SET status = NULL, body = NULL, leased_until = now() + interval '10 seconds'`); err != nil {
+		t.Fatal(err)
+	}
+	waiting := s.call(key, "POST", "/v1/jobs", aJob, under...)
+	waiting.refused(http.StatusConflict, domain.CodeConflict)
+	equal(t, waiting.Header().Get("Retry-After"), "1")
+
+	if _, err := s.db.ExecContext(ctx, `UPDATE http_idempotency SET leased_until = now()`); err != nil {
+		t.Fatal(err)
+	}
+	s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
+	equal(t, s.log.count("job.created"), 1)
+
+	// The slow owner of a lease that somebody took over: the first answer that
+	// was stored counts.
+	var issued uuid.UUID
+	if err := s.db.GetContext(ctx, &issued, `SELECT command_id FROM http_idempotency`); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := s.idempotency.finish(ctx, at, issued, answer{status: 201, body: []byte(`{"late":true}`)})
+	if err != nil || earlier == nil || strings.Contains(string(earlier.body), "late") {
+		t.Errorf("got %v, %v", earlier, err)
+	}
+}
+
+func TestParallelRequestsUnderOneKey(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	const n = 16
+	results := make([]result, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { results[i] = s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k") })
+	}
+	all.Wait()
+	bodies := map[string]bool{}
+	for _, r := range results {
+		switch r.Code {
+		case http.StatusCreated:
+			bodies[r.Body.String()] = true
+		case http.StatusConflict:
+			equal(t, r.Header().Get("Retry-After"), "1")
+		default:
+			t.Errorf("got %d: %s", r.Code, r.Body)
+		}
+	}
+	equal(t, len(bodies), 1)
+	equal(t, s.log.count("job.created"), 1)
+}
+
+func TestAKeyIsForgottenAfterADay(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	age := func() {
+		if _, err := s.db.ExecContext(t.Context(), `UPDATE http_idempotency SET created_at = created_at - interval '25 hours'`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
+	age()
+	other := strings.Replace(aJob, "Checkout", "Another", 1)
+	s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").want(http.StatusCreated)
+	equal(t, s.log.count("job.created"), 2)
+	if err := s.idempotency.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").Header().Get(replayedHeader), "true")
+	age()
+	if err := s.idempotency.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_idempotency`); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, left, 0)
+}
+
+// brokenVault cannot seal: the answer cannot be stored.
+type brokenVault struct{ Vault }
+
+func (brokenVault) Seal(context.Context, string, string, []byte) (string, error) {
+	return "", errors.New("no key")
+}
+
+func TestAnAnswerThatCannotBeStoredIsNotSent(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	s.idempotency.vault = brokenVault{s.vault}
+	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+	s.idempotency.vault = s.vault
+	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
+	equal(t, s.log.count("job.created"), 1)
+}
+
+func TestTheUpkeepEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

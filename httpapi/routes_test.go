@@ -1,0 +1,273 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/lib/pq"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/projections"
+)
+
+var allMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"}
+
+// at fills a pattern's variables.
+func at(pattern, id string) string {
+	return strings.NewReplacer("{id}", id, "{itemId}", "item-1").Replace(pattern)
+}
+
+// keyFor is the credential the audience wants.
+func (s *service) keyFor(who audience, client, checker string) string {
+	switch who {
+	case clients:
+		return client
+	case checkers:
+		return checker
+	case public:
+	}
+	return ""
+}
+
+func TestTheTableAgreesWithItself(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, row := range routes {
+		name := row.method + " " + row.pattern
+		if seen[name] {
+			t.Errorf("%s stands twice", name)
+		}
+		seen[name] = true
+		if row.audience != audienceOf(row.pattern) {
+			t.Errorf("%s: its audience is not that of its path", name)
+		}
+		reads := row.method == "GET" || row.method == "HEAD"
+		if row.write == reads || row.creates && !row.write {
+			t.Errorf("%s: write or creates is wrong", name)
+		}
+		m := newTable(routes).find(httptest.NewRequestWithContext(t.Context(), row.method, at(row.pattern, uuid.NewString()), nil))
+		if m.route == nil || m.pattern != row.pattern {
+			t.Errorf("%s leads to %q", name, m.pattern)
+		}
+	}
+}
+
+func TestEveryWrongMethodIs405WithAllow(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	checker := s.checker()
+	for pattern, rows := range s.table.patterns {
+		var allowed []string
+		var who audience
+		for method, row := range rows {
+			allowed, who = append(allowed, method), row.audience
+		}
+		slices.Sort(allowed)
+		for _, method := range allMethods {
+			if slices.Contains(allowed, method) {
+				continue
+			}
+			r := s.call(s.keyFor(who, key, checker), method, at(pattern, uuid.NewString()), "")
+			r.refused(http.StatusMethodNotAllowed, domain.CodeMethodNotAllowed)
+			equal(t, r.Header().Get("Allow"), strings.Join(allowed, ", "))
+		}
+	}
+}
+
+func TestEveryRouteWantsItsCredential(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	checker := s.checker()
+	for _, row := range routes {
+		if row.audience == public {
+			continue
+		}
+		for _, wrong := range []string{"", "qa_live_unknown", s.keyFor(clients+checkers-row.audience, key, checker)} {
+			s.call(wrong, row.method, at(row.pattern, uuid.NewString()), "garbage").
+				refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+		}
+	}
+}
+
+// What A owns does not exist for B, whatever B does with its id.
+func TestEveryRouteKeepsAccountsApart(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountA, keyA := s.account(100)
+	_, keyB := s.account(100)
+	projectA, _ := s.call(keyA, "POST", "/v1/projects", `{"name":"A's","webhookUrl":"https://hooks.example.com/a"}`).want(http.StatusCreated)["projectId"].(string)
+	jobA := s.submitted(keyA)
+	ownChecker := s.checker(accountA)
+
+	before := s.log.Head()
+	for _, row := range routes {
+		for _, id := range []string{jobA, projectA} {
+			if !strings.Contains(row.pattern, "{id}") || row.audience != clients {
+				continue
+			}
+			r := s.call(keyB, row.method, at(row.pattern, id), `{"name":"B's"}`)
+			r.refused(http.StatusNotFound, domain.CodeNotFound)
+		}
+	}
+	s.call(keyB, "POST", "/v1/jobs", strings.Replace(aJob, "{", `{"projectId":"`+projectA+`",`, 1)).refused(http.StatusNotFound, domain.CodeNotFound)
+	bound := s.key(accountA, command.IssueKey{Scope: account.ScopeFull, ProjectID: projectA})
+	s.call(bound, "GET", "/v1/projects/"+uuid.NewString(), "").refused(http.StatusNotFound, domain.CodeNotFound)
+	for _, list := range []string{"/v1/jobs", "/v1/jobs?projectId=" + projectA, "/v1/projects", "/v1/credits"} {
+		body := s.call(keyB, "GET", list, "")
+		body.want(http.StatusOK)
+		for _, id := range []string{jobA, projectA, accountA} {
+			if strings.Contains(body.Body.String(), id) && !strings.Contains(list, id) {
+				t.Errorf("GET %s shows %s", list, id)
+			}
+		}
+	}
+	// A checker who belongs to the account never sees its jobs.
+	equal(t, s.call(ownChecker, "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}})
+	s.call(ownChecker, "POST", "/v1/checker/claims", "").want(http.StatusNoContent)
+	s.call(ownChecker, "POST", "/v1/checker/claims", `{"jobId":"`+jobA+`"}`).refused(http.StatusNotFound, domain.CodeNotFound)
+	if after := s.log.Head(); after.Commit != before.Commit+1 { // the key that was issued
+		t.Errorf("the log grew from %s to %s", before, after)
+	}
+}
+
+func TestPathsThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submitted(key)
+	for _, path := range []string{
+		"/", "/v1", "/v1/", "/v2/jobs", "/v1/jobs/", "/v1//jobs", "//v1/jobs", "/v1/./jobs", "/v1/x/../jobs", "/v1/jobs%2F" + id,
+		"/v1/jobs/" + id + "/", "/v1/jobs/" + id + "%2Freport", "/V1/jobs", "/v1/jobs/" + id + "/nope", "/v1/checker/jobs/" + id + "/evidence",
+		"/v1/jobs/%00", "/v1/jobs/%FF", "/v1/jobs/" + strings.Repeat("x", 300), "/v1/jobs/..%2F..", "/v1/projects/'", "/v1/hosted/test", "/readyz/",
+	} {
+		for _, method := range []string{"GET", "POST", "OPTIONS", "HEAD"} {
+			r := s.call(key, method, path, "")
+			if strings.HasPrefix(path, "/v1/checker/") {
+				r.refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+				continue
+			}
+			if r.Code == http.StatusMethodNotAllowed && strings.Count(path, "/") == 3 {
+				continue // an id that cannot exist, on a path that does
+			}
+			r.refused(http.StatusNotFound, domain.CodeNotFound)
+		}
+	}
+	s.call("", "GET", "/v1/nowhere", "").refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+	s.call("", "GET", "/nowhere", "").refused(http.StatusNotFound, domain.CodeNotFound)
+}
+
+func TestTheClientsRequestIDIsEchoedOnEveryKindOfAnswer(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	for _, target := range []string{"GET /v1/jobs", "GET /nowhere", "PUT /v1/jobs", "GET /healthz", "POST /v1/jobs"} {
+		method, path, _ := strings.Cut(target, " ")
+		equal(t, s.call(key, method, path, "", "X-Request-Id", "mine.1").Header().Get("X-Request-Id"), "mine.1")
+		equal(t, s.call("", method, path, "", "x-request-id", "mine.2").Header().Get("X-Request-Id"), "mine.2")
+	}
+	s.call(key, "POST", "/v1/jobs", aJob, "X-Request-Id", "mine.3").want(http.StatusCreated)
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	equal(t, s.log.events[len(s.log.events)-1].Meta.CorrelationID, "mine.3")
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	equal(t, s.call("", "GET", "/healthz", "").want(http.StatusOK), map[string]any{"status": "ok"})
+	equal(t, s.call("", "GET", "/readyz", "").want(http.StatusOK), map[string]any{"status": "ready"})
+	s.problems = []Problem{{Part: "jobs", Reason: "1,000 events behind"}, {Part: "log", Reason: "away"}}
+	r := s.call("", "GET", "/readyz", "")
+	body := r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+	equal(t, body["problems"], []any{
+		map[string]any{"part": "jobs", "reason": "1,000 events behind"}, map[string]any{"part": "log", "reason": "away"},
+	})
+	equal(t, s.call("", "HEAD", "/readyz", "").Code, http.StatusServiceUnavailable)
+}
+
+// brokenAccess fails every look-up.
+type brokenAccess struct{ err error }
+
+func (b brokenAccess) Key(context.Context, string) (projections.Key, bool, error) {
+	if b.err == nil {
+		panic("out of luck")
+	}
+	return projections.Key{}, false, b.err
+}
+
+func (b brokenAccess) Checker(context.Context, string) (projections.Checker, bool, error) {
+	return projections.Checker{}, false, b.err
+}
+
+func TestFaultsAreLoggedAndNotShown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		status int
+	}{
+		"a panic":           {nil, 500},
+		"an error":          {errors.New("out of luck"), 500},
+		"Postgres is going": {&pq.Error{Code: "57P01", Message: "out of luck"}, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			s.reads.Access = brokenAccess{c.err}
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/jobs", nil)
+			r.Header.Set("Authorization", "Bearer sesame")
+			r.Header.Set("X-Request-Id", "trace-me")
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			equal(t, w.Code, c.status)
+			if strings.Contains(w.Body.String(), "luck") || !strings.Contains(w.Body.String(), `"requestId":"trace-me"`) {
+				t.Errorf("the answer is %s", w.Body)
+			}
+			logged := s.logged.String()
+			if !strings.Contains(logged, "out of luck") || !strings.Contains(logged, "requestId=trace-me") || strings.Contains(logged, "sesame") {
+				t.Errorf("the log says %s", logged)
+			}
+			equal(t, w.Header().Get("Retry-After") != "", c.status == 503)
+		})
+	}
+}
+
+func TestRequestsAreCountedByPattern(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	registry := prometheus.NewRegistry()
+	s.metrics = newMetrics(registry)
+	for range 3 {
+		s.call("", "GET", "/v1/jobs/"+uuid.NewString(), "")
+		s.call("", "BREW", "/"+uuid.NewString(), "")
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			got[name] = m.GetHistogram().GetSampleCount()
+		}
+	}
+	equal(t, got, map[string]uint64{
+		"humanqa_http_request_duration_seconds GET /v1/jobs/{id} 401": 3,
+		"humanqa_http_request_duration_seconds other unknown 404":     3,
+		"humanqa_http_requests_in_flight":                             0,
+	})
+}
