@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log" //nolint:depguard // net/http takes no other logger
 	"net"
 	"net/http"
 	"path/filepath"
