@@ -1,0 +1,353 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// runAsHumanqa makes the test binary be the program under test, so that the
+// services that tests start and kill are built with the race detector too.
+const runAsHumanqa = "HUMANQA_TEST_RUN_AS_HUMANQA"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runAsHumanqa) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program is one data directory and the settings that every process on it
+// gets.
+type program struct {
+	t       testing.TB
+	dir     string
+	addr    string
+	environ []string
+	client  *http.Client
+}
+
+// newProgram prepares a fresh data directory and picks a free port. extra are
+// NAME=value settings.
+func newProgram(t testing.TB, extra ...string) *program {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Short, since a unix socket's path may have about a hundred characters.
+	dir, err := os.MkdirTemp("", "hq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove %s: %v", dir, err)
+		}
+	})
+	p := &program{t: t, dir: filepath.Join(dir, "data"), addr: addr, client: &http.Client{
+		Timeout:   30 * time.Second,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 128},
+	}}
+	t.Cleanup(p.client.CloseIdleConnections)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "HUMANQA_") {
+			p.environ = append(p.environ, v)
+		}
+	}
+	p.environ = append(p.environ, runAsHumanqa+"=1",
+		"HUMANQA_DATA_DIR="+p.dir, "HUMANQA_ADDR="+addr, "HUMANQA_ADMIN_ADDR=off",
+		"HUMANQA_LOG_FORMAT=text", "HUMANQA_LOG_LEVEL=warn")
+	p.environ = append(p.environ, extra...)
+	return p
+}
+
+func (p *program) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // this very binary
+	cmd.Env = p.environ
+	return cmd
+}
+
+// cli runs an operator's command and decodes the one JSON object it prints.
+func (p *program) cli(out any, args ...string) {
+	p.t.Helper()
+	stdout, stderr, err := p.tryCLI(append([]string{"--json"}, args...)...)
+	if err != nil {
+		p.t.Fatalf("humanqa %s: %v: %s", strings.Join(args, " "), err, stderr)
+	}
+	if out != nil {
+		if err := json.Unmarshal([]byte(stdout), out); err != nil {
+			p.t.Fatalf("humanqa %s printed %q: %v", strings.Join(args, " "), stdout, err)
+		}
+	}
+}
+
+func (p *program) tryCLI(args ...string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var out, complaint bytes.Buffer
+	cmd := p.command(ctx, args...)
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err = cmd.Run()
+	return out.String(), complaint.String(), err
+}
+
+// service is one running process of the program.
+type instance struct {
+	*program
+	cmd    *exec.Cmd
+	exited chan struct{}
+	err    error // of the exit
+
+	mu  sync.Mutex
+	log strings.Builder
+}
+
+// start runs the service and waits until it is ready.
+func (p *program) start(args ...string) *instance {
+	p.t.Helper()
+	s := &instance{program: p, cmd: p.command(context.Background(), append([]string{"serve"}, args...)...), exited: make(chan struct{})}
+	pipe, err := s.cmd.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	go func() {
+		lines := bufio.NewScanner(pipe)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			s.mu.Lock()
+			s.log.WriteString(lines.Text() + "\n")
+			s.mu.Unlock()
+		}
+		s.err = s.cmd.Wait()
+		close(s.exited)
+	}()
+	p.t.Cleanup(func() {
+		if s.running() {
+			s.stop()
+		}
+		if p.t.Failed() {
+			p.t.Logf("log of process %d:\n%s", s.cmd.Process.Pid, s.said())
+		}
+	})
+	s.waitReady(2 * time.Minute)
+	return s
+}
+
+func (s *instance) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+func (s *instance) running() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// waitReady waits until /readyz says that everything is there and caught up.
+func (s *instance) waitReady(limit time.Duration) {
+	s.t.Helper()
+	last := "no answer"
+	eventually(s.t, limit, func() error {
+		if !s.running() {
+			s.t.Fatalf("the service ended: %v\n%s", s.err, s.said())
+		}
+		res, err := s.client.Get(s.url("/readyz")) //nolint:noctx // the client has a time-out
+		if err != nil {
+			return err
+		}
+		defer func() { _ = res.Body.Close() }() // read to its end
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			return err
+		}
+		if last = string(body); res.StatusCode != http.StatusOK {
+			return fmt.Errorf("not ready: %d %s", res.StatusCode, last)
+		}
+		return nil
+	})
+}
+
+func (p *program) url(path string) string { return "http://" + p.addr + path }
+
+// stop asks the service to end, in order, and checks that it did so without a
+// complaint.
+func (s *instance) stop() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	s.waitExit(time.Minute)
+	if s.err != nil {
+		s.t.Errorf("stop: %v\n%s", s.err, s.said())
+	}
+}
+
+// kill ends the service as a crash would.
+func (s *instance) kill() {
+	s.t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		s.t.Fatal(err)
+	}
+	s.waitExit(time.Minute)
+}
+
+func (s *instance) waitExit(limit time.Duration) {
+	s.t.Helper()
+	select {
+	case <-s.exited:
+	case <-time.After(limit):
+		s.t.Fatalf("process %d is still there after %s\n%s", s.cmd.Process.Pid, limit, s.said())
+	}
+}
+
+// eventually tries until there is no error, or the limit has passed.
+func eventually(t testing.TB, limit time.Duration, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s: %v", limit, err)
+		}
+		<-tick.C
+	}
+}
+
+// reply is an answer of the service, read to its end.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// field gives a top-level field of the answer, nil if there is none.
+func (r reply) field(name string) any {
+	var o map[string]any
+	if json.Unmarshal(r.body, &o) != nil {
+		return nil
+	}
+	return o[name]
+}
+
+func (r reply) text(name string) string {
+	s, _ := r.field(name).(string)
+	return s
+}
+
+func (r reply) number(name string) int {
+	n, _ := r.field(name).(float64)
+	return int(n)
+}
+
+// try makes a request; body is marshalled unless it is nil. header are
+// name-value pairs.
+func (p *program) try(method, path, key string, body any, header ...string) (reply, error) {
+	var content io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return reply{}, err
+		}
+		content = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, p.url(path), content)
+	if err != nil {
+		return reply{}, err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := p.client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{status: res.StatusCode, header: res.Header, body: raw}, nil
+}
+
+// call is try that must get the status.
+func (p *program) call(status int, method, path, key string, body any, header ...string) reply {
+	p.t.Helper()
+	r, err := p.try(method, path, key, body, header...)
+	if err != nil {
+		p.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	if r.status != status {
+		p.t.Fatalf("%s %s: %d %s, want %d", method, path, r.status, r.body, status)
+	}
+	if r.header.Get("X-Request-Id") == "" {
+		p.t.Errorf("%s %s: no x-request-id", method, path)
+	}
+	return r
+}
+
+// newAccount opens an account through the operator's command.
+func (p *program) newAccount(credits int) (id, key string) {
+	p.t.Helper()
+	var out struct{ AccountID, APIKey string }
+	p.cli(&out, "account", "create", "--name", "Acme", "--credits", fmt.Sprint(credits))
+	return out.AccountID, out.APIKey
+}
+
+func (p *program) newChecker() (id, key string) {
+	p.t.Helper()
+	var out struct{ CheckerID, CheckerKey string }
+	p.cli(&out, "checker", "create", "--name", "Ann")
+	return out.CheckerID, out.CheckerKey
+}
+
+// submission is a valid body of POST /v1/jobs with n items, and extra fields
+// as name-value pairs.
+func submission(n int, extra ...any) map[string]any {
+	items := make([]any, 0, n)
+	for i := range n {
+		items = append(items, map[string]any{"description": fmt.Sprintf("point %d holds", i+1), "severity": "major"})
+	}
+	body := map[string]any{
+		"url": "https://example.com/shop", "title": "Check the shop", "description": "Buy something",
+		"jobType": "Payment Flow", "checklistItems": items,
+	}
+	for i := 0; i+1 < len(extra); i += 2 {
+		body[extra[i].(string)] = extra[i+1] //nolint:forcetypeassert // a programming error in a test
+	}
+	return body
+}

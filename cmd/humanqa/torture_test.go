@@ -1,0 +1,279 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	torture     = flag.Bool("torture", false, "torture for long instead of briefly")
+	tortureSeed = flag.Uint64("torture.seed", 0, "repeat the torture of this seed")
+)
+
+// The service, its Postgres, or both at once are killed again and again while
+// clients submit and cancel and checkers work. Whatever was acknowledged must
+// be there in the end, nothing may be charged twice or without a job, and the
+// read models must be the fold of the log.
+func TestTorture(t *testing.T) {
+	t.Parallel()
+	seed, rounds := *tortureSeed, 4
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	if *torture {
+		rounds = 60
+	}
+	t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
+
+	p := newProgram(t)
+	s := p.start()
+	load := newLoad(p, dice)
+	load.start()
+	for round := range rounds {
+		time.Sleep(time.Duration(300+dice.IntN(1500)) * time.Millisecond) // the load runs; when the blow falls is the point
+		switch victim := dice.IntN(4); victim {
+		case 0, 1:
+			t.Logf("round %d: the service is killed", round+1)
+			s.kill()
+			s = p.start()
+		case 2:
+			t.Logf("round %d: Postgres is killed", round+1)
+			p.killPostgres()
+			s.waitReady(time.Minute)
+		case 3:
+			t.Logf("round %d: both are killed", round+1)
+			p.killPostgres()
+			s.kill()
+			s = p.start()
+		}
+	}
+	load.stop()
+	load.check()
+	// Every debit has its job, or is refunded within a minute.
+	eventually(t, 75*time.Second, func() error {
+		if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
+			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)
+		}
+		return nil
+	})
+	t.Logf("%d jobs acknowledged, %d cancelled, %d completed", len(load.jobs), len(load.cancelled), len(load.completed))
+	if len(load.jobs) == 0 || len(load.completed) == 0 {
+		t.Error("the load did nothing")
+	}
+	s.stop()
+}
+
+// killPostgres stops the embedded server as `pg_ctl stop -m immediate` does:
+// without a checkpoint, every connection cut.
+func (p *program) killPostgres() {
+	p.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(raw), "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// load is clients and checkers at work. Each repeats a call, with the same
+// Idempotency-Key, until it gets an answer that settles it.
+type load struct {
+	*program
+	dice     *rand.Rand
+	accounts []string // keys
+	checkers []string
+	quit     chan struct{}
+	workers  sync.WaitGroup
+
+	mu        sync.Mutex
+	jobs      map[string]string // id to the account's key, of every acknowledged submission
+	cancelled map[string]bool
+	completed map[string]bool
+}
+
+func newLoad(p *program, dice *rand.Rand) *load {
+	l := &load{
+		program: p, dice: dice, quit: make(chan struct{}),
+		jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{},
+	}
+	for range 3 {
+		_, key := p.newAccount(100_000)
+		l.accounts = append(l.accounts, key)
+		_, key = p.newChecker()
+		l.checkers = append(l.checkers, key)
+	}
+	return l
+}
+
+func (l *load) start() {
+	for i := range 6 {
+		dice := rand.New(rand.NewPCG(l.dice.Uint64(), 1)) //nolint:gosec // repeatable on purpose
+		l.workers.Go(func() { l.submitAndCancel(i, l.accounts[i%len(l.accounts)], dice) })
+	}
+	for _, key := range l.checkers {
+		dice := rand.New(rand.NewPCG(l.dice.Uint64(), 2)) //nolint:gosec // repeatable on purpose
+		l.workers.Go(func() { l.workQueue(key, dice) })
+	}
+}
+
+// stop lets every worker bring its last call to an end.
+func (l *load) stop() {
+	close(l.quit)
+	l.workers.Wait()
+}
+
+func (l *load) going() bool {
+	select {
+	case <-l.quit:
+		return false
+	default:
+		return true
+	}
+}
+
+// settled repeats a call until the answer says what happened; 409s that only
+// say "still under way" are repeated too.
+func (l *load) settled(method, path, key string, body any, header ...string) reply {
+	deadline := time.Now().Add(3 * time.Minute)
+	for {
+		r, err := l.try(method, path, key, body, header...)
+		if err == nil && r.status < 500 && (r.status != 409 || r.header.Get("Retry-After") == "") {
+			return r
+		}
+		if time.Now().After(deadline) {
+			l.t.Errorf("%s %s: no answer that settles it: %v %d %s", method, path, err, r.status, r.body)
+			return r
+		}
+		time.Sleep(20 * time.Millisecond) // the service is down, or busy with this very call
+	}
+}
+
+func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
+	for n := 0; l.going(); n++ {
+		r := l.settled("POST", "/v1/jobs", key, submission(1+dice.IntN(3)), "Idempotency-Key", fmt.Sprintf("%d-%d", worker, n))
+		switch {
+		case r.status == 409 && strings.Contains(string(r.body), "abandoned"):
+			continue // settled by the policy while we were cut off
+		case r.status != 201:
+			l.t.Errorf("submit: %d %s", r.status, r.body)
+			return
+		}
+		id := r.text("jobId")
+		l.mu.Lock()
+		if _, twice := l.jobs[id]; twice {
+			l.t.Errorf("two submissions were answered with the job %s", id)
+		}
+		l.jobs[id] = key
+		l.mu.Unlock()
+		if dice.IntN(5) > 0 {
+			continue
+		}
+		if r := l.settled("POST", "/v1/jobs/"+id+"/cancel", key, nil); r.status == 200 {
+			l.mu.Lock()
+			l.cancelled[id] = true
+			l.mu.Unlock()
+		}
+	}
+}
+
+func (l *load) workQueue(key string, dice *rand.Rand) {
+	for l.going() {
+		r := l.settled("POST", "/v1/checker/claims", key, nil)
+		if r.status != 201 {
+			// Nothing to do, or a claim whose answer was lost with the service.
+			l.resume(key, r, dice)
+			continue
+		}
+		l.work(key, r, dice)
+	}
+}
+
+// resume goes on with a claim whose answer never reached us: the refusal of the
+// next one names it.
+func (l *load) resume(key string, refused reply, dice *rand.Rand) {
+	held, _ := refused.field("claimedJobs").([]any)
+	for _, id := range held {
+		if r := l.settled("POST", "/v1/checker/claims", key, map[string]any{"jobId": id}); r.status == 201 {
+			l.work(key, r, dice)
+		}
+	}
+}
+
+func (l *load) work(key string, claim reply, dice *rand.Rand) {
+	id, token := claim.text("jobId"), claim.text("claimToken")
+	var list struct{ Checklist []struct{ ID string } }
+	if err := json.Unmarshal(claim.body, &list); err != nil {
+		l.t.Errorf("claim: %v: %s", err, claim.body)
+		return
+	}
+	if dice.IntN(8) == 0 {
+		l.settled("POST", "/v1/checker/jobs/"+id+"/release", key, nil, "X-Claim-Token", token)
+		return
+	}
+	for _, item := range list.Checklist {
+		status := []string{"pass", "fail"}[dice.IntN(2)]
+		r := l.settled("PUT", "/v1/checker/jobs/"+id+"/items/"+item.ID, key, map[string]any{"status": status}, "X-Claim-Token", token)
+		if r.status != 200 {
+			l.t.Errorf("check an item of %s: %d %s", id, r.status, r.body)
+			return
+		}
+	}
+	r := l.settled("POST", "/v1/checker/jobs/"+id+"/complete", key, map[string]any{"summary": "looked at it"}, "X-Claim-Token", token)
+	if r.status != 200 {
+		l.t.Errorf("complete %s: %d %s", id, r.status, r.body)
+		return
+	}
+	l.mu.Lock()
+	l.completed[id] = true
+	l.mu.Unlock()
+}
+
+// check holds what the service says now against what it acknowledged.
+func (l *load) check() {
+	jobs := map[string]int{}
+	charged := map[string]int{}
+	for id, key := range l.jobs {
+		r := l.call(200, "GET", "/v1/jobs/"+id, key, nil)
+		jobs[key]++
+		status := r.text("status")
+		if status != "cancelled" {
+			charged[key] += 5
+		}
+		if l.cancelled[id] && status != "cancelled" {
+			l.t.Errorf("%s was acknowledged as cancelled and is %s", id, status)
+		}
+		if l.completed[id] && status != "completed" {
+			l.t.Errorf("%s was acknowledged as completed and is %s", id, status)
+		}
+	}
+	for _, key := range l.accounts {
+		if total := l.call(200, "GET", "/v1/jobs?limit=1", key, nil).number("total"); total != jobs[key] {
+			l.t.Errorf("%d jobs exist, %d were acknowledged", total, jobs[key])
+		}
+		// A debit that lost its job while we were cut off is refunded by the
+		// policy soon.
+		eventually(l.t, 75*time.Second, func() error {
+			if used := l.call(200, "GET", "/v1/credits", key, nil).number("used"); used != charged[key] {
+				return fmt.Errorf("%d credits used, the jobs cost %d", used, charged[key])
+			}
+			return nil
+		})
+	}
+}
