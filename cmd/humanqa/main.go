@@ -59,7 +59,9 @@ type commands struct {
 		Skip    projectionsSkipCmd    `cmd:"" help:"Let a stopped read model pass over its event, on record."`
 	} `cmd:"" help:"Read models."`
 
-	Fsck fsckCmd `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
+	Fsck   fsckCmd   `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
+	Listen listenCmd `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them."`
+	Demo   demoCmd   `cmd:"" help:"Tell one job's life against a running 'humanqa serve --demo'."`
 }
 
 // Exit codes (operating contract).

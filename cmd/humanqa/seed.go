@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"humanqa/domain"
+	"humanqa/webhooks"
 )
 
 // demoCredits are what the demo account starts with.
@@ -90,17 +91,22 @@ func seedDemo(ctx context.Context, c *core, baseURL string) (d demoFile, at doma
 
 // forDemo lets deliveries reach receivers on this machine, and trusts the
 // certificates of `humanqa listen`, unless the operator named others.
-func forDemo(cfg Config) Config {
+//
+// The certificates are made here already, so that the first delivery trusts
+// them; a receiver that cannot listen now is one that cannot listen later.
+func forDemo(ctx context.Context, cfg Config) (Config, error) {
 	cfg.WebhookAllow = append(cfg.WebhookAllow[:len(cfg.WebhookAllow):len(cfg.WebhookAllow)],
 		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 	if cfg.WebhookCAFile == "" {
-		cfg.WebhookCAFile = receiverCA(receiverDir(cfg))
+		cfg.WebhookCAFile = webhooks.CAFile(receiverDir(cfg))
 	}
-	return cfg
+	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{Dir: receiverDir(cfg)})
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, receiver.Close()
 }
 
 // receiverDir is where `humanqa listen` keeps its certificates unless told
 // otherwise.
 func receiverDir(cfg Config) string { return filepath.Join(cfg.DataDir, "listen") }
-
-func receiverCA(dir string) string { return filepath.Join(dir, "ca.pem") }

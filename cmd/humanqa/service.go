@@ -44,7 +44,7 @@ func (s *service) open(ctx context.Context, cfg Config) (_ Config, err error) {
 		cfg.BaseURL = "http://" + cfg.Addr // another node's API
 	}
 	if cfg.Demo {
-		cfg = forDemo(cfg)
+		return forDemo(ctx, cfg)
 	}
 	return cfg, nil
 }

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// One service serves all of these; each has an account of its own.
+func TestTheCommandsWorkWhileTheServiceRuns(t *testing.T) {
+	t.Parallel()
+	s := newProgram(t).start()
+	t.Run("commands", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T, *instance){
+			"an account is ready when it is printed":     accountCommands,
+			"a key works at once, as far as it may":      keyCommands,
+			"granted credits are there at once":          creditsCommands,
+			"a checker can work at once":                 checkerCommands,
+			"an operator cancels a job":                  jobCommands,
+			"the read models are listed and rebuilt":     projectionCommands,
+			"a mistake is one line and the right status": mistakes,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, s.in(t))
+			})
+		}
+	})
+}
+
+func accountCommands(t *testing.T, s *instance) {
+	var account struct{ AccountID, APIKey string }
+	s.cli(&account, "account", "create", "--name", "Acme", "--credits", "12", "--credits-expire", "720h")
+	credits := s.call(http.StatusOK, "GET", "/v1/credits", account.APIKey, nil)
+	if credits.number("available") != 12 || !strings.Contains(string(credits.body), "expiresAt") {
+		t.Errorf("credits %s, want 12 that expire", credits.body)
+	}
+	var sandbox struct{ AccountID, APIKey string }
+	s.cli(&sandbox, "account", "create", "--name", "Box", "--sandbox")
+	if !strings.HasPrefix(account.APIKey, "qa_live_") || !strings.HasPrefix(sandbox.APIKey, "qa_test_") {
+		t.Errorf("keys %.8s and %.8s", account.APIKey, sandbox.APIKey)
+	}
+
+	var status struct{ AccountID, Status string }
+	s.cli(&status, "account", "suspend", "--account", account.AccountID)
+	if status.AccountID != account.AccountID || status.Status != "suspended" {
+		t.Errorf("suspend printed %+v", status)
+	}
+	s.call(http.StatusForbidden, "GET", "/v1/credits", account.APIKey, nil)
+	s.cli(&status, "account", "reinstate", "--account", account.AccountID)
+	if status.Status != "active" {
+		t.Errorf("reinstate printed %+v", status)
+	}
+	s.call(http.StatusOK, "GET", "/v1/credits", account.APIKey, nil)
+}
+
+func keyCommands(t *testing.T, s *instance) {
+	id, _ := s.newAccount(5)
+	var key struct{ KeyID, APIKey string }
+	s.cli(&key, "key", "create", "--account", id, "--scope", "read", "--expires", "24h")
+	s.call(http.StatusOK, "GET", "/v1/credits", key.APIKey, nil)
+	s.call(http.StatusForbidden, "POST", "/v1/projects", key.APIKey, map[string]string{"name": "P"})
+	var revoked struct{ KeyID, Status string }
+	s.cli(&revoked, "key", "revoke", "--key", key.KeyID)
+	if revoked.KeyID != key.KeyID || revoked.Status != "revoked" {
+		t.Errorf("revoke printed %+v", revoked)
+	}
+	s.call(http.StatusUnauthorized, "GET", "/v1/credits", key.APIKey, nil)
+}
+
+func creditsCommands(t *testing.T, s *instance) {
+	id, key := s.newAccount(1)
+	var granted struct {
+		AccountID string
+		Available int
+	}
+	s.cli(&granted, "credits", "grant", "--account", id, "--amount", "41", "--expires", "1h")
+	if granted.AccountID != id || granted.Available != 42 {
+		t.Errorf("grant printed %+v", granted)
+	}
+	if credits := s.call(http.StatusOK, "GET", "/v1/credits", key, nil); credits.number("available") != 42 {
+		t.Errorf("credits %s, want 42", credits.body)
+	}
+}
+
+func checkerCommands(t *testing.T, s *instance) {
+	var checker struct{ CheckerID, CheckerKey string }
+	s.cli(&checker, "checker", "create", "--name", "Ann")
+	if checker.CheckerID == "" || !strings.HasPrefix(checker.CheckerKey, "qc_") {
+		t.Errorf("checker create printed %+v", checker)
+	}
+	s.call(http.StatusOK, "GET", "/v1/checker/queue", checker.CheckerKey, nil)
+}
+
+func jobCommands(t *testing.T, s *instance) {
+	_, key := s.newAccount(5)
+	job := s.call(http.StatusCreated, "POST", "/v1/jobs", key, map[string]string{
+		"url": "https://example.com", "title": "T", "description": "D", "jobType": "custom",
+	}).text("jobId")
+	var cancelled struct {
+		JobID, Status                     string
+		CreditsRefunded, CreditsRemaining int
+	}
+	for range 2 { // a repeat refunds nothing more
+		s.cli(&cancelled, "job", "cancel", "--job", job)
+		if cancelled.JobID != job || cancelled.Status != "cancelled" || cancelled.CreditsRefunded != 5 || cancelled.CreditsRemaining != 5 {
+			t.Errorf("cancel printed %+v", cancelled)
+		}
+	}
+	if got := s.call(http.StatusOK, "GET", "/v1/jobs/"+job, key, nil).text("status"); got != "cancelled" {
+		t.Errorf("the job is %s", got)
+	}
+}
+
+type listing struct {
+	Head        string
+	Projections []listedProjection
+}
+
+func (l listing) generation(name string) int {
+	newest := 0
+	for _, p := range l.Projections {
+		if p.Name == name && p.Serving {
+			newest = max(newest, p.Generation)
+		}
+	}
+	return newest
+}
+
+func projectionCommands(t *testing.T, s *instance) {
+	var before listing
+	s.cli(&before, "projections", "list")
+	for _, name := range []string{"jobs", "credits", "projects", "access", "timers", "webhooks"} {
+		if before.generation(name) == 0 {
+			t.Errorf("%s is not listed in %+v", name, before)
+		}
+	}
+	s.cli(nil, "projections", "rebuild", "jobs")
+	eventually(t, time.Minute, func() error {
+		var now listing
+		s.cli(&now, "projections", "list")
+		if now.generation("jobs") <= before.generation("jobs") {
+			return errors.New("the new generation does not serve yet")
+		}
+		return nil
+	})
+	for _, args := range [][]string{
+		{"projections", "retry", "jobs"},
+		{"projections", "skip", "jobs", "--reason", "why not"},
+		{"projections", "retry", "webhooks"},
+	} {
+		if _, stderr, err := s.tryCLI(args...); exitCode(err) != exitFailed || !strings.Contains(stderr, "not stopped") {
+			t.Errorf("%v: %v %s", args, err, stderr)
+		}
+	}
+}
+
+func mistakes(t *testing.T, s *instance) {
+	id, _ := s.newAccount(1)
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, "unexpected argument frob", []string{"frob"}},
+		{exitUsage, "--name", []string{"account", "create"}},
+		{exitUsage, "--credits must not be negative", []string{"account", "create", "--name", "N", "--credits=-1"}},
+		{exitUsage, "--credits-expire needs --credits", []string{"account", "create", "--name", "N", "--credits-expire", "1h"}},
+		{exitUsage, "--amount", []string{"credits", "grant", "--account", id, "--amount", "0"}},
+		{exitUsage, "--scope", []string{"key", "create", "--account", id, "--scope", "root"}},
+		{exitUsage, "wants the key's id", []string{"key", "revoke", "--key", "qa_live_x"}},
+		{exitUsage, "is no read model: there are jobs", []string{"projections", "rebuild", "webhooks"}},
+		{exitUsage, "--reason", []string{"projections", "skip", "jobs"}},
+		{exitUsage, "is no role", []string{"serve", "--roles", "janitor"}},
+		{exitFailed, "account not found: check the id", []string{"account", "suspend", "--account", "nobody"}},
+		{exitFailed, "account not found: check the id", []string{"credits", "grant", "--account", "nobody", "--amount", "1"}},
+		{exitFailed, "account not found: check the id", []string{"key", "create", "--account", "nobody"}},
+		{exitFailed, "job nothing not found: check the id", []string{"job", "cancel", "--job", "nothing"}},
+		{exitFailed, "project not found: check the id", []string{"project", "secret", "--project", "nothing"}},
+		{exitFailed, "stream job-nothing not found: streams are named", []string{"replay", "job-nothing"}},
+	} {
+		stdout, stderr, err := s.tryCLI(c.args...)
+		line := regexp.MustCompile(`^humanqa: [^A-Z\n][^\n]*\n$`)
+		if exitCode(err) != c.code || !strings.Contains(stderr, c.want) || !line.MatchString(stderr) || stdout != "" {
+			t.Errorf("humanqa %s: %d, %q %q; want %d and one line with %q",
+				strings.Join(c.args, " "), exitCode(err), stdout, stderr, c.code, c.want)
+		}
+	}
+}
+
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+func TestTheDataDirectoryIsPrivate(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.start("--demo")
+	for name, want := range map[string]os.FileMode{
+		".":                  os.ModeDir | 0o700,
+		"demo.json":          0o600,
+		"master-keyset.json": 0o600,
+		"eventstore.sock":    os.ModeSocket | 0o600,
+	} {
+		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v %v, want %v", name, info, err, want)
+		}
+	}
+	first, err := readDemo(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.BaseURL != "http://"+p.addr || p.call(http.StatusOK, "GET", "/v1/credits", first.APIKey, nil).number("available") != demoCredits {
+		t.Errorf("demo file %+v", first)
+	}
+	p.call(http.StatusOK, "GET", "/v1/checker/queue", first.CheckerKey, nil)
+	s.stop()
+
+	p.start("--demo")
+	if second, err := readDemo(p.dir); err != nil || second != first {
+		t.Errorf("the second start wrote %+v, %v", second, err)
+	}
+}
