@@ -86,10 +86,10 @@ func parseObject(body []byte, p *problems) object {
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
 		p.add(bodyPath, "must be a JSON object, is empty")
-	case !utf8.Valid(body):
-		p.add(bodyPath, "must be valid UTF-8")
 	case !json.Valid(body): // bounds the depth, too
 		p.add(bodyPath, "must be valid JSON")
+	case !utf8.Valid(body):
+		p.add(bodyPath, "must be valid UTF-8")
 	default:
 		o.read(bodyPath, body)
 	}

@@ -1,0 +1,277 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+)
+
+// junk is a body of n bytes that nobody has to keep.
+func junk(n int64) io.Reader { return io.LimitReader(junkReader{}, n) }
+
+type junkReader struct{}
+
+var junkPage = bytes.Repeat([]byte("x"), 1<<16)
+
+func (junkReader) Read(p []byte) (int, error) { return copy(p, junkPage), nil }
+
+// online serves the API on a real connection.
+func (s *service) online() *httptest.Server {
+	s.t.Helper()
+	srv := httptest.NewUnstartedServer(s.API)
+	srv.Config = NewServer(s.API, quiet())
+	srv.Start()
+	s.t.Cleanup(srv.Close)
+	return srv
+}
+
+func post(t *testing.T, srv *httptest.Server, key string, body io.Reader, length int64) (int, map[string]any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL+"/v1/jobs", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = length
+	r.Header.Set("Authorization", "Bearer "+key)
+	res, err := srv.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var out map[string]any
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, out["requestId"], any(res.Header.Get("X-Request-Id")))
+	return res.StatusCode, out
+}
+
+func TestBodiesOverTheLimitAre413BeforeAnyParsing(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	srv := s.online()
+	const declared, chunked = true, false
+	for name, c := range map[string]struct {
+		size     int64
+		declared bool
+		status   int
+	}{
+		"one byte over, declared":  {maxBody + 1, declared, 413},
+		"one byte over, chunked":   {maxBody + 1, chunked, 413},
+		"far over, chunked":        {maxBody + 8<<20, chunked, 413},
+		"exactly at the limit":     {maxBody, declared, 400},
+		"at the limit, chunked":    {maxBody, chunked, 400},
+		"junk, small":              {10, declared, 400},
+		"junk over 1 MB":           {3 << 20, chunked, 400},
+		"one megabyte to the byte": {smallBody, chunked, 400},
+	} {
+		length := int64(-1)
+		if c.declared {
+			length = c.size
+		}
+		status, body := post(t, srv, key, junk(c.size), length)
+		code := domain.CodeInvalidRequest
+		if c.status == 413 {
+			code = domain.CodePayloadTooLarge
+		}
+		if status != c.status || body["code"] != string(code) {
+			t.Errorf("%s: got %d %v", name, status, body)
+		}
+	}
+	equal(t, len(s.large), 0) // every place was left again
+	status, _ := post(t, srv, "nobody", junk(maxBody+1), maxBody+1)
+	equal(t, status, http.StatusUnauthorized) // 401 comes first
+}
+
+func TestAClientThatAsksBeforeItSendsIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	srv := s.online()
+	res := raw(t, srv.Listener.Addr(), fmt.Sprintf(
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, maxBody+1))
+	equal(t, res.StatusCode, http.StatusRequestEntityTooLarge)
+}
+
+// raw sends bytes and reads one answer.
+func raw(t *testing.T, addr net.Addr, request string) *http.Response {
+	t.Helper()
+	var d net.Dialer
+	conn, err := d.DialContext(t.Context(), addr.Network(), addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+func TestOddRequestLinesGetTheEnvelope(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	srv := s.online()
+	for line, status := range map[string]int{
+		"OPTIONS * HTTP/1.1":                  404,
+		"GET //v1//jobs HTTP/1.1":             404,
+		"GET http://other/v1/jobs HTTP/1.1":   401,
+		"GET /v1/jobs?;;%zz HTTP/1.1":         401,
+		"BREW /healthz HTTP/1.1":              405,
+		"GET /healthz/../v1/jobs HTTP/1.1":    404,
+		"GET /v1%2Fjobs HTTP/1.1":             401,
+		"GET /v1/jobs#fragment HTTP/1.1":      401,
+		"OPTIONS /v1/jobs HTTP/1.1":           401,
+		"GET /%76%31/jobs/../../etc HTTP/1.1": 401,
+	} {
+		res := raw(t, srv.Listener.Addr(), line+"\r\nHost: x\r\n\r\n")
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != status || !bytes.Contains(body, []byte(`"requestId":"`+res.Header.Get("X-Request-Id")+`"`)) {
+			t.Errorf("%s: got %d %s", line, res.StatusCode, body)
+		}
+	}
+}
+
+func TestABodyThatBreaksOffIsNoFaultOfOurs(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/jobs", io.MultiReader(strings.NewReader(`{"url":`), brokenReader{}))
+	r.Header.Set("Authorization", "Bearer "+key)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	checkEnvelope(t, "a broken body", w)
+	equal(t, result{w, t}.paths(), []string{"body"})
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestOnlyAFewLargeBodiesAreHeldAtATime(t *testing.T) {
+	t.Parallel()
+	p := make(places, 1)
+	leave, err := p.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.take(full); !domain.IsKind(err, domain.KindUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	leave()
+	if leave, err = p.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+}
+
+func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
+	t.Parallel()
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-proceed
+		_, _ = io.WriteString(w, "done")
+	})
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- Serve(ctx, NewServer(h, quiet()), ln, time.Minute) }()
+
+	answered := make(chan string, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(context.WithoutCancel(ctx), "GET", "http://"+ln.Addr().String(), nil)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		answered <- string(body)
+	}()
+	<-entered
+	stop()
+	// The listener is closed before the drain is over.
+	for deadline := time.Now().Add(time.Minute); ; {
+		var d net.Dialer
+		conn, err := d.DialContext(t.Context(), "tcp", ln.Addr().String())
+		if err != nil {
+			break
+		}
+		_ = conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("new connections are still accepted")
+		}
+	}
+	close(proceed)
+	equal(t, <-answered, "done")
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStopCutsOffWhatDoesNotFinish(t *testing.T) {
+	t.Parallel()
+	entered := make(chan struct{})
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-r.Context().Done()
+	})
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- Serve(ctx, NewServer(h, quiet()), ln, time.Millisecond) }()
+	var d net.Dialer
+	conn, err := d.DialContext(t.Context(), "tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	stop()
+	if err := <-stopped; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
