@@ -125,9 +125,15 @@ func (n *Node) start(ctx context.Context) error {
 func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
+	locked := false
 	for {
 		s, err := openSession(ctx, db)
-		if !errors.Is(err, ErrLocked) {
+		switch {
+		case errors.Is(err, ErrLocked):
+			locked = true
+		case err != nil && locked && ctx.Err() != nil:
+			return nil, ErrLocked // the last attempt ran into the time limit
+		default:
 			return s, err
 		}
 		timer := time.NewTimer(lockRetry)
@@ -135,7 +141,7 @@ func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, err
+			return nil, ErrLocked
 		}
 	}
 }

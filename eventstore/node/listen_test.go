@@ -1,0 +1,128 @@
+package node_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"humanqa/eventstore/node"
+	"humanqa/internal/pgtest"
+)
+
+func codeOf(err error) esdb.ErrorCode {
+	var e *esdb.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return -1
+}
+
+func TestTheSocketIsPrivate(t *testing.T) {
+	t.Parallel()
+	n := onSocket(t)
+	path, ok := strings.CutPrefix(n.Addr(), "unix:")
+	if !ok {
+		t.Fatalf("got %q", n.Addr())
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("got %v, %v", info.Mode(), err)
+	}
+}
+
+func TestWithoutTLSOnlyLoopbackIsServed(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.com:0"} {
+		if _, err := node.Start(t.Context(), node.Config{DSN: dsn, InsecureListen: address, Log: quiet()}); err == nil || !strings.Contains(err.Error(), "loopback") {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+	n := start(t, node.Config{DSN: dsn, InsecureListen: "127.0.0.1:0"})
+	config, err := esdb.ParseConnectionString(n.ConnectionString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Logger = nil
+	if _, err := connect(t, config).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheTLSAddressWantsThePassword(t *testing.T) {
+	t.Parallel()
+	c := node.Config{DSN: pgtest.NewDSN(t), Listen: "127.0.0.1:0", CertDir: filepath.Join(t.TempDir(), "certs"), Log: quiet()}
+	n := start(t, c)
+	password := n.GeneratedPassword()
+	if len(password) < 40 {
+		t.Fatalf("got a password of %d characters", len(password))
+	}
+	attempt := func(n *node.Node, user, password string) error {
+		t.Helper()
+		config, err := esdb.ParseConnectionString(n.ConnectionString())
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Logger, config.Username, config.Password = nil, user, password
+		read, err := connect(t, config).ReadAll(t.Context(), esdb.ReadAllOptions{}, 1)
+		if err != nil {
+			return err
+		}
+		defer read.Close()
+		if _, err = read.Recv(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
+	if err := attempt(n, node.Username, password); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range [][2]string{{"", ""}, {node.Username, "changeit"}, {node.Username, ""}, {"ops", password}} {
+		if err := attempt(n, wrong[0], wrong[1]); codeOf(err) != esdb.ErrorCodeUnauthenticated {
+			t.Fatalf("%v: got %v", wrong, err)
+		}
+	}
+	stop(t, n)
+
+	// Certificate and password outlive the process, the password's text does not.
+	n = start(t, c)
+	if n.GeneratedPassword() != "" {
+		t.Fatal("the password was made again")
+	}
+	if err := attempt(n, node.Username, password); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(c.CertDir, "*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("got %v, %v", files, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(content), password) {
+			t.Fatalf("%s holds the password, or %v", file, err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+}
+
+func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(socketDir(t), "s")
+	first := start(t, node.Config{DSN: pgtest.NewDSN(t), Socket: path})
+	second := node.Config{DSN: pgtest.NewDSN(t), Socket: path, Log: quiet()}
+	if _, err := node.Start(t.Context(), second); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Fatalf("got %v", err)
+	}
+	stop(t, first)
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // as a killed process leaves it
+		t.Fatal(err)
+	}
+	start(t, second)
+}
