@@ -109,6 +109,11 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 	if err := migrations.Up(ctx, c.db.DB); err != nil {
 		return nil, err
 	}
+	if c.postgres != nil {
+		if err := projections.ReleaseAll(ctx, c.db); err != nil {
+			return nil, err
+		}
+	}
 	socket := ""
 	if cfg.EventStoreURL == "" {
 		if socket, err = makeSocketPath(cfg.DataDir); err != nil {

@@ -154,9 +154,9 @@ func (d *demo) tell(ctx context.Context) (t told, err error) {
 	return t, err
 }
 
-func (d *demo) step(format string, args ...any) {
+func (d *demo) step(what string) {
 	d.steps++
-	_, _ = fmt.Fprintf(d.out, "\n%2d. %s\n", d.steps, fmt.Sprintf(format, args...)) // a closed terminal ends us anyway
+	_, _ = fmt.Fprintf(d.out, "\n%2d. %s\n", d.steps, what) // a closed terminal ends us anyway
 }
 
 func (d *demo) say(format string, args ...any) {

@@ -103,7 +103,7 @@ func (d *demo) claim(ctx context.Context, jobID string) (demoClaim, error) {
 	c := demoClaim{key: d.file.CheckerKey}
 	body := map[string]any{"jobId": jobID}
 	err := d.call(ctx, http.MethodPost, "/v1/checker/claims", c.key, "", body, http.StatusCreated, &c)
-	var refused *unexpectedAnswer
+	var refused *answerError
 	if errors.As(err, &refused) && refused.status == http.StatusConflict {
 		// An earlier demo was cut off in the middle of its claim.
 		if c.key, err = d.anotherChecker(ctx); err != nil {
@@ -224,14 +224,14 @@ func (d *demo) client(ctx context.Context, method, path string, body any, want i
 	return d.call(ctx, method, path, d.file.APIKey, "", body, want, out)
 }
 
-// unexpectedAnswer is an answer with another status than the story has.
-type unexpectedAnswer struct {
+// answerError is an answer with another status than the story has.
+type answerError struct {
 	what   string
 	status int
 	body   string
 }
 
-func (e *unexpectedAnswer) Error() string {
+func (e *answerError) Error() string {
 	return fmt.Sprintf("%s answered %d: %s", e.what, e.status, e.body)
 }
 
@@ -265,7 +265,7 @@ func (d *demo) call(ctx context.Context, method, path, key, claim string, body a
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if resp.StatusCode != want {
-		return &unexpectedAnswer{what: method + " " + path, status: resp.StatusCode, body: strings.TrimSpace(string(answer))}
+		return &answerError{what: method + " " + path, status: resp.StatusCode, body: strings.TrimSpace(string(answer))}
 	}
 	if out == nil {
 		return nil
