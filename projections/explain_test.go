@@ -13,7 +13,7 @@ import (
 const manyJobsSQL = `
 INSERT INTO jobs_v1_g1.jobs
 SELECT r.*
-FROM generate_series(1, 30000) n,
+FROM generate_series(1, 12000) n,
      json_populate_record(NULL::jobs_v1_g1.jobs, json_build_object(
         'id', 'job' || n, 'account_id', 'acc' || (n % 3), 'project_id', CASE WHEN n % 2 = 0 THEN '' ELSE 'p' || (n % 50) END,
         'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,

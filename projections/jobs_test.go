@@ -78,11 +78,11 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 	w.log.append(stream,
 		&job.ItemChecked{ItemID: "i1", Status: job.ItemSkip, Reason: "blocked", At: noon},
 		&job.ItemChecked{ItemID: "i1", Status: job.ItemFail, Note: "declined", Severity: job.Major, ScreenshotURL: "/s.png", At: noon},
-		&job.FindingAdded{Item: job.Item{ID: "f1", Description: "typo", Severity: job.Minor}, Status: job.ItemFail, Note: "teh", At: noon})
+		&job.FindingAdded{Item: job.Item{ID: "f1", Description: "typo", Severity: job.Minor}, Status: job.ItemFail, Note: "a blank too many", At: noon})
 	want.Items[0].Status, want.Items[0].Note, want.Items[0].Severity = job.ItemFail, "declined", job.Major
 	want.Items[0].ScreenshotURL = "/s.png"
 	want.Items = append(want.Items, job.ReportItem{
-		Item: job.Item{ID: "f1", Description: "typo", Severity: job.Minor}, Status: job.ItemFail, Note: "teh",
+		Item: job.Item{ID: "f1", Description: "typo", Severity: job.Minor}, Status: job.ItemFail, Note: "a blank too many",
 	})
 	same(t, read(), want)
 

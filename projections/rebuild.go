@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 )
 
 // Progress is how far a rebuild is.
@@ -58,7 +59,7 @@ func (s *Supervisor) Rebuild(ctx context.Context, name string, progress func(Pro
 
 // watch reports until the generation serves.
 func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(Progress)) error {
-	start := time.Now()
+	meter := newMeter(begun)
 	tick := time.NewTicker(min(progressEvery, s.limits.standBy))
 	defer tick.Stop()
 	for {
@@ -69,7 +70,9 @@ func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(
 		case !exists:
 			return fmt.Errorf("the rebuild of %s was dropped", begun.Name)
 		}
-		progress(s.progress(begun, now, time.Since(start)))
+		p := meter.progress(now.Applied-begun.Applied, now.checkpoint(), s.source.Head())
+		p.Applied, p.Done = now.Applied, now.Serving
+		progress(p)
 		if f := now.failure(); f != nil {
 			return &StoppedError{Name: now.Name, Failure: *f}
 		}
@@ -84,19 +87,29 @@ func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(
 	}
 }
 
+// meter measures a build from where it was when the watch began.
+type meter struct {
+	begun generation
+	at    time.Time
+}
+
+func newMeter(begun generation) meter { return meter{begun: begun, at: time.Now()} }
+
 // progress extrapolates the log's positions, which need not be dense, at the
-// speed since this watch began.
-func (s *Supervisor) progress(begun, now generation, elapsed time.Duration) Progress {
+// speed so far.
+func (m meter) progress(applied int64, at eventstore.Checkpoint, head domain.Position) Progress {
+	elapsed := time.Since(m.at)
+	commit, _ := columns(at)
 	p := Progress{
-		Name: now.Name, Generation: now.Number, Applied: now.Applied,
-		Position: now.checkpoint().Position, Head: s.source.Head(), Done: now.Serving,
+		Name: m.begun.Name, Generation: m.begun.Number, Applied: m.begun.Applied + applied,
+		Position: at.Position, Head: head,
 	}
 	if elapsed <= 0 {
 		return p
 	}
-	p.EventsPerSecond = float64(now.Applied-begun.Applied) / elapsed.Seconds()
-	moved, left := float64(now.Commit-begun.Commit), float64(int64(p.Head.Commit)-now.Commit)
-	if moved > 0 && left > 0 && !p.Done {
+	p.EventsPerSecond = float64(applied) / elapsed.Seconds()
+	moved, left := float64(commit-m.begun.Commit), float64(int64(head.Commit)-commit)
+	if moved > 0 && left > 0 {
 		p.ETA = time.Duration(left / moved * float64(elapsed)).Round(time.Millisecond)
 	}
 	return p

@@ -32,7 +32,7 @@ func (w *world) load() (stop func()) {
 			select {
 			case <-done:
 				return
-			case <-time.After(time.Millisecond):
+			case <-time.After(3 * time.Millisecond):
 				lives(w.log, fmt.Sprint("load", i, "-"), 6)
 			}
 		}

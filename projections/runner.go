@@ -22,14 +22,15 @@ type limits struct {
 	backoff       time.Duration // the first pause after a transient failure
 	maxBackoff    time.Duration
 	retired       time.Duration // how long a replaced generation is kept
+	report        time.Duration // how often a build that nobody watches tells of itself
 }
 
 func defaultLimits() limits {
 	return limits{
-		live: 500, rebuild: 5000,
+		live: 500, rebuild: 2000,
 		lease: 15 * time.Second, standBy: 250 * time.Millisecond, store: 25 * time.Millisecond,
 		backoff: 50 * time.Millisecond, maxBackoff: 5 * time.Second,
-		retired: time.Minute,
+		retired: time.Minute, report: 5 * time.Second,
 	}
 }
 
@@ -120,7 +121,8 @@ type following struct {
 	*runner
 	*lease
 	skips   map[domain.Position]bool
-	serving bool // reported to arrivals
+	serving bool  // reported to arrivals
+	applied int64 // in this tenure
 }
 
 // serve tells those who wait whether this runner's word counts for them.
@@ -151,6 +153,9 @@ func (f *following) follow(ctx context.Context) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	meter := newMeter(f.generation)
+	report := time.NewTicker(f.limits.report)
+	defer report.Stop()
 	pages, reading := make(chan read), false
 	defer func() {
 		cancel()
@@ -175,6 +180,10 @@ func (f *following) follow(ctx context.Context) error {
 			err = f.take(ctx, next)
 		case <-timer.C:
 			err = f.store(ctx)
+		case <-report.C:
+			if f.State == Building {
+				f.tell(meter.progress(f.applied, f.stored, f.source.Head()))
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -292,6 +301,7 @@ func (f *following) commit(ctx context.Context, batch []domain.Recorded, to even
 		return err
 	}
 	f.advanced(to)
+	f.applied += int64(len(batch))
 	if f.serving {
 		f.arrivals.advance(f.Name, to)
 	}
@@ -332,6 +342,13 @@ func (f *following) catchUp(ctx context.Context) error {
 	f.serve(true)
 	f.log.WithField("position", f.seen.Position.String()).Info("the new generation serves")
 	return nil
+}
+
+func (f *following) tell(p Progress) {
+	f.log.WithFields(logrus.Fields{
+		"position": p.Position.String(), "head": p.Head.String(),
+		"events_per_second": int64(p.EventsPerSecond), "eta": p.ETA.String(),
+	}).Info("building")
 }
 
 const servingGenerationSQL = `

@@ -63,6 +63,13 @@ func (m *memoryLog) spoil(p domain.Position) {
 	m.spoiled[p.Commit] = true
 }
 
+// lose takes the last events away, as a restored backup does.
+func (m *memoryLog) lose(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = m.events[:len(m.events)-n]
+}
+
 func (m *memoryLog) hold(after uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,7 +114,7 @@ func (m *memoryLog) Next(ctx context.Context, after eventstore.Checkpoint, limit
 }
 
 func (m *memoryLog) page(after eventstore.Checkpoint, limit int) (eventstore.Page, bool, error) {
-	from, to := int(after.Position.Commit), len(m.events)
+	from, to := min(int(after.Position.Commit), len(m.events)), len(m.events)
 	if m.held > 0 {
 		to = min(to, int(m.held))
 	}
@@ -156,7 +163,7 @@ func (w *world) service(source Source, projectors ...Projector) *Supervisor {
 	s := New(w.db, source, quiet, projectors...)
 	s.limits = limits{
 		live: 50, rebuild: 200, lease: time.Second, standBy: 10 * time.Millisecond, store: 5 * time.Millisecond,
-		backoff: time.Millisecond, maxBackoff: 10 * time.Millisecond, retired: time.Hour,
+		backoff: time.Millisecond, maxBackoff: 10 * time.Millisecond, retired: time.Hour, report: 20 * time.Millisecond,
 	}
 	if err := s.Prepare(w.ctx()); err != nil {
 		w.t.Fatal(err)

@@ -28,13 +28,16 @@ type Status struct {
 	Position   domain.Position // of the last event seen
 	// Lag is how far the log's end lies ahead, in positions: in events, on the
 	// embedded node. 0 when the log's end is not known.
-	Lag     uint64
+	Lag uint64
+	// Ahead says that the log ends before the checkpoint. For a moment that is
+	// two clocks being read; if it stays, the log has lost its tail.
+	Ahead   bool
 	Applied int64
 	Unknown int64 // events of types that the binary did not know
 	Skipped int64 // events passed over by an operator's word
 	Owner   string
 	Failure *Failure // nil while the line runs
-	// Stalled is how long it has been at the same place with the log ahead.
+	// Stalled is how long it has been at one place that is not the log's end.
 	Stalled   time.Duration
 	UpdatedAt time.Time
 }
@@ -45,6 +48,8 @@ func (s Status) Problem() string {
 	switch {
 	case s.Failure != nil:
 		return fmt.Sprintf("projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
+	case s.Stalled >= stallAfter && s.Ahead:
+		return fmt.Sprintf("projection %s stands at %s, beyond the log's end: was the log restored from a backup? rebuild it", s.Name, s.Position)
 	case s.Stalled >= stallAfter:
 		return fmt.Sprintf("projection %s stands at %s for %s, %d behind", s.Name, s.Position, s.Stalled.Round(time.Second), s.Lag)
 	}
@@ -101,12 +106,22 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 		status := &list[i]
 		at := s.known(*status)
 		status.Started, status.Position = !at.Start, at.Position
-		if !reached(at, head) {
+		switch {
+		case atEnd(at, head):
+			continue
+		case reached(at, head):
+			status.Ahead = true
+		default:
 			status.Lag = head.Commit - at.Position.Commit
-			status.Stalled = s.stalls.since(status.Schema)
 		}
+		status.Stalled = s.stalls.since(status.Schema)
 	}
 	return list, nil
+}
+
+// atEnd says that there is nothing to do, or that the log's end is not known.
+func atEnd(at eventstore.Checkpoint, head domain.Position) bool {
+	return head == domain.Position{} || !at.Start && at.Position == head
 }
 
 // known is the checkpoint, or where this process's runner is beyond it.
@@ -123,13 +138,13 @@ func (s *Supervisor) observe(all []generation) {
 	head := s.source.Head()
 	for _, status := range statuses(all) {
 		at := s.known(status)
-		s.stalls.observe(status.Schema, at, reached(at, head) || head == domain.Position{}, time.Now())
+		s.stalls.observe(status.Schema, at, atEnd(at, head), time.Now())
 	}
 }
 
-// stalls remembers since when each generation has been where it is with the
-// log ahead: "the same lag for a while" is what tells a runner that is stuck
-// from one that is busy.
+// stalls remembers since when each generation has been where it is without
+// being at the log's end: "the same lag for a while" is what tells a runner
+// that is stuck from one that is busy.
 type stalls struct {
 	mu    sync.Mutex
 	seen  map[string]stall // by schema
@@ -141,14 +156,14 @@ type stall struct {
 	since time.Time
 }
 
-func (s *stalls) observe(schema string, at eventstore.Checkpoint, atHead bool, now time.Time) {
+func (s *stalls) observe(schema string, at eventstore.Checkpoint, done bool, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
 		s.seen = map[string]stall{}
 	}
 	s.clock = now
-	if old, ok := s.seen[schema]; !ok || old.at != at || atHead {
+	if old, ok := s.seen[schema]; !ok || old.at != at || done {
 		s.seen[schema] = stall{at: at, since: now}
 	}
 }

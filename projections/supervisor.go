@@ -52,10 +52,12 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	defer crew.wait()
 	tick := time.NewTicker(s.limits.standBy)
 	defer tick.Stop()
-	for {
-		if err := s.look(ctx, crew); err != nil && ctx.Err() == nil {
+	for blind := false; ; {
+		err := s.look(ctx, crew)
+		if err != nil && !blind && ctx.Err() == nil { // once an outage, not once a tick
 			s.log.WithError(err).Warn("the projections' orders cannot be read, trying again")
 		}
+		blind = err != nil
 		select {
 		case <-ctx.Done():
 			return nil

@@ -82,3 +82,21 @@ func TestAStandstillShowsAsALagThatDoesNotShrink(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 }
+
+func TestAProjectionBeyondTheEndOfTheLogIsNoticed(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	lives(w.log, "a", 5)
+	w.reach(w.sup)
+	w.log.lose(3)
+	w.eventually("it is noticed", func() bool {
+		s := w.status("jobs")
+		return s.Ahead && s.Lag == 0 && s.Stalled > 0
+	})
+	late := w.status("jobs")
+	late.Stalled = stallAfter
+	if !strings.Contains(late.Problem(), "beyond the log's end") {
+		t.Errorf("problem: %q", late.Problem())
+	}
+}
