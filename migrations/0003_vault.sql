@@ -12,6 +12,13 @@ CREATE TABLE vault.data_keys (
 	created_at  timestamptz NOT NULL DEFAULT now()
 );
 
+-- A known text sealed by the master keyset that this database's data keys are
+-- wrapped with: who cannot open it has the wrong keyset.
+CREATE TABLE vault.master_proof (
+	single boolean PRIMARY KEY DEFAULT true CHECK (single),
+	proof  bytea NOT NULL
+);
+
 -- +goose Down
 
 DROP SCHEMA vault CASCADE;

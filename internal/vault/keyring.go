@@ -117,23 +117,6 @@ func newKeyring(db *sqlx.DB, m *master) *keyring {
 	return &keyring{db: db, master: m, cache: cache}
 }
 
-const selectAnyDataKey = `
-	SELECT account_id, wrapped, fingerprint
-	FROM vault.data_keys
-	LIMIT 1`
-
-// anyDataKey gives one row to prove a master keyset by, or nil.
-func anyDataKey(ctx context.Context, db *sqlx.DB) (*row, error) {
-	var r row
-	switch err := db.GetContext(ctx, &r, selectAnyDataKey); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read data keys: %w", err)
-	}
-	return &r, nil
-}
-
 const selectDataKey = `
 	SELECT account_id, wrapped, fingerprint
 	FROM vault.data_keys
@@ -188,7 +171,7 @@ const insertDataKey = `
 	ON CONFLICT (account_id) DO NOTHING`
 
 func (k *keyring) insert(ctx context.Context, r *row) error {
-	return k.durably(ctx, func(tx *sqlx.Tx) error {
+	return durably(ctx, k.db, func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
 		return err
 	})
@@ -199,7 +182,7 @@ const deleteDataKey = `
 	WHERE account_id = $1`
 
 func (k *keyring) shred(ctx context.Context, accountID string) error {
-	err := k.durably(ctx, func(tx *sqlx.Tx) error {
+	err := durably(ctx, k.db, func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, deleteDataKey, accountID)
 		return err
 	})
@@ -210,8 +193,8 @@ func (k *keyring) shred(ctx context.Context, accountID string) error {
 	return nil
 }
 
-func (k *keyring) durably(ctx context.Context, write func(*sqlx.Tx) error) error {
-	tx, err := k.db.BeginTxx(ctx, nil)
+func durably(ctx context.Context, db *sqlx.DB, write func(*sqlx.Tx) error) error {
+	tx, err := db.BeginTxx(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -55,25 +55,28 @@ type Vault struct {
 	keys *keyring
 }
 
-// Open reads the master keyset, making it on the first start, and proves it
-// against the data keys of the database.
+// Open reads the master keyset, making it on the first start, and proves that
+// it is the one this database's data keys are wrapped with.
 func Open(ctx context.Context, cfg Config) (*Vault, error) {
-	// The database is asked before the file: whoever wrote a data key had its
-	// file by then, so a key without a file is a lost file, and not another
-	// process at its first start.
-	sample, err := anyDataKey(ctx, cfg.DB)
+	// The database is asked before the file: whoever left a proof had its file
+	// by then, so a proof without a file is a lost file, and not another process
+	// at its first start.
+	proof, err := readProof(ctx, cfg.DB)
 	if err != nil {
 		return nil, err
 	}
-	master, err := openMaster(cfg.KeyFile, sample == nil)
+	master, err := openMaster(cfg.KeyFile, proof == nil)
 	if err != nil {
 		return nil, err
 	}
-	if sample != nil {
-		if _, err := sample.unwrap(master); err != nil {
-			return nil, fmt.Errorf("master key file %s does not open the data keys of this database: "+
-				"put the file back that was made with it, or name it by HUMANQA_MASTER_KEY_FILE", cfg.KeyFile)
+	if proof == nil {
+		if proof, err = leaveProof(ctx, cfg.DB, master); err != nil {
+			return nil, err
 		}
+	}
+	if !master.proves(proof) {
+		return nil, fmt.Errorf("master key file %s is not the one this database's keys were made with: "+
+			"put that one back, or name it by HUMANQA_MASTER_KEY_FILE", cfg.KeyFile)
 	}
 	return &Vault{keys: newKeyring(cfg.DB, master)}, nil
 }

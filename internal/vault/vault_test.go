@@ -230,7 +230,6 @@ func TestDataKeysAreStoredWrapped(t *testing.T) {
 func TestAnUnusableKeyFileStopsTheStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	seal(t, b.vault)
 	good, err := os.ReadFile(b.keyFile)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +254,7 @@ func TestAnUnusableKeyFileStopsTheStart(t *testing.T) {
 		"readable by others":  {good, 0o644, "readable by others: run chmod 600"},
 		"readable by a group": {good, 0o640, "readable by others: run chmod 600"},
 		"missing":             {nil, 0, "is missing, but the database holds keys made with it"},
-		"of another database": {foreign, 0o600, "does not open the data keys of this database"},
+		"of another database": {foreign, 0o600, "is not the one this database's keys were made with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -273,6 +272,20 @@ func TestAnUnusableKeyFileStopsTheStart(t *testing.T) {
 				t.Errorf("error %v; want one line with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Nothing is sealed yet, but the keysets must not mix later on.
+func TestTwoNodesMustShareOneKeyFile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	own := filepath.Join(t.TempDir(), "own.json")
+	_, err := vault.Open(t.Context(), vault.Config{KeyFile: own, DB: b.db})
+	if err == nil || !strings.Contains(err.Error(), "is missing, but the database") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(own); err == nil {
+		t.Error("a key file was made that opens nothing")
 	}
 }
 
