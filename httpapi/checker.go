@@ -219,7 +219,7 @@ func (a *API) checkItem(r *request) (answer, error) {
 		ItemID:        r.vars["itemId"],
 		Status:        job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail, job.ItemSkip)),
 		Note:          o.optional("note", maxNote),
-		Severity:      o.severity("severity", ""),
+		Severity:      o.severity(""),
 		Reason:        o.oneOf("reason", "", job.SkipReasons()...),
 		ScreenshotURL: o.optional("screenshotUrl", maxURL),
 	}
@@ -269,7 +269,7 @@ func (a *API) addFinding(r *request) (answer, error) {
 		Description: o.required("description", maxItemText),
 		Status:      job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail)),
 		Note:        o.optional("note", maxNote),
-		Severity:    o.severity("severity", job.Major),
+		Severity:    o.severity(job.Major),
 	}
 	claim, err := claimOf(r, &p)
 	if err != nil {

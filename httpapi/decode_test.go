@@ -210,7 +210,7 @@ func TestSeveritiesAndTheirSynonyms(t *testing.T) {
 		`"Critical"`: job.Critical, `"high"`: job.Major, `"MEDIUM"`: job.Minor, `"low"`: job.Minor, `null`: job.Major, `""`: job.Major,
 	} {
 		var p problems
-		got := parseObject([]byte(`{"severity":`+raw+`}`), &p).severity("severity", job.Major)
+		got := parseObject([]byte(`{"severity":`+raw+`}`), &p).severity(job.Major)
 		if err := p.err(); err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
 		}

@@ -46,10 +46,10 @@ func retryAfter(err error, seconds int) error {
 // request id and shown as an internal error.
 func refuse(r *request, err error) answer {
 	shown, status := classify(r.Context(), err)
-	switch {
-	case status == http.StatusServiceUnavailable:
+	switch status {
+	case http.StatusServiceUnavailable:
 		r.log.WithError(err).Warn("request not served")
-	case status == http.StatusInternalServerError:
+	case http.StatusInternalServerError:
 		r.log.WithError(err).Error("internal error")
 	}
 	ans := answer{status: status, header: make(http.Header), body: envelope(shown, r.id)}

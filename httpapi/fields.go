@@ -55,7 +55,8 @@ func (o object) jobType(name string) (t job.Type, echo string) {
 }
 
 // severity reads a severity or one of its synonyms; absent it is whenAbsent.
-func (o object) severity(name string, whenAbsent job.Severity) job.Severity {
+func (o object) severity(whenAbsent job.Severity) job.Severity {
+	const name = "severity"
 	raw, ok := o.given(name)
 	if !ok {
 		return whenAbsent

@@ -112,16 +112,16 @@ func (s idempotency) begin(ctx context.Context, at scope, fingerprint string, co
 			return begun{}, domain.Conflict("the %s was used with another body", idempotencyHeader).
 				WithHint("use a new key for a new request")
 		case !row.Status.Valid:
-			break
-		default:
-			stored, err := s.open(ctx, at, row)
-			return begun{stored: stored}, err
+			return begun{}, errInFlight
 		}
-		break
+		stored, err := s.open(ctx, at, row)
+		return begun{stored: stored}, err
 	}
-	return begun{}, retryAfter(domain.Conflict("a request with this %s is still in flight", idempotencyHeader).
-		WithHint("send the same request again in a moment"), 1)
+	return begun{}, errInFlight // whoever makes the row vanish is in flight, too
 }
+
+var errInFlight = retryAfter(domain.Conflict("a request with this %s is still in flight", idempotencyHeader).
+	WithHint("send the same request again in a moment"), 1)
 
 func (s idempotency) open(ctx context.Context, at scope, row storedRow) (*answer, error) {
 	body, err := s.vault.Unseal(ctx, at.accountID, at.stream(), row.Body.String)

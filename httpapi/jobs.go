@@ -100,7 +100,7 @@ func readItems(o object) []command.NewItem {
 			Key:             strings.TrimSpace(i.optional("key", maxItemKey)),
 			Description:     i.required("description", maxItemText),
 			ExpectedOutcome: i.optional("expectedOutcome", maxItemText),
-			Severity:        i.severity("severity", job.Major),
+			Severity:        i.severity(job.Major),
 		})
 	}
 	return items

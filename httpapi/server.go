@@ -54,7 +54,9 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, grace time.Du
 	if err != nil {
 		err = errors.Join(fmt.Errorf("drain %s: %w", ln.Addr(), err), srv.Close())
 	}
-	<-done // always http.ErrServerClosed by now
+	if served := <-done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }
 

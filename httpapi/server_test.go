@@ -39,7 +39,7 @@ func (s *service) online() *httptest.Server {
 
 func post(t *testing.T, srv *httptest.Server, key string, body io.Reader, length int64) (int, map[string]any) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL+"/v1/jobs", body)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v1/jobs", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,20 +101,20 @@ func TestAClientThatAsksBeforeItSendsIsToldAtOnce(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	srv := s.online()
-	res := raw(t, srv.Listener.Addr(), fmt.Sprintf(
+	status, _, _ := raw(t, srv.Listener.Addr(), fmt.Sprintf(
 		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, maxBody+1))
-	equal(t, res.StatusCode, http.StatusRequestEntityTooLarge)
+	equal(t, status, http.StatusRequestEntityTooLarge)
 }
 
-// raw sends bytes and reads one answer.
-func raw(t *testing.T, addr net.Addr, request string) *http.Response {
+// raw sends bytes and reads one answer: its status, its request id, its body.
+func raw(t *testing.T, addr net.Addr, request string) (status int, id, body string) {
 	t.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), addr.Network(), addr.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +125,12 @@ func raw(t *testing.T, addr net.Addr, request string) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	defer res.Body.Close()
+	all, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, res.Header.Get("X-Request-Id"), string(all)
 }
 
 func TestOddRequestLinesGetTheEnvelope(t *testing.T) {
@@ -145,13 +149,9 @@ func TestOddRequestLinesGetTheEnvelope(t *testing.T) {
 		"OPTIONS /v1/jobs HTTP/1.1":           401,
 		"GET /%76%31/jobs/../../etc HTTP/1.1": 401,
 	} {
-		res := raw(t, srv.Listener.Addr(), line+"\r\nHost: x\r\n\r\n")
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.StatusCode != status || !bytes.Contains(body, []byte(`"requestId":"`+res.Header.Get("X-Request-Id")+`"`)) {
-			t.Errorf("%s: got %d %s", line, res.StatusCode, body)
+		got, id, body := raw(t, srv.Listener.Addr(), line+"\r\nHost: x\r\n\r\n")
+		if got != status || !strings.Contains(body, `"requestId":"`+id+`"`) {
+			t.Errorf("%s: got %d %s", line, got, body)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 
 	answered := make(chan string, 1)
 	go func() {
-		r, err := http.NewRequestWithContext(context.WithoutCancel(ctx), "GET", "http://"+ln.Addr().String(), nil)
+		r, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, "http://"+ln.Addr().String(), nil)
 		if err != nil {
 			answered <- err.Error()
 			return
@@ -265,7 +265,7 @@ func TestAStopCutsOffWhatDoesNotFinish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
