@@ -99,6 +99,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	}
 	feed := eventstore.NewFeed(core.log, log)
 	s.projections = projections.New(core.db, feed, log, projections.All()...)
+	metrics.MustRegister(s.projections.Collector())
 	if err := s.projections.Prepare(ctx); err != nil {
 		return err
 	}
