@@ -89,6 +89,10 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 
 	// Data directory, Postgres, schema, node, log, vault, commands.
 	core, err := startCore(ctx, cfg, log, metrics)
+	if err != nil && ctx.Err() != nil {
+		log.WithError(err).Info("stopped while starting")
+		return nil // as asked
+	}
 	if err != nil {
 		return err
 	}

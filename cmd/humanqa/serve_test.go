@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.uber.org/goleak"
+)
+
+func serveConfig(t *testing.T, settings ...string) (Config, *logrus.Logger) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "hq") //nolint:usetesting // a socket's path has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+filepath.Join(dir, "data"), "HUMANQA_ADDR=127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return cfg, log
+}
+
+// Not parallel: it counts the process's goroutines.
+func TestAStopLeavesNothingBehind(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	cfg, log := serveConfig(t)
+	cfg.Demo = true
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	client := &http.Client{Timeout: 10 * time.Second}
+	err := serve(ctx, cfg, log, func(s *service) {
+		defer stop()
+		for url, want := range map[string]int{
+			s.cfg.BaseURL + "/healthz":                           http.StatusOK,
+			s.cfg.BaseURL + "/readyz":                            http.StatusOK,
+			s.cfg.BaseURL + "/nowhere":                           http.StatusNotFound,
+			"http://" + s.admin.Addr().String() + "/metrics":     http.StatusOK,
+			"http://" + s.admin.Addr().String() + "/debug/pprof": http.StatusOK,
+			"http://" + s.admin.Addr().String() + "/readyz":      http.StatusOK,
+		} {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := client.Do(req)
+			if err != nil {
+				t.Errorf("%s: %v", url, err)
+				continue
+			}
+			if _, err := io.Copy(io.Discard, res.Body); err != nil {
+				t.Errorf("%s: %v", url, err)
+			}
+			if err := res.Body.Close(); err != nil {
+				t.Errorf("%s: %v", url, err)
+			}
+			if res.StatusCode != want {
+				t.Errorf("%s answered %d, want %d", url, res.StatusCode, want)
+			}
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	client.CloseIdleConnections()
+	goleak.VerifyNone(t, before)
+	if _, err := os.Stat(filepath.Join(cfg.DataDir, "eventstore.sock")); err == nil {
+		t.Error("the node's socket is still there")
+	}
+
+	// The data directory is free again, and a stop while starting is a stop.
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := serve(stopped, cfg, log, func(*service) { t.Error("ready though stopped") }); err != nil {
+		t.Errorf("a stop while starting: %v", err)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+func TestAnAddressInUseStopsTheStart(t *testing.T) {
+	t.Parallel()
+	taken, err := listen(t.Context(), "HUMANQA_ADDR", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }() // nobody connects
+	cfg, log := serveConfig(t)
+	cfg.Addr = taken.Addr().String()
+	err = serve(t.Context(), cfg, log, func(*service) { t.Error("ready without an address") })
+	if err == nil || !strings.Contains(err.Error(), "address already in use: set HUMANQA_ADDR to a free address") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheBaseURLNamesTheAddressThatIsServed(t *testing.T) {
+	t.Parallel()
+	bound := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}
+	for addr, want := range map[string]string{
+		"127.0.0.1:8080":      "http://127.0.0.1:8080",
+		"127.0.0.1:0":         "http://127.0.0.1:4711",
+		":8080":               "http://localhost:8080",
+		"0.0.0.0:8080":        "http://localhost:8080",
+		"[::]:0":              "http://localhost:4711",
+		"[::1]:8080":          "http://[::1]:8080",
+		"qa.example.com:8080": "http://qa.example.com:8080",
+	} {
+		if got := baseURL(addr, bound); got != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
+	}
+}
+
+func TestALongDataDirectoryGetsAShortSocket(t *testing.T) {
+	t.Parallel()
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	path, err := makeSocketPath(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.Remove(filepath.Dir(path)) }() // empty
+	if len(path) > maxSocketPath || path != socketPath(long) || path == socketPath(long+"er") {
+		t.Errorf("socket path %s", path)
+	}
+	if again, err := makeSocketPath(long); err != nil || again != path {
+		t.Errorf("a second start: %s, %v", again, err)
+	}
+	if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := makeSocketPath(long); err == nil || !strings.Contains(err.Error(), "belongs to somebody else") {
+		t.Errorf("a directory that others can read: %v", err)
+	}
+}
