@@ -204,5 +204,9 @@ func (a *API) logAccess(r *request, status, sent int, took time.Duration) {
 	if r.caller.actor != "" {
 		fields["actor"] = r.caller.actor
 	}
-	r.log.WithFields(fields).Info("request")
+	level := logrus.InfoLevel
+	if r.audience == public && status < http.StatusBadRequest {
+		level = logrus.DebugLevel // probes, every few seconds
+	}
+	r.log.WithFields(fields).Log(level, "request")
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -56,14 +57,16 @@ func readBody(w http.ResponseWriter, r *http.Request, large places) (body []byte
 		return nil, leave, nil
 	}
 	limited := http.MaxBytesReader(w, r.Body, maxBody)
-	body, err = io.ReadAll(io.LimitReader(limited, smallBody))
-	if err == nil && len(body) == smallBody {
+	var buf bytes.Buffer
+	_, err = buf.ReadFrom(io.LimitReader(limited, smallBody))
+	if err == nil && buf.Len() == smallBody {
 		if leave, err = large.take(r.Context()); err != nil {
 			return nil, func() {}, err
 		}
-		var rest []byte
-		rest, err = io.ReadAll(limited)
-		body = append(body, rest...)
+		if more := r.ContentLength - smallBody; more > 0 {
+			buf.Grow(int(more) + bytes.MinRead)
+		}
+		_, err = buf.ReadFrom(limited)
 	}
 	var over *http.MaxBytesError
 	switch {
@@ -79,7 +82,7 @@ func readBody(w http.ResponseWriter, r *http.Request, large places) (body []byte
 			Extras: map[string]any{"details": []domain.Detail{{Path: bodyPath, Message: "ended early or could not be read"}}},
 		}
 	}
-	return body, leave, nil
+	return buf.Bytes(), leave, nil
 }
 
 var errTooLarge = &domain.Error{

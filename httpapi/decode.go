@@ -24,7 +24,11 @@ const (
 // problems collects every offending path of one request.
 type problems struct{ details []domain.Detail }
 
+// add notes what is wrong at a path. The first finding there is enough.
 func (p *problems) add(path, format string, args ...any) {
+	if slices.ContainsFunc(p.details, func(d domain.Detail) bool { return d.Path == path }) {
+		return
+	}
 	p.details = append(p.details, domain.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 

@@ -99,7 +99,7 @@ func (o object) link(name, raw string) {
 }
 
 func (o object) judge(name, raw string, rule func(string) error) {
-	if strings.TrimSpace(raw) == "" { // absent, or already noted
+	if raw == "" { // absent, or already noted
 		return
 	}
 	if err := rule(raw); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -234,9 +233,6 @@ func (a *API) readProjectUpdate(o object) command.UpdateProject {
 	}
 	if raw, there := o.given("webhookUrl"); there {
 		if url, ok := o.text("webhookUrl", raw, maxURL); ok {
-			if url != "" && strings.TrimSpace(url) == "" {
-				o.wrong("webhookUrl", "must not be blank")
-			}
 			o.judge("webhookUrl", url, a.webhookURL)
 			in.WebhookURL = &url
 		}

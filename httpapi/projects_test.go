@@ -137,6 +137,9 @@ func TestPatchingAProject(t *testing.T) {
 	equal(t, s.call(key, "PATCH", "/v1/projects/"+id, `{"name":null,"webhookUrl":null,"subscribedWebhookEvents":null,
 		"defaultSlaMinutes":45,"defaultUrl":"file:///etc/passwd","description":[]}`).paths(),
 		[]string{"defaultSlaMinutes", "defaultUrl", "description", "name", "subscribedWebhookEvents", "webhookUrl"})
+	for _, blank := range []string{"webhookUrl", "defaultUrl", "defaultJobType"} {
+		equal(t, s.call(key, "PATCH", "/v1/projects/"+id, `{"`+blank+`":"  "}`).paths(), []string{blank})
+	}
 	for _, bad := range []string{`{"name":""}`, `{"name":" "}`} {
 		equal(t, s.call(key, "PATCH", "/v1/projects/"+id, bad).paths(), []string{"name"})
 	}
