@@ -42,7 +42,7 @@ func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
 // are refused. What has not finished within grace is cut off, and reported.
 func Serve(ctx context.Context, srv *http.Server, ln net.Listener, grace time.Duration) error {
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
+	go func() { done <- srv.Serve(envelopeListener{ln}) }()
 	select {
 	case err := <-done:
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)

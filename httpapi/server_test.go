@@ -32,6 +32,7 @@ func (s *service) online() *httptest.Server {
 	s.t.Helper()
 	srv := httptest.NewUnstartedServer(s.API)
 	srv.Config = NewServer(s.API, quiet())
+	srv.Listener = envelopeListener{srv.Listener} // as Serve does
 	srv.Start()
 	s.t.Cleanup(srv.Close)
 	return srv
@@ -152,6 +153,28 @@ func TestOddRequestLinesGetTheEnvelope(t *testing.T) {
 		got, id, body := raw(t, srv.Listener.Addr(), line+"\r\nHost: x\r\n\r\n")
 		if got != status || !strings.Contains(body, `"requestId":"`+id+`"`) {
 			t.Errorf("%s: got %d %s", line, got, body)
+		}
+	}
+}
+
+func TestRequestsThatAreNoneGetTheEnvelope(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	srv := s.online()
+	for request, status := range map[string]int{
+		"GET /v1/jobs/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                                             400,
+		"GET /v1/jobs HTTP/1.1\r\n\r\n":                                                            400,
+		"GET /v1/jobs HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n":                                   400,
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n":                          400,
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: rot13\r\n\r\n":                    501,
+		"GET /v1/jobs HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeaders) + "\r\n\r\n": 431,
+		"hello\r\n\r\n": 400,
+	} {
+		got, id, body := raw(t, srv.Listener.Addr(), request)
+		var e struct{ Error, Code, RequestID string }
+		err := json.Unmarshal([]byte(body), &e)
+		if got != status || err != nil || e.Code != string(domain.CodeInvalidRequest) || e.RequestID != id || id == "" {
+			t.Errorf("%.60q: got %d %s", request, got, body)
 		}
 	}
 }
