@@ -241,9 +241,13 @@ func flip(ctx context.Context, db *sqlx.DB, p Projector, l *lease) (flipped bool
 }
 
 // dropRetired removes generations that were replaced some time ago, so that
-// nobody can be reading them any more.
+// hardly anybody can be reading them any more. It does not wait for a reader
+// that does.
 func dropRetired(ctx context.Context, db *sqlx.DB, after time.Duration) error {
 	return inTx(ctx, db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, "SET LOCAL lock_timeout = '200ms'"); err != nil {
+			return err
+		}
 		var expired []generation
 		if err := tx.SelectContext(ctx, &expired, listExpiredSQL, after.Seconds()); err != nil {
 			return fmt.Errorf("list retired generations: %w", err)

@@ -219,3 +219,38 @@ func TestARebuildCanBeOrderedFromAnotherProcess(t *testing.T) {
 	lives(w.log, "a", 5)
 	w.reach(w.sup)
 }
+
+// Somebody who still reads the old rows holds nobody up.
+func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	lives(w.log, "a", 10)
+	w.reach(w.sup)
+	reader, err := w.db.BeginTxx(w.ctx(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Rollback() }()
+	var n int
+	if err := reader.GetContext(w.ctx(), &n, "SELECT COUNT(*) FROM jobs_v1_g1.jobs"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sup.Rebuild(w.ctx(), "jobs", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := dropRetired(w.ctx(), w.sup.db, 0); !transient(err) {
+		t.Fatalf("the rows were taken from under their reader: %v", err)
+	}
+	lives(w.log, "b", 10)
+	w.reach(w.sup)
+	if err := reader.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := dropRetired(w.ctx(), w.sup.db, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'jobs_v1_g1'"); n != 0 {
+		t.Error("the old rows are still there")
+	}
+}

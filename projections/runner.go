@@ -97,8 +97,10 @@ func (r *runner) hold(ctx context.Context) (progressed bool, err error) {
 		return false, err
 	}
 	f := &following{runner: r, lease: l}
-	defer f.serve(false)
-	f.serve(l.Serving)
+	if l.Serving {
+		f.serve()
+	}
+	defer f.leave()
 	before := l.stored
 	err = f.follow(ctx)
 	if errors.Is(err, errNotOwner) {
@@ -125,15 +127,17 @@ type following struct {
 	applied int64 // in this tenure
 }
 
-// serve tells those who wait whether this runner's word counts for them.
-func (f *following) serve(here bool) {
-	if f.serving == here {
-		return
-	}
-	f.serving = here
-	f.arrivals.runsHere(f.Name, here)
-	if here {
-		f.arrivals.advance(f.Name, f.seen)
+// serve makes this runner's word count for those who wait.
+func (f *following) serve() {
+	f.serving = true
+	f.arrivals.runsHere(f.Name, f.seen)
+}
+
+// leave ends that.
+func (f *following) leave() {
+	if f.serving {
+		f.serving = false
+		f.arrivals.leftHere(f.Name)
 	}
 }
 
@@ -339,7 +343,7 @@ func (f *following) catchUp(ctx context.Context) error {
 		return err
 	}
 	f.State, f.Serving = Live, true
-	f.serve(true)
+	f.serve()
 	f.log.WithField("position", f.seen.Position.String()).Info("the new generation serves")
 	return nil
 }

@@ -84,10 +84,14 @@ func (s *Supervisor) look(ctx context.Context, crew *crew) error {
 		crew.staff(ctx, g)
 	}
 	s.observe(all)
-	if retired {
-		return dropRetired(ctx, s.db, s.limits.retired)
+	if !retired {
+		return nil
 	}
-	return nil
+	err = dropRetired(ctx, s.db, s.limits.retired)
+	if err != nil && transient(err) {
+		return nil // somebody still reads it, the next look may find it free
+	}
+	return err
 }
 
 // takeOrders turns operators' orders into generations to build. Orders for

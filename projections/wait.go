@@ -167,16 +167,27 @@ func (a *arrivals) stopped(name string, f Failure) {
 	}
 }
 
-// runsHere says that a runner of this process owns the serving generation, or
-// with false that it has let go of it.
-func (a *arrivals) runsHere(name string, here bool) {
+// runsHere says that a runner of this process has taken the serving generation
+// over, at a checkpoint. That may lie behind what was known: a crash of
+// Postgres takes back what it had not written to disk, rows and checkpoint
+// alike.
+func (a *arrivals) runsHere(name string, at eventstore.Checkpoint) {
+	a.mu.Lock()
+	if one := a.each[name]; one != nil {
+		one.local++
+		if !atLeast(at, one.at) {
+			one.at = at
+		}
+	}
+	a.mu.Unlock()
+	a.advance(name, at)
+}
+
+// leftHere says that it has let go of it.
+func (a *arrivals) leftHere(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch one := a.each[name]; {
-	case one == nil:
-	case here:
-		one.local++
-	default:
+	if one := a.each[name]; one != nil {
 		one.local--
 	}
 }

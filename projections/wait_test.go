@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 )
 
 func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {
@@ -38,9 +39,11 @@ func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {
 func TestWaitingCoversAProjectionThatHasNotStarted(t *testing.T) {
 	t.Parallel()
 	w := setup(t, jobsProjector{}, creditsProjector{})
-	w.run(w.service(w.log, jobsProjector{})) // nobody runs credits
+	jobs := w.service(w.log, jobsProjector{}) // nobody runs credits
+	w.run(jobs)
 	position := w.log.append(domain.JobStream("j1"), created("acc"))
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	w.reach(jobs)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	err := w.sup.WaitFor(ctx, position)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "behind: credits:") {
@@ -48,6 +51,37 @@ func TestWaitingCoversAProjectionThatHasNotStarted(t *testing.T) {
 	}
 	w.run(w.service(w.log, creditsProjector{}))
 	w.reach(w.sup)
+}
+
+// What a crash of Postgres took back is waited for once more.
+func TestARunnerThatStartsBehindTakesPromisesBack(t *testing.T) {
+	t.Parallel()
+	position := func(n uint64) domain.Position { return domain.Position{Commit: n, Prepare: n} }
+	a := newArrivals(nil, []Projector{jobsProjector{}})
+	a.runsHere("jobs", eventstore.At(position(10)))
+	a.leftHere("jobs")
+	a.runsHere("jobs", eventstore.At(position(5)))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	waited := make(chan error, 1)
+	w := a.register(position(7))
+	if w == nil {
+		t.Fatal("position 7 is taken for granted")
+	}
+	go func() { waited <- a.wait(ctx, position(7)) }()
+	a.advance("jobs", eventstore.At(position(6)))
+	select {
+	case err := <-w.done:
+		t.Fatalf("woken too early: %v", err)
+	default:
+	}
+	a.advance("jobs", eventstore.At(position(8)))
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	if err := <-w.done; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestNothingIsWaitedForAfterACommandThatWroteNothing(t *testing.T) {
