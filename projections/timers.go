@@ -70,7 +70,7 @@ WHERE t.kind = c.kind
 // one submission mostly arrive together, and then nothing is written.
 func (p timersProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	last := make(map[timerID]policy.Change)
-	born := make(map[timerID]bool) // first set in this batch: no row can be there
+	born := make(map[timerID]bool) // set for the first time in this batch: no row can be there
 	var order []timerID
 	for _, r := range batch {
 		for _, rule := range p.rules {
@@ -78,7 +78,7 @@ func (p timersProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, 
 				id := timerID{c.Kind, c.Key}
 				if _, seen := last[id]; !seen {
 					order = append(order, id)
-					born[id] = !c.Clear
+					born[id] = c.First
 				}
 				last[id] = c
 			}

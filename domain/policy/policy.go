@@ -28,9 +28,11 @@ type Timer struct {
 	DueAt     time.Time
 }
 
-// Change sets a timer (again), or clears it.
+// Change sets a timer (again), or clears it. First promises that the timer was
+// never set before.
 type Change struct {
 	Timer
+	First bool
 	Clear bool
 }
 

@@ -44,7 +44,7 @@ func (Orphans) Handles() []string {
 func (o Orphans) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *credits.Debited:
-		return []Change{{Timer: Timer{
+		return []Change{{First: true, Timer: Timer{
 			Kind: o.Kind(), Key: e.JobID, DueAt: r.Meta.Time.Add(orphanAfter),
 			AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams),
 		}}}
