@@ -70,7 +70,7 @@ CREATE TABLE webhooks.deliveries (
 	project_id   text NOT NULL,
 	event_id     uuid NOT NULL,
 	event        text NOT NULL,
-	ordering_key text NOT NULL,     -- the job; its deliveries go out in the order of revision
+	ordering_key text NOT NULL,     -- the stream, of one project; its deliveries go out in the order of revision
 	revision     bigint NOT NULL,
 	body         bytea NOT NULL,    -- the exact bytes to sign and send
 	state        text NOT NULL CHECK (state IN ('pending', 'held', 'delivered', 'failed', 'dropped')),
@@ -82,7 +82,7 @@ CREATE TABLE webhooks.deliveries (
 	last_error   text NOT NULL DEFAULT '',
 	created_at   timestamptz NOT NULL DEFAULT now(),
 	settled_at   timestamptz
-);
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
 CREATE INDEX deliveries_due ON webhooks.deliveries (project_id, due_at) WHERE state = 'pending';
 CREATE INDEX deliveries_order ON webhooks.deliveries (ordering_key, revision) WHERE state = 'pending';

@@ -191,7 +191,7 @@ func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, steps []step) error
 	if len(touched) == 0 {
 		return nil
 	}
-	if err := s.queue.rearm(ctx, tx, touched); err != nil {
+	if err := unprepared.poke(ctx, tx, touched); err != nil {
 		return err
 	}
 	return notify(ctx, tx)
@@ -255,7 +255,8 @@ ON CONFLICT (project_id) DO UPDATE
 SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	previous_secret = excluded.previous_secret, previous_until = excluded.previous_until,
 	generation = excluded.generation, enabled = excluded.enabled, disabled_by = excluded.disabled_by,
-	disabled_reason = excluded.disabled_reason, announced = excluded.announced, cautious = excluded.cautious`
+	disabled_reason = excluded.disabled_reason, announced = excluded.announced, cautious = excluded.cautious,
+	due_at = NULL`
 
 func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
 	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,

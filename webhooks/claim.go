@@ -16,6 +16,7 @@ type queue struct {
 	db          *sqlx.DB
 	perEndpoint int
 	lease       time.Duration
+	statements  *statements // nil: none is prepared
 }
 
 // claimed is a delivery that this process has leased, with the endpoint as it
@@ -62,7 +63,7 @@ WITH served AS (
 	SELECT d.id, d.due_at AS delivery_due, d.attempts AS lost_attempt, d.lease_id AS lost_lease,
 		s.account_id, s.url, s.secret, s.generation, s.due_at AS endpoint_due,
 		CASE WHEN s.previous_until > now() THEN s.previous_secret ELSE '' END AS previous_secret,
-		row_number() OVER (PARTITION BY s.project_id ORDER BY d.due_at, d.revision) AS turn
+		row_number() OVER (PARTITION BY s.project_id ORDER BY d.due_at) AS turn
 	FROM served s
 	CROSS JOIN LATERAL (
 		SELECT *
@@ -91,12 +92,17 @@ WHERE d.id = p.id
 RETURNING d.id, d.project_id, d.event, d.body, d.attempts, d.failures, d.lease_id,
 	p.account_id, p.url, p.secret, p.previous_secret, p.generation`
 
-// isNext holds for a delivery d whose job has no earlier one to settle.
+// isNext holds for a delivery d whose job has no earlier one to settle. A job
+// belongs to one project, so the key alone decides; naming the project too
+// would lead the planner to the wrong index.
 const isNext = `NOT EXISTS (
 	SELECT FROM webhooks.deliveries earlier
-	WHERE earlier.state = 'pending' AND earlier.ordering_key = d.ordering_key
-		AND earlier.project_id = d.project_id AND earlier.revision < d.revision
+	WHERE earlier.state = 'pending' AND earlier.ordering_key = d.ordering_key AND earlier.revision < d.revision
 )`
+
+// noBitmaps keeps the planner to plain index scans: only they mark the dead
+// entries they meet, and the indexes of a queue are full of them.
+const noBitmaps = `SET LOCAL enable_bitmapscan = off`
 
 // untilDue is how long until the next endpoint wants to be looked at.
 const untilDue = `
@@ -108,14 +114,21 @@ WHERE due_at IS NOT NULL`
 // latest; negative when nothing is scheduled. A crash after the commit leaves
 // leases that run out.
 func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
+	err = q.statements.prepare(ctx, lockDueEndpoints, leaseDue, rearmEndpoints, untilDue)
+	if err != nil {
+		return nil, 0, err
+	}
 	// A lost commit is a claim that never was: nothing has been sent yet.
 	err = inTx(ctx, q.db, false, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, noBitmaps); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
 		var endpoints []string
-		if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, limit); err != nil {
+		if err := q.statements.list(ctx, tx, &endpoints, lockDueEndpoints, limit); err != nil {
 			return fmt.Errorf("lock due endpoints: %w", err)
 		}
 		if len(endpoints) > 0 {
-			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.perEndpoint, limit, q.lease.Milliseconds(), uuid.New())
+			err := q.statements.list(ctx, tx, &batch, leaseDue, pq.Array(endpoints), q.perEndpoint, limit, q.lease.Milliseconds(), uuid.New())
 			if err != nil {
 				return fmt.Errorf("lease due deliveries: %w", err)
 			}
@@ -123,11 +136,11 @@ func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time
 				return err
 			}
 		}
-		var ms int64
-		if err := tx.GetContext(ctx, &ms, untilDue); err != nil {
+		var ms []int64 // one row
+		if err := q.statements.list(ctx, tx, &ms, untilDue); err != nil {
 			return fmt.Errorf("find the next due endpoint: %w", err)
 		}
-		next = time.Duration(ms) * time.Millisecond
+		next = time.Duration(ms[0]) * time.Millisecond
 		return nil
 	})
 	if err != nil {
@@ -136,16 +149,14 @@ func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time
 	return batch, next, nil
 }
 
-// rearmEndpoints schedules the next look: never while the endpoint takes
-// nothing; when a lease runs out while it is full (a settled attempt rearms it
-// sooner); else when its first delivery in line is due, and behind all
-// endpoints that wait already.
+// rearmEndpoints schedules the look after this one: when a lease runs out while
+// the endpoint is full (a settled attempt pokes it sooner); else when its first
+// delivery in line is due, and behind all endpoints that wait already.
 const rearmEndpoints = `
 UPDATE webhooks.endpoints e
 SET due_at = n.due_at
 FROM (
 	SELECT e.project_id, CASE
-		WHEN NOT e.enabled OR e.url = '' OR e.secret = '' THEN NULL
 		WHEN leased.count >= CASE WHEN e.cautious THEN 1 ELSE $2 END THEN leased.until
 		ELSE greatest(first.due_at, now())
 	END AS due_at
@@ -166,10 +177,24 @@ FROM (
 ) n
 WHERE e.project_id = n.project_id AND e.due_at IS DISTINCT FROM n.due_at`
 
-// rearm must be called, under the endpoints' locks, by everybody who changed
-// which of their deliveries are due.
 func (q queue) rearm(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
-	if _, err := tx.ExecContext(ctx, rearmEndpoints, pq.Array(projectIDs), q.perEndpoint); err != nil {
+	if err := q.statements.exec(ctx, tx, rearmEndpoints, pq.Array(projectIDs), q.perEndpoint); err != nil {
+		return fmt.Errorf("schedule endpoints: %w", err)
+	}
+	return nil
+}
+
+// pokeEndpoints has the next claim look at the endpoints; it also finds out if
+// there is nothing to do.
+const pokeEndpoints = `
+UPDATE webhooks.endpoints
+SET due_at = now()
+WHERE project_id = ANY($1) AND enabled AND url <> '' AND secret <> '' AND (due_at IS NULL OR due_at > now())`
+
+// poke must be called, under the endpoints' locks, by everybody who changed
+// which of their deliveries are due.
+func (s *statements) poke(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
+	if err := s.exec(ctx, tx, pokeEndpoints, pq.Array(projectIDs)); err != nil {
 		return fmt.Errorf("schedule endpoints: %w", err)
 	}
 	return nil

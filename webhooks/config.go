@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"io"
 	"net"
 	"time"
 
@@ -59,10 +60,20 @@ func (c Config) withDefaults() Config {
 	set(&c.Drain, 3*time.Second)
 	set(&c.Poll, 15*time.Second)
 	set(&c.SubscriberLease, 6*time.Second)
+	if c.Log == nil {
+		c.Log = silent()
+	}
 	if c.Retries == nil {
 		c.Retries = []time.Duration{time.Second, 10 * time.Second, time.Minute}
 	}
 	return c
+}
+
+// silent is the log of who wants none.
+func silent() logrus.FieldLogger {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	return l
 }
 
 func set[T comparable](field *T, value T) {

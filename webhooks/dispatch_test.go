@@ -158,6 +158,43 @@ func TestACrashedDispatchersDeliveryIsSentAgainUnderTheSameID(t *testing.T) {
 	}
 }
 
+// Here the lease is shorter than the request, as if the process had been
+// stopped for a while: what it comes back with no longer counts.
+func TestACompletionAfterTheLeaseIsFencedOff(t *testing.T) {
+	b := setup(t)
+	b.cfg.Timeout, b.cfg.Lease, b.cfg.PerEndpoint = 5*time.Second, 200*time.Millisecond, 2
+	first, release := make(chan struct{}, 1), make(chan struct{})
+	first <- struct{}{}
+	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-first:
+			<-release
+			w.WriteHeader(http.StatusGone) // would disable the endpoint
+		default:
+		}
+	})
+	b.project("p1", e.URL, nil)
+	b.submit("p1", "j1")
+	b.subscribe()
+	b.dispatch()
+	r := e.next()
+	if again := e.next(); again.delivery() != r.delivery() {
+		t.Error("another delivery was sent")
+	}
+	b.settled("p1", map[string]int{"delivered": 1})
+	close(release)
+	b.eventually("the late attempt is in the log as it was", func() bool {
+		list := b.attempts("p1", r.delivery())
+		return len(list) == 2 && list[0].Status.Int64 == http.StatusGone && list[1].Status.Int64 == http.StatusOK
+	})
+	b.settled("p1", map[string]int{"delivered": 1})
+	select {
+	case told := <-b.told:
+		t.Errorf("a fenced completion disabled the endpoint: %s", told)
+	default:
+	}
+}
+
 func TestAStopInterruptsAndTheNextStartSendsAgainAtOnce(t *testing.T) {
 	b := setup(t)
 	b.cfg.Drain = 100 * time.Millisecond

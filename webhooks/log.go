@@ -27,15 +27,11 @@ const (
 // Log is the record of all deliveries and their attempts. The account comes
 // first in every question: what belongs to another one does not exist.
 type Log struct {
-	db    *sqlx.DB
-	queue queue
+	db *sqlx.DB
 }
 
 // NewLog opens the record.
-func NewLog(db *sqlx.DB, cfg Config) *Log {
-	cfg = cfg.withDefaults()
-	return &Log{db: db, queue: queue{db: db, perEndpoint: cfg.PerEndpoint, lease: cfg.Lease}}
-}
+func NewLog(db *sqlx.DB) *Log { return &Log{db: db} }
 
 // Delivery is one event on its way to one endpoint.
 type Delivery struct {
@@ -204,7 +200,7 @@ func (l *Log) change(ctx context.Context, accountID, projectID, query string, st
 			return fmt.Errorf("change deliveries: %w", err)
 		}
 		changed = int(n)
-		if err := l.queue.rearm(ctx, tx, []string{projectID}); err != nil {
+		if err := unprepared.poke(ctx, tx, []string{projectID}); err != nil {
 			return err
 		}
 		return notify(ctx, tx)

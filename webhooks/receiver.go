@@ -32,7 +32,8 @@ type ReceiverConfig struct {
 	// Received is called with each delivery, in parallel, before it is
 	// answered. An error of Verify is answered with 401.
 	Received func(Received)
-	Log      logrus.FieldLogger
+	// Log is told what net/http complains about, at debug level; it may be nil.
+	Log logrus.FieldLogger
 }
 
 // Received is a delivery as it arrived.
@@ -61,6 +62,9 @@ type Receiver struct {
 // listens. Run answers; Close gives up without Run.
 func NewReceiver(ctx context.Context, cfg ReceiverConfig) (*Receiver, error) {
 	set(&cfg.Addr, "127.0.0.1:0")
+	if cfg.Log == nil {
+		cfg.Log = silent()
+	}
 	cert, err := loopbackCertificate(cfg.Dir, time.Now())
 	if err != nil {
 		return nil, err

@@ -62,7 +62,8 @@ SET state = CASE
 	last_error = r.error
 FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::integer[], $6::text[])
 	AS r (id, lease_id, verdict, wait, status, error)
-WHERE d.id = r.id AND d.lease_id = r.lease_id`
+WHERE d.id = r.id AND d.lease_id = r.lease_id
+RETURNING d.id || ' ' || r.lease_id`
 
 // logAttempts also corrects the attempt that was written off as lost when its
 // lease was taken over.
@@ -79,11 +80,11 @@ const setCautious = `
 UPDATE webhooks.endpoints e
 SET cautious = r.cautious
 FROM unnest($1::text[], $2::boolean[]) AS r (project_id, cautious)
-WHERE e.project_id = r.project_id AND e.cautious <> r.cautious`
+WHERE e.project_id = r.project_id`
 
 const disableEndpoints = `
 UPDATE webhooks.endpoints e
-SET enabled = false, announced = false, disabled_by = r.delivery_id, disabled_reason = r.reason
+SET enabled = false, announced = false, disabled_by = r.delivery_id, disabled_reason = r.reason, due_at = NULL
 FROM unnest($1::text[], $2::text[], $3::text[]) AS r (project_id, delivery_id, reason)
 WHERE e.project_id = r.project_id AND e.enabled`
 
@@ -98,10 +99,13 @@ WHERE project_id = ANY($1) AND state = 'pending'`
 // to be told. After an error nothing was written; the same batch may be settled
 // again.
 func (q queue) settle(ctx context.Context, batch []outcome) (disabled bool, err error) {
+	if err := q.statements.prepare(ctx, lockEndpoints, settleDeliveries, logAttempts, pokeEndpoints); err != nil {
+		return false, err
+	}
 	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
 	err = inTx(ctx, q.db, true, func(tx *sqlx.Tx) error {
 		var endpoints []endpoint
-		if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
+		if err := q.statements.list(ctx, tx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
 			return fmt.Errorf("lock endpoints: %w", err)
 		}
 		now := make(map[string]endpoint, len(endpoints))
@@ -112,13 +116,17 @@ func (q queue) settle(ctx context.Context, batch []outcome) (disabled bool, err 
 		for i := range final {
 			final[i].spare(now[final[i].ProjectID])
 		}
-		if err := writeOutcomes(ctx, tx, final); err != nil {
+		if err := q.writeAttempts(ctx, tx, final); err != nil {
 			return err
 		}
-		if disabled, err = disable(ctx, tx, final, now); err != nil {
+		closed, err := q.writeOutcomes(ctx, tx, final)
+		if err != nil {
 			return err
 		}
-		return q.rearm(ctx, tx, projectIDs)
+		if disabled, err = disable(ctx, tx, closed, now); err != nil {
+			return err
+		}
+		return q.statements.poke(ctx, tx, projectIDs)
 	})
 	if err != nil {
 		return false, err
@@ -134,7 +142,9 @@ func (o *outcome) spare(e endpoint) {
 	}
 }
 
-func writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
+// writeOutcomes gives those whose lease was still theirs. What the others have
+// to say no longer counts.
+func (q queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome) ([]outcome, error) {
 	var (
 		ids, leases, verdicts, errs []string
 		waits, statuses             []int64
@@ -147,15 +157,21 @@ func writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 		statuses = append(statuses, int64(o.status))
 		errs = append(errs, o.err)
 	}
-	_, err := tx.ExecContext(ctx, settleDeliveries,
+	var closed []string
+	err := q.statements.list(ctx, tx, &closed, settleDeliveries,
 		pq.Array(ids), pq.Array(leases), pq.Array(verdicts), pq.Array(waits), pq.Array(statuses), pq.Array(errs))
 	if err != nil {
-		return fmt.Errorf("settle deliveries: %w", err)
+		return nil, fmt.Errorf("settle deliveries: %w", err)
 	}
-	return writeAttempts(ctx, tx, batch)
+	if len(closed) == len(batch) {
+		return batch, nil
+	}
+	return slices.DeleteFunc(slices.Clone(batch), func(o outcome) bool {
+		return !slices.Contains(closed, o.ID+" "+o.LeaseID.String())
+	}), nil
 }
 
-func writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
+func (q queue) writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 	var (
 		ids, ats, urls, errs, responses []string
 		attempts, tooks, statuses       []int64
@@ -176,7 +192,7 @@ func writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, logAttempts, pq.Array(ids), pq.Array(attempts), pq.Array(ats), pq.Array(tooks),
+	err := q.statements.exec(ctx, tx, logAttempts, pq.Array(ids), pq.Array(attempts), pq.Array(ats), pq.Array(tooks),
 		pq.Array(urls), pq.Array(statuses), pq.Array(errs), pq.Array(responses))
 	if err != nil {
 		return fmt.Errorf("log attempts: %w", err)
@@ -201,13 +217,15 @@ func disable(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]e
 			causes[o.ProjectID] = o
 		}
 	}
-	if len(cautious) > 0 {
-		var ids []string
-		var flags []bool
-		for id, flag := range cautious {
-			ids, flags = append(ids, id), append(flags, flag)
+	var changed []string
+	var flags []bool
+	for id, flag := range cautious {
+		if flag != now[id].Cautious {
+			changed, flags = append(changed, id), append(flags, flag)
 		}
-		if _, err := tx.ExecContext(ctx, setCautious, pq.Array(ids), pq.Array(flags)); err != nil {
+	}
+	if len(changed) > 0 {
+		if _, err := tx.ExecContext(ctx, setCautious, pq.Array(changed), pq.Array(flags)); err != nil {
 			return false, fmt.Errorf("mark endpoints that time out: %w", err)
 		}
 	}

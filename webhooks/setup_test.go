@@ -39,27 +39,24 @@ var at = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 
 // memoryLog is a log in memory: the Feed and the domain.Log of a test.
 type memoryLog struct {
-	mu     sync.Mutex
-	events []domain.Recorded
-	broken map[uint64]bool // positions that do not decode
-	loads  int
-	grown  chan struct{}
+	mu      sync.Mutex
+	events  []domain.Recorded
+	lengths map[string]uint64 // events by stream
+	broken  map[uint64]bool   // positions that do not decode
+	loads   int
+	grown   chan struct{}
 }
 
 func newMemoryLog() *memoryLog {
-	return &memoryLog{grown: make(chan struct{}), broken: map[uint64]bool{}}
+	return &memoryLog{grown: make(chan struct{}), lengths: map[string]uint64{}, broken: map[uint64]bool{}}
 }
 
 func (l *memoryLog) record(stream string, events ...domain.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range events {
-		revision := uint64(0)
-		for _, r := range l.events {
-			if r.Stream == stream {
-				revision++
-			}
-		}
+		revision := l.lengths[stream]
+		l.lengths[stream]++
 		n := uint64(len(l.events) + 1)
 		l.events = append(l.events, domain.Recorded{
 			ID: domain.CommandIDFor(stream, fmt.Sprint(revision)), Stream: stream, Revision: revision,
@@ -214,10 +211,15 @@ func (b *bundle) dispatchOn(db *sqlx.DB) (stop func()) {
 // project records a project with a webhook and the secret "secret of <id>".
 func (b *bundle) project(id, url string, events *[]string) {
 	b.Helper()
-	b.log.record(domain.ProjectStream(id),
+	b.log.record(domain.ProjectStream(id), withWebhook(id, url, events)...)
+}
+
+func withWebhook(id, url string, events *[]string) []domain.Event {
+	return []domain.Event{
 		&project.Created{AccountID: "acc", Name: id, At: at},
 		&project.SecretSet{SecretID: "s1", Sealed: sealed(id, "secret of "+id), At: at},
-		&project.WebhookSet{URL: url, Events: events, At: at})
+		&project.WebhookSet{URL: url, Events: events, At: at},
+	}
 }
 
 func (b *bundle) on(projectID string, events ...domain.Event) {
@@ -294,7 +296,7 @@ func (b *bundle) endpoint(answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-func writeCA(t *testing.T, path string, cert *x509.Certificate) {
+func writeCA(t testing.TB, path string, cert *x509.Certificate) {
 	t.Helper()
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o600); err != nil {
 		t.Fatal(err)
@@ -406,4 +408,4 @@ func (b *bundle) attempts(projectID, id string) []webhooks.Attempt {
 	return list
 }
 
-func (b *bundle) record() *webhooks.Log { return webhooks.NewLog(b.db, b.cfg) }
+func (b *bundle) record() *webhooks.Log { return webhooks.NewLog(b.db) }

@@ -35,7 +35,6 @@ type Feed interface {
 // announced twice, whatever is rebuilt elsewhere.
 type Subscriber struct {
 	db    *sqlx.DB
-	queue queue
 	feed  Feed
 	jobs  *book
 	cfg   Config
@@ -53,7 +52,6 @@ func NewSubscriber(db *sqlx.DB, feed Feed, log domain.Log, cfg Config) *Subscrib
 	cfg = cfg.withDefaults()
 	return &Subscriber{
 		db:    db,
-		queue: queue{db: db, perEndpoint: cfg.PerEndpoint, lease: cfg.Lease},
 		feed:  feed,
 		jobs:  newBook(log),
 		cfg:   cfg,

@@ -85,6 +85,36 @@ func TestOneSubscriberWorksAndAnotherTakesOver(t *testing.T) {
 	b.settled("p1", map[string]int{"pending": 3})
 }
 
+// Invariant 11.
+func TestASubscriberThatLostItsLeaseWritesNothing(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.subscribe()
+	b.subscribed()
+	before := b.status().Position
+	if _, err := b.db.Exec(`UPDATE webhooks.checkpoint SET owner = gen_random_uuid(), lease_until = now() + interval '1 second'`); err != nil {
+		t.Fatal(err)
+	}
+	b.submit("p1", "j1")
+	b.eventually("the other one's lease ran out", func() bool {
+		var state struct {
+			Other bool  `db:"other"`
+			At    int64 `db:"at"`
+		}
+		err := b.db.Get(&state, `SELECT lease_until > now() AS other, commit_position AS at FROM webhooks.checkpoint`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Other && uint64(state.At) != before.Commit {
+			t.Fatal("the checkpoint moved under somebody else's lease")
+		}
+		return !state.Other
+	})
+	b.subscribed()
+	b.settled("p1", map[string]int{"pending": 1})
+}
+
 func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
 	ctx := context.Background()
 	b := setup(t)

@@ -1,0 +1,91 @@
+package webhooks_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/internal/guard"
+	"humanqa/internal/pgtest"
+	"humanqa/webhooks"
+)
+
+// BenchmarkDeliveries sends everything that waits in the queue to HTTPS servers
+// on loopback, which take a part of the same cores.
+func BenchmarkDeliveries(b *testing.B) {
+	for _, endpoints := range []int{1, 100} {
+		b.Run(fmt.Sprintf("endpoints=%d", endpoints), func(b *testing.B) { benchmarkDeliveries(b, endpoints) })
+	}
+}
+
+func benchmarkDeliveries(b *testing.B, endpoints int) {
+	var got atomic.Int64
+	done := make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if got.Add(1) == int64(b.N) {
+			close(done)
+		}
+	}))
+	defer server.Close()
+	caFile := filepath.Join(b.TempDir(), "ca.pem")
+	writeCA(b, caFile, server.Certificate())
+	dsn := pgtest.NewDSN(b)
+	db := pgtest.NewDB(b, dsn)
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	cfg := webhooks.Config{
+		BaseURL: "https://qa.example", DSN: dsn, Log: quiet, CAFile: caFile,
+		Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
+	}
+
+	feed := newMemoryLog()
+	for p := range endpoints {
+		id := fmt.Sprint("p", p)
+		feed.record(domain.ProjectStream(id), withWebhook(id, server.URL, nil)...)
+	}
+	for n := range b.N {
+		feed.record(domain.JobStream(fmt.Sprint(n)), created(fmt.Sprint("p", n%endpoints)))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 2)
+	go func() { ended <- webhooks.NewSubscriber(db, feed, feed, cfg).Run(ctx) }()
+	for deadline := time.Now().Add(time.Minute); ; {
+		s, err := webhooks.ReadSubscriberStatus(ctx, db)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if s.Position.Commit == feed.head() {
+			break
+		}
+		if time.Now().After(deadline) {
+			b.Fatal("the subscriber is too slow")
+		}
+	}
+	b.ResetTimer()
+	start := time.Now()
+	go func() {
+		never := func(context.Context, string, string, string) error { return nil }
+		ended <- webhooks.NewDispatcher(db, plainVault{}, never, cfg).Run(ctx)
+	}()
+	<-done
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "deliveries/s")
+	b.StopTimer()
+	cancel()
+	for range 2 {
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	}
+}
