@@ -67,19 +67,62 @@ type outcome struct {
 	err      error
 }
 
-// decider turns one group of writes into records. It runs the streams' states
-// ahead: each write of a group sees the ones before it.
+// decider turns writes into the next group. It runs the streams' states ahead
+// of what is committed: each write sees the ones before it.
 type decider struct {
 	states  *states
-	session *session
-	created int64
+	lookups *lookups
 	head    int64
-	group   []*record
+	created int64
+	group   *group
 }
 
-func newDecider(c *states, s *session, now time.Time) *decider {
-	// Creation times never run backwards, whatever the clock does.
-	return &decider{states: c, session: s, head: s.head, created: max(now.UnixMicro(), s.lastCreated)}
+// group is what commits together: records to insert, and the writes to answer
+// after that, each with its outcome.
+type group struct {
+	records  []*record
+	members  []*write
+	outcomes []outcome
+	bytes    int
+	created  int64
+}
+
+func (g *group) full() bool {
+	return len(g.records)+len(g.members) >= groupLength || g.bytes >= groupBytes
+}
+
+// refuse answers all members without an outcome.
+func (g *group) refuse(err error) {
+	for _, member := range g.members {
+		member.done <- outcome{verdict: failed, err: err}
+	}
+}
+
+// take adds a batch of writes to the group. After an error no member of the
+// group has an outcome.
+func (d *decider) take(ctx context.Context, batch []*write, committed int64) error {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	d.group.members = append(d.group.members, batch...)
+	if err := d.states.ensure(ctx, d.lookups, batch); err != nil {
+		return err
+	}
+	if d.group.created == 0 {
+		// Creation times never run backwards, whatever the clock does.
+		d.created = max(d.created, time.Now().UnixMicro())
+		d.group.created = d.created
+	}
+	for _, w := range batch {
+		out, err := d.decide(ctx, w)
+		if err != nil {
+			return err
+		}
+		d.group.outcomes = append(d.group.outcomes, out)
+		d.group.bytes += w.size
+		d.states.get(w.stream).trim(committed)
+		d.states.get(companion(w.stream)).trim(committed)
+	}
+	return nil
 }
 
 func (d *decider) decide(ctx context.Context, w *write) (outcome, error) {
@@ -165,7 +208,7 @@ func (d *decider) repeatOfPlaced(ctx context.Context, w *write, st *state) (matc
 	places, known := st.at(from, to)
 	if !known {
 		// Older than what is remembered, so committed and to be found there.
-		if places, err = d.session.placed(ctx, w.stream, from, to); err != nil {
+		if places, err = d.lookups.placed(ctx, w.stream, from, to); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -222,9 +265,9 @@ func (d *decider) writeMetadata(metaStream string, meta *state, body []byte) out
 func (d *decider) add(stream string, revision int64, e proposed) *record {
 	d.head++
 	r := &record{
-		position: d.head, revision: revision, created: d.created,
+		position: d.head, revision: revision, created: d.group.created,
 		id: e.id, json: e.json, stream: stream, kind: e.kind, data: e.data, metadata: e.metadata,
 	}
-	d.group = append(d.group, r)
+	d.group.records = append(d.group.records, r)
 	return r
 }

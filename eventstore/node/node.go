@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	// readers bounds the connections reads use; the writer has one of its own.
+	// readers bounds the connections reads use; the writer has its own two, one
+	// that holds the lock and one for lookups.
 	readers = 12
+	writers = 2
 	// lockPatience is how long Start waits for the lock of a node that died
 	// without Postgres having noticed yet.
 	lockPatience = 5 * time.Second
@@ -84,7 +86,7 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.writerDB, err = openDB(n.config.DSN, 1); err != nil {
+	if n.writerDB, err = openDB(n.config.DSN, writers); err != nil {
 		return err
 	}
 	if n.readerDB, err = openDB(n.config.DSN, readers); err != nil {
@@ -99,8 +101,13 @@ func (n *Node) start(ctx context.Context) error {
 		session.close()
 		return err
 	}
+	lookups, err := prepareLookups(ctx, n.writerDB)
+	if err != nil {
+		session.close()
+		return err
+	}
 	n.writer = &writer{
-		db: n.writerDB, session: session, states: newStates(), tail: n.tail, metrics: n.metrics, log: n.log,
+		db: n.writerDB, lookups: lookups, session: session, states: newStates(), tail: n.tail, metrics: n.metrics, log: n.log,
 		queue: make(chan *write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go n.writer.run()

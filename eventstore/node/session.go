@@ -4,11 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // lockID is the session advisory lock of the writer: "humanqae" in ASCII.
@@ -30,44 +27,15 @@ INSERT INTO eventlog.events (position, revision, created, event_id, is_json, str
 SELECT g.position, g.revision, $3, g.event_id, g.is_json, g.stream, g.type, g.data, g.metadata
 FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $5::boolean[], $6::text[], $7::text[], $8::bytea[], $9::bytea[])
   AS g (position, revision, event_id, is_json, stream, type, data, metadata)`
-
-	// The latest events of each named stream, and the latest one of each named
-	// metadata stream with its body.
-	sqlLoadStates = `
-SELECT s.name, e.revision, e.position, e.id, e.is_json, e.data
-FROM unnest($1::text[]) AS s (name)
-CROSS JOIN LATERAL (
-  SELECT revision, position, uuid_send(event_id) AS id, false AS is_json, ''::bytea AS data
-  FROM eventlog.events
-  WHERE stream = s.name
-  ORDER BY revision DESC
-  LIMIT 32) e
-UNION ALL
-SELECT s.name, e.revision, e.position, e.id, e.is_json, e.data
-FROM unnest($2::text[]) AS s (name)
-CROSS JOIN LATERAL (
-  SELECT revision, position, uuid_send(event_id) AS id, is_json, data
-  FROM eventlog.events
-  WHERE stream = s.name
-  ORDER BY revision DESC
-  LIMIT 1) e`
-
-	sqlIdentities = `
-SELECT revision, position, uuid_send(event_id)
-FROM eventlog.events
-WHERE stream = $1 AND revision BETWEEN $2 AND $3
-ORDER BY revision`
 )
 
 // session is the writer's hold on the log: one connection, the advisory lock
-// on it, and the statements prepared on it. It is used by the writer goroutine
-// only and never repaired: after any error it is closed and a new one is made.
+// on it, and the one statement that writes. It is never repaired: after any
+// error it is closed and a new one is made.
 type session struct {
 	conn        *sql.Conn
 	insert      *sql.Stmt
-	states      *sql.Stmt
-	identities  *sql.Stmt
-	head        int64
+	head        int64 // as found when the lock was taken
 	lastCreated int64
 	columns     [8]arrayEncoder
 }
@@ -98,16 +66,11 @@ func (s *session) take(ctx context.Context) error {
 	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
 		return fmt.Errorf("read the head of the log: %w", err)
 	}
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{{&s.insert, sqlInsertGroup}, {&s.states, sqlLoadStates}, {&s.identities, sqlIdentities}} {
-		stmt, err := s.conn.PrepareContext(ctx, p.text)
-		if err != nil {
-			return fmt.Errorf("prepare the writer's statements: %w", err)
-		}
-		*p.stmt = stmt
+	insert, err := s.conn.PrepareContext(ctx, sqlInsertGroup)
+	if err != nil {
+		return fmt.Errorf("prepare the writer's statement: %w", err)
 	}
+	s.insert = insert
 	return nil
 }
 
@@ -120,16 +83,16 @@ func (s *session) close() {
 }
 
 // write commits a group in one statement, which is one transaction.
-func (s *session) write(ctx context.Context, group []*record) error {
+func (s *session) write(ctx context.Context, created int64, records []*record) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 
-	n := len(group)
+	n := len(records)
 	c := &s.columns
 	for i, oid := range [...]uint32{oidInt8, oidInt8, oidUUID, oidBool, oidText, oidText, oidBytea, oidBytea} {
 		c[i].begin(oid, n)
 	}
-	for _, r := range group {
+	for _, r := range records {
 		c[0].int8(r.position)
 		c[1].int8(r.revision)
 		c[2].bytes(r.id[:])
@@ -139,7 +102,7 @@ func (s *session) write(ctx context.Context, group []*record) error {
 		c[6].bytes(r.data)
 		c[7].bytes(r.metadata)
 	}
-	_, err := s.insert.ExecContext(ctx, c[0].buf, c[1].buf, group[0].created,
+	_, err := s.insert.ExecContext(ctx, c[0].buf, c[1].buf, created,
 		c[2].buf, c[3].buf, c[4].buf, c[5].buf, c[6].buf, c[7].buf)
 	for i := range c {
 		c[i].shrink()
@@ -148,88 +111,4 @@ func (s *session) write(ctx context.Context, group []*record) error {
 		return fmt.Errorf("write a group of %d events: %w", n, err)
 	}
 	return nil
-}
-
-// load reads what the writer must know of streams it has no state for.
-func (s *session) load(ctx context.Context, names []string) (map[string]*state, error) {
-	found := make(map[string]*state, len(names))
-	var plain, meta []string
-	for _, name := range names {
-		found[name] = &state{last: noStream}
-		if isMetaStream(name) {
-			meta = append(meta, name)
-		} else {
-			plain = append(plain, name)
-		}
-	}
-	rows, err := s.states.QueryContext(ctx, encodeTexts(plain), encodeTexts(meta))
-	if err != nil {
-		return nil, fmt.Errorf("load stream states: %w", err)
-	}
-	err = eachRow(rows, func() error {
-		var (
-			name     string
-			revision int64
-			isJSON   bool
-			data     []byte
-			id       identity
-			raw      []byte
-		)
-		if err := rows.Scan(&name, &revision, &id.position, &raw, &isJSON, &data); err != nil {
-			return err
-		}
-		id.id = uuid.UUID(raw)
-		st := found[name]
-		if st.last == noStream { // the first row of a stream is its latest event
-			st.last = revision
-			st.meta = parseMetadata(isJSON, data)
-		}
-		if revision != tombstoned {
-			st.recent = append(st.recent, id)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("load stream states: %w", err)
-	}
-	for _, st := range found {
-		st.oldestFirst()
-	}
-	return found, nil
-}
-
-// placed returns the events at revisions from..to of a stream.
-func (s *session) placed(ctx context.Context, stream string, from, to int64) ([]identity, error) {
-	rows, err := s.identities.QueryContext(ctx, stream, from, to)
-	if err != nil {
-		return nil, fmt.Errorf("read event ids of %s: %w", stream, err)
-	}
-	var ids []identity
-	err = eachRow(rows, func() error {
-		var (
-			id       identity
-			revision int64
-			raw      []byte
-		)
-		if err := rows.Scan(&revision, &id.position, &raw); err != nil {
-			return err
-		}
-		id.id = uuid.UUID(raw)
-		ids = append(ids, id)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read event ids of %s: %w", stream, err)
-	}
-	return ids, nil
-}
-
-// eachRow calls scan for every row and always closes rows.
-func eachRow(rows *sql.Rows, scan func() error) error {
-	for rows.Next() {
-		if err := scan(); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
 }

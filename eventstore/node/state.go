@@ -10,7 +10,7 @@ import (
 
 const (
 	// statesHeld bounds the cache of stream states. It must exceed the streams
-	// one group can touch by far: an entry in use is never evicted.
+	// of two full groups by far: what is in flight must never be evicted.
 	statesHeld = 32 * 1024
 	// recentHeld bounds the event ids remembered per stream. Resends with an
 	// expected revision look further back in Postgres; those with Any don't.
@@ -23,8 +23,8 @@ type identity struct {
 	position int64
 }
 
-// state is what the writer knows of one stream. While a group is being
-// decided it runs ahead of Postgres; if the group fails it is thrown away.
+// state is what the writer knows of one stream. It runs ahead of Postgres by
+// the groups in flight; if one of them fails it is thrown away.
 type state struct {
 	last   int64      // last revision; noStream; tombstoned
 	recent []identity // of the last len(recent) revisions, oldest first
@@ -58,11 +58,15 @@ func (s *state) find(id uuid.UUID) (identity, int64, bool) {
 	return identity{}, 0, false
 }
 
-// trim forgets old ids. Only after a commit: until then the ids of the group
-// are nowhere else.
-func (s *state) trim() {
-	if len(s.recent) > 2*recentHeld {
-		s.recent = slices.Clone(s.recent[len(s.recent)-recentHeld:])
+// trim forgets old ids, but none that is not committed yet: until then it is
+// nowhere else.
+func (s *state) trim(committed int64) {
+	if len(s.recent) <= 2*recentHeld {
+		return
+	}
+	drop := len(s.recent) - recentHeld
+	if s.recent[drop-1].position <= committed {
+		s.recent = slices.Clone(s.recent[drop:])
 	}
 }
 
@@ -79,8 +83,8 @@ func newStates() *states {
 	return &states{held: held}
 }
 
-// ensure brings in the states a group needs: each stream and its companion.
-func (c *states) ensure(ctx context.Context, s *session, group []*write) error {
+// ensure brings in the states a batch needs: each stream and its companion.
+func (c *states) ensure(ctx context.Context, l *lookups, batch []*write) error {
 	var missing []string
 	asked := map[string]bool{}
 	need := func(name string) {
@@ -89,14 +93,14 @@ func (c *states) ensure(ctx context.Context, s *session, group []*write) error {
 			missing = append(missing, name)
 		}
 	}
-	for _, w := range group {
+	for _, w := range batch {
 		need(w.stream)
 		need(companion(w.stream))
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	loaded, err := s.load(ctx, missing)
+	loaded, err := l.load(ctx, missing)
 	if err != nil {
 		return err
 	}
@@ -108,7 +112,7 @@ func (c *states) ensure(ctx context.Context, s *session, group []*write) error {
 
 func (c *states) get(name string) *state {
 	st, ok := c.held.Get(name)
-	if !ok { // ensure was not called for this group
+	if !ok { // ensure was not called for this batch
 		panic("no state for stream " + name)
 	}
 	return st

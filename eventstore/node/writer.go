@@ -3,14 +3,15 @@ package node
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
 )
 
 const (
-	// A group is cut off here; what is left in the channel is the next group.
-	groupEvents = 4096
+	// A group is cut off here; what is left in the queue is for the next one.
+	groupLength = 8192
 	groupBytes  = 8 << 20
 
 	queueLength = 4096
@@ -20,19 +21,23 @@ const (
 	retryLast      = time.Second
 )
 
-// writer is the one goroutine that writes. It owns the session and the states;
-// the rest of the node talks to it through queue and reads the tail.
+// writer is the one place that writes. For the life of a session two
+// goroutines work in it: the decider takes writes off the queue and forms the
+// next group; the committer writes one group after the other. A group is
+// handed over when the committer is free, and grows until then. The rest of
+// the node talks to the writer through queue and reads the tail.
 type writer struct {
 	db      *sql.DB
+	lookups *lookups
 	queue   chan *write
 	stop    chan struct{} // closed when nothing more is coming
-	done    chan struct{} // closed when the goroutine has ended
+	done    chan struct{} // closed when the writer has ended
 	tail    *tail
 	metrics *metrics
 	log     logrus.FieldLogger
 
-	states  *states
-	session *session
+	states  *states  // the decider's
+	session *session // the committer's
 }
 
 // run serves until stop, and then what is left in the queue. The session it
@@ -40,122 +45,145 @@ type writer struct {
 func (w *writer) run() {
 	defer close(w.done)
 	for w.session != nil || w.reconnect() {
-		first := w.next()
-		if first == nil {
-			w.session.close()
+		stopped := w.serve()
+		// Whatever failed, nothing learnt through this session is kept.
+		w.session.close()
+		w.session = nil
+		w.states.drop()
+		if stopped {
 			return
-		}
-		if err := w.writeGroup(w.gather(first)); err != nil {
-			w.log.WithError(err).Error("the event log lost its writer, reconnecting")
-			w.abandon()
 		}
 	}
 }
 
-// next waits for a write; nil after stop once the queue is empty.
-func (w *writer) next() *write {
-	select {
-	case first := <-w.queue:
-		return first
-	case <-w.stop:
+// serve works on one session until it fails or the writer is stopped.
+func (w *writer) serve() (stopped bool) {
+	groups := make(chan *group)
+	broken := make(chan struct{})
+	var committer sync.WaitGroup
+	committer.Go(func() { w.commitAll(groups, broken) })
+	stopped = w.decideAll(groups, broken)
+	close(groups)
+	committer.Wait()
+	return stopped
+}
+
+// decideAll forms groups and hands them over. On an error, its own or the
+// committer's, it refuses what it has in hand and ends.
+func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stopped bool) {
+	d := &decider{
+		states: w.states, lookups: w.lookups, group: &group{},
+		head: w.session.head, created: w.session.lastCreated,
 	}
-	select {
-	case first := <-w.queue:
-		return first
-	default:
-		return nil
+	for {
+		// A nil channel takes no part in the select.
+		out, in, stop := groups, w.queue, w.stop
+		if len(d.group.members) == 0 {
+			out = nil
+		} else {
+			stop = nil
+		}
+		if d.group.full() {
+			in = nil
+		}
+		select {
+		case <-broken:
+			d.group.refuse(errUnavailable)
+			return false
+		case out <- d.group:
+			d.group = &group{}
+		case first := <-in:
+			if !w.take(d, w.gather(first)) {
+				return false
+			}
+		case <-stop:
+			select {
+			case first := <-in:
+				if !w.take(d, w.gather(first)) {
+					return false
+				}
+			default:
+				return true
+			}
+		}
 	}
+}
+
+func (w *writer) take(d *decider, batch []*write) bool {
+	if len(batch) == 0 {
+		return true
+	}
+	// The decision must not end with any one client's patience.
+	if err := d.take(context.Background(), batch, w.tail.lastPosition()); err != nil {
+		w.log.WithError(err).Error("the event log's writer can't look up streams, reconnecting")
+		d.group.refuse(errUnavailable)
+		return false
+	}
+	return true
 }
 
 // gather takes what has arrived, without waiting for more.
 func (w *writer) gather(first *write) []*write {
-	group := []*write{first}
-	events, bytes := max(1, len(first.events)), first.size
-	for events < groupEvents && bytes < groupBytes {
+	batch := live(nil, first)
+	for length, bytes := 1+len(first.events), first.size; length < groupLength && bytes < groupBytes; {
 		select {
 		case next := <-w.queue:
-			group = append(group, next)
-			events += max(1, len(next.events))
+			batch = live(batch, next)
+			length += 1 + len(next.events)
 			bytes += next.size
 		default:
-			return group
+			return batch
 		}
 	}
-	return group
+	return batch
 }
 
-// writeGroup decides, commits, publishes and answers, in this order. On an
-// error every member is answered UNAVAILABLE: members that were only refused
-// were judged by a state that may never have become true.
-func (w *writer) writeGroup(group []*write) error {
-	// The commit must not end with any one client's patience.
-	ctx := context.Background()
-	group = dropExpired(group)
-	if len(group) == 0 {
-		return nil
-	}
-	outcomes, d, err := w.decideGroup(ctx, group)
-	if err == nil && len(d.group) > 0 {
-		start := time.Now()
-		err = w.session.write(ctx, d.group)
-		w.metrics.committed(len(d.group), time.Since(start), err)
-	}
-	if err != nil {
-		for _, member := range group {
-			member.done <- outcome{verdict: failed, err: errUnavailable}
-		}
-		return err
-	}
-	w.session.head, w.session.lastCreated = d.head, d.created
-	if len(d.group) > 0 {
-		w.tail.publish(d.group)
-	}
-	for i, member := range group {
-		member.done <- outcomes[i]
-	}
-	for _, member := range group {
-		w.states.get(member.stream).trim()
-		w.states.get(companion(member.stream)).trim()
-	}
-	return nil
-}
-
-func (w *writer) decideGroup(ctx context.Context, group []*write) ([]outcome, *decider, error) {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
-	if err := w.states.ensure(ctx, w.session, group); err != nil {
-		return nil, nil, err
-	}
-	d := newDecider(w.states, w.session, time.Now())
-	outcomes := make([]outcome, len(group))
-	for i, member := range group {
-		var err error
-		if outcomes[i], err = d.decide(ctx, member); err != nil {
-			return nil, nil, err
-		}
-	}
-	return outcomes, d, nil
-}
-
-// dropExpired answers the members whose client has already given up. They were
+// live adds a write unless its client has already given up. Such a one is
 // certainly not written.
-func dropExpired(group []*write) []*write {
-	kept := group[:0]
-	for _, member := range group {
-		if member.ctx.Err() != nil {
-			member.done <- outcome{verdict: failed, err: errExpired}
+func live(batch []*write, w *write) []*write {
+	if w.ctx.Err() != nil {
+		w.done <- outcome{verdict: failed, err: errExpired}
+		return batch
+	}
+	return append(batch, w)
+}
+
+// commitAll writes groups until one fails. From then on all are refused, also
+// those that would write nothing: they were judged by states that did not come
+// true.
+func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
+	failed := false
+	for g := range groups {
+		if failed {
+			g.refuse(errUnavailable)
 			continue
 		}
-		kept = append(kept, member)
+		if err := w.commit(g); err != nil {
+			w.log.WithError(err).Error("the event log lost its writer, reconnecting")
+			g.refuse(errUnavailable)
+			failed = true
+			close(broken)
+		}
 	}
-	return kept
 }
 
-// abandon forgets everything that was learnt through a session that failed.
-func (w *writer) abandon() {
-	w.session.close()
-	w.session = nil
-	w.states.drop()
+// commit writes, publishes and answers, in this order: who has an answer can
+// read what it says.
+func (w *writer) commit(g *group) error {
+	if len(g.records) > 0 {
+		start := time.Now()
+		// The commit must not end with any one client's patience either.
+		err := w.session.write(context.Background(), g.created, g.records)
+		w.metrics.committed(len(g.records), time.Since(start), err)
+		if err != nil {
+			return err
+		}
+		w.tail.publish(g.records)
+	}
+	for i, member := range g.members {
+		member.done <- g.outcomes[i]
+	}
+	return nil
 }
 
 // reconnect tries until it has the lock again, and answers what arrives in the
