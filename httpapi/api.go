@@ -174,8 +174,11 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), handleTime)
 	defer cancel()
-	r.Request = r.WithContext(ctx)
-	return r.route.handle(a, r)
+	// A copy: once the handler is done and its context cancelled, r's own still
+	// says whether the client is there.
+	timed := *r
+	timed.Request = r.WithContext(ctx)
+	return r.route.handle(a, &timed)
 }
 
 // name is the route as logs and metrics show it: its pattern, because a path

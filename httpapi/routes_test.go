@@ -3,11 +3,13 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/lib/pq"
@@ -238,6 +240,40 @@ func TestFaultsAreLoggedAndNotShown(t *testing.T) {
 				t.Errorf("the log says %s", logged)
 			}
 			equal(t, w.Header().Get("Retry-After") != "", c.status == 503)
+		})
+	}
+}
+
+// brokenCredits fails behind the handler's own context.
+type brokenCredits struct{ err error }
+
+func (b brokenCredits) Balance(context.Context, string, time.Time) (projections.Balance, error) {
+	return projections.Balance{}, b.err
+}
+
+func TestAFaultBehindAHandlerIsAnAnswerToo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		status int
+	}{
+		"an error":          {errors.New("out of luck"), 500},
+		"Postgres is going": {&pq.Error{Code: "57P01", Message: "out of luck"}, 503},
+		"a broken pipe":     {&net.OpError{Op: "read", Err: errors.New("out of luck")}, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			_, key := s.account(0)
+			s.reads.Credits = brokenCredits{c.err}
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/credits", nil)
+			r.Header.Set("Authorization", "Bearer "+key)
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			equal(t, w.Code, c.status)
+			if strings.Contains(w.Body.String(), "luck") || !strings.Contains(w.Body.String(), `"requestId"`) {
+				t.Errorf("the answer is %s", w.Body)
+			}
 		})
 	}
 }
