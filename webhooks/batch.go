@@ -83,6 +83,8 @@ func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (st step
 		switch r.Event.(type) {
 		case *project.SettingsChanged:
 			return step{}, false, nil
+		case *project.WebhookSet:
+			s.urls[id] = true
 		}
 		return step{Recorded: r, projectID: id}, true, nil
 	}
@@ -90,8 +92,11 @@ func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (st step
 	if !ok || !announces(r.Event) {
 		return step{}, false, nil
 	}
+	if len(s.urls) == 0 {
+		return step{}, false, nil
+	}
 	f, err := s.jobs.facts(ctx, r)
-	if err != nil || f.ProjectID == "" {
+	if err != nil || !s.urls[f.ProjectID] {
 		return step{}, false, err
 	}
 	body, err := payload(s.cfg.BaseURL, r, jobID, f)

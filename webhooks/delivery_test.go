@@ -309,7 +309,7 @@ func TestATimeOutIsAFailure(t *testing.T) {
 	b := setup(t)
 	b.cfg.Timeout, b.cfg.Lease = 100*time.Millisecond, time.Second
 	b.cfg.Retries = []time.Duration{}
-	e := b.endpoint(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	e := b.endpoint(hang)
 	b.project("p1", e.URL, nil)
 	b.submit("p1", "j1")
 	b.subscribe()

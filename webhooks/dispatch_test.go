@@ -89,14 +89,13 @@ func TestAfterATimeOutAnEndpointIsServedOneAtATimeUntilItAnswers(t *testing.T) {
 	b.cfg.Retries = []time.Duration{300 * time.Millisecond, time.Second, time.Second}
 	var mu sync.Mutex
 	running, most, answered := 0, 0, false
-	hang := 3
-	e := b.endpoint(func(_ http.ResponseWriter, r *http.Request) {
+	hanging := 3
+	e := b.endpoint(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
-		if hang > 0 {
-			hang--
+		if hanging > 0 {
+			hanging--
 			mu.Unlock()
-			<-r.Context().Done()
-			return
+			hang(w, r)
 		}
 		running++
 		if !answered {
@@ -128,10 +127,10 @@ func TestACrashedDispatchersDeliveryIsSentAgainUnderTheSameID(t *testing.T) {
 	b.cfg.Timeout, b.cfg.Lease, b.cfg.Drain = 300*time.Millisecond, 900*time.Millisecond, 100*time.Millisecond
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
-	e := b.endpoint(func(_ http.ResponseWriter, r *http.Request) {
+	e := b.endpoint(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-first:
-			<-r.Context().Done()
+			hang(w, r)
 		default:
 		}
 	})
@@ -201,10 +200,10 @@ func TestAStopInterruptsAndTheNextStartSendsAgainAtOnce(t *testing.T) {
 	b.cfg.Timeout, b.cfg.Lease = 30*time.Second, time.Minute
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
-	e := b.endpoint(func(_ http.ResponseWriter, r *http.Request) {
+	e := b.endpoint(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-first:
-			<-r.Context().Done()
+			hang(w, r)
 		default:
 		}
 	})

@@ -307,6 +307,12 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
+// hang answers never, not even when the sender has given up.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
 // next waits for a request.
 func (e *endpoint) next() request {
 	e.t.Helper()

@@ -44,6 +44,12 @@ type Subscriber struct {
 	committed eventstore.Checkpoint // as the row has it
 	read      eventstore.Checkpoint // committed, and pages behind it without news
 	at        time.Time             // of the last commit: the lease counts from there
+
+	// urls holds the projects that have a URL, and maybe some that had one: the
+	// events of all others are not worth a look. Only the owner of the lease
+	// changes URLs, so it stays true as long as the checkpoint is where we left
+	// it.
+	urls map[string]bool
 }
 
 // NewSubscriber prepares a subscriber; Run starts it. log is asked about jobs
@@ -180,12 +186,34 @@ func (s *Subscriber) take(ctx context.Context) (live bool, err error) {
 		return false, errNotOwner
 	}
 	r := rows[0]
-	s.committed = eventstore.Checkpoint{Start: true}
+	at := eventstore.Checkpoint{Start: true}
 	if r.Started {
-		s.committed = eventstore.At(domain.Position{Commit: uint64(r.Commit), Prepare: uint64(r.Prepare)})
+		at = eventstore.At(position(r.Commit, r.Prepare))
 	}
-	s.read, s.at = s.committed, time.Now()
+	if s.urls == nil || at != s.committed {
+		if err := s.loadURLs(ctx); err != nil {
+			return false, err
+		}
+	}
+	s.committed, s.read, s.at = at, at, time.Now()
 	return r.Live, nil
+}
+
+const listURLs = `
+SELECT project_id
+FROM webhooks.endpoints
+WHERE url <> ''`
+
+func (s *Subscriber) loadURLs(ctx context.Context) error {
+	var ids []string
+	if err := s.db.SelectContext(ctx, &ids, listURLs); err != nil {
+		return fmt.Errorf("list endpoints: %w", err)
+	}
+	s.urls = make(map[string]bool, len(ids))
+	for _, id := range ids {
+		s.urls[id] = true
+	}
+	return nil
 }
 
 const releaseLease = `
