@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -153,6 +154,16 @@ func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 	}
 }
 
+// planning makes Postgres plan each prepared statement once, and along the two
+// indexes: every statement of the node is made for them, and a plan chosen
+// while the table was still small must not outlive that.
+var planning = map[string]string{
+	"plan_cache_mode":   "force_generic_plan",
+	"enable_seqscan":    "off",
+	"enable_bitmapscan": "off",
+	"enable_sort":       "off",
+}
+
 // openDB opens a pool whose connections pass []byte as binary.
 func openDB(dsn string, size int) (*sql.DB, error) {
 	config, err := pq.NewConfig(dsn)
@@ -163,6 +174,10 @@ func openDB(dsn string, size int) (*sql.DB, error) {
 	if config.ApplicationName == "" {
 		config.ApplicationName = "humanqa-eventlog"
 	}
+	if config.Runtime == nil {
+		config.Runtime = map[string]string{}
+	}
+	maps.Copy(config.Runtime, planning)
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
