@@ -113,11 +113,12 @@ func (s *Service) WebhookSecret(ctx context.Context, projectID string) (string, 
 	return string(plain), nil
 }
 
-// newSecret makes a signing secret of 256 random bits and seals it.
+// newSecret makes a signing secret of 256 random bits and seals it. It is
+// written as Standard Webhooks libraries expect theirs.
 func (s *Service) newSecret(ctx context.Context, cause Cause, projectID string) (project.SecretSet, error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	secret := []byte("whsec_" + base64.RawURLEncoding.EncodeToString(b[:]))
+	secret := []byte("whsec_" + base64.StdEncoding.EncodeToString(b[:]))
 	sealed, err := s.Sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), secret)
 	if err != nil {
 		return project.SecretSet{}, fmt.Errorf("seal webhook secret: %w", err)
