@@ -82,7 +82,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 func TestAFailedStartLeavesNothing(t *testing.T) {
 	dsn := pgtest.NewDSN(t)
 	before := goleak.IgnoreCurrent()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

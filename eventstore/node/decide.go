@@ -154,6 +154,7 @@ func (d *decider) decide(ctx context.Context, w *write) (outcome, error) {
 // means the outcome is final; otherwise the write goes ahead.
 func (d *decider) check(ctx context.Context, w *write, st, other *state, softDeleted bool) (settled bool, out outcome, err error) {
 	wrong := outcome{verdict: wrongVersion, revision: st.last}
+	anew := w.expected == expectNoStream && softDeleted // a deleted stream may be created anew
 	switch {
 	case w.expected == expectStreamExists && softDeleted:
 		return true, outcome{verdict: deleted}, nil
@@ -166,7 +167,7 @@ func (d *decider) check(ctx context.Context, w *write, st, other *state, softDel
 		return true, wrong, nil
 	case w.expected == st.last:
 		return false, outcome{}, nil
-	case len(w.events) == 0 && !(w.op != opAppend && w.expected == expectNoStream && softDeleted):
+	case len(w.events) == 0 && (w.op == opAppend || !anew):
 		return true, wrong, nil
 	}
 	matched, last, err := d.repeatOfPlaced(ctx, w, st)
@@ -175,8 +176,8 @@ func (d *decider) check(ctx context.Context, w *write, st, other *state, softDel
 		return false, outcome{}, err
 	case matched == len(w.events) && matched > 0:
 		return true, outcome{verdict: written, revision: w.expected + int64(matched), position: last}, nil
-	case matched == 0 && w.expected == expectNoStream && softDeleted:
-		return false, outcome{}, nil // a deleted stream may be created anew
+	case matched == 0 && anew:
+		return false, outcome{}, nil
 	}
 	return true, wrong, nil
 }

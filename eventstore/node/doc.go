@@ -4,12 +4,12 @@
 // # One writer
 //
 // Like the original, the node has a single writer. Handlers hand their appends
-// to it over a channel; it takes whatever has arrived as one group, checks
-// every expected revision in memory (see states), writes the whole group with
-// one INSERT – one transaction, one round trip, one fsync – publishes it to the
-// tail, and only then answers. While a group commits the next one gathers in
-// the channel, so the groups grow with the load and one lonely writer never
-// waits for company.
+// to it over a queue. It checks every expected revision in memory (see states)
+// and forms a group of what has arrived; the whole group is written with one
+// INSERT – one transaction, one round trip, one fsync – then published to the
+// tail, and only then answered. While a group commits the next one is gathered
+// and decided, so groups grow with the load and a lonely writer never waits
+// for company.
 //
 // The writer assigns positions: 1, 2, 3 … Only it inserts and it commits in
 // order, so positions have no holes and no reader can see a later event before
@@ -21,10 +21,10 @@
 // # When something fails
 //
 // If a group's INSERT fails its outcome is unknown (the answer may have been
-// lost behind the commit). Every member is answered UNAVAILABLE, all cached
-// state is dropped, and the writer starts over: connect, lock, read the head.
-// Clients resend the same bytes; the idempotency rule sorts out what had been
-// written. A crash of the process at any moment leaves whole groups or nothing.
+// lost behind the commit). Its members, and those of the group decided on top
+// of it, are answered UNAVAILABLE, all cached state is dropped, and the writer
+// starts over: connect, lock, read the head. Clients resend the same bytes; the
+// idempotency rule sorts out what had been written. A crash of the process at any moment leaves whole groups or nothing.
 //
 // # Reading
 //

@@ -27,6 +27,10 @@ const (
 	// maxSocketPath is what fits into a sockaddr_un everywhere.
 	maxSocketPath = 103
 
+	// maxCalls bounds the calls of one connection, and with it the appends that
+	// wait in memory; the client's further calls wait on its side.
+	maxCalls = 4096
+
 	window     = 1 << 20
 	connWindow = 4 << 20
 	ioBuffer   = 64 << 10
@@ -46,7 +50,7 @@ func (e *endpoint) close() {
 }
 
 // listen opens every configured address; on an error none stays open.
-func (n *Node) listen() (open []*endpoint, err error) {
+func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 	defer func() {
 		if err != nil {
 			for _, e := range open {
@@ -56,7 +60,7 @@ func (n *Node) listen() (open []*endpoint, err error) {
 		}
 	}()
 	if path := n.config.Socket; path != "" {
-		l, err := listenSocket(path)
+		l, err := listenSocket(ctx, path)
 		if err != nil {
 			return open, err
 		}
@@ -66,7 +70,7 @@ func (n *Node) listen() (open []*endpoint, err error) {
 		if err := requireLoopback(address); err != nil {
 			return open, err
 		}
-		l, err := net.Listen("tcp", address)
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			return open, fmt.Errorf("listen: %w", err)
 		}
@@ -78,7 +82,7 @@ func (n *Node) listen() (open []*endpoint, err error) {
 			return open, err
 		}
 		n.identity = identity
-		l, err := net.Listen("tcp", address)
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			return open, fmt.Errorf("listen: %w", err)
 		}
@@ -92,18 +96,19 @@ func (n *Node) listen() (open []*endpoint, err error) {
 
 // listenSocket replaces a socket left by a node that was killed, but not one
 // that somebody still serves.
-func listenSocket(path string) (net.Listener, error) {
+func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("the socket path is longer than %d bytes: %s", maxSocketPath, path)
 	}
-	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+	dialer := net.Dialer{Timeout: time.Second}
+	if conn, err := dialer.DialContext(ctx, "unix", path); err == nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("the socket is in use: %s", path)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove a stale socket: %w", err)
 	}
-	l, err := net.Listen("unix", path)
+	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
@@ -139,7 +144,7 @@ func (n *Node) newServer(creds credentials.TransportCredentials, guard *identity
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
-		grpc.MaxConcurrentStreams(100_000),
+		grpc.MaxConcurrentStreams(maxCalls),
 		grpc.InitialWindowSize(window),
 		grpc.InitialConnWindowSize(connWindow),
 		grpc.ReadBufferSize(ioBuffer),

@@ -48,15 +48,9 @@ type lookups struct {
 }
 
 func prepareLookups(ctx context.Context, db *sql.DB) (*lookups, error) {
-	states, err := db.PrepareContext(ctx, sqlLoadStates)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the writer's lookups: %w", err)
-	}
-	identities, err := db.PrepareContext(ctx, sqlIdentities)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the writer's lookups: %w", err)
-	}
-	return &lookups{states: states, identities: identities}, nil
+	p := preparer{ctx: ctx, db: db}
+	prepared := &lookups{states: p.stmt(sqlLoadStates), identities: p.stmt(sqlIdentities)}
+	return prepared, p.err
 }
 
 // load reads what the writer must know of streams it has no state for.

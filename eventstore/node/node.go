@@ -115,7 +115,7 @@ func (n *Node) start(ctx context.Context) error {
 	if n.pages, err = preparePages(ctx, n.readerDB); err != nil {
 		return err
 	}
-	if n.endpoints, err = n.listen(); err != nil {
+	if n.endpoints, err = n.listen(ctx); err != nil {
 		return err
 	}
 	for _, e := range n.endpoints {

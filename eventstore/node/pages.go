@@ -62,7 +62,6 @@ LEFT JOIN LATERAL (
 
 // pages reads committed events from Postgres. Safe for concurrent use.
 type pages struct {
-	db             *sql.DB
 	allForward     *sql.Stmt
 	allBackward    *sql.Stmt
 	streamForward  *sql.Stmt
@@ -71,22 +70,34 @@ type pages struct {
 }
 
 func preparePages(ctx context.Context, db *sql.DB) (*pages, error) {
-	p := &pages{db: db}
-	for _, s := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&p.allForward, sqlAllForward}, {&p.allBackward, sqlAllBackward},
-		{&p.streamForward, sqlStreamForward}, {&p.streamBackward, sqlStreamBackward},
-		{&p.streamInfo, sqlStreamInfo},
-	} {
-		stmt, err := db.PrepareContext(ctx, s.text)
-		if err != nil {
-			return nil, fmt.Errorf("prepare reads of the log: %w", err)
-		}
-		*s.stmt = stmt
+	p := preparer{ctx: ctx, db: db}
+	prepared := &pages{
+		allForward:     p.stmt(sqlAllForward),
+		allBackward:    p.stmt(sqlAllBackward),
+		streamForward:  p.stmt(sqlStreamForward),
+		streamBackward: p.stmt(sqlStreamBackward),
+		streamInfo:     p.stmt(sqlStreamInfo),
 	}
-	return p, nil
+	return prepared, p.err
+}
+
+// preparer makes statements that live as long as their pool, up to the first
+// error.
+type preparer struct {
+	ctx context.Context
+	db  *sql.DB
+	err error
+}
+
+func (p *preparer) stmt(text string) *sql.Stmt {
+	if p.err != nil {
+		return nil
+	}
+	stmt, err := p.db.PrepareContext(p.ctx, text)
+	if err != nil {
+		p.err = fmt.Errorf("prepare a statement of the log: %w", err)
+	}
+	return stmt
 }
 
 // page is a run of events. complete means that nothing is left of what was

@@ -27,10 +27,10 @@ func quiet() logrus.FieldLogger {
 	return log
 }
 
-// socketDir is short, unlike t.TempDir: a socket path has room for 103 bytes.
+// socketDir is short: a socket path has room for 103 bytes.
 func socketDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "node")
+	dir, err := os.MkdirTemp("", "node") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
