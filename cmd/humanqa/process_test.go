@@ -53,17 +53,7 @@ func newProgram(t testing.TB, extra ...string) *program {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Short, since a unix socket's path may have about a hundred characters.
-	dir, err := os.MkdirTemp("", "hq")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("remove %s: %v", dir, err)
-		}
-	})
-	p := &program{t: t, dir: filepath.Join(dir, "data"), addr: addr, client: &http.Client{
+	p := &program{t: t, dir: newDataDir(t), addr: addr, client: &http.Client{
 		Timeout:   30 * time.Second,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 128},
 	}}
@@ -78,6 +68,29 @@ func newProgram(t testing.TB, extra ...string) *program {
 		"HUMANQA_LOG_FORMAT=text", "HUMANQA_LOG_LEVEL=warn")
 	p.environ = append(p.environ, extra...)
 	return p
+}
+
+// newDataDir names a data directory that is not there yet, and removes at the
+// end what a service makes of it.
+func newDataDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hq") //nolint:usetesting // a unix socket's path has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	t.Cleanup(func() {
+		// As root the cluster lives elsewhere (pgdev), and only a link is here.
+		if cluster, err := filepath.EvalSymlinks(filepath.Join(data, "postgres")); err == nil {
+			if err := os.RemoveAll(cluster); err != nil {
+				t.Errorf("remove %s: %v", cluster, err)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove %s: %v", dir, err)
+		}
+	})
+	return data
 }
 
 func (p *program) command(ctx context.Context, args ...string) *exec.Cmd {

@@ -17,16 +17,7 @@ import (
 
 func serveConfig(t *testing.T, settings ...string) (Config, *logrus.Logger) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hq") //nolint:usetesting // a socket's path has to be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+filepath.Join(dir, "data"), "HUMANQA_ADDR=127.0.0.1:0"))
+	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+newDataDir(t), "HUMANQA_ADDR=127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -316,7 +316,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	s.stop()
 	clients.Wait()
 
-	again := s.program.start()
+	again := s.start()
 	for _, id := range jobs {
 		again.call(200, "GET", "/v1/jobs/"+id, key, nil)
 	}
