@@ -164,11 +164,12 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
+// stopped gives nil where the end was asked for.
 func (f *Feed) stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return fmt.Errorf("feed: %w", err)
 	}
-	return fmt.Errorf("feed: %w", err)
+	return nil
 }
 
 // begin finds the end of the log, however long the node is away.
