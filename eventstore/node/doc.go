@@ -24,7 +24,8 @@
 // lost behind the commit). Its members, and those of the group decided on top
 // of it, are answered UNAVAILABLE, all cached state is dropped, and the writer
 // starts over: connect, lock, read the head. Clients resend the same bytes; the
-// idempotency rule sorts out what had been written. A crash of the process at any moment leaves whole groups or nothing.
+// idempotency rule sorts out what had been written. A crash of the process at
+// any moment leaves whole groups or nothing.
 //
 // # Reading
 //
