@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -212,7 +211,7 @@ func retryRead(ctx context.Context, read func() error) error {
 	wait := readBackoff
 	for attempt := 1; ; attempt++ {
 		err := read()
-		if err == nil || ctx.Err() != nil || attempt == readAttempts || errors.Is(err, sql.ErrConnDone) {
+		if err == nil || ctx.Err() != nil || attempt == readAttempts {
 			return err
 		}
 		timer := time.NewTimer(wait)
