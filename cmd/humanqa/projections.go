@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )
@@ -139,22 +140,41 @@ func knownProjection(name string) error {
 }
 
 type projectionsRebuildCmd struct {
-	Name string `arg:"" help:"The read model's name, as projections list shows it."`
+	Name   string `arg:"" help:"The read model's name, as projections list shows it."`
+	Detach bool   `help:"Only order it; the service builds it, now or when it starts."`
 }
 
 // Validate is called by kong.
 func (c *projectionsRebuildCmd) Validate() error { return knownProjection(c.Name) }
 
+// Run builds the read model, here or in the running service, whichever takes
+// it, and tells how far it is. What an interrupt leaves half built is gone on
+// with by the service, or by the same command.
 func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		if err := projections.RequestRebuild(ctx, core.db, c.Name); err != nil {
+		if c.Detach {
+			if err := projections.RequestRebuild(ctx, core.db, c.Name); err != nil {
+				return err
+			}
+			return a.ordered(c.Name, "rebuild ordered", "follow it with humanqa projections list")
+		}
+		feed := eventstore.NewFeed(core.log, quiet(a.log))
+		reading, stop := context.WithCancel(ctx)
+		read := make(chan error, 1)
+		go func() { read <- feed.Run(reading) }()
+		told := time.Now() // short builds tell only that they are done
+		err := projections.New(core.db, feed, quiet(a.log), projections.All()...).Rebuild(ctx, c.Name, func(p projections.Progress) {
+			if !a.json && !p.Done && time.Since(told) >= time.Second {
+				told = time.Now()
+				_ = a.print(nil, "%s: generation %d, %d events, at %s of %s, %.0f events/s, %s to go", // progress only
+					p.Name, p.Generation, p.Applied, p.Position, p.Head, p.EventsPerSecond, p.ETA.Round(time.Second))
+			}
+		})
+		stop()
+		if err := errors.Join(err, <-read); err != nil {
 			return err
 		}
-		next := "it starts with the service"
-		if core.served {
-			next = "follow it with humanqa projections list"
-		}
-		return a.ordered(c.Name, "rebuild ordered", next)
+		return a.ordered(c.Name, "rebuilt", "it serves from now on")
 	})
 }
 
