@@ -49,18 +49,20 @@ type report struct {
 	out      io.Writer
 	asJSON   bool
 	Machine  string    `json:"machine"`
+	Warnings []string  `json:"warnings,omitempty"`
 	Sections []section `json:"sections"`
 	err      error
 }
 
 func (r *report) opening(work string) {
 	r.Machine = fmt.Sprintf("%d processors, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	note := inMemory(work)
-	if note != "" {
-		r.Machine += ", " + note
+	r.Warnings = warnings(work)
+	if r.asJSON {
+		return
 	}
-	if !r.asJSON {
-		r.printf("%s\n", r.Machine)
+	r.printf("%s\n", r.Machine)
+	for _, w := range r.Warnings {
+		r.printf("WARNING: %s\n", w)
 	}
 }
 
