@@ -141,11 +141,15 @@ func projectionCommands(t *testing.T, s *instance) {
 			t.Errorf("%s is not listed in %+v", name, before)
 		}
 	}
+	var now listing
 	s.cli(nil, "projections", "rebuild", "jobs")
+	if s.cli(&now, "projections", "list"); now.generation("jobs") <= before.generation("jobs") {
+		t.Error("the new generation of jobs does not serve although the command has ended")
+	}
+	s.cli(nil, "projections", "rebuild", "--detach", "credits")
 	eventually(t, time.Minute, func() error {
-		var now listing
 		s.cli(&now, "projections", "list")
-		if now.generation("jobs") <= before.generation("jobs") {
+		if now.generation("credits") <= before.generation("credits") {
 			return errors.New("the new generation does not serve yet")
 		}
 		return nil
