@@ -68,8 +68,12 @@ func (b *bench) openService(ctx context.Context) (*service, error) {
 	return s, nil
 }
 
-func (s *service) run(ctx context.Context, addr string) (err error) {
-	s.process, err = s.bench.start(ctx, "service", addr, s.environ, s.program, "serve")
+// run starts a process; when that fails the last one stays, which has ended.
+func (s *service) run(ctx context.Context, addr string) error {
+	p, err := s.bench.start(ctx, "service", addr, s.environ, s.program, "serve")
+	if err == nil {
+		s.process = p
+	}
 	return err
 }
 
