@@ -91,22 +91,19 @@ func (g *group) full() bool {
 	return len(g.records)+len(g.members) >= groupLength || g.bytes >= groupBytes
 }
 
-// refuse answers all members without an outcome.
-func (g *group) refuse(err error) {
-	for _, member := range g.members {
-		member.done <- outcome{verdict: failed, err: err}
+// refuse answers writes without an outcome.
+func refuse(writes []*write, err error) {
+	for _, w := range writes {
+		w.done <- outcome{verdict: failed, err: err}
 	}
 }
 
-// take adds a batch of writes to the group. After an error no member of the
-// group has an outcome.
+// take adds a batch of writes to the group; the states they need are there.
+// After an error no member of the group has an outcome.
 func (d *decider) take(ctx context.Context, batch []*write, committed int64) error {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	d.group.members = append(d.group.members, batch...)
-	if err := d.states.ensure(ctx, d.lookups, batch); err != nil {
-		return err
-	}
 	if d.group.created == 0 {
 		// Creation times never run backwards, whatever the clock does.
 		d.created = max(d.created, time.Now().UnixMicro())

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"slices"
 
 	"github.com/google/uuid"
@@ -83,36 +82,33 @@ func newStates() *states {
 	return &states{held: held}
 }
 
-// ensure brings in the states a batch needs: each stream and its companion.
-func (c *states) ensure(ctx context.Context, l *lookups, batch []*write) error {
-	var missing []string
+// missing names the states a batch needs and the cache lacks: those of its
+// streams and of their companions.
+func (c *states) missing(batch []*write) []string {
+	var names []string
 	asked := map[string]bool{}
 	need := func(name string) {
 		if _, ok := c.held.Get(name); !ok && !asked[name] {
 			asked[name] = true
-			missing = append(missing, name)
+			names = append(names, name)
 		}
 	}
 	for _, w := range batch {
 		need(w.stream)
 		need(companion(w.stream))
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	loaded, err := l.load(ctx, missing)
-	if err != nil {
-		return err
-	}
+	return names
+}
+
+func (c *states) add(loaded map[string]*state) {
 	for name, st := range loaded {
 		c.held.Add(name, st)
 	}
-	return nil
 }
 
 func (c *states) get(name string) *state {
 	st, ok := c.held.Get(name)
-	if !ok { // ensure was not called for this batch
+	if !ok { // what a batch misses is loaded before it is decided
 		panic("no state for stream " + name)
 	}
 	return st

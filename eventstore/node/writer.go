@@ -17,6 +17,7 @@ const (
 	queueLength = 4096
 
 	connectTimeout = 5 * time.Second
+	lookupTimeout  = 5 * time.Second
 	retryFirst     = 20 * time.Millisecond
 	retryLast      = time.Second
 )
@@ -68,13 +69,22 @@ func (w *writer) serve() (stopped bool) {
 	return stopped
 }
 
-// decideAll forms groups and hands them over. On an error, its own or the
+// decideAll forms groups and hands them over. A batch that needs states from
+// Postgres is decided when they have come; until then no other is taken, since
+// writes keep their order, but the group may go. On an error, its own or the
 // committer's, it refuses what it has in hand and ends.
 func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stopped bool) {
 	d := &decider{
 		states: w.states, lookups: w.lookups, group: &group{},
 		head: w.session.head, created: w.session.lastCreated,
 	}
+	var loading chan loaded
+	defer func() {
+		if loading != nil {
+			refuse((<-loading).batch, errUnavailable)
+		}
+		refuse(d.group.members, errUnavailable)
+	}()
 	for {
 		// A nil channel takes no part in the select.
 		out, in, stop := groups, w.queue, w.stop
@@ -83,43 +93,72 @@ func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stoppe
 		} else {
 			stop = nil
 		}
-		if d.group.full() {
-			in = nil
+		if d.group.full() || loading != nil {
+			in, stop = nil, nil
 		}
+		var ready loaded
 		select {
 		case <-broken:
-			d.group.refuse(errUnavailable)
 			return false
 		case out <- d.group:
 			d.group = &group{}
+			continue
+		case ready = <-loading:
+			loading = nil
 		case first := <-in:
-			if !w.take(d, w.gather(first)) {
-				return false
-			}
+			ready.batch = w.gather(first)
 		case <-stop:
 			select {
 			case first := <-in:
-				if !w.take(d, w.gather(first)) {
-					return false
-				}
+				ready.batch = w.gather(first)
 			default:
 				return true
 			}
 		}
+		if ready.err == nil && ready.states == nil {
+			if missing := w.states.missing(ready.batch); len(missing) > 0 {
+				loading = w.load(ready.batch, missing)
+				continue
+			}
+		}
+		if !w.decide(d, ready) {
+			return false
+		}
 	}
 }
 
-func (w *writer) take(d *decider, batch []*write) bool {
-	if len(batch) == 0 {
-		return true
+// loaded is a batch and the states it was waiting for.
+type loaded struct {
+	batch  []*write
+	states map[string]*state
+	err    error
+}
+
+// load fetches states in the background. The result always comes.
+func (w *writer) load(batch []*write, names []string) chan loaded {
+	result := make(chan loaded, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+		defer cancel()
+		states, err := w.lookups.load(ctx, names)
+		result <- loaded{batch: batch, states: states, err: err}
+	}()
+	return result
+}
+
+func (w *writer) decide(d *decider, ready loaded) bool {
+	err := ready.err
+	if err == nil && len(ready.batch) > 0 {
+		w.states.add(ready.states)
+		// The decision must not end with any one client's patience.
+		err = d.take(context.Background(), ready.batch, w.tail.lastPosition())
+	} else {
+		refuse(ready.batch, errUnavailable)
 	}
-	// The decision must not end with any one client's patience.
-	if err := d.take(context.Background(), batch, w.tail.lastPosition()); err != nil {
+	if err != nil {
 		w.log.WithError(err).Error("the event log's writer can't look up streams, reconnecting")
-		d.group.refuse(errUnavailable)
-		return false
 	}
-	return true
+	return err == nil
 }
 
 // gather takes what has arrived, without waiting for more.
@@ -155,12 +194,12 @@ func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 	failed := false
 	for g := range groups {
 		if failed {
-			g.refuse(errUnavailable)
+			refuse(g.members, errUnavailable)
 			continue
 		}
 		if err := w.commit(g); err != nil {
 			w.log.WithError(err).Error("the event log lost its writer, reconnecting")
-			g.refuse(errUnavailable)
+			refuse(g.members, errUnavailable)
 			failed = true
 			close(broken)
 		}
