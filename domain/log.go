@@ -100,14 +100,17 @@ var (
 	// ErrUnknownOutcome: the write may or may not have happened; only the same
 	// stream, revision, ids and bytes may be sent again.
 	ErrUnknownOutcome = errors.New("unknown outcome of an append")
+	// ErrRefused: the log understood the append and will not take it, however
+	// often it is sent (too large, not permitted). Nothing was written.
+	ErrRefused = errors.New("append refused")
 )
 
 // Log is all the domain needs of the event store. Package eventstore
 // implements it.
 type Log interface {
-	// Append writes all events or none. It fails with ErrWrongRevision or
-	// ErrUnknownOutcome (after its own resends), or an error that says that
-	// nothing was written.
+	// Append writes all events or none. It fails with ErrWrongRevision,
+	// ErrRefused, ErrUnknownOutcome (after its own resends), or an error that
+	// says that nothing was written.
 	Append(ctx context.Context, stream string, expected ExpectedRevision, events []NewEvent) (Written, error)
 	// Load calls each for every event of the stream from the given revision
 	// on, in order. A stream that does not exist has no events. An error means

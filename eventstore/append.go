@@ -19,7 +19,7 @@ const maxIncomplete = 3
 //
 // It fails with domain.ErrWrongRevision (somebody else wrote first),
 // domain.ErrUnknownOutcome (the resends did not tell either), ErrStreamDeleted
-// or ErrRefused (nothing was written), or a refusal of kind unavailable
+// or domain.ErrRefused (nothing was written), or a refusal of kind unavailable
 // (nothing was sent).
 func (c *Client) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.Written, error) {
 	data, err := proposals(events)
@@ -60,10 +60,10 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 			if incomplete++; incomplete < maxIncomplete && ctx.Err() == nil {
 				continue
 			}
-			err = fmt.Errorf("%w: the node does not take it whole: %w", ErrRefused, err)
+			err = fmt.Errorf("%w: the node does not take it whole: %w", domain.ErrRefused, err)
 		case verdictNoStream, verdictFinal:
 			if !errors.Is(err, ErrClosed) {
-				err = fmt.Errorf("%w: %w", ErrRefused, err)
+				err = fmt.Errorf("%w: %w", domain.ErrRefused, err)
 			}
 		default:
 			unknown = unknown || sent

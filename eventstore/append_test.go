@@ -114,10 +114,10 @@ func TestBadAppendsAreRefused(t *testing.T) {
 	for size, parts := range map[string]int{"one event": 1, "many events": 40} {
 		var events []domain.NewEvent
 		for range parts {
-			events = append(events, note(strings.Repeat("x", 2<<20/parts)))
+			events = append(events, note(strings.Repeat("x", (16<<20+1024)/parts)))
 		}
 		_, err := c.Append(t.Context(), "job-1", domain.NoStream, events)
-		if !errors.Is(err, ErrRefused) || errors.Is(err, domain.ErrUnknownOutcome) {
+		if !errors.Is(err, domain.ErrRefused) || errors.Is(err, domain.ErrUnknownOutcome) {
 			t.Errorf("too large, %s: %v", size, err)
 		}
 	}

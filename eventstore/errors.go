@@ -20,10 +20,6 @@ var (
 	ErrStreamDeleted = errors.New("stream is deleted")
 	// ErrTruncated: events that must be there are missing from a stream.
 	ErrTruncated = errors.New("stream has a hole")
-	// ErrRefused: the node understood an append and will not take it, however
-	// often it is sent (too large, not permitted, not supported). Nothing was
-	// written.
-	ErrRefused = errors.New("append refused")
 
 	errNoAnswer    = errors.New("no answer from the event store in time")
 	errLibrary     = errors.New("event store client library panicked")

@@ -3,6 +3,7 @@ package command_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -380,6 +381,44 @@ func TestACallerThatGoesAwayDoesNotTakeTheBatchWithIt(t *testing.T) {
 	if used := b.ledger().Used(); used != 5 {
 		t.Errorf("%d credits used, want 5", used)
 	}
+}
+
+func TestWhatTheLogRefusesFailsAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1000)
+	hold := make(chan struct{})
+	b.log.before = func(string) { <-hold }
+	tooMuch := b.cause()
+	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
+		for _, e := range events {
+			if e.Meta.CommandID == tooMuch.CommandID {
+				return &fault{err: fmt.Errorf("17 MiB: %w", domain.ErrRefused)}
+			}
+		}
+		return nil
+	}
+	var refused []error
+	submits := make(chan error, 10)
+	for i := range cap(submits) {
+		c := b.cause()
+		if i == 4 {
+			c = tooMuch
+		}
+		go func() {
+			_, err := b.submit(t.Context(), c)
+			submits <- err
+		}()
+	}
+	close(hold)
+	for range cap(submits) {
+		if err := <-submits; err != nil {
+			refused = append(refused, err)
+		}
+	}
+	if len(refused) != 1 {
+		t.Fatalf("%d were refused, want 1: %v", len(refused), refused)
+	}
+	wantKind(t, refused[0], domain.KindTooLarge)
 }
 
 func TestAStreamWithAnUnknownEventIsNotDecidedOn(t *testing.T) {

@@ -224,8 +224,23 @@ func (s *streams[S]) settle(ctx context.Context, l *lane[S], batch []*request[S]
 		}
 	}
 	l.loaded = false // whatever went wrong, the next batch starts from the log
+	switch refused := errors.Is(err, domain.ErrRefused); {
+	case refused && len(batch) > 1:
+		// Together they may be too much; whoever is too much alone is told so.
+		for i := range batch {
+			s.settle(ctx, l, batch[i:i+1])
+		}
+		return
+	case refused:
+		err = &domain.Error{
+			Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge, Cause: err,
+			Message: "this is too much for one entry of the log", Hint: "shorten the texts, or split them up",
+		}
+	default:
+		err = domain.Unavailable(fmt.Errorf("%s: %w", l.stream, err))
+	}
 	for _, r := range batch {
-		r.done <- outcome{err: domain.Unavailable(fmt.Errorf("%s: %w", l.stream, err))}
+		r.done <- outcome{err: err}
 	}
 }
 

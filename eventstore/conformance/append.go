@@ -107,7 +107,7 @@ var appendTests = []test{
 	{"an append above the maximum size is refused whole", func(c *scenario) {
 		half := events(2)
 		for i := range half {
-			half[i].Data = bytes.Repeat([]byte("x"), 600<<10)
+			half[i].Data = bytes.Repeat([]byte("x"), 9<<20)
 		}
 		_, err := c.client.AppendToStream(c.ctx, c.stream("a"), expecting(esdb.NoStream{}), half...)
 		c.refused(err, esdb.ErrorCodeUnknown)

@@ -190,7 +190,7 @@ var batchTests = []test{
 	{"too much is refused, and the call goes on", func(c *scenario) {
 		b := c.batcher()
 		big := event(0)
-		big.Data = make([]byte, 1<<20+1)
+		big.Data = make([]byte, 16<<20+1)
 		b.send(uuid.New(), batchOptions(c.stream("a")), true, big)
 		b.refusedWith(codes.InvalidArgument)
 		b.send(uuid.New(), batchOptions(c.stream("a")), true, event(0))

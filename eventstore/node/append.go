@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// maxAppendSize bounds the events of one append, as the original's default.
-	maxAppendSize = 1 << 20
+	// maxAppendSize bounds the events of one append: the most that the original
+	// can be set to. Its default, 1 MiB, is less than the largest report.
+	maxAppendSize = 16 << 20
 	// maxAppendEvents keeps one append from filling a group many times over.
 	maxAppendEvents = 64 * 1024
 	// Names stand in an index whose entries Postgres bounds at 2.7 kB.
