@@ -32,6 +32,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
@@ -102,7 +103,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	flags.DurationVar(&o.limit, "limit", 5*time.Minute, "whole run, at most")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where the databases live while it runs: put it on the disk that counts")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object")
-	flags.StringVar(&o.profiles, "profile", "", "`folder` for CPU profiles of the service under (b)")
+	flags.StringVar(&o.profiles, "profile", "", "`folder` for CPU profiles: of this process in each part, and of the service in (b)")
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(out, "usage: go run ./bench [flags]   (in the repository's root)\n\nparts, in the order they run:")
 		for _, p := range parts {
@@ -163,7 +164,7 @@ func measureAll(ctx context.Context, o options, chosen []part, r *report, stderr
 	r.opening(b.work)
 	for _, p := range chosen {
 		_, _ = fmt.Fprintf(stderr, "(%s) %s ...\n", p.letter, p.about)
-		s, err := p.run(ctx, b)
+		s, err := b.profiled(ctx, p)
 		if err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -174,6 +175,27 @@ func measureAll(ctx context.Context, o options, chosen []part, r *report, stderr
 		r.add(s)
 	}
 	return nil
+}
+
+// profiled runs a part, under a profile of this process where one is wanted:
+// parts a and c have everything in it but Postgres.
+func (b *bench) profiled(ctx context.Context, p part) (_ section, err error) {
+	if b.profiles == "" {
+		return p.run(ctx, b)
+	}
+	if err := os.MkdirAll(b.profiles, 0o755); err != nil {
+		return section{}, err
+	}
+	f, err := os.Create(filepath.Join(b.profiles, "part-"+p.letter+".pprof"))
+	if err != nil {
+		return section{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return section{}, err
+	}
+	defer pprof.StopCPUProfile()
+	return p.run(ctx, b)
 }
 
 // makeWork makes the folder of this run. The database's own user has to pass

@@ -149,9 +149,6 @@ func (s *service) profile(ctx context.Context, name string, d time.Duration) err
 		return fmt.Errorf("take a profile: %w", err)
 	}
 	defer answer.Body.Close()
-	if err := os.MkdirAll(s.bench.profiles, 0o755); err != nil {
-		return err
-	}
 	f, err := os.Create(filepath.Join(s.bench.profiles, name+".pprof"))
 	if err != nil {
 		return err
