@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	_ "github.com/lib/pq" // the driver named "postgres"
+
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/httpapi"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/vault"
 	"humanqa/migrations"
 	"humanqa/projections"
@@ -56,7 +57,7 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 		defer cancel()
 		err = errors.Join(err, pg.Stop(limit))
 	}()
-	db, err := sqlx.ConnectContext(ctx, "postgres", pg.DSN(pgdev.Database))
+	db, err := pgpool.Open(ctx, pg.DSN(pgdev.Database))
 	if err != nil {
 		return fmt.Errorf("connect to postgres: %w", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	_ "github.com/lib/pq" // the driver named "postgres"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
@@ -24,6 +23,7 @@ import (
 	"humanqa/internal/ai"
 	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/vault"
 	"humanqa/migrations"
 	"humanqa/projections"
@@ -197,9 +197,9 @@ func openCore(ctx context.Context, cfg Config, log logrus.FieldLogger) (*core, e
 }
 
 func (c *core) openDB(ctx context.Context, dsn string) error {
-	db, err := sqlx.ConnectContext(ctx, "postgres", dsn)
+	db, err := pgpool.Open(ctx, dsn)
 	if err != nil {
-		return fmt.Errorf("connect to postgres: %w", err)
+		return err
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)

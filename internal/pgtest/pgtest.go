@@ -31,6 +31,7 @@ import (
 
 	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/pgpool"
 	"humanqa/migrations"
 )
 
@@ -90,7 +91,7 @@ func New(t testing.TB) *sqlx.DB {
 // NewDB is one more pool on a database of NewDSN, closed at the test's end.
 func NewDB(t testing.TB, dsn string) *sqlx.DB {
 	t.Helper()
-	db, err := sqlx.Open("postgres", dsn)
+	db, err := pgpool.Open(context.Background(), dsn)
 	if err != nil {
 		t.Fatalf("open the test database: %v", err)
 	}

@@ -1,0 +1,125 @@
+package pgpool_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/internal/pgpool"
+	"humanqa/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// setup gives a pool of one connection, with a table of one row.
+func setup(t *testing.T) *sqlx.DB {
+	t.Helper()
+	db, err := pgpool.Open(t.Context(), pgtest.NewDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	db.SetMaxOpenConns(1)
+	run(t, db, "CREATE TABLE things (id bigint, name text)")
+	run(t, db, "INSERT INTO things VALUES ($1, $2)", 1, "one")
+	return db
+}
+
+func run(t *testing.T, db sqlx.ExecerContext, query string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func prepared(t *testing.T, db *sqlx.DB, like string) (n int) {
+	t.Helper()
+	if err := db.GetContext(t.Context(), &n, fmt.Sprintf("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%s'", like)); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAStatementIsPreparedOnce(t *testing.T) {
+	t.Parallel()
+	db := setup(t)
+	for range 3 {
+		var name string
+		if err := db.GetContext(t.Context(), &name, "SELECT name FROM things WHERE id = $1", 1); err != nil || name != "one" {
+			t.Fatal(name, err)
+		}
+		run(t, db, "UPDATE things SET name = $2 WHERE id = $1", 1, "one")
+	}
+	for _, like := range []string{"SELECT name%", "UPDATE%"} {
+		if n := prepared(t, db, like); n != 1 {
+			t.Errorf("%s is prepared %d times", like, n)
+		}
+	}
+}
+
+func TestAConnectionKeepsTheStatementsUsedLast(t *testing.T) {
+	t.Parallel()
+	db := setup(t)
+	for i := range 300 {
+		run(t, db, fmt.Sprintf("UPDATE things SET name = 'n%d' WHERE id = $1", i), 2)
+	}
+	if n := prepared(t, db, "UPDATE%"); n != 256 {
+		t.Errorf("%d statements are kept", n)
+	}
+}
+
+func TestAViewMayGetOtherColumns(t *testing.T) {
+	t.Parallel()
+	db := setup(t)
+	ask := func(ctx context.Context, db sqlx.QueryerContext) (map[string]any, error) {
+		row := map[string]any{}
+		err := db.QueryRowxContext(ctx, "SELECT * FROM shown WHERE id = $1", 1).MapScan(row)
+		return row, err
+	}
+	run(t, db, "CREATE VIEW shown AS SELECT id FROM things")
+	if row, err := ask(t.Context(), db); err != nil || len(row) != 1 {
+		t.Fatal(row, err)
+	}
+	run(t, db, "DROP VIEW shown")
+	run(t, db, "CREATE VIEW shown AS SELECT id, name FROM things")
+	if row, err := ask(t.Context(), db); err != nil || len(row) != 2 {
+		t.Fatal(row, err)
+	}
+
+	run(t, db, "DROP VIEW shown")
+	run(t, db, "CREATE VIEW shown AS SELECT id FROM things")
+	for attempt := range 2 {
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ask(t.Context(), tx)
+		if failed := err != nil; failed != (attempt == 0) {
+			t.Errorf("transaction %d: %v", attempt, err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAFailedStatementLeavesTheConnectionUsable(t *testing.T) {
+	t.Parallel()
+	db := setup(t)
+	for range 2 {
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO things VALUES ($1, $2)", "no number", "x"); err == nil {
+			t.Fatal("accepted")
+		}
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO nothing VALUES ($1)", 1); err == nil {
+			t.Fatal("accepted")
+		}
+	}
+	run(t, db, "UPDATE things SET name = $2 WHERE id = $1", 1, "two")
+}
