@@ -36,6 +36,13 @@ type Projector interface {
 	Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error
 }
 
+// Patient is a projector that nobody reads right behind a write. It may gather
+// events for a while, and WaitFor does not wait for it.
+type Patient interface {
+	// Patience is the least time between two batches.
+	Patience() time.Duration
+}
+
 // Table is a table of a read model. DDL holds its CREATE statements, with
 // {schema} where the schema's name belongs.
 type Table struct {

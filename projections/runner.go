@@ -19,6 +19,7 @@ type limits struct {
 	lease         time.Duration // how long a silent owner keeps a projection
 	standBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
 	store         time.Duration // how long a checkpoint may be ahead in memory
+	gather        time.Duration // the least time between two batches of a live projection
 	backoff       time.Duration // the first pause after a transient failure
 	maxBackoff    time.Duration
 	retired       time.Duration // how long a replaced generation is kept
@@ -28,7 +29,8 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		live: 500, rebuild: 2000,
-		lease: 15 * time.Second, standBy: 250 * time.Millisecond, store: 25 * time.Millisecond,
+		lease: 15 * time.Second, standBy: 250 * time.Millisecond, store: 100 * time.Millisecond,
+		gather:  5 * time.Millisecond,
 		backoff: 50 * time.Millisecond, maxBackoff: 5 * time.Second,
 		retired: time.Minute, report: 5 * time.Second,
 	}
@@ -123,8 +125,9 @@ type following struct {
 	*runner
 	*lease
 	skips   map[domain.Position]bool
-	serving bool  // reported to arrivals
-	applied int64 // in this tenure
+	serving bool      // reported to arrivals
+	applied int64     // in this tenure
+	at      time.Time // of the last batch
 }
 
 // serve makes this runner's word count for those who wait.
@@ -172,8 +175,12 @@ func (f *following) follow(ctx context.Context) error {
 	for {
 		if !reading {
 			reading = true
-			from, size := f.seen, f.pageSize()
+			from, size, rest := f.seen, f.pageSize(), f.rest()
 			go func() {
+				if err := sleep(ctx, rest); err != nil {
+					pages <- read{err: err}
+					return
+				}
 				page, err := f.source.Next(ctx, from, size)
 				pages <- read{page, err}
 			}()
@@ -206,6 +213,34 @@ func (f *following) pageSize() int {
 		return f.limits.rebuild
 	}
 	return f.limits.live
+}
+
+// rest lets a busy log gather into larger batches: each costs Postgres the same
+// few statements, however many events it holds. After a quiet moment the first
+// event is applied at once.
+func (f *following) rest() time.Duration {
+	if f.State == Building {
+		return 0
+	}
+	gather := f.limits.gather
+	if p, ok := f.projector.(Patient); ok {
+		gather = p.Patience()
+	}
+	return gather - time.Since(f.at)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // pause is how long the runner may wait for a page before the stored
@@ -289,10 +324,6 @@ func (f *following) apply(ctx context.Context, batch []domain.Recorded, next dom
 // before it writes anything.
 func (f *following) commit(ctx context.Context, batch []domain.Recorded, to eventstore.Checkpoint) error {
 	err := inTx(ctx, f.db, func(tx *sqlx.Tx) error {
-		// A crash of Postgres may take the last batches back, whole.
-		if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
-			return err
-		}
 		if err := f.advance(ctx, tx, to, len(batch), f.limits.lease); err != nil {
 			return err
 		}
@@ -305,7 +336,10 @@ func (f *following) commit(ctx context.Context, batch []domain.Recorded, to even
 		return err
 	}
 	f.advanced(to)
-	f.applied += int64(len(batch))
+	if len(batch) > 0 {
+		f.applied += int64(len(batch))
+		f.at = time.Now()
+	}
 	if f.serving {
 		f.arrivals.advance(f.Name, to)
 	}

@@ -42,6 +42,11 @@ func (p timersProjector) Handles() []string {
 	return slices.Compact(types)
 }
 
+// Patience implements Patient: no timer is due within seconds, and most are
+// cleared before. Gathered, the debit and the job of a submission cancel each
+// other out and nothing is written.
+func (timersProjector) Patience() time.Duration { return 250 * time.Millisecond }
+
 type timerID struct{ kind, key string }
 
 // timerRow is a timer to set.
@@ -66,8 +71,7 @@ USING unnest($1::text[], $2::text[]) AS c (kind, key)
 WHERE t.kind = c.kind
   AND t.key = c.key`
 
-// Apply keeps only a batch's last word on each timer: the debit and the job of
-// one submission mostly arrive together, and then nothing is written.
+// Apply keeps only a batch's last word on each timer.
 func (p timersProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	last := make(map[timerID]policy.Change)
 	born := make(map[timerID]bool) // set for the first time in this batch: no row can be there

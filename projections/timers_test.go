@@ -20,6 +20,15 @@ import (
 // Events of memoryLog happened long ago, so their timers are due at once.
 const timerKind = "orphaned_debit"
 
+// reachTimers waits until the timers' rows are as new as the log; WaitFor does
+// not cover them.
+func (w *world) reachTimers() {
+	w.t.Helper()
+	w.eventually("the timers are written", func() bool {
+		return w.status("timers").Position.Compare(w.log.Head()) >= 0
+	})
+}
+
 func (w *world) due(limit int, lease time.Duration) []policy.Timer {
 	w.t.Helper()
 	due, err := NewTimers(w.db).TakeDue(w.ctx(), []string{timerKind}, limit, lease)
@@ -36,7 +45,7 @@ func TestATimerIsSetByADebitAndClearedByItsJob(t *testing.T) {
 	w.log.append("credits-acc", &credits.Debited{JobID: "came"})
 	w.log.append("job-came", &job.Created{AccountID: "acc"})
 	w.log.append("credits-acc", &credits.Debited{JobID: "lost"})
-	w.reach(w.sup)
+	w.reachTimers()
 	due := w.due(10, time.Minute)
 	if len(due) != 1 || due[0].Key != "lost" || due[0].AccountID != "acc" {
 		t.Fatalf("due: %+v, want the timer of lost", due)
@@ -44,7 +53,7 @@ func TestATimerIsSetByADebitAndClearedByItsJob(t *testing.T) {
 
 	t.Run("and by the refund", func(t *testing.T) {
 		w.log.append("credits-acc", &credits.Refunded{JobID: "lost"})
-		w.reach(w.sup)
+		w.reachTimers()
 		if due := w.due(10, 0); len(due) > 0 {
 			t.Errorf("due: %+v, want nothing", due)
 		}
@@ -59,7 +68,7 @@ func TestATimerOfTheFutureIsNotDue(t *testing.T) {
 	w.log.mu.Lock()
 	w.log.events[0].Meta.Time = time.Now()
 	w.log.mu.Unlock()
-	w.reach(w.sup)
+	w.reachTimers()
 	if due := w.due(10, time.Minute); len(due) > 0 {
 		t.Errorf("due: %+v, want nothing", due)
 	}
@@ -73,7 +82,7 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 	for i := range timers {
 		w.log.append("credits-acc", &credits.Debited{JobID: string(rune('a'+i%26)) + time.Duration(i).String()})
 	}
-	w.reach(w.sup)
+	w.reachTimers()
 
 	var (
 		mu    sync.Mutex

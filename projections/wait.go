@@ -49,6 +49,9 @@ func newArrivals(db *sqlx.DB, projectors []Projector) *arrivals {
 	a := &arrivals{db: db, poller: make(chan struct{}, 1), each: map[string]*arrival{}}
 	a.poller <- struct{}{}
 	for _, p := range projectors {
+		if _, patient := p.(Patient); patient {
+			continue
+		}
 		a.each[p.Name()] = &arrival{at: eventstore.Checkpoint{Start: true}, waiters: map[*waiter]struct{}{}}
 	}
 	return a
