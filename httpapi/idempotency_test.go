@@ -44,7 +44,8 @@ func TestTheSameKeyAndBodyHaveOneEffectAndTheSameBytes(t *testing.T) {
 	if err := s.db.GetContext(t.Context(), &sealed, `SELECT string_agg(body, ' ') FROM http_idempotency`); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(sealed, "qh_") || strings.Contains(sealed, "jobId") {
+	// Longer than what a ciphertext spells by chance.
+	if strings.Contains(sealed, "/hooks/deploy/") || strings.Contains(sealed, `"jobId"`) {
 		t.Errorf("answers lie in the clear: %s", sealed)
 	}
 }
