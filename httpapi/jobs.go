@@ -74,7 +74,6 @@ func readSubmit(o object) command.SubmitJob {
 		Urgent:             o.oneOf("priority", normal, normal, urgent) == urgent,
 		ProjectID:          o.id("projectId"),
 		SLAMinutes:         o.slaMinutes("slaMinutes"),
-		SyncChecklist:      o.oneOf("generateChecklist", "async", "sync", "async") == "sync",
 		AccessInstructions: o.optional("accessInstructions", maxAccessInstructions),
 		Target:             readTarget(o),
 		Items:              readItems(o),
@@ -82,6 +81,8 @@ func readSubmit(o object) command.SubmitJob {
 	}
 	in.Type, in.TypeEcho = o.jobType("jobType")
 	o.publicURL("url", in.URL)
+	// Rules write the list within the submission, so both answer with it.
+	o.oneOf("generateChecklist", "async", "sync", "async")
 	return in
 }
 

@@ -57,7 +57,6 @@ type SubmitJob struct {
 	Target             job.Target
 	Source             string // api, hosted, session, retest, bulk, deploy, loop
 	ParentID           string
-	SyncChecklist      bool
 }
 
 // SubmittedJob is the handle of a job that was just submitted.
