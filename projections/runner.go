@@ -82,12 +82,18 @@ func (r *runner) run(ctx context.Context) {
 	}
 }
 
+// takeTime bounds the taking of a lease.
+const takeTime = 2 * time.Second
+
 // errGone says that the generation was replaced or removed.
 var errGone = errors.New("the generation is gone")
 
 // hold takes the lease, if it can be had, and follows the log until it loses it.
 func (r *runner) hold(ctx context.Context) (progressed bool, err error) {
-	l, err := acquire(ctx, r.db, r.target, r.owner, r.limits.lease)
+	// Not cut off by a stop: a lease that was taken is always given back.
+	taking, done := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
+	l, err := acquire(taking, r.db, r.target, r.owner, r.limits.lease)
+	done()
 	if err != nil {
 		return false, err
 	}
