@@ -196,7 +196,7 @@ func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, steps []step) error
 	if len(touched) == 0 {
 		return nil
 	}
-	if err := unprepared.poke(ctx, tx, touched); err != nil {
+	if err := poke(ctx, tx, touched); err != nil {
 		return err
 	}
 	return notify(ctx, tx)

@@ -16,7 +16,6 @@ type queue struct {
 	db          *sqlx.DB
 	perEndpoint int
 	lease       time.Duration
-	statements  *statements // nil: none is prepared
 }
 
 // claimed is a delivery that this process has leased, with the endpoint as it
@@ -114,21 +113,17 @@ WHERE due_at IS NOT NULL`
 // latest; negative when nothing is scheduled. A crash after the commit leaves
 // leases that run out.
 func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
-	err = q.statements.prepare(ctx, lockDueEndpoints, leaseDue, rearmEndpoints, untilDue)
-	if err != nil {
-		return nil, 0, err
-	}
 	// A lost commit is a claim that never was: nothing has been sent yet.
 	err = inTx(ctx, q.db, false, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, noBitmaps); err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
 		var endpoints []string
-		if err := q.statements.list(ctx, tx, &endpoints, lockDueEndpoints, limit); err != nil {
+		if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, limit); err != nil {
 			return fmt.Errorf("lock due endpoints: %w", err)
 		}
 		if len(endpoints) > 0 {
-			err := q.statements.list(ctx, tx, &batch, leaseDue, pq.Array(endpoints), q.perEndpoint, limit, q.lease.Milliseconds(), uuid.New())
+			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.perEndpoint, limit, q.lease.Milliseconds(), uuid.New())
 			if err != nil {
 				return fmt.Errorf("lease due deliveries: %w", err)
 			}
@@ -137,7 +132,7 @@ func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time
 			}
 		}
 		var ms []int64 // one row
-		if err := q.statements.list(ctx, tx, &ms, untilDue); err != nil {
+		if err := tx.SelectContext(ctx, &ms, untilDue); err != nil {
 			return fmt.Errorf("find the next due endpoint: %w", err)
 		}
 		next = time.Duration(ms[0]) * time.Millisecond
@@ -178,7 +173,7 @@ FROM (
 WHERE e.project_id = n.project_id AND e.due_at IS DISTINCT FROM n.due_at`
 
 func (q queue) rearm(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
-	if err := q.statements.exec(ctx, tx, rearmEndpoints, pq.Array(projectIDs), q.perEndpoint); err != nil {
+	if _, err := tx.ExecContext(ctx, rearmEndpoints, pq.Array(projectIDs), q.perEndpoint); err != nil {
 		return fmt.Errorf("schedule endpoints: %w", err)
 	}
 	return nil
@@ -193,8 +188,8 @@ WHERE project_id = ANY($1) AND enabled AND url <> '' AND secret <> '' AND (due_a
 
 // poke must be called, under the endpoints' locks, by everybody who changed
 // which of their deliveries are due.
-func (s *statements) poke(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
-	if err := s.exec(ctx, tx, pokeEndpoints, pq.Array(projectIDs)); err != nil {
+func poke(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
+	if _, err := tx.ExecContext(ctx, pokeEndpoints, pq.Array(projectIDs)); err != nil {
 		return fmt.Errorf("schedule endpoints: %w", err)
 	}
 	return nil

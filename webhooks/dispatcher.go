@@ -48,7 +48,7 @@ func NewDispatcher(db *sqlx.DB, vault Vault, disable Disable, cfg Config) *Dispa
 	cfg = cfg.withDefaults()
 	return &Dispatcher{
 		cfg:     cfg,
-		queue:   queue{db: db, perEndpoint: cfg.PerEndpoint, lease: cfg.Lease, statements: &statements{db: db}},
+		queue:   queue{db: db, perEndpoint: cfg.PerEndpoint, lease: cfg.Lease},
 		vault:   vault,
 		disable: disable,
 		log:     cfg.Log,
@@ -64,7 +64,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return err
 	}
 	defer sender.close()
-	defer d.queue.statements.close()
 
 	wake, stopListening := d.listen()
 	defer stopListening()

@@ -200,7 +200,7 @@ func (l *Log) change(ctx context.Context, accountID, projectID, query string, st
 			return fmt.Errorf("change deliveries: %w", err)
 		}
 		changed = int(n)
-		if err := unprepared.poke(ctx, tx, []string{projectID}); err != nil {
+		if err := poke(ctx, tx, []string{projectID}); err != nil {
 			return err
 		}
 		return notify(ctx, tx)

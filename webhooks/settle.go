@@ -99,13 +99,10 @@ WHERE project_id = ANY($1) AND state = 'pending'`
 // to be told. After an error nothing was written; the same batch may be settled
 // again.
 func (q queue) settle(ctx context.Context, batch []outcome) (disabled bool, err error) {
-	if err := q.statements.prepare(ctx, lockEndpoints, settleDeliveries, logAttempts, pokeEndpoints); err != nil {
-		return false, err
-	}
 	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
 	err = inTx(ctx, q.db, true, func(tx *sqlx.Tx) error {
 		var endpoints []endpoint
-		if err := q.statements.list(ctx, tx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
+		if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
 			return fmt.Errorf("lock endpoints: %w", err)
 		}
 		now := make(map[string]endpoint, len(endpoints))
@@ -126,7 +123,7 @@ func (q queue) settle(ctx context.Context, batch []outcome) (disabled bool, err 
 		if disabled, err = disable(ctx, tx, closed, now); err != nil {
 			return err
 		}
-		return q.statements.poke(ctx, tx, projectIDs)
+		return poke(ctx, tx, projectIDs)
 	})
 	if err != nil {
 		return false, err
@@ -158,7 +155,7 @@ func (q queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome) 
 		errs = append(errs, o.err)
 	}
 	var closed []string
-	err := q.statements.list(ctx, tx, &closed, settleDeliveries,
+	err := tx.SelectContext(ctx, &closed, settleDeliveries,
 		pq.Array(ids), pq.Array(leases), pq.Array(verdicts), pq.Array(waits), pq.Array(statuses), pq.Array(errs))
 	if err != nil {
 		return nil, fmt.Errorf("settle deliveries: %w", err)
@@ -192,7 +189,7 @@ func (q queue) writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) 
 	if len(ids) == 0 {
 		return nil
 	}
-	err := q.statements.exec(ctx, tx, logAttempts, pq.Array(ids), pq.Array(attempts), pq.Array(ats), pq.Array(tooks),
+	_, err := tx.ExecContext(ctx, logAttempts, pq.Array(ids), pq.Array(attempts), pq.Array(ats), pq.Array(tooks),
 		pq.Array(urls), pq.Array(statuses), pq.Array(errs), pq.Array(responses))
 	if err != nil {
 		return fmt.Errorf("log attempts: %w", err)
