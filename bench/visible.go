@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/internal/vault"
@@ -79,7 +80,7 @@ func (b *bench) assemble(ctx context.Context, stops *stops) (*assembly, error) {
 		return nil, err
 	}
 	commands := command.New(command.Deps{
-		Log: client, Sealer: secrets, Checklists: noChecklists{}, Now: time.Now, ClaimsPerChecker: 1,
+		Log: client, Sealer: secrets, AI: commandtest.AI{}, Nominate: commandtest.NoPast{}, Now: time.Now, ClaimsPerChecker: 1,
 	})
 	stops.add(func(context.Context) error { commands.Drain(); return nil })
 
@@ -116,13 +117,6 @@ func background(ctx context.Context, run func(context.Context) error) func(conte
 		cancel()
 		return <-ended
 	}
-}
-
-// noChecklists is never asked: every submission brings its items.
-type noChecklists struct{}
-
-func (noChecklists) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
-	return nil, "", errors.New("the submission has no items")
 }
 
 // latencies of the operations of a run, each list sorted.

@@ -41,6 +41,9 @@ const (
 	CreditsStreams = "credits-"
 	ProjectStreams = "project-"
 	JobStreams     = "job-"
+	SessionStreams = "session-"
+	LoopStreams    = "loop-"
+	HostStreams    = "host-"
 )
 
 // AccountStream holds an account's keys and its suspension.
@@ -57,3 +60,15 @@ func ProjectStream(projectID string) string { return ProjectStreams + projectID 
 
 // JobStream is the life of one job.
 func JobStream(jobID string) string { return JobStreams + jobID }
+
+// SessionStream is the life of one multi-checker session.
+func SessionStream(sessionID string) string { return SessionStreams + sessionID }
+
+// LoopStream holds the runs of one agent on one project.
+func LoopStream(loopID string) string { return LoopStreams + loopID }
+
+// HostStream says which project the hosted tests of an account's host belong
+// to.
+func HostStream(accountID, host string) string {
+	return HostStreams + CommandIDFor("host", accountID, host).String()
+}

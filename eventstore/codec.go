@@ -14,8 +14,11 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/credits"
+	"humanqa/domain/host"
 	"humanqa/domain/job"
+	"humanqa/domain/loop"
 	"humanqa/domain/project"
+	"humanqa/domain/session"
 )
 
 // registry knows every event type by its stable name. It is built once and
@@ -26,6 +29,9 @@ var registry = register(
 	credits.Specs(),
 	project.Specs(),
 	job.Specs(),
+	host.Specs(),
+	session.Specs(),
+	loop.Specs(),
 )
 
 // register composes the aggregates' events. A name that is there twice, or a

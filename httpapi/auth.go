@@ -20,6 +20,7 @@ type caller struct {
 	scope     account.Scope
 	projectID string // the one project an API key is bound to, or empty
 	checkerID string // of a checker key
+	sandbox   bool   // the account is one
 }
 
 // authenticate is the 401 and 403 of the order of checks. API keys only work
@@ -58,7 +59,7 @@ func (a *API) client(ctx context.Context, token string) (caller, error) {
 	}
 	return caller{
 		actor: "key:" + key.KeyID, accountID: key.AccountID,
-		scope: key.Scope, projectID: key.ProjectID,
+		scope: key.Scope, projectID: key.ProjectID, sandbox: key.Sandbox,
 	}, nil
 }
 

@@ -11,8 +11,11 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/credits"
+	"humanqa/domain/host"
 	"humanqa/domain/job"
+	"humanqa/domain/loop"
 	"humanqa/domain/project"
+	"humanqa/domain/session"
 	"humanqa/eventstore"
 )
 
@@ -32,7 +35,8 @@ type memoryLog struct {
 
 func newMemoryLog() *memoryLog {
 	l := &memoryLog{streams: map[string][]int{}, grown: make(chan struct{}), types: map[string]func() domain.Event{}}
-	for _, spec := range slices.Concat(account.Specs(), checker.Specs(), credits.Specs(), project.Specs(), job.Specs()) {
+	for _, spec := range slices.Concat(account.Specs(), checker.Specs(), credits.Specs(), project.Specs(), job.Specs(),
+		host.Specs(), session.Specs(), loop.Specs()) {
 		l.types[spec.New().EventType()] = spec.New
 	}
 	return l

@@ -16,6 +16,7 @@ const (
 	public   audience = iota // none
 	clients                  // an API key
 	checkers                 // a checker key
+	hooks                    // the token in the path
 )
 
 // route is one row of the table.
@@ -36,15 +37,38 @@ type route struct {
 var routes = []route{
 	{method: "POST", pattern: "/v1/jobs", audience: clients, write: true, creates: true, handle: (*API).submitJob},
 	{method: "GET", pattern: "/v1/jobs", audience: clients, handle: (*API).listJobs},
+	{method: "POST", pattern: "/v1/jobs/bulk", audience: clients, write: true, creates: true, handle: (*API).submitBulk},
+	{method: "GET", pattern: "/v1/jobs/bulk/{batchId}", audience: clients, handle: (*API).getBatch},
+	{method: "GET", pattern: "/v1/jobs/bulk/{batchId}/report", audience: clients, handle: (*API).getBatchReport},
 	{method: "GET", pattern: "/v1/jobs/{id}", audience: clients, handle: (*API).getJob},
 	{method: "GET", pattern: "/v1/jobs/{id}/report", audience: clients, handle: (*API).getReport},
+	{method: "GET", pattern: "/v1/jobs/{id}/ai-report", audience: clients, handle: (*API).getAIReport},
+	{method: "GET", pattern: "/v1/jobs/{id}/events", audience: clients, handle: (*API).jobEvents},
 	{method: "POST", pattern: "/v1/jobs/{id}/cancel", audience: clients, write: true, handle: (*API).cancelJob},
+	{method: "POST", pattern: "/v1/jobs/{id}/retest", audience: clients, write: true, creates: true, handle: (*API).retestJob},
+	{method: "POST", pattern: "/v1/jobs/{id}/rating", audience: clients, write: true, handle: (*API).rateJob},
+	{method: "POST", pattern: "/v1/estimate", audience: clients, handle: (*API).estimateJob},
+
+	{method: "POST", pattern: "/v1/hosted/test", audience: clients, write: true, creates: true, handle: (*API).testHosted},
+	{method: "GET", pattern: "/v1/hosted/status/{jobId}", audience: clients, handle: (*API).hostedStatus},
+	{method: "POST", pattern: "/v1/hosted/prepare-next", audience: clients, write: true, creates: true, handle: (*API).prepareNext},
+	{method: "POST", pattern: "/v1/hosted/sessions", audience: clients, write: true, creates: true, handle: (*API).createSession},
+	{method: "GET", pattern: "/v1/hosted/sessions", audience: clients, handle: (*API).listSessions},
+	{method: "GET", pattern: "/v1/hosted/sessions/{id}", audience: clients, handle: (*API).getSession},
+	{method: "POST", pattern: "/v1/hosted/sessions/{id}/cancel", audience: clients, write: true, handle: (*API).cancelSession},
+	{method: "POST", pattern: "/v1/hooks/deploy/{token}", audience: hooks, write: true, creates: true, handle: (*API).deployHook},
+	{method: "GET", pattern: "/v1/loop-sessions/{id}", audience: clients, handle: (*API).getLoop},
+	{method: "POST", pattern: "/v1/loop-sessions/{id}/finalize", audience: clients, write: true, handle: (*API).finalizeLoop},
+	{method: "GET", pattern: "/v1/events", audience: clients, handle: (*API).accountEvents},
 
 	{method: "GET", pattern: "/v1/projects", audience: clients, handle: (*API).listProjects},
 	{method: "POST", pattern: "/v1/projects", audience: clients, write: true, creates: true, handle: (*API).createProject},
 	{method: "GET", pattern: "/v1/projects/{id}", audience: clients, handle: (*API).getProject},
 	{method: "PATCH", pattern: "/v1/projects/{id}", audience: clients, write: true, handle: (*API).updateProject},
 	{method: "POST", pattern: "/v1/projects/{id}/webhook/enable", audience: clients, write: true, handle: (*API).enableWebhook},
+
+	{method: "GET", pattern: "/v1/projects/{id}/history", audience: clients, handle: (*API).projectHistory},
+	{method: "GET", pattern: "/v1/projects/{id}/open-failures", audience: clients, handle: (*API).openFailures},
 
 	{method: "GET", pattern: "/v1/credits", audience: clients, handle: (*API).getCredits},
 	{method: "GET", pattern: "/v1/pricing", audience: clients, handle: (*API).getPricing},
@@ -55,6 +79,13 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, handle: (*API).addFinding},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/complete", audience: checkers, write: true, handle: (*API).completeJob},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/release", audience: checkers, write: true, handle: (*API).releaseJob},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/untestable", audience: checkers, write: true, handle: (*API).reportUntestable},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/heartbeat", audience: checkers, write: true, handle: (*API).heartbeat},
+	{method: "POST", pattern: "/v1/checker/sessions/{id}/ready", audience: checkers, write: true, handle: (*API).sessionReady},
+	{method: "POST", pattern: "/v1/checker/sessions/{id}/leave", audience: checkers, write: true, handle: (*API).sessionLeave},
+
+	{method: "POST", pattern: "/v1/sandbox/clock/advance", audience: clients, write: true, creates: true, handle: (*API).advanceClock},
+	{method: "POST", pattern: "/v1/sandbox/jobs/{id}/play", audience: clients, write: true, handle: (*API).playJob},
 
 	{method: "GET", pattern: "/healthz", audience: public, handle: (*API).healthz},
 	{method: "HEAD", pattern: "/healthz", audience: public, handle: (*API).healthz},

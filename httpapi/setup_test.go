@@ -24,7 +24,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/domain/job"
+	"humanqa/domain/command/commandtest"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
@@ -62,13 +62,6 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// oneItem writes every checklist that a client leaves out.
-type oneItem struct{}
-
-func (oneItem) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
-	return []command.NewItem{{Description: "the page loads", Severity: job.Major}}, "rules", nil
-}
-
 func setup(t *testing.T) *service {
 	t.Helper()
 	db := pgtest.New(t)
@@ -80,8 +73,10 @@ func setup(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reads := projections.NewReads(db)
 	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: v, Checklists: oneItem{}, Now: time.Now, ClaimsPerChecker: 1,
+		Log: s.log, Sealer: v, AI: commandtest.AI{}, Nominate: projections.Nominations{Reads: reads},
+		Now: time.Now, ClaimsPerChecker: 1,
 	})
 	supervisor := projections.New(db, s.log, logger, projections.All()...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -98,11 +93,13 @@ func setup(t *testing.T) *service {
 		}
 	})
 	s.waitFor = supervisor.WaitFor
-	reads := projections.NewReads(db)
 	s.API = New(Deps{
 		Commands: s.commands,
-		Reads:    Reads{Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access},
-		WaitFor:  supervisor.WaitFor, Ready: func(context.Context) []Problem { return s.problems },
+		Reads: Reads{
+			Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access,
+			History: reads.History, Sessions: reads.Sessions, Loops: reads.Loops, Events: reads.Events,
+		},
+		WaitFor: supervisor.WaitFor, Ready: func(context.Context) []Problem { return s.problems },
 		DB: db, Vault: v, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
 	})
 	return s

@@ -32,7 +32,7 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 	defer cancel()
 	cause := command.Cause{
 		CommandID: command.NewCommandID(), CorrelationID: r.id,
-		Actor: r.caller.actor, AccountID: r.caller.accountID,
+		Actor: r.caller.actor, AccountID: r.caller.accountID, Sandbox: r.caller.sandbox,
 	}
 	var p problems
 	key, present := r.idempotencyKey(&p)

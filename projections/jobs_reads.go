@@ -51,8 +51,24 @@ type Job struct {
 	CompletedAt     *time.Time
 	CancelledAt     *time.Time
 	LastFailedSLAAt *time.Time
+	FailedAt        *time.Time
+	FailReason      string // sla, untestable, operator
+	LoopID          string
+	HostedApp       bool
+	Sandbox         bool
+	AIReport        AIReportState
 	Items           []job.ReportItem // with the verdicts so far, findings last; not in lists
 }
+
+// AIReportState says how far the analysis of a job is.
+type AIReportState string
+
+// The states of an analysis.
+const (
+	AIReportNone       AIReportState = ""           // the job is not completed
+	AIReportGenerating AIReportState = "generating" // completed, the analysis is on its way
+	AIReportReady      AIReportState = "completed"
+)
 
 // IsFinal says that the job has ended.
 func (j Job) IsFinal() bool {
@@ -236,4 +252,15 @@ func (r *jobRow) job() (Job, error) {
 		return Job{}, fmt.Errorf("decode the items of job %s: %w", r.ID, err)
 	}
 	return j, nil
+}
+
+// AIReport gives the analysis of a completed job; NotFound while there is none.
+func (q *Jobs) AIReport(ctx context.Context, accountID, jobID string) (job.AIReport, error) {
+	panic("not built yet")
+}
+
+// Batch gives the jobs of a bulk submission in submitted order; NotFound when
+// the account has no such batch.
+func (q *Jobs) Batch(ctx context.Context, accountID, batchID string) ([]Job, error) {
+	panic("not built yet")
 }

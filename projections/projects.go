@@ -234,6 +234,19 @@ type Project struct {
 	UpdatedAt       time.Time
 }
 
+// HookTarget is the project that a deploy hook's token opens.
+type HookTarget struct {
+	AccountID string
+	ProjectID string
+	Suspended bool // the account is
+	Sandbox   bool // the account is
+}
+
+// ByHook finds a project by the hash of its deploy hook's token.
+func (q *Projects) ByHook(ctx context.Context, hash string) (HookTarget, bool, error) {
+	panic("not built yet")
+}
+
 const selectProjectsSQL = `
 SELECT p.*,
        COALESCE(c.jobs, 0) AS jobs,

@@ -26,6 +26,10 @@ type Reads struct {
 	Credits  *Credits
 	Projects *Projects
 	Access   *Access
+	History  *History
+	Sessions *Sessions
+	Loops    *Loops
+	Events   *Events
 }
 
 // NewReads reads through the views in schema readmodel.
@@ -36,5 +40,9 @@ func NewReads(db *sqlx.DB) *Reads {
 		Credits:  &Credits{db: db},
 		Projects: &Projects{db: db},
 		Access:   &Access{db: db},
+		History:  &History{db: db},
+		Sessions: &Sessions{db: db},
+		Loops:    &Loops{db: db},
+		Events:   &Events{db: db},
 	}
 }

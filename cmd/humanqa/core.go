@@ -226,7 +226,8 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	c.commands = command.New(command.Deps{
 		Log:              c.log,
 		Sealer:           c.vault,
-		Checklists:       checklists{},
+		AI:               checklists{},
+		Nominate:         projections.Nominations{Reads: projections.NewReads(c.db)},
 		Now:              time.Now,
 		ClaimsPerChecker: claimsPerChecker,
 	})
@@ -276,7 +277,18 @@ func (a *app) withCore(ctx context.Context, do func(context.Context, *core) erro
 // checklists lets the rule-based writer write for the commands.
 type checklists struct{ rules ai.Rules }
 
-// Checklist implements command.ChecklistWriter.
+// Instant implements command.AI.
+func (checklists) Instant() bool { return true }
+
+// Analyse implements command.AI.
+func (checklists) Analyse(context.Context, command.AnalysisBrief) (job.AIReport, error) {
+	panic("not built yet")
+}
+
+// Review implements command.AI.
+func (checklists) Review(context.Context, string) (command.Review, error) { panic("not built yet") }
+
+// Checklist implements command.AI.
 func (c checklists) Checklist(ctx context.Context, brief command.ChecklistBrief) ([]command.NewItem, string, error) {
 	written, err := c.rules.Checklist(ctx, ai.Brief{
 		JobType:     string(brief.Type),

@@ -78,8 +78,11 @@ func (s *service) webhookConfig(log *logrus.Logger) webhooks.Config {
 func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) httpapi.Deps {
 	reads := projections.NewReads(s.core.db)
 	return httpapi.Deps{
-		Commands:     s.core.commands,
-		Reads:        httpapi.Reads{Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access},
+		Commands: s.core.commands,
+		Reads: httpapi.Reads{
+			Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access,
+			History: reads.History, Sessions: reads.Sessions, Loops: reads.Loops, Events: reads.Events,
+		},
 		WaitFor:      s.projections.WaitFor,
 		Ready:        s.problems,
 		DB:           s.core.db,

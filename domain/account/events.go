@@ -48,11 +48,20 @@ type KeyRevoked struct {
 	KeyID string `json:"keyId"`
 }
 
+// ClockAdvanced moves the time of a sandbox account; Offset is how far it is
+// ahead in all (decisions, section 10).
+type ClockAdvanced struct {
+	Seconds       int64 `json:"seconds"`
+	OffsetSeconds int64 `json:"offsetSeconds"`
+}
+
 func (*Created) EventType() string    { return "account.created" }
 func (*Suspended) EventType() string  { return "account.suspended" }
 func (*Reinstated) EventType() string { return "account.reinstated" }
 func (*KeyIssued) EventType() string  { return "account.key_issued" }
 func (*KeyRevoked) EventType() string { return "account.key_revoked" }
+
+func (*ClockAdvanced) EventType() string { return "account.clock_advanced" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -62,5 +71,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(Reinstated) }},
 		{New: func() domain.Event { return new(KeyIssued) }},
 		{New: func() domain.Event { return new(KeyRevoked) }},
+		{New: func() domain.Event { return new(ClockAdvanced) }},
 	}
 }

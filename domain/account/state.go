@@ -14,7 +14,9 @@ type State struct {
 	Name      string
 	Sandbox   bool
 	Suspended bool
-	Keys      map[string]Key // by key id, revoked ones too
+	// Ahead is how far the account's clock is ahead; zero but in a sandbox.
+	Ahead time.Duration
+	Keys  map[string]Key // by key id, revoked ones too
 }
 
 // Key is an API key as the account knows it.
@@ -46,6 +48,8 @@ func Evolve(s State, e domain.Event) State {
 			ID: e.KeyID, Hash: e.Hash, Prefix: e.Prefix,
 			Scope: e.Scope, ProjectID: e.ProjectID, ExpiresAt: e.ExpiresAt,
 		}
+	case *ClockAdvanced:
+		s.Ahead = time.Duration(e.OffsetSeconds) * time.Second
 	case *KeyRevoked:
 		if k, ok := s.Keys[e.KeyID]; ok {
 			k.Revoked = true

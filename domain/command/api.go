@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/session"
 )
 
 // Cause says which command this is and who stands behind it. The same
@@ -20,6 +21,9 @@ type Cause struct {
 	CausationID   string // id of the event that a policy reacts to
 	Actor         string // key:<id>, checker:<id>, operator, policy:<name>
 	AccountID     string // whose data the command is about
+	// Sandbox says that the account is one: its time is its own (see
+	// Service.clock).
+	Sandbox bool
 }
 
 // Credentials are what a checker needs to sign in. They are sealed before they
@@ -57,6 +61,9 @@ type SubmitJob struct {
 	Target             job.Target
 	Source             string // api, hosted, session, retest, bulk, deploy, loop
 	ParentID           string
+	// Wait has the checklist written before the answer, however long the
+	// writer takes (generateChecklist: sync).
+	Wait bool
 }
 
 // SubmittedJob is the handle of a job that was just submitted.
@@ -68,6 +75,149 @@ type SubmittedJob struct {
 	CreditsRemaining   domain.Credits
 	ChecklistItemCount int
 	Position           domain.Position
+}
+
+// Estimate is what a submission would cost; nothing is written.
+type Estimate struct {
+	CreditsRequired  domain.Credits
+	CreditsAvailable domain.Credits
+	EstimatedMinutes int
+	SLAMinutes       int
+}
+
+// Webhook is what a hosted test says of its project's webhook. An empty URL
+// leaves the project's as it is; Events nil leaves the list as it is; an empty
+// Secret has one made when the first URL is attached.
+type Webhook struct {
+	URL    string
+	Secret string
+	Events *[]string
+}
+
+// LoopStep is what an agent says of itself (decisions, section 9).
+type LoopStep struct {
+	Skill     string
+	Iteration int
+}
+
+// HostedTest is a one-shot test: type and project are found by themselves, and
+// what failed before is tested again.
+type HostedTest struct {
+	URL     string
+	Host    string // of URL: lower case, no default port, no "www."
+	Feature string
+	// Type and TypeEcho are empty to have the type detected.
+	Type               job.Type
+	TypeEcho           string
+	Urgent             bool
+	Webhook            Webhook
+	AccessInstructions string
+	Target             job.Target
+	HostedApp          bool
+	// ProjectID names the project instead of having it found: a project-bound
+	// key's, or a deploy hook's.
+	ProjectID string
+	Source    string // hosted, deploy, loop
+	Loop      *LoopStep
+}
+
+// HostedJob is the handle of a hosted test.
+type HostedJob struct {
+	SubmittedJob
+	ProjectID       string
+	Type            job.Type
+	TypeEcho        string
+	RegressionItems int
+	// Deduplicated says that the job was there before (deploy hooks).
+	Deduplicated bool
+}
+
+// Deploy is a call of a project's deploy hook.
+type Deploy struct {
+	Test HostedTest // URL empty: the project's default URL
+	// Keys tell repeated deploys apart: "key:…", "commit:…". Empty: every call
+	// is a deploy of its own.
+	Keys []string
+}
+
+// PreparedFix is a fix to verify with the next test. BugID, Key, Severity and
+// ExpectedOutcome are those of the failed item it fixes; all but Description
+// are empty for a fix in plain words.
+type PreparedFix struct {
+	BugID           string
+	Key             string
+	Description     string
+	ExpectedOutcome string
+	Severity        job.Severity
+}
+
+// SubmittedBatch is the handle of a bulk submission. JobIDs are in submitted
+// order.
+type SubmittedBatch struct {
+	BatchID          string
+	JobIDs           []string
+	CreditsDeducted  domain.Credits
+	CreditsRemaining domain.Credits
+	EstimatedMinutes int
+	Position         domain.Position
+}
+
+// NewSlot is a slot of a session; an empty label becomes "Checker N".
+type NewSlot struct {
+	RoleLabel string
+	Target    job.Target
+}
+
+// NewSession is a synchronized test; Test is what every slot tests.
+type NewSession struct {
+	Test          HostedTest
+	Slots         []NewSlot
+	ScenarioBrief string
+	VoiceEnabled  bool
+}
+
+// CreatedSession is the handle of a session.
+type CreatedSession struct {
+	SessionID          string
+	ProjectID          string
+	Status             session.Status
+	Slots              []session.Slot
+	CreditsDeducted    domain.Credits
+	CreditsRemaining   domain.Credits
+	ChecklistItemCount int
+	Type               job.Type
+	TypeEcho           string
+	ReadyDeadline      time.Time
+	Position           domain.Position
+}
+
+// CancelledSession is the outcome of a cancellation, the same for a repeat.
+type CancelledSession struct {
+	SessionID        string
+	Status           session.Status
+	CreditsRefunded  domain.Credits
+	CreditsRemaining domain.Credits
+	Position         domain.Position
+}
+
+// SessionStanding is what a checker sees of their session.
+type SessionStanding struct {
+	SessionID     string
+	Status        session.Status
+	Slot          int
+	JobID         string
+	ReadyCount    int
+	CheckerCount  int
+	ReadyDeadline time.Time
+	Position      domain.Position
+}
+
+// PlayResult is a robot checker's verdict on one item, named by id or key.
+type PlayResult struct {
+	Item     string
+	Status   job.ItemStatus
+	Note     string
+	Severity job.Severity // empty: the item's own
 }
 
 // CancelledJob is the outcome of a cancellation, the same for a repeat.
@@ -162,6 +312,8 @@ type UpdateProject struct {
 	DefaultSLAMinutes Field[int]
 	WebhookURL        *string
 	Events            *[]string
+	// LoopAlertsSnoozedUntil holds loop_session.ended back.
+	LoopAlertsSnoozedUntil Field[time.Time]
 }
 
 // IssueKey describes a new API key.

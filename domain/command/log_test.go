@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/domain/command"
+	"humanqa/domain/command/commandtest"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 )
@@ -131,15 +132,9 @@ func (openSealer) Fingerprint(_ context.Context, account string, secret []byte) 
 	return hex.EncodeToString(sum[:]), nil
 }
 
-type oneItem struct{}
-
-func (oneItem) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
-	return []command.NewItem{{Description: "the page loads", Severity: job.Major}}, "test", nil
-}
-
 func newService(log domain.Log) *command.Service {
 	return command.New(command.Deps{
-		Log: log, Sealer: openSealer{}, Checklists: oneItem{}, Now: time.Now, ClaimsPerChecker: 1,
+		Log: log, Sealer: openSealer{}, AI: commandtest.AI{}, Nominate: commandtest.NoPast{}, Now: time.Now, ClaimsPerChecker: 1,
 	})
 }
 

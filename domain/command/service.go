@@ -20,8 +20,11 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/credits"
+	"humanqa/domain/host"
 	"humanqa/domain/job"
+	"humanqa/domain/loop"
 	"humanqa/domain/project"
+	"humanqa/domain/session"
 )
 
 // How many streams of each kind are kept folded in memory. A ledger is larger
@@ -48,19 +51,75 @@ type ChecklistBrief struct {
 	Title       string
 	Description string
 	Feature     string
+	// Failures are the project's open ones, newest first.
+	Failures []Regression
+	// AccountID is whose budget the writing counts against.
+	AccountID string
 }
 
-// ChecklistWriter writes the checklist of a job that came without one and says
-// who wrote it ("rules", or a model's name).
-type ChecklistWriter interface {
+// Regression is an item that failed when it was last tested.
+type Regression struct {
+	Key             string
+	Description     string
+	ExpectedOutcome string
+	Severity        job.Severity
+	FailedAt        time.Time
+}
+
+// AnalysisBrief is what a report is analysed from. It never holds credentials
+// or access instructions.
+type AnalysisBrief struct {
+	AccountID   string
+	Type        job.Type
+	URL         string
+	Title       string
+	Description string
+	Feature     string
+	Report      job.CompletedWith
+}
+
+// Review is what the AI found on a page by itself. Every item has a verdict.
+type Review struct {
+	Items   []job.ReportItem
+	Summary string
+	By      string
+}
+
+// AI writes checklists and analyses, and reviews pages: package internal/ai.
+// An error means that it may work later; an adapter that can never answer falls
+// back to the rules and says so in "by".
+type AI interface {
+	// Instant says that Checklist asks nobody, so that a submission need not
+	// put it off.
+	Instant() bool
+	// Checklist writes the list of a job that came without one; by is "rules",
+	// or a model's name.
 	Checklist(ctx context.Context, brief ChecklistBrief) (items []NewItem, by string, err error)
+	// Analyse fills everything of the report but its ID and At.
+	Analyse(ctx context.Context, brief AnalysisBrief) (job.AIReport, error)
+	// Review fetches the page and checks it.
+	Review(ctx context.Context, url string) (Review, error)
+}
+
+// Nominations is what the read models know that a command starts from. They may
+// be a moment old: whatever must hold is decided on the log.
+type Nominations interface {
+	// ProjectForHost is the account's newest project whose defaultUrl has that
+	// host (lower case, no default port, no "www.").
+	ProjectForHost(ctx context.Context, accountID, host string) (projectID string, found bool, err error)
+	// OpenFailures are the items of the project whose latest result is fail, the
+	// newest first, at most limit.
+	OpenFailures(ctx context.Context, accountID, projectID string, limit int) ([]Regression, error)
+	// Tested says whether the project ever had a job.
+	Tested(ctx context.Context, accountID, projectID string) (bool, error)
 }
 
 // Deps is what a Service stands on. All fields are required.
 type Deps struct {
-	Log        domain.Log
-	Sealer     Sealer
-	Checklists ChecklistWriter
+	Log      domain.Log
+	Sealer   Sealer
+	AI       AI
+	Nominate Nominations
 	// Now is the clock; it is read once a command.
 	Now func() time.Time
 	// ClaimsPerChecker bounds the live claims of one checker.
@@ -75,6 +134,9 @@ type Service struct {
 	ledgers  *streams[credits.State]
 	projects *streams[project.State]
 	jobs     *streams[job.State]
+	hosts    *streams[host.State]
+	sessions *streams[session.State]
+	loops    *streams[loop.State]
 }
 
 // New makes a Service.
@@ -88,6 +150,9 @@ func New(d Deps) *Service {
 		ledgers:  newStreams(d.Log, d.Now, ledgersCached, credits.Evolve),
 		projects: newStreams(d.Log, d.Now, projectsCached, project.Evolve),
 		jobs:     newStreams(d.Log, d.Now, jobsCached, job.Evolve),
+		hosts:    newStreams(d.Log, d.Now, projectsCached, host.Evolve),
+		sessions: newStreams(d.Log, d.Now, othersCached, session.Evolve),
+		loops:    newStreams(d.Log, d.Now, othersCached, loop.Evolve),
 	}
 }
 
@@ -99,6 +164,22 @@ func (s *Service) Drain() {
 	s.ledgers.wait()
 	s.projects.wait()
 	s.jobs.wait()
+	s.hosts.wait()
+	s.sessions.wait()
+	s.loops.wait()
+}
+
+// clock is the account's time: the service's, or what a sandbox has made of it
+// (decisions, section 10).
+func (s *Service) clock(ctx context.Context, cause Cause) (time.Time, error) {
+	now := s.Now()
+	if !cause.Sandbox {
+		return now, nil
+	}
+	ahead, err := read(ctx, s.accounts, domain.AccountStream(cause.AccountID), func(st account.State) time.Duration {
+		return st.Ahead
+	})
+	return now.Add(ahead), err
 }
 
 // NewCommandID makes the id of a command that nobody will repeat.

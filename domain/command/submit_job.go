@@ -89,7 +89,7 @@ func (s *Service) draft(ctx context.Context, cause Cause, in SubmitJob) (job.Cre
 	items, by := in.Items, ""
 	if len(items) == 0 {
 		var err error
-		items, by, err = s.Checklists.Checklist(ctx, ChecklistBrief{
+		items, by, err = s.AI.Checklist(ctx, ChecklistBrief{
 			Type: in.Type, URL: in.URL, Title: in.Title, Description: in.Description, Feature: in.Feature,
 		})
 		if err != nil {
@@ -151,9 +151,12 @@ func (s *Service) debit(ctx context.Context, cause Cause, jobID string, price do
 func (s *Service) onLedger(
 	ctx context.Context, cause Cause, decide func(credits.State, time.Time) ([]domain.Event, error),
 ) (domain.Credits, domain.Position, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return 0, domain.Position{}, err
+	}
 	available, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
 		func(st credits.State, available *domain.Credits) ([]domain.Event, error) {
-			now := s.Now()
 			events, err := decide(st, now)
 			*available = balanceAfter(st, events, now)
 			return events, err

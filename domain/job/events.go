@@ -53,7 +53,18 @@ type Item struct {
 	Description     string   `json:"description"`
 	ExpectedOutcome string   `json:"expectedOutcome,omitempty"`
 	Severity        Severity `json:"severity"`
+	// Origin says why the project's past put the item here; empty: it did not.
+	Origin Origin `json:"origin,omitempty"`
 }
+
+// Origin is where a regression item comes from (decisions, section 4).
+type Origin string
+
+// The origins.
+const (
+	OpenFailure Origin = "open_failure" // its latest result in the project is fail
+	PreparedFix Origin = "prepared_fix" // queued by prepare-next
+)
 
 // Target is what the checker should test on. Empty strings mean anything.
 type Target struct {
@@ -84,10 +95,20 @@ type Created struct {
 	Source      string         `json:"source"` // api, hosted, session, retest, bulk, deploy, loop
 	ParentID    string         `json:"parentId,omitempty"`
 	BatchID     string         `json:"batchId,omitempty"`
+	BatchIndex  int            `json:"batchIndex,omitempty"` // from 0, in submitted order
 	SessionID   string         `json:"sessionId,omitempty"`
-	Target      Target         `json:"target,omitzero"`
-	Items       []Item         `json:"items"`
-	GeneratedBy string         `json:"generatedBy,omitempty"` // who wrote the checklist when the client did not
+	SessionSlot int            `json:"sessionSlot,omitempty"` // from 1
+	LoopID      string         `json:"loopId,omitempty"`
+	HostedApp   bool           `json:"hostedApp,omitempty"`
+	// Sandbox jobs never reach human checkers (decisions, section 10).
+	Sandbox bool   `json:"sandbox,omitempty"`
+	Target  Target `json:"target,omitzero"`
+	// Items is empty while the checklist is still to be written.
+	Items       []Item `json:"items"`
+	GeneratedBy string `json:"generatedBy,omitempty"` // who wrote the checklist when the client did not
+	// Prepared are the ids of the project's prepared fixes that the list
+	// verifies.
+	Prepared []string `json:"prepared,omitempty"`
 	// Credentials and AccessInstructions are sealed (vault, bound to this
 	// stream); only the current claimant ever sees them open.
 	Credentials        string    `json:"credentials,omitempty"`
@@ -108,7 +129,7 @@ type ClaimedBy struct {
 // the next checker.
 type Released struct {
 	Token  int       `json:"token"`
-	Reason string    `json:"reason"` // checker
+	Reason string    `json:"reason"` // checker, silent, left
 	At     time.Time `json:"at"`
 }
 
@@ -152,15 +173,109 @@ type CompletedWith struct {
 	Summary       string       `json:"summary"`
 	RecordingURL  string       `json:"recordingUrl,omitempty"`
 	Items         []ReportItem `json:"items"`
+	SessionID     string       `json:"sessionId,omitempty"`
+	LoopID        string       `json:"loopId,omitempty"`
 	At            time.Time    `json:"at"`
+}
+
+// ChecklistWritten brings the list of a job that was submitted without one.
+type ChecklistWritten struct {
+	Items       []Item    `json:"items"`
+	GeneratedBy string    `json:"generatedBy"`
+	At          time.Time `json:"at"`
+}
+
+// SLAMissed ends the claim, if there is one. Requeued puts the job back into
+// the queue until DueAt; else the job has failed, and job.failed follows in the
+// same append.
+type SLAMissed struct {
+	RequeueCount int            `json:"requeueCount"`
+	Requeued     bool           `json:"requeued"`
+	Refund       domain.Credits `json:"refund,omitempty"`
+	DueAt        time.Time      `json:"dueAt,omitzero"`
+	SessionID    string         `json:"sessionId,omitempty"`
+	At           time.Time      `json:"at"`
+}
+
+// UntestableReported is a checker's word that the job cannot be tested. It ends
+// the claim; a second checker's, or the operator's, word makes job.failed
+// follow in the same append.
+type UntestableReported struct {
+	CheckerID string    `json:"checkerId"`
+	Token     int       `json:"token"`
+	Reason    string    `json:"reason"`
+	Note      string    `json:"note,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// FailedBy ends the job with a full refund; the refund follows in the ledger.
+// Items that failed never fail a job (decisions, section 3).
+type FailedBy struct {
+	Reason    string         `json:"reason"` // sla, untestable, operator
+	Refund    domain.Credits `json:"refund"`
+	SessionID string         `json:"sessionId,omitempty"`
+	LoopID    string         `json:"loopId,omitempty"`
+	At        time.Time      `json:"at"`
+}
+
+// Heartbeat says that the claimant is still at work.
+type Heartbeat struct {
+	Token int       `json:"token"`
+	At    time.Time `json:"at"`
+}
+
+// SlotStarted starts the SLA's clock of a session's slot.
+type SlotStarted struct {
+	DueAt time.Time `json:"dueAt"`
+	At    time.Time `json:"at"`
+}
+
+// AIReport is the analysis of a report (specification, "AI report").
+type AIReport struct {
+	ID               string    `json:"id"`
+	ExecutiveSummary string    `json:"executiveSummary"`
+	HealthScore      int       `json:"healthScore"` // 0 to 100, higher is better
+	Bugs             []Bug     `json:"bugs"`        // gravest first
+	PassCount        int       `json:"passCount"`
+	FailCount        int       `json:"failCount"`
+	SkipCount        int       `json:"skipCount"`
+	Strengths        []string  `json:"strengths"`
+	Recommendations  []string  `json:"recommendations"`
+	GeneratedBy      string    `json:"generatedBy"` // rules, or a model's name
+	At               time.Time `json:"at"`
+}
+
+// Bug is a failed item as the analysis sees it.
+type Bug struct {
+	ItemID            string   `json:"itemId,omitempty"`
+	Title             string   `json:"title"`
+	Severity          Severity `json:"severity"`
+	Description       string   `json:"description"`
+	ReproductionSteps []string `json:"reproductionSteps"`
+	SuggestedFix      string   `json:"suggestedFix"`
+}
+
+// AIReportReady brings the analysis of the completed job.
+type AIReportReady struct {
+	AIReport
+}
+
+// Rated is the client's rating of the checker's work; a later one replaces an
+// earlier one.
+type Rated struct {
+	Rating int       `json:"rating"` // 1 to 5
+	Note   string    `json:"note,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // CancelledBy ends a job that nobody had claimed. The refund follows in the
 // ledger; Refund is its amount.
 type CancelledBy struct {
-	Reason string         `json:"reason"` // client, operator, session_expired, session_cancelled
-	Refund domain.Credits `json:"refund"`
-	At     time.Time      `json:"at"`
+	Reason    string         `json:"reason"` // client, operator, session_expired, session_cancelled
+	Refund    domain.Credits `json:"refund"`
+	SessionID string         `json:"sessionId,omitempty"`
+	LoopID    string         `json:"loopId,omitempty"`
+	At        time.Time      `json:"at"`
 }
 
 // VoidedOrphan closes the stream of a job that never came (see Voided).
@@ -178,6 +293,15 @@ func (*CompletedWith) EventType() string { return "job.completed" }
 func (*CancelledBy) EventType() string   { return "job.cancelled" }
 func (*VoidedOrphan) EventType() string  { return "job.voided" }
 
+func (*ChecklistWritten) EventType() string   { return "job.checklist_written" }
+func (*SLAMissed) EventType() string          { return "job.failed_sla" }
+func (*UntestableReported) EventType() string { return "job.untestable_reported" }
+func (*FailedBy) EventType() string           { return "job.failed" }
+func (*Heartbeat) EventType() string          { return "job.heartbeat" }
+func (*SlotStarted) EventType() string        { return "job.slot_started" }
+func (*AIReportReady) EventType() string      { return "job.ai_report_ready" }
+func (*Rated) EventType() string              { return "job.rated" }
+
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
@@ -189,5 +313,13 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(CompletedWith) }},
 		{New: func() domain.Event { return new(CancelledBy) }},
 		{New: func() domain.Event { return new(VoidedOrphan) }},
+		{New: func() domain.Event { return new(ChecklistWritten) }},
+		{New: func() domain.Event { return new(SLAMissed) }},
+		{New: func() domain.Event { return new(UntestableReported) }},
+		{New: func() domain.Event { return new(FailedBy) }},
+		{New: func() domain.Event { return new(Heartbeat) }},
+		{New: func() domain.Event { return new(SlotStarted) }},
+		{New: func() domain.Event { return new(AIReportReady) }},
+		{New: func() domain.Event { return new(Rated) }},
 	}
 }

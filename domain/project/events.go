@@ -19,19 +19,61 @@ type Created struct {
 	DefaultSLAMinutes *int    `json:"defaultSlaMinutes,omitempty"`
 	// HookHash is the lower-case hex SHA-256 of the deploy hook's token, which
 	// was shown once.
-	HookHash string    `json:"hookHash"`
-	At       time.Time `json:"at"`
+	HookHash string `json:"hookHash"`
+	// Host is set on a project that a hosted test opened by itself.
+	Host string    `json:"host,omitempty"`
+	At   time.Time `json:"at"`
 }
 
 // SettingsChanged replaces the plain settings; each field holds the value
 // after the change, nil where it is cleared.
 type SettingsChanged struct {
-	Name              string    `json:"name"`
-	Description       *string   `json:"description,omitempty"`
-	DefaultURL        *string   `json:"defaultUrl,omitempty"`
-	DefaultJobType    *string   `json:"defaultJobType,omitempty"`
-	DefaultSLAMinutes *int      `json:"defaultSlaMinutes,omitempty"`
-	At                time.Time `json:"at"`
+	Name              string  `json:"name"`
+	Description       *string `json:"description,omitempty"`
+	DefaultURL        *string `json:"defaultUrl,omitempty"`
+	DefaultJobType    *string `json:"defaultJobType,omitempty"`
+	DefaultSLAMinutes *int    `json:"defaultSlaMinutes,omitempty"`
+	// LoopAlertsSnoozedUntil holds loop_session.ended back until then.
+	LoopAlertsSnoozedUntil *time.Time `json:"loopAlertsSnoozedUntil,omitempty"`
+	At                     time.Time  `json:"at"`
+}
+
+// Prepared is a fix to verify with the next test. BugID is the failed item it
+// fixes, empty for a fix in plain words; Key is the item's key.
+type Prepared struct {
+	ID              string `json:"id"`
+	BugID           string `json:"bugId,omitempty"`
+	Key             string `json:"key"`
+	Description     string `json:"description"`
+	ExpectedOutcome string `json:"expectedOutcome,omitempty"`
+	Severity        string `json:"severity"`
+}
+
+// RegressionsPrepared queues fixes (specification, "POST
+// /v1/hosted/prepare-next"). A key that is queued already is replaced.
+type RegressionsPrepared struct {
+	BatchID string     `json:"batchId"` // one a call
+	Items   []Prepared `json:"items"`
+	At      time.Time  `json:"at"`
+}
+
+// RegressionsAttached takes fixes out of the queue for a test: JobIDs is one
+// job, or the slots of a session. They count as queued again once every one of
+// these jobs has ended without a report. Forgotten are fixes of earlier tests
+// that were verified and leave for good.
+type RegressionsAttached struct {
+	JobIDs    []string  `json:"jobIds"`
+	Items     []string  `json:"items"` // ids of Prepared
+	Forgotten []string  `json:"forgotten,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// DeployReceived remembers which job a deploy led to, by each of the keys it
+// came under ("key:…", "commit:…").
+type DeployReceived struct {
+	Keys  []string  `json:"keys"`
+	JobID string    `json:"jobId"`
+	At    time.Time `json:"at"`
 }
 
 // WebhookSet points the project's webhook at a URL and (re-)enables it.
@@ -81,6 +123,10 @@ func (*SecretSet) EventType() string       { return "project.webhook_secret_set"
 func (*WebhookDisabled) EventType() string { return "project.webhook_disabled" }
 func (*WebhookEnabled) EventType() string  { return "project.webhook_enabled" }
 
+func (*RegressionsPrepared) EventType() string { return "project.regressions_prepared" }
+func (*RegressionsAttached) EventType() string { return "project.regressions_attached" }
+func (*DeployReceived) EventType() string      { return "project.deploy_received" }
+
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
@@ -91,5 +137,8 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(SecretSet) }},
 		{New: func() domain.Event { return new(WebhookDisabled) }},
 		{New: func() domain.Event { return new(WebhookEnabled) }},
+		{New: func() domain.Event { return new(RegressionsPrepared) }},
+		{New: func() domain.Event { return new(RegressionsAttached) }},
+		{New: func() domain.Event { return new(DeployReceived) }},
 	}
 }

@@ -1,0 +1,61 @@
+// Package commandtest stands in for what a command.Service asks besides the
+// log, where a test is about something else.
+package commandtest
+
+import (
+	"context"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+// AI writes one item, says little, and finds nothing.
+type AI struct{}
+
+var _ command.AI = AI{}
+
+// Instant implements command.AI.
+func (AI) Instant() bool { return true }
+
+// Checklist implements command.AI.
+func (AI) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
+	return []command.NewItem{{Description: "the page loads", Severity: job.Major}}, "test", nil
+}
+
+// Analyse implements command.AI.
+func (AI) Analyse(_ context.Context, b command.AnalysisBrief) (job.AIReport, error) {
+	return job.AIReport{
+		ExecutiveSummary: "analysed", HealthScore: job.HealthScore(b.Report.Items), Bugs: []job.Bug{},
+		PassCount: b.Report.PassCount, FailCount: b.Report.FailCount, SkipCount: b.Report.SkipCount,
+		Strengths: []string{}, Recommendations: []string{}, GeneratedBy: "test",
+	}, nil
+}
+
+// Review implements command.AI.
+func (AI) Review(context.Context, string) (command.Review, error) {
+	return command.Review{
+		Items: []job.ReportItem{{
+			Item:   job.Item{ID: "item-1", Key: "the-page-loads", Description: "the page loads", Severity: job.Major},
+			Status: job.ItemPass,
+		}},
+		Summary: "reviewed", By: "test",
+	}, nil
+}
+
+// NoPast nominates nothing: every project is new.
+type NoPast struct{}
+
+var _ command.Nominations = NoPast{}
+
+// ProjectForHost implements command.Nominations.
+func (NoPast) ProjectForHost(context.Context, string, string) (string, bool, error) {
+	return "", false, nil
+}
+
+// OpenFailures implements command.Nominations.
+func (NoPast) OpenFailures(context.Context, string, string, int) ([]command.Regression, error) {
+	return nil, nil
+}
+
+// Tested implements command.Nominations.
+func (NoPast) Tested(context.Context, string, string) (bool, error) { return false, nil }

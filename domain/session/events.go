@@ -1,0 +1,115 @@
+// Package session is the life of a synchronized test: a lobby, 2 to 10 slots
+// that are jobs of their own, a start together, an end. Everything here is
+// pure; time and ids come in with the command.
+package session
+
+import (
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+// Status is where a session stands (decisions, section 5).
+type Status string
+
+// The states. Completed, Expired and Cancelled are ends and absorb.
+const (
+	Lobby     Status = "lobby"
+	Active    Status = "active"
+	Completed Status = "completed"
+	Expired   Status = "expired"
+	Cancelled Status = "cancelled"
+)
+
+// Slot is one checker's place. Slot counts from 1.
+type Slot struct {
+	Slot      int        `json:"slot"`
+	RoleLabel string     `json:"roleLabel"`
+	JobID     string     `json:"jobId"`
+	Target    job.Target `json:"target,omitzero"`
+}
+
+// Created opens the lobby. The slots' jobs were charged before, and follow.
+type Created struct {
+	AccountID     string         `json:"accountId"`
+	ProjectID     string         `json:"projectId"`
+	URL           string         `json:"url"`
+	Feature       string         `json:"feature,omitempty"`
+	ScenarioBrief string         `json:"scenarioBrief,omitempty"`
+	VoiceEnabled  bool           `json:"voiceEnabled"`
+	Type          job.Type       `json:"type"`
+	TypeEcho      string         `json:"typeEcho"`
+	Urgent        bool           `json:"urgent,omitempty"`
+	SLAMinutes    int            `json:"slaMinutes"`
+	SlotPrice     domain.Credits `json:"slotPrice"`
+	ItemCount     int            `json:"itemCount"` // of each slot's checklist
+	Sandbox       bool           `json:"sandbox,omitempty"`
+	Slots         []Slot         `json:"slots"`
+	ReadyDeadline time.Time      `json:"readyDeadline"`
+	At            time.Time      `json:"at"`
+}
+
+// SlotReady says that the checker who holds the slot's job waits in the lobby.
+type SlotReady struct {
+	Slot      int       `json:"slot"`
+	CheckerID string    `json:"checkerId"`
+	At        time.Time `json:"at"`
+}
+
+// SlotLeft takes that back.
+type SlotLeft struct {
+	Slot      int       `json:"slot"`
+	CheckerID string    `json:"checkerId"`
+	At        time.Time `json:"at"`
+}
+
+// Started begins the test with the slots that are ready; the others' jobs are
+// cancelled and refunded.
+type Started struct {
+	Ready   []int     `json:"ready"`
+	Dropped []int     `json:"dropped"`
+	DueAt   time.Time `json:"dueAt"` // when the slots' SLA ends
+	At      time.Time `json:"at"`
+}
+
+// CompletedWith ends the session once every live slot's job has ended. The
+// counts are jobs.
+type CompletedWith struct {
+	PassCount int       `json:"passCount"`
+	FailCount int       `json:"failCount"`
+	At        time.Time `json:"at"`
+}
+
+// ExpiredBy ends a lobby that fewer than two were ready in at the deadline.
+type ExpiredBy struct {
+	ReadyCount int       `json:"readyCount"`
+	At         time.Time `json:"at"`
+}
+
+// CancelledBy ends the session at the client's or an operator's word.
+type CancelledBy struct {
+	Reason string    `json:"reason"` // client, operator
+	At     time.Time `json:"at"`
+}
+
+func (*Created) EventType() string       { return "session.created" }
+func (*SlotReady) EventType() string     { return "session.slot_ready" }
+func (*SlotLeft) EventType() string      { return "session.slot_left" }
+func (*Started) EventType() string       { return "session.started" }
+func (*CompletedWith) EventType() string { return "session.completed" }
+func (*ExpiredBy) EventType() string     { return "session.expired" }
+func (*CancelledBy) EventType() string   { return "session.cancelled" }
+
+// Specs lists the events for the codec.
+func Specs() []domain.EventSpec {
+	return []domain.EventSpec{
+		{New: func() domain.Event { return new(Created) }},
+		{New: func() domain.Event { return new(SlotReady) }},
+		{New: func() domain.Event { return new(SlotLeft) }},
+		{New: func() domain.Event { return new(Started) }},
+		{New: func() domain.Event { return new(CompletedWith) }},
+		{New: func() domain.Event { return new(ExpiredBy) }},
+		{New: func() domain.Event { return new(CancelledBy) }},
+	}
+}
