@@ -9,7 +9,10 @@
 //	visible.go    (c) append to visible
 //	endpoint.go   (b) POST /v1/jobs against the twin
 //	memory.go     (d) the service's memory with a full log
+//	reads.go      (e) lists and histories of large accounts
+//	timers.go     (f) many timers due at once
 //	service.go    the service under test, its accounts, its profile
+//	call.go       requests of any kind to it
 //	postgres.go   a server, a node and a client for the parts in this process
 //	process.go    what runs beside this process
 //	twin          the CRUD twin
@@ -66,6 +69,8 @@ var parts = []part{
 	{"c", "visible: from a command to its effect in the read models, at 500 commands a second", visible},
 	{"b", "endpoint: POST /v1/jobs at 64 clients, and a plain CRUD twin; many accounts, then one", endpoint},
 	{"d", "memory: the service's process with 100,000 jobs in the log, loaded and restarted", memory},
+	{"e", "reads: a page of 100,000 jobs and the history of 10,000 tests, while 200 requests a second run", reads},
+	{"f", "timers: 10,000 jobs whose SLA ends in the same moment", timers},
 }
 
 // options are the flags.
@@ -106,7 +111,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	flags.StringVar(&o.only, "only", "", "run only these `parts`, such as a,c")
 	flags.Float64Var(&seconds, "seconds", 3, "length of one measured round")
 	flags.IntVar(&o.rounds, "rounds", 3, "rounds of each side; medians are shown")
-	flags.DurationVar(&o.limit, "limit", 5*time.Minute, "whole run, at most")
+	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "whole run, at most")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where the databases live while it runs: put it on the disk that counts")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object")
 	flags.StringVar(&o.profiles, "profile", "", "`folder` for CPU profiles: of this process in each part, and of the service in (b)")
@@ -132,7 +137,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	chosen := slices.Clone(parts)
 	chosen = slices.DeleteFunc(chosen, func(p part) bool { return !slices.Contains(letters, p.letter) })
 	if len(chosen) != len(letters) {
-		return o, nil, fmt.Errorf("-only %s: the parts are a, b, c, d", o.only)
+		return o, nil, fmt.Errorf("-only %s: the parts are a, b, c, d, e, f", o.only)
 	}
 	return o, chosen, nil
 }

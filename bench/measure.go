@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // sample is what one round measured.
@@ -63,6 +65,35 @@ func closedLoop(ctx context.Context, clients int, window time.Duration, op func(
 		s.all += n
 	}
 	return s, nil
+}
+
+// openLoop starts operations on a fixed schedule, each in a goroutine of its
+// own, and tells each when it was due: timed from there, a stall is felt by
+// everything that was due during it. The first error ends the loop.
+func openLoop(ctx context.Context, perSecond int, took time.Duration, op func(ctx context.Context, i int, due time.Time) error) error {
+	gap := time.Second / time.Duration(perSecond)
+	n := int(took / gap)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	began := time.Now()
+	pace := time.NewTimer(0)
+	defer pace.Stop()
+	var wg sync.WaitGroup
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		due := began.Add(time.Duration(i) * gap)
+		pace.Reset(time.Until(due))
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+		}
+		wg.Go(func() {
+			if err := op(ctx, i, due); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // side is one of the things that are compared.
@@ -131,3 +162,16 @@ func medianOf(samples []sample, value func(sample) float64) float64 {
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// turns is how many operations of inTurns run at a time.
+const turns = 32
+
+// inTurns runs n operations, a few at a time. The first error ends it.
+func inTurns(ctx context.Context, n int, op func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(turns)
+	for i := range n {
+		group.Go(func() error { return op(ctx, i) })
+	}
+	return group.Wait()
+}

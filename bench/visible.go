@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"humanqa/domain"
@@ -122,36 +121,20 @@ func background(ctx context.Context, run func(context.Context) error) func(conte
 // latencies of the operations of a run, each list sorted.
 type visibility struct{ command, visible, whole []time.Duration }
 
-// submitAtRate issues commands at the rate, each in a goroutine of its own.
+// submitAtRate issues commands at the rate.
 func (s *assembly) submitAtRate(ctx context.Context, took time.Duration) (visibility, error) {
-	const gap = time.Second / visibleRate
-	n := int(took / gap)
+	n := int(took / (time.Second / visibleRate))
 	v := visibility{command: make([]time.Duration, n), visible: make([]time.Duration, n), whole: make([]time.Duration, n)}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	began := time.Now()
-	pace := time.NewTimer(0)
-	defer pace.Stop()
-	var wg sync.WaitGroup
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		due := began.Add(time.Duration(i) * gap)
-		pace.Reset(time.Until(due))
-		select {
-		case <-pace.C:
-		case <-ctx.Done():
+	err := openLoop(ctx, visibleRate, took, func(ctx context.Context, i int, due time.Time) error {
+		answered, seen, err := s.submit(ctx, s.accounts[i%len(s.accounts)])
+		if err != nil {
+			return err
 		}
-		wg.Go(func() {
-			answered, seen, err := s.submit(ctx, s.accounts[i%len(s.accounts)])
-			if err != nil {
-				cancel(err)
-				return
-			}
-			v.command[i], v.visible[i], v.whole[i] = answered.Sub(due), seen.Sub(answered), seen.Sub(due)
-		})
-	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return visibility{}, context.Cause(ctx)
+		v.command[i], v.visible[i], v.whole[i] = answered.Sub(due), seen.Sub(answered), seen.Sub(due)
+		return nil
+	})
+	if err != nil {
+		return visibility{}, err
 	}
 	slices.Sort(v.command)
 	slices.Sort(v.visible)
