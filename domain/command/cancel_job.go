@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/credits"
 	"humanqa/domain/job"
 )
 
@@ -56,10 +54,4 @@ func (s *Service) VoidJob(ctx context.Context, cause Cause, jobID string) (domai
 		return written.Position, err
 	}
 	return s.RefundJob(ctx, cause, jobID, "job_never_created")
-}
-
-func (s *Service) refund(ctx context.Context, cause Cause, jobID, reason string) (remaining domain.Credits, at domain.Position, err error) {
-	return s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
-		return credits.DecideRefund(st, jobID, reason, now)
-	})
 }

@@ -44,39 +44,81 @@ func DecideGrant(
 	}), nil
 }
 
+// Charge is what one job costs.
+type Charge struct {
+	JobID  string
+	Amount domain.Credits
+}
+
 // DecideDebit charges a job. The soonest-expiring lots pay first, those that
 // never expire last, ties by grant order. A job is charged once: the same
 // amount again is a repeat, and a charge that was given back stays given back.
 func DecideDebit(s State, jobID string, amount domain.Credits, now time.Time) ([]domain.Event, error) {
+	return DecideDebits(s, []Charge{{JobID: jobID, Amount: amount}}, now)
+}
+
+// DecideDebits charges several jobs, all or none (see DecideDebit). What is
+// refused for want of credits names the sum that is still to be charged.
+func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, error) {
 	if err := s.sound(); err != nil {
 		return nil, err
 	}
-	if d, ok := s.debits[jobID]; ok {
-		switch {
-		case d.refunded:
-			return nil, domain.Conflict("the charge for this job was given back")
-		case d.amount != amount:
-			return nil, domain.Conflict("the job was charged %d credits already", d.amount)
+	owed, err := s.unpaid(charges)
+	if err != nil || len(owed) == 0 {
+		return nil, err
+	}
+	available := s.Available(now)
+	var sum domain.Credits
+	for _, c := range owed {
+		if c.Amount > MaxGranted-sum {
+			return nil, domain.Invalid(domain.Detail{Path: "amount", Message: "is more than an account can hold"})
 		}
-		return nil, nil
+		sum += c.Amount
 	}
-	if amount < 0 {
-		return nil, domain.Invalid(domain.Detail{Path: "amount", Message: "must not be negative"})
-	}
-	if available := s.Available(now); amount > available {
-		return nil, domain.InsufficientCredits(amount, available)
+	if sum > available {
+		return nil, domain.InsufficientCredits(sum, available)
 	}
 	events, balance := s.sweep(now)
-	parts, owed := []Part{}, amount
-	for _, i := range s.open[len(s.due(now)):] {
-		if owed == 0 {
-			break
+	open := s.open[len(s.due(now)):]
+	var taken domain.Credits // from open[0]
+	for _, c := range owed {
+		parts := []Part{}
+		balance -= c.Amount
+		for rest := c.Amount; rest > 0; {
+			l := s.lots[open[0]]
+			pay := min(rest, l.left-taken)
+			parts = append(parts, Part{LotID: l.id, Amount: pay})
+			rest -= pay
+			if taken += pay; taken == l.left {
+				open, taken = open[1:], 0
+			}
 		}
-		pay := min(owed, s.lots[i].left)
-		parts = append(parts, Part{LotID: s.lots[i].id, Amount: pay})
-		owed -= pay
+		events = append(events, &Debited{JobID: c.JobID, Amount: c.Amount, Parts: parts, BalanceAfter: balance})
 	}
-	return append(events, &Debited{JobID: jobID, Amount: amount, Parts: parts, BalanceAfter: balance - amount}), nil
+	return events, nil
+}
+
+// unpaid are the charges that the ledger does not hold yet.
+func (s State) unpaid(charges []Charge) ([]Charge, error) {
+	var owed []Charge
+	named := make(map[string]bool, len(charges))
+	for _, c := range charges {
+		d, charged := s.debits[c.JobID]
+		switch {
+		case c.Amount < 0:
+			return nil, domain.Invalid(domain.Detail{Path: "amount", Message: "must not be negative"})
+		case charged && d.refunded:
+			return nil, domain.Conflict("the charge for this job was given back")
+		case charged && d.amount != c.Amount:
+			return nil, domain.Conflict("the job was charged %d credits already", d.amount)
+		case named[c.JobID]:
+			return nil, domain.Conflict("the job is to be charged twice at once")
+		case !charged:
+			owed = append(owed, c)
+		}
+		named[c.JobID] = true
+	}
+	return owed, nil
 }
 
 // DecideRefund gives a job's debit back, whole and once, to the lots that

@@ -106,6 +106,9 @@ type Created struct {
 	// Items is empty while the checklist is still to be written.
 	Items       []Item `json:"items"`
 	GeneratedBy string `json:"generatedBy,omitempty"` // who wrote the checklist when the client did not
+	// Regressions, without ids, open a list that is still to be written; a list
+	// that is there holds them.
+	Regressions []Item `json:"regressions,omitempty"`
 	// Prepared are the ids of the project's prepared fixes that the list
 	// verifies.
 	Prepared []string `json:"prepared,omitempty"`

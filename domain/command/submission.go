@@ -1,0 +1,219 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+)
+
+const defaultSLAMinutes = 60
+
+// briefedFailures bounds how many of the project's open failures the writer of
+// a checklist is told.
+const briefedFailures = 20
+
+// submission is a job to submit, with what only the service itself says of it.
+type submission struct {
+	SubmitJob
+	BatchID     string
+	BatchIndex  int
+	SessionID   string
+	SessionSlot int
+	LoopID      string
+	HostedApp   bool
+	// Prepared are the ids of the prepared fixes that Regressions verify.
+	Prepared []string
+	// Regressions open the list. They bring their keys and origins; another
+	// item with the key of one of them is left out.
+	Regressions []job.Item
+}
+
+// submit charges the account and opens the job: money before the job, so that
+// a crash in between leaves a charge to settle, never a job without one. The
+// id must derive from the command; the same command submits the same job once.
+func (s *Service) submit(ctx context.Context, cause Cause, jobID string, in submission) (SubmittedJob, error) {
+	created, err := s.draft(ctx, cause, in)
+	if err != nil {
+		return SubmittedJob{}, err
+	}
+	if err := s.seal(ctx, &created, jobID, in.SubmitJob); err != nil {
+		return SubmittedJob{}, err
+	}
+	remaining, err := s.debits(ctx, cause, credits.Charge{JobID: jobID, Amount: created.Price})
+	if err != nil {
+		return SubmittedJob{}, err
+	}
+	job, err := s.open(ctx, cause, jobID, created)
+	job.CreditsRemaining = remaining
+	return job, err
+}
+
+// inherit checks that the project is the account's and fills in its defaults.
+func (s *Service) inherit(ctx context.Context, accountID string, in *SubmitJob) error {
+	type defaults struct {
+		found      bool
+		slaMinutes int
+	}
+	p, err := read(ctx, s.projects, domain.ProjectStream(in.ProjectID), func(p project.State) defaults {
+		d := defaults{found: p.Exists && p.AccountID == accountID}
+		if p.DefaultSLAMinutes != nil {
+			d.slaMinutes = *p.DefaultSLAMinutes
+		}
+		return d
+	})
+	switch {
+	case err != nil:
+		return err
+	case !p.found:
+		return domain.NotFound("project")
+	case in.SLAMinutes == 0:
+		in.SLAMinutes = p.slaMinutes
+	}
+	return nil
+}
+
+// draft writes the event, but for what is sealed under the job's id. Without
+// items it has the checklist written: now, or later (WriteChecklist) when that
+// takes its time and nobody wants to wait. An AI review makes its own list.
+func (s *Service) draft(ctx context.Context, cause Cause, in submission) (job.Created, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return job.Created{}, err
+	}
+	if in.SLAMinutes == 0 {
+		in.SLAMinutes = defaultSLAMinutes
+	}
+	created := job.Created{
+		AccountID: cause.AccountID, ProjectID: in.ProjectID,
+		URL: in.URL, Title: in.Title, Description: in.Description, Feature: in.Feature,
+		Type: in.Type, TypeEcho: in.TypeEcho, Urgent: in.Urgent, SLAMinutes: in.SLAMinutes,
+		Price: Price(in.Type, in.Urgent), Source: in.Source, ParentID: in.ParentID,
+		BatchID: in.BatchID, BatchIndex: in.BatchIndex,
+		SessionID: in.SessionID, SessionSlot: in.SessionSlot, LoopID: in.LoopID,
+		HostedApp: in.HostedApp, Sandbox: cause.Sandbox, Target: in.Target, Prepared: in.Prepared,
+		CreatedAt: now,
+	}
+	items := in.Items
+	switch {
+	case len(items) > 0 || in.Type == job.AIReview:
+	case !s.AI.Instant() && !in.Wait:
+		created.Regressions = in.Regressions
+		return created, nil
+	default:
+		items, created.GeneratedBy, err = s.write(ctx, ChecklistBrief{
+			Type: in.Type, URL: in.URL, Title: in.Title, Description: in.Description, Feature: in.Feature,
+			AccountID: cause.AccountID,
+		}, in.ProjectID)
+		if err != nil {
+			return job.Created{}, err
+		}
+	}
+	created.Items = checklist(in.Regressions, items)
+	return created, nil
+}
+
+// write has a checklist written. It never comes back empty: a job without a
+// list is one whose list is still to come.
+func (s *Service) write(ctx context.Context, brief ChecklistBrief, projectID string) ([]NewItem, string, error) {
+	var err error
+	if projectID != "" {
+		if brief.Failures, err = s.Nominate.OpenFailures(ctx, brief.AccountID, projectID, briefedFailures); err != nil {
+			return nil, "", domain.Unavailable(fmt.Errorf("open failures of project %s: %w", projectID, err))
+		}
+	}
+	items, by, err := s.AI.Checklist(ctx, brief)
+	if err == nil && len(items) == 0 {
+		err = errors.New("the list is empty")
+	}
+	if err != nil {
+		return nil, "", domain.Unavailable(fmt.Errorf("write checklist: %w", err))
+	}
+	return items, by, nil
+}
+
+// checklist puts the regressions before the items, each key once, and numbers
+// them all.
+func checklist(regressions []job.Item, items []NewItem) []job.Item {
+	out := make([]job.Item, 0, len(regressions)+len(items))
+	known := make(map[string]bool, len(regressions))
+	for _, r := range regressions {
+		if !known[r.Key] {
+			known[r.Key] = true
+			out = append(out, r)
+		}
+	}
+	for _, it := range items {
+		key := it.Key
+		if key == "" {
+			key = job.KeyFor(it.Description)
+		}
+		if !known[key] {
+			out = append(out, job.Item{
+				Key: it.Key, Description: it.Description, ExpectedOutcome: it.ExpectedOutcome, Severity: it.Severity,
+			})
+		}
+	}
+	out = job.UniqueKeys(out)
+	for i := range out {
+		out[i].ID = fmt.Sprintf("item-%d", i+1)
+	}
+	return out
+}
+
+// seal puts what only the claimant may see into the event, bound to the job's
+// stream.
+func (s *Service) seal(ctx context.Context, created *job.Created, jobID string, in SubmitJob) error {
+	stream := domain.JobStream(jobID)
+	if in.Credentials != nil {
+		plain, err := json.Marshal(in.Credentials)
+		if err != nil {
+			return fmt.Errorf("encode credentials: %w", err)
+		}
+		if created.Credentials, err = s.Sealer.Seal(ctx, created.AccountID, stream, plain); err != nil {
+			return fmt.Errorf("seal credentials: %w", err)
+		}
+	}
+	if in.AccessInstructions != "" {
+		var err error
+		created.AccessInstructions, err = s.Sealer.Seal(ctx, created.AccountID, stream, []byte(in.AccessInstructions))
+		if err != nil {
+			return fmt.Errorf("seal access instructions: %w", err)
+		}
+	}
+	return nil
+}
+
+// open creates the job of a charge that was made. The answer leaves out what
+// the account has left. A job that is there already is a repeat, answered with
+// what was submitted then.
+func (s *Service) open(ctx context.Context, cause Cause, jobID string, created job.Created) (SubmittedJob, error) {
+	handle, written, err := create(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, h *SubmittedJob) ([]domain.Event, error) {
+		*h = SubmittedJob{
+			JobID: jobID, Status: job.Pending,
+			EstimatedMinutes:   estimate(created.SLAMinutes, created.Urgent),
+			CreditsDeducted:    created.Price,
+			ChecklistItemCount: len(created.Items),
+		}
+		switch {
+		case st.Status == job.Voided:
+			return nil, domain.Conflict("the submission was abandoned and its charge given back").
+				WithHint("submit again, with a new Idempotency-Key")
+		case st.Exists:
+			h.EstimatedMinutes = estimate(st.SLAMinutes, st.Urgent)
+			h.CreditsDeducted, h.ChecklistItemCount = st.Price, len(st.Items)
+			return nil, nil
+		}
+		return job.DecideCreate(st, created)
+	})
+	if err != nil {
+		return SubmittedJob{}, fmt.Errorf("submit job %s: %w", jobID, err)
+	}
+	handle.Position = written.Position
+	return handle, nil
+}
