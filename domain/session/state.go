@@ -1,11 +1,82 @@
 package session
 
-import "humanqa/domain"
+import (
+	"maps"
+	"slices"
+	"time"
 
-// State is a session after some events.
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+// State is a session after some events. It belongs to its fold: Evolve changes
+// the map in place, so a state that was passed to Evolve must not be used
+// again.
 type State struct {
 	Exists bool
+	Status Status
+
+	// What was submitted (see Created).
+	AccountID     string
+	ProjectID     string
+	Type          job.Type
+	TypeEcho      string
+	SLAMinutes    int
+	SlotPrice     domain.Credits
+	ItemCount     int
+	Sandbox       bool
+	Slots         []Slot
+	ReadyDeadline time.Time
+
+	// Ready says who waits in which slot; once the session has started it is
+	// who it started with.
+	Ready map[int]string
+	// Dropped are the slots that the session started without.
+	Dropped []int
+	DueAt   time.Time // when the slots' SLA ends; zero before the start
 }
 
-// Evolve folds one event into the state.
-func Evolve(s State, _ domain.Event) State { return s }
+// SLA is how long the slots have once the session has started.
+func (s State) SLA() time.Duration { return time.Duration(s.SLAMinutes) * time.Minute }
+
+// Closed says that the session has ended.
+func (s State) Closed() bool {
+	return s.Status == Completed || s.Status == Expired || s.Status == Cancelled
+}
+
+// Clone gives a state that its fold no longer changes.
+func (s State) Clone() State {
+	s.Ready = maps.Clone(s.Ready)
+	return s
+}
+
+// Live says whether the slot takes part: of a session that has started, those
+// that it started with.
+func (s State) Live(slot int) bool { return !slices.Contains(s.Dropped, slot) }
+
+// Evolve folds one event into the state and takes the old state over (see
+// State). Events of other aggregates change nothing.
+func Evolve(s State, e domain.Event) State {
+	switch e := e.(type) {
+	case *Created:
+		s.Exists, s.Status = true, Lobby
+		s.AccountID, s.ProjectID, s.Sandbox = e.AccountID, e.ProjectID, e.Sandbox
+		s.Type, s.TypeEcho, s.SLAMinutes = e.Type, e.TypeEcho, e.SLAMinutes
+		s.SlotPrice, s.ItemCount = e.SlotPrice, e.ItemCount
+		s.Slots, s.ReadyDeadline = e.Slots, e.ReadyDeadline
+		s.Ready = make(map[int]string, len(e.Slots))
+	case *SlotReady:
+		s.Ready[e.Slot] = e.CheckerID
+	case *SlotLeft:
+		delete(s.Ready, e.Slot)
+	case *Started:
+		s.Status, s.Dropped, s.DueAt = Active, e.Dropped, e.DueAt
+	case *CompletedWith:
+		s.Status = Completed
+	case *ExpiredBy:
+		s.Status = Expired
+	case *CancelledBy:
+		s.Status = Cancelled
+	}
+	return s
+}

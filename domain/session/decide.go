@@ -1,0 +1,188 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+// Every decision returns the events to write, none for a harmless repeat, or
+// the refusal. Whether the caller may see the session at all is decided before.
+
+const (
+	// MinSlots and MaxSlots bound a session (specification, "Limits").
+	MinSlots = 2
+	MaxSlots = 10
+	// LobbyTime is how long the checkers have to gather (decisions, section 5).
+	LobbyTime = 15 * time.Minute
+	// quorum is how many a session starts with at least.
+	quorum = 2
+)
+
+// The reasons for which a session is cancelled.
+const (
+	CancelClient   = "client"
+	CancelOperator = "operator"
+)
+
+// Work is what the session needs to know of a slot's job. The jobs are streams
+// of their own: it may be a moment old.
+type Work struct {
+	// CheckerID holds the job's claim, or completed the job; else it is empty.
+	CheckerID string
+	// Ended says that nothing more will come of the job.
+	Ended bool
+	// OverallStatus is the report's, empty without one.
+	OverallStatus string
+}
+
+// DecideCreate opens the lobby.
+func DecideCreate(s State, c Created) ([]domain.Event, error) {
+	switch n := len(c.Slots); {
+	case s.Exists:
+		return nil, domain.Conflict("the session exists already")
+	case n < MinSlots || n > MaxSlots:
+		return nil, domain.Invalid(domain.Detail{
+			Path: "slots", Message: fmt.Sprintf("must have %d to %d entries", MinSlots, MaxSlots),
+		})
+	}
+	return []domain.Event{&c}, nil
+}
+
+// DecideReady says that the checker waits in the slot. work is every slot's, in
+// the slots' order: who gave their claim up after they were ready waits no
+// more. The last slot's word starts the session in the same append, so that of
+// many last ones one does.
+//
+// At the deadline the lobby is closed, whether that was written down yet or
+// not.
+func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("session")
+	case s.Closed():
+		return nil, errClosed()
+	case !s.Live(slot):
+		return nil, domain.Conflict("the session started without this slot").WithHint("claim another job")
+	case s.Status == Active:
+		return nil, nil // it has begun: a repeat, or who took a given-up place
+	case !now.Before(s.ReadyDeadline):
+		return nil, domain.Conflict("the time to get ready is over").WithHint("claim another job")
+	}
+	ready, events := s.present(work, now)
+	if ready[slot] != checkerID {
+		ready[slot] = checkerID
+		events = append(events, &SlotReady{Slot: slot, CheckerID: checkerID, At: now})
+	}
+	if len(ready) == len(s.Slots) {
+		events = append(events, s.start(ready, now))
+	}
+	return events, nil
+}
+
+// DecideLeave takes the checker out of the lobby. Leaving a session that has
+// started changes nothing here: it only gives the job back.
+func DecideLeave(s State, slot int, checkerID string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("session")
+	case s.Closed():
+		return nil, errClosed()
+	case s.Status == Lobby && s.Ready[slot] == checkerID:
+		return []domain.Event{&SlotLeft{Slot: slot, CheckerID: checkerID, At: now}}, nil
+	}
+	return nil, nil
+}
+
+// DecideDeadline ends the lobby once its time is over: with two or more ready
+// the session starts without the others, with fewer it expires.
+func DecideDeadline(s State, work []Work, now time.Time) []domain.Event {
+	if s.Status != Lobby || now.Before(s.ReadyDeadline) {
+		return nil
+	}
+	ready, events := s.present(work, now)
+	if len(ready) < quorum {
+		return append(events, &ExpiredBy{ReadyCount: len(ready), At: now})
+	}
+	return append(events, s.start(ready, now))
+}
+
+// DecideComplete ends a session that has started once every live slot's job has
+// ended. The counts are jobs; a job without a report is in neither.
+func DecideComplete(s State, work []Work, now time.Time) []domain.Event {
+	if s.Status != Active {
+		return nil
+	}
+	done := &CompletedWith{At: now}
+	for i, slot := range s.Slots {
+		switch {
+		case !s.Live(slot.Slot):
+		case !work[i].Ended:
+			return nil
+		case work[i].OverallStatus == job.OverallPass:
+			done.PassCount++
+		case work[i].OverallStatus == job.OverallFail:
+			done.FailCount++
+		}
+	}
+	return []domain.Event{done}
+}
+
+// DecideCancel ends the session. Asking again is a repeat.
+func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("session")
+	case s.Status == Cancelled:
+		return nil, nil
+	case s.Closed():
+		return nil, errClosed()
+	}
+	return []domain.Event{&CancelledBy{Reason: reason, At: now}}, nil
+}
+
+// present is who is ready and still holds their claim, and the leaves of those
+// who don't.
+func (s State) present(work []Work, now time.Time) (map[int]string, []domain.Event) {
+	ready := make(map[int]string, len(s.Slots))
+	var left []domain.Event
+	for i, slot := range s.Slots {
+		checkerID, there := s.Ready[slot.Slot]
+		switch {
+		case !there:
+		case work[i].CheckerID == checkerID:
+			ready[slot.Slot] = checkerID
+		default:
+			left = append(left, &SlotLeft{Slot: slot.Slot, CheckerID: checkerID, At: now})
+		}
+	}
+	return ready, left
+}
+
+func (s State) start(ready map[int]string, now time.Time) *Started {
+	e := &Started{Ready: []int{}, Dropped: []int{}, DueAt: now.Add(s.SLA()), At: now}
+	for _, slot := range s.Slots {
+		if _, ok := ready[slot.Slot]; ok {
+			e.Ready = append(e.Ready, slot.Slot)
+		} else {
+			e.Dropped = append(e.Dropped, slot.Slot)
+		}
+	}
+	return e
+}
+
+// SlotOf finds the slot of a job.
+func (s State) SlotOf(jobID string) (Slot, bool) {
+	i := slices.IndexFunc(s.Slots, func(slot Slot) bool { return slot.JobID == jobID })
+	if i < 0 {
+		return Slot{}, false
+	}
+	return s.Slots[i], true
+}
+
+func errClosed() error {
+	return domain.Conflict("the session is closed").WithHint("open another session")
+}
