@@ -28,7 +28,8 @@ type work struct {
 type step struct {
 	domain.Recorded
 	projectID string
-	body      []byte // of a job event; nil for a project event
+	kind      string // of an announcement; empty for a project event
+	body      []byte // of an announcement
 }
 
 func (w work) idle() bool { return len(w.steps) == 0 }
@@ -70,7 +71,7 @@ func poisonOf(r domain.Recorded, err error) *poison {
 	switch {
 	case errors.As(err, &undecoded):
 		p.category = "decode"
-	case errors.Is(err, errNoJob), errors.Is(err, errPayload):
+	case errors.Is(err, errHeadless), errors.Is(err, errPayload):
 		p.category = "payload"
 	default:
 		return nil
@@ -79,31 +80,25 @@ func poisonOf(r domain.Recorded, err error) *poison {
 }
 
 func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (st step, relevant bool, err error) {
-	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok && r.Event != nil {
-		switch r.Event.(type) {
-		case *project.SettingsChanged:
-			return step{}, false, nil
-		case *project.WebhookSet:
+	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok {
+		if e, ok := r.Event.(*project.WebhookSet); ok && e.URL != "" {
 			s.urls[id] = true
 		}
-		return step{Recorded: r, projectID: id}, true, nil
+		return step{Recorded: r, projectID: id}, concerns(r.Event), nil
 	}
-	jobID, ok := strings.CutPrefix(r.Stream, domain.JobStreams)
-	if !ok || !announces(r.Event) {
-		return step{}, false, nil
-	}
-	if len(s.urls) == 0 {
+	kind := Kind(r.Event)
+	if kind == "" || len(s.urls) == 0 {
 		return step{}, false, nil
 	}
 	f, err := s.jobs.facts(ctx, r)
 	if err != nil || !s.urls[f.ProjectID] {
 		return step{}, false, err
 	}
-	body, err := payload(s.cfg.BaseURL, r, jobID, f)
+	body, _, err := Render(s.cfg.BaseURL, r, f)
 	if err != nil {
 		return step{}, false, fmt.Errorf("%w: %w", errPayload, err)
 	}
-	return step{Recorded: r, projectID: f.ProjectID, body: body}, true, nil
+	return step{Recorded: r, projectID: f.ProjectID, kind: kind, body: body}, true, nil
 }
 
 // moveCheckpoint is the fence: it moves only from where this subscriber knows
@@ -219,7 +214,7 @@ func walk(current []endpoint, steps []step) plan {
 			p.settings(e, st)
 			continue
 		}
-		if e == nil || !e.wants(st.Type) {
+		if e == nil || !e.wants(st.kind) {
 			continue
 		}
 		r := row{step: st, id: deliveryID(st.projectID, st.ID), state: "pending"}
@@ -291,7 +286,7 @@ func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row) error {
 		ids = append(ids, r.id.String())
 		projects = append(projects, r.projectID)
 		events = append(events, r.ID.String())
-		kinds = append(kinds, r.Type)
+		kinds = append(kinds, r.kind)
 		keys = append(keys, r.Stream)
 		revisions = append(revisions, int64(r.Revision))
 		bodies = append(bodies, r.body)

@@ -80,7 +80,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	// Requests outlive ctx for a while; abort ends them.
 	sending, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	l := &loop{Dispatcher: d, sender: sender, sending: sending, results: make(chan outcome, d.cfg.Pool), tell: tell}
+	l := &rounds{Dispatcher: d, sender: sender, sending: sending, results: make(chan outcome, d.cfg.Pool), tell: tell}
 	l.run(ctx, wake)
 	l.drain(abort)
 	return nil
@@ -112,9 +112,9 @@ func (d *Dispatcher) listen() (wake <-chan *pq.Notification, stop func()) {
 	return listener.Notify, stop
 }
 
-// loop is one run of a dispatcher. Only its goroutine touches the fields;
+// rounds is one run of a dispatcher. Only its goroutine touches the fields;
 // requests hand their outcomes in through results.
-type loop struct {
+type rounds struct {
 	*Dispatcher
 	sender   *sender
 	sending  context.Context
@@ -127,7 +127,7 @@ type loop struct {
 // run alternates between settling what has finished and claiming what is due.
 // While one round talks to the database the next one's outcomes gather, so
 // batches grow with the load.
-func (l *loop) run(ctx context.Context, wake <-chan *pq.Notification) {
+func (l *rounds) run(ctx context.Context, wake <-chan *pq.Notification) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -156,7 +156,7 @@ func skipRest(wake <-chan *pq.Notification) {
 }
 
 // gather takes everything that has finished by now.
-func (l *loop) gather(first outcome) {
+func (l *rounds) gather(first outcome) {
 	l.finished = append(l.finished, first)
 	for {
 		select {
@@ -170,7 +170,7 @@ func (l *loop) gather(first outcome) {
 
 // round settles and claims once, and says when to do so again unless something
 // happens before.
-func (l *loop) round(ctx context.Context) (time.Duration, error) {
+func (l *rounds) round(ctx context.Context) (time.Duration, error) {
 	if err := l.settleFinished(ctx); err != nil {
 		return faultWait, err
 	}
@@ -195,7 +195,7 @@ func (l *loop) round(ctx context.Context) (time.Duration, error) {
 	return max(next, lookAgain), nil
 }
 
-func (l *loop) settleFinished(ctx context.Context) error {
+func (l *rounds) settleFinished(ctx context.Context) error {
 	if len(l.finished) == 0 {
 		return nil
 	}
@@ -219,7 +219,7 @@ var errStopping = errors.New("the service stopped")
 
 // attempt sends one delivery. It never waits longer than Config.Timeout, and a
 // little for the vault.
-func (l *loop) attempt(c claimed) outcome {
+func (l *rounds) attempt(c claimed) outcome {
 	secret, previous, err := l.secrets(c)
 	if err != nil {
 		l.log.WithError(err).WithField("project", c.ProjectID).Error("a webhook secret cannot be opened")
@@ -237,7 +237,7 @@ func (l *loop) attempt(c claimed) outcome {
 	return judge(c, a, l.cfg.Retries)
 }
 
-func (l *loop) secrets(c claimed) (secret, previous []byte, err error) {
+func (l *rounds) secrets(c claimed) (secret, previous []byte, err error) {
 	ctx, cancel := context.WithTimeout(l.sending, l.cfg.Lease-l.cfg.Timeout)
 	defer cancel()
 	stream := domain.ProjectStream(c.ProjectID)
@@ -254,7 +254,7 @@ func (l *loop) secrets(c claimed) (secret, previous []byte, err error) {
 // drain waits for the requests that are running, ends those that take too
 // long, and settles all. What cannot be settled keeps its lease, runs out, and
 // is sent again.
-func (l *loop) drain(abort context.CancelCauseFunc) {
+func (l *rounds) drain(abort context.CancelCauseFunc) {
 	timer := time.AfterFunc(l.cfg.Drain, func() { abort(errStopping) })
 	defer timer.Stop()
 	for len(l.finished) < l.inFlight {

@@ -31,6 +31,12 @@ type endpoint struct {
 	DueAt          *time.Time     `db:"due_at"`
 }
 
+// concerns says whether apply has a use for an event.
+func concerns(event domain.Event) bool {
+	changed, _ := new(endpoint).apply(event)
+	return changed
+}
+
 // apply folds one event of the project into the endpoint. hold says that
 // whatever waits to be sent has to be held now. Events that are no concern of
 // the webhook change nothing.
@@ -79,8 +85,8 @@ func (e *endpoint) replaceSecret(event *project.SecretSet) {
 }
 
 // unlisted are the kinds that the subscription list cannot name. They are sent
-// only when it was omitted (decisions, section 7).
-var unlisted = []string{"job.claimed", "job.failed_sla", "job.cancelled"}
+// only when it was omitted (decisions, sections 3 and 7).
+var unlisted = []string{"job.claimed", "job.failed_sla", "job.cancelled", "job.failed"}
 
 // wants says whether the endpoint is subscribed to that kind.
 func (e *endpoint) wants(kind string) bool {

@@ -1,39 +1,37 @@
 package webhooks
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"time"
-
 	"humanqa/domain"
 	"humanqa/domain/job"
 )
 
-// envelope is the body of a delivery (specification, "Delivery envelope").
-type envelope struct {
-	Event              string `json:"event"`
-	Type               string `json:"type"`
-	Timestamp          string `json:"timestamp"`
-	ProjectID          string `json:"projectId"`
-	JobID              string `json:"jobId,omitempty"`
-	DashboardReportURL string `json:"dashboardReportUrl,omitempty"`
-	Data               any    `json:"data"`
-}
-
 // common is what data holds for every event about a job (decisions, section
 // 7).
 type common struct {
-	ProjectID          string  `json:"projectId"`
-	JobID              string  `json:"jobId"`
-	DashboardReportURL string  `json:"dashboardReportUrl"`
-	Title              string  `json:"title"`
-	URL                string  `json:"url"`
-	JobType            string  `json:"jobType"` // as submitted
-	JobTypeCode        string  `json:"jobTypeCode"`
-	Status             string  `json:"status"`
-	Priority           string  `json:"priority"`
-	SessionID          *string `json:"sessionId"`
+	ProjectID          string     `json:"projectId"`
+	JobID              string     `json:"jobId"`
+	DashboardReportURL string     `json:"dashboardReportUrl"`
+	Title              string     `json:"title"`
+	URL                string     `json:"url"`
+	JobType            string     `json:"jobType"` // as submitted
+	JobTypeCode        string     `json:"jobTypeCode"`
+	Status             job.Status `json:"status"`
+	Priority           string     `json:"priority"`
+	SessionID          *string    `json:"sessionId"`
+}
+
+func (f Facts) common(baseURL, jobID string) common {
+	c := common{
+		ProjectID: f.ProjectID, JobID: jobID, DashboardReportURL: ReportPage(baseURL, jobID),
+		Title: f.Title, URL: f.URL, JobType: f.TypeEcho, JobTypeCode: string(f.Type), Priority: "normal",
+	}
+	if f.Urgent {
+		c.Priority = "urgent"
+	}
+	if f.SessionID != "" {
+		c.SessionID = &f.SessionID
+	}
+	return c
 }
 
 type createdData struct {
@@ -51,9 +49,24 @@ type claimedData struct {
 	ClaimedAt string `json:"claimedAt"`
 }
 
+type slaData struct {
+	common
+	SLAMinutes      int            `json:"slaMinutes"`
+	RequeueCount    int            `json:"requeueCount"`
+	Requeued        bool           `json:"requeued"`
+	CreditsRefunded domain.Credits `json:"creditsRefunded"`
+}
+
 type cancelledData struct {
 	common
 	CancelledAt     string         `json:"cancelledAt"`
+	Reason          string         `json:"reason"`
+	CreditsRefunded domain.Credits `json:"creditsRefunded"`
+}
+
+type failedData struct {
+	common
+	FailedAt        string         `json:"failedAt"`
 	Reason          string         `json:"reason"`
 	CreditsRefunded domain.Credits `json:"creditsRefunded"`
 }
@@ -68,7 +81,7 @@ type completedData struct {
 	FailCount      int             `json:"failCount"`
 	SkipCount      int             `json:"skipCount"`
 	Summary        string          `json:"summary"`
-	AIReport       *struct{}       `json:"aiReport"`
+	AIReport       *aiReport       `json:"aiReport"`
 	OverallScore   int             `json:"overallScore"`
 	CriticalIssues int             `json:"criticalIssues"`
 	MajorIssues    int             `json:"majorIssues"`
@@ -84,52 +97,65 @@ type checklistItem struct {
 	Notes       string `json:"notes,omitempty"`
 }
 
-// announces says whether an event of the log is one that endpoints hear of.
-func announces(e domain.Event) bool {
-	switch e.(type) {
-	case *job.Created, *job.ClaimedBy, *job.CompletedWith, *job.CancelledBy:
-		return true
-	}
-	return false
+type aiReportData struct {
+	common
+	ReportID string   `json:"reportId"`
+	AIReport aiReport `json:"aiReport"`
 }
 
-// payload gives the bytes to sign and send: the same event always gives the
-// same ones.
-func payload(baseURL string, r domain.Recorded, jobID string, f facts) ([]byte, error) {
-	c := common{
-		ProjectID: f.ProjectID, JobID: jobID, DashboardReportURL: baseURL + "/dashboard/jobs/" + jobID,
-		Title: f.Title, URL: f.URL, JobType: f.TypeEcho, JobTypeCode: string(f.Type), Priority: "normal",
-	}
-	if f.Urgent {
-		c.Priority = "urgent"
-	}
-	if f.SessionID != "" {
-		c.SessionID = &f.SessionID
-	}
-	body := envelope{
-		Event: r.Type, Type: r.Type, Timestamp: stamp(r.Meta.Time),
-		ProjectID: c.ProjectID, JobID: c.JobID, DashboardReportURL: c.DashboardReportURL,
-	}
-	switch e := r.Event.(type) {
+// aiReport is the analysis as the report variant documents it.
+type aiReport struct {
+	ID               string   `json:"id"`
+	Status           string   `json:"status"`
+	HealthScore      int      `json:"healthScore"`
+	ExecutiveSummary string   `json:"executiveSummary"`
+	BugCount         int      `json:"bugCount"`
+	Bugs             []bug    `json:"bugs"`
+	Strengths        []string `json:"strengths"`
+	Recommendations  []string `json:"recommendations"`
+}
+
+type bug struct {
+	Title        string       `json:"title"`
+	Severity     job.Severity `json:"severity"`
+	SuggestedFix string       `json:"suggestedFix"`
+}
+
+// aboutJob gives the data of an event about a job.
+func aboutJob(event domain.Event, c common, f Facts) any {
+	switch e := event.(type) {
 	case *job.Created:
-		c.Status = string(job.Pending)
-		body.Data = createdData{
+		c.Status = job.Pending
+		return createdData{
 			common: c, CreatedAt: stamp(e.CreatedAt), SLAMinutes: e.SLAMinutes,
 			CreditsDeducted: e.Price, ChecklistItemCount: len(e.Items), Source: e.Source,
 		}
 	case *job.ClaimedBy:
-		c.Status = string(job.Claimed)
-		body.Data = claimedData{common: c, ClaimedAt: stamp(e.At)}
+		c.Status = job.Claimed
+		return claimedData{common: c, ClaimedAt: stamp(e.At)}
+	case *job.SLAMissed:
+		c.Status = job.Failed
+		if e.Requeued {
+			c.Status = job.Pending
+		}
+		return slaData{
+			common: c, SLAMinutes: f.SLAMinutes, RequeueCount: e.RequeueCount, Requeued: e.Requeued,
+			CreditsRefunded: e.Refund,
+		}
 	case *job.CancelledBy:
-		c.Status = string(job.Cancelled)
-		body.Data = cancelledData{common: c, CancelledAt: stamp(e.At), Reason: e.Reason, CreditsRefunded: e.Refund}
+		c.Status = job.Cancelled
+		return cancelledData{common: c, CancelledAt: stamp(e.At), Reason: e.Reason, CreditsRefunded: e.Refund}
+	case *job.FailedBy:
+		c.Status = job.Failed
+		return failedData{common: c, FailedAt: stamp(e.At), Reason: e.Reason, CreditsRefunded: e.Refund}
+	case *job.AIReportReady:
+		c.Status = job.Completed
+		return aiReportData{common: c, ReportID: f.ReportID, AIReport: analysis(e.AIReport)}
 	case *job.CompletedWith:
-		c.Status = string(job.Completed)
-		body.Data = completed(c, e)
-	default:
-		return nil, fmt.Errorf("no payload for %s", r.Type)
+		c.Status = job.Completed
+		return completed(c, e)
 	}
-	return encode(body)
+	return c
 }
 
 func completed(c common, e *job.CompletedWith) completedData {
@@ -158,17 +184,16 @@ func completed(c common, e *job.CompletedWith) completedData {
 	return d
 }
 
-// stamp writes a time as the API does: UTC, milliseconds, Z.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// encode leaves <, > and & as they are: nothing here goes into a page, and
-// URLs stay readable.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode payload: %w", err)
+func analysis(r job.AIReport) aiReport {
+	a := aiReport{
+		ID: r.ID, Status: "completed", HealthScore: r.HealthScore, ExecutiveSummary: r.ExecutiveSummary,
+		BugCount: len(r.Bugs), Bugs: make([]bug, 0, len(r.Bugs)),
+		// Empty lists, never null.
+		Strengths:       append([]string{}, r.Strengths...),
+		Recommendations: append([]string{}, r.Recommendations...),
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	for _, b := range r.Bugs {
+		a.Bugs = append(a.Bugs, bug{Title: b.Title, Severity: b.Severity, SuggestedFix: b.SuggestedFix})
+	}
+	return a
 }
