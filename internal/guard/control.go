@@ -2,7 +2,6 @@ package guard
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"syscall"
 
@@ -37,21 +36,5 @@ func blocked(addr netip.Addr) bool {
 // nowhere, whenever it starts to. Only TCP to the ports of WebhookURL passes;
 // an address within allow may have any port.
 func Control(allow Allow) func(network, address string, c syscall.RawConn) error {
-	return func(network, address string, _ syscall.RawConn) error {
-		if network != "tcp4" && network != "tcp6" {
-			return fmt.Errorf("%w: network %s", ErrBlocked, network)
-		}
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return fmt.Errorf("%w: %s is not an address and port", ErrBlocked, address)
-		}
-		switch {
-		case at.Addr().Zone() != "":
-		case allow.contains(at.Addr()):
-			return nil
-		case !blocked(at.Addr()) && webhookPort(at.Port()):
-			return nil
-		}
-		return fmt.Errorf("%w: %s", ErrBlocked, address)
-	}
+	return control(allow, webhookPort)
 }
