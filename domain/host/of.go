@@ -1,0 +1,32 @@
+package host
+
+import (
+	"net"
+	"net/url"
+	"strings"
+)
+
+// Of gives the host of a URL as projects are found by it: lower case, without
+// the scheme's own port, a leading "www." and the root's dot (decisions, section
+// 4). It is empty where there is no host.
+func Of(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return ""
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if bare := strings.TrimPrefix(name, "www."); strings.Contains(bare, ".") { // www.com is a site of its own
+		name = bare
+	}
+	port := u.Port()
+	switch {
+	case name == "":
+		return ""
+	case port == "", port == "80" && u.Scheme == "http", port == "443" && u.Scheme == "https":
+		if strings.Contains(name, ":") {
+			return "[" + name + "]"
+		}
+		return name
+	}
+	return net.JoinHostPort(name, port)
+}
