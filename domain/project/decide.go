@@ -20,6 +20,8 @@ type CreateCommand struct {
 	DefaultJobType    *string
 	DefaultSLAMinutes *int
 	HookHash          string
+	// Host is that of a hosted test that opens the project by itself.
+	Host string
 	// WebhookURL may be empty; Events then count for nothing. Events nil means
 	// every kind, empty means none.
 	WebhookURL string
@@ -39,6 +41,8 @@ type UpdateCommand struct {
 	DefaultSLAMinutes Field[int]
 	WebhookURL        *string // "" removes the webhook and its list, the secret stays
 	Events            *[]string
+	// LoopAlertsSnoozedUntil holds loop_session.ended back.
+	LoopAlertsSnoozedUntil Field[time.Time]
 	// Secret is a freshly made one; it is used only when the webhook needs one.
 	Secret SecretSet
 	At     time.Time
@@ -67,7 +71,7 @@ func DecideCreate(s State, c CreateCommand) ([]domain.Event, error) {
 		AccountID: c.AccountID, Name: c.Name, HookHash: c.HookHash,
 		Description: unlessEmpty(c.Description), DefaultURL: unlessEmpty(c.DefaultURL),
 		DefaultJobType: unlessEmpty(c.DefaultJobType), DefaultSLAMinutes: c.DefaultSLAMinutes,
-		At: c.At,
+		Host: c.Host, At: c.At,
 	}}
 	if c.WebhookURL != "" {
 		events = append(events,
@@ -103,7 +107,9 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 		DefaultURL:        text(s.DefaultURL, c.DefaultURL),
 		DefaultJobType:    text(s.DefaultJobType, c.DefaultJobType),
 		DefaultSLAMinutes: s.DefaultSLAMinutes,
-		At:                c.At,
+
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
+		At:                     c.At,
 	}
 	if c.Name != nil {
 		e.Name = *c.Name
@@ -111,8 +117,12 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 	if c.DefaultSLAMinutes.Set {
 		e.DefaultSLAMinutes = c.DefaultSLAMinutes.Value
 	}
+	if c.LoopAlertsSnoozedUntil.Set {
+		e.LoopAlertsSnoozedUntil = c.LoopAlertsSnoozedUntil.Value
+	}
 	if e.Name == s.Name && same(e.Description, s.Description) && same(e.DefaultURL, s.DefaultURL) &&
-		same(e.DefaultJobType, s.DefaultJobType) && same(e.DefaultSLAMinutes, s.DefaultSLAMinutes) {
+		same(e.DefaultJobType, s.DefaultJobType) && same(e.DefaultSLAMinutes, s.DefaultSLAMinutes) &&
+		sameTime(e.LoopAlertsSnoozedUntil, s.LoopAlertsSnoozedUntil) {
 		return nil
 	}
 	return []domain.Event{&e}
@@ -179,25 +189,6 @@ func DecideDisable(s State, deliveryID, reason string, at time.Time) ([]domain.E
 	return []domain.Event{&WebhookDisabled{DeliveryID: deliveryID, Reason: reason, At: at}}, nil
 }
 
-// DecideSecret attaches a secret that the client supplied. The same one again
-// changes nothing; another one than the project's is refused (specification,
-// "POST /v1/hosted/test", rules 1 to 3).
-func DecideSecret(s State, secret SecretSet) ([]domain.Event, error) {
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("project")
-	case s.Secret.ID == "":
-		return []domain.Event{firstSecret(secret, secret.At)}, nil
-	case s.Secret.Fingerprint == secret.Fingerprint:
-		return nil, nil
-	}
-	return nil, &domain.Error{
-		Kind: domain.KindConflict, Code: domain.CodeSecretConflict,
-		Message: "the project has a different webhook secret",
-		Hint:    "leave webhookSecret out, or rotate the secret in the dashboard",
-	}
-}
-
 // DecideRotate replaces the secret, or sets the first one. The same secret
 // again is a repeat.
 func DecideRotate(s State, secret SecretSet) ([]domain.Event, error) {
@@ -237,6 +228,14 @@ func same[T comparable](a, b *T) bool {
 		return a == b
 	}
 	return *a == *b
+}
+
+// sameTime knows an instant again however it is written.
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
 }
 
 // sameList tells nil, every kind, from the empty list.

@@ -266,29 +266,6 @@ func TestAWebhookIsDisabledUntilItIsEnabled(t *testing.T) {
 	given(t).When(enable).NotFound("project")
 }
 
-func TestASuppliedSecret(t *testing.T) {
-	t.Parallel()
-	supply := func(secret project.SecretSet) decide {
-		return func(s project.State) ([]domain.Event, error) { return project.DecideSecret(s, secret) }
-	}
-	t.Run("becomes the first one", func(t *testing.T) {
-		given(t, created()).When(supply(fresh())).Events(freshEvent(false))
-	})
-	t.Run("that the project has already changes nothing", func(t *testing.T) {
-		resealed := *first()
-		resealed.SecretID, resealed.Sealed = "s9", "sealed-9"
-		given(t, created(), first()).When(supply(resealed)).Nothing()
-	})
-	t.Run("that differs from the project's is refused", func(t *testing.T) {
-		given(t, created(), first()).When(supply(fresh())).Refused(&domain.Error{
-			Kind: domain.KindConflict, Code: domain.CodeSecretConflict,
-			Message: "the project has a different webhook secret",
-			Hint:    "leave webhookSecret out, or rotate the secret in the dashboard",
-		})
-	})
-	t.Run("needs a project", func(t *testing.T) { given(t).When(supply(fresh())).NotFound("project") })
-}
-
 func TestARotation(t *testing.T) {
 	t.Parallel()
 	rotate := func(s project.State) ([]domain.Event, error) { return project.DecideRotate(s, fresh()) }

@@ -1,16 +1,23 @@
 package project
 
 import (
+	"slices"
 	"time"
 
 	"humanqa/domain"
 )
 
-// KeptRotations is how many rotations of the signing secret a project shows.
-const KeptRotations = 5
+const (
+	// KeptRotations is how many rotations of the signing secret a project shows.
+	KeptRotations = 5
+	// KeptPrepared bounds the queue of prepared fixes, attached ones included:
+	// all that one call of prepare-next may name. Beyond it the oldest leave.
+	KeptPrepared = 100
+	// KeptDeploys is how many deploys a repeat is known by.
+	KeptDeploys = 50
+)
 
-// State is a project after some events. It belongs to its fold: a state that
-// was passed to Evolve must not be used again.
+// State is a project after some events.
 type State struct {
 	Exists            bool
 	AccountID         string
@@ -39,6 +46,14 @@ type State struct {
 	// first secret is no rotation.
 	Rotations       []Rotation
 	SecretRotatedAt *time.Time
+
+	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
+	LoopAlertsSnoozedUntil *time.Time
+	// Queue holds the prepared fixes, the newest last, one a key: those that
+	// wait and those that a test has taken along (see Fix).
+	Queue []Fix
+	// Deploys are the KeptDeploys most recent ones, the newest last.
+	Deploys []DeployReceived
 }
 
 // Secret is the sealed signing secret.
@@ -55,8 +70,9 @@ type Rotation struct {
 	UserID *string
 }
 
-// Evolve folds one event into the state and takes the old state over (see
-// State). Events of other aggregates change nothing.
+// Evolve folds one event into the state. It leaves the old state as it is, so
+// that a decision may look at what its own events lead to. Events of other
+// aggregates change nothing.
 func Evolve(s State, e domain.Event) State {
 	switch e := e.(type) {
 	case *Created:
@@ -69,7 +85,7 @@ func Evolve(s State, e domain.Event) State {
 	case *SettingsChanged:
 		s.Name, s.Description, s.DefaultURL = e.Name, e.Description, e.DefaultURL
 		s.DefaultJobType, s.DefaultSLAMinutes = e.DefaultJobType, e.DefaultSLAMinutes
-		s.UpdatedAt = e.At
+		s.LoopAlertsSnoozedUntil, s.UpdatedAt = e.LoopAlertsSnoozedUntil, e.At
 	case *WebhookSet:
 		s.WebhookURL, s.Events, s.UpdatedAt = e.URL, e.Events, e.At
 		s.Disabled, s.DisabledBy, s.DisabledReason = false, "", ""
@@ -84,10 +100,22 @@ func Evolve(s State, e domain.Event) State {
 		s.Secret = Secret{ID: e.SecretID, Sealed: e.Sealed, Fingerprint: e.Fingerprint}
 		s.UpdatedAt = e.At
 		if e.Rotated {
-			s.Rotations = append(s.Rotations, Rotation{At: e.At, UserID: e.UserID})
-			s.Rotations = s.Rotations[max(0, len(s.Rotations)-KeptRotations):]
+			s.Rotations = newest(KeptRotations, s.Rotations, Rotation{At: e.At, UserID: e.UserID})
 			s.SecretRotatedAt = &e.At
 		}
+	case *RegressionsPrepared:
+		s.Queue = queued(s.Queue, e)
+	case *RegressionsAttached:
+		s.Queue = attached(s.Queue, e)
+	case *DeployReceived:
+		s.Deploys = newest(KeptDeploys, s.Deploys, *e)
 	}
 	return s
+}
+
+// newest gives, in a slice of its own, the last of old and more, at most limit
+// of them.
+func newest[T any](limit int, old []T, more ...T) []T {
+	all := slices.Concat(old, more)
+	return all[max(0, len(all)-limit):]
 }

@@ -1,0 +1,66 @@
+package job
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Words that speak of money. Those of paymentStems count with any ending;
+// words that also mean something else ("check out the menu") are left out.
+var (
+	paymentWords = []string{"pay", "pays", "paid", "paying", "buy", "buys", "buying", "stripe", "paypal"}
+	paymentStems = []string{"payment", "checkout", "billing", "invoic", "subscription", "purchas", "refund"}
+	paymentPairs = [][2]string{{"credit", "card"}, {"credit", "cards"}, {"debit", "card"}, {"debit", "cards"}}
+)
+
+// Detect finds the type of a hosted test that names none: payment words in the
+// feature or the URL, then the first look at a project, then anything else
+// (decisions, section 4).
+func Detect(rawURL, feature string, tested bool) Type {
+	switch {
+	case aboutMoney(feature) || aboutMoney(unescaped(rawURL)):
+		return PaymentFlow
+	case strings.TrimSpace(feature) == "" && !tested:
+		return FirstImpression
+	}
+	return GeneralQA
+}
+
+func aboutMoney(text string) bool {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	for i, word := range words {
+		stem := func(stem string) bool { return strings.HasPrefix(word, stem) }
+		pair := func(pair [2]string) bool { return i > 0 && words[i-1] == pair[0] && word == pair[1] }
+		if slices.Contains(paymentWords, word) || slices.ContainsFunc(paymentStems, stem) || slices.ContainsFunc(paymentPairs, pair) {
+			return true
+		}
+	}
+	return false
+}
+
+func unescaped(rawURL string) string {
+	if text, err := url.PathUnescape(rawURL); err == nil {
+		return text
+	}
+	return rawURL
+}
+
+// Title is the specification's spelling of the type, "Payment Flow"; the types
+// that it only has in snake case are spelled alike.
+func (t Type) Title() string {
+	words := strings.Split(string(t), "_")
+	for i, w := range words {
+		switch w {
+		case "qa", "ai":
+			words[i] = strings.ToUpper(w)
+		case "":
+		default:
+			words[i] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, " ")
+}
