@@ -75,6 +75,7 @@ type AnalysisBrief struct {
 	Title       string
 	Description string
 	Feature     string
+	Target      job.Target // what the job was to be tested on
 	Report      job.CompletedWith
 }
 
