@@ -98,6 +98,8 @@ type Webhook struct {
 type LoopStep struct {
 	Skill     string
 	Iteration int
+	// MaxIterations is for a session that starts with this step; 0: the default.
+	MaxIterations int
 }
 
 // HostedTest is a one-shot test: type and project are found by themselves, and

@@ -2,11 +2,156 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
+
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/project"
 )
+
+// LoopID names the loop of an agent's skill on a project.
+func LoopID(projectID, skill string) string {
+	return domain.CommandIDFor("loop", projectID, skill).String()
+}
+
+// joinLoop counts a test into the loop session that runs, or into one that it
+// starts, and names the loop. It comes before the charge and the job, and
+// counts a job once: a submission that is repeated joins nothing more. The test
+// of a submission that is never finished is taken out again by JudgeLoop.
+func (s *Service) joinLoop(
+	ctx context.Context, cause Cause, projectID string, step LoopStep, jobID string, price domain.Credits,
+) (loopID string, err error) {
+	at, err := s.loopSetting(ctx, cause, projectID)
+	if err != nil {
+		return "", err
+	}
+	loopID = LoopID(projectID, step.Skill)
+	_, _, err = execute(ctx, s.loops, cause, domain.LoopStream(loopID), func(st loop.State, _ *none) ([]domain.Event, error) {
+		return loop.DecideJoin(st, loop.Join{
+			SessionID: domain.DeriveID(cause.CommandID, "loop session").String(),
+			AccountID: cause.AccountID, ProjectID: projectID, Skill: step.Skill, MaxIterations: step.MaxIterations,
+			JobID: jobID, Iteration: step.Iteration, Credits: price,
+		}, at)
+	})
+	return loopID, err
+}
+
+// loopOutOfCredits ends the loop session whose next test could not be paid, if
+// one runs.
+func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID string, step LoopStep) error {
+	at, err := s.loopSetting(ctx, cause, projectID)
+	if err != nil {
+		return err
+	}
+	_, _, err = execute(ctx, s.loops, cause, domain.LoopStream(LoopID(projectID, step.Skill)),
+		func(st loop.State, _ *none) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, at) })
+	return err
+}
 
 // FinalizeLoop ends a loop session at the agent's word.
 func (s *Service) FinalizeLoop(ctx context.Context, cause Cause, loopID, sessionID string, final loop.Status) (domain.Position, error) {
-	panic("not built yet")
+	return s.onLoop(ctx, cause, loopID, func(st loop.State, at loop.Setting) ([]domain.Event, error) {
+		if st.Session.AccountID != cause.AccountID {
+			return nil, domain.NotFound("loop session")
+		}
+		return loop.DecideFinalize(st, sessionID, final, at)
+	})
+}
+
+// AbandonLoop ends the loop's session if its agent has been silent for too
+// long.
+func (s *Service) AbandonLoop(ctx context.Context, cause Cause, loopID string) (domain.Position, error) {
+	return s.onLoop(ctx, cause, loopID, loop.DecideAbandon)
+}
+
+// JudgeLoop tells the loop what became of a test, once that is known. A test
+// whose job never came is known once its charge is settled; until then it
+// fails.
+func (s *Service) JudgeLoop(ctx context.Context, cause Cause, loopID, jobID string) (domain.Position, error) {
+	type test struct {
+		loop.Outcome
+		status job.Status // empty: the job has not come
+	}
+	of, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) test {
+		t := test{status: st.Status, Outcome: loop.Outcome{JobID: jobID, FailingKeys: []string{}}}
+		switch {
+		case st.Report != nil:
+			t.Overall, t.ReportID = st.Report.OverallStatus, st.Report.ReportID
+			for _, i := range st.Report.Items {
+				if i.Status == job.ItemFail {
+					t.FailingKeys = append(t.FailingKeys, i.Key)
+				}
+			}
+			slices.Sort(t.FailingKeys)
+			t.FailingKeys = slices.Compact(t.FailingKeys)
+		case st.Exists:
+			t.Refund = st.Price
+		}
+		return t
+	})
+	switch {
+	case err != nil:
+		return domain.Position{}, err
+	case of.status == "":
+		return domain.Position{}, fmt.Errorf("job %s of loop %s has not come yet", jobID, loopID)
+	case of.status == job.Pending || of.status == job.Claimed:
+		return domain.Position{}, nil // its end will ask again
+	}
+	return s.onLoop(ctx, cause, loopID, func(st loop.State, at loop.Setting) ([]domain.Event, error) {
+		outcome := of.Outcome
+		if of.status == job.Voided {
+			outcome.Refund = st.Session.Open[jobID]
+		}
+		return loop.DecideJudge(st, outcome, at)
+	})
+}
+
+// onLoop runs a command on a loop that there is. Policies and checkers don't
+// know whose it is: the loop does.
+func (s *Service) onLoop(
+	ctx context.Context, cause Cause, loopID string, decide func(loop.State, loop.Setting) ([]domain.Event, error),
+) (domain.Position, error) {
+	type owner struct{ accountID, projectID string }
+	of, err := read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) owner {
+		return owner{st.Session.AccountID, st.Session.ProjectID}
+	})
+	switch {
+	case err != nil:
+		return domain.Position{}, err
+	case of.accountID == "":
+		return domain.Position{}, domain.NotFound("loop session")
+	}
+	if cause.AccountID == "" {
+		cause.AccountID = of.accountID
+	}
+	at, err := s.loopSetting(ctx, cause, of.projectID)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, written, err := execute(ctx, s.loops, cause, domain.LoopStream(loopID),
+		func(st loop.State, _ *none) ([]domain.Event, error) { return decide(st, at) })
+	return written.Position, err
+}
+
+// loopSetting reads what the end of a session depends on.
+func (s *Service) loopSetting(ctx context.Context, cause Cause, projectID string) (loop.Setting, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return loop.Setting{}, err
+	}
+	type alerts struct {
+		name    string
+		snoozed time.Time
+	}
+	p, err := read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) alerts {
+		a := alerts{name: st.Name}
+		if until := st.LoopAlertsSnoozedUntil; until != nil {
+			a.snoozed = *until
+		}
+		return a
+	})
+	return loop.Setting{ProjectName: p.name, Snoozed: now.Before(p.snoozed), Now: now}, err
 }

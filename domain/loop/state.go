@@ -1,11 +1,83 @@
 package loop
 
-import "humanqa/domain"
+import (
+	"time"
 
-// State is a loop's stream after some events.
+	"humanqa/domain"
+)
+
+// State is a loop's stream after some events. It belongs to its fold: Evolve
+// changes the maps in place, so a state that was passed to Evolve must not be
+// used again.
 type State struct {
-	Exists bool
+	// Session runs, or ran last; its ID is empty before the first.
+	Session Session
+	// Ends are the sessions that ended, by id.
+	Ends map[string]Status
+	// Jobs says which session a test was counted into.
+	Jobs map[string]string
 }
 
-// Evolve folds one event into the state.
-func Evolve(s State, _ domain.Event) State { return s }
+// Session is one run of the agent.
+type Session struct {
+	ID            string
+	AccountID     string
+	ProjectID     string
+	Skill         string
+	Status        Status
+	MaxIterations int
+	Iterations    int
+	// Spent is what the tests cost, net of refunds.
+	Spent domain.Credits
+	// Open are the tests without an outcome, with their prices.
+	Open map[string]domain.Credits
+	// FailingKeys are those of the latest report, SameBug is how many reports in
+	// a row failed with exactly these.
+	FailingKeys []string
+	SameBug     int
+	// ReportID is the latest report.
+	ReportID string
+	// SeenAt is when the agent was heard of last.
+	SeenAt time.Time
+}
+
+// Evolve folds one event into the state and takes the old state over (see
+// State). Events of other aggregates change nothing.
+func Evolve(s State, e domain.Event) State {
+	switch e := e.(type) {
+	case *Started:
+		s.Session = Session{
+			ID: e.SessionID, AccountID: e.AccountID, ProjectID: e.ProjectID, Skill: e.Skill,
+			Status: Running, MaxIterations: e.MaxIterations, SeenAt: e.At,
+			Open: make(map[string]domain.Credits),
+		}
+	case *Iterated:
+		if s.Jobs == nil {
+			s.Jobs = make(map[string]string)
+		}
+		s.Jobs[e.JobID] = e.SessionID
+		s.Session.Iterations++
+		s.Session.Spent += e.Credits
+		s.Session.Open[e.JobID] = e.Credits
+		s.Session.SeenAt = e.At
+	case *Judged:
+		s.Session.judge(e)
+	case *Ended:
+		if s.Ends == nil {
+			s.Ends = make(map[string]Status)
+		}
+		s.Ends[e.SessionID] = e.FinalStatus
+		s.Session.Status = e.FinalStatus
+	}
+	return s
+}
+
+func (s *Session) judge(e *Judged) {
+	delete(s.Open, e.JobID)
+	s.Spent -= e.Refund
+	if e.ReportID == "" {
+		return // no report: it says nothing about the bugs
+	}
+	s.SameBug = s.inARow(e.FailingKeys)
+	s.FailingKeys, s.ReportID = e.FailingKeys, e.ReportID
+}

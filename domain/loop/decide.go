@@ -1,0 +1,172 @@
+package loop
+
+import (
+	"slices"
+	"time"
+
+	"humanqa/domain"
+)
+
+// The rules of a loop (decisions, section 9).
+const (
+	// DefaultMaxIterations holds unless the agent sets another.
+	DefaultMaxIterations = 10
+	// SilentFor is how long an agent may say nothing.
+	SilentFor = 24 * time.Hour
+	// stuckAfter is how many reports in a row may fail alike.
+	stuckAfter = 3
+)
+
+// Every decision returns the events to write, none for a harmless repeat, or
+// the refusal. Sessions of one stream run one after the other.
+
+// Join is a test that an agent submits.
+type Join struct {
+	// SessionID is the id of a session that starts with this test.
+	SessionID     string
+	AccountID     string
+	ProjectID     string
+	Skill         string
+	MaxIterations int // of a session that starts; 0: the default
+	JobID         string
+	Iteration     int // what the agent says
+	Credits       domain.Credits
+}
+
+// Setting is what an end depends on besides the loop.
+type Setting struct {
+	ProjectName string
+	// Snoozed: the project's alerts are held back.
+	Snoozed bool
+	Now     time.Time
+}
+
+// Outcome is what became of a test. Its ReportID is empty when the job ended
+// without a report; Refund is what was given back then.
+type Outcome struct {
+	JobID       string
+	Overall     string
+	ReportID    string
+	FailingKeys []string // sorted
+	Refund      domain.Credits
+}
+
+// DecideJoin counts a test into the session that runs. It starts one when none
+// does, when the agent begins again with iteration 1, and when the one that
+// runs has been silent for too long. The same job is counted once.
+func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
+	if _, counted := s.Jobs[j.JobID]; counted {
+		return nil, nil
+	}
+	iterated := &Iterated{
+		SessionID: s.Session.ID, JobID: j.JobID, Iteration: j.Iteration, Credits: j.Credits, At: at.Now,
+	}
+	var events []domain.Event
+	if s.Session.Status == Running {
+		if again := j.Iteration == 1 && s.Session.Iterations > 0; !again && !s.Session.silent(at.Now) {
+			return []domain.Event{iterated}, nil
+		}
+		events = append(events, s.Session.end(Abandoned, at))
+	}
+	if j.MaxIterations == 0 {
+		j.MaxIterations = DefaultMaxIterations
+	}
+	iterated.SessionID = j.SessionID
+	return append(events, &Started{
+		SessionID: j.SessionID, AccountID: j.AccountID, ProjectID: j.ProjectID, Skill: j.Skill,
+		MaxIterations: j.MaxIterations, At: at.Now,
+	}, iterated), nil
+}
+
+// DecideJudge records the outcome of a test, and ends the session that it
+// settles. The outcome of a test of an earlier session changes nothing.
+func DecideJudge(s State, o Outcome, at Setting) ([]domain.Event, error) {
+	if _, open := s.Session.Open[o.JobID]; !open || s.Session.Status != Running {
+		return nil, nil
+	}
+	judged := &Judged{
+		SessionID: s.Session.ID, JobID: o.JobID, Overall: o.Overall, ReportID: o.ReportID,
+		FailingKeys: o.FailingKeys, Refund: o.Refund, At: at.Now,
+	}
+	events := []domain.Event{judged}
+	after := s.Session // the maps stay the state's: only plain fields change
+	after.Spent -= o.Refund
+	if o.ReportID != "" {
+		after.ReportID = o.ReportID
+	}
+	switch {
+	case o.Overall == "pass":
+		events = append(events, after.end(Passed, at))
+	case o.ReportID != "" && s.Session.inARow(o.FailingKeys) >= stuckAfter:
+		events = append(events, after.end(StuckSameBug, at))
+	case s.Session.Iterations >= s.Session.MaxIterations && len(s.Session.Open) == 1:
+		events = append(events, after.end(MaxIterations, at))
+	}
+	return events, nil
+}
+
+// DecideFinalize ends a session at the agent's word. Saying the same again is a
+// repeat.
+func DecideFinalize(s State, sessionID string, final Status, at Setting) ([]domain.Event, error) {
+	ended, over := s.Ends[sessionID]
+	switch {
+	case over && ended == final:
+		return nil, nil
+	case over:
+		return nil, domain.Conflict("the loop session has ended: %s", ended).
+			WithHint("the next test with iteration 1 starts a new one")
+	case sessionID == "" || sessionID != s.Session.ID:
+		return nil, domain.NotFound("loop session")
+	case !slices.Contains(Ends(), final):
+		return nil, domain.Invalid(domain.Detail{Path: "finalStatus", Message: "is not how a loop session ends"})
+	}
+	return []domain.Event{s.Session.end(final, at)}, nil
+}
+
+// DecideOutOfCredits ends the session that runs, if there is one: its next
+// test could not be paid.
+func DecideOutOfCredits(s State, at Setting) ([]domain.Event, error) {
+	if s.Session.Status != Running {
+		return nil, nil
+	}
+	return []domain.Event{s.Session.end(OutOfCredits, at)}, nil
+}
+
+// DecideAbandon ends the session if it runs and was silent for too long.
+func DecideAbandon(s State, at Setting) ([]domain.Event, error) {
+	if s.Session.Status != Running || !s.Session.silent(at.Now) {
+		return nil, nil
+	}
+	return []domain.Event{s.Session.end(Abandoned, at)}, nil
+}
+
+// Ends lists how a session ends.
+func Ends() []Status { return []Status{Passed, StuckSameBug, OutOfCredits, MaxIterations, Abandoned} }
+
+// alarming are the ends that somebody should hear of (specification, "Event
+// kinds").
+func (s Status) alarming() bool {
+	return s == StuckSameBug || s == OutOfCredits || s == MaxIterations
+}
+
+func (s Session) silent(now time.Time) bool { return !now.Before(s.SeenAt.Add(SilentFor)) }
+
+// inARow is how many reports in a row have failed with exactly these keys, once
+// they are the latest's.
+func (s Session) inARow(failing []string) int {
+	switch {
+	case len(failing) == 0:
+		return 0
+	case slices.Equal(failing, s.FailingKeys):
+		return s.SameBug + 1
+	}
+	return 1
+}
+
+func (s Session) end(final Status, at Setting) *Ended {
+	return &Ended{
+		SessionID: s.ID, ProjectID: s.ProjectID, ProjectName: at.ProjectName, Skill: s.Skill,
+		FinalStatus: final, Iterations: s.Iterations, CreditsSpent: s.Spent, FinalReportID: s.ReportID,
+		Alert: final.alarming() && !at.Snoozed, At: at.Now,
+	}
+}
