@@ -84,11 +84,9 @@ func (e *endpoint) replaceSecret(event *project.SecretSet) {
 	e.Secret = event.Sealed
 }
 
-// unlisted are the kinds that the subscription list cannot name. They are sent
-// only when it was omitted (decisions, sections 3 and 7).
-var unlisted = []string{"job.claimed", "job.failed_sla", "job.cancelled", "job.failed"}
-
-// wants says whether the endpoint is subscribed to that kind.
+// wants says whether the endpoint is subscribed to that kind. The kinds that a
+// list cannot name are sent only when it was omitted (decisions, sections 3
+// and 7).
 func (e *endpoint) wants(kind string) bool {
 	switch {
 	case e.URL == "":
@@ -96,5 +94,5 @@ func (e *endpoint) wants(kind string) bool {
 	case e.Events == nil:
 		return true
 	}
-	return slices.Contains(e.Events, kind) && !slices.Contains(unlisted, kind)
+	return slices.Contains(e.Events, kind) && slices.Contains(project.EventNames(), kind)
 }
