@@ -50,6 +50,10 @@ type Config struct {
 	// SubscriberLease is how long a subscriber that died keeps the others
 	// waiting (6 s).
 	SubscriberLease time.Duration
+	// Keep is how long deliveries stay that were delivered or dropped (30
+	// days), PurgeEvery how often they are looked for (1 h).
+	Keep       time.Duration
+	PurgeEvery time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -60,6 +64,8 @@ func (c Config) withDefaults() Config {
 	set(&c.Drain, 3*time.Second)
 	set(&c.Poll, 15*time.Second)
 	set(&c.SubscriberLease, 6*time.Second)
+	set(&c.Keep, 30*24*time.Hour)
+	set(&c.PurgeEvery, time.Hour)
 	if c.Log == nil {
 		c.Log = silent()
 	}

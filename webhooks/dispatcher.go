@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -70,12 +71,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 	tell := make(chan struct{}, 1)
 	tell <- struct{}{} // a crash may have come between disabling and telling
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		d.announce(ctx, tell)
-	}()
-	defer func() { <-told }()
+	var beside sync.WaitGroup
+	beside.Go(func() { d.announce(ctx, tell) })
+	beside.Go(func() { d.purge(ctx) })
+	defer beside.Wait()
 
 	// Requests outlive ctx for a while; abort ends them.
 	sending, abort := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -26,6 +26,7 @@
 // (project.webhook_disabled) is appended after the commit, and again until it
 // is there.
 //
-// The Log lists deliveries and attempts and replays or drops what is held. A
+// The Log lists deliveries and attempts and replays or drops what is held. What
+// was delivered or dropped goes after 30 days; what may be replayed stays. A
 // Receiver is the other end, for trials.
 package webhooks
