@@ -46,7 +46,8 @@ func DecideVoid(s State, accountID string, now time.Time) ([]domain.Event, error
 
 // DecideClaim gives the job to a checker. The claimant asking again is a
 // repeat. The SLA's clock runs from the submission, not from the claim
-// (decisions, section 3).
+// (decisions, section 3). Robots do sandbox jobs and AI reviews
+// (DecideRobotComplete).
 func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -57,14 +58,26 @@ func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, erro
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
 	case s.Type == AIReview:
 		return nil, domain.Conflict("an AI review is not for checkers").WithHint("claim another job")
+	case s.Sandbox:
+		return nil, domain.Conflict("a sandbox job is not for checkers").WithHint("claim another job")
+	case slices.Contains(s.Untestable, checkerID):
+		return nil, domain.Conflict("you reported the job as untestable").WithHint("claim another job")
+	case len(s.Items) == 0:
+		return nil, errNoList()
 	}
-	return []domain.Event{&ClaimedBy{
-		CheckerID: checkerID, Token: s.Token + 1, DueAt: s.CreatedAt.Add(s.SLA()), At: now,
-	}}, nil
+	return []domain.Event{s.claim(checkerID, now)}, nil
+}
+
+func (s State) claim(checkerID string, now time.Time) *ClaimedBy {
+	return &ClaimedBy{CheckerID: checkerID, Token: s.Token + 1, DueAt: s.DueAt, At: now}
+}
+
+func errNoList() error {
+	return domain.Conflict("the checklist is being written").WithHint("try again in a moment")
 }
 
 // DecideCancel ends a job that nobody holds, with a full refund. Only its
-// session cancels a session's slot.
+// session cancels a session's slot, also one that is claimed.
 func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {
 	bySession := reason == CancelSessionExpired || reason == CancelSessionCancelled
 	switch {
@@ -74,13 +87,51 @@ func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error)
 		return nil, nil
 	case s.SessionID != "" && !bySession:
 		return nil, domain.Conflict("the job is a slot of a session").WithHint("cancel the session")
-	case s.Status == Claimed:
+	case s.SessionID == "" && bySession:
+		return nil, domain.Conflict("the job is no slot of a session")
+	case s.Status == Claimed && !bySession:
 		return nil, domain.Conflict("the job is claimed").
 			WithHint("a checker is testing it; wait for the report")
-	case s.Status != Pending:
+	case s.Status != Pending && s.Status != Claimed:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending job can be cancelled")
 	}
-	return []domain.Event{&CancelledBy{Reason: reason, Refund: s.Price, At: now}}, nil
+	return []domain.Event{&CancelledBy{
+		Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now,
+	}}, nil
+}
+
+// DecideWriteChecklist brings the list of a job that was submitted without
+// one. A job that has its list, or has ended, needs none.
+func DecideWriteChecklist(s State, items []Item, by string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case !s.NeedsChecklist():
+		return nil, nil
+	case len(items) == 0:
+		return nil, domain.Invalid(domain.Detail{Path: "items", Message: "must not be empty"})
+	}
+	return []domain.Event{&ChecklistWritten{Items: items, GeneratedBy: by, At: now}}, nil
+}
+
+// NeedsChecklist says that the job waits for its list. An AI review makes its
+// own.
+func (s State) NeedsChecklist() bool {
+	return s.Status == Pending && len(s.Items) == 0 && s.Type != AIReview
+}
+
+// DecideStartSlot starts the SLA's clock of a slot with its session. A slot
+// that has ended, or has started, is left alone.
+func DecideStartSlot(s State, dueAt, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.SessionID == "":
+		return nil, domain.Conflict("the job is no slot of a session")
+	case !s.Waiting() || s.Status != Pending && s.Status != Claimed:
+		return nil, nil
+	}
+	return []domain.Event{&SlotStarted{DueAt: dueAt, At: now}}, nil
 }
 
 // fenced refuses work that is not under the live claim: the checker must be
@@ -98,6 +149,14 @@ func fenced(s State, checkerID string, token int) error {
 		return domain.Conflict("the job is claimed by another checker").WithHint("claim another job")
 	case s.Token != token:
 		return domain.Conflict("the claim token is stale").WithHint("claim the job again")
+	}
+	return nil
+}
+
+// begun refuses a slot's work before its session has started.
+func begun(s State) error {
+	if s.Waiting() {
+		return domain.Conflict("the session has not started").WithHint("wait in the lobby until it starts")
 	}
 	return nil
 }

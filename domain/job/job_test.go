@@ -138,7 +138,7 @@ func TestRelease(t *testing.T) {
 			When(release("ann", 1)).
 			Events(released(1)).
 			State()
-		if s.Status != job.Pending || s.CheckerID != "" || !s.ClaimedAt.IsZero() || !s.DueAt.IsZero() || !s.CreatedAt.Equal(t0) {
+		if s.Status != job.Pending || s.CheckerID != "" || !s.ClaimedAt.IsZero() || !s.DueAt.Equal(minute(30)) || !s.CreatedAt.Equal(t0) {
 			t.Errorf("the job is %+v", s)
 		}
 		if s.Verdicts["i1"].Status != job.ItemPass || len(s.Findings) != 1 {
@@ -194,7 +194,10 @@ func TestCancel(t *testing.T) {
 		}
 		for _, reason := range []string{job.CancelSessionExpired, job.CancelSessionCancelled} {
 			given(t, created(slot)).When(cancel(reason)).
-				Events(&job.CancelledBy{Reason: reason, Refund: 5, At: minute(3)})
+				Events(&job.CancelledBy{Reason: reason, Refund: 5, SessionID: "s1", At: minute(3)})
+			given(t, created(slot), claimedBy("ann", 1)).When(cancel(reason)).
+				Events(&job.CancelledBy{Reason: reason, Refund: 5, SessionID: "s1", At: minute(3)})
+			given(t, created()).When(cancel(reason)).Conflict("the job is no slot of a session")
 		}
 	})
 	t.Run("needs a job", func(t *testing.T) { given(t).When(cancel(job.CancelClient)).NotFound("job") })

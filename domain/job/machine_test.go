@@ -24,7 +24,7 @@ var legal = map[string]map[job.Status]job.Status{
 	"job.item_checked":  {job.Claimed: job.Claimed},
 	"job.finding_added": {job.Claimed: job.Claimed},
 	"job.completed":     {job.Claimed: job.Completed},
-	"job.cancelled":     {job.Pending: job.Cancelled},
+	"job.cancelled":     {job.Pending: job.Cancelled, job.Claimed: job.Cancelled},
 }
 
 var ends = []job.Status{job.Completed, job.Cancelled, job.Failed, job.Voided}

@@ -30,22 +30,34 @@ type State struct {
 	ParentID           string
 	BatchID            string
 	SessionID          string
+	LoopID             string
+	Sandbox            bool
 	Target             Target
-	Items              []Item
+	Items              []Item // empty while the list is still to be written
+	Regressions        []Item // open that list
 	GeneratedBy        string
 	Credentials        string // sealed
 	AccessInstructions string // sealed
 	CreatedAt          time.Time
 
+	// The SLA. DueAt is when it ends, from the submission on: a re-queue moves
+	// it, and so does the start of a slot's session; until then, StartedAt zero,
+	// a slot's SLA does not run. A claim has no clock of its own.
+	DueAt        time.Time
+	StartedAt    time.Time
+	RequeueCount int
+
 	// The claim. Token counts the claims ever made, so that it fences the work
-	// of earlier ones. CheckerID, ClaimedAt and DueAt are zero without a live
-	// or completed claim; ReleasedBy is who held the claim of Token before the
-	// job went back.
+	// of earlier ones. CheckerID and ClaimedAt are zero without a live or
+	// completed claim, SignOfLife is when the claimant was last heard of;
+	// ReleasedBy is who gave the claim of Token up.
 	CheckerID  string
 	Token      int
-	DueAt      time.Time
 	ClaimedAt  time.Time
+	SignOfLife time.Time
 	ReleasedBy string
+	// Untestable are the checkers who said that the job cannot be tested.
+	Untestable []string
 
 	// The draft of the report. Verdicts, by item id, and Findings outlive a
 	// release; after completion only Report holds them.
@@ -54,9 +66,13 @@ type State struct {
 
 	CompletedAt time.Time
 	Report      *CompletedWith
+	AIReport    *AIReport
+	Rating      *Rated
 
 	CancelledAt  time.Time
 	CancelReason string
+	FailedAt     time.Time
+	FailReason   string
 	Refund       domain.Credits
 }
 
@@ -70,8 +86,11 @@ type Verdict struct {
 	ScreenshotURL string
 }
 
-// SLA is how long the job may take, counted from CreatedAt.
+// SLA is how long the job may take.
 func (s State) SLA() time.Duration { return time.Duration(s.SLAMinutes) * time.Minute }
+
+// Waiting says that the job is a slot whose session has not started.
+func (s State) Waiting() bool { return s.SessionID != "" && s.StartedAt.IsZero() }
 
 // ReportID is empty until a report exists.
 func (s State) ReportID() string {
@@ -87,13 +106,18 @@ func Evolve(s State, e domain.Event) State {
 	switch e := e.(type) {
 	case *Created:
 		s.create(e)
+	case *ChecklistWritten:
+		s.Items, s.Regressions, s.GeneratedBy = e.Items, nil, e.GeneratedBy
+	case *SlotStarted:
+		s.DueAt, s.StartedAt = e.DueAt, e.At
+		s.heard(e.At)
 	case *ClaimedBy:
 		s.Status, s.CheckerID, s.Token = Claimed, e.CheckerID, e.Token
-		s.DueAt, s.ClaimedAt, s.ReleasedBy = e.DueAt, e.At, ""
-	case *Released:
-		s.Status, s.ReleasedBy = Pending, s.CheckerID
-		s.CheckerID, s.DueAt, s.ClaimedAt = "", time.Time{}, time.Time{}
+		s.ClaimedAt, s.SignOfLife, s.ReleasedBy = e.At, e.At, ""
+	case *Heartbeat:
+		s.heard(e.At)
 	case *ItemChecked:
+		s.heard(e.At)
 		if s.Verdicts == nil {
 			s.Verdicts = make(map[string]Verdict, len(s.Items))
 		}
@@ -102,12 +126,32 @@ func Evolve(s State, e domain.Event) State {
 			Reason: e.Reason, ScreenshotURL: e.ScreenshotURL,
 		}
 	case *FindingAdded:
+		s.heard(e.At)
 		s.Findings = append(s.Findings, ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
+	case *Released:
+		s.unclaim(Pending, s.CheckerID)
+	case *UntestableReported:
+		s.unclaim(Pending, e.CheckerID)
+		s.Untestable = append(s.Untestable, e.CheckerID)
+	case *SLAMissed:
+		s.unclaim(Pending, "")
+		s.RequeueCount = e.RequeueCount
+		if e.Requeued {
+			s.DueAt = e.DueAt
+		}
 	case *CompletedWith:
 		s.Status, s.CompletedAt, s.Report = Completed, e.At, e
 		s.Verdicts, s.Findings = nil, nil
+	case *AIReportReady:
+		s.AIReport = &e.AIReport
+	case *Rated:
+		s.Rating = e
 	case *CancelledBy:
-		s.Status, s.CancelledAt, s.CancelReason, s.Refund = Cancelled, e.At, e.Reason, e.Refund
+		s.unclaim(Cancelled, "")
+		s.CancelledAt, s.CancelReason, s.Refund = e.At, e.Reason, e.Refund
+	case *FailedBy:
+		s.unclaim(Failed, s.ReleasedBy)
+		s.FailedAt, s.FailReason, s.Refund = e.At, e.Reason, e.Refund
 	case *VoidedOrphan:
 		s.Status, s.AccountID = Voided, e.AccountID
 	}
@@ -120,8 +164,23 @@ func (s *State) create(e *Created) {
 	s.URL, s.Title, s.Description, s.Feature = e.URL, e.Title, e.Description, e.Feature
 	s.Type, s.TypeEcho, s.Urgent = e.Type, e.TypeEcho, e.Urgent
 	s.SLAMinutes, s.Price, s.Source = e.SLAMinutes, e.Price, e.Source
-	s.ParentID, s.BatchID, s.SessionID = e.ParentID, e.BatchID, e.SessionID
-	s.Target, s.Items, s.GeneratedBy = e.Target, e.Items, e.GeneratedBy
+	s.ParentID, s.BatchID, s.SessionID, s.LoopID = e.ParentID, e.BatchID, e.SessionID, e.LoopID
+	s.Sandbox, s.Target = e.Sandbox, e.Target
+	s.Items, s.Regressions, s.GeneratedBy = e.Items, e.Regressions, e.GeneratedBy
 	s.Credentials, s.AccessInstructions = e.Credentials, e.AccessInstructions
-	s.CreatedAt = e.CreatedAt
+	s.CreatedAt, s.DueAt = e.CreatedAt, e.CreatedAt.Add(s.SLA())
+}
+
+// unclaim ends the claim, if there is one; its draft stays.
+func (s *State) unclaim(to Status, by string) {
+	s.Status, s.ReleasedBy = to, by
+	s.CheckerID, s.ClaimedAt, s.SignOfLife = "", time.Time{}, time.Time{}
+}
+
+// heard notes a sign of the claimant's life. Nodes' clocks differ a little: an
+// earlier one never takes a later one's place.
+func (s *State) heard(at time.Time) {
+	if s.Status == Claimed && at.After(s.SignOfLife) {
+		s.SignOfLife = at
+	}
 }

@@ -54,7 +54,7 @@ type Completion struct {
 // DecideCheckItem records a verdict; a later one replaces an earlier one, the
 // same one is a repeat.
 func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
-	if err := fenced(s, c.CheckerID, c.Token); err != nil {
+	if err := working(s, c.CheckerID, c.Token); err != nil {
 		return nil, err
 	}
 	if !s.hasItem(c.ItemID) {
@@ -94,7 +94,7 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 // DecideAddFinding adds an item outside the list. The same item id is a
 // repeat.
 func DecideAddFinding(s State, f Finding) ([]domain.Event, error) {
-	if err := fenced(s, f.CheckerID, f.Token); err != nil {
+	if err := working(s, f.CheckerID, f.Token); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(s.Findings, func(i ReportItem) bool { return i.ID == f.Item.ID }) {
@@ -141,7 +141,7 @@ func DecideComplete(s State, c Completion) ([]domain.Event, error) {
 	if s.Status == Completed && s.CheckerID == c.CheckerID && s.Token == c.Token {
 		return nil, nil
 	}
-	if err := fenced(s, c.CheckerID, c.Token); err != nil {
+	if err := working(s, c.CheckerID, c.Token); err != nil {
 		return nil, err
 	}
 	items := s.ReportItems()
@@ -156,13 +156,24 @@ func DecideComplete(s State, c Completion) ([]domain.Event, error) {
 			WithHint("check every item of the list, or skip it with a reason").
 			With("uncheckedItems", unchecked)
 	}
+	return []domain.Event{s.complete(c.ReportID, c.Summary, c.RecordingURL, items, c.At)}, nil
+}
+
+func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *CompletedWith {
 	done := &CompletedWith{
-		ReportID: c.ReportID, Summary: c.Summary, RecordingURL: c.RecordingURL, Items: items, At: c.At,
+		ReportID: reportID, Summary: summary, RecordingURL: recordingURL, Items: items,
+		OverallStatus: OverallStatus(items), SessionID: s.SessionID, LoopID: s.LoopID, At: at,
 	}
 	done.PassCount, done.FailCount, done.SkipCount = Counts(items)
-	done.OverallStatus = OverallStatus(items)
-	return []domain.Event{done}, nil
+	return done
 }
+
+// The reasons for which a claim is given up.
+const (
+	ReleaseChecker = "checker" // the claimant's own wish
+	ReleaseSilent  = "silent"  // nothing was heard of them
+	ReleaseLeft    = "left"    // they left the session
+)
 
 // DecideRelease puts the job back into the queue. The same claim releasing
 // again, while nobody else took the job, is a repeat.
@@ -173,5 +184,54 @@ func DecideRelease(s State, checkerID string, token int, now time.Time) ([]domai
 	if err := fenced(s, checkerID, token); err != nil {
 		return nil, err
 	}
-	return []domain.Event{&Released{Token: token, Reason: "checker", At: now}}, nil
+	return []domain.Event{&Released{Token: token, Reason: ReleaseChecker, At: now}}, nil
+}
+
+// DecideLeave gives up whatever claim the checker holds on a session's slot.
+func DecideLeave(s State, checkerID string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status != Claimed || s.CheckerID != checkerID:
+		return nil, nil
+	}
+	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseLeft, At: now}}, nil
+}
+
+// heartbeatEvery is how often a sign of life is worth an event.
+const heartbeatEvery = time.Minute
+
+// SilentAfter is how long a claim stands without a sign of life.
+const SilentAfter = 6 * time.Minute
+
+// DecideHeartbeat notes that the claimant is still at work. Within a minute of
+// the last sign of life there is nothing to note.
+func DecideHeartbeat(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
+	if err := fenced(s, checkerID, token); err != nil {
+		return nil, err
+	}
+	if now.Sub(s.SignOfLife) < heartbeatEvery {
+		return nil, nil
+	}
+	return []domain.Event{&Heartbeat{Token: token, At: now}}, nil
+}
+
+// DecideReleaseSilent takes the claim back when nothing was heard of the
+// claimant for too long; the verdicts stay as a draft for the next one.
+func DecideReleaseSilent(s State, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status != Claimed || now.Sub(s.SignOfLife) < SilentAfter:
+		return nil, nil
+	}
+	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseSilent, At: now}}, nil
+}
+
+// working is fenced for what belongs into the report.
+func working(s State, checkerID string, token int) error {
+	if err := fenced(s, checkerID, token); err != nil {
+		return err
+	}
+	return begun(s)
 }

@@ -1,0 +1,92 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+)
+
+// The reasons for which a job fails (decisions, section 3). Items that failed
+// are none.
+const (
+	FailSLA        = "sla"
+	FailUntestable = "untestable"
+	FailOperator   = "operator"
+)
+
+// MaxSLAMisses is how often a job may miss its SLA: with the last one it fails.
+const MaxSLAMisses = 3
+
+// DecideMissSLA ends the claim of a job whose SLA has run out. The job goes
+// back into the queue and its clock starts again; the third miss fails it with
+// a full refund. A session's slot fails on its first: its session cannot wait.
+// Before the SLA's end, and after the job's, there is nothing to miss.
+func DecideMissSLA(s State, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status != Pending && s.Status != Claimed, s.Waiting(), now.Before(s.DueAt):
+		return nil, nil
+	}
+	missed := &SLAMissed{RequeueCount: s.RequeueCount, SessionID: s.SessionID, At: now}
+	if s.SessionID != "" || s.RequeueCount == MaxSLAMisses-1 {
+		missed.Refund = s.Price
+		return []domain.Event{missed, s.fail(FailSLA, now)}, nil
+	}
+	missed.RequeueCount++
+	missed.Requeued, missed.DueAt = true, now.Add(s.SLA())
+	return []domain.Event{missed}, nil
+}
+
+// Untestable is a claimant's word that the job cannot be tested.
+type Untestable struct {
+	CheckerID string
+	Token     int
+	Reason    string
+	Note      string
+	At        time.Time
+}
+
+// DecideUntestable ends the claim with the claimant's word that the job cannot
+// be tested. The first one's puts the job back into the queue, for somebody
+// else; the word of a second checker fails it with a full refund.
+func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
+	said := slices.Contains(s.Untestable, u.CheckerID)
+	if said && s.Token == u.Token && s.ReleasedBy == u.CheckerID {
+		return nil, nil
+	}
+	if err := fenced(s, u.CheckerID, u.Token); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(u.Reason) == "" {
+		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
+	}
+	events := []domain.Event{&UntestableReported{
+		CheckerID: u.CheckerID, Token: u.Token, Reason: u.Reason, Note: u.Note, At: u.At,
+	}}
+	if len(s.Untestable) > 0 && !said {
+		events = append(events, s.fail(FailUntestable, u.At))
+	}
+	return events, nil
+}
+
+// DecideFail ends a job at the operator's word, whoever holds it.
+func DecideFail(s State, reason string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status == Failed:
+		return nil, nil
+	case s.Status != Pending && s.Status != Claimed:
+		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending or claimed job can fail")
+	case reason != FailUntestable && reason != FailOperator:
+		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must be untestable or operator"})
+	}
+	return []domain.Event{s.fail(reason, now)}, nil
+}
+
+func (s State) fail(reason string, now time.Time) *FailedBy {
+	return &FailedBy{Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now}
+}
