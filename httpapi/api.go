@@ -25,7 +25,7 @@ type Deps struct {
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
-	DB    *sqlx.DB // idempotency keys
+	DB    *sqlx.DB // idempotency keys, rate limits
 	Vault Vault
 	Log   logrus.FieldLogger
 	Now   func() time.Time
@@ -33,7 +33,10 @@ type Deps struct {
 	BaseURL string
 	// WebhookAllow are the private addresses webhooks may go to all the same.
 	WebhookAllow guard.Allow
-	Metrics      prometheus.Registerer
+	// RateLimit is how many requests an API key may send in any minute; 0 for
+	// the specification's 60.
+	RateLimit int
+	Metrics   prometheus.Registerer
 }
 
 // Problem is one reason for not being ready.
@@ -63,6 +66,7 @@ type API struct {
 
 	table       table
 	idempotency idempotency
+	limits      limiter
 	large       places
 	metrics     *metrics
 }
@@ -75,19 +79,24 @@ func New(d Deps) *API {
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
 		table:       newTable(routes),
 		idempotency: idempotency{db: d.DB, vault: d.Vault},
+		limits:      newLimiter(d.DB, d.RateLimit),
 		large:       make(places, largeBodies),
 		metrics:     newMetrics(d.Metrics),
 	}
 }
 
 // Run does what the API has to do without being asked: it forgets old
-// idempotency keys. It returns when ctx ends.
+// idempotency keys, and callers that have been silent. It returns when ctx
+// ends.
 func (a *API) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		if err := a.idempotency.sweep(ctx); err != nil && ctx.Err() == nil {
 			a.log.WithError(err).Warn("old idempotency keys stay until the next sweep")
+		}
+		if err := a.limits.sweep(ctx); err != nil && ctx.Err() == nil {
+			a.log.WithError(err).Warn("silent callers' rows stay until the next sweep")
 		}
 		select {
 		case <-ctx.Done():
@@ -155,6 +164,12 @@ func (a *API) answer(w http.ResponseWriter, r *request) (ans answer) {
 func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	var err error
 	if r.caller, err = a.authenticate(r.Context(), r.Header, r.match); err != nil {
+		if noCredential(err) {
+			err = a.limitStranger(r, w.Header(), err)
+		}
+		return answer{}, err
+	}
+	if err := a.limitCaller(r, w.Header()); err != nil {
 		return answer{}, err
 	}
 	body, leave, err := readBody(w, r.Request, a.large)

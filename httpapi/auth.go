@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -25,10 +26,15 @@ type caller struct {
 
 // authenticate is the 401 and 403 of the order of checks. API keys only work
 // outside /v1/checker, checker keys only inside: elsewhere they are no
-// credential at all.
+// credential at all. A deploy hook's credential is its path.
 func (a *API) authenticate(ctx context.Context, h http.Header, m match) (caller, error) {
-	if m.audience == public {
+	switch {
+	case m.audience == public:
 		return caller{}, nil
+	case m.audience == hooks && m.route == nil: // 404 or 405, whoever asks
+		return caller{}, nil
+	case m.audience == hooks:
+		return a.hook(ctx, m.vars["token"])
 	}
 	token, err := bearer(h)
 	if err != nil {
@@ -74,6 +80,33 @@ func (a *API) checker(ctx context.Context, token string) (caller, error) {
 	return caller{actor: "checker:" + checker.ID, checkerID: checker.ID}, nil
 }
 
+// hook is the project whose deploy hook has the token. Its caller is bound to
+// that project and may do nothing but what the hook does.
+func (a *API) hook(ctx context.Context, token string) (caller, error) {
+	if len(token) > maxToken {
+		return caller{}, errNoHook
+	}
+	target, found, err := a.reads.Projects.ByHook(ctx, domain.HashToken(token))
+	switch {
+	case err != nil:
+		return caller{}, err
+	case !found:
+		return caller{}, errNoHook
+	case target.Suspended:
+		return caller{}, errSuspended
+	}
+	return caller{
+		actor: "hook:" + target.ProjectID, accountID: target.AccountID,
+		scope: account.ScopeFull, projectID: target.ProjectID, sandbox: target.Sandbox,
+	}, nil
+}
+
+// noCredential says that err refuses what was sent as a credential, whoever
+// sent it.
+func noCredential(err error) bool {
+	return domain.IsKind(err, domain.KindUnauthorized) || errors.Is(err, errNoHook)
+}
+
 func expired(at *time.Time, now time.Time) bool { return at != nil && !now.Before(*at) }
 
 // bearer reads the credential (RFC 6750; the scheme's case does not matter).
@@ -94,6 +127,8 @@ func bearer(h http.Header) (string, error) {
 var (
 	errBadKey = domain.Unauthorized("the key is invalid, expired or revoked").
 			WithHint("check the key, or create a new one in the account dashboard")
+	errNoHook = domain.NotFound("deploy hook").
+			WithHint("use the deployHookUrl that the project's creation answered")
 	errSuspended = &domain.Error{
 		Kind: domain.KindSuspended, Code: domain.CodeAccountSuspended,
 		Message: "the account is suspended", Hint: "contact support to have it reinstated",

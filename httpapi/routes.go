@@ -163,6 +163,8 @@ func audienceOf(path string) audience {
 	switch {
 	case path == "/v1/checker" || strings.HasPrefix(path, "/v1/checker/"):
 		return checkers
+	case strings.HasPrefix(path, "/v1/hooks/"):
+		return hooks
 	case path == "/v1" || strings.HasPrefix(path, "/v1/"):
 		return clients
 	}

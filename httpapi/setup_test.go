@@ -43,6 +43,7 @@ type service struct {
 	waitFor  func(context.Context, domain.Position) error
 	logged   *buffer
 	problems []Problem
+	deps     Deps // of the API, for another node beside it
 }
 
 type buffer struct {
@@ -93,7 +94,7 @@ func setup(t *testing.T) *service {
 		}
 	})
 	s.waitFor = supervisor.WaitFor
-	s.API = New(Deps{
+	s.deps = Deps{
 		Commands: s.commands,
 		Reads: Reads{
 			Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access,
@@ -101,7 +102,9 @@ func setup(t *testing.T) *service {
 		},
 		WaitFor: supervisor.WaitFor, Ready: func(context.Context) []Problem { return s.problems },
 		DB: db, Vault: v, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
-	})
+		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
+	}
+	s.API = New(s.deps)
 	return s
 }
 

@@ -42,7 +42,7 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	at := scope{accountID: cause.AccountID, path: r.URL.Path, key: key}
+	at := scope{accountID: cause.AccountID, path: r.effectPath(), key: key}
 	fingerprint, err := a.vault.Fingerprint(ctx, cause.AccountID, asked(r))
 	if err != nil {
 		return answer{}, err
@@ -56,6 +56,16 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 	}
 	cause.CommandID = b.commandID
 	return a.settle(ctx, r, at, b, func() (answer, error) { return do(ctx, cause) })
+}
+
+// effectPath is what an Idempotency-Key is scoped to beside the account: the
+// path, but never with a hook's token in it, which is stored nowhere in the
+// clear.
+func (r *request) effectPath() string {
+	if r.audience == hooks {
+		return r.pattern + " of " + r.caller.projectID
+	}
+	return r.URL.Path
 }
 
 // asked digests what the request asks for. The API key's project is part of

@@ -12,6 +12,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/httpapi"
 	"humanqa/internal/guard"
 )
 
@@ -30,6 +31,7 @@ type environment struct {
 	AI                       string `env:"HUMANQA_AI" envDefault:"rules"`
 	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW"`
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE"`
+	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60"`
 	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy"`
 	LogFormat                string `env:"HUMANQA_LOG_FORMAT"`
 	LogLevel                 string `env:"HUMANQA_LOG_LEVEL" envDefault:"info"`
@@ -53,6 +55,7 @@ type Config struct {
 	MasterKeyFile            string
 	WebhookAllow             guard.Allow
 	WebhookCAFile            string // may appear later; serve warns until it does
+	RateLimit                int    // requests per key in any minute
 	Roles                    Roles
 	LogFormat                string // text, json, or "" to follow the terminal
 	LogLevel                 logrus.Level
@@ -114,6 +117,7 @@ func (e environment) judge() (Config, error) {
 		EventStoreListenInsecure: e.EventStoreListenInsecure,
 		MasterKeyFile:            e.MasterKeyFile,
 		WebhookCAFile:            e.WebhookCAFile,
+		RateLimit:                e.RateLimit,
 		LogFormat:                e.LogFormat,
 	}
 	if c.AdminAddr == "off" {
@@ -145,6 +149,7 @@ func (e environment) judge() (Config, error) {
 		checkURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
 		checkURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
+		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, httpapi.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AI, "rules"),
 	} {
 		if check != nil {
@@ -209,6 +214,13 @@ func checkChoice(name, value string, choices ...string) error {
 		return nil
 	}
 	return badSetting(name, "%q is not offered: use %s", value, strings.Join(choices, " or "))
+}
+
+func checkRange(name string, value, low, high int) error {
+	if value < low || value > high {
+		return badSetting(name, "%d is out of range: use %d to %d", value, low, high)
+	}
+	return nil
 }
 
 // Roles are the parts of the service that a process runs.

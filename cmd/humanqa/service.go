@@ -91,6 +91,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		Now:          time.Now,
 		BaseURL:      s.cfg.BaseURL,
 		WebhookAllow: s.cfg.WebhookAllow,
+		RateLimit:    s.cfg.RateLimit,
 		Metrics:      metrics,
 	}
 }

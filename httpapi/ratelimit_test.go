@@ -1,0 +1,235 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+)
+
+// limited is a second service that stands on the same parts with the limit as
+// it is specified: another node.
+func (s *service) limited(limit int) *service {
+	node := *s
+	node.deps.RateLimit = limit
+	node.API = New(node.deps)
+	return &node
+}
+
+// age lets time pass for every caller.
+func (s *service) age(by time.Duration) {
+	s.t.Helper()
+	s.db.MustExec(`UPDATE http_rate SET slots = ARRAY(SELECT slot - $1 FROM unnest(slots) AS slot ORDER BY slot), at = at - $1`, by.Microseconds())
+}
+
+// burst sends n requests at once, in turn over the nodes, and counts those
+// that were admitted.
+func burst(t *testing.T, n int, key string, nodes ...*service) (admitted int) {
+	t.Helper()
+	codes := make([]int, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { codes[i] = nodes[i%len(nodes)].call(key, "GET", "/v1/pricing", "").Code })
+	}
+	all.Wait()
+	for _, code := range codes {
+		switch code {
+		case http.StatusOK:
+			admitted++
+		case http.StatusTooManyRequests:
+		default:
+			t.Errorf("got %d", code)
+		}
+	}
+	return admitted
+}
+
+func TestNeverMoreThanSixtyInAnySixtySecondsOverTwoNodes(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(0)
+	one, two := s.limited(0), s.limited(0)
+	equal(t, burst(t, 200, key, one, two), 60)
+
+	// The window slides: places come back when those who took them are a minute
+	// old, not before, and the refused have taken none.
+	sliding := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
+	var admitted []int
+	for range 12 {
+		admitted = append(admitted, burst(t, 30, sliding, one, two))
+		s.age(13 * time.Second)
+	}
+	equal(t, admitted, []int{30, 30, 0, 0, 0, 30, 30, 0, 0, 0, 30, 30})
+}
+
+func TestTheSixtyFirstCallIsRefusedWhileAnotherKeyOfTheAccountWorks(t *testing.T) {
+	t.Parallel()
+	s := setup(t).limited(0)
+	accountID, key := s.account(100)
+	other := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
+	for left := 59; left >= 0; left-- {
+		r := s.call(key, "GET", "/v1/credits", "")
+		r.want(http.StatusOK)
+		equal(t, r.Header().Get("X-RateLimit-Limit"), "60")
+		equal(t, r.Header().Get("X-RateLimit-Remaining"), strconv.Itoa(left))
+		if reset, err := strconv.Atoi(r.Header().Get("X-RateLimit-Reset")); err != nil || reset < 1 || reset > 60 {
+			t.Fatalf("X-RateLimit-Reset is %q", r.Header().Get("X-RateLimit-Reset"))
+		}
+	}
+	// Before anything else is looked at: the body, the path, the method.
+	for _, call := range [][2]string{{"GET", "/v1/credits"}, {"POST", "/v1/jobs"}, {"GET", "/v1/nowhere"}, {"PUT", "/v1/jobs"}} {
+		r := s.call(key, call[0], call[1], "{")
+		r.refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+		equal(t, r.Header().Get("X-RateLimit-Remaining"), "0")
+		equal(t, r.Header().Get("Retry-After"), r.Header().Get("X-RateLimit-Reset"))
+	}
+	s.call(other, "POST", "/v1/jobs", aJob).want(http.StatusCreated)
+
+	// Retry-After keeps its word.
+	wait, err := strconv.Atoi(s.call(key, "GET", "/v1/credits", "").Header().Get("Retry-After"))
+	if err != nil || wait > 60 {
+		t.Fatalf("Retry-After: %d %v", wait, err)
+	}
+	s.age(time.Duration(wait) * time.Second)
+	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
+}
+
+func TestA401AndA403ComeBeforeTheLimitAndTakeNoPlace(t *testing.T) {
+	t.Parallel()
+	s := setup(t).limited(1)
+	accountID, key := s.account(0)
+	readOnly := s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
+	for range 3 {
+		s.call(readOnly, "POST", "/v1/jobs", aJob).refused(http.StatusForbidden, domain.CodeForbidden)
+	}
+	s.call(readOnly, "GET", "/v1/credits", "").want(http.StatusOK)
+	s.call(readOnly, "GET", "/v1/credits", "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+	s.call(readOnly, "POST", "/v1/jobs", aJob).refused(http.StatusForbidden, domain.CodeForbidden)
+	s.call("", "GET", "/v1/credits", "").refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
+}
+
+func TestCheckersHaveAHigherLimitOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := setup(t).limited(0)
+	ann, bob := s.checker(), s.checker()
+	r := s.call(ann, "GET", "/v1/checker/queue", "")
+	r.want(http.StatusOK)
+	equal(t, r.Header().Get("X-RateLimit-Limit"), "300")
+	for range 299 {
+		s.call(ann, "GET", "/v1/checker/queue", "").want(http.StatusOK)
+	}
+	s.call(ann, "GET", "/v1/checker/queue", "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+	s.call(bob, "GET", "/v1/checker/queue", "").want(http.StatusOK)
+}
+
+func TestWhoGuessesCredentialsIsLimitedByAddress(t *testing.T) {
+	t.Parallel()
+	s := setup(t).limited(0)
+	_, key := s.account(0)
+	from := func(remote, key, target string) result {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", target, nil)
+		r.RemoteAddr = remote
+		r.Header.Set("Authorization", "Bearer "+key)
+		r.Header.Set("X-Forwarded-For", uuid.NewString()) // anybody's claim
+		r.Header.Set("Forwarded", "for="+uuid.NewString())
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		checkEnvelope(t, target, w)
+		return result{w, t}
+	}
+	for range 60 {
+		r := from("203.0.113.7:1000", uuid.NewString(), "/v1/credits")
+		r.refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+		equal(t, r.Header().Get("X-RateLimit-Limit"), "60")
+	}
+	for _, remote := range []string{"203.0.113.7:1001", "[::ffff:203.0.113.7]:1"} {
+		for _, target := range []string{"/v1/credits", "/v1/checker/queue", "/v1/nowhere"} {
+			from(remote, uuid.NewString(), target).refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+		}
+	}
+	from("203.0.113.7:1002", key, "/v1/credits").want(http.StatusOK)
+	from("203.0.113.8:1000", "x", "/v1/credits").refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+	r := from("203.0.113.7:1003", "", "/healthz")
+	r.want(http.StatusOK)
+	equal(t, r.Header().Get("X-RateLimit-Limit"), "")
+}
+
+func TestAnAddressIsAHostOrAnIPv6Network(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[string]string{
+		"192.0.2.1:80": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1",
+		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::/64", "[fe80::1%eth0]:80": "fe80::/64",
+		"@": "unknown", "": "unknown",
+	} {
+		equal(t, address(remote), want)
+	}
+}
+
+// Above rateSlots a slot holds several requests, and the limit still stands.
+func TestAHighLimitIsKeptInABoundedRow(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	l := newLimiter(s.db, 0)
+	take := func() quota {
+		q, err := l.take(t.Context(), "key:busy", 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	for left := 999; left >= 0; left-- {
+		q := take()
+		if !q.admitted || q.remaining != left {
+			t.Fatalf("%+v, want %d left", q, left)
+		}
+	}
+	for range 3 {
+		if q := take(); q.admitted || q.remaining != 0 {
+			t.Fatalf("%+v, want a refusal", q)
+		}
+	}
+	var slots int
+	if err := s.db.Get(&slots, `SELECT cardinality(slots) FROM http_rate WHERE caller = 'key:busy'`); err != nil || slots > rateSlots {
+		t.Errorf("%d slots, %v", slots, err)
+	}
+	s.age(time.Minute)
+	equal(t, take().remaining, 999)
+}
+
+func TestAClockThatIsSetBackNeitherOpensNorCloses(t *testing.T) {
+	t.Parallel()
+	s := setup(t).limited(0)
+	_, key := s.account(0)
+	equal(t, burst(t, 60, key, s), 60)
+	s.age(-time.Hour) // the times lie ahead now
+	equal(t, burst(t, 10, key, s), 0)
+	s.age(61 * time.Second)
+	equal(t, burst(t, 100, key, s), 60)
+}
+
+func TestSilentCallersAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(0)
+	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
+	s.age(2 * time.Minute)
+	s.call("nobody", "GET", "/v1/credits", "").refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+	if err := s.limits.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var callers []string
+	if err := s.db.Select(&callers, `SELECT caller FROM http_rate`); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, strings.Join(callers, " "), "address:192.0.2.1")
+}
