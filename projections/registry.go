@@ -13,6 +13,7 @@ func All() []Projector {
 		jobsProjector{},
 		creditsProjector{},
 		projectsProjector{},
+		sessionsProjector{},
 		accessProjector{},
 		timersProjector{rules: policy.Rules()},
 	}

@@ -2,71 +2,394 @@ package projections
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 )
 
-// Sessions reads multi-checker sessions.
-type Sessions struct{ db *sqlx.DB }
+// sessionsProjector keeps a row per session, its slots within it: a session is
+// always read whole. session_jobs leads from a slot's job to its session; most
+// of a job's events don't name it.
+type sessionsProjector struct{}
 
-// Session is a session as its account may see it.
-type Session struct {
-	ID              string
-	AccountID       string
-	ProjectID       string
-	Status          session.Status
-	URL             string
-	Feature         string
-	ScenarioBrief   string
-	VoiceEnabled    bool
-	Type            job.Type
-	TypeEcho        string
-	ItemCount       int
-	ReadyCount      int
-	CreditsRefunded domain.Credits
-	CreditsCharged  domain.Credits
-	ReadyDeadline   time.Time
-	CreatedAt       time.Time
-	StartedAt       *time.Time
-	ClosedAt        *time.Time
-	CloseReason     string // completed, expired, client, operator; empty while open
-	PassCount       int    // jobs, once completed
-	FailCount       int
-	Slots           []SessionSlot
+func (sessionsProjector) Name() string { return "sessions" }
+func (sessionsProjector) Version() int { return 1 }
+
+func (sessionsProjector) Tables() []Table {
+	return []Table{
+		{Name: "sessions", DDL: sessionsDDL},
+		{Name: "session_jobs", DDL: sessionJobsDDL},
+	}
 }
 
-// SessionSlot is one checker's place.
-type SessionSlot struct {
-	Slot      int
-	RoleLabel string
-	JobID     string
-	Target    job.Target
-	Status    string // waiting, ready, active, dropped, ended
-	ReadyAt   *time.Time
-	JobStatus job.Status
-	ReportID  string
+const sessionsDDL = `
+CREATE TABLE {schema}.sessions (
+    id             text PRIMARY KEY,
+    account_id     text NOT NULL,
+    project_id     text NOT NULL,
+    status         text NOT NULL,
+    url            text NOT NULL,
+    feature        text NOT NULL,
+    scenario_brief text NOT NULL,
+    voice_enabled  boolean NOT NULL,
+    type           text NOT NULL,
+    type_echo      text NOT NULL,
+    item_count     integer NOT NULL,
+    charged        bigint NOT NULL,
+    refunded       bigint NOT NULL,
+    pass_count     integer NOT NULL,
+    fail_count     integer NOT NULL,
+    close_reason   text NOT NULL,
+    ready_deadline timestamptz NOT NULL,
+    created_at     timestamptz NOT NULL,
+    started_at     timestamptz,
+    closed_at      timestamptz,
+    slots          jsonb NOT NULL
+);
+CREATE INDEX sessions_by_account ON {schema}.sessions (account_id, created_at DESC, id DESC);
+CREATE INDEX sessions_by_status  ON {schema}.sessions (account_id, status, created_at DESC, id DESC);
+CREATE INDEX sessions_by_project ON {schema}.sessions (account_id, project_id, created_at DESC, id DESC);
+`
+
+const sessionJobsDDL = `
+CREATE TABLE {schema}.session_jobs (
+    job_id     text PRIMARY KEY,
+    session_id text NOT NULL
+);
+`
+
+func (sessionsProjector) Handles() []string {
+	return []string{
+		(*session.Created)(nil).EventType(),
+		(*session.SlotReady)(nil).EventType(),
+		(*session.SlotLeft)(nil).EventType(),
+		(*session.Started)(nil).EventType(),
+		(*session.CompletedWith)(nil).EventType(),
+		(*session.ExpiredBy)(nil).EventType(),
+		(*session.CancelledBy)(nil).EventType(),
+		(*job.Created)(nil).EventType(),
+		(*job.ClaimedBy)(nil).EventType(),
+		(*job.Released)(nil).EventType(),
+		(*job.SLAMissed)(nil).EventType(),
+		(*job.UntestableReported)(nil).EventType(),
+		(*job.CompletedWith)(nil).EventType(),
+		(*job.FailedBy)(nil).EventType(),
+		(*job.CancelledBy)(nil).EventType(),
+		(*job.VoidedOrphan)(nil).EventType(),
+		(*credits.Refunded)(nil).EventType(),
+	}
 }
 
-// SessionFilter narrows a list; zero fields don't.
-type SessionFilter struct {
-	Status    session.Status
-	ProjectID string
-	Limit     int
-	Offset    int
+type sessionRow struct {
+	ID            string          `json:"id"`
+	AccountID     string          `json:"account_id"`
+	ProjectID     string          `json:"project_id"`
+	Status        session.Status  `json:"status"`
+	URL           string          `json:"url"`
+	Feature       string          `json:"feature"`
+	ScenarioBrief string          `json:"scenario_brief"`
+	VoiceEnabled  bool            `json:"voice_enabled"`
+	Type          job.Type        `json:"type"`
+	TypeEcho      string          `json:"type_echo"`
+	ItemCount     int             `json:"item_count"`
+	Charged       domain.Credits  `json:"charged"`
+	Refunded      domain.Credits  `json:"refunded"`
+	PassCount     int             `json:"pass_count"`
+	FailCount     int             `json:"fail_count"`
+	CloseReason   string          `json:"close_reason"`
+	ReadyDeadline time.Time       `json:"ready_deadline"`
+	CreatedAt     time.Time       `json:"created_at"`
+	StartedAt     *time.Time      `json:"started_at"`
+	ClosedAt      *time.Time      `json:"closed_at"`
+	Slots         json.RawMessage `json:"slots"`
 }
 
-// List gives a page of the account's sessions, the newest first, and how many
-// there are in all.
-func (q *Sessions) List(ctx context.Context, accountID string, f SessionFilter) (sessions []Session, total int, err error) {
-	panic("not built yet")
+// slotRow is one element of slots.
+type slotRow struct {
+	Slot      int        `json:"slot"`
+	RoleLabel string     `json:"roleLabel"`
+	JobID     string     `json:"jobId"`
+	Target    job.Target `json:"target"`
+	Status    string     `json:"status"`
+	ReadyAt   *time.Time `json:"readyAt"`
+	JobStatus job.Status `json:"jobStatus"`
+	ReportID  string     `json:"reportId"`
 }
 
-// Session gives one session.
-func (q *Sessions) Session(ctx context.Context, accountID, id string) (Session, error) {
-	panic("not built yet")
+type sessionJobRow struct {
+	JobID     string `json:"job_id"`
+	SessionID string `json:"session_id"`
+}
+
+const loadSessionJobsSQL = `
+SELECT job_id, session_id
+FROM {schema}.session_jobs
+WHERE job_id = ANY($1)`
+
+const loadSessionsSQL = `
+SELECT *
+FROM {schema}.sessions
+WHERE id = ANY($1)`
+
+const insertSessionsSQL = `
+INSERT INTO {schema}.sessions
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.sessions, $1)`
+
+const insertSessionJobsSQL = `
+INSERT INTO {schema}.session_jobs
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.session_jobs, $1)`
+
+const updateSessionsSQL = `
+UPDATE {schema}.sessions s
+SET status = r.status,
+    refunded = r.refunded,
+    pass_count = r.pass_count,
+    fail_count = r.fail_count,
+    close_reason = r.close_reason,
+    started_at = r.started_at,
+    closed_at = r.closed_at,
+    slots = r.slots
+FROM json_populate_recordset(NULL::{schema}.sessions, $1) r
+WHERE s.id = r.id`
+
+// Apply folds the batch per session in memory, so that a session is written
+// once however many of its events the batch holds.
+func (sessionsProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	f := sessionsFold{sessions: map[string]*foldedSession{}, ofJob: map[string]string{}}
+	if err := f.load(ctx, tx, schema, batch); err != nil {
+		return err
+	}
+	for _, r := range batch {
+		if err := f.fold(r); err != nil {
+			return fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return f.write(ctx, tx, schema)
+}
+
+// sessionsFold is one batch on its way into the tables.
+type sessionsFold struct {
+	sessions map[string]*foldedSession
+	order    []*foldedSession // in order of first appearance: what is written never depends on map order
+	ofJob    map[string]string
+	jobs     []sessionJobRow
+}
+
+type foldedSession struct {
+	row            sessionRow
+	slots          []slotRow
+	isNew, changed bool
+}
+
+// sessionOf is the session whose stream the event stands in; empty for those
+// of jobs and ledgers.
+func sessionOf(r domain.Recorded) string {
+	id, found := strings.CutPrefix(r.Stream, domain.SessionStreams)
+	if !found {
+		return ""
+	}
+	return id
+}
+
+// load fetches the sessions that the batch changes but did not create.
+func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var jobs, ids []string
+	for _, r := range batch {
+		if id := sessionOf(r); id != "" {
+			ids = append(ids, id)
+		} else {
+			jobs = append(jobs, jobOf(r))
+		}
+	}
+	if len(jobs) > 0 {
+		var links []sessionJobRow
+		if err := tx.SelectContext(ctx, &links, in(schema, loadSessionJobsSQL), pq.Array(distinct(jobs))); err != nil {
+			return fmt.Errorf("load the sessions of jobs: %w", err)
+		}
+		for _, l := range links {
+			f.ofJob[l.JobID] = l.SessionID
+			ids = append(ids, l.SessionID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var rows []sessionRow
+	if err := tx.SelectContext(ctx, &rows, in(schema, loadSessionsSQL), pq.Array(distinct(ids))); err != nil {
+		return fmt.Errorf("load sessions: %w", err)
+	}
+	for _, row := range rows {
+		s := &foldedSession{row: row}
+		if err := json.Unmarshal(row.Slots, &s.slots); err != nil {
+			return fmt.Errorf("decode the slots of session %s: %w", row.ID, err)
+		}
+		f.sessions[row.ID] = s
+		f.order = append(f.order, s)
+	}
+	return nil
+}
+
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// fold applies one event. A job that is no session's, and a session that has no
+// row (an operator skipped its session.created), are passed over.
+func (f *sessionsFold) fold(r domain.Recorded) error {
+	id := sessionOf(r)
+	if e, ok := r.Event.(*session.Created); ok {
+		return f.create(id, e)
+	}
+	if id != "" {
+		if s := f.sessions[id]; s != nil {
+			s.changed = true
+			s.move(r.Event)
+		}
+		return nil
+	}
+	jobID := jobOf(r)
+	if s := f.sessions[f.ofJob[jobID]]; s != nil {
+		s.changed = true
+		s.work(jobID, r.Event)
+	}
+	return nil
+}
+
+func (f *sessionsFold) create(id string, e *session.Created) error {
+	if f.sessions[id] != nil {
+		return fmt.Errorf("session %s was created before", id)
+	}
+	s := &foldedSession{isNew: true, changed: true}
+	s.row = sessionRow{
+		ID: id, AccountID: e.AccountID, ProjectID: e.ProjectID, Status: session.Lobby,
+		URL: e.URL, Feature: e.Feature, ScenarioBrief: e.ScenarioBrief, VoiceEnabled: e.VoiceEnabled,
+		Type: e.Type, TypeEcho: e.TypeEcho, ItemCount: e.ItemCount,
+		Charged:       e.SlotPrice * domain.Credits(len(e.Slots)),
+		ReadyDeadline: moment(e.ReadyDeadline), CreatedAt: moment(e.At),
+	}
+	for _, slot := range e.Slots {
+		s.slots = append(s.slots, slotRow{
+			Slot: slot.Slot, RoleLabel: slot.RoleLabel, JobID: slot.JobID, Target: slot.Target, Status: SlotWaiting,
+		})
+		f.ofJob[slot.JobID] = id
+		f.jobs = append(f.jobs, sessionJobRow{JobID: slot.JobID, SessionID: id})
+	}
+	f.sessions[id] = s
+	f.order = append(f.order, s)
+	return nil
+}
+
+// move applies an event of the session's own.
+func (s *foldedSession) move(e domain.Event) {
+	switch e := e.(type) {
+	case *session.SlotReady:
+		s.put(e.Slot, SlotReady, momentPtr(e.At))
+	case *session.SlotLeft:
+		s.put(e.Slot, SlotWaiting, nil)
+	case *session.Started:
+		s.row.Status, s.row.StartedAt = session.Active, momentPtr(e.At)
+		for i := range s.slots {
+			switch slot := &s.slots[i]; {
+			case slot.Status == SlotEnded:
+			case slices.Contains(e.Dropped, slot.Slot):
+				slot.Status = SlotDropped
+			default:
+				slot.Status = SlotActive
+			}
+		}
+	case *session.CompletedWith:
+		s.row.PassCount, s.row.FailCount = e.PassCount, e.FailCount
+		s.close(session.Completed, "completed", e.At)
+	case *session.ExpiredBy:
+		s.close(session.Expired, "expired", e.At)
+	case *session.CancelledBy:
+		s.close(session.Cancelled, e.Reason, e.At)
+	}
+}
+
+func (s *foldedSession) put(slot int, status string, readyAt *time.Time) {
+	for i := range s.slots {
+		if s.slots[i].Slot == slot {
+			s.slots[i].ReadyAt = readyAt
+			if s.slots[i].Status != SlotEnded {
+				s.slots[i].Status = status
+			}
+		}
+	}
+}
+
+func (s *foldedSession) close(to session.Status, reason string, at time.Time) {
+	s.row.Status, s.row.CloseReason, s.row.ClosedAt = to, reason, momentPtr(at)
+}
+
+// work applies an event of a slot's job, or the refund of it.
+func (s *foldedSession) work(jobID string, e domain.Event) {
+	slot := &s.slots[slices.IndexFunc(s.slots, func(slot slotRow) bool { return slot.JobID == jobID })]
+	switch e := e.(type) {
+	case *job.Created:
+		slot.JobStatus = job.Pending
+	case *job.ClaimedBy:
+		slot.JobStatus = job.Claimed
+	case *job.Released, *job.SLAMissed, *job.UntestableReported:
+		slot.JobStatus = job.Pending
+	case *job.CompletedWith:
+		slot.ReportID = e.ReportID
+		slot.end(job.Completed)
+	case *job.FailedBy:
+		slot.end(job.Failed)
+	case *job.CancelledBy, *job.VoidedOrphan:
+		slot.end(job.Cancelled)
+	case *credits.Refunded:
+		s.row.Refunded += e.Amount
+	}
+}
+
+// end keeps what is known of a slot that was dropped: that says more.
+func (s *slotRow) end(status job.Status) {
+	s.JobStatus = status
+	if s.Status != SlotDropped {
+		s.Status = SlotEnded
+	}
+}
+
+// write puts the folded batch into the tables, a statement per table.
+func (f *sessionsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
+	var inserts, updates []sessionRow
+	for _, s := range f.order {
+		if !s.changed {
+			continue
+		}
+		var err error
+		if s.row.Slots, err = json.Marshal(s.slots); err != nil {
+			return fmt.Errorf("encode the slots of session %s: %w", s.row.ID, err)
+		}
+		if s.isNew {
+			inserts = append(inserts, s.row)
+		} else {
+			updates = append(updates, s.row)
+		}
+	}
+	if err := writeRows(ctx, tx, schema, insertSessionsSQL, inserts); err != nil {
+		return fmt.Errorf("insert sessions: %w", err)
+	}
+	if err := writeRows(ctx, tx, schema, insertSessionJobsSQL, f.jobs); err != nil {
+		return fmt.Errorf("insert the jobs of sessions: %w", err)
+	}
+	if err := writeRows(ctx, tx, schema, updateSessionsSQL, updates); err != nil {
+		return fmt.Errorf("update sessions: %w", err)
+	}
+	return nil
 }
