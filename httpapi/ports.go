@@ -23,7 +23,7 @@ type Commands interface {
 
 	TestHosted(context.Context, command.Cause, command.HostedTest) (command.HostedJob, error)
 	Deploy(ctx context.Context, cause command.Cause, projectID string, in command.Deploy) (command.HostedJob, error)
-	PrepareNext(ctx context.Context, cause command.Cause, projectID string, fixes []command.PreparedFix) (domain.Position, error)
+	PrepareNext(ctx context.Context, cause command.Cause, projectID string, fixes []command.PreparedFix) (command.PreparedFixes, error)
 	CreateSession(context.Context, command.Cause, command.NewSession) (command.CreatedSession, error)
 	CancelSession(ctx context.Context, cause command.Cause, sessionID string) (command.CancelledSession, error)
 	FinalizeLoop(ctx context.Context, cause command.Cause, loopID, sessionID string, final loop.Status) (domain.Position, error)

@@ -121,6 +121,8 @@ type HostedTest struct {
 	ProjectID string
 	Source    string // hosted, deploy, loop
 	Loop      *LoopStep
+	// Remark is told to the checker behind the feature.
+	Remark string
 }
 
 // HostedJob is the handle of a hosted test.
@@ -134,9 +136,15 @@ type HostedJob struct {
 	Deduplicated bool
 }
 
+// PreparedFixes are the fixes that a call has queued, each once.
+type PreparedFixes struct {
+	Descriptions []string
+	Position     domain.Position
+}
+
 // Deploy is a call of a project's deploy hook.
 type Deploy struct {
-	Test HostedTest // URL empty: the project's default URL
+	Test HostedTest
 	// Keys tell repeated deploys apart: "key:…", "commit:…". Empty: every call
 	// is a deploy of its own.
 	Keys []string

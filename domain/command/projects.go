@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"slices"
 
 	"humanqa/domain"
 	"humanqa/domain/project"
@@ -14,18 +13,19 @@ import (
 // CreateProject opens a project. With a webhook URL a signing secret is made.
 func (s *Service) CreateProject(ctx context.Context, cause Cause, in CreateProject) (CreatedProject, error) {
 	projectID := domain.DeriveID(cause.CommandID, "project").String()
-	// The token derives from the command: a repeat after a crash hands out the
-	// token whose hash the first try stored.
-	secret, err := s.Sealer.Fingerprint(ctx, cause.AccountID, []byte("deploy hook of "+projectID))
+	token, err := s.hookToken(ctx, cause.AccountID, projectID)
 	if err != nil {
-		return CreatedProject{}, fmt.Errorf("derive deploy hook token: %w", err)
+		return CreatedProject{}, err
 	}
-	token := domain.HookTokenPrefix + secret
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return CreatedProject{}, err
+	}
 	opening := project.CreateCommand{
 		AccountID: cause.AccountID, Name: in.Name, Description: in.Description,
 		DefaultURL: in.DefaultURL, DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
 		WebhookURL: in.WebhookURL, Events: in.Events, HookHash: domain.HashToken(token),
-		At: s.Now(),
+		At: now,
 	}
 	if in.WebhookURL != "" {
 		if opening.Secret, err = s.newSecret(ctx, cause, projectID); err != nil {
@@ -44,16 +44,31 @@ func (s *Service) CreateProject(ctx context.Context, cause Cause, in CreateProje
 	return CreatedProject{ProjectID: projectID, Name: in.Name, HookToken: token, Position: written.Position}, nil
 }
 
+// hookToken derives the deploy hook's token from the project: a repeat after a
+// crash hands out the token whose hash the first try stored.
+func (s *Service) hookToken(ctx context.Context, accountID, projectID string) (string, error) {
+	secret, err := s.Sealer.Fingerprint(ctx, accountID, []byte("deploy hook of "+projectID))
+	if err != nil {
+		return "", fmt.Errorf("derive deploy hook token: %w", err)
+	}
+	return domain.HookTokenPrefix + secret, nil
+}
+
 // UpdateProject changes the fields that are given and answers the settings
 // after it. A webhook's first URL makes its signing secret.
 func (s *Service) UpdateProject(ctx context.Context, cause Cause, projectID string, in UpdateProject) (project.State, domain.Position, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return project.State{}, domain.Position{}, err
+	}
 	update := project.UpdateCommand{
 		Name: in.Name, Description: in.Description, DefaultURL: in.DefaultURL,
 		DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
-		WebhookURL: in.WebhookURL, Events: in.Events, At: s.Now(),
+		WebhookURL: in.WebhookURL, Events: in.Events,
+		LoopAlertsSnoozedUntil: in.LoopAlertsSnoozedUntil,
+		At:                     now,
 	}
 	if in.WebhookURL != nil && *in.WebhookURL != "" {
-		var err error
 		if update.Secret, err = s.newSecret(ctx, cause, projectID); err != nil {
 			return project.State{}, domain.Position{}, err
 		}
@@ -64,7 +79,6 @@ func (s *Service) UpdateProject(ctx context.Context, cause Cause, projectID stri
 		}
 		events, err := project.DecideUpdate(st, update)
 		*after = st
-		after.Rotations = slices.Clone(st.Rotations) // the lane's own goes on changing
 		for _, e := range events {
 			*after = project.Evolve(*after, e)
 		}
@@ -75,11 +89,15 @@ func (s *Service) UpdateProject(ctx context.Context, cause Cause, projectID stri
 
 // EnableWebhook lets deliveries of a disabled webhook go out again.
 func (s *Service) EnableWebhook(ctx context.Context, cause Cause, projectID string) (domain.Position, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
 	_, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("project")
 		}
-		return project.DecideEnable(st, s.Now())
+		return project.DecideEnable(st, now)
 	})
 	return written.Position, err
 }
@@ -118,7 +136,11 @@ func (s *Service) WebhookSecret(ctx context.Context, projectID string) (string, 
 func (s *Service) newSecret(ctx context.Context, cause Cause, projectID string) (project.SecretSet, error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	secret := []byte("whsec_" + base64.StdEncoding.EncodeToString(b[:]))
+	return s.sealSecret(ctx, cause, projectID, []byte("whsec_"+base64.StdEncoding.EncodeToString(b[:])))
+}
+
+// sealSecret makes a signing secret fit for an event.
+func (s *Service) sealSecret(ctx context.Context, cause Cause, projectID string, secret []byte) (project.SecretSet, error) {
 	sealed, err := s.Sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), secret)
 	if err != nil {
 		return project.SecretSet{}, fmt.Errorf("seal webhook secret: %w", err)
@@ -127,8 +149,12 @@ func (s *Service) newSecret(ctx context.Context, cause Cause, projectID string) 
 	if err != nil {
 		return project.SecretSet{}, fmt.Errorf("fingerprint webhook secret: %w", err)
 	}
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return project.SecretSet{}, err
+	}
 	return project.SecretSet{
 		SecretID: domain.DeriveID(cause.CommandID, "secret").String(),
-		Sealed:   sealed, Fingerprint: known, At: s.Now(),
+		Sealed:   sealed, Fingerprint: known, At: now,
 	}, nil
 }

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"context"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/project"
+)
+
+// Deploy submits the test of a deploy, once for each of its keys while the job
+// lives. The project's stream is the judge: of two calls at once one writes
+// down which job it makes, and the other one makes the same, or finds it made.
+func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in Deploy) (HostedJob, error) {
+	in.Test.ProjectID, in.Test.Source = projectID, "deploy"
+	own := domain.DeriveID(cause.CommandID, "job").String()
+	out, living, err := s.testHosted(ctx, cause, own, in.Test, in.Keys)
+	if err != nil || living == "" {
+		return out, err
+	}
+	out, _, err = s.testHosted(ctx, cause, living, in.Test, in.Keys)
+	if domain.IsKind(err, domain.KindConflict) {
+		// Whoever came first has paid for it, at another price, and is about to
+		// create it.
+		return HostedJob{}, domain.Conflict("a deploy with this key is being submitted").WithHint("send the same request again in a moment")
+	}
+	out.Deduplicated, out.CreditsDeducted = true, 0
+	return out, err
+}
+
+// livingDeploy is the newest job that a deploy with one of the keys led to and
+// that has not ended. There is none for who has been written down already.
+func livingDeploy(p project.State, keys []string, own string, fate fateOf) string {
+	deploys := p.DeploysOf(keys)
+	if slices.ContainsFunc(deploys, func(d project.DeployReceived) bool { return d.JobID == own }) {
+		return ""
+	}
+	for _, d := range deploys {
+		if fate.job(d.JobID) == project.Alive {
+			return d.JobID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,254 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/host"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+)
+
+const (
+	// maxRegressions bounds what a test repeats of the project's past
+	// (decisions, section 4, "Open failures").
+	maxRegressions = 20
+	// arriving is how long a job that the log does not have yet is believed to
+	// be on its way: longer than the appends before it may take.
+	arriving = time.Minute
+	// Lengths of the decisions, section 1.
+	maxTitle       = 200
+	maxProjectName = 120
+)
+
+// ground is what a hosted test, or a session, stands on once its project is
+// settled and before it is paid for.
+type ground struct {
+	projectID  string
+	slaMinutes int // the project's default, 0 without one
+	jobType    job.Type
+	typeEcho   string
+	// regressions open the checklist; prepared are the ids of the fixes among
+	// them that the project's queue gave up for these jobs.
+	regressions []job.Item
+	prepared    []string
+	// living is the job that an earlier deploy with one of the keys led to. The
+	// rest is empty then, and nothing was written.
+	living string
+}
+
+// layGround finds the project, or opens it, attaches the webhook, and takes the
+// queue's fixes along for the jobs. Everything that can be refused is refused
+// before anything is written, in the order 404, 409, 402. The same command lays
+// the same ground once.
+func (s *Service) layGround(ctx context.Context, cause Cause, in HostedTest, jobIDs, deployKeys []string) (ground, error) {
+	site, err := s.find(ctx, cause, in)
+	if err != nil {
+		return ground{}, err
+	}
+	fate, err := s.fates(ctx, cause, site.state, deployKeys)
+	if err != nil {
+		return ground{}, err
+	}
+	if living := livingDeploy(site.state, deployKeys, jobIDs[0], fate); living != "" {
+		return ground{living: living}, nil
+	}
+	test, err := s.asked(ctx, cause, in, site)
+	if err != nil {
+		return ground{}, err
+	}
+	if err := test.RefuseSecret(site.state); err != nil {
+		return ground{}, err
+	}
+	jobType, echo, failures, err := s.past(ctx, cause, in, site)
+	if err != nil {
+		return ground{}, err
+	}
+	charges := make([]credits.Charge, len(jobIDs))
+	for i, id := range jobIDs {
+		charges[i] = credits.Charge{JobID: id, Amount: Price(jobType, in.Urgent)}
+	}
+	if err := s.affords(ctx, cause, charges...); err != nil {
+		if !site.state.Exists { // an agent cannot have a loop there
+			return ground{}, err
+		}
+		return ground{}, s.tellLoop(ctx, cause, site.projectID, in.Loop, err)
+	}
+
+	if winner, err := s.link(ctx, cause, in, site); err != nil {
+		return ground{}, err
+	} else if winner != site.projectID {
+		return s.layGround(ctx, cause, in, jobIDs, deployKeys) // the host is linked now: no third round
+	}
+	test.JobIDs, test.DeployKeys = jobIDs, deployKeys
+	laid, _, err := execute(ctx, s.projects, cause, domain.ProjectStream(site.projectID),
+		func(st project.State, laid *ground) ([]domain.Event, error) {
+			if living := livingDeploy(st, deployKeys, jobIDs[0], fate); living != "" {
+				laid.living = living
+				return nil, nil
+			}
+			*laid = ground{projectID: site.projectID, jobType: jobType, typeEcho: echo}
+			if st.DefaultSLAMinutes != nil {
+				laid.slaMinutes = *st.DefaultSLAMinutes
+			}
+			write := test
+			if jobType != job.AIReview { // no fetch can tell whether a bug is gone
+				waiting := st.Waiting(jobIDs, fate.fix)
+				laid.regressions, laid.prepared = regressions(failures, waiting)
+				write.Take, write.Forget = laid.prepared, st.Verified(fate.fix)
+			}
+			return project.DecideTest(st, write)
+		})
+	if err != nil {
+		return ground{}, fmt.Errorf("prepare project %s: %w", site.projectID, err)
+	}
+	return laid, nil
+}
+
+// site is where a hosted test goes, as the log knew it a moment ago. state is
+// empty for a project that is still to be opened.
+type site struct {
+	projectID string
+	state     project.State
+	linked    bool // or needs no link
+}
+
+// find names the project: the caller's, the host's, the newest one whose
+// default URL has the host, or one still to be opened (decisions, section 4,
+// "Auto-link"). The id of that one derives from account and host, so that two
+// first tests at once open one project.
+func (s *Service) find(ctx context.Context, cause Cause, in HostedTest) (site, error) {
+	if in.ProjectID != "" {
+		p, err := s.ownedProject(ctx, cause, in.ProjectID)
+		return site{projectID: in.ProjectID, state: p, linked: true}, err
+	}
+	id, err := read(ctx, s.hosts, domain.HostStream(cause.AccountID, in.Host), func(st host.State) string { return st.ProjectID })
+	if err != nil {
+		return site{}, err
+	}
+	linked := id != ""
+	if !linked {
+		var found bool
+		if id, found, err = s.Nominate.ProjectForHost(ctx, cause.AccountID, in.Host); err != nil {
+			return site{}, domain.Unavailable(fmt.Errorf("project for the host: %w", err))
+		} else if !found {
+			return site{projectID: domain.CommandIDFor("project", cause.AccountID, in.Host).String()}, nil
+		}
+	}
+	p, err := s.ownedProject(ctx, cause, id)
+	if linked && domain.IsKind(err, domain.KindNotFound) {
+		err = nil // linked by somebody who has not opened it yet, and may never
+	}
+	return site{projectID: id, state: p, linked: linked}, err
+}
+
+// link binds the host to the project and says which project it is bound to.
+func (s *Service) link(ctx context.Context, cause Cause, in HostedTest, to site) (string, error) {
+	if to.linked {
+		return to.projectID, nil
+	}
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return "", err
+	}
+	link := host.Linked{AccountID: cause.AccountID, Host: in.Host, ProjectID: to.projectID, At: now}
+	winner, _, err := execute(ctx, s.hosts, cause, domain.HostStream(cause.AccountID, in.Host),
+		func(st host.State, winner *string) ([]domain.Event, error) {
+			*winner = cmp.Or(st.ProjectID, to.projectID)
+			return host.DecideLink(st, link)
+		})
+	return winner, err
+}
+
+// asked is what the test asks of its project, but for the fixes.
+func (s *Service) asked(ctx context.Context, cause Cause, in HostedTest, of site) (project.TestCommand, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return project.TestCommand{}, err
+	}
+	test := project.TestCommand{
+		WebhookURL: in.Webhook.URL, Events: in.Webhook.Events, Supplied: in.Webhook.Secret != "", At: now,
+	}
+	switch {
+	case test.Supplied:
+		test.Secret, err = s.sealSecret(ctx, cause, of.projectID, []byte(in.Webhook.Secret))
+	case in.Webhook.URL != "" && of.state.Secret.ID == "":
+		test.Secret, err = s.newSecret(ctx, cause, of.projectID)
+	}
+	if err != nil || of.state.Exists {
+		return test, err
+	}
+	token, err := s.hookToken(ctx, cause.AccountID, of.projectID)
+	test.Open = project.CreateCommand{
+		AccountID: cause.AccountID, Name: shorten(in.Host, maxProjectName), Host: in.Host, HookHash: domain.HashToken(token),
+	}
+	return test, err
+}
+
+// past gives the test's type, found by what the project has been tested for,
+// and the project's open failures.
+func (s *Service) past(ctx context.Context, cause Cause, in HostedTest, of site) (t job.Type, echo string, failures []Regression, err error) {
+	tested := false
+	if of.state.Exists {
+		if tested, err = s.Nominate.Tested(ctx, cause.AccountID, of.projectID); err != nil {
+			return "", "", nil, domain.Unavailable(fmt.Errorf("whether project %s was tested: %w", of.projectID, err))
+		}
+		failures, err = s.Nominate.OpenFailures(ctx, cause.AccountID, of.projectID, maxRegressions)
+		if err != nil {
+			return "", "", nil, domain.Unavailable(fmt.Errorf("open failures of project %s: %w", of.projectID, err))
+		}
+	}
+	if in.Type != "" {
+		return in.Type, in.TypeEcho, failures, nil
+	}
+	t = job.Detect(in.URL, in.Feature, tested)
+	return t, t.Title(), failures, nil
+}
+
+// regressions merges what failed and what was fixed since, each key once, and
+// keeps the newest. A fix stands before the failure it is said to end.
+func regressions(failures []Regression, fixes []project.Fix) (items []job.Item, prepared []string) {
+	type candidate struct {
+		item job.Item
+		fix  string // its id
+		at   time.Time
+	}
+	var all []candidate
+	for _, f := range fixes {
+		all = append(all, candidate{fix: f.ID, at: f.PreparedAt, item: job.Item{
+			Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,
+			Severity: job.Severity(f.Severity), Origin: job.PreparedFix,
+		}})
+	}
+	for _, f := range failures {
+		known := func(c candidate) bool { return c.item.Key == f.Key }
+		if !slices.ContainsFunc(all, known) {
+			all = append(all, candidate{at: f.FailedAt, item: job.Item{
+				Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,
+				Severity: f.Severity, Origin: job.OpenFailure,
+			}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return b.at.Compare(a.at) })
+	for _, c := range all[:min(len(all), maxRegressions)] {
+		items = append(items, c.item)
+		if c.fix != "" {
+			prepared = append(prepared, c.fix)
+		}
+	}
+	return items, prepared
+}
+
+// shorten keeps the first characters of a text.
+func shorten(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit])
+}

@@ -1,0 +1,47 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+)
+
+// PrepareNext queues fixes for the project's next test (specification, "POST
+// /v1/hosted/prepare-next"). Two that mean the same item are one.
+func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string, fixes []PreparedFix) (PreparedFixes, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return PreparedFixes{}, err
+	}
+	batch := project.RegressionsPrepared{BatchID: domain.DeriveID(cause.CommandID, "prepared").String(), At: now}
+	out := PreparedFixes{Descriptions: []string{}}
+	for n, f := range fixes {
+		if f.Key == "" {
+			f.Key = job.KeyFor(f.Description)
+		}
+		if f.Severity == "" {
+			f.Severity = job.Major
+		}
+		if slices.ContainsFunc(batch.Items, func(p project.Prepared) bool { return p.Key == f.Key }) {
+			continue
+		}
+		out.Descriptions = append(out.Descriptions, f.Description)
+		batch.Items = append(batch.Items, project.Prepared{
+			ID:    domain.DeriveID(cause.CommandID, "prepared-"+strconv.Itoa(n)).String(),
+			BugID: f.BugID, Key: f.Key, Description: f.Description,
+			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
+		})
+	}
+	_, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		return project.DecidePrepare(st, batch)
+	})
+	out.Position = written.Position
+	return out, err
+}
