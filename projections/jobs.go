@@ -1,13 +1,9 @@
 package projections
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"humanqa/domain"
@@ -16,25 +12,27 @@ import (
 	"humanqa/domain/job"
 )
 
-// jobsProjector keeps a row per job, its report, and counts by account,
-// project and status. Credentials and access instructions stay in the log,
+// jobsProjector keeps a row per job, its report and analysis, and counts by
+// account, project and status. Credentials and access instructions stay in the log,
 // sealed; they never get here.
 type jobsProjector struct{}
 
 func (jobsProjector) Name() string { return "jobs" }
-func (jobsProjector) Version() int { return 1 }
+func (jobsProjector) Version() int { return 2 }
 
 func (jobsProjector) Tables() []Table {
 	return []Table{
 		{Name: "jobs", DDL: jobsDDL},
 		{Name: "job_reports", DDL: jobReportsDDL},
+		{Name: "job_ai_reports", DDL: jobAIReportsDDL},
 		{Name: "job_counts", DDL: jobCountsDDL},
 		{Name: "job_sandboxes", DDL: jobSandboxesDDL},
 	}
 }
 
-// in_queue says that human checkers may get the job at all: it is neither an
-// AI review nor a sandbox account's.
+// in_queue says that human checkers may get the job at all: it has a checklist
+// and is neither an AI review nor a sandbox account's. queue_due_at is when the
+// SLA ends while nobody holds the job; due_at is the claim's where there is one.
 const jobsDDL = `
 CREATE TABLE {schema}.jobs (
     id                 text PRIMARY KEY,
@@ -54,26 +52,36 @@ CREATE TABLE {schema}.jobs (
     source             text NOT NULL,
     parent_id          text NOT NULL,
     batch_id           text NOT NULL,
+    batch_index        integer NOT NULL,
     session_id         text NOT NULL,
+    loop_id            text NOT NULL,
+    hosted_app         boolean NOT NULL,
+    sandbox            boolean NOT NULL,
     target             jsonb NOT NULL,
     generated_by       text NOT NULL,
     in_queue           boolean NOT NULL,
     checker_id         text NOT NULL,
+    untestable_by      text[] NOT NULL,
     report_id          text NOT NULL,
     overall_status     text NOT NULL,
+    analysed           boolean NOT NULL,
     cancel_reason      text NOT NULL,
+    fail_reason        text NOT NULL,
     requeue_count      integer NOT NULL,
     created_at         timestamptz NOT NULL,
     due_at             timestamptz NOT NULL,
+    queue_due_at       timestamptz NOT NULL,
     claimed_at         timestamptz,
     completed_at       timestamptz,
     cancelled_at       timestamptz,
+    failed_at          timestamptz,
     last_failed_sla_at timestamptz,
     items              jsonb NOT NULL
 );
 CREATE INDEX jobs_by_account ON {schema}.jobs (account_id, created_at DESC, id DESC);
 CREATE INDEX jobs_by_status  ON {schema}.jobs (account_id, status, created_at DESC, id DESC);
 CREATE INDEX jobs_by_project ON {schema}.jobs (account_id, project_id, created_at DESC, id DESC) WHERE project_id <> '';
+CREATE INDEX jobs_by_batch   ON {schema}.jobs (account_id, batch_id, batch_index) WHERE batch_id <> '';
 CREATE INDEX jobs_queue      ON {schema}.jobs (urgent DESC, created_at, id) WHERE in_queue AND status = 'pending';
 `
 
@@ -88,8 +96,17 @@ CREATE TABLE {schema}.job_reports (
     skip_count     integer NOT NULL,
     summary        text NOT NULL,
     recording_url  text NOT NULL,
+    checker_rating integer,
     items          jsonb NOT NULL,
     created_at     timestamptz NOT NULL
+);
+`
+
+const jobAIReportsDDL = `
+CREATE TABLE {schema}.job_ai_reports (
+    job_id     text PRIMARY KEY,
+    account_id text NOT NULL,
+    report     jsonb NOT NULL
 );
 `
 
@@ -106,6 +123,7 @@ CREATE TABLE {schema}.job_counts (
 ) WITH (fillfactor = 50);
 `
 
+// Older submissions don't say that they are a sandbox's; its account does.
 const jobSandboxesDDL = `
 CREATE TABLE {schema}.job_sandboxes (
     account_id text PRIMARY KEY
@@ -117,12 +135,19 @@ func (jobsProjector) Handles() []string {
 		(*account.Created)(nil).EventType(),
 		(*credits.Refunded)(nil).EventType(),
 		(*job.Created)(nil).EventType(),
+		(*job.ChecklistWritten)(nil).EventType(),
 		(*job.ClaimedBy)(nil).EventType(),
 		(*job.Released)(nil).EventType(),
+		(*job.SlotStarted)(nil).EventType(),
+		(*job.SLAMissed)(nil).EventType(),
+		(*job.UntestableReported)(nil).EventType(),
 		(*job.ItemChecked)(nil).EventType(),
 		(*job.FindingAdded)(nil).EventType(),
 		(*job.CompletedWith)(nil).EventType(),
+		(*job.AIReportReady)(nil).EventType(),
+		(*job.Rated)(nil).EventType(),
 		(*job.CancelledBy)(nil).EventType(),
+		(*job.FailedBy)(nil).EventType(),
 	}
 }
 
@@ -144,20 +169,29 @@ type jobRow struct {
 	Source          string          `json:"source"`
 	ParentID        string          `json:"parent_id"`
 	BatchID         string          `json:"batch_id"`
+	BatchIndex      int             `json:"batch_index"`
 	SessionID       string          `json:"session_id"`
+	LoopID          string          `json:"loop_id"`
+	HostedApp       bool            `json:"hosted_app"`
+	Sandbox         bool            `json:"sandbox"`
 	Target          json.RawMessage `json:"target"`
 	GeneratedBy     string          `json:"generated_by"`
 	InQueue         bool            `json:"in_queue"`
 	CheckerID       string          `json:"checker_id"`
+	UntestableBy    pq.StringArray  `json:"untestable_by"`
 	ReportID        string          `json:"report_id"`
 	OverallStatus   string          `json:"overall_status"`
+	Analysed        bool            `json:"analysed"`
 	CancelReason    string          `json:"cancel_reason"`
+	FailReason      string          `json:"fail_reason"`
 	RequeueCount    int             `json:"requeue_count"`
 	CreatedAt       time.Time       `json:"created_at"`
 	DueAt           time.Time       `json:"due_at"`
+	QueueDueAt      time.Time       `json:"queue_due_at"`
 	ClaimedAt       *time.Time      `json:"claimed_at"`
 	CompletedAt     *time.Time      `json:"completed_at"`
 	CancelledAt     *time.Time      `json:"cancelled_at"`
+	FailedAt        *time.Time      `json:"failed_at"`
 	LastFailedSLAAt *time.Time      `json:"last_failed_sla_at"`
 	Items           json.RawMessage `json:"items"`
 }
@@ -172,8 +206,20 @@ type reportRow struct {
 	SkipCount     int             `json:"skip_count"`
 	Summary       string          `json:"summary"`
 	RecordingURL  string          `json:"recording_url"`
+	CheckerRating *int            `json:"checker_rating"`
 	Items         json.RawMessage `json:"items"`
 	CreatedAt     time.Time       `json:"created_at"`
+}
+
+type aiReportRow struct {
+	JobID     string          `json:"job_id"`
+	AccountID string          `json:"account_id"`
+	Report    json.RawMessage `json:"report"`
+}
+
+type ratingRow struct {
+	JobID         string `json:"job_id"`
+	CheckerRating int    `json:"checker_rating"`
 }
 
 type countRow struct {
@@ -207,15 +253,22 @@ const updateJobsSQL = `
 UPDATE {schema}.jobs j
 SET status = r.status,
     refunded = r.refunded,
+    generated_by = r.generated_by,
+    in_queue = r.in_queue,
     checker_id = r.checker_id,
+    untestable_by = r.untestable_by,
     report_id = r.report_id,
     overall_status = r.overall_status,
+    analysed = r.analysed,
     cancel_reason = r.cancel_reason,
+    fail_reason = r.fail_reason,
     requeue_count = r.requeue_count,
     due_at = r.due_at,
+    queue_due_at = r.queue_due_at,
     claimed_at = r.claimed_at,
     completed_at = r.completed_at,
     cancelled_at = r.cancelled_at,
+    failed_at = r.failed_at,
     last_failed_sla_at = r.last_failed_sla_at,
     items = r.items
 FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
@@ -225,6 +278,17 @@ const insertReportsSQL = `
 INSERT INTO {schema}.job_reports
 SELECT *
 FROM json_populate_recordset(NULL::{schema}.job_reports, $1)`
+
+const insertAIReportsSQL = `
+INSERT INTO {schema}.job_ai_reports
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.job_ai_reports, $1)`
+
+const rateReportsSQL = `
+UPDATE {schema}.job_reports j
+SET checker_rating = r.checker_rating
+FROM json_populate_recordset(NULL::{schema}.job_reports, $1) r
+WHERE j.job_id = r.job_id`
 
 const insertSandboxesSQL = `
 INSERT INTO {schema}.job_sandboxes
@@ -238,132 +302,3 @@ FROM json_populate_recordset(NULL::{schema}.job_counts, $1)
 ON CONFLICT (account_id, project_id, status) DO UPDATE
 SET jobs = c.jobs + EXCLUDED.jobs,
     passed = c.passed + EXCLUDED.passed`
-
-// Apply folds the batch per job in memory, so that a job is written once
-// however many of its events the batch holds.
-func (jobsProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	f := jobsFold{jobs: map[string]*foldedJob{}, counts: map[countRow]*countRow{}}
-	if err := f.load(ctx, tx, schema, batch); err != nil {
-		return err
-	}
-	for _, r := range batch {
-		if err := f.fold(r); err != nil {
-			return fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return f.write(ctx, tx, schema)
-}
-
-// jobsFold is one batch on its way into the tables.
-type jobsFold struct {
-	jobs      map[string]*foldedJob
-	order     []*foldedJob // in order of first appearance: what is written never depends on map order
-	reports   []reportRow
-	sandboxes []sandboxRow
-	sandboxed map[string]bool
-	counts    map[countRow]*countRow
-	tally     []*countRow
-}
-
-type foldedJob struct {
-	row            jobRow
-	items          []job.ReportItem
-	isNew, changed bool
-}
-
-// jobOf is the job an event is about; empty when it is about none.
-func jobOf(r domain.Recorded) string {
-	switch e := r.Event.(type) {
-	case *credits.Refunded:
-		return e.JobID
-	case *account.Created:
-		return ""
-	}
-	return strings.TrimPrefix(r.Stream, domain.JobStreams)
-}
-
-// load fetches what the batch builds on: the jobs it changes but did not
-// create, and which of the creating accounts are sandboxes.
-func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	var changed, creators []string
-	f.sandboxed = map[string]bool{}
-	created, seen := map[string]bool{}, map[string]bool{}
-	for _, r := range batch {
-		id := jobOf(r)
-		switch e := r.Event.(type) {
-		case *account.Created:
-		case *job.Created:
-			created[id] = true
-			if !seen[e.AccountID] {
-				seen[e.AccountID] = true
-				creators = append(creators, e.AccountID)
-			}
-		default:
-			if !created[id] && !seen[id] {
-				seen[id] = true
-				changed = append(changed, id)
-			}
-		}
-	}
-	if len(creators) > 0 {
-		var sandboxed []string
-		err := tx.SelectContext(ctx, &sandboxed, in(schema, loadSandboxesSQL), pq.Array(creators))
-		if err != nil {
-			return fmt.Errorf("load sandbox accounts: %w", err)
-		}
-		for _, id := range sandboxed {
-			f.sandboxed[id] = true
-		}
-	}
-	if len(changed) > 0 {
-		var rows []jobRow
-		if err := tx.SelectContext(ctx, &rows, in(schema, loadJobsSQL), pq.Array(changed)); err != nil {
-			return fmt.Errorf("load jobs: %w", err)
-		}
-		for _, row := range rows {
-			j := &foldedJob{row: row}
-			if err := json.Unmarshal(row.Items, &j.items); err != nil {
-				return fmt.Errorf("decode the items of job %s: %w", row.ID, err)
-			}
-			f.jobs[row.ID] = j
-			f.order = append(f.order, j)
-		}
-	}
-	return nil
-}
-
-// write puts the folded batch into the tables, a statement per table.
-func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
-	var inserts, updates []jobRow
-	for _, j := range f.order {
-		if !j.changed {
-			continue
-		}
-		items, err := json.Marshal(j.items)
-		if err != nil {
-			return fmt.Errorf("encode the items of job %s: %w", j.row.ID, err)
-		}
-		j.row.Items = items
-		if j.isNew {
-			inserts = append(inserts, j.row)
-		} else {
-			updates = append(updates, j.row)
-		}
-	}
-	if err := writeRows(ctx, tx, schema, insertSandboxesSQL, f.sandboxes); err != nil {
-		return fmt.Errorf("insert sandbox accounts: %w", err)
-	}
-	if err := writeRows(ctx, tx, schema, insertJobsSQL, inserts); err != nil {
-		return fmt.Errorf("insert jobs: %w", err)
-	}
-	if err := writeRows(ctx, tx, schema, updateJobsSQL, updates); err != nil {
-		return fmt.Errorf("update jobs: %w", err)
-	}
-	if err := writeRows(ctx, tx, schema, insertReportsSQL, f.reports); err != nil {
-		return fmt.Errorf("insert reports: %w", err)
-	}
-	if err := writeRows(ctx, tx, schema, addCountsSQL, f.tally); err != nil {
-		return fmt.Errorf("add to the counts: %w", err)
-	}
-	return nil
-}

@@ -113,13 +113,29 @@ WHERE account_id = $1
 
 // The texts and the items are left out: a page of a hundred jobs would read
 // megabytes for nothing.
-const listJobsSQL = `
+const summariesSQL = `
 SELECT id, account_id, project_id, status, title, url, '' AS description, '' AS feature, type, type_echo,
-       urgent, sla_minutes, price, refunded, source, parent_id, batch_id, session_id, target, generated_by,
-       in_queue, checker_id, report_id, overall_status, cancel_reason, requeue_count, created_at, due_at,
-       claimed_at, completed_at, cancelled_at, last_failed_sla_at, '[]'::jsonb AS items
-FROM readmodel.jobs
+       urgent, sla_minutes, price, refunded, source, parent_id, batch_id, batch_index, session_id, loop_id,
+       hosted_app, sandbox, target, generated_by, report_id, overall_status, analysed, cancel_reason,
+       fail_reason, requeue_count, created_at, due_at, claimed_at, completed_at, cancelled_at, failed_at,
+       last_failed_sla_at, '[]'::jsonb AS items
+FROM readmodel.jobs`
+
+const listJobsSQL = summariesSQL + `
 WHERE account_id = $1`
+
+// The last condition is implied; it lets the planner use the partial index.
+const batchSQL = summariesSQL + `
+WHERE account_id = $1
+  AND batch_id = $2
+  AND batch_id <> ''
+ORDER BY batch_index`
+
+const getAIReportSQL = `
+SELECT report
+FROM readmodel.job_ai_reports
+WHERE account_id = $1
+  AND job_id = $2`
 
 const orderJobsSQL = `
 ORDER BY created_at DESC, id DESC
@@ -188,15 +204,8 @@ func (q *Jobs) List(ctx context.Context, accountID string, f JobFilter) ([]Job, 
 	if err := q.db.SelectContext(ctx, &rows, query, where.args...); err != nil {
 		return nil, 0, fmt.Errorf("list jobs: %w", err)
 	}
-	jobs := make([]Job, len(rows))
-	for i := range rows {
-		j, err := rows[i].job()
-		if err != nil {
-			return nil, 0, err
-		}
-		jobs[i] = j
-	}
-	return jobs, total, nil
+	jobs, err := jobsOf(rows)
+	return jobs, total, err
 }
 
 // Job gives one job with its items.
@@ -224,7 +233,7 @@ func (q *Jobs) Report(ctx context.Context, accountID, jobID string) (Report, err
 	r := Report{
 		ID: row.ReportID, JobID: row.JobID, OverallStatus: row.OverallStatus,
 		PassCount: row.PassCount, FailCount: row.FailCount, SkipCount: row.SkipCount,
-		Summary: row.Summary, RecordingURL: row.RecordingURL, CreatedAt: row.CreatedAt.UTC(),
+		Summary: row.Summary, RecordingURL: row.RecordingURL, CheckerRating: row.CheckerRating, CreatedAt: row.CreatedAt.UTC(),
 	}
 	if err := json.Unmarshal(row.Items, &r.Items); err != nil {
 		return Report{}, fmt.Errorf("decode the report of job %s: %w", jobID, err)
@@ -232,18 +241,62 @@ func (q *Jobs) Report(ctx context.Context, accountID, jobID string) (Report, err
 	return r, nil
 }
 
+// AIReport gives the analysis of a completed job; NotFound while there is none.
+func (q *Jobs) AIReport(ctx context.Context, accountID, jobID string) (job.AIReport, error) {
+	var (
+		data   []byte
+		report job.AIReport
+	)
+	switch err := q.db.GetContext(ctx, &data, getAIReportSQL, accountID, jobID); {
+	case errors.Is(err, sql.ErrNoRows):
+		return report, domain.NotFound("AI report")
+	case err != nil:
+		return report, fmt.Errorf("read the AI report of job %s: %w", jobID, err)
+	}
+	if err := json.Unmarshal(data, &report); err != nil {
+		return report, fmt.Errorf("decode the AI report of job %s: %w", jobID, err)
+	}
+	return report, nil
+}
+
+// Batch gives the jobs of a bulk submission in submitted order; NotFound when
+// the account has no such batch.
+func (q *Jobs) Batch(ctx context.Context, accountID, batchID string) ([]Job, error) {
+	var rows []jobRow
+	if err := q.db.SelectContext(ctx, &rows, batchSQL, accountID, batchID); err != nil {
+		return nil, fmt.Errorf("read batch %s: %w", batchID, err)
+	}
+	if len(rows) == 0 {
+		return nil, domain.NotFound("batch")
+	}
+	return jobsOf(rows)
+}
+
+func jobsOf(rows []jobRow) ([]Job, error) {
+	jobs := make([]Job, len(rows))
+	for i := range rows {
+		j, err := rows[i].job()
+		if err != nil {
+			return nil, err
+		}
+		jobs[i] = j
+	}
+	return jobs, nil
+}
+
 func (r *jobRow) job() (Job, error) {
-	utc(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.LastFailedSLAAt)
+	utc(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.FailedAt, r.LastFailedSLAAt)
 	j := Job{
 		ID: r.ID, AccountID: r.AccountID, ProjectID: r.ProjectID, Status: r.Status,
 		Title: r.Title, URL: r.URL, Description: r.Description, Feature: r.Feature,
 		Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent, SLAMinutes: r.SLAMinutes,
 		Price: r.Price, CreditsUsed: r.Price - r.Refunded, Source: r.Source,
-		ParentID: r.ParentID, BatchID: r.BatchID, SessionID: r.SessionID, GeneratedBy: r.GeneratedBy,
-		ReportID: r.ReportID, OverallStatus: r.OverallStatus, CancelReason: r.CancelReason,
-		RequeueCount: r.RequeueCount, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
-		ClaimedAt: r.ClaimedAt, CompletedAt: r.CompletedAt, CancelledAt: r.CancelledAt,
-		LastFailedSLAAt: r.LastFailedSLAAt,
+		ParentID: r.ParentID, BatchID: r.BatchID, SessionID: r.SessionID, LoopID: r.LoopID,
+		HostedApp: r.HostedApp, Sandbox: r.Sandbox, GeneratedBy: r.GeneratedBy,
+		ReportID: r.ReportID, OverallStatus: r.OverallStatus, AIReport: r.aiReportState(),
+		CancelReason: r.CancelReason, FailReason: r.FailReason, RequeueCount: r.RequeueCount,
+		CreatedAt: r.CreatedAt, DueAt: r.DueAt, ClaimedAt: r.ClaimedAt, CompletedAt: r.CompletedAt,
+		CancelledAt: r.CancelledAt, FailedAt: r.FailedAt, LastFailedSLAAt: r.LastFailedSLAAt,
 	}
 	if err := json.Unmarshal(r.Target, &j.Target); err != nil {
 		return Job{}, fmt.Errorf("decode the target of job %s: %w", r.ID, err)
@@ -254,13 +307,12 @@ func (r *jobRow) job() (Job, error) {
 	return j, nil
 }
 
-// AIReport gives the analysis of a completed job; NotFound while there is none.
-func (q *Jobs) AIReport(ctx context.Context, accountID, jobID string) (job.AIReport, error) {
-	panic("not built yet")
-}
-
-// Batch gives the jobs of a bulk submission in submitted order; NotFound when
-// the account has no such batch.
-func (q *Jobs) Batch(ctx context.Context, accountID, batchID string) ([]Job, error) {
-	panic("not built yet")
+func (r *jobRow) aiReportState() AIReportState {
+	switch {
+	case r.Analysed:
+		return AIReportReady
+	case r.Status == job.Completed:
+		return AIReportGenerating
+	}
+	return AIReportNone
 }

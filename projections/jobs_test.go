@@ -96,7 +96,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 	done := completed("fail")
 	w.log.append(stream, claimed("bob"), done)
 	want.Status, want.ClaimedAt, want.DueAt, want.CompletedAt = job.Completed, at(1), *at(90), at(30)
-	want.ReportID, want.OverallStatus, want.Items = "r1", "fail", done.Items
+	want.ReportID, want.OverallStatus, want.Items, want.AIReport = "r1", "fail", done.Items, AIReportGenerating
 	same(t, read(), want)
 	if !want.IsFinal() {
 		t.Error("a completed job is final")

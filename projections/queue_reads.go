@@ -29,12 +29,14 @@ type QueuedJob struct {
 	DueAt      time.Time
 }
 
-// A checker never sees a job of an account they belong to. Whom they belong to
-// is read once, before the index is walked in queue order.
+// A checker never sees a job of an account they belong to, nor one they have
+// called untestable. Whom they belong to is read once, before the index is
+// walked in queue order.
 const queueSQL = `
 FROM readmodel.jobs
 WHERE in_queue
   AND status = 'pending'
+  AND $1 <> ALL (untestable_by)
   AND account_id <> ALL (COALESCE((
         SELECT c.accounts
         FROM readmodel.checkers c

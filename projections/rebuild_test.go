@@ -11,12 +11,12 @@ import (
 	"humanqa/eventstore"
 )
 
-// jobsV2 is the next version of the jobs projection: one more column.
-type jobsV2 struct{ jobsProjector }
+// jobsNext is the next version of the jobs projection: one more column.
+type jobsNext struct{ jobsProjector }
 
-func (jobsV2) Version() int { return 2 }
+func (jobsNext) Version() int { return jobsProjector{}.Version() + 1 }
 
-func (jobsV2) Tables() []Table {
+func (jobsNext) Tables() []Table {
 	tables := jobsProjector{}.Tables()
 	tables[0].DDL += "ALTER TABLE {schema}.jobs ADD COLUMN word_count integer;"
 	return tables
@@ -127,8 +127,8 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	if err := w.sup.Rebuild(w.ctx(), "jobs", nil); err != nil {
 		t.Fatal(err)
 	}
-	w.equal(jobsProjector{}, "jobs_v1_g2", "jobs_v1_g3")
-	if s := w.status("jobs"); s.Schema != "jobs_v1_g3" || s.State != Live {
+	w.equal(jobsProjector{}, "jobs_v2_g2", "jobs_v2_g3")
+	if s := w.status("jobs"); s.Schema != "jobs_v2_g3" || s.State != Live {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -142,9 +142,9 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 	stop := w.load()
 	defer stop()
 
-	next := w.service(w.log, jobsV2{}, creditsProjector{}, projectsProjector{}, accessProjector{})
+	next := w.service(w.log, jobsNext{}, creditsProjector{}, projectsProjector{}, accessProjector{})
 	w.run(next)
-	w.eventually("version 2 serves", func() bool { return w.status("jobs").Version == 2 })
+	w.eventually("the next version serves", func() bool { return w.status("jobs").Version == jobsNext{}.Version() })
 	served := w.log.Head()
 	w.eventually("the load goes on behind the flip", func() bool { return w.log.Head().Commit > served.Commit+50 })
 	stop()
@@ -168,7 +168,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 	gate := newMemoryLog()
 	gate.events = w.log.events
 	gate.hold(500)
-	operator := w.service(gate, jobsV2{})
+	operator := w.service(gate, jobsNext{})
 	ctx, cancel := context.WithCancel(w.ctx())
 	defer cancel()
 	err := operator.Rebuild(ctx, "jobs", func(p Progress) {
@@ -179,7 +179,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	if s := w.status("jobs"); s.Version != 1 {
+	if s := w.status("jobs"); s.Version != (jobsProjector{}).Version() {
 		t.Errorf("an unfinished build serves: %+v", s)
 	}
 
@@ -192,7 +192,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 		t.Errorf("the build went on behind %+v", first)
 	}
 	w.sound(operator, "jobs")
-	if s := w.status("jobs"); s.Version != 2 || s.Generation != 2 {
+	if s := w.status("jobs"); s.Version != (jobsNext{}).Version() || s.Generation != 2 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -233,7 +233,7 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	}
 	defer func() { _ = reader.Rollback() }()
 	var n int
-	if err := reader.GetContext(w.ctx(), &n, "SELECT COUNT(*) FROM jobs_v1_g1.jobs"); err != nil {
+	if err := reader.GetContext(w.ctx(), &n, "SELECT COUNT(*) FROM jobs_v2_g1.jobs"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.sup.Rebuild(w.ctx(), "jobs", nil); err != nil {
@@ -250,7 +250,7 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	if err := dropRetired(w.ctx(), w.sup.db, 0); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'jobs_v1_g1'"); n != 0 {
+	if n := w.count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'jobs_v2_g1'"); n != 0 {
 		t.Error("the old rows are still there")
 	}
 }
