@@ -11,13 +11,17 @@ import (
 // repeat answers the same and refunds nothing more. reason is client or
 // operator.
 func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason string) (CancelledJob, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return CancelledJob{}, err
+	}
 	refunded, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, refunded *domain.Credits) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
 			}
 			*refunded = st.Price
-			return job.DecideCancel(st, reason, s.Now())
+			return job.DecideCancel(st, reason, now)
 		})
 	if err != nil {
 		return CancelledJob{}, err

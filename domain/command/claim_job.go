@@ -63,12 +63,21 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 	if err != nil {
 		return err
 	}
+	refusal, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) error {
+		_, err := job.DecideClaim(st, checkerID, s.Now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	c, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) checker.State { return st })
 	switch {
 	case err != nil:
 		return err
 	case target.account == "" || slices.Contains(c.Accounts, target.account):
 		return domain.NotFound("job")
+	case refusal != nil:
+		return refusal // a place must not be held for a claim that cannot come
 	case target.claimant == checkerID:
 		return nil
 	}

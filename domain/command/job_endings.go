@@ -2,28 +2,96 @@ package command
 
 import (
 	"context"
+
 	"humanqa/domain"
 	"humanqa/domain/job"
 )
 
-// MissSLA puts a job whose SLA has ended back into the queue, or fails it.
+// A job that fails is refunded like one that is cancelled: the job decides,
+// the ledger follows, and every repeat refunds again what a crash in between
+// left owing.
+
+// MissSLA puts a job whose SLA has ended back into the queue, or fails it. A
+// job that is not due any more is left alone.
 func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	panic("not built yet")
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, at, err := s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+		return job.DecideMissSLA(st, now)
+	})
+	return at, err
 }
 
 // ReportUntestable ends the claim with the checker's word that the job cannot
-// be tested.
+// be tested. The job is pending again after the first checker's word, and
+// failed after the second's.
 func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim, reason, note string) (job.Status, domain.Position, error) {
-	panic("not built yet")
+	return s.end(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
+		return job.DecideUntestable(st, job.Untestable{
+			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: s.Now(),
+		})
+	})
 }
 
 // FailJob ends a job with a full refund, at the operator's word. reason is
 // untestable or operator.
 func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string) (domain.Position, error) {
-	panic("not built yet")
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, at, err := s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+		if st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("job")
+		}
+		return job.DecideFail(st, reason, now)
+	})
+	return at, err
 }
 
-// ReleaseSilent takes a claim back that nothing was heard of for too long.
+// end runs a decision that may fail the job, and refunds the job once it has.
+// Who decides may act for no account, as a checker does: the refund is for the
+// job's.
+func (s *Service) end(
+	ctx context.Context, cause Cause, jobID string, decide func(job.State) ([]domain.Event, error),
+) (job.Status, domain.Position, error) {
+	type ending struct {
+		status    job.Status
+		reason    string
+		accountID string
+	}
+	end, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, end *ending) ([]domain.Event, error) {
+		events, err := decide(st)
+		*end = ending{status: st.Status, reason: st.FailReason, accountID: st.AccountID}
+		for _, e := range events {
+			switch e := e.(type) {
+			case *job.UntestableReported, *job.SLAMissed:
+				end.status = job.Pending
+			case *job.FailedBy:
+				end.status, end.reason = job.Failed, e.Reason
+			}
+		}
+		return events, err
+	})
+	if err != nil || end.status != job.Failed {
+		return end.status, written.Position, err
+	}
+	cause.AccountID = end.accountID
+	_, at, err := s.refund(ctx, cause, jobID, end.reason)
+	return end.status, written.Position.Max(at), err
+}
+
+// ReleaseSilent takes a claim back that nothing was heard of for too long. The
+// claimant's next call finds the claim ended.
 func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	panic("not built yet")
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
+		return job.DecideReleaseSilent(st, now)
+	})
+	return written.Position, err
 }

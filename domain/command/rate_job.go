@@ -2,10 +2,23 @@ package command
 
 import (
 	"context"
+
 	"humanqa/domain"
+	"humanqa/domain/job"
 )
 
-// RateJob records the client's rating of a completed job.
+// RateJob records the client's rating of a completed job; a later one replaces
+// an earlier one.
 func (s *Service) RateJob(ctx context.Context, cause Cause, jobID string, rating int, note string) (domain.Position, error) {
-	panic("not built yet")
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
+		if st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("job")
+		}
+		return job.DecideRate(st, rating, note, now)
+	})
+	return written.Position, err
 }

@@ -29,6 +29,8 @@ type submission struct {
 	HostedApp   bool
 	// Prepared are the ids of the prepared fixes that Regressions verify.
 	Prepared []string
+	// GeneratedBy is who wrote Items, when the client did not.
+	GeneratedBy string
 	// Regressions open the list. They bring their keys and origins; another
 	// item with the key of one of them is left out.
 	Regressions []job.Item
@@ -38,6 +40,12 @@ type submission struct {
 // a crash in between leaves a charge to settle, never a job without one. The
 // id must derive from the command; the same command submits the same job once.
 func (s *Service) submit(ctx context.Context, cause Cause, jobID string, in submission) (SubmittedJob, error) {
+	if in.Wait && !s.AI.Instant() {
+		// A list that nobody can pay for is not worth the writing.
+		if err := s.affords(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(in.Type, in.Urgent)}); err != nil {
+			return SubmittedJob{}, err
+		}
+	}
 	created, err := s.draft(ctx, cause, in)
 	if err != nil {
 		return SubmittedJob{}, err
@@ -49,9 +57,9 @@ func (s *Service) submit(ctx context.Context, cause Cause, jobID string, in subm
 	if err != nil {
 		return SubmittedJob{}, err
 	}
-	job, err := s.open(ctx, cause, jobID, created)
-	job.CreditsRemaining = remaining
-	return job, err
+	handle, err := s.open(ctx, cause, jobID, created)
+	handle.CreditsRemaining = remaining
+	return handle, err
 }
 
 // inherit checks that the project is the account's and fills in its defaults.
@@ -97,7 +105,8 @@ func (s *Service) draft(ctx context.Context, cause Cause, in submission) (job.Cr
 		BatchID: in.BatchID, BatchIndex: in.BatchIndex,
 		SessionID: in.SessionID, SessionSlot: in.SessionSlot, LoopID: in.LoopID,
 		HostedApp: in.HostedApp, Sandbox: cause.Sandbox, Target: in.Target, Prepared: in.Prepared,
-		CreatedAt: now,
+		GeneratedBy: in.GeneratedBy,
+		CreatedAt:   now,
 	}
 	items := in.Items
 	switch {

@@ -2,9 +2,88 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"sync"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
 )
 
-// SubmitBulk submits all jobs or none.
+// SubmitBulk submits all jobs or none: every job is drafted before anything is
+// written, and all are charged by one append. A crash between the charge and
+// the jobs leaves some of them to come; the same command sent again completes
+// the batch.
 func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (SubmittedBatch, error) {
-	panic("not built yet")
+	batch := SubmittedBatch{
+		BatchID: domain.DeriveID(cause.CommandID, "batch").String(),
+		JobIDs:  make([]string, len(jobs)),
+	}
+	charges := make([]credits.Charge, len(jobs))
+	for i := range jobs {
+		batch.JobIDs[i] = domain.DeriveID(cause.CommandID, fmt.Sprintf("job-%d", i)).String()
+		charges[i] = credits.Charge{JobID: batch.JobIDs[i], Amount: Price(jobs[i].Type, jobs[i].Urgent)}
+		batch.CreditsDeducted += charges[i].Amount
+	}
+	drafts, err := s.draftBatch(ctx, cause, batch, jobs, charges)
+	if err != nil {
+		return SubmittedBatch{}, err
+	}
+	if batch.CreditsRemaining, err = s.debits(ctx, cause, charges...); err != nil {
+		return SubmittedBatch{}, err
+	}
+	handles := make([]SubmittedJob, len(jobs))
+	err = together(len(jobs), func(i int) (err error) {
+		handles[i], err = s.open(ctx, cause, batch.JobIDs[i], drafts[i])
+		return err
+	})
+	for _, h := range handles {
+		batch.EstimatedMinutes = max(batch.EstimatedMinutes, h.EstimatedMinutes)
+		batch.Position = batch.Position.Max(h.Position)
+	}
+	return batch, err
+}
+
+// draftBatch writes the batch's events. Nothing reaches the log.
+func (s *Service) draftBatch(
+	ctx context.Context, cause Cause, batch SubmittedBatch, jobs []SubmitJob, charges []credits.Charge,
+) ([]job.Created, error) {
+	submissions := make([]submission, len(jobs))
+	for i, in := range jobs {
+		if in.ProjectID != "" {
+			if err := s.inherit(ctx, cause.AccountID, &in); err != nil {
+				return nil, err
+			}
+		}
+		submissions[i] = submission{SubmitJob: in, BatchID: batch.BatchID, BatchIndex: i}
+	}
+	if !s.AI.Instant() { // lists that nobody can pay for are not worth the writing
+		if err := s.affords(ctx, cause, charges...); err != nil {
+			return nil, err
+		}
+	}
+	drafts := make([]job.Created, len(jobs))
+	return drafts, together(len(jobs), func(i int) (err error) {
+		if drafts[i], err = s.draft(ctx, cause, submissions[i]); err != nil {
+			return err
+		}
+		return s.seal(ctx, &drafts[i], batch.JobIDs[i], jobs[i])
+	})
+}
+
+// together runs n steps at once and gives the first one's error, in their
+// order.
+func together(n int, step func(i int) error) error {
+	var steps sync.WaitGroup
+	errs := make([]error, n)
+	for i := range n {
+		steps.Go(func() { errs[i] = step(i) })
+	}
+	steps.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

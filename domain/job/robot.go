@@ -7,12 +7,30 @@ import (
 	"humanqa/domain"
 )
 
-// The robots: checkers that are no people. A claim of theirs lasts as long as
-// its completion takes to write.
+// The robots: checkers that are no people. What they claim they complete at
+// once, but for a slot that waits for its session.
 const (
 	Reviewer = "ai-review" // does AI reviews
 	Player   = "sandbox"   // plays sandbox jobs
 )
+
+// IsRobot says that the checker is no person: nobody to rate, to rest, or to
+// fall silent.
+func IsRobot(checkerID string) bool { return checkerID == Reviewer || checkerID == Player }
+
+// DecideRobotClaim has the player take a sandbox slot, so that its session can
+// start. The slot is completed once it has.
+func DecideRobotClaim(s State, now time.Time) ([]domain.Event, error) {
+	switch err := robotMay(s, Player); {
+	case err != nil:
+		return nil, err
+	case s.Status == Claimed:
+		return nil, nil
+	case s.SessionID == "":
+		return nil, domain.Conflict("the job is no slot of a session")
+	}
+	return []domain.Event{s.claim(Player, now)}, nil
+}
 
 // RobotCompletion is a robot's whole work on a job. Items is the report: every
 // item of the list, and whatever else was found, each with a verdict. An empty
@@ -25,25 +43,15 @@ type RobotCompletion struct {
 	At       time.Time
 }
 
-// DecideRobotComplete has a robot claim and complete a job at once: the
-// reviewer an AI review, the player any other job of a sandbox. The same robot
-// completing again is a repeat: the first report stands.
+// DecideRobotComplete has a robot claim a job, unless it holds it, and complete
+// it at once: the reviewer an AI review, the player any other job of a sandbox.
+// The same robot completing again is a repeat: the first report stands.
 func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("job")
-	case s.Status == Completed && s.CheckerID == c.Robot:
+	if s.Status == Completed && s.CheckerID == c.Robot {
 		return nil, nil
-	case s.Status != Pending:
-		return nil, domain.Conflict("the job is %s", s.Status)
-	case c.Robot == Reviewer && s.Type != AIReview:
-		return nil, domain.Conflict("the job is no AI review")
-	case c.Robot == Player && s.Type == AIReview:
-		return nil, domain.Conflict("an AI review completes by itself").WithHint("wait for its report")
-	case c.Robot == Player && !s.Sandbox:
-		return nil, domain.Conflict("the job is not a sandbox's").WithHint("submit it with a key of a sandbox account")
-	case s.NeedsChecklist():
-		return nil, errNoList()
+	}
+	if err := robotMay(s, c.Robot); err != nil {
+		return nil, err
 	}
 	if err := begun(s); err != nil {
 		return nil, err
@@ -70,6 +78,29 @@ func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
 	if len(wrong) > 0 {
 		return nil, domain.Invalid(wrong...)
 	}
-	claimed := s.claim(c.Robot, c.At)
-	return []domain.Event{claimed, s.complete(c.ReportID, c.Summary, "", items, c.At)}, nil
+	completed := s.complete(c.ReportID, c.Summary, "", items, c.At)
+	if s.Status == Claimed {
+		return []domain.Event{completed}, nil
+	}
+	return []domain.Event{s.claim(c.Robot, c.At), completed}, nil
+}
+
+// robotMay refuses a job that is not for that robot, or that somebody else
+// holds.
+func robotMay(s State, robot string) error {
+	switch {
+	case !s.Exists:
+		return domain.NotFound("job")
+	case s.Status != Pending && (s.Status != Claimed || s.CheckerID != robot):
+		return domain.Conflict("the job is %s", s.Status)
+	case robot == Reviewer && s.Type != AIReview:
+		return domain.Conflict("the job is no AI review")
+	case robot == Player && s.Type == AIReview:
+		return domain.Conflict("an AI review completes by itself").WithHint("wait for its report")
+	case robot == Player && !s.Sandbox:
+		return domain.Conflict("the job is not a sandbox's").WithHint("submit it with a key of a sandbox account")
+	case s.NeedsChecklist():
+		return errNoList()
+	}
+	return nil
 }

@@ -31,6 +31,7 @@ type State struct {
 	BatchID            string
 	SessionID          string
 	LoopID             string
+	HostedApp          bool
 	Sandbox            bool
 	Target             Target
 	Items              []Item // empty while the list is still to be written
@@ -165,7 +166,7 @@ func (s *State) create(e *Created) {
 	s.Type, s.TypeEcho, s.Urgent = e.Type, e.TypeEcho, e.Urgent
 	s.SLAMinutes, s.Price, s.Source = e.SLAMinutes, e.Price, e.Source
 	s.ParentID, s.BatchID, s.SessionID, s.LoopID = e.ParentID, e.BatchID, e.SessionID, e.LoopID
-	s.Sandbox, s.Target = e.Sandbox, e.Target
+	s.HostedApp, s.Sandbox, s.Target = e.HostedApp, e.Sandbox, e.Target
 	s.Items, s.Regressions, s.GeneratedBy = e.Items, e.Regressions, e.GeneratedBy
 	s.Credentials, s.AccessInstructions = e.Credentials, e.AccessInstructions
 	s.CreatedAt, s.DueAt = e.CreatedAt, e.CreatedAt.Add(s.SLA())

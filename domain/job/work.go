@@ -217,12 +217,13 @@ func DecideHeartbeat(s State, checkerID string, token int, now time.Time) ([]dom
 }
 
 // DecideReleaseSilent takes the claim back when nothing was heard of the
-// claimant for too long; the verdicts stay as a draft for the next one.
+// claimant for too long; the verdicts stay as a draft for the next one. Robots
+// have nothing to say.
 func DecideReleaseSilent(s State, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status != Claimed || now.Sub(s.SignOfLife) < SilentAfter:
+	case s.Status != Claimed || IsRobot(s.CheckerID) || now.Sub(s.SignOfLife) < SilentAfter:
 		return nil, nil
 	}
 	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseSilent, At: now}}, nil
