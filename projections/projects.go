@@ -22,7 +22,7 @@ import (
 type projectsProjector struct{}
 
 func (projectsProjector) Name() string { return "projects" }
-func (projectsProjector) Version() int { return 1 }
+func (projectsProjector) Version() int { return 2 }
 
 func (projectsProjector) Tables() []Table {
 	return []Table{{Name: "projects", DDL: projectsDDL}}
@@ -48,7 +48,9 @@ CREATE TABLE {schema}.projects (
     rotations           jsonb NOT NULL,
     secret_rotated_at   timestamptz,
     created_at          timestamptz NOT NULL,
-    updated_at          timestamptz NOT NULL
+    updated_at          timestamptz NOT NULL,
+
+    loop_alerts_snoozed_until timestamptz
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
 `
@@ -79,6 +81,8 @@ type projectRow struct {
 	SecretRotatedAt   *time.Time       `json:"secret_rotated_at"`
 	CreatedAt         time.Time        `json:"created_at"`
 	UpdatedAt         time.Time        `json:"updated_at"`
+
+	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
 }
 
 const loadProjectsSQL = `
@@ -103,7 +107,8 @@ SET name = EXCLUDED.name,
     disabled_reason = EXCLUDED.disabled_reason,
     rotations = EXCLUDED.rotations,
     secret_rotated_at = EXCLUDED.secret_rotated_at,
-    updated_at = EXCLUDED.updated_at`
+    updated_at = EXCLUDED.updated_at,
+    loop_alerts_snoozed_until = EXCLUDED.loop_alerts_snoozed_until`
 
 // Apply folds each project of the batch with the aggregate's own Evolve. What
 // it knows beyond the row (the secret) is of no matter for the row.
@@ -154,13 +159,13 @@ type SecretRotation struct {
 }
 
 func (r projectRow) state() (project.State, error) {
-	utc(&r.CreatedAt, &r.UpdatedAt, r.SecretRotatedAt)
+	utc(&r.CreatedAt, &r.UpdatedAt, r.SecretRotatedAt, r.LoopAlertsSnoozedUntil)
 	s := project.State{
 		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
 		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
 		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
-		SecretRotatedAt: r.SecretRotatedAt,
+		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil,
 	}
 	if r.Events != nil {
 		if err := json.Unmarshal(*r.Events, &s.Events); err != nil {
@@ -187,6 +192,9 @@ func rowOf(id string, s project.State) (projectRow, error) {
 	}
 	if s.SecretRotatedAt != nil {
 		row.SecretRotatedAt = momentPtr(*s.SecretRotatedAt)
+	}
+	if s.LoopAlertsSnoozedUntil != nil {
+		row.LoopAlertsSnoozedUntil = momentPtr(*s.LoopAlertsSnoozedUntil)
 	}
 	if s.Events != nil {
 		list, err := json.Marshal(append([]string{}, *s.Events...)) // never null: an empty list means no event
@@ -228,10 +236,13 @@ type Project struct {
 	// no webhook is configured, empty when the secret was never replaced.
 	SecretRotations []SecretRotation
 	SecretRotatedAt *time.Time
-	JobCount        int
-	PassRate        float64 // passed / completed tests, 0..1; 0 without tests
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
+	LoopAlertsSnoozedUntil *time.Time
+
+	JobCount  int
+	PassRate  float64 // passed / completed tests, 0..1; 0 without tests
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // HookTarget is the project that a deploy hook's token opens.
@@ -314,7 +325,8 @@ func (r projectWithCounts) project() (Project, error) {
 		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
-		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
+		SecretRotatedAt:        s.SecretRotatedAt, JobCount: r.Jobs, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 	if r.Completed > 0 {
 		p.PassRate = float64(r.Passed) / float64(r.Completed)
