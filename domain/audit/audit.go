@@ -53,11 +53,20 @@ type debit struct {
 
 // life is what the audit keeps of a job.
 type life struct {
-	account string
-	price   domain.Credits
-	status  job.Status
-	checker string
-	token   int
+	account  string
+	price    domain.Credits
+	status   job.Status
+	checker  string
+	token    int
+	requeues int
+	endedAt  time.Time // cancelled or failed: the refund is owed from then on
+
+	robots  bool // a sandbox's job, or an AI review: not for people
+	slot    bool // of a session
+	waiting bool // a slot whose session has not started
+	noList  bool
+	failing bool // the next event must be job.failed
+	told    bool // the analysis is there
 }
 
 // New starts an audit of an empty log.
@@ -127,7 +136,12 @@ func (a *Audit) seeJob(r domain.Recorded, jobID string) {
 			return
 		}
 		a.Jobs++
-		a.jobs[jobID] = &life{account: e.AccountID, price: e.Price, status: job.Pending}
+		a.jobs[jobID] = &life{
+			account: e.AccountID, price: e.Price, status: job.Pending,
+			robots: e.Sandbox || e.Type == job.AIReview,
+			slot:   e.SessionID != "", waiting: e.SessionID != "",
+			noList: len(e.Items) == 0 && e.Type != job.AIReview,
+		}
 		return
 	case *job.VoidedOrphan:
 		if j != nil {
@@ -142,40 +156,6 @@ func (a *Audit) seeJob(r domain.Recorded, jobID string) {
 		return
 	}
 	a.transition(r, j)
-}
-
-// transition checks a step of a job that exists and takes it.
-func (a *Audit) transition(r domain.Recorded, j *life) {
-	legal := func(from ...job.Status) {
-		if !slices.Contains(from, j.status) {
-			a.find(8, r.Stream, "%s while %s", r.Type, j.status)
-		}
-	}
-	switch e := r.Event.(type) {
-	case *job.ClaimedBy:
-		legal(job.Pending)
-		if e.Token != j.token+1 {
-			a.find(7, r.Stream, "claim token %d follows %d", e.Token, j.token)
-		}
-		j.status, j.checker, j.token = job.Claimed, e.CheckerID, e.Token
-	case *job.Released:
-		legal(job.Claimed)
-		if e.Token != j.token {
-			a.find(7, r.Stream, "released under token %d, the claim's is %d", e.Token, j.token)
-		}
-		j.status, j.checker = job.Pending, ""
-	case *job.ItemChecked, *job.FindingAdded:
-		legal(job.Claimed)
-		if actor := "checker:" + j.checker; r.Meta.Actor != actor {
-			a.find(7, r.Stream, "%s by %s, the claim is %s's", r.Type, r.Meta.Actor, actor)
-		}
-	case *job.CompletedWith:
-		legal(job.Claimed)
-		j.status = job.Completed
-	case *job.CancelledBy:
-		legal(job.Pending)
-		j.status = job.Cancelled
-	}
 }
 
 // Findings says what is wrong in the log as seen so far. now decides which
@@ -196,7 +176,7 @@ func (a *Audit) Findings(now time.Time) []Finding {
 			if orphan && !d.refunded && now.Sub(d.at) > settledWithin {
 				add(4, stream, "the debit of %s has neither job nor refund", jobID)
 			}
-			if d.refunded && !orphan && j.status != job.Cancelled && j.status != job.Failed {
+			if d.refunded && !orphan && !j.refundable() {
 				add(3, stream, "job %s is %s and refunded", jobID, j.status)
 			}
 		}
@@ -214,8 +194,11 @@ func (a *Audit) Findings(now time.Time) []Finding {
 		if d, _ := l.state.Debit(jobID); d.Amount != j.price {
 			add(3, stream, "costs %d and was charged %d", j.price, d.Amount)
 		}
-		if j.status == job.Cancelled && !l.debits[jobID].refunded && now.Sub(l.debits[jobID].at) > settledWithin {
-			add(4, stream, "is cancelled and not refunded")
+		if j.refundable() && !l.debits[jobID].refunded && now.Sub(j.endedAt) > settledWithin {
+			add(4, stream, "is %s and not refunded", j.status)
+		}
+		if j.failing {
+			add(8, stream, "missed its SLA for good and did not fail")
 		}
 	}
 	slices.SortFunc(findings, func(x, y Finding) int { return strings.Compare(x.String(), y.String()) })

@@ -17,16 +17,17 @@ var start = time.Unix(1_800_000_000, 0).UTC()
 type log struct {
 	*audit.Audit
 	next      uint64
+	now       time.Time
 	revisions map[string]uint64
 }
 
-func newLog() *log { return &log{Audit: audit.New(), revisions: map[string]uint64{}} }
+func newLog() *log { return &log{Audit: audit.New(), now: start, revisions: map[string]uint64{}} }
 
 func (l *log) add(stream, actor string, e domain.Event) *log {
 	l.See(domain.Recorded{
 		Stream: stream, Revision: l.revisions[stream], Type: e.EventType(), Event: e,
 		Position: domain.Position{Commit: l.next, Prepare: l.next},
-		Meta:     domain.Metadata{Actor: actor, Time: start},
+		Meta:     domain.Metadata{Actor: actor, Time: l.now},
 	})
 	l.next++
 	l.revisions[stream]++
@@ -49,9 +50,36 @@ func refunded() *credits.Refunded {
 	return &credits.Refunded{JobID: "1", Amount: 5, Parts: []credits.Part{{LotID: "l", Amount: 5}}, BalanceAfter: 20}
 }
 
-func created() *job.Created { return &job.Created{AccountID: "acme", Price: 5} }
+func created(changes ...func(*job.Created)) *job.Created {
+	c := &job.Created{AccountID: "acme", Price: 5, Items: []job.Item{{ID: "i1"}}}
+	for _, change := range changes {
+		change(c)
+	}
+	return c
+}
+
+func slot(c *job.Created)    { c.SessionID = "s1" }
+func review(c *job.Created)  { c.Type, c.Items = job.AIReview, nil }
+func sandbox(c *job.Created) { c.Sandbox = true }
+func noList(c *job.Created)  { c.Items = nil }
 
 func claimed(token int) *job.ClaimedBy { return &job.ClaimedBy{CheckerID: "ann", Token: token} }
+
+func claimedByRobot(robot string) *job.ClaimedBy { return &job.ClaimedBy{CheckerID: robot, Token: 1} }
+
+func cancelled(reason string) *job.CancelledBy { return &job.CancelledBy{Reason: reason, Refund: 5} }
+
+func failed() *job.FailedBy { return &job.FailedBy{Reason: job.FailSLA, Refund: 5} }
+
+func missed(requeues int, requeued bool) *job.SLAMissed {
+	return &job.SLAMissed{RequeueCount: requeues, Requeued: requeued}
+}
+
+func written() *job.ChecklistWritten { return &job.ChecklistWritten{Items: []job.Item{{ID: "i1"}}} }
+
+func untestable(checker string, token int) *job.UntestableReported {
+	return &job.UntestableReported{CheckerID: checker, Token: token}
+}
 
 func paid() *log { return newLog().ledger(granted()).ledger(debited()) }
 
@@ -59,9 +87,25 @@ func TestASoundLogHasNoFindings(t *testing.T) {
 	t.Parallel()
 	stories := map[string]*log{
 		"completed": paid().job(created()).work(claimed(1)).work(&job.Released{Token: 1}).work(claimed(2)).
-			work(&job.ItemChecked{}).work(&job.FindingAdded{}).work(&job.CompletedWith{}),
-		"cancelled": paid().job(created()).job(&job.CancelledBy{Refund: 5}).ledger(refunded()),
-		"voided":    paid().job(&job.VoidedOrphan{AccountID: "acme"}).ledger(refunded()),
+			work(&job.Heartbeat{Token: 2}).work(&job.ItemChecked{}).work(&job.FindingAdded{}).work(&job.CompletedWith{}).
+			job(&job.AIReportReady{}).job(&job.Rated{}).job(&job.Rated{}),
+		"cancelled": paid().job(created()).job(cancelled(job.CancelClient)).ledger(refunded()),
+		"missed three times": paid().job(created()).work(claimed(1)).job(missed(1, true)).job(missed(2, true)).
+			work(claimed(2)).job(missed(2, false)).job(failed()).ledger(refunded()),
+		"untestable": paid().job(created()).work(claimed(1)).work(untestable("ann", 1)).
+			add("job-1", "checker:bob", &job.ClaimedBy{CheckerID: "bob", Token: 2}).
+			add("job-1", "checker:bob", untestable("bob", 2)).job(failed()).ledger(refunded()),
+		"failed by the operator": paid().job(created()).work(claimed(1)).job(failed()).ledger(refunded()),
+		"a list that came later": paid().job(created(noList)).job(written()).work(claimed(1)),
+		"a slot": paid().job(created(slot)).work(claimed(1)).job(&job.SlotStarted{}).
+			work(&job.ItemChecked{}).work(&job.CompletedWith{}),
+		"a slot that was too slow": paid().job(created(slot)).work(claimed(1)).job(&job.SlotStarted{}).
+			job(missed(0, false)).job(failed()).ledger(refunded()),
+		"a slot whose session was cancelled": paid().job(created(slot)).work(claimed(1)).
+			job(cancelled(job.CancelSessionCancelled)).ledger(refunded()),
+		"an AI review":    paid().job(created(review)).job(claimedByRobot(job.Reviewer)).job(&job.CompletedWith{}),
+		"a sandbox's job": paid().job(created(sandbox)).job(claimedByRobot(job.Player)).job(&job.CompletedWith{}),
+		"voided":          paid().job(&job.VoidedOrphan{AccountID: "acme"}).ledger(refunded()),
 	}
 	for name, l := range stories {
 		if got := l.Findings(start.Add(time.Hour)); len(got) > 0 {
@@ -81,23 +125,58 @@ func TestEachBrokenInvariantIsFound(t *testing.T) {
 		"a balance that does not add up":        {newLog().ledger(granted()).ledger(overdrawn).job(created()), "invariant 1"},
 		"a second charge":                       {paid().job(created()).ledger(debited()), "invariant 3"},
 		"a refund of a job that goes on":        {paid().job(created()).ledger(refunded()), "invariant 3"},
-		"a second refund":                       {paid().job(created()).job(&job.CancelledBy{}).ledger(refunded()).ledger(refunded()), "invariant 3"},
+		"a second refund":                       {paid().job(created()).job(cancelled(job.CancelClient)).ledger(refunded()).ledger(refunded()), "invariant 3"},
 		"a price other than the charge":         {paid().job(&job.Created{AccountID: "acme", Price: 7}), "invariant 3"},
 		"a charge without a job":                {paid(), "invariant 4"},
 		"a voided job that was not refunded":    {paid().job(&job.VoidedOrphan{AccountID: "acme"}), "invariant 4"},
-		"a cancelled job that was not refunded": {paid().job(created()).job(&job.CancelledBy{}), "invariant 4"},
+		"a cancelled job that was not refunded": {paid().job(created()).job(cancelled(job.CancelClient)), "invariant 4"},
 		"a job without a charge":                {newLog().job(created()), "invariant 4"},
 		"a claim of a claimed job":              {paid().job(created()).work(claimed(1)).work(claimed(2)), "invariant 8"},
 		"a claim under an old token":            {paid().job(created()).work(claimed(1)).work(&job.Released{Token: 1}).work(claimed(1)), "invariant 7"},
 		"work by somebody else":                 {paid().job(created()).work(claimed(1)).job(&job.ItemChecked{}), "invariant 7"},
 		"work after the end":                    {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).work(&job.ItemChecked{}), "invariant 8"},
-		"a cancellation of a claimed job":       {paid().job(created()).work(claimed(1)).job(&job.CancelledBy{}).ledger(refunded()), "invariant 8"},
+		"a cancellation of a claimed job":       {paid().job(created()).work(claimed(1)).job(cancelled(job.CancelClient)).ledger(refunded()), "invariant 8"},
 		"a job submitted again":                 {paid().job(created()).job(created()), "invariant 8"},
 		"work before the submission":            {newLog().work(claimed(1)), "invariant 8"},
 		"a void after the submission":           {paid().job(created()).job(&job.VoidedOrphan{}), "invariant 8"},
 		"a release under another token":         {paid().job(created()).work(claimed(1)).work(&job.Released{Token: 7}), "invariant 7"},
-		"a position that does not move on":      {positionAgain(), "invariant 6"},
-		"a revision that is missing":            {revisionMissing(), "invariant 6"},
+
+		"a failed job that was not refunded":   {paid().job(created()).job(failed()), "invariant 4"},
+		"a refund of a completed job":          {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).ledger(refunded()), "invariant 3"},
+		"half a refund promised":               {paid().job(created()).job(&job.FailedBy{Refund: 2}).ledger(refunded()), "invariant 3"},
+		"a sign of life under another token":   {paid().job(created()).work(claimed(1)).work(&job.Heartbeat{Token: 2}), "invariant 7"},
+		"a sign of somebody else's life":       {paid().job(created()).work(claimed(1)).job(&job.Heartbeat{Token: 1}), "invariant 7"},
+		"untestable under another token":       {paid().job(created()).work(claimed(1)).work(untestable("ann", 2)), "invariant 7"},
+		"untestable at somebody else's word":   {paid().job(created()).work(claimed(1)).job(untestable("ann", 1)), "invariant 7"},
+		"untestable at nobody's claim":         {paid().job(created()).job(untestable("ann", 0)), "invariant 7"},
+		"work after the SLA was missed":        {paid().job(created()).work(claimed(1)).job(missed(1, true)).add("job-1", "checker:", &job.ItemChecked{}), "invariant 8"},
+		"a third miss that is put back":        {paid().job(created()).job(missed(1, true)).job(missed(2, true)).job(missed(3, true)), "invariant 8"},
+		"a second miss that fails":             {paid().job(created()).job(missed(1, true)).job(missed(1, false)).job(failed()).ledger(refunded()), "invariant 8"},
+		"a miss that counts twice":             {paid().job(created()).job(missed(2, true)), "invariant 8"},
+		"a last miss that fails nothing":       {paid().job(created(slot)).job(&job.SlotStarted{}).job(missed(0, false)), "invariant 8"},
+		"a claim after the last miss":          {paid().job(created(slot)).job(&job.SlotStarted{}).job(missed(0, false)).work(claimed(1)).job(failed()).ledger(refunded()), "invariant 8"},
+		"a miss after the end":                 {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).job(missed(1, true)), "invariant 8"},
+		"a slot that is put back":              {paid().job(created(slot)).job(&job.SlotStarted{}).job(missed(1, true)), "invariant 8"},
+		"a slot's clock before its session":    {paid().job(created(slot)).job(missed(0, false)).job(failed()).ledger(refunded()), "invariant 8"},
+		"a slot's work before its session":     {paid().job(created(slot)).work(claimed(1)).work(&job.ItemChecked{}), "invariant 8"},
+		"a slot's report before its session":   {paid().job(created(slot)).work(claimed(1)).work(&job.CompletedWith{}), "invariant 8"},
+		"a slot that starts twice":             {paid().job(created(slot)).job(&job.SlotStarted{}).job(&job.SlotStarted{}), "invariant 8"},
+		"a start of what is no slot":           {paid().job(created()).job(&job.SlotStarted{}), "invariant 8"},
+		"a slot that the client cancelled":     {paid().job(created(slot)).job(cancelled(job.CancelClient)).ledger(refunded()), "invariant 8"},
+		"a session's end of what is no slot":   {paid().job(created()).job(cancelled(job.CancelSessionExpired)).ledger(refunded()), "invariant 8"},
+		"a failure after the end":              {paid().job(created()).job(cancelled(job.CancelClient)).job(failed()).ledger(refunded()), "invariant 8"},
+		"a claim without a list":               {paid().job(created(noList)).work(claimed(1)), "invariant 8"},
+		"a second list":                        {paid().job(created()).job(written()), "invariant 8"},
+		"a list for a claimed job":             {paid().job(created(noList)).job(written()).work(claimed(1)).job(written()), "invariant 8"},
+		"an empty list":                        {paid().job(created(noList)).job(&job.ChecklistWritten{}), "invariant 8"},
+		"an analysis before the report":        {paid().job(created()).work(claimed(1)).job(&job.AIReportReady{}), "invariant 8"},
+		"a second analysis":                    {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).job(&job.AIReportReady{}).job(&job.AIReportReady{}), "invariant 8"},
+		"a rating before the report":           {paid().job(created()).job(&job.Rated{}), "invariant 8"},
+		"a checker who claims an AI review":    {paid().job(created(review)).work(claimed(1)), "invariant 7"},
+		"a checker who claims a sandbox's job": {paid().job(created(sandbox)).work(claimed(1)), "invariant 7"},
+		"a robot that claims a checker's job":  {paid().job(created()).job(claimedByRobot(job.Player)), "invariant 7"},
+		"a position that does not move on":     {positionAgain(), "invariant 6"},
+		"a revision that is missing":           {revisionMissing(), "invariant 6"},
 	} {
 		findings := c.log.Findings(start.Add(time.Hour))
 		if len(findings) == 0 || !strings.HasPrefix(findings[0].String(), c.want) {
@@ -122,5 +201,18 @@ func TestADebitMayWaitAMinuteForItsJob(t *testing.T) {
 	t.Parallel()
 	if got := paid().Findings(start.Add(30 * time.Second)); len(got) > 0 {
 		t.Error(got)
+	}
+}
+
+func TestARefundMayTakeAMinuteFromTheJobsEnd(t *testing.T) {
+	t.Parallel()
+	l := paid().job(created())
+	l.now = start.Add(time.Hour)
+	l.job(failed())
+	if got := l.Findings(l.now.Add(30 * time.Second)); len(got) > 0 {
+		t.Error(got)
+	}
+	if got := l.Findings(l.now.Add(2 * time.Minute)); len(got) != 1 {
+		t.Errorf("after two minutes: %v", got)
 	}
 }

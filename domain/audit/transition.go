@@ -1,0 +1,148 @@
+package audit
+
+import (
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+// refundable says that the job ended without a report.
+func (j *life) refundable() bool { return j.status == job.Cancelled || j.status == job.Failed }
+
+// transition checks a step of a job that exists and takes it.
+func (a *Audit) transition(r domain.Recorded, j *life) {
+	if _, failed := r.Event.(*job.FailedBy); j.failing && !failed {
+		a.find(8, r.Stream, "%s where job.failed was next", r.Type)
+	}
+	switch e := r.Event.(type) {
+	case *job.ClaimedBy, *job.Released, *job.UntestableReported, *job.SLAMissed:
+		a.claim(r, j)
+	case *job.ItemChecked, *job.FindingAdded, *job.Heartbeat:
+		a.work(r, j)
+	case *job.ChecklistWritten:
+		a.legal(r, j, job.Pending)
+		if !j.noList || len(e.Items) == 0 {
+			a.find(8, r.Stream, "%d items are written onto the list of a job", len(e.Items))
+		}
+		j.noList = false
+	case *job.SlotStarted:
+		a.legal(r, j, job.Pending, job.Claimed)
+		if !j.waiting {
+			a.find(8, r.Stream, "starts without waiting for a session")
+		}
+		j.waiting = false
+	case *job.CompletedWith:
+		a.legal(r, j, job.Claimed)
+		a.begun(r, j)
+		j.status = job.Completed
+	case *job.AIReportReady:
+		a.legal(r, j, job.Completed)
+		if j.told {
+			a.find(8, r.Stream, "is analysed again")
+		}
+		j.told = true
+	case *job.Rated:
+		a.legal(r, j, job.Completed)
+	case *job.CancelledBy:
+		a.cancel(r, j, e)
+	case *job.FailedBy:
+		a.legal(r, j, job.Pending, job.Claimed)
+		a.refundIs(r, j, e.Refund)
+		j.status, j.checker, j.failing, j.endedAt = job.Failed, "", false, r.Meta.Time
+	}
+}
+
+// claim checks what begins and ends claims (invariant 7).
+func (a *Audit) claim(r domain.Recorded, j *life) {
+	switch e := r.Event.(type) {
+	case *job.ClaimedBy:
+		a.legal(r, j, job.Pending)
+		if e.Token != j.token+1 {
+			a.find(7, r.Stream, "claim token %d follows %d", e.Token, j.token)
+		}
+		if j.robots != job.IsRobot(e.CheckerID) {
+			a.find(7, r.Stream, "is claimed by %s, which it is not for", e.CheckerID)
+		}
+		if j.noList {
+			a.find(8, r.Stream, "is claimed without a list")
+		}
+		j.status, j.checker, j.token = job.Claimed, e.CheckerID, e.Token
+		return
+	case *job.Released:
+		a.legal(r, j, job.Claimed)
+		a.under(r, j, e.Token)
+	case *job.UntestableReported:
+		a.legal(r, j, job.Claimed)
+		a.under(r, j, e.Token)
+		a.by(r, j)
+	case *job.SLAMissed:
+		a.legal(r, j, job.Pending, job.Claimed)
+		a.begun(r, j)
+		again, last := j.requeues, j.slot || j.requeues == job.MaxSLAMisses-1
+		if !last {
+			again++
+		}
+		if e.Requeued == last || e.RequeueCount != again {
+			a.find(8, r.Stream, "misses its SLA and is put back for the %d. time (%t) after %d", e.RequeueCount, e.Requeued, j.requeues)
+		}
+		j.requeues, j.failing = e.RequeueCount, !e.Requeued
+	}
+	j.status, j.checker = job.Pending, ""
+}
+
+// work checks what only the claimant may do.
+func (a *Audit) work(r domain.Recorded, j *life) {
+	a.legal(r, j, job.Claimed)
+	a.by(r, j)
+	if e, ok := r.Event.(*job.Heartbeat); ok {
+		a.under(r, j, e.Token)
+		return
+	}
+	a.begun(r, j)
+}
+
+// cancel checks a cancellation: nobody's claim is cut short but by the
+// session's end.
+func (a *Audit) cancel(r domain.Recorded, j *life, e *job.CancelledBy) {
+	if j.slot {
+		a.legal(r, j, job.Pending, job.Claimed)
+	} else {
+		a.legal(r, j, job.Pending)
+	}
+	if bySession := e.Reason == job.CancelSessionExpired || e.Reason == job.CancelSessionCancelled; bySession != j.slot {
+		a.find(8, r.Stream, "is cancelled by %q", e.Reason)
+	}
+	a.refundIs(r, j, e.Refund)
+	j.status, j.checker, j.endedAt = job.Cancelled, "", r.Meta.Time
+}
+
+func (a *Audit) legal(r domain.Recorded, j *life, from ...job.Status) {
+	if !slices.Contains(from, j.status) {
+		a.find(8, r.Stream, "%s while %s", r.Type, j.status)
+	}
+}
+
+func (a *Audit) begun(r domain.Recorded, j *life) {
+	if j.waiting {
+		a.find(8, r.Stream, "%s before the session started", r.Type)
+	}
+}
+
+func (a *Audit) under(r domain.Recorded, j *life, token int) {
+	if token != j.token {
+		a.find(7, r.Stream, "%s under token %d, the claim's is %d", r.Type, token, j.token)
+	}
+}
+
+func (a *Audit) by(r domain.Recorded, j *life) {
+	if actor := "checker:" + j.checker; r.Meta.Actor != actor {
+		a.find(7, r.Stream, "%s by %s, the claim is %s's", r.Type, r.Meta.Actor, actor)
+	}
+}
+
+func (a *Audit) refundIs(r domain.Recorded, j *life, refund domain.Credits) {
+	if refund != j.price {
+		a.find(3, r.Stream, "%s promises %d of %d credits back", r.Type, refund, j.price)
+	}
+}
