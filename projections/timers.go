@@ -4,37 +4,58 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/policy"
 )
 
-// timersProjector keeps the timers that the policies' rules set and clear. It
-// only writes them down; policy.Run fires them.
+// timersProjector keeps the timers that the policies' rules set and clear, and
+// how far the clocks of sandboxes are ahead. It only writes them down;
+// policy.Run fires them.
 type timersProjector struct{ rules []policy.Rule }
 
 func (timersProjector) Name() string { return "timers" }
-func (timersProjector) Version() int { return 1 }
+func (timersProjector) Version() int { return 2 }
 
-func (timersProjector) Tables() []Table { return []Table{{Name: "timers", DDL: timersDDL}} }
+func (timersProjector) Tables() []Table {
+	return []Table{{Name: "timers", DDL: timersDDL}, {Name: "timer_clocks", DDL: timerClocksDDL}}
+}
 
+// fire_at is due_at in the service's time: a sandbox whose clock is ahead gets
+// there early.
 const timersDDL = `
 CREATE TABLE {schema}.timers (
     kind       text        NOT NULL,
     key        text        NOT NULL,
     account_id text        NOT NULL,
     due_at     timestamptz NOT NULL,
+    wall_clock boolean     NOT NULL,
+    sandbox    boolean     NOT NULL,
+    fire_at    timestamptz NOT NULL,
+    cause_id   text        NOT NULL,
+    position   bigint      NOT NULL,
     PRIMARY KEY (kind, key)
 ) WITH (fillfactor = 50);
-CREATE INDEX ON {schema}.timers (due_at);
+CREATE INDEX ON {schema}.timers (fire_at);
+CREATE INDEX ON {schema}.timers (account_id) WHERE sandbox AND NOT wall_clock;
+`
+
+// Every sandbox has a row, from its first event on.
+const timerClocksDDL = `
+CREATE TABLE {schema}.timer_clocks (
+    account_id    text   PRIMARY KEY,
+    ahead_seconds bigint NOT NULL
+);
 `
 
 func (p timersProjector) Handles() []string {
-	var types []string
+	types := []string{(&account.Created{}).EventType(), (&account.ClockAdvanced{}).EventType()}
 	for _, rule := range p.rules {
 		types = append(types, rule.Handles()...)
 	}
@@ -42,28 +63,55 @@ func (p timersProjector) Handles() []string {
 	return slices.Compact(types)
 }
 
-// Patience implements Patient: no timer is due within seconds, and most are
-// cleared before. Gathered, the debit and the job of a submission cancel each
-// other out and nothing is written.
-func (timersProjector) Patience() time.Duration { return 250 * time.Millisecond }
+// Patience implements Patient: nothing is read right behind a write. Gathered,
+// the debit and the job of a submission cancel each other out and nothing is
+// written.
+func (timersProjector) Patience() time.Duration { return 100 * time.Millisecond }
 
 type timerID struct{ kind, key string }
 
-// timerRow is a timer to set.
+// timerRow is a timer to set, or one that is due.
 type timerRow struct {
 	Kind      string    `json:"kind"`
 	Key       string    `json:"key"`
 	AccountID string    `json:"account_id"`
 	DueAt     time.Time `json:"due_at"`
+	WallClock bool      `json:"wall_clock"`
+	Sandbox   bool      `json:"sandbox"`
+	CauseID   string    `json:"cause_id"`
+	Position  int64     `json:"position"`
+	Attempts  int       `json:"attempts"`
+	Fence     int64     `json:"fence"`
 }
+
+type clockRow struct {
+	AccountID    string `json:"account_id"`
+	AheadSeconds int64  `json:"ahead_seconds"`
+}
+
+const setClocksSQL = `
+INSERT INTO {schema}.timer_clocks
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.timer_clocks, $1)
+ON CONFLICT (account_id) DO UPDATE
+SET ahead_seconds = EXCLUDED.ahead_seconds`
 
 const setTimersSQL = `
 INSERT INTO {schema}.timers
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.timers, $1)
+SELECT t.kind, t.key, t.account_id, t.due_at, t.wall_clock,
+    c.account_id IS NOT NULL,
+    t.due_at - CASE WHEN t.wall_clock THEN interval '0' ELSE make_interval(secs => coalesce(c.ahead_seconds, 0)) END,
+    t.cause_id, t.position
+FROM json_populate_recordset(NULL::{schema}.timers, $1) t
+LEFT JOIN {schema}.timer_clocks c USING (account_id)
 ON CONFLICT (kind, key) DO UPDATE
 SET account_id = EXCLUDED.account_id,
-    due_at = EXCLUDED.due_at`
+    due_at = EXCLUDED.due_at,
+    wall_clock = EXCLUDED.wall_clock,
+    sandbox = EXCLUDED.sandbox,
+    fire_at = EXCLUDED.fire_at,
+    cause_id = EXCLUDED.cause_id,
+    position = EXCLUDED.position`
 
 const clearTimersSQL = `
 DELETE FROM {schema}.timers t
@@ -71,119 +119,118 @@ USING unnest($1::text[], $2::text[]) AS c (kind, key)
 WHERE t.kind = c.kind
   AND t.key = c.key`
 
-// Apply keeps only a batch's last word on each timer.
+const moveTimersSQL = `
+UPDATE {schema}.timers t
+SET fire_at = t.due_at - make_interval(secs => c.ahead_seconds)
+FROM {schema}.timer_clocks c
+WHERE t.account_id = c.account_id
+  AND t.account_id = ANY ($1)
+  AND t.sandbox
+  AND NOT t.wall_clock`
+
+const wakeSQL = `
+SELECT pg_notify('` + timersChannel + `', '')`
+
+// timersChannel tells the policies that timers were set.
+const timersChannel = "humanqa_timers"
+
+// Apply keeps only a batch's last word on each timer and clock.
 func (p timersProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	last := make(map[timerID]policy.Change)
+	advanced, err := setClocks(ctx, tx, schema, batch)
+	if err != nil {
+		return err
+	}
+	set, kinds, keys := p.fold(batch)
+	if err := writeRows(ctx, tx, schema, setTimersSQL, set); err != nil {
+		return fmt.Errorf("set timers: %w", err)
+	}
+	if len(keys) > 0 {
+		if _, err := tx.ExecContext(ctx, in(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
+			return fmt.Errorf("clear timers: %w", err)
+		}
+	}
+	if len(advanced) > 0 {
+		if _, err := tx.ExecContext(ctx, in(schema, moveTimersSQL), pq.Array(advanced)); err != nil {
+			return fmt.Errorf("move timers of sandboxes: %w", err)
+		}
+	}
+	if len(set)+len(advanced) == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, wakeSQL); err != nil {
+		return fmt.Errorf("wake the policies: %w", err)
+	}
+	return nil
+}
+
+// setClocks writes the sandboxes' clocks down and names the accounts whose
+// clock has moved.
+func setClocks(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (advanced []string, err error) {
+	ahead := make(map[string]int64)
+	var order []string
+	for _, r := range batch {
+		accountID := strings.TrimPrefix(r.Stream, domain.AccountStreams)
+		_, seen := ahead[accountID]
+		switch e := r.Event.(type) {
+		case *account.Created:
+			if !e.Sandbox {
+				continue
+			}
+			ahead[accountID] = 0
+		case *account.ClockAdvanced:
+			ahead[accountID] = e.OffsetSeconds
+			advanced = append(advanced, accountID)
+		default:
+			continue
+		}
+		if !seen {
+			order = append(order, accountID)
+		}
+	}
+	rows := make([]clockRow, len(order))
+	for i, id := range order {
+		rows[i] = clockRow{AccountID: id, AheadSeconds: ahead[id]}
+	}
+	if err := writeRows(ctx, tx, schema, setClocksSQL, rows); err != nil {
+		return nil, fmt.Errorf("set the clocks of sandboxes: %w", err)
+	}
+	return advanced, nil
+}
+
+// fold gives the timers that the batch leaves set, and those it leaves cleared.
+func (p timersProjector) fold(batch []domain.Recorded) (set []timerRow, kinds, keys []string) {
+	type word struct {
+		policy.Change
+		by domain.Recorded
+	}
+	last := make(map[timerID]word)
 	born := make(map[timerID]bool) // set for the first time in this batch: no row can be there
 	var order []timerID
 	for _, r := range batch {
 		for _, rule := range p.rules {
+			if !slices.Contains(rule.Handles(), r.Type) {
+				continue
+			}
 			for _, c := range rule.React(r) {
 				id := timerID{c.Kind, c.Key}
 				if _, seen := last[id]; !seen {
 					order = append(order, id)
 					born[id] = c.First
 				}
-				last[id] = c
+				last[id] = word{c, r}
 			}
 		}
 	}
-	var set []timerRow
-	var kinds, keys []string
 	for _, id := range order {
 		switch c := last[id]; {
 		case !c.Clear:
-			set = append(set, timerRow{Kind: c.Kind, Key: c.Key, AccountID: c.AccountID, DueAt: moment(c.DueAt)})
+			set = append(set, timerRow{
+				Kind: c.Kind, Key: c.Key, AccountID: c.AccountID, DueAt: moment(c.DueAt), WallClock: c.WallClock,
+				CauseID: c.by.ID.String(), Position: int64(c.by.Position.Commit), //nolint:gosec // no log has 2^63 events
+			})
 		case !born[id]:
 			kinds, keys = append(kinds, c.Kind), append(keys, c.Key)
 		}
 	}
-	if err := writeRows(ctx, tx, schema, setTimersSQL, set); err != nil {
-		return fmt.Errorf("set timers: %w", err)
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	if _, err := tx.ExecContext(ctx, in(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
-		return fmt.Errorf("clear timers: %w", err)
-	}
-	return nil
-}
-
-// Timers hands due timers to the policies (policy.Timers).
-type Timers struct{ db *sqlx.DB }
-
-// NewTimers reads the timers through their view.
-func NewTimers(db *sqlx.DB) *Timers { return &Timers{db: mapped(db)} }
-
-// A lease that is taken by somebody else in the same moment is not returned:
-// the conflict's WHERE sees it. Postgres' clock decides what is due.
-const takeDueTimersSQL = `
-WITH due AS (
-    SELECT t.kind, t.key, t.account_id, t.due_at
-    FROM readmodel.timers t
-    LEFT JOIN policy.leases l USING (kind, key)
-    WHERE t.kind = ANY ($1)
-      AND t.due_at <= now()
-      AND (l.until IS NULL OR l.until < now())
-    ORDER BY t.due_at
-    LIMIT $2
-), taken AS (
-    INSERT INTO policy.leases AS l (kind, key, until)
-    SELECT kind, key, now() + make_interval(secs => $3)
-    FROM due
-    ORDER BY kind, key
-    ON CONFLICT (kind, key) DO UPDATE
-    SET until = EXCLUDED.until,
-        attempts = l.attempts + 1
-    WHERE l.until < now()
-    RETURNING kind, key
-)
-SELECT due.kind, due.key, due.account_id, due.due_at
-FROM due
-JOIN taken USING (kind, key)`
-
-// TakeDue implements policy.Timers.
-func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit int, lease time.Duration) ([]policy.Timer, error) {
-	var rows []timerRow
-	if err := t.db.SelectContext(ctx, &rows, takeDueTimersSQL, pq.Array(kinds), limit, lease.Seconds()); err != nil {
-		return nil, fmt.Errorf("take due timers: %w", err)
-	}
-	due := make([]policy.Timer, len(rows))
-	for i, r := range rows {
-		utc(&r.DueAt)
-		due[i] = policy.Timer{Kind: r.Kind, Key: r.Key, AccountID: r.AccountID, DueAt: r.DueAt}
-	}
-	return due, nil
-}
-
-const noteTimerFailureSQL = `
-UPDATE policy.leases
-SET last_error = left($3, 1000)
-WHERE kind = $1
-  AND key = $2`
-
-// Failed implements policy.Timers.
-func (t *Timers) Failed(ctx context.Context, timer policy.Timer, cause error) error {
-	if _, err := t.db.ExecContext(ctx, noteTimerFailureSQL, timer.Kind, timer.Key, cause.Error()); err != nil {
-		return fmt.Errorf("note a timer's failure: %w", err)
-	}
-	return nil
-}
-
-const forgetTimerLeasesSQL = `
-DELETE FROM policy.leases l
-WHERE until < now() - interval '1 hour'
-  AND NOT EXISTS (
-    SELECT 1
-    FROM readmodel.timers t
-    WHERE t.kind = l.kind
-      AND t.key = l.key)`
-
-// Forget implements policy.Timers.
-func (t *Timers) Forget(ctx context.Context) error {
-	if _, err := t.db.ExecContext(ctx, forgetTimerLeasesSQL); err != nil {
-		return fmt.Errorf("forget ended leases of timers: %w", err)
-	}
-	return nil
+	return set, kinds, keys
 }

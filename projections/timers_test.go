@@ -3,39 +3,79 @@ package projections
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
+	"humanqa/internal/pgtest"
 )
 
 // Events of memoryLog happened long ago, so their timers are due at once.
-const timerKind = "orphaned_debit"
+const (
+	orphans = "orphaned_debit"
+	slas    = "sla"
+	lots    = "lot_expiry"
+)
 
 // reachTimers waits until the timers' rows are as new as the log; WaitFor does
 // not cover them.
 func (w *world) reachTimers() {
 	w.t.Helper()
 	w.eventually("the timers are written", func() bool {
-		return w.status("timers").Position.Compare(w.log.Head()) >= 0
+		s := w.status("timers")
+		return s.Position.Compare(w.log.Head()) >= 0 && s.State != Building
 	})
 }
 
-func (w *world) due(limit int, lease time.Duration) []policy.Timer {
+func (w *world) timers() *Timers { return NewTimers(w.db, "") }
+
+func (w *world) due(kind string, limit int, lease time.Duration) []policy.Timer {
 	w.t.Helper()
-	due, err := NewTimers(w.db).TakeDue(w.ctx(), []string{timerKind}, limit, lease)
+	due, err := w.timers().TakeDue(w.ctx(), []string{kind}, limit, lease)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return due
+}
+
+func (w *world) wantDue(kind string, lease time.Duration, keys ...string) []policy.Timer {
+	w.t.Helper()
+	due := w.due(kind, 100, lease)
+	got := map[string]bool{}
+	for _, d := range due {
+		got[d.Key] = true
+	}
+	ok := len(due) == len(keys)
+	for _, k := range keys {
+		ok = ok && got[k]
+	}
+	if !ok {
+		w.t.Fatalf("due: %+v, want %v", due, keys)
+	}
+	return due
+}
+
+func (w *world) settleTimers(outcomes ...policy.Outcome) {
+	w.t.Helper()
+	if err := w.timers().Settle(w.ctx(), outcomes); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// endLeases lets every lease, and every pause, have ended.
+func (w *world) endLeases() {
+	w.exec("UPDATE policy.leases SET until = now() - interval '1 second'")
 }
 
 func TestATimerIsSetByADebitAndClearedByItsJob(t *testing.T) {
@@ -46,31 +86,37 @@ func TestATimerIsSetByADebitAndClearedByItsJob(t *testing.T) {
 	w.log.append("job-came", &job.Created{AccountID: "acc"})
 	w.log.append("credits-acc", &credits.Debited{JobID: "lost"})
 	w.reachTimers()
-	due := w.due(10, time.Minute)
-	if len(due) != 1 || due[0].Key != "lost" || due[0].AccountID != "acc" {
-		t.Fatalf("due: %+v, want the timer of lost", due)
+	got := w.wantDue(orphans, time.Minute, "lost")[0]
+	want := policy.Timer{
+		Kind: orphans, Key: "lost", AccountID: "acc", DueAt: time.Time{}.Add(20 * time.Second), WallClock: true,
+		CauseID: uuid.Nil.String(), Position: 3, Attempt: 1, Fence: 1,
+	}
+	if got != want {
+		t.Errorf("due: %+v, want %+v", got, want)
 	}
 
 	t.Run("and by the refund", func(t *testing.T) {
 		w.log.append("credits-acc", &credits.Refunded{JobID: "lost"})
 		w.reachTimers()
-		if due := w.due(10, 0); len(due) > 0 {
-			t.Errorf("due: %+v, want nothing", due)
-		}
+		w.endLeases()
+		w.wantDue(orphans, 0)
 	})
 }
 
-func TestATimerOfTheFutureIsNotDue(t *testing.T) {
+func TestATimerOfTheFutureIsNotDueButKnown(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.run(w.sup)
-	w.log.append("credits-acc", &credits.Debited{JobID: "j"})
-	w.log.mu.Lock()
-	w.log.events[0].Meta.Time = time.Now()
-	w.log.mu.Unlock()
+	at := time.Now().Add(time.Hour)
+	w.log.append("credits-acc", &credits.Granted{LotID: "lot", Amount: 1, ExpiresAt: &at})
 	w.reachTimers()
-	if due := w.due(10, time.Minute); len(due) > 0 {
-		t.Errorf("due: %+v, want nothing", due)
+	w.wantDue(lots, time.Minute)
+	next, any, err := w.timers().Next(w.ctx(), []string{lots})
+	if err != nil || !any || next < 50*time.Minute || next > time.Hour+time.Second {
+		t.Errorf("the next is due in %v, %v, %v, want about an hour", next, any, err)
+	}
+	if next, any, err := w.timers().Next(w.ctx(), []string{orphans}); any || err != nil {
+		t.Errorf("of another kind %v, %v, %v, want none", next, any, err)
 	}
 }
 
@@ -80,7 +126,7 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 	w.run(w.sup)
 	const timers = 200
 	for i := range timers {
-		w.log.append("credits-acc", &credits.Debited{JobID: string(rune('a'+i%26)) + time.Duration(i).String()})
+		w.log.append("credits-acc", &credits.Debited{JobID: fmt.Sprint("j", i)})
 	}
 	w.reachTimers()
 
@@ -92,7 +138,7 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 	for range 8 {
 		nodes.Go(func() {
 			for {
-				due, err := NewTimers(w.db).TakeDue(context.Background(), []string{timerKind}, 7, time.Hour)
+				due, err := w.timers().TakeDue(context.Background(), []string{orphans}, 7, time.Hour)
 				if err != nil {
 					t.Error(err)
 				}
@@ -110,7 +156,7 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 	nodes.Wait()
 	// A node that finds nothing may stop while another is between its choice
 	// and its lease: what is left is still nobody's.
-	for _, d := range w.due(timers, time.Hour) {
+	for _, d := range w.due(orphans, timers, time.Hour) {
 		taken[d.Key]++
 	}
 	if len(taken) != timers {
@@ -123,77 +169,295 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 	}
 
 	t.Run("and comes back then", func(t *testing.T) {
-		if _, err := w.db.ExecContext(w.ctx(), "UPDATE policy.leases SET until = now() - interval '1 second'"); err != nil {
-			t.Fatal(err)
+		w.endLeases()
+		due := w.due(orphans, timers, time.Hour)
+		if len(due) != timers {
+			t.Fatalf("%d timers came back, want %d", len(due), timers)
 		}
-		if due := w.due(timers, time.Hour); len(due) != timers {
-			t.Errorf("%d timers came back, want %d", len(due), timers)
+		for _, d := range due {
+			if d.Attempt != 2 || d.Fence != 2 {
+				t.Errorf("%s came back as attempt %d, fence %d, want 2, 2", d.Key, d.Attempt, d.Fence)
+			}
 		}
 	})
 }
 
-// money records what the policies ask for, and answers as the domain would.
-type money struct {
-	mu    sync.Mutex
-	log   *memoryLog
-	fails int
-	asked map[string]map[string]bool // by job: the ids of the commands
-}
-
-func (m *money) VoidJob(_ context.Context, cause command.Cause, jobID string) (domain.Position, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fails > 0 {
-		m.fails--
-		return domain.Position{}, errors.New("no log")
-	}
-	if m.asked[jobID] == nil {
-		m.asked[jobID] = map[string]bool{}
-		m.log.append("job-"+jobID, &job.VoidedOrphan{AccountID: cause.AccountID})
-		m.log.append("credits-"+cause.AccountID, &credits.Refunded{JobID: jobID})
-	}
-	m.asked[jobID][cause.CommandID.String()] = true
-	return domain.Position{}, nil
-}
-
-func (m *money) RefundJob(context.Context, command.Cause, string, string) (domain.Position, error) {
-	return domain.Position{}, nil
-}
-
-func TestPoliciesFireADueTimerUntilItsEffectClearsIt(t *testing.T) {
+func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.run(w.sup)
-	m := &money{log: w.log, fails: 1, asked: map[string]map[string]bool{}}
-	w.log.append("credits-acc", &credits.Debited{JobID: "lost"})
+	w.log.append("job-j", &job.Created{AccountID: "acc", SLAMinutes: 15})
+	w.reachTimers()
+	w.settleTimers(policy.Outcome{Timer: w.wantDue(slas, time.Minute, "j")[0]})
+	w.endLeases()
+	w.wantDue(slas, time.Minute)
 
+	t.Run("also when the timers are rebuilt", func(t *testing.T) {
+		before := w.status("timers").Generation
+		if err := w.sup.Rebuild(w.ctx(), "timers"); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("the rebuild serves", func() bool { return w.status("timers").Generation > before })
+		w.reachTimers()
+		if n := w.count("SELECT count(*) FROM readmodel.timers WHERE kind = $1", slas); n != 1 {
+			t.Fatalf("%d timers were rebuilt, want 1", n)
+		}
+		w.wantDue(slas, time.Minute)
+	})
+	t.Run("and then it is due for that event", func(t *testing.T) {
+		w.log.append("job-j", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: noon})
+		w.reachTimers()
+		again := w.wantDue(slas, time.Minute, "j")[0]
+		if again.Position != 2 || again.Attempt != 1 {
+			t.Errorf("due: %+v, want the first attempt for event 2", again)
+		}
+	})
+}
+
+func TestATimerThatIsSetAgainWhileItRestsDoesNotWait(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	w.log.append("job-j", &job.Created{AccountID: "acc", SLAMinutes: 15})
+	w.reachTimers()
+	first := w.wantDue(slas, time.Hour, "j")[0]
+	w.settleTimers(policy.Outcome{Timer: first, Err: errors.New("no log"), Retry: time.Hour})
+	w.wantDue(slas, time.Hour)
+	if next, any, err := w.timers().Next(w.ctx(), []string{slas}); err != nil || !any || next < 50*time.Minute {
+		t.Errorf("it comes back in %v, %v, %v, want about an hour", next, any, err)
+	}
+	w.log.append("job-j", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: noon})
+	w.reachTimers()
+	second := w.wantDue(slas, time.Hour, "j")[0]
+
+	t.Run("and the earlier lease settles nothing", func(t *testing.T) {
+		w.settleTimers(policy.Outcome{Timer: first})
+		if n := w.count("SELECT count(*) FROM policy.leases WHERE state = 'leased' AND fence = $1", second.Fence); n != 1 {
+			t.Error("the lease of the later event was settled by the earlier one")
+		}
+	})
+}
+
+func TestASandboxsClockBringsItsTimersEarly(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	at := time.Now().Add(time.Hour)
+	expiring := func(id string) *credits.Granted {
+		return &credits.Granted{LotID: id, Amount: 1, ExpiresAt: &at}
+	}
+	w.log.append("account-box", &account.Created{Name: "Box", Sandbox: true})
+	w.log.append("account-acc", &account.Created{Name: "Acc"})
+	w.log.append("credits-box", expiring("before"))
+	w.log.append("credits-acc", expiring("others"), &credits.Debited{JobID: "j"})
+	w.reachTimers()
+	w.wantDue(lots, time.Minute)
+
+	w.log.append("account-box", &account.ClockAdvanced{Seconds: 3590, OffsetSeconds: 3590})
+	w.reachTimers()
+	w.wantDue(lots, time.Minute)
+	w.log.append("account-box", &account.ClockAdvanced{Seconds: 20, OffsetSeconds: 3610})
+	w.log.append("credits-box", expiring("behind"))
+	w.reachTimers()
+	due := w.wantDue(lots, time.Minute, "before", "behind")
+	for _, d := range due {
+		if !d.Sandbox || d.AccountID != "box" || !d.DueAt.Equal(moment(at)) {
+			t.Errorf("due: %+v, want it to be the sandbox's, and due by the account's time", d)
+		}
+	}
+
+	t.Run("but not those that keep the service's time", func(t *testing.T) {
+		w.log.append("credits-box", &credits.Debited{JobID: "soon"})
+		w.log.mu.Lock()
+		w.log.events[len(w.log.events)-1].Meta.Time = time.Now()
+		w.log.mu.Unlock()
+		w.reachTimers()
+		w.wantDue(orphans, time.Minute, "j")
+	})
+	t.Run("whatever the batches", func(t *testing.T) {
+		w.sound(w.sup, "timers")
+	})
+}
+
+func TestNothingIsDueWhileTheTimersAreBuiltForTheFirstTime(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.log.append("credits-acc", &credits.Debited{JobID: "came"})
+	w.log.append("job-came", &job.Created{AccountID: "acc"})
+	w.log.hold(1)
+	w.run(w.sup)
+	w.eventually("the debit is written", func() bool {
+		return w.count("SELECT count(*) FROM readmodel.timers WHERE kind = $1", orphans) == 1
+	})
+	if s := w.status("timers"); s.State != Building {
+		t.Fatalf("the timers are %s, want them to be building", s.State)
+	}
+	w.wantDue(orphans, time.Minute)
+}
+
+// deeds records what the policies ask for, and answers as the domain would.
+type deeds struct {
+	policy.Commands
+	mu    sync.Mutex
+	log   *memoryLog
+	fails map[string]int             // by job: how often yet
+	asked map[string]map[string]bool // by job: the ids of the commands
+	fired int
+}
+
+func (d *deeds) VoidJob(_ context.Context, cause command.Cause, jobID string) (domain.Position, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fired++
+	if d.fails[jobID] > 0 {
+		d.fails[jobID]--
+		return domain.Position{}, errors.New("no log")
+	}
+	if d.asked[jobID] == nil {
+		d.asked[jobID] = map[string]bool{}
+		d.log.append("job-"+jobID, &job.VoidedOrphan{AccountID: cause.AccountID})
+	}
+	d.asked[jobID][cause.CommandID.String()] = true
+	return domain.Position{}, nil
+}
+
+func (d *deeds) RefundJob(context.Context, command.Cause, string, string) (domain.Position, error) {
+	return domain.Position{}, nil
+}
+
+func newDeeds(w *world) *deeds {
+	return &deeds{log: w.log, fails: map[string]int{}, asked: map[string]map[string]bool{}}
+}
+
+// policies runs a node until it is stopped, or the test ends.
+func (w *world) policies(timers policy.Timers, d *deeds) (stop func()) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
-	var nodes sync.WaitGroup
-	for range 2 {
-		nodes.Go(func() { policy.Run(ctx, NewTimers(w.db), quiet, policy.All(m)...) })
-	}
-	defer nodes.Wait()
-	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		policy.Run(ctx, timers, quiet, policy.Orphans{Money: d}, policy.Refunds{Money: d})
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	w.t.Cleanup(stop)
+	return stop
+}
 
-	// The first firing fails; its lease is cut short so that nobody waits.
-	w.eventually("the failure is noted", func() bool {
-		var n int
-		err := w.db.GetContext(w.ctx(), &n, "SELECT count(*) FROM policy.leases WHERE last_error = 'no log'")
-		return err == nil && n == 1
-	})
-	if _, err := w.db.ExecContext(w.ctx(), "UPDATE policy.leases SET until = now()"); err != nil {
-		t.Fatal(err)
+func (w *world) settled() int {
+	return w.count("SELECT count(*) FROM policy.leases WHERE kind = $1 AND state = 'settled'", orphans)
+}
+
+func TestTwoNodesFireEveryTimerOnceAndLeaveItSettled(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	const timers = 600 // more than a node has places
+	for i := range timers {
+		w.log.append("credits-acc", &credits.Debited{JobID: fmt.Sprint("j", i)})
 	}
-	w.eventually("the timer is cleared", func() bool {
-		var n int
-		err := w.db.GetContext(w.ctx(), &n, "SELECT count(*) FROM readmodel.timers WHERE kind = $1", timerKind)
-		return err == nil && n == 0 && w.log.Head().Commit == 3
-	})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.asked["lost"]) != 1 {
-		t.Errorf("commands: %v, want one id, however often it fired", m.asked["lost"])
+	w.reachTimers()
+	d := newDeeds(w)
+	for range 2 {
+		w.policies(w.timers(), d)
 	}
+	w.eventually("all are settled", func() bool { return w.settled() == timers })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fired != timers || len(d.asked) != timers {
+		t.Errorf("%d firings for %d jobs, want %d each", d.fired, len(d.asked), timers)
+	}
+}
+
+// cutOff is a node that is killed between firing and settling.
+type cutOff struct{ *Timers }
+
+func (cutOff) Settle(context.Context, []policy.Outcome) error { return errors.New("killed") }
+
+func TestANodeThatDiesBeforeItSettlesIsFollowedByTheSameCommand(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	w.log.append("credits-acc", &credits.Debited{JobID: "lost"})
+	w.reachTimers()
+	d := newDeeds(w)
+	stop := w.policies(cutOff{w.timers()}, d)
+	w.eventually("it has fired", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.fired == 1 })
+	stop()
+	if w.settled() != 0 {
+		t.Fatal("the timer was settled by a dead node")
+	}
+	w.endLeases()
+	w.policies(w.timers(), d)
+	w.eventually("it is settled", func() bool { return w.settled() == 1 })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fired != 2 || len(d.asked["lost"]) != 1 {
+		t.Errorf("%d firings with the commands %v, want 2 with the same", d.fired, d.asked["lost"])
+	}
+}
+
+func TestAFailedFiringRestsAndComesBack(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	d := newDeeds(w)
+	d.fails["lost"] = 2
+	w.policies(w.timers(), d)
+	w.log.append("credits-acc", &credits.Debited{JobID: "lost"})
+	for attempt, rest := range []time.Duration{time.Second, 2 * time.Second} {
+		// The rest is cut short so that nobody waits.
+		w.eventually("it rests", func() bool {
+			var n int
+			err := w.db.GetContext(w.ctx(), &n, `SELECT count(*) FROM policy.leases
+				WHERE last_error = 'no log' AND state = 'failed' AND attempts = $1
+				  AND until BETWEEN now() + make_interval(secs => $2) AND now() + make_interval(secs => $3)`,
+				attempt+1, rest.Seconds()/2, rest.Seconds())
+			return err == nil && n == 1
+		})
+		w.exec("UPDATE policy.leases SET until = now()")
+	}
+	w.eventually("it is settled", func() bool { return w.settled() == 1 })
+	if n := w.count("SELECT count(*) FROM policy.leases WHERE last_error IS NULL AND attempts = 3"); n != 1 {
+		t.Error("the lease does not show that the third attempt did it")
+	}
+}
+
+func BenchmarkTakeAndSettleTimers(b *testing.B) {
+	const many = 10_000
+	db := pgtest.New(b)
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	if err := New(db, newMemoryLog(), quiet, All()...).Prepare(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	timers := NewTimers(db, "")
+	for b.Loop() {
+		b.StopTimer()
+		_, err := db.Exec(fmt.Sprintf(`
+			UPDATE projection_checkpoints SET status = 'live';
+			TRUNCATE policy.leases;
+			DELETE FROM readmodel.timers;
+			INSERT INTO readmodel.timers
+			SELECT 'sla', 'j' || n, 'acc', now(), true, false, now(), '', n FROM generate_series(1, %d) n`, many))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		for left := many; left > 0; {
+			due, err := timers.TakeDue(b.Context(), []string{slas}, 256, time.Minute)
+			if err != nil {
+				b.Fatal(err)
+			}
+			outcomes := make([]policy.Outcome, len(due))
+			for i, d := range due {
+				outcomes[i].Timer = d
+			}
+			if err := timers.Settle(b.Context(), outcomes); err != nil {
+				b.Fatal(err)
+			}
+			left -= len(due)
+		}
+	}
+	b.ReportMetric(many*float64(b.N)/b.Elapsed().Seconds(), "timers/s")
 }

@@ -124,7 +124,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	run(roles.Projector, "projections", s.projections.Run)
 
 	run(roles.Policy, "policies", func(ctx context.Context) error {
-		policy.Run(ctx, projections.NewTimers(core.db), log, policy.All(core.commands)...)
+		policy.Run(ctx, projections.NewTimers(core.db, core.dsn), log, policy.All(core.commands)...)
 		return nil
 	})
 

@@ -24,6 +24,9 @@ type Cause struct {
 	// Sandbox says that the account is one: its time is its own (see
 	// Service.clock).
 	Sandbox bool
+	// NotBefore is an instant that has come, whatever this machine's clock says:
+	// the due time of the timer that a policy acts on.
+	NotBefore time.Time
 }
 
 // Credentials are what a checker needs to sign in. They are sealed before they

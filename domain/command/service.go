@@ -174,13 +174,19 @@ func (s *Service) Drain() {
 // (decisions, section 10).
 func (s *Service) clock(ctx context.Context, cause Cause) (time.Time, error) {
 	now := s.Now()
-	if !cause.Sandbox {
-		return now, nil
+	if cause.Sandbox {
+		ahead, err := read(ctx, s.accounts, domain.AccountStream(cause.AccountID), func(st account.State) time.Duration {
+			return st.Ahead
+		})
+		if err != nil {
+			return now, err
+		}
+		now = now.Add(ahead)
 	}
-	ahead, err := read(ctx, s.accounts, domain.AccountStream(cause.AccountID), func(st account.State) time.Duration {
-		return st.Ahead
-	})
-	return now.Add(ahead), err
+	if now.Before(cause.NotBefore) {
+		return cause.NotBefore, nil
+	}
+	return now, nil
 }
 
 // NewCommandID makes the id of a command that nobody will repeat.

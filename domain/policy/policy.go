@@ -4,28 +4,49 @@
 // A policy is two halves. React is pure: it says which timers an event sets or
 // clears; a projector keeps those timers as rows, in the transaction of its
 // checkpoint. Fire is what a due timer does: a command whose id derives from
-// the timer, so that firing twice (a restart, two nodes, a lease that ran out)
-// has one effect. The event that the command leads to clears the timer; until
-// it does, the timer comes back after its lease.
+// the event that set the timer, so that firing twice (a restart, two nodes, a
+// lease that ran out) has one effect.
+//
+// A Fire that succeeded settles the timer as that event set it: it never comes
+// back, not even when the timers are rebuilt from the log, until a later event
+// sets it again. One that failed comes back after a while.
 package policy
 
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 )
 
 // Timer is a thing to do at a time. Kind and Key identify it.
 type Timer struct {
-	Kind      string
-	Key       string
+	Kind string
+	Key  string
+	// AccountID is whose data the timer is about. It may be empty where no
+	// sandbox has such timers.
 	AccountID string
+	// DueAt is the account's time: a sandbox's clock may get there early. With
+	// WallClock it is the service's, which nobody moves.
 	DueAt     time.Time
+	WallClock bool
+
+	// What the runner knows of a timer that is due.
+
+	// Sandbox says that the account is one.
+	Sandbox bool
+	// CauseID is the event that set the timer; Position is where it stands in
+	// the log.
+	CauseID  string
+	Position int64
+	// Attempt counts the firings for that event, from 1.
+	Attempt int
+	// Fence tells this lease of the timer from every other.
+	Fence int64
 }
 
 // Change sets a timer (again), or clears it. First promises that the timer was
@@ -47,96 +68,74 @@ type Rule interface {
 type Policy interface {
 	Rule
 	Kind() string
+	// Fire does what the timer is for. A refusal (*domain.Error) is an answer:
+	// the world has moved on, and asking again would not change it. Any other
+	// error, and Unavailable, is a failure.
 	Fire(context.Context, Timer) error
 }
 
-// Rules lists the pure halves of every policy, for the projector.
-func Rules() []Rule { return []Rule{Orphans{}, Refunds{}} }
+// Slow is a policy whose Fire waits for somebody outside, such as a model. It
+// must not keep the others waiting.
+type Slow interface {
+	// FiresWithin is the most that a Fire takes.
+	FiresWithin() time.Duration
+}
+
+// Commands is what the policies ask of the domain: *command.Service.
+type Commands interface {
+	Money
+	Deadlines
+	Writers
+	Loops
+}
 
 // All lists every policy.
-func All(commands Money) []Policy {
-	return []Policy{Orphans{Money: commands}, Refunds{Money: commands}}
-}
-
-// Timers are the rows that the projector keeps.
-type Timers interface {
-	// TakeDue leases up to limit due timers of the kinds to the caller; no
-	// other node gets them until the lease ends.
-	TakeDue(ctx context.Context, kinds []string, limit int, lease time.Duration) ([]Timer, error)
-	// Failed notes why a firing failed; the timer comes back after its lease.
-	Failed(ctx context.Context, t Timer, cause error) error
-	// Forget drops what is kept of leases whose timers are long gone.
-	Forget(ctx context.Context) error
-}
-
-// Log is where the runner says what went wrong.
-type Log interface {
-	Warnf(format string, args ...any)
-}
-
-const (
-	takeAtOnce   = 256
-	fireAtOnce   = 16
-	leaseFor     = 15 * time.Second
-	lookInterval = 500 * time.Millisecond
-	forgetEvery  = 10 * time.Minute
-)
-
-// Run fires due timers until the context ends. It may run on any number of
-// nodes.
-func Run(ctx context.Context, timers Timers, log Log, policies ...Policy) {
-	byKind := make(map[string]Policy, len(policies))
-	kinds := make([]string, 0, len(policies))
-	for _, p := range policies {
-		byKind[p.Kind()] = p
-		kinds = append(kinds, p.Kind())
-	}
-	tick, upkeep := time.NewTicker(lookInterval), time.NewTicker(forgetEvery)
-	defer tick.Stop()
-	defer upkeep.Stop()
-	for {
-		due, err := timers.TakeDue(ctx, kinds, takeAtOnce, leaseFor)
-		if err != nil && ctx.Err() == nil {
-			log.Warnf("policy: %v", err)
-		}
-		fireAll(ctx, timers, log, byKind, due)
-		if len(due) == takeAtOnce && ctx.Err() == nil {
-			continue // there is more
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-upkeep.C:
-			if err := timers.Forget(ctx); err != nil {
-				log.Warnf("policy: %v", err)
-			}
-		}
+func All(c Commands) []Policy {
+	return []Policy{
+		Orphans{c}, Refunds{c}, LotExpiry{c},
+		SLA{c}, Silence{c},
+		ChecklistWriter{Writers: c}, Analyst{Writers: c}, Reviewer{Writers: c},
+		LoopJudge{c}, LoopSilence{c},
 	}
 }
 
-func fireAll(ctx context.Context, timers Timers, log Log, byKind map[string]Policy, due []Timer) {
-	var fires sync.WaitGroup
-	places := make(chan struct{}, fireAtOnce)
-	for _, t := range due {
-		places <- struct{}{}
-		fires.Go(func() {
-			defer func() { <-places }()
-			err := byKind[t.Kind].Fire(ctx, t)
-			if err == nil || ctx.Err() != nil {
-				return
-			}
-			log.Warnf("policy: fire %s %s: %v", t.Kind, t.Key, err)
-			if err := timers.Failed(ctx, t, err); err != nil {
-				log.Warnf("policy: %v", err)
-			}
-		})
+// Rules lists the pure halves of every policy, for the projector.
+func Rules() []Rule {
+	all := All(nil)
+	rules := make([]Rule, len(all))
+	for i, p := range all {
+		rules[i] = p
 	}
-	fires.Wait()
+	return rules
 }
 
-// commandID is the id of the command that a timer issues: the same timer, the
-// same id.
-func commandID(t Timer) uuid.UUID { return domain.CommandIDFor("policy", t.Kind, t.Key) }
+// commandID is the id of the command that a timer issues: the same timer, set
+// by the same event, the same id.
+func commandID(t Timer) uuid.UUID {
+	return domain.CommandIDFor("policy", t.Kind, t.Key, t.CauseID)
+}
 
-func actor(kind string) string { return fmt.Sprintf("policy:%s", kind) }
+// cause is who stands behind the command. Postgres decided that the timer is
+// due; this machine's clock may be behind.
+func cause(t Timer) command.Cause {
+	c := command.Cause{
+		CommandID: commandID(t), CausationID: t.CauseID, Actor: fmt.Sprintf("policy:%s", t.Kind),
+		AccountID: t.AccountID, Sandbox: t.Sandbox,
+	}
+	if !t.WallClock {
+		c.NotBefore = t.DueAt
+	}
+	return c
+}
+
+func cleared(kind, key string) Change {
+	return Change{Timer: Timer{Kind: kind, Key: key}, Clear: true}
+}
+
+func typesOf(events ...domain.Event) []string {
+	types := make([]string, len(events))
+	for i, e := range events {
+		types[i] = e.EventType()
+	}
+	return types
+}

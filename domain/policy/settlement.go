@@ -21,14 +21,16 @@ const orphanAfter = 20 * time.Second
 // itself.
 const refundAfter = 5 * time.Second
 
-// Money is what the settlement asks of the commands.
+// Money is what the ledger's policies ask of the commands.
 type Money interface {
 	VoidJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 	RefundJob(ctx context.Context, cause command.Cause, jobID, reason string) (domain.Position, error)
+	ExpireLots(ctx context.Context, cause command.Cause) (domain.Position, error)
 }
 
 // Orphans settles debits whose job never came: a crash between the two
-// appends of a submission (invariant 4).
+// appends of a submission (invariant 4). A crash has nothing to do with a
+// sandbox's clock.
 type Orphans struct{ Money Money }
 
 // Kind implements Policy.
@@ -45,7 +47,7 @@ func (o Orphans) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *credits.Debited:
 		return []Change{{First: true, Timer: Timer{
-			Kind: o.Kind(), Key: e.JobID, DueAt: r.Meta.Time.Add(orphanAfter),
+			Kind: o.Kind(), Key: e.JobID, DueAt: r.Meta.Time.Add(orphanAfter), WallClock: true,
 			AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams),
 		}}}
 	case *job.Created:
@@ -71,18 +73,17 @@ func (Refunds) Kind() string { return "missing_refund" }
 
 // Handles implements Rule.
 func (Refunds) Handles() []string {
-	return typesOf(&job.CancelledBy{}, &job.VoidedOrphan{}, &credits.Refunded{})
+	return typesOf(&job.CancelledBy{}, &job.FailedBy{}, &job.VoidedOrphan{}, &credits.Refunded{})
 }
 
 // React implements Rule: an end that is owed a refund sets the timer; the
 // refund clears it.
 func (p Refunds) React(r domain.Recorded) []Change {
-	jobID := strings.TrimPrefix(r.Stream, domain.JobStreams)
 	switch e := r.Event.(type) {
-	case *job.CancelledBy:
-		return []Change{p.owed(r, jobID, r.Meta.AccountID)}
+	case *job.CancelledBy, *job.FailedBy:
+		return []Change{p.owed(r, r.Meta.AccountID)}
 	case *job.VoidedOrphan:
-		return []Change{p.owed(r, jobID, e.AccountID)}
+		return []Change{p.owed(r, e.AccountID)}
 	case *credits.Refunded:
 		return []Change{cleared(p.Kind(), e.JobID)}
 	}
@@ -95,22 +96,43 @@ func (p Refunds) Fire(ctx context.Context, t Timer) error {
 	return err
 }
 
-func (p Refunds) owed(r domain.Recorded, jobID, accountID string) Change {
-	return Change{Timer: Timer{Kind: p.Kind(), Key: jobID, AccountID: accountID, DueAt: r.Meta.Time.Add(refundAfter)}}
+func (p Refunds) owed(r domain.Recorded, accountID string) Change {
+	return Change{Timer: Timer{
+		Kind: p.Kind(), Key: strings.TrimPrefix(r.Stream, domain.JobStreams), AccountID: accountID,
+		DueAt: r.Meta.Time.Add(refundAfter), WallClock: true,
+	}}
 }
 
-func cleared(kind, key string) Change {
-	return Change{Timer: Timer{Kind: kind, Key: key}, Clear: true}
-}
+// LotExpiry takes what is left in a lot out of the account when its time comes.
+// A lot that was used up by then leaves nothing to record.
+type LotExpiry struct{ Money Money }
 
-func cause(t Timer) command.Cause {
-	return command.Cause{CommandID: commandID(t), Actor: actor(t.Kind), AccountID: t.AccountID}
-}
+// Kind implements Policy.
+func (LotExpiry) Kind() string { return "lot_expiry" }
 
-func typesOf(events ...domain.Event) []string {
-	types := make([]string, len(events))
-	for i, e := range events {
-		types[i] = e.EventType()
+// Handles implements Rule.
+func (LotExpiry) Handles() []string { return typesOf(&credits.Granted{}, &credits.LotExpired{}) }
+
+// React implements Rule: a grant that ends sets the timer; its recorded end
+// clears it.
+func (p LotExpiry) React(r domain.Recorded) []Change {
+	switch e := r.Event.(type) {
+	case *credits.Granted:
+		if e.ExpiresAt == nil {
+			return nil
+		}
+		return []Change{{First: true, Timer: Timer{
+			Kind: p.Kind(), Key: e.LotID, DueAt: *e.ExpiresAt,
+			AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams),
+		}}}
+	case *credits.LotExpired:
+		return []Change{cleared(p.Kind(), e.LotID)}
 	}
-	return types
+	return nil
+}
+
+// Fire implements Policy.
+func (p LotExpiry) Fire(ctx context.Context, t Timer) error {
+	_, err := p.Money.ExpireLots(ctx, cause(t))
+	return err
 }

@@ -1,0 +1,17 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+)
+
+// ExpireLots records the expiry of the account's lots whose time has come.
+func (s *Service) ExpireLots(ctx context.Context, cause Cause) (domain.Position, error) {
+	_, at, err := s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+		return credits.DecideExpire(st, now)
+	})
+	return at, err
+}

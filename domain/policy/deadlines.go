@@ -1,0 +1,108 @@
+package policy
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+// Deadlines is what the clocks of a job ask of the commands.
+type Deadlines interface {
+	MissSLA(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	ReleaseSilent(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+}
+
+// SLA watches how long a job takes (decisions, section 3). A session's slot has
+// until its session's start no clock at all (section 5).
+type SLA struct{ Deadlines Deadlines }
+
+// Kind implements Policy.
+func (SLA) Kind() string { return "sla" }
+
+// Handles implements Rule.
+func (SLA) Handles() []string {
+	return append(endsOfJob(), typesOf(&job.Created{}, &job.SlotStarted{}, &job.SLAMissed{})...)
+}
+
+// React implements Rule: what starts the clock sets the timer, the job's end
+// clears it.
+func (p SLA) React(r domain.Recorded) []Change {
+	switch e := r.Event.(type) {
+	case *job.Created:
+		if e.Type == job.AIReview || e.SessionID != "" {
+			return nil
+		}
+		due := e.CreatedAt.Add(time.Duration(e.SLAMinutes) * time.Minute)
+		return []Change{{First: true, Timer: Timer{Kind: p.Kind(), Key: jobOf(r), AccountID: e.AccountID, DueAt: due}}}
+	case *job.SlotStarted:
+		return []Change{ofJob(p.Kind(), r, e.DueAt)}
+	case *job.SLAMissed:
+		if e.Requeued {
+			return []Change{ofJob(p.Kind(), r, e.DueAt)}
+		}
+	}
+	return []Change{cleared(p.Kind(), jobOf(r))}
+}
+
+// Fire implements Policy.
+func (p SLA) Fire(ctx context.Context, t Timer) error {
+	_, err := p.Deadlines.MissSLA(ctx, cause(t), t.Key)
+	return err
+}
+
+// Silence takes claims back that nothing is heard of for job.SilentAfter.
+type Silence struct{ Deadlines Deadlines }
+
+// Kind implements Policy.
+func (Silence) Kind() string { return "silent_claim" }
+
+// Handles implements Rule.
+func (Silence) Handles() []string {
+	return append(endsOfJob(), typesOf(
+		&job.ClaimedBy{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{},
+		&job.Released{}, &job.SLAMissed{}, &job.UntestableReported{},
+	)...)
+}
+
+// React implements Rule: a sign of life sets the timer, the claim's end clears
+// it. Robots only claim what they complete at once, or a slot whose session has
+// not begun: they are never silent.
+func (p Silence) React(r domain.Recorded) []Change {
+	switch e := r.Event.(type) {
+	case *job.ClaimedBy:
+		if job.IsRobot(e.CheckerID) {
+			return nil
+		}
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.ItemChecked:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.FindingAdded:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.Heartbeat:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	}
+	return []Change{cleared(p.Kind(), jobOf(r))}
+}
+
+// Fire implements Policy.
+func (p Silence) Fire(ctx context.Context, t Timer) error {
+	_, err := p.Deadlines.ReleaseSilent(ctx, cause(t), t.Key)
+	return err
+}
+
+// endsOfJob lists the events after which nothing more happens to a job's test.
+func endsOfJob() []string {
+	return typesOf(&job.CompletedWith{}, &job.CancelledBy{}, &job.FailedBy{}, &job.VoidedOrphan{})
+}
+
+func jobOf(r domain.Recorded) string { return strings.TrimPrefix(r.Stream, domain.JobStreams) }
+
+// ofJob sets a job's timer. The account is the one whose command it was: a
+// checker's commands name none, but no checker ever works in a sandbox.
+func ofJob(kind string, r domain.Recorded, due time.Time) Change {
+	return Change{Timer: Timer{Kind: kind, Key: jobOf(r), AccountID: r.Meta.AccountID, DueAt: due}}
+}

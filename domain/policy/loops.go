@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+)
+
+// Loops is what agents' loops ask of the commands.
+type Loops interface {
+	JudgeLoop(ctx context.Context, cause command.Cause, loopID, jobID string) (domain.Position, error)
+	AbandonLoop(ctx context.Context, cause command.Cause, loopID string) (domain.Position, error)
+}
+
+// settledAfter is when at the latest the charge of a test is settled whose job
+// never came (Orphans).
+const settledAfter = 3 * orphanAfter
+
+// LoopJudge tells a loop what became of its tests.
+type LoopJudge struct{ Loops Loops }
+
+// Kind implements Policy.
+func (LoopJudge) Kind() string { return "loop_judge" }
+
+// Handles implements Rule.
+func (LoopJudge) Handles() []string {
+	return typesOf(&loop.Iterated{}, &loop.Judged{}, &job.CompletedWith{}, &job.CancelledBy{}, &job.FailedBy{})
+}
+
+// React implements Rule: the end of a loop's test sets the timer, the loop's
+// knowledge of it clears it. Until then a timer waits for a test that never
+// comes.
+func (p LoopJudge) React(r domain.Recorded) []Change {
+	switch e := r.Event.(type) {
+	case *loop.Iterated:
+		c := p.judge(r, loopOf(r), e.JobID, settledAfter)
+		c.First = true
+		return []Change{c}
+	case *loop.Judged:
+		return []Change{cleared(p.Kind(), loopOf(r)+"/"+e.JobID)}
+	case *job.CompletedWith:
+		return p.ended(r, e.LoopID)
+	case *job.CancelledBy:
+		return p.ended(r, e.LoopID)
+	case *job.FailedBy:
+		return p.ended(r, e.LoopID)
+	}
+	return nil
+}
+
+func (p LoopJudge) ended(r domain.Recorded, loopID string) []Change {
+	if loopID == "" {
+		return nil
+	}
+	return []Change{p.judge(r, loopID, jobOf(r), 0)}
+}
+
+func (p LoopJudge) judge(r domain.Recorded, loopID, jobID string, after time.Duration) Change {
+	return Change{Timer: Timer{
+		Kind: p.Kind(), Key: loopID + "/" + jobID, AccountID: r.Meta.AccountID,
+		DueAt: r.Meta.Time.Add(after), WallClock: true,
+	}}
+}
+
+// Fire implements Policy.
+func (p LoopJudge) Fire(ctx context.Context, t Timer) error {
+	loopID, jobID, _ := strings.Cut(t.Key, "/")
+	_, err := p.Loops.JudgeLoop(ctx, cause(t), loopID, jobID)
+	return err
+}
+
+// LoopSilence ends loop sessions whose agent has gone away.
+type LoopSilence struct{ Loops Loops }
+
+// Kind implements Policy.
+func (LoopSilence) Kind() string { return "loop_silence" }
+
+// Handles implements Rule.
+func (LoopSilence) Handles() []string { return typesOf(&loop.Iterated{}, &loop.Ended{}) }
+
+// React implements Rule: every test sets the timer anew, the session's end
+// clears it.
+func (p LoopSilence) React(r domain.Recorded) []Change {
+	if e, ok := r.Event.(*loop.Iterated); ok {
+		return []Change{{Timer: Timer{
+			Kind: p.Kind(), Key: loopOf(r), AccountID: r.Meta.AccountID, DueAt: e.At.Add(loop.SilentFor),
+		}}}
+	}
+	return []Change{cleared(p.Kind(), loopOf(r))}
+}
+
+// Fire implements Policy.
+func (p LoopSilence) Fire(ctx context.Context, t Timer) error {
+	_, err := p.Loops.AbandonLoop(ctx, cause(t), t.Key)
+	return err
+}
+
+func loopOf(r domain.Recorded) string { return strings.TrimPrefix(r.Stream, domain.LoopStreams) }

@@ -1,0 +1,216 @@
+package projections
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain/policy"
+)
+
+// Timers hands due timers to the policies (policy.Timers).
+type Timers struct {
+	db  *sqlx.DB
+	dsn string
+}
+
+// NewTimers reads the timers through their view. dsn is where to listen for new
+// ones; without it they are only looked for now and then.
+func NewTimers(db *sqlx.DB, dsn string) *Timers { return &Timers{db: mapped(db), dsn: dsn} }
+
+// How long Postgres may be away before the listener tries to connect again.
+const listenMinWait, listenMaxWait = 100 * time.Millisecond, 5 * time.Second
+
+// A timer that nobody has is due once its time has come, by Postgres' clock. A
+// lease that was settled, or that has not ended, stands for the event that set
+// the timer then: a later one makes it due again, an earlier one (the timers
+// are being rebuilt) never.
+//
+// A lease that is taken by somebody else in the same moment is not returned:
+// the conflict's WHERE sees it. Locking the rows only keeps nodes from choosing
+// the same ones. While the first build of the timers runs, rows are shown that
+// the log has cleared long ago: nothing is due then.
+const takeDueTimersSQL = `
+WITH due AS (
+    SELECT t.*
+    FROM readmodel.timers t
+    LEFT JOIN policy.leases l USING (kind, key)
+    WHERE t.kind = ANY ($1)
+      AND t.fire_at <= now()
+      AND ` + freeTimer + `
+      AND EXISTS (
+        SELECT 1
+        FROM projection_checkpoints
+        WHERE name = 'timers'
+          AND serving
+          AND status <> 'building')
+    ORDER BY t.fire_at
+    LIMIT $2
+    FOR UPDATE OF t SKIP LOCKED
+), taken AS (
+    INSERT INTO policy.leases AS l (kind, key, position, state, until, attempts, fence)
+    SELECT kind, key, position, 'leased', now() + make_interval(secs => $3), 1, 1
+    FROM due
+    ORDER BY kind, key
+    ON CONFLICT (kind, key) DO UPDATE
+    SET position = EXCLUDED.position,
+        state = 'leased',
+        until = EXCLUDED.until,
+        attempts = CASE WHEN l.position = EXCLUDED.position THEN l.attempts + 1 ELSE 1 END,
+        fence = l.fence + 1,
+        last_error = NULL
+    WHERE l.state <> 'leased' AND l.position < EXCLUDED.position
+      OR l.state <> 'settled' AND l.position <= EXCLUDED.position AND l.until <= now()
+    RETURNING kind, key, attempts, fence
+)
+SELECT due.*, taken.attempts, taken.fence
+FROM due
+JOIN taken USING (kind, key)`
+
+const freeTimer = `(
+        l.kind IS NULL
+        OR l.state <> 'leased' AND l.position < t.position
+        OR l.state <> 'settled' AND l.position <= t.position AND l.until <= now())`
+
+// TakeDue implements policy.Timers.
+func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit int, lease time.Duration) ([]policy.Timer, error) {
+	var rows []timerRow
+	if err := t.db.SelectContext(ctx, &rows, takeDueTimersSQL, pq.Array(kinds), limit, lease.Seconds()); err != nil {
+		return nil, fmt.Errorf("take due timers: %w", err)
+	}
+	due := make([]policy.Timer, len(rows))
+	for i, r := range rows {
+		utc(&r.DueAt)
+		due[i] = policy.Timer{
+			Kind: r.Kind, Key: r.Key, AccountID: r.AccountID, DueAt: r.DueAt, WallClock: r.WallClock,
+			Sandbox: r.Sandbox, CauseID: r.CauseID, Position: r.Position, Attempt: r.Attempts, Fence: r.Fence,
+		}
+	}
+	return due, nil
+}
+
+type outcomeRow struct {
+	Kind  string  `json:"kind"`
+	Key   string  `json:"key"`
+	Fence int64   `json:"fence"`
+	State string  `json:"state"`
+	Retry float64 `json:"retry"` // seconds
+	Error *string `json:"error"`
+}
+
+const settleTimersSQL = `
+UPDATE policy.leases l
+SET state = o.state,
+    until = now() + make_interval(secs => o.retry),
+    last_error = left(o.error, 1000)
+FROM json_to_recordset($1) AS o (kind text, key text, fence bigint, state text, retry float8, error text)
+WHERE l.kind = o.kind
+  AND l.key = o.key
+  AND l.fence = o.fence`
+
+// Settle implements policy.Timers.
+func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
+	rows := make([]outcomeRow, len(outcomes))
+	for i, o := range outcomes {
+		rows[i] = outcomeRow{Kind: o.Kind, Key: o.Key, Fence: o.Fence, State: "settled", Retry: o.Retry.Seconds()}
+		if o.Err != nil {
+			text := o.Err.Error()
+			rows[i].Error = &text
+			if !o.Final {
+				rows[i].State = "failed"
+			}
+		}
+	}
+	data, err := json.Marshal(rows)
+	if err != nil {
+		return fmt.Errorf("encode what timers led to: %w", err)
+	}
+	if _, err := t.db.ExecContext(ctx, settleTimersSQL, string(data)); err != nil {
+		return fmt.Errorf("settle timers: %w", err)
+	}
+	return nil
+}
+
+const nextTimerSQL = `
+SELECT extract(epoch FROM least(
+    (
+        SELECT t.fire_at
+        FROM readmodel.timers t
+        LEFT JOIN policy.leases l USING (kind, key)
+        WHERE t.kind = ANY ($1)
+          AND t.fire_at > now()
+          AND (l.kind IS NULL OR l.position < t.position)
+        ORDER BY t.fire_at
+        LIMIT 1
+    ), (
+        SELECT min(until)
+        FROM policy.leases
+        WHERE state <> 'settled'
+          AND kind = ANY ($1)
+          AND until > now()
+    )) - now())`
+
+// Next implements policy.Timers.
+func (t *Timers) Next(ctx context.Context, kinds []string) (time.Duration, bool, error) {
+	var seconds sql.NullFloat64
+	if err := t.db.GetContext(ctx, &seconds, nextTimerSQL, pq.Array(kinds)); err != nil {
+		return 0, false, fmt.Errorf("look for the next timer: %w", err)
+	}
+	// Rounded up: a look that comes too early finds nothing.
+	return time.Duration(seconds.Float64*float64(time.Second)) + time.Millisecond, seconds.Valid, nil
+}
+
+// Wake implements policy.Timers.
+func (t *Timers) Wake(ctx context.Context) <-chan struct{} {
+	if t.dsn == "" {
+		return nil
+	}
+	wake := make(chan struct{}, 1)
+	// A broken connection is mended by the listener; the policies look now and
+	// then all the same.
+	listener := pq.NewListener(t.dsn, listenMinWait, listenMaxWait, nil)
+	go func() { _ = listener.Listen(timersChannel) }() // ends with the listener at the latest
+	go func() {
+		defer func() { _ = listener.Close() }() // nothing is lost with the connection
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-listener.Notify: // nil after a new connection: something may have been missed
+				select {
+				case wake <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}()
+	return wake
+}
+
+const forgetTimerLeasesSQL = `
+DELETE FROM policy.leases l
+WHERE until < now() - interval '1 hour'
+  AND NOT EXISTS (
+    SELECT 1
+    FROM readmodel.timers t
+    WHERE t.kind = l.kind
+      AND t.key = l.key)
+  AND EXISTS (
+    SELECT 1
+    FROM projection_checkpoints
+    WHERE name = 'timers'
+      AND serving
+      AND status <> 'building')`
+
+// Forget implements policy.Timers.
+func (t *Timers) Forget(ctx context.Context) error {
+	if _, err := t.db.ExecContext(ctx, forgetTimerLeasesSQL); err != nil {
+		return fmt.Errorf("forget ended leases of timers: %w", err)
+	}
+	return nil
+}
