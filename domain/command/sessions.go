@@ -2,30 +2,224 @@ package command
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+
 	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
 )
 
-// CreateSession opens a session's lobby; every slot becomes a job.
+// CreateSession opens a session's lobby; every slot becomes a job with the same
+// checklist (specification, "POST /v1/hosted/sessions"). A refusal writes
+// nothing. The charge of all slots is one append, the session stands before its
+// jobs: a crash in between leaves charges without jobs, which are settled like
+// any other. The same command completes what it began.
 func (s *Service) CreateSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {
-	panic("not built yet")
+	sessionID := domain.DeriveID(cause.CommandID, "session").String()
+	jobIDs := make([]string, len(in.Slots))
+	for i := range in.Slots {
+		jobIDs[i] = domain.DeriveID(cause.CommandID, fmt.Sprintf("slot %d", i+1)).String()
+	}
+	begun, err := s.session(ctx, sessionID)
+	if err != nil {
+		return CreatedSession{}, err
+	}
+	if begun.Exists {
+		whole, err := s.whole(ctx, begun)
+		if err != nil {
+			return CreatedSession{}, err
+		}
+		if whole {
+			remaining, err := s.available(ctx, cause)
+			return handleOf(sessionID, begun, remaining), err
+		}
+		// What was settled then holds, whatever would be found now.
+		in.Test.ProjectID, in.Test.Type, in.Test.TypeEcho = begun.ProjectID, begun.Type, begun.TypeEcho
+	}
+	handle, err := s.openSession(ctx, cause, sessionID, jobIDs, in)
+	if domain.IsKind(err, domain.KindConflict) {
+		return CreatedSession{}, s.abandon(ctx, cause, sessionID, err)
+	}
+	return handle, err
 }
 
-// CancelSession ends a session and refunds the slots that have not ended.
+// openSession charges the slots and writes whatever of the session is not there
+// yet.
+func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string, jobIDs []string, in NewSession) (CreatedSession, error) {
+	drafts, err := s.draftSlots(ctx, cause, sessionID, jobIDs, in)
+	if err != nil {
+		return CreatedSession{}, err
+	}
+	charges := make([]credits.Charge, len(jobIDs))
+	for i, id := range jobIDs {
+		charges[i] = credits.Charge{JobID: id, Amount: drafts[i].Price}
+	}
+	remaining, err := s.debits(ctx, cause, charges...)
+	if err != nil {
+		return CreatedSession{}, err
+	}
+	opened, written, err := create(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, opened *session.State) ([]domain.Event, error) {
+			if st.Exists {
+				*opened = st.Clone() // the id derives from the command: a repeat
+				return nil, nil
+			}
+			events, err := session.DecideCreate(st, lobbyOf(in, jobIDs, drafts[0]))
+			*opened = foldedInto(st, events)
+			return events, err
+		})
+	if err != nil {
+		return CreatedSession{}, err
+	}
+	handle := handleOf(sessionID, opened, remaining)
+	handle.Position = written.Position
+	for i, id := range jobIDs {
+		j, err := s.open(ctx, cause, id, drafts[i])
+		if err != nil {
+			return CreatedSession{}, err
+		}
+		handle.Position = handle.Position.Max(j.Position)
+	}
+	return handle, nil
+}
+
+// abandon cancels a session that cannot become whole, because the charge of a
+// slot whose job was late has been given back. What stopped it is the answer.
+func (s *Service) abandon(ctx context.Context, cause Cause, sessionID string, stopped error) error {
+	_, err := s.CancelSession(ctx, cause.step("abandon"), sessionID)
+	var refusal *domain.Error
+	if err != nil && (!errors.As(err, &refusal) || refusal.Kind == domain.KindUnavailable) {
+		return err
+	}
+	return stopped
+}
+
+// whole says that nothing of a session that was begun is missing: all jobs came,
+// or the session closed before they could.
+func (s *Service) whole(ctx context.Context, st session.State) (bool, error) {
+	for _, slot := range st.Slots {
+		came, err := read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
+		if err != nil || !came && !st.Closed() {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// draftSlots settles the project and writes the event of every slot's job. The
+// list is written once, and now: an answer that counts its items cannot wait.
+// A repeat takes it from the first job, if that came.
+func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string, jobIDs []string, in NewSession) ([]job.Created, error) {
+	ground, err := s.layGround(ctx, cause, in.Test, jobIDs, nil)
+	if err != nil {
+		return nil, err
+	}
+	slot := ground.submission(in.Test)
+	slot.Source, slot.SessionID, slot.Wait = "session", sessionID, true
+	common, err := s.draft(ctx, cause, slot)
+	if err != nil {
+		return nil, err
+	}
+	first, err := read(ctx, s.jobs, domain.JobStream(jobIDs[0]), func(j job.State) job.Created {
+		return job.Created{Items: slices.Clone(j.Items), GeneratedBy: j.GeneratedBy}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(first.Items) > 0 {
+		common.Items, common.GeneratedBy = first.Items, first.GeneratedBy
+	}
+	drafts := make([]job.Created, len(jobIDs))
+	for i, id := range jobIDs {
+		drafts[i] = common
+		drafts[i].SessionSlot, drafts[i].Target = i+1, in.Slots[i].Target
+		if err := s.seal(ctx, &drafts[i], id, slot.SubmitJob); err != nil {
+			return nil, err
+		}
+	}
+	return drafts, nil
+}
+
+func lobbyOf(in NewSession, jobIDs []string, j job.Created) session.Created {
+	c := session.Created{
+		AccountID: j.AccountID, ProjectID: j.ProjectID, URL: j.URL, Feature: j.Feature,
+		ScenarioBrief: in.ScenarioBrief, VoiceEnabled: in.VoiceEnabled,
+		Type: j.Type, TypeEcho: j.TypeEcho, Urgent: j.Urgent, SLAMinutes: j.SLAMinutes,
+		SlotPrice: j.Price, ItemCount: len(j.Items), Sandbox: j.Sandbox,
+		ReadyDeadline: j.CreatedAt.Add(session.LobbyTime), At: j.CreatedAt,
+	}
+	for i, slot := range in.Slots {
+		label := slot.RoleLabel
+		if label == "" {
+			label = fmt.Sprintf("Checker %d", i+1)
+		}
+		c.Slots = append(c.Slots, session.Slot{Slot: i + 1, RoleLabel: label, JobID: jobIDs[i], Target: slot.Target})
+	}
+	return c
+}
+
+func handleOf(sessionID string, st session.State, remaining domain.Credits) CreatedSession {
+	return CreatedSession{
+		SessionID: sessionID, ProjectID: st.ProjectID, Status: st.Status, Slots: st.Slots,
+		CreditsDeducted: st.SlotPrice * domain.Credits(len(st.Slots)), CreditsRemaining: remaining,
+		ChecklistItemCount: st.ItemCount, Type: st.Type, TypeEcho: st.TypeEcho, ReadyDeadline: st.ReadyDeadline,
+	}
+}
+
+// CancelSession ends a session of the account and refunds the slots that have
+// not ended. A repeat answers the same and refunds nothing more.
 func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID string) (CancelledSession, error) {
-	panic("not built yet")
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return CancelledSession{}, err
+	}
+	st, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, after *session.State) ([]domain.Event, error) {
+			if !st.Exists || st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("session")
+			}
+			events, err := session.DecideCancel(st, session.CancelClient, now)
+			*after = foldedInto(st, events)
+			return events, err
+		})
+	if err != nil {
+		return CancelledSession{}, err
+	}
+	out := CancelledSession{SessionID: sessionID, Status: st.Status}
+	at, err := s.settleSlots(ctx, cause, st)
+	if err != nil {
+		return CancelledSession{}, err
+	}
+	out.Position = written.Position.Max(at)
+	for _, slot := range st.Slots {
+		refunded, err := read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) domain.Credits {
+			if j.Status == job.Voided {
+				return st.SlotPrice
+			}
+			return j.Refund
+		})
+		if err != nil {
+			return CancelledSession{}, err
+		}
+		out.CreditsRefunded += refunded
+	}
+	out.CreditsRemaining, err = s.available(ctx, cause)
+	return out, err
 }
 
-// SessionReady says that the checker waits in the lobby.
-func (s *Service) SessionReady(ctx context.Context, cause Cause, checkerID, sessionID string) (SessionStanding, error) {
-	panic("not built yet")
+// session is what the log holds of a session; the zero state if there is none.
+func (s *Service) session(ctx context.Context, sessionID string) (session.State, error) {
+	return read(ctx, s.sessions, domain.SessionStream(sessionID), session.State.Clone)
 }
 
-// SessionLeave takes the checker out of the session and gives up their claim.
-func (s *Service) SessionLeave(ctx context.Context, cause Cause, checkerID, sessionID string) (SessionStanding, error) {
-	panic("not built yet")
-}
-
-// SettleSession does what the session's time and its jobs ask for.
-func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID string) (domain.Position, error) {
-	panic("not built yet")
+// foldedInto is a state of its own, with the events folded in.
+func foldedInto(st session.State, events []domain.Event) session.State {
+	st = st.Clone()
+	for _, e := range events {
+		st = session.Evolve(st, e)
+	}
+	return st
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"humanqa/domain"
@@ -52,7 +51,8 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	return []domain.Event{&c}, nil
 }
 
-// DecideReady says that the checker waits in the slot. work is every slot's, in
+// DecideReady says that the checker waits in the slot, 0 if they hold none of
+// the session's jobs. work is every slot's, in
 // the slots' order: who gave their claim up after they were ready waits no
 // more. The last slot's word starts the session in the same append, so that of
 // many last ones one does.
@@ -65,6 +65,8 @@ func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time
 		return nil, domain.NotFound("session")
 	case s.Closed():
 		return nil, errClosed()
+	case slot == 0:
+		return nil, errNotHeld()
 	case !s.Live(slot):
 		return nil, domain.Conflict("the session started without this slot").WithHint("claim another job")
 	case s.Status == Active:
@@ -91,6 +93,8 @@ func DecideLeave(s State, slot int, checkerID string, now time.Time) ([]domain.E
 		return nil, domain.NotFound("session")
 	case s.Closed():
 		return nil, errClosed()
+	case slot == 0:
+		return nil, errNotHeld()
 	case s.Status == Lobby && s.Ready[slot] == checkerID:
 		return []domain.Event{&SlotLeft{Slot: slot, CheckerID: checkerID, At: now}}, nil
 	}
@@ -174,15 +178,10 @@ func (s State) start(ready map[int]string, now time.Time) *Started {
 	return e
 }
 
-// SlotOf finds the slot of a job.
-func (s State) SlotOf(jobID string) (Slot, bool) {
-	i := slices.IndexFunc(s.Slots, func(slot Slot) bool { return slot.JobID == jobID })
-	if i < 0 {
-		return Slot{}, false
-	}
-	return s.Slots[i], true
-}
-
 func errClosed() error {
 	return domain.Conflict("the session is closed").WithHint("open another session")
+}
+
+func errNotHeld() error {
+	return domain.Conflict("you hold none of the session's slots").WithHint("claim one of its jobs first")
 }

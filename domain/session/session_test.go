@@ -87,7 +87,9 @@ func timeUp(work []session.Work, at time.Time) scenario.Decide[session.State] {
 }
 
 func complete(work []session.Work) scenario.Decide[session.State] {
-	return func(s session.State) ([]domain.Event, error) { return session.DecideComplete(s, work, minutes(20)), nil }
+	return func(s session.State) ([]domain.Event, error) {
+		return session.DecideComplete(s, work, minutes(20)), nil
+	}
 }
 
 func cancel(s session.State) ([]domain.Event, error) {

@@ -32,8 +32,9 @@ type State struct {
 	// who it started with.
 	Ready map[int]string
 	// Dropped are the slots that the session started without.
-	Dropped []int
-	DueAt   time.Time // when the slots' SLA ends; zero before the start
+	Dropped   []int
+	StartedAt time.Time // zero before the start, like DueAt
+	DueAt     time.Time // when the slots' SLA ends
 }
 
 // SLA is how long the slots have once the session has started.
@@ -70,7 +71,7 @@ func Evolve(s State, e domain.Event) State {
 	case *SlotLeft:
 		delete(s.Ready, e.Slot)
 	case *Started:
-		s.Status, s.Dropped, s.DueAt = Active, e.Dropped, e.DueAt
+		s.Status, s.Dropped, s.StartedAt, s.DueAt = Active, e.Dropped, e.At, e.DueAt
 	case *CompletedWith:
 		s.Status = Completed
 	case *ExpiredBy:

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"context"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/checker"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+// SessionReady says that the checker waits in the lobby; the last one's word
+// starts the session. They must hold the claim of one of its jobs. A session of
+// an account the checker belongs to is not found: they must not even know of
+// it.
+func (s *Service) SessionReady(ctx context.Context, cause Cause, checkerID, sessionID string) (SessionStanding, error) {
+	st, err := s.sessionFor(ctx, checkerID, sessionID)
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.Claimed && j.CheckerID == checkerID })
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	return s.enter(ctx, cause, sessionID, st, slot, checkerID)
+}
+
+// enter has whoever holds the slot's job get ready, and begins the slots' work
+// if that starts the session.
+func (s *Service) enter(
+	ctx context.Context, cause Cause, sessionID string, st session.State, slot session.Slot, checkerID string,
+) (SessionStanding, error) {
+	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	work, err := s.slotWork(ctx, st)
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, after *session.State) ([]domain.Event, error) {
+			events, err := session.DecideReady(st, slot.Slot, checkerID, work, now)
+			if err != nil {
+				return nil, err
+			}
+			*after = foldedInto(st, events)
+			return events, nil
+		})
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	standing := standingIn(sessionID, after, slot)
+	at, err := s.settleSlots(ctx, cause, after)
+	standing.Position = written.Position.Max(at)
+	return standing, err
+}
+
+// SessionLeave takes the checker out of the session and gives their claim up.
+// Whoever has left already is told the same again.
+func (s *Service) SessionLeave(ctx context.Context, cause Cause, checkerID, sessionID string) (SessionStanding, error) {
+	st, err := s.sessionFor(ctx, checkerID, sessionID)
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool {
+		return j.Status == job.Claimed && j.CheckerID == checkerID || j.Status == job.Pending && j.ReleasedBy == checkerID
+	})
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, after *session.State) ([]domain.Event, error) {
+			events, err := session.DecideLeave(st, slot.Slot, checkerID, now)
+			if err != nil {
+				return nil, err
+			}
+			*after = foldedInto(st, events)
+			return events, nil
+		})
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	standing := standingIn(sessionID, after, slot)
+	_, released, err := execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State, _ *none) ([]domain.Event, error) {
+		return job.DecideLeave(j, checkerID, now)
+	})
+	standing.Position = written.Position.Max(released.Position)
+	return standing, err
+}
+
+// sessionFor reads a session that the checker may know of.
+func (s *Service) sessionFor(ctx context.Context, checkerID, sessionID string) (session.State, error) {
+	st, err := s.session(ctx, sessionID)
+	if err != nil {
+		return session.State{}, err
+	}
+	own, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) bool {
+		return slices.Contains(c.Accounts, st.AccountID)
+	})
+	switch {
+	case err != nil:
+		return session.State{}, err
+	case !st.Exists || own:
+		return session.State{}, domain.NotFound("session")
+	}
+	return st, nil
+}
+
+// slotOf finds the slot with such a job; the zero slot if there is none.
+func (s *Service) slotOf(ctx context.Context, st session.State, such func(job.State) bool) (session.Slot, error) {
+	for _, slot := range st.Slots {
+		found, err := read(ctx, s.jobs, domain.JobStream(slot.JobID), such)
+		if err != nil || found {
+			return slot, err
+		}
+	}
+	return session.Slot{}, nil
+}
+
+func standingIn(sessionID string, st session.State, slot session.Slot) SessionStanding {
+	return SessionStanding{
+		SessionID: sessionID, Status: st.Status, Slot: slot.Slot, JobID: slot.JobID,
+		ReadyCount: len(st.Ready), CheckerCount: len(st.Slots), ReadyDeadline: st.ReadyDeadline,
+	}
+}

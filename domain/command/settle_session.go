@@ -1,0 +1,142 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+// SettleSession does what the session's time and its jobs ask for: the end of
+// the lobby, the start of the slots' clocks, the cancellation and the refund of
+// the slots that are out, the end of the session. It may be called at any time
+// and as often as one likes; every step finds out by itself whether it is due.
+func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID string) (domain.Position, error) {
+	st, err := s.session(ctx, sessionID)
+	if err != nil || !st.Exists {
+		return domain.Position{}, err
+	}
+	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
+	st, ended, err := s.advance(ctx, cause.step("deadline"), sessionID, st, session.DecideDeadline)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	settled, err := s.settleSlots(ctx, cause, st)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, done, err := s.advance(ctx, cause.step("complete"), sessionID, st, session.DecideComplete)
+	return ended.Max(settled).Max(done), err
+}
+
+// advance asks for a step that the session takes by itself.
+func (s *Service) advance(
+	ctx context.Context, cause Cause, sessionID string, st session.State,
+	decide func(session.State, []session.Work, time.Time) []domain.Event,
+) (session.State, domain.Position, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return st, domain.Position{}, err
+	}
+	work, err := s.slotWork(ctx, st)
+	if err != nil {
+		return st, domain.Position{}, err
+	}
+	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, after *session.State) ([]domain.Event, error) {
+			events := decide(st, work, now)
+			*after = foldedInto(st, events)
+			return events, nil
+		})
+	return after, written.Position, err
+}
+
+// slotWork is what the session's decisions need to know of its jobs, in the
+// slots' order.
+func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Work, error) {
+	work := make([]session.Work, len(st.Slots))
+	for i, slot := range st.Slots {
+		var err error
+		work[i], err = read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
+			w := session.Work{CheckerID: j.CheckerID}
+			switch j.Status {
+			case job.Completed:
+				w.Ended, w.OverallStatus = true, j.Report.OverallStatus
+			case job.Cancelled, job.Failed, job.Voided:
+				w.Ended = true
+			case job.Pending, job.Claimed:
+			}
+			return w
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return work, nil
+}
+
+// settleSlots does to the jobs what became of their session. A job that has
+// ended, or was settled before, is left alone.
+func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State) (domain.Position, error) {
+	var last domain.Position
+	for _, slot := range st.Slots {
+		var at domain.Position
+		var err error
+		switch {
+		case st.Status == session.Expired, !st.Live(slot.Slot):
+			at, err = s.dropSlot(ctx, cause, slot, job.CancelSessionExpired)
+		case st.Status == session.Cancelled:
+			at, err = s.dropSlot(ctx, cause, slot, job.CancelSessionCancelled)
+		case st.Status == session.Active:
+			at, err = s.startSlot(ctx, cause, slot, st)
+		}
+		if err != nil {
+			return domain.Position{}, err
+		}
+		last = last.Max(at)
+	}
+	return last, nil
+}
+
+func (s *Service) startSlot(ctx context.Context, cause Cause, slot session.Slot, st session.State) (domain.Position, error) {
+	_, written, err := execute(ctx, s.jobs, cause.step("start"), domain.JobStream(slot.JobID),
+		func(j job.State, _ *none) ([]domain.Event, error) {
+			return job.DecideStartSlot(j, st.DueAt, st.StartedAt)
+		})
+	return written.Position, err
+}
+
+// dropSlot cancels the slot's job and refunds it. A job that never came, by a
+// crash between the session and its jobs, is closed to come, as VoidJob does.
+func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, reason string) (domain.Position, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	owed, written, err := execute(ctx, s.jobs, cause.step("drop"), domain.JobStream(slot.JobID),
+		func(j job.State, owed *bool) ([]domain.Event, error) {
+			*owed = j.Status != job.Completed && j.Status != job.Failed // whose refund is their own
+			switch {
+			case !*owed:
+				return nil, nil
+			case !j.Exists:
+				return job.DecideVoid(j, cause.AccountID, now)
+			}
+			return job.DecideCancel(j, reason, now)
+		})
+	if err != nil || !owed {
+		return written.Position, err
+	}
+	// The ledger's events need ids of their own for each slot.
+	_, at, err := s.refund(ctx, cause.step("refund "+slot.JobID), slot.JobID, reason)
+	return written.Position.Max(at), err
+}
+
+// step is a part of the command that may write to a stream that another part
+// writes to as well: event ids derive from the command's, and must differ.
+func (c Cause) step(name string) Cause {
+	c.CommandID = domain.DeriveID(c.CommandID, name)
+	return c
+}
