@@ -116,6 +116,23 @@ func jobCommands(t *testing.T, s *instance) {
 	if got := s.call(http.StatusOK, "GET", "/v1/jobs/"+job, key, nil).text("status"); got != "cancelled" {
 		t.Errorf("the job is %s", got)
 	}
+
+	claimed := s.call(http.StatusCreated, "POST", "/v1/jobs", key, map[string]string{
+		"url": "https://example.com", "title": "T", "description": "D", "jobType": "custom",
+	}).text("jobId")
+	var checker struct{ CheckerKey string }
+	s.cli(&checker, "checker", "create", "--name", "Ann")
+	s.call(http.StatusCreated, "POST", "/v1/checker/claims", checker.CheckerKey, map[string]string{"jobId": claimed})
+	failed := cancelled
+	for range 2 {
+		s.cli(&failed, "job", "untestable", "--job", claimed)
+		if failed.JobID != claimed || failed.Status != "failed" || failed.CreditsRefunded != 5 || failed.CreditsRemaining != 5 {
+			t.Errorf("untestable printed %+v", failed)
+		}
+	}
+	if got := s.call(http.StatusOK, "GET", "/v1/jobs/"+claimed, key, nil).text("status"); got != "failed" {
+		t.Errorf("the job is %s", got)
+	}
 }
 
 type listing struct {
@@ -186,6 +203,7 @@ func mistakes(t *testing.T, s *instance) {
 		{exitFailed, "account not found: check the id", []string{"credits", "grant", "--account", "nobody", "--amount", "1"}},
 		{exitFailed, "account not found: check the id", []string{"key", "create", "--account", "nobody"}},
 		{exitFailed, "job nothing not found: check the id", []string{"job", "cancel", "--job", "nothing"}},
+		{exitFailed, "job nothing not found: check the id", []string{"job", "untestable", "--job", "nothing"}},
 		{exitFailed, "project not found: check the id", []string{"project", "secret", "--project", "nothing"}},
 		{exitFailed, "stream job-nothing not found: streams are named", []string{"replay", "job-nothing"}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/domain/job"
 )
 
@@ -13,44 +14,64 @@ type jobCancelCmd struct {
 }
 
 func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
+	return a.endJob(ctx, c.Job, func(commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
+		return commands.CancelJob(ctx, cause, c.Job, job.CancelOperator)
+	})
+}
+
+type jobUntestableCmd struct {
+	Job string `required:"" help:"The job's id."`
+}
+
+func (c *jobUntestableCmd) Run(ctx context.Context, a *app) error {
+	return a.endJob(ctx, c.Job, func(commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
+		failed, err := commands.FailJob(ctx, cause, c.Job, job.FailUntestable)
+		return command.CancelledJob(failed), err
+	})
+}
+
+// endJob ends a job at the operator's word and says what went back.
+func (a *app) endJob(
+	ctx context.Context, jobID string, end func(*command.Service, command.Cause) (command.CancelledJob, error),
+) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		accountID, err := accountOfJob(ctx, core.log, c.Job)
+		cause, err := operatorOn(ctx, core.log, jobID)
 		if err != nil {
 			return err
 		}
-		cancelled, err := core.commands.CancelJob(ctx, operator(accountID), c.Job, "operator")
+		ended, err := end(core.commands, cause)
 		if err != nil {
 			return err
 		}
-		core.waitVisible(ctx, cancelled.Position)
+		core.waitVisible(ctx, ended.Position)
 		return a.print(struct {
 			JobID            string         `json:"jobId"`
 			Status           job.Status     `json:"status"`
 			CreditsRefunded  domain.Credits `json:"creditsRefunded"`
 			CreditsRemaining domain.Credits `json:"creditsRemaining"`
-		}{cancelled.JobID, cancelled.Status, cancelled.CreditsRefunded, cancelled.CreditsRemaining},
-			"job %s is %s, %d credits went back", cancelled.JobID, cancelled.Status, cancelled.CreditsRefunded)
+		}{ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsRemaining},
+			"job %s is %s, %d credits went back", ended.JobID, ended.Status, ended.CreditsRefunded)
 	})
 }
 
-// accountOfJob asks the log, because the read models of a stopped service may
-// be behind.
-func accountOfJob(ctx context.Context, log domain.Log, jobID string) (string, error) {
+// operatorOn is the operator acting on a job's account. It asks the log,
+// because the read models of a stopped service may be behind.
+func operatorOn(ctx context.Context, log domain.Log, jobID string) (command.Cause, error) {
 	enough := errors.New("enough")
-	accountID := ""
+	cause := operator("")
 	err := log.Load(ctx, domain.JobStream(jobID), 0, func(r domain.Recorded) error {
 		if created, ok := r.Event.(*job.Created); ok {
-			accountID = created.AccountID
+			cause.AccountID, cause.Sandbox = created.AccountID, created.Sandbox
 		}
 		return enough // the first event decides
 	})
-	if err != nil && !errors.Is(err, enough) {
-		return "", err
+	switch {
+	case err != nil && !errors.Is(err, enough):
+		return command.Cause{}, err
+	case cause.AccountID == "":
+		return command.Cause{}, domain.NotFound("job " + jobID)
 	}
-	if accountID == "" {
-		return "", domain.NotFound("job " + jobID)
-	}
-	return accountID, nil
+	return cause, nil
 }
 
 // projectSecretCmd shows what signs a project's deliveries. The API never does;

@@ -45,7 +45,8 @@ type commands struct {
 		Create checkerCreateCmd `cmd:"" help:"Register a checker and issue their key."`
 	} `cmd:"" help:"Checkers."`
 	Job struct {
-		Cancel jobCancelCmd `cmd:"" help:"Cancel a pending job and refund it."`
+		Cancel     jobCancelCmd     `cmd:"" help:"Cancel a pending job and refund it."`
+		Untestable jobUntestableCmd `cmd:"" help:"Fail a job that cannot be tested and refund it."`
 	} `cmd:"" help:"The operator's word on a job."`
 	Project struct {
 		Secret projectSecretCmd `cmd:"" help:"Show the signing secret of a project's webhook."`

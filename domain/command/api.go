@@ -242,6 +242,9 @@ type CancelledJob struct {
 	Position         domain.Position
 }
 
+// FailedJob is the outcome of the operator's word, the same for a repeat.
+type FailedJob CancelledJob
+
 // Brief is what a claimant is told beside the checklist.
 type Brief struct {
 	Title              string

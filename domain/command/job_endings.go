@@ -18,37 +18,37 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, at, err := s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+	ended, err := s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
 		return job.DecideMissSLA(st, now)
 	})
-	return at, err
+	return ended.Position, err
 }
 
 // ReportUntestable ends the claim with the checker's word that the job cannot
 // be tested. The job is pending again after the first checker's word, and
 // failed after the second's.
 func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim, reason, note string) (job.Status, domain.Position, error) {
-	return s.end(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
+	ended, err := s.end(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
 		return job.DecideUntestable(st, job.Untestable{
 			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: s.Now(),
 		})
 	})
+	return ended.Status, ended.Position, err
 }
 
 // FailJob ends a job with a full refund, at the operator's word. reason is
 // untestable or operator.
-func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string) (domain.Position, error) {
+func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string) (FailedJob, error) {
 	now, err := s.clock(ctx, cause)
 	if err != nil {
-		return domain.Position{}, err
+		return FailedJob{}, err
 	}
-	_, at, err := s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+	return s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
 		if st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("job")
 		}
 		return job.DecideFail(st, reason, now)
 	})
-	return at, err
 }
 
 // end runs a decision that may fail the job, and refunds the job once it has.
@@ -56,31 +56,34 @@ func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string
 // job's.
 func (s *Service) end(
 	ctx context.Context, cause Cause, jobID string, decide func(job.State) ([]domain.Event, error),
-) (job.Status, domain.Position, error) {
+) (FailedJob, error) {
 	type ending struct {
 		status    job.Status
 		reason    string
+		refund    domain.Credits
 		accountID string
 	}
 	end, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, end *ending) ([]domain.Event, error) {
 		events, err := decide(st)
-		*end = ending{status: st.Status, reason: st.FailReason, accountID: st.AccountID}
+		*end = ending{status: st.Status, reason: st.FailReason, refund: st.Refund, accountID: st.AccountID}
 		for _, e := range events {
 			switch e := e.(type) {
 			case *job.UntestableReported, *job.SLAMissed:
 				end.status = job.Pending
 			case *job.FailedBy:
-				end.status, end.reason = job.Failed, e.Reason
+				end.status, end.reason, end.refund = job.Failed, e.Reason, e.Refund
 			}
 		}
 		return events, err
 	})
+	out := FailedJob{JobID: jobID, Status: end.status, Position: written.Position}
 	if err != nil || end.status != job.Failed {
-		return end.status, written.Position, err
+		return out, err
 	}
 	cause.AccountID = end.accountID
-	_, at, err := s.refund(ctx, cause, jobID, end.reason)
-	return end.status, written.Position.Max(at), err
+	remaining, at, err := s.refund(ctx, cause, jobID, end.reason)
+	out.CreditsRefunded, out.CreditsRemaining, out.Position = end.refund, remaining, out.Position.Max(at)
+	return out, err
 }
 
 // ReleaseSilent takes a claim back that nothing was heard of for too long. The
