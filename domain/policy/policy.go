@@ -87,6 +87,7 @@ type Commands interface {
 	Deadlines
 	Writers
 	Loops
+	Settlement
 }
 
 // All lists every policy.
@@ -96,6 +97,7 @@ func All(c Commands) []Policy {
 		SLA{c}, Silence{c},
 		ChecklistWriter{Writers: c}, Analyst{Writers: c}, Reviewer{Writers: c},
 		LoopJudge{c}, LoopSilence{c},
+		Sessions{c},
 	}
 }
 

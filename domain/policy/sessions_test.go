@@ -1,0 +1,85 @@
+package policy_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/policy"
+	"humanqa/domain/session"
+)
+
+func TestWhatSetsASessionsTimers(t *testing.T) {
+	t.Parallel()
+	written := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	deadline := written.Add(15 * time.Minute)
+	own, slot := domain.SessionStream("s1"), domain.JobStream("j1")
+	soon := func(key string, due time.Time) []policy.Change {
+		return []policy.Change{{Timer: policy.Timer{Kind: "session", Key: key, AccountID: "acc", DueAt: due, WallClock: true}}}
+	}
+	for name, c := range map[string]struct {
+		stream string
+		event  domain.Event
+		want   []policy.Change
+	}{
+		"a lobby ends at its deadline, by the account's clock": {
+			own, &session.Created{AccountID: "acc", ReadyDeadline: deadline},
+			[]policy.Change{{First: true, Timer: policy.Timer{Kind: "session", Key: "s1", AccountID: "acc", DueAt: deadline}}},
+		},
+		"a start is finished":               {own, &session.Started{}, soon("s1", written.Add(5*time.Second))},
+		"an expiry is finished":             {own, &session.ExpiredBy{}, soon("s1", written.Add(5*time.Second))},
+		"a cancellation is finished":        {own, &session.CancelledBy{}, soon("s1", written.Add(5*time.Second))},
+		"a slot's report":                   {slot, &job.CompletedWith{SessionID: "s1"}, soon("s1/j1", written)},
+		"a slot's failure":                  {slot, &job.FailedBy{SessionID: "s1"}, soon("s1/j1", written)},
+		"a job of no session":               {slot, &job.CompletedWith{}, nil},
+		"a failure of no session":           {slot, &job.FailedBy{}, nil},
+		"a completed session needs no more": {own, &session.CompletedWith{}, nil},
+	} {
+		got := policy.Sessions{}.React(domain.Recorded{
+			Stream: c.stream, Event: c.event, Meta: domain.Metadata{AccountID: "acc", Time: written},
+		})
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+type settled struct {
+	sessions []string
+	commands map[uuid.UUID]bool
+}
+
+func (s *settled) SettleSession(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	s.sessions = append(s.sessions, id)
+	s.commands[c.CommandID] = true
+	return domain.Position{}, nil
+}
+
+func TestEveryTimerOfASessionSettlesItAsACommandOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := &settled{commands: map[uuid.UUID]bool{}}
+	for _, timer := range []policy.Timer{
+		{Kind: "session", Key: "s1", CauseID: "e1"}, {Kind: "session", Key: "s1", CauseID: "e2"},
+		{Kind: "session", Key: "s1/j1", CauseID: "e3"}, {Kind: "session", Key: "s1/j2", CauseID: "e4"},
+	} {
+		for range 2 { // a lease that ran out fires again: the same command
+			if err := (policy.Sessions{Settlement: s}).Fire(t.Context(), timer); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, id := range s.sessions {
+		if id != "s1" {
+			t.Errorf("settled %q", id)
+		}
+	}
+	if len(s.sessions) != 8 || len(s.commands) != 4 {
+		t.Errorf("%d settlements by %d commands", len(s.sessions), len(s.commands))
+	}
+}
