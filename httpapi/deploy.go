@@ -1,8 +1,93 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"context"
+	"net/http"
+	"strings"
 
-// deployHook is POST /v1/hooks/deploy/:token.
-func (a *API) deployHook(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+	"humanqa/domain/command"
+	"humanqa/domain/host"
+)
+
+const (
+	maxCommitSHA        = 100
+	maxBranch           = 256
+	maxEnvironment      = 100
+	maxDeduplicationKey = 256
+)
+
+// deployedJob is the handle of a deploy's test: the one it made, or the one
+// that an earlier deploy with the same key made.
+type deployedJob struct {
+	hostedJob
+	Deduplicated bool `json:"deduplicated"`
+}
+
+// deployHook is POST /v1/hooks/deploy/:token. The token in the path is the
+// credential (see hook).
+func (a *API) deployHook(r *request) (answer, error) {
+	var p problems
+	r.idempotencyKey(&p)
+	in := readDeploy(parseOptional(r.body, &p))
+	if len(p.details) == 0 && in.Test.URL == "" {
+		project, err := a.reads.Projects.Get(r.Context(), r.caller.accountID, r.caller.projectID)
+		switch {
+		case err != nil:
+			return answer{}, err
+		case project.DefaultURL == nil:
+			p.add("url", "is required: the project has no defaultUrl")
+		default:
+			in.Test.URL = *project.DefaultURL
+		}
+	}
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	in.Test.Host, in.Test.HostedApp = host.Of(in.Test.URL), a.hostedDomains.Hosts(in.Test.URL)
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		out, err := a.commands.Deploy(ctx, cause, r.caller.projectID, in)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		status := http.StatusCreated
+		if out.Deduplicated {
+			status = http.StatusOK
+		}
+		return reply(status, deployedJob{hostedJob: a.hostedJob(in.Test, out), Deduplicated: out.Deduplicated})
+	})
+}
+
+// readDeploy reads the body of a deploy (decisions, section 4, "Deploy hook").
+func readDeploy(o object) command.Deploy {
+	in := command.Deploy{Test: command.HostedTest{
+		URL:     o.optional("url", maxURL),
+		Feature: strings.TrimSpace(o.optional("feature", maxFeature)),
+		Urgent:  o.oneOf("priority", normal, normal, urgent) == urgent,
+	}}
+	o.publicURL("url", in.Test.URL)
+	word := func(name string, limit int) string { return strings.TrimSpace(o.optional(name, limit)) }
+	commit, key := word("commitSha", maxCommitSHA), word("deduplicationKey", maxDeduplicationKey)
+	if commit != "" {
+		in.Keys = append(in.Keys, "commit:"+strings.ToLower(commit))
+	}
+	if key != "" {
+		in.Keys = append(in.Keys, "key:"+key)
+	}
+	in.Test.Remark = remark(word("branch", maxBranch), word("environment", maxEnvironment), commit)
+	return in
+}
+
+// remark tells the checker what was deployed.
+func remark(branch, environment, commit string) string {
+	var parts []string
+	for _, part := range [][2]string{{"branch", branch}, {"environment", environment}, {"commit", commit}} {
+		if part[1] != "" {
+			parts = append(parts, part[0]+" "+part[1])
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Deployed: " + strings.Join(parts, ", ") + "."
 }

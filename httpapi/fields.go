@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -117,6 +118,15 @@ func (o object) id(name string) string {
 	return s
 }
 
+// requiredID is id for a reference that must be there.
+func (o object) requiredID(name string) string {
+	s := o.required(name, maxID)
+	if strings.TrimSpace(s) != "" && !idPattern.MatchString(s) {
+		o.wrong(name, "must be an id")
+	}
+	return s
+}
+
 // eventNames reads a subscription; nil when it is absent.
 func (o object) eventNames(name string) *[]string {
 	names := o.strings(name, maxEventNames, maxWord)
@@ -150,6 +160,24 @@ func (o object) patchSLA(name string) command.Field[int] {
 	}
 	n := o.slaMinutes(name)
 	return command.Field[int]{Set: true, Value: &n}
+}
+
+// patchTime reads the moment of a PATCH, which null clears.
+func (o object) patchTime(name string) command.Field[time.Time] {
+	raw, there := o.fields[name]
+	if !there {
+		return command.Field[time.Time]{}
+	}
+	if isNull(raw) {
+		return command.Field[time.Time]{Set: true}
+	}
+	text, ok := o.text(name, raw, maxWord)
+	at, err := time.Parse(time.RFC3339, text)
+	if ok && (err != nil || at.UTC().Year() < 1 || at.UTC().Year() > 9999) {
+		o.wrong(name, "must be an RFC 3339 time, such as 2026-11-21T09:00:00Z")
+	}
+	at = at.UTC().Truncate(time.Millisecond)
+	return command.Field[time.Time]{Set: true, Value: &at}
 }
 
 // notNull refuses null for a field of a PATCH that cannot be cleared that way.

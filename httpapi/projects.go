@@ -30,6 +30,7 @@ type projectBody struct {
 	WebhookSecretRotations  *[]rotation `json:"webhookSecretRotations"` // null without a webhook
 	SubscribedWebhookEvents []string    `json:"subscribedWebhookEvents"`
 	AllWebhookEvents        bool        `json:"allWebhookEvents"`
+	LoopAlertsSnoozedUntil  *timestamp  `json:"loopAlertsSnoozedUntil"`
 	CreatedAt               timestamp   `json:"createdAt"`
 	UpdatedAt               timestamp   `json:"updatedAt"`
 }
@@ -53,7 +54,8 @@ func bodyOf(p projections.Project) projectBody {
 		WebhookURL: orNull(p.WebhookURL), WebhookDisabled: p.WebhookDisabled,
 		WebhookDisabledReason:  orNull(p.DisabledReason),
 		WebhookSecretRotatedAt: stamp(p.SecretRotatedAt), SubscribedWebhookEvents: []string{},
-		CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
+		LoopAlertsSnoozedUntil: stamp(p.LoopAlertsSnoozedUntil),
+		CreatedAt:              timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
 	}
 	if p.WebhookURL == "" {
 		return out
@@ -83,7 +85,8 @@ func bodyAfter(id string, s project.State) projectBody {
 		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
-		SecretRotatedAt: s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
+		SecretRotatedAt:        s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 	for _, r := range slices.Backward(s.Rotations) { // newest first
 		p.SecretRotations = append(p.SecretRotations, projections.SecretRotation(r))
@@ -226,6 +229,8 @@ func (a *API) readProjectUpdate(o object) command.UpdateProject {
 		DefaultJobType:    o.patchText("defaultJobType", maxWord),
 		DefaultSLAMinutes: o.patchSLA("defaultSlaMinutes"),
 		Events:            o.eventNames("subscribedWebhookEvents"),
+
+		LoopAlertsSnoozedUntil: o.patchTime("loopAlertsSnoozedUntil"),
 	}
 	if _, there := o.fields["name"]; there {
 		name := o.required("name", maxProjectName)

@@ -1,0 +1,50 @@
+// Package hosting knows the platforms that people build and publish apps on
+// without a domain of their own.
+package hosting
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Domains are domains under which such platforms give each app a host of its
+// own: an app is a host below one of them, never the domain itself, which is
+// the platform's.
+type Domains []string
+
+// Known are the development and the published domains of public platforms.
+func Known() Domains { return slices.Clone(known) }
+
+var known = Domains{
+	// Builders that host what they make.
+	"replit.app", "replit.dev", "repl.co",
+	"lovable.app", "lovableproject.com",
+	"bolt.host", "webcontainer.io", "webcontainer-api.io", "stackblitz.io",
+	"v0.app", "vusercontent.net",
+	"base44.app", "bubbleapps.io", "softr.app", "glideapp.io", "framer.app", "framer.website",
+	"webflow.io", "wixsite.com", "wixstudio.com", "glitch.me",
+	"streamlit.app", "hf.space", "val.run", "e2b.app", "e2b.dev",
+	// Editors in the cloud.
+	"csb.app", "codesandbox.io", "app.github.dev", "gitpod.io", "gitpod.dev", "cloudworkstations.dev",
+	// Platforms that deploy from a repository or a container.
+	"vercel.app", "now.sh", "netlify.app", "pages.dev", "workers.dev", "surge.sh", "deno.dev", "deno.net",
+	"onrender.com", "up.railway.app", "fly.dev", "herokuapp.com", "koyeb.app", "zeabur.app", "northflank.app",
+	"pythonanywhere.com", "github.io", "gitlab.io", "web.app", "firebaseapp.com", "hosted.app",
+	"run.app", "appspot.com", "azurewebsites.net", "azurestaticapps.net", "azurecontainerapps.io",
+	"amplifyapp.com", "awsapprunner.com", "elasticbeanstalk.com", "ondigitalocean.app", "modal.run",
+}
+
+// Hosts says whether the URL is that of an app on one of the platforms.
+func (d Domains) Hosts(rawURL string) bool {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	return net.ParseIP(host) == nil && slices.ContainsFunc(d, func(domain string) bool {
+		app, below := strings.CutSuffix(host, "."+strings.ToLower(domain))
+		return below && app != ""
+	})
+}
