@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// answer is what a handler decided to say. body is complete JSON, empty for
-// 204.
+// answer is what a handler decided to say. body is complete, empty for 204, and
+// JSON unless header has another Content-Type.
 type answer struct {
 	status int
 	header http.Header
@@ -45,7 +45,9 @@ func (a answer) send(w http.ResponseWriter) int {
 		h[name] = values
 	}
 	if len(a.body) > 0 {
-		h.Set("Content-Type", "application/json; charset=utf-8")
+		if h.Get("Content-Type") == "" {
+			h.Set("Content-Type", "application/json; charset=utf-8")
+		}
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)

@@ -14,6 +14,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/guard"
+	"humanqa/internal/hosting"
 )
 
 // Deps is what the API stands on. Metrics may be nil, all else is required.
@@ -33,6 +34,9 @@ type Deps struct {
 	BaseURL string
 	// WebhookAllow are the private addresses webhooks may go to all the same.
 	WebhookAllow guard.Allow
+	// HostedDomains are the domains of hosted-app platforms; nil for those that
+	// are known.
+	HostedDomains hosting.Domains
 	// RateLimit is how many requests an API key may send in any minute; 0 for
 	// the specification's 60.
 	RateLimit int
@@ -64,24 +68,32 @@ type API struct {
 	baseURL      string
 	webhookAllow guard.Allow
 
+	hostedDomains hosting.Domains
+
 	table       table
 	idempotency idempotency
 	limits      limiter
 	large       places
 	metrics     *metrics
+	stopping    *stopSignal
 }
 
 // New makes the API.
 func New(d Deps) *API {
+	if d.HostedDomains == nil {
+		d.HostedDomains = hosting.Known()
+	}
 	return &API{
 		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, ready: d.Ready,
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
-		table:       newTable(routes),
-		idempotency: idempotency{db: d.DB, vault: d.Vault},
-		limits:      newLimiter(d.DB, d.RateLimit),
-		large:       make(places, largeBodies),
-		metrics:     newMetrics(d.Metrics),
+		hostedDomains: d.HostedDomains,
+		table:         newTable(routes),
+		idempotency:   idempotency{db: d.DB, vault: d.Vault},
+		limits:        newLimiter(d.DB, d.RateLimit),
+		large:         make(places, largeBodies),
+		metrics:       newMetrics(d.Metrics),
+		stopping:      newStopSignal(),
 	}
 }
 

@@ -1,18 +1,151 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"context"
+	"net/http"
+	"slices"
 
-// submitBulk is POST /v1/jobs/bulk.
-func (a *API) submitBulk(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/projections"
+)
+
+// maxBulkJobs is how many jobs one request may submit (specification,
+// "Limits").
+const maxBulkJobs = 20
+
+type submittedBatch struct {
+	BatchID                    string         `json:"batchId"`
+	JobIDs                     []string       `json:"jobIds"`
+	TotalCreditsDeducted       domain.Credits `json:"totalCreditsDeducted"`
+	CreditsRemaining           domain.Credits `json:"creditsRemaining"`
+	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
+}
+
+// submitBulk is POST /v1/jobs/bulk: all jobs or none (decisions, section 3,
+// "Bulk").
+func (a *API) submitBulk(r *request) (answer, error) {
+	var p problems
+	r.idempotencyKey(&p)
+	jobs := readBulk(parseObject(r.body, &p))
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	for i := range jobs {
+		if err := a.place(r, &jobs[i], "bulk"); err != nil {
+			return answer{}, err
+		}
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		out, err := a.commands.SubmitBulk(ctx, cause, jobs)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		return reply(http.StatusCreated, submittedBatch{
+			BatchID: out.BatchID, JobIDs: out.JobIDs, TotalCreditsDeducted: out.CreditsDeducted,
+			CreditsRemaining: out.CreditsRemaining, EstimatedCompletionMinutes: out.EstimatedMinutes,
+		})
+	})
+}
+
+func readBulk(o object) []command.SubmitJob {
+	const name = "jobs"
+	values, given := o.list(name, maxBulkJobs)
+	if o.fields != nil && (!given || len(values) == 0) {
+		o.wrong(name, "must have 1 to %d entries", maxBulkJobs) // unless something else is wrong with it
+	}
+	var jobs []command.SubmitJob
+	for _, one := range o.objects(name, maxBulkJobs) {
+		jobs = append(jobs, readSubmit(one))
+	}
+	return jobs
+}
+
+// The values of a batch's overallStatus.
+const (
+	batchPending    = "pending"
+	batchInProgress = "in_progress"
+	batchCompleted  = "completed"
+)
+
+type batchBody struct {
+	BatchID       string     `json:"batchId"`
+	OverallStatus string     `json:"overallStatus"`
+	TotalJobs     int        `json:"totalJobs"`
+	CompletedJobs int        `json:"completedJobs"`
+	PassCount     int        `json:"passCount"` // jobs
+	FailCount     int        `json:"failCount"`
+	Jobs          []batchJob `json:"jobs"`
+}
+
+type batchJob struct {
+	ID            string     `json:"id"`
+	Status        job.Status `json:"status"`
+	Title         string     `json:"title"`
+	OverallStatus *string    `json:"overallStatus"` // null until a report exists
+	ReportID      string     `json:"reportId,omitempty"`
+	IsFinal       bool       `json:"isFinal"`
 }
 
 // getBatch is GET /v1/jobs/bulk/:batchId.
-func (a *API) getBatch(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+func (a *API) getBatch(r *request) (answer, error) {
+	id, jobs, err := a.ownBatch(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, batchOf(id, jobs))
 }
 
-// getBatchReport is GET /v1/jobs/bulk/:batchId/report.
-func (a *API) getBatchReport(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+// batchOf counts jobs. Cancelled and failed ones end a batch, too, but don't
+// count as completed.
+func batchOf(id string, jobs []projections.Job) batchBody {
+	out := batchBody{BatchID: id, OverallStatus: batchStatus(jobs), TotalJobs: len(jobs), Jobs: []batchJob{}}
+	for _, j := range jobs {
+		if j.Status == job.Completed {
+			out.CompletedJobs++
+		}
+		switch j.OverallStatus {
+		case job.OverallPass:
+			out.PassCount++
+		case job.OverallFail:
+			out.FailCount++
+		}
+		out.Jobs = append(out.Jobs, batchJob{
+			ID: j.ID, Status: j.Status, Title: j.Title, OverallStatus: orNull(j.OverallStatus),
+			ReportID: j.ReportID, IsFinal: j.IsFinal(),
+		})
+	}
+	return out
+}
+
+func batchStatus(jobs []projections.Job) string {
+	begun := func(j projections.Job) bool { return j.Status != job.Pending }
+	open := func(j projections.Job) bool { return !j.IsFinal() }
+	switch {
+	case !slices.ContainsFunc(jobs, open):
+		return batchCompleted
+	case slices.ContainsFunc(jobs, begun):
+		return batchInProgress
+	}
+	return batchPending
+}
+
+// ownBatch reads the jobs of the batch the path names. A project-bound key is
+// refused a batch that holds anything of another project.
+func (a *API) ownBatch(r *request) (id string, jobs []projections.Job, err error) {
+	id = r.vars["batchId"]
+	if !idPattern.MatchString(id) {
+		return "", nil, domain.NotFound("batch")
+	}
+	jobs, err = a.reads.Jobs.Batch(r.Context(), r.caller.accountID, id)
+	if err != nil {
+		return "", nil, err
+	}
+	bound := r.caller.projectID
+	if bound != "" && slices.ContainsFunc(jobs, func(j projections.Job) bool { return j.ProjectID != bound }) {
+		return "", nil, errOtherProject
+	}
+	return id, jobs, nil
 }

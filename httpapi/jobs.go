@@ -43,11 +43,7 @@ func (a *API) submitJob(r *request) (answer, error) {
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	in.Source = "api"
-	if in.ProjectID == "" {
-		in.ProjectID = r.caller.projectID
-	}
-	if err := a.mayUseProject(r.Context(), r.caller, in.ProjectID); err != nil {
+	if err := a.place(r, &in, "api"); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
@@ -56,13 +52,26 @@ func (a *API) submitJob(r *request) (answer, error) {
 			return answer{}, err
 		}
 		a.visible(ctx, r, out.Position)
-		return reply(http.StatusCreated, submittedJob{
-			JobID: out.JobID, Status: out.Status, EstimatedCompletionMinutes: out.EstimatedMinutes,
-			CreditsDeducted: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,
-			ChecklistItemCount: out.ChecklistItemCount,
-			JobType:            in.TypeEcho, JobTypeCode: in.Type, ProjectID: orNull(in.ProjectID),
-		})
+		return reply(http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
 	})
+}
+
+func submittedOf(out command.SubmittedJob, echo string, t job.Type, projectID string) submittedJob {
+	return submittedJob{
+		JobID: out.JobID, Status: out.Status, EstimatedCompletionMinutes: out.EstimatedMinutes,
+		CreditsDeducted: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,
+		ChecklistItemCount: out.ChecklistItemCount, JobType: echo, JobTypeCode: t, ProjectID: orNull(projectID),
+	}
+}
+
+// place says where a submission came from and which project it belongs to: a
+// project-bound key's own, unless it names one.
+func (a *API) place(r *request, in *command.SubmitJob, source string) error {
+	in.Source = source
+	if in.ProjectID == "" {
+		in.ProjectID = r.caller.projectID
+	}
+	return a.mayUseProject(r.Context(), r.caller, in.ProjectID)
 }
 
 // readSubmit reads the body of a submission (specification, "POST /v1/jobs").
@@ -81,8 +90,7 @@ func readSubmit(o object) command.SubmitJob {
 	}
 	in.Type, in.TypeEcho = o.jobType("jobType")
 	o.publicURL("url", in.URL)
-	// Rules write the list within the submission, so both answer with it.
-	o.oneOf("generateChecklist", "async", "sync", "async")
+	in.Wait = o.oneOf("generateChecklist", "async", "sync", "async") == "sync"
 	return in
 }
 
@@ -203,10 +211,20 @@ type jobBody struct {
 	CompletedAt      *timestamp     `json:"completedAt"`
 	ParentJobID      string         `json:"parentJobId,omitempty"` // retests only
 	Description      string         `json:"description"`
+	Feature          *string        `json:"feature"`
+	Source           string         `json:"source"`
+	BatchID          *string        `json:"batchId"`
+	SessionID        *string        `json:"sessionId"`
 	DueAt            timestamp      `json:"dueAt"`
 	CancelledAt      *timestamp     `json:"cancelledAt"`
+	CancelReason     *string        `json:"cancelReason"`
+	FailedAt         *timestamp     `json:"failedAt"`
+	FailReason       *string        `json:"failReason"`
 	RequeueCount     int            `json:"requeueCount"`
 	LastFailedSLAAt  *timestamp     `json:"lastFailedSlaAt"`
+	OverallStatus    *string        `json:"overallStatus"`
+	AIReportStatus   *string        `json:"aiReportStatus"`       // null until completed, generating, completed
+	GeneratedBy      *string        `json:"checklistGeneratedBy"` // null: the client's own list, or none yet
 	TargetDevice     *string        `json:"targetDevice"`
 	TargetOS         *string        `json:"targetOS"`
 	TargetBrowser    *string        `json:"targetBrowser"`
@@ -223,18 +241,25 @@ func (a *API) getJob(r *request) (answer, error) {
 	return reply(http.StatusOK, jobBody{
 		jobSummary: summaryOf(j), CreditsUsed: j.CreditsUsed, SLAMinutes: j.SLAMinutes,
 		ClaimedAt: stamp(j.ClaimedAt), CompletedAt: stamp(j.CompletedAt), ParentJobID: j.ParentID,
-		Description: j.Description, DueAt: timestamp(j.DueAt), CancelledAt: stamp(j.CancelledAt),
+		Description: j.Description, Feature: orNull(j.Feature), Source: j.Source,
+		BatchID: orNull(j.BatchID), SessionID: orNull(j.SessionID), DueAt: timestamp(j.DueAt),
+		CancelledAt: stamp(j.CancelledAt), CancelReason: orNull(j.CancelReason),
+		FailedAt: stamp(j.FailedAt), FailReason: orNull(j.FailReason),
 		RequeueCount: j.RequeueCount, LastFailedSLAAt: stamp(j.LastFailedSLAAt),
+		OverallStatus: orNull(j.OverallStatus), AIReportStatus: orNull(string(j.AIReport)),
+		GeneratedBy:  orNull(j.GeneratedBy),
 		TargetDevice: orNull(j.Target.Device), TargetOS: orNull(j.Target.OS),
 		TargetBrowser: orNull(j.Target.Browser), TargetScreenSize: orNull(j.Target.ScreenSize),
 		TargetNetwork: orNull(j.Target.Network),
 	})
 }
 
-// ownJob reads the job the path names. Another account's does not exist; a
-// project-bound key is refused those of its account's other projects.
-func (a *API) ownJob(r *request) (projections.Job, error) {
-	id := r.vars["id"]
+// ownJob reads the job the path names.
+func (a *API) ownJob(r *request) (projections.Job, error) { return a.ownJobNamed(r, r.vars["id"]) }
+
+// ownJobNamed reads a job. Another account's does not exist; a project-bound
+// key is refused those of its account's other projects.
+func (a *API) ownJobNamed(r *request, id string) (projections.Job, error) {
 	if !idPattern.MatchString(id) {
 		return projections.Job{}, domain.NotFound("job")
 	}

@@ -1,8 +1,54 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"context"
+	"net/http"
 
-// rateJob is POST /v1/jobs/:id/rating.
-func (a *API) rateJob(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+	"humanqa/domain"
+	"humanqa/domain/command"
+)
+
+const (
+	minRating = 1
+	maxRating = 5
+)
+
+type ratedJob struct {
+	JobID         string  `json:"jobId"`
+	CheckerRating int     `json:"checkerRating"`
+	Note          *string `json:"note"`
+}
+
+// rateJob is POST /v1/jobs/:id/rating. A later rating replaces an earlier one.
+func (a *API) rateJob(r *request) (answer, error) {
+	j, err := a.ownJob(r)
+	if domain.IsKind(err, domain.KindForbidden) {
+		return answer{}, err
+	}
+	var p problems
+	o := parseObject(r.body, &p)
+	rating, note := o.rating("rating"), o.optional("note", maxNote)
+	if wrong := p.err(); wrong != nil {
+		return answer{}, wrong
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		at, err := a.commands.RateJob(ctx, cause, j.ID, rating, note)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, at)
+		return reply(http.StatusOK, ratedJob{JobID: j.ID, CheckerRating: rating, Note: orNull(note)})
+	})
+}
+
+// rating reads the required number of stars.
+func (o object) rating(name string) int {
+	n, ok := o.integer(name)
+	if o.fields != nil && (!ok || n < minRating || n > maxRating) {
+		o.wrong(name, "must be a whole number from %d to %d", minRating, maxRating)
+	}
+	return n
 }

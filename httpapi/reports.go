@@ -1,10 +1,9 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/projections"
 )
 
 type reportBody struct {
@@ -38,22 +37,94 @@ const reportRetrySeconds = 30
 
 // getReport is GET /v1/jobs/:id/report.
 func (a *API) getReport(r *request) (answer, error) {
+	format, err := reportFormatOf(r)
+	if err != nil {
+		return answer{}, err
+	}
 	j, err := a.ownJob(r)
 	if err != nil {
 		return answer{}, err
 	}
-	switch {
-	case j.ReportID != "":
-	case j.IsFinal():
-		return answer{}, domain.NotFound("report").WithHint("the job is %s; it will have no report", j.Status)
-	default:
-		return answer{}, retryAfter(
-			domain.NotFound("report").WithHint("the report exists once the job is completed"), reportRetrySeconds)
+	if j.ReportID == "" {
+		return answer{}, noReport(j, "report", "the report exists once the job is completed")
 	}
-	report, err := a.reads.Jobs.Report(r.Context(), r.caller.accountID, j.ID)
+	tested, err := a.readTested(r, j)
 	if err != nil {
 		return answer{}, err
 	}
+	return format.answer(tested.reportBody(), outcome{title: j.Title, jobs: []testedJob{tested}})
+}
+
+// noReport refuses what only a completed job has. Who can still get it is told
+// when to ask again.
+func noReport(j projections.Job, what, hint string) error {
+	if j.IsFinal() {
+		return domain.NotFound(what).WithHint("the job is %s; it will have no %s", j.Status, what)
+	}
+	return retryAfter(domain.NotFound(what).WithHint("%s", hint), reportRetrySeconds)
+}
+
+type batchReportBody struct {
+	BatchID string       `json:"batchId"`
+	Reports []reportBody `json:"reports"`
+	// WithoutReport are the jobs that ended without one.
+	WithoutReport []unreportedJob `json:"withoutReport"`
+}
+
+type unreportedJob struct {
+	JobID  string     `json:"jobId"`
+	Status job.Status `json:"status"`
+}
+
+// getBatchReport is GET /v1/jobs/bulk/:batchId/report. Like a job's, it exists
+// once everything has ended; a job that will have no report is named, not left
+// out, lest a pipeline take a batch for green that was never tested.
+func (a *API) getBatchReport(r *request) (answer, error) {
+	format, err := reportFormatOf(r)
+	if err != nil {
+		return answer{}, err
+	}
+	id, jobs, err := a.ownBatch(r)
+	if err != nil {
+		return answer{}, err
+	}
+	if batchStatus(jobs) != batchCompleted {
+		return answer{}, retryAfter(
+			domain.NotFound("report").WithHint("the report exists once every job of the batch has ended"), reportRetrySeconds)
+	}
+	out := batchReportBody{BatchID: id, Reports: []reportBody{}, WithoutReport: []unreportedJob{}}
+	shown := outcome{title: "Batch " + id, batchID: id}
+	for _, j := range jobs {
+		tested := testedJob{Job: j}
+		if j.ReportID == "" {
+			out.WithoutReport = append(out.WithoutReport, unreportedJob{JobID: j.ID, Status: j.Status})
+		} else {
+			if tested, err = a.readTested(r, j); err != nil {
+				return answer{}, err
+			}
+			out.Reports = append(out.Reports, tested.reportBody())
+		}
+		shown.jobs = append(shown.jobs, tested)
+	}
+	return format.answer(out, shown)
+}
+
+// testedJob is a job that has ended, with its report if it has one.
+type testedJob struct {
+	projections.Job
+	report *projections.Report
+}
+
+func (a *API) readTested(r *request, j projections.Job) (testedJob, error) {
+	report, err := a.reads.Jobs.Report(r.Context(), r.caller.accountID, j.ID)
+	if err != nil {
+		return testedJob{}, err
+	}
+	return testedJob{Job: j, report: &report}, nil
+}
+
+func (t testedJob) reportBody() reportBody {
+	report := t.report
 	out := reportBody{
 		ID: report.ID, JobID: report.JobID, OverallStatus: report.OverallStatus,
 		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
@@ -67,5 +138,5 @@ func (a *API) getReport(r *request) (answer, error) {
 			SkipReason: i.Reason, ScreenshotURL: i.ScreenshotURL,
 		})
 	}
-	return reply(http.StatusOK, out)
+	return out
 }

@@ -1,8 +1,37 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"context"
+	"net/http"
 
-// retestJob is POST /v1/jobs/:id/retest.
-func (a *API) retestJob(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+	"humanqa/domain/command"
+)
+
+type retestedJob struct {
+	submittedJob
+	ParentJobID string `json:"parentJobId"`
+}
+
+// retestJob is POST /v1/jobs/:id/retest. It takes no body: what is sent is not
+// looked at.
+func (a *API) retestJob(r *request) (answer, error) {
+	var p problems
+	r.idempotencyKey(&p)
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	parent, err := a.ownJob(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		out, err := a.commands.Retest(ctx, cause, parent.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		return reply(http.StatusCreated, retestedJob{
+			submittedJob: submittedOf(out, parent.TypeEcho, parent.Type, parent.ProjectID), ParentJobID: parent.ID,
+		})
+	})
 }

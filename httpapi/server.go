@@ -25,7 +25,7 @@ const (
 
 // NewServer wraps a handler with the time-outs that face the open network.
 func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
-	return &http.Server{
+	srv := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       readTime,
@@ -36,6 +36,10 @@ func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
 		// "OPTIONS *" gets an envelope, too.
 		DisableGeneralOptionsHandler: true,
 	}
+	if a, ok := h.(*API); ok {
+		srv.RegisterOnShutdown(a.stopping.begin)
+	}
+	return srv
 }
 
 // Serve serves until ctx ends, then drains: accepted requests finish, new ones

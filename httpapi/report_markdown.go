@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"humanqa/domain/job"
+)
+
+// The Markdown form is for people: pull requests, chats. Every text in it was
+// written by somebody else, so none of it may become markup.
+
+func writeMarkdown(o outcome) ([]byte, error) {
+	var b strings.Builder
+	heading := "#"
+	if o.batchID != "" {
+		fmt.Fprintf(&b, "# %s\n\n", inline(o.title))
+		heading = "##"
+	}
+	for i, t := range o.jobs {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		t.markdown(&b, heading)
+	}
+	return []byte(b.String()), nil
+}
+
+func (t testedJob) markdown(b *strings.Builder, heading string) {
+	fmt.Fprintf(b, "%s %s\n\n", heading, inline(t.Title))
+	if t.report == nil {
+		fmt.Fprintf(b, "- **Result:** none, %s\n", inline(t.reason()))
+	} else {
+		fmt.Fprintf(b, "- **Result:** %s (%d passed, %d failed, %d skipped)\n",
+			inline(t.report.OverallStatus), t.report.PassCount, t.report.FailCount, t.report.SkipCount)
+	}
+	fmt.Fprintf(b, "- **URL:** %s\n", autolink(t.URL))
+	fmt.Fprintf(b, "- **Job:** %s (%s)\n", inline(t.ID), inline(t.TypeEcho))
+	if t.report == nil {
+		return
+	}
+	fmt.Fprintf(b, "- **Completed:** %s\n", t.report.CreatedAt.UTC().Format(timestampLayout))
+	if t.report.RecordingURL != "" {
+		fmt.Fprintf(b, "- **Recording:** %s\n", autolink(t.report.RecordingURL))
+	}
+	if t.report.Summary != "" {
+		fmt.Fprintf(b, "\n%s\n", inline(t.report.Summary))
+	}
+	if len(t.report.Items) == 0 {
+		return
+	}
+	b.WriteString("\n| Result | Severity | Item | Note |\n| --- | --- | --- | --- |\n")
+	for _, i := range t.report.Items {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", i.Status, i.Severity, inline(i.Description), markdownNote(i))
+	}
+}
+
+func markdownNote(i job.ReportItem) string {
+	var parts []string
+	for _, s := range []string{inline(i.Reason), inline(i.Note), autolink(i.ScreenshotURL)} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, " — ")
+}
+
+// autolink writes a URL so that it leads where it says. A backslash would
+// become a part of it.
+func autolink(u string) string {
+	if u == "" || strings.ContainsFunc(u, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '<' || c == '>' }) {
+		return inline(u)
+	}
+	return "<" + strings.ReplaceAll(u, "|", "%7C") + ">" // a bar would end a table's cell
+}
+
+// markup are the characters that CommonMark and GitHub's tables give a meaning
+// within a line. Those that have one only at a line's start never stand there
+// but for a summary's, which inline sees to.
+const markup = "\\`*_[]<>#|~&$"
+
+// numbered is how a list begins.
+var numbered = regexp.MustCompile(`^(\d+)([.)])`)
+
+// inline writes a text so that it shows as it is, on one line: no markup, no
+// HTML, no control characters, nothing that turns the reading direction.
+func inline(s string) string {
+	var b strings.Builder
+	for _, word := range strings.Fields(s) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		for i, c := range word {
+			switch {
+			case unicode.Is(unicode.Cc, c), unicode.Is(unicode.Bidi_Control, c):
+				b.WriteRune(unicode.ReplacementChar)
+			case strings.ContainsRune(markup, c), b.Len() == 0 && i == 0 && strings.ContainsRune("-+=", c):
+				b.WriteByte('\\')
+				b.WriteRune(c)
+			default:
+				b.WriteRune(c)
+			}
+		}
+	}
+	return numbered.ReplaceAllString(b.String(), `$1\$2`)
+}
