@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/httpapi"
+	"humanqa/internal/ai"
 	"humanqa/internal/guard"
 )
 
@@ -29,6 +30,9 @@ type environment struct {
 	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE"`
 	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE"`
 	AI                       string `env:"HUMANQA_AI" envDefault:"rules"`
+	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL"`
+	AIModel                  string `env:"HUMANQA_AI_MODEL"`
+	AIKey                    string `env:"HUMANQA_AI_KEY"`
 	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW"`
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60"`
@@ -53,6 +57,7 @@ type Config struct {
 	EventStoreListen         string
 	EventStoreListenInsecure string
 	MasterKeyFile            string
+	AI                       ai.Config // its Log comes with the core
 	WebhookAllow             guard.Allow
 	WebhookCAFile            string // may appear later; serve warns until it does
 	RateLimit                int    // requests per key in any minute
@@ -136,6 +141,9 @@ func (e environment) judge() (Config, error) {
 	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllow); err != nil {
 		return Config{}, badSetting("HUMANQA_WEBHOOK_ALLOW", "%v", err)
 	}
+	if e.AI == "openai" {
+		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: ai.Secret(e.AIKey)}
+	}
 	if c.LogLevel, err = logrus.ParseLevel(e.LogLevel); err != nil {
 		return Config{}, badSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevel)
 	}
@@ -150,7 +158,8 @@ func (e environment) judge() (Config, error) {
 		checkURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, httpapi.MaxRateLimit),
-		checkChoice("HUMANQA_AI", e.AI, "rules"),
+		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
+		e.checkAI(),
 	} {
 		if check != nil {
 			return Config{}, check
@@ -205,6 +214,31 @@ func checkURL(name, raw string, schemes ...string) error {
 	hostless := err == nil && u.Host == "" && !strings.HasPrefix(u.Scheme, "postgres")
 	if err != nil || hostless || u.Opaque != "" || !slices.Contains(schemes, u.Scheme) {
 		return badSetting(name, "is no URL that starts with %s://", strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+// checkAI wants what a model cannot be asked without. With the rules the other
+// settings may stay, so that one variable switches. It never quotes the key.
+func (e environment) checkAI() error {
+	if e.AI != "openai" {
+		return nil
+	}
+	for _, required := range []struct{ name, value string }{
+		{"HUMANQA_AI_MODEL", e.AIModel}, {"HUMANQA_AI_KEY", e.AIKey},
+	} {
+		if required.value == "" {
+			return badSetting(required.name, "must be set with HUMANQA_AI=openai")
+		}
+	}
+	if strings.ContainsFunc(e.AIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return badSetting("HUMANQA_AI_KEY", "must be printable ASCII without blanks")
+	}
+	if err := checkURL("HUMANQA_AI_BASE_URL", e.AIBaseURL, "http", "https"); err != nil {
+		return err
+	}
+	if u, err := url.Parse(e.AIBaseURL); err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return badSetting("HUMANQA_AI_BASE_URL", "must have no user, query or fragment: the key goes into HUMANQA_AI_KEY")
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/ai"
 )
 
 func TestTheEnvironmentHasDefaults(t *testing.T) {
@@ -43,7 +45,10 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_DATABASE_URL=postgres://db/qa",
 		"HUMANQA_EVENTSTORE_URL=esdb://log:2113",
 		"HUMANQA_MASTER_KEY_FILE=/srv/key.json",
-		"HUMANQA_AI=rules",
+		"HUMANQA_AI=openai",
+		"HUMANQA_AI_BASE_URL=http://models.example.com/v1",
+		"HUMANQA_AI_MODEL=small",
+		"HUMANQA_AI_KEY=sk-1",
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/8, 127.0.0.1",
 		"HUMANQA_WEBHOOK_CA_FILE=/srv/ca.pem",
 		"HUMANQA_RATE_LIMIT=120",
@@ -89,7 +94,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_EVENTSTORE_URL=http://log":               "HUMANQA_EVENTSTORE_URL: is no URL",
 		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
 		"HUMANQA_EVENTSTORE_LISTEN_INSECURE=0.0.0.0:2113": "is not a loopback address",
-		"HUMANQA_AI=magic":                                `HUMANQA_AI: "magic" is not offered: use rules`,
+		"HUMANQA_AI=magic":                                `HUMANQA_AI: "magic" is not offered: use rules or openai`,
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
 		"HUMANQA_RATE_LIMIT=0":                            "HUMANQA_RATE_LIMIT: 0 is out of range: use 1 to 1000000000",
 		"HUMANQA_ROLES=api,janitor":                       `HUMANQA_ROLES: "janitor" is no role`,
@@ -112,5 +117,45 @@ func TestAnEmbeddedNodeCannotListenForAnotherLog(t *testing.T) {
 	_, err := parseConfig([]string{"HUMANQA_EVENTSTORE_URL=esdb://log", "HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113"})
 	if err == nil || !strings.Contains(err.Error(), "there is no embedded node to listen") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestAModelNeedsItsNameAndKey(t *testing.T) {
+	t.Parallel()
+	const on, model, key = "HUMANQA_AI=openai", "HUMANQA_AI_MODEL=small", "HUMANQA_AI_KEY=sk-secret"
+	for name, c := range map[string]struct {
+		environ []string
+		want    string // the whole line; empty: it starts
+	}{
+		"everything, at the vendor's": {[]string{on, model, key}, ""},
+		"a base URL":                  {[]string{on, model, key, "HUMANQA_AI_BASE_URL=http://127.0.0.1:11434/v1/"}, ""},
+		"no model":                    {[]string{on, key}, "HUMANQA_AI_MODEL: must be set with HUMANQA_AI=openai"},
+		"no key":                      {[]string{on, model}, "HUMANQA_AI_KEY: must be set with HUMANQA_AI=openai"},
+		"an empty key":                {[]string{on, model, "HUMANQA_AI_KEY="}, "HUMANQA_AI_KEY: must be set with HUMANQA_AI=openai"},
+		"a key of two lines":          {[]string{on, model, "HUMANQA_AI_KEY=sk-secret\n"}, "HUMANQA_AI_KEY: must be printable ASCII without blanks"},
+		"a base URL that is none":     {[]string{on, model, key, "HUMANQA_AI_BASE_URL=models.example.com"}, "HUMANQA_AI_BASE_URL: is no URL that starts with http:// or https://"},
+		"a base URL with a user": {
+			[]string{on, model, key, "HUMANQA_AI_BASE_URL=https://u:sk-secret@models.example.com/v1"},
+			"HUMANQA_AI_BASE_URL: must have no user, query or fragment: the key goes into HUMANQA_AI_KEY",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := parseConfig(c.environ)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("does not start: %v", err)
+			case c.want != "" && (err == nil || err.Error() != c.want):
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTheRulesWriteWhateverElseIsSet(t *testing.T) {
+	t.Parallel()
+	got, err := parseConfig([]string{"HUMANQA_AI=rules", "HUMANQA_AI_MODEL=small", "HUMANQA_AI_KEY=sk-secret"})
+	if err != nil || !reflect.DeepEqual(got.AI, ai.Config{}) {
+		t.Errorf("got %+v, %v, want no model", got.AI, err)
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/node"
 	"humanqa/internal/ai"
@@ -223,10 +222,12 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	if c.vault, err = vault.Open(ctx, vault.Config{KeyFile: c.cfg.MasterKeyFile, DB: c.db}); err != nil {
 		return err
 	}
+	writer := c.cfg.AI
+	writer.Log = log.WithField("part", "ai")
 	c.commands = command.New(command.Deps{
 		Log:              c.log,
 		Sealer:           c.vault,
-		AI:               checklists{},
+		AI:               ai.New(writer),
 		Nominate:         projections.Nominations{Reads: projections.NewReads(c.db)},
 		Now:              time.Now,
 		ClaimsPerChecker: claimsPerChecker,
@@ -272,39 +273,4 @@ func (a *app) withCore(ctx context.Context, do func(context.Context, *core) erro
 	}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	return do(ctx, c)
-}
-
-// checklists lets the rule-based writer write for the commands.
-type checklists struct{ rules ai.Rules }
-
-// Instant implements command.AI.
-func (checklists) Instant() bool { return true }
-
-// Analyse implements command.AI.
-func (checklists) Analyse(context.Context, command.AnalysisBrief) (job.AIReport, error) {
-	panic("not built yet")
-}
-
-// Review implements command.AI.
-func (checklists) Review(context.Context, string) (command.Review, error) { panic("not built yet") }
-
-// Checklist implements command.AI.
-func (c checklists) Checklist(ctx context.Context, brief command.ChecklistBrief) ([]command.NewItem, string, error) {
-	written, err := c.rules.Checklist(ctx, ai.Brief{
-		JobType:     string(brief.Type),
-		URL:         brief.URL,
-		Title:       brief.Title,
-		Description: brief.Description,
-		Feature:     brief.Feature,
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	items := make([]command.NewItem, len(written))
-	for i, item := range written {
-		items[i] = command.NewItem{
-			Description: item.Description, ExpectedOutcome: item.ExpectedOutcome, Severity: job.Severity(item.Severity),
-		}
-	}
-	return items, c.rules.GeneratedBy(), nil
 }

@@ -1,124 +1,74 @@
-// Package ai is the port to whatever writes checklists. Rules needs no model
-// and no network: the same brief always gives the same list, and it is what
-// every other writer falls back to.
+// Package ai writes checklists, analyses reports and reviews pages: the
+// adapters of command.AI.
+//
+// Rules is the default. It knows the job types, the topics that apps have, and
+// how to look at a page; it asks nobody. Model asks any server that speaks
+// OpenAI's chat completions, and has Rules finish whatever the model cannot, so
+// that a checklist or a report always comes; the answer names who wrote it.
+//
+// What a model says is never more than words. Verdicts, counts, severities and
+// the health score are computed from the checker's results by both adapters; a
+// model's answer is measured against a JSON schema and against the report it
+// is about, and one that does not fit is not used at all. What checkers, clients
+// and pages wrote reaches the model only as JSON inside a marked field (see
+// prompt.go), never credentials or access instructions, and of a URL never its
+// query.
+//
+// A page is fetched by rules too, through internal/guard: every hop is judged,
+// and what it says is cut and cleaned before it gets into a report.
 package ai
 
 import (
-	"context"
-	"strings"
-	"unicode"
+	"crypto/x509"
+	"encoding"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain/command"
+	"humanqa/internal/guard"
 )
 
-// Brief is what a checklist is written from. It never carries credentials or
-// access instructions.
-type Brief struct {
-	JobType         string // snake_case
-	URL             string
-	Title           string
-	Description     string
-	Feature         string
-	EarlierFailures []string // descriptions of the project's open failures
+// Config says who writes. The zero value is the rules alone.
+type Config struct {
+	// Model is the model to ask; empty: none.
+	Model string
+	// BaseURL is where it answers; empty: DefaultBaseURL.
+	BaseURL string
+	Key     Secret
+	// Log is told when the rules had to finish a model's work. It is required
+	// with a model.
+	Log logrus.FieldLogger
+	// Allow lists private networks whose pages may be reviewed all the same.
+	Allow guard.Allow
+	// Roots are the certificates that pages are trusted by; nil: the system's.
+	Roots *x509.CertPool
 }
 
-// Item is one thing to check.
-type Item struct {
-	Description     string
-	ExpectedOutcome string
-	Severity        string // critical, major or minor
-}
+// Secret is a text that no log shows.
+type Secret string
 
-// Rules writes a checklist from the job's type and from the words of its URL,
-// title, description and feature.
-type Rules struct{}
+const hidden = "[hidden]"
 
-// GeneratedBy names the writer, as answers show it.
-func (Rules) GeneratedBy() string { return "rules" }
-
-// A list outside these bounds is either no test or more than one. A list of
-// nothing but old failures would find nothing new.
-const (
-	minItems       = 5
-	maxItems       = 12
-	maxRegressions = 8
+var (
+	_ fmt.Stringer           = Secret("")
+	_ fmt.GoStringer         = Secret("")
+	_ encoding.TextMarshaler = Secret("")
 )
 
-// Checklist gives 5 to 12 items: earlier failures first, then what the job's
-// type is about, then the topics the brief speaks of, then what holds for
-// every app. It never fails.
-func (Rules) Checklist(_ context.Context, b Brief) ([]Item, error) {
-	list := &checklist{seen: make(map[string]bool)}
-	for _, failure := range b.EarlierFailures {
-		list.add(maxRegressions, regression(failure))
-	}
-	list.add(maxItems, featureItem(b)...)
-	list.add(maxItems, byType[b.JobType]...)
-	about := wordsOf(b)
-	for _, t := range topics {
-		if t.matches(about) {
-			list.add(maxItems, t.items...)
-		}
-	}
-	list.add(max(minItems, len(list.items)+2), basics...)
-	return list.items, nil
-}
+func (Secret) String() string { return hidden }
 
-// checklist collects items, each description once.
-type checklist struct {
-	items []Item
-	seen  map[string]bool
-}
+// GoString hides it from %#v.
+func (Secret) GoString() string { return hidden }
 
-func (l *checklist) add(limit int, items ...Item) {
-	for _, item := range items {
-		key := strings.ToLower(item.Description)
-		if item.Description == "" || l.seen[key] || len(l.items) >= min(limit, maxItems) {
-			continue
-		}
-		l.seen[key] = true
-		l.items = append(l.items, item)
+// MarshalText hides it from encoders.
+func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// New makes the adapter that the configuration asks for.
+func New(cfg Config) command.AI {
+	rules := &Rules{pages: fetcher{allow: cfg.Allow, roots: cfg.Roots, patience: reviewTime}}
+	if cfg.Model == "" {
+		return rules
 	}
-}
-
-// regression asks for what failed before, in its own words.
-func regression(failure string) Item {
-	failure = strings.TrimSpace(failure)
-	if failure == "" {
-		return Item{}
-	}
-	return Item{
-		Description:     shorten(failure),
-		ExpectedOutcome: "What failed in an earlier test now works.",
-		Severity:        "critical",
-	}
-}
-
-func featureItem(b Brief) []Item {
-	feature := strings.TrimSpace(b.Feature)
-	if feature == "" {
-		return nil
-	}
-	return []Item{{
-		Description:     shorten("Use this feature from start to end, as a customer would: " + feature),
-		ExpectedOutcome: "It does what its name promises, and every step says what happened.",
-		Severity:        "critical",
-	}}
-}
-
-// maxText keeps an item within the length that a client's own items have.
-const maxText = 1000
-
-func shorten(s string) string {
-	r := []rune(s)
-	if len(r) <= maxText {
-		return s
-	}
-	return strings.TrimSpace(string(r[:maxText-1])) + "…"
-}
-
-// wordsOf gives the lower-case words of everything the brief says, in order.
-func wordsOf(b Brief) []string {
-	all := strings.Join([]string{b.URL, b.Title, b.Description, b.Feature}, " ")
-	return strings.FieldsFunc(strings.ToLower(all), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
+	return newModel(cfg, rules)
 }

@@ -1,0 +1,247 @@
+package ai
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+// Analyse implements command.AI.
+func (*Rules) Analyse(_ context.Context, b command.AnalysisBrief) (job.AIReport, error) {
+	return analysisByRules(b), nil
+}
+
+func analysisByRules(b command.AnalysisBrief) job.AIReport {
+	items := b.Report.Items
+	pass, fail, skip := job.Counts(items)
+	r := job.AIReport{
+		HealthScore: job.HealthScore(items),
+		PassCount:   pass, FailCount: fail, SkipCount: skip,
+		Bugs:            bugs(b),
+		Strengths:       strengths(items),
+		Recommendations: recommendations(b),
+		GeneratedBy:     byRules,
+	}
+	r.ExecutiveSummary = clean(strings.Join([]string{verdict(b), worst(items, r.Bugs)}, " "), maxSummary)
+	return r
+}
+
+var typeNames = map[job.Type]string{
+	job.FirstImpression:  "first impression test",
+	job.GeneralQA:        "general test",
+	job.PaymentFlow:      "payment test",
+	job.Custom:           "custom test",
+	job.AIReview:         "automatic review",
+	job.AuthFlow:         "sign-in test",
+	job.FormSubmission:   "form test",
+	job.MobileResponsive: "mobile test",
+	job.FullUserStory:    "user story test",
+}
+
+// verdict is the sentence that no writer may change: what the checker found.
+func verdict(b command.AnalysisBrief) string {
+	pass, fail, skip := job.Counts(b.Report.Items)
+	name, ok := typeNames[b.Type]
+	if !ok {
+		name = "test"
+	}
+	said := map[string]string{
+		job.OverallPass: "passed", job.OverallFail: "failed", job.OverallInconclusive: "was inconclusive",
+	}[job.OverallStatus(b.Report.Items)]
+	return fmt.Sprintf("The %s of %s %s: of %s, %d passed, %d failed and %d %s skipped. The health score is %d of 100.",
+		name, clean(b.URL, maxShownURL), said, counted(pass+fail+skip, "check"), pass, fail, skip, wasOrWere(skip),
+		job.HealthScore(b.Report.Items))
+}
+
+// worst names the gravest bugs.
+func worst(items []job.ReportItem, bugs []job.Bug) string {
+	switch pass, _, _ := job.Counts(items); {
+	case len(bugs) > 0:
+	case pass == 0:
+		return "Nothing could be checked."
+	default:
+		return "Nothing that was checked failed."
+	}
+	named := make([]string, 0, 3)
+	for _, bug := range bugs[:min(3, len(bugs))] {
+		named = append(named, fmt.Sprintf("%s (%s)", quote(bug.Title), bug.Severity))
+	}
+	if len(named) == 1 {
+		return fmt.Sprintf("What failed is %s.", named[0])
+	}
+	return fmt.Sprintf("The gravest failures are %s and %s.",
+		strings.Join(named[:len(named)-1], ", "), named[len(named)-1])
+}
+
+// rank orders severities, gravest first.
+func rank(s job.Severity) int {
+	return slices.Index([]job.Severity{job.Critical, job.Major, job.Minor}, s)
+}
+
+// bugs are the failed items, gravest first, else in the report's order.
+func bugs(b command.AnalysisBrief) []job.Bug {
+	found := []job.Bug{}
+	for _, i := range withStatus(b.Report.Items, job.ItemFail) {
+		found = append(found, bug(b, i))
+	}
+	slices.SortStableFunc(found, func(a, b job.Bug) int { return rank(a.Severity) - rank(b.Severity) })
+	return found
+}
+
+func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
+	note, expected := clean(i.Note, maxItemText), clean(i.ExpectedOutcome, maxItemText)
+	description := "The check failed; the checker left no note."
+	if note != "" {
+		description = "The checker saw: " + sentence(note)
+	}
+	if expected != "" {
+		description += " Expected: " + sentence(expected)
+	}
+	title := strings.TrimSuffix(clean(i.Description, maxTitle), ".")
+	if title == "" {
+		title = "A check without a description failed"
+	}
+	return job.Bug{
+		ItemID: i.ID, Title: title, Severity: i.Severity,
+		Description:       clean(description, maxBugText),
+		ReproductionSteps: steps(b, i, note, expected),
+		SuggestedFix:      topicOf(i).fix,
+	}
+}
+
+// steps lead from an empty browser to the failure.
+func steps(b command.AnalysisBrief, i job.ReportItem, note, expected string) []string {
+	open := "Open " + clean(b.URL, maxShownURL)
+	if on := target(b.Target); on != "" {
+		open += " on " + on
+	}
+	all := []string{open + "."}
+	if action := clean(i.Description, maxStep); action != "" {
+		all = append(all, sentence(action))
+	}
+	switch {
+	case note != "":
+		all = append(all, clean("See what the checker saw: "+sentence(note), maxStep))
+	case expected != "":
+		all = append(all, clean("See that this does not hold: "+sentence(expected), maxStep))
+	}
+	return all
+}
+
+func target(t job.Target) string {
+	var parts []string
+	for _, part := range []struct{ name, value string }{
+		{"", t.Device}, {"", t.OS}, {"", t.Browser}, {"screen ", t.ScreenSize}, {"network ", t.Network},
+	} {
+		if value := clean(part.value, maxQuote); value != "" {
+			parts = append(parts, part.name+value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// strengths name the topics of which everything that was checked passed.
+func strengths(items []job.ReportItem) []string {
+	byTopic := make(map[string][]job.ReportItem)
+	for _, i := range items {
+		label := topicOf(i).label
+		byTopic[label] = append(byTopic[label], i)
+	}
+	points := []string{}
+	for _, t := range append(slices.Clone(topics), topic{label: ofPage}, general) {
+		passed := withStatus(byTopic[t.label], job.ItemPass)
+		if len(passed) == 0 || len(withStatus(byTopic[t.label], job.ItemFail)) > 0 || len(points) == maxPoints {
+			continue
+		}
+		points = append(points, clean(fmt.Sprintf("%s: %s passed, such as %s.",
+			t.label, counted(len(passed), "check"), quote(passed[0].Description)), maxPoint))
+	}
+	return points
+}
+
+// skipAdvice says what to do about items that were skipped, by their reason.
+var skipAdvice = []struct{ reason, because, advice string }{
+	{"no_access", "the checker had no access", "Give credentials or access instructions, then test again"},
+	{"blocked", "something else stood in the way", "Repair that, then test again"},
+	{"out_of_time", "the time ran out", "Split the test, or give it a longer SLA"},
+	{"not_applicable", "the app has no such thing", "Drop or reword the check"},
+}
+
+func recommendations(b command.AnalysisBrief) []string {
+	items := b.Report.Items
+	points := []string{}
+	add := func(format string, args ...any) {
+		points = append(points, clean(fmt.Sprintf(format, args...), maxPoint))
+	}
+	failed := withStatus(items, job.ItemFail)
+	if n := len(slices.DeleteFunc(slices.Clone(failed), func(i job.ReportItem) bool { return i.Severity != job.Critical })); n > 0 {
+		add("Fix %s before the next release: what customers come for does not work.", counted(n, "critical failure"))
+	}
+	if n := len(failed); n > 0 {
+		add("After the fixes, test the %s again: the next test of the project includes what is still open.", counted(n, "failed check"))
+	}
+	skipped := withStatus(items, job.ItemSkip)
+	for _, a := range skipAdvice {
+		of := slices.DeleteFunc(slices.Clone(skipped), func(i job.ReportItem) bool { return i.Reason != a.reason })
+		if len(of) > 0 {
+			add("%s %s skipped because %s, such as %s. %s.",
+				counted(len(of), "check"), wasOrWere(len(of)), a.because, quote(of[0].Description), a.advice)
+		}
+	}
+	for _, label := range notCovered(b) {
+		add("%s: the brief speaks of it, but no check was about it. Add one to the next test.", label)
+	}
+	if len(points) == 0 {
+		add("Nothing is open. Repeat the test after the next change, so that it stays so.")
+	}
+	return points[:min(maxPoints, len(points))]
+}
+
+// notCovered lists up to three topics that the brief names and no item that
+// was tried is about.
+func notCovered(b command.AnalysisBrief) []string {
+	about := wordsOf(b.URL, b.Title, b.Description, b.Feature)
+	covered := make(map[string]bool)
+	for _, i := range b.Report.Items {
+		covered[topicOf(i).label] = true
+		words := wordsOf(i.Description, i.ExpectedOutcome)
+		for _, t := range topics {
+			covered[t.label] = covered[t.label] || t.matches(words)
+		}
+	}
+	var missing []string
+	for _, t := range topics {
+		if len(missing) < 3 && !covered[t.label] && t.matches(about) {
+			missing = append(missing, t.label)
+		}
+	}
+	return missing
+}
+
+func withStatus(items []job.ReportItem, status job.ItemStatus) []job.ReportItem {
+	var of []job.ReportItem
+	for _, i := range items {
+		if i.Status == status {
+			of = append(of, i)
+		}
+	}
+	return of
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func wasOrWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}

@@ -1,0 +1,81 @@
+package ai
+
+import (
+	"sync"
+	"time"
+)
+
+// What one account may have this process ask a model for within a minute. The
+// rest of that minute is the rules'.
+const (
+	requestsPerMinute = 20
+	tokensPerMinute   = 100_000
+)
+
+// budget counts what accounts spend, in minutes that start with an account's
+// first request.
+type budget struct {
+	requests, tokens int // a minute's limits
+	now              func() time.Time
+
+	mu    sync.Mutex // guards the rest
+	spent map[string]*minute
+}
+
+type minute struct {
+	began            time.Time
+	requests, tokens int
+}
+
+func newBudget(now func() time.Time) *budget {
+	return &budget{
+		requests: requestsPerMinute, tokens: tokensPerMinute,
+		now: now, spent: make(map[string]*minute),
+	}
+}
+
+// take books a request of about so many tokens; false: the minute has no room
+// for it, and nothing is booked.
+func (b *budget) take(account string, tokens int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.minute(account)
+	if m.requests+1 > b.requests || m.tokens+tokens > b.tokens {
+		return false
+	}
+	m.requests++
+	m.tokens += tokens
+	return true
+}
+
+// settle corrects the estimate once the server has said what it was.
+func (b *budget) settle(account string, estimated, actual int) {
+	if actual <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.minute(account)
+	m.tokens = max(0, m.tokens+actual-estimated)
+}
+
+// minute is the account's running one. Starting one drops all that are over,
+// so that the map holds no more than a minute's accounts.
+func (b *budget) minute(account string) *minute {
+	now := b.now()
+	over := func(m *minute) bool {
+		age := now.Sub(m.began)
+		return age >= time.Minute || age < 0
+	}
+	if m, ok := b.spent[account]; ok && !over(m) {
+		return m
+	}
+	for other, m := range b.spent {
+		if over(m) {
+			delete(b.spent, other)
+		}
+	}
+	m := &minute{began: now}
+	b.spent[account] = m
+	return m
+}

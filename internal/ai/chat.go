@@ -1,0 +1,261 @@
+package ai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// DefaultBaseURL is the vendor's own.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+const (
+	patience    = time.Minute      // for one checklist or report, retries included
+	attemptTime = 30 * time.Second // for one request
+	attempts    = 4
+	answers     = 2         // how often a question is put when its answer is malformed
+	maxAnswer   = 512 << 10 // bytes of one response
+	firstDelay  = 500 * time.Millisecond
+	maxDelay    = 8 * time.Second
+	// answerTokens is what an answer is taken to cost before it is there.
+	answerTokens = 1500
+)
+
+var (
+	errBudget   = errors.New("the account's budget for this minute is spent")
+	errPatience = errors.New("the time is up")
+)
+
+// chat asks a server that speaks OpenAI's chat completions. Retrying is done
+// here and not by the client: each attempt counts against the budget, and one
+// that timed out is retried too.
+type chat struct {
+	completions openai.ChatCompletionService
+	model       string
+	budget      *budget
+	patience    time.Duration
+	attemptTime time.Duration
+	wait        func(context.Context, time.Duration) error
+	// plain says that the server refused json_schema and took json_object.
+	plain atomic.Bool
+}
+
+func newChat(cfg Config) *chat {
+	base := cfg.BaseURL
+	if base == "" {
+		base = DefaultBaseURL
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	return &chat{
+		// Not openai.NewClient: it reads OPENAI_* from the environment.
+		completions: openai.NewChatCompletionService(
+			option.WithBaseURL(base),
+			option.WithAPIKey(string(cfg.Key)),
+			option.WithMaxRetries(0),
+			option.WithHTTPClient(&http.Client{
+				Transport: capped{transport},
+				// The key goes to the configured server and nowhere else.
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}),
+		),
+		model: cfg.Model, budget: newBudget(time.Now),
+		patience: patience, attemptTime: attemptTime, wait: wait,
+	}
+}
+
+// capped ends a response that is larger than any answer of use.
+type capped struct{ next http.RoundTripper }
+
+func (c capped) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+	}
+	return resp, err
+}
+
+// question is put to the model: the task is ours, the data is anybody's. read
+// takes the answer, or refuses it with errMalformed.
+type question struct {
+	account string
+	task    string
+	data    any
+	schema  schema
+	read    func(answer string) error
+}
+
+// ask puts the question until an answer is taken, the budget is spent, or the
+// time is up. An error says that the model will not do it.
+func (c *chat) ask(ctx context.Context, q question) error {
+	ctx, cancel := context.WithTimeout(ctx, c.time(ctx))
+	defer cancel()
+	data, err := asData(q.data)
+	if err != nil {
+		return err
+	}
+	for range answers {
+		var answer string
+		if answer, err = c.answer(ctx, q, data); err == nil {
+			err = q.read(answer)
+		}
+		if !errors.Is(err, errMalformed) {
+			return err
+		}
+	}
+	return err
+}
+
+// time leaves the caller a fifth of its own, to use what the rules then write.
+func (c *chat) time(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return c.patience
+	}
+	return min(c.patience, time.Until(deadline)*4/5)
+}
+
+// answer gets the model's text, over as many requests as that takes.
+func (c *chat) answer(ctx context.Context, q question, data string) (string, error) {
+	plain, estimate := c.plain.Load(), (len(q.task)+len(data))/4+answerTokens
+	for attempt := 0; ; {
+		if !c.budget.take(q.account, estimate) {
+			return "", errBudget
+		}
+		completion, failed := c.request(ctx, q, data, plain)
+		switch {
+		case failed == nil:
+			c.plain.Store(plain)
+			c.budget.settle(q.account, estimate, int(completion.Usage.TotalTokens))
+			return text(completion)
+		case ctx.Err() != nil:
+			return "", errPatience
+		case failed.refused() && !plain:
+			plain = true // perhaps it only does not know json_schema
+			continue
+		case !failed.again:
+			return "", failed.err
+		}
+		if attempt++; attempt == attempts {
+			return "", failed.err
+		}
+		if err := c.wait(ctx, failed.delay(attempt)); err != nil {
+			return "", fmt.Errorf("%w: %w", errPatience, failed.err)
+		}
+	}
+}
+
+// failure is a request that brought no completion.
+type failure struct {
+	err    error // quotes nothing that the server said
+	status int   // 0: there was no answer
+	again  bool
+	after  time.Duration // what the server asked us to wait
+}
+
+// refused says that the server did not like what the request looks like.
+func (f failure) refused() bool {
+	return f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity
+}
+
+// delay is exponential, and up to half of it is chance; a server's word counts
+// more.
+func (f failure) delay(attempt int) time.Duration {
+	d := min(maxDelay, firstDelay<<(attempt-1))
+	return max(f.after, d/2+rand.N(d/2+1))
+}
+
+func (c *chat) request(ctx context.Context, q question, data string, plain bool) (*openai.ChatCompletion, *failure) {
+	ctx, cancel := context.WithTimeout(ctx, c.attemptTime)
+	defer cancel()
+	var resp *http.Response
+	completion, err := c.completions.New(ctx, c.params(q, data, plain), option.WithResponseInto(&resp))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, &failure{err: fmt.Errorf("%w: it is larger than %d KiB", errMalformed, maxAnswer>>10)}
+	case ctx.Err() != nil:
+		return nil, &failure{err: errors.New("the server did not answer in time"), again: true}
+	case resp == nil:
+		return nil, &failure{err: errors.New("the server cannot be reached"), again: true}
+	case resp.StatusCode/100 != 2:
+		return nil, &failure{
+			err: fmt.Errorf("the server answered %d", resp.StatusCode), status: resp.StatusCode,
+			again: resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout ||
+				resp.StatusCode >= http.StatusInternalServerError,
+			after: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+		}
+	case err != nil:
+		return nil, &failure{err: fmt.Errorf("%w: it is not a chat completion", errMalformed)}
+	}
+	return completion, nil
+}
+
+func (c *chat) params(q question, data string, plain bool) openai.ChatCompletionNewParams {
+	p := openai.ChatCompletionNewParams{Model: c.model}
+	task := q.task
+	if plain {
+		// The server does not know the schema, so the model must be told.
+		document, err := json.Marshal(q.schema.document)
+		if err != nil {
+			panic(err) // a constant of ours
+		}
+		task += "\n\nThe JSON object matches this JSON schema: " + string(document)
+		p.ResponseFormat.OfJSONObject = &openai.ResponseFormatJSONObjectParam{}
+	} else {
+		p.ResponseFormat.OfJSONSchema = &openai.ResponseFormatJSONSchemaParam{
+			JSONSchema: openai.ResponseFormatJSONSchemaJSONSchemaParam{
+				Name: q.schema.name, Schema: q.schema.document, Strict: openai.Bool(true),
+			},
+		}
+	}
+	p.Messages = []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(task), openai.UserMessage(data)}
+	return p
+}
+
+// text is the answer, if it is a whole one.
+func text(c *openai.ChatCompletion) (string, error) {
+	switch {
+	case len(c.Choices) == 0:
+		return "", fmt.Errorf("%w: it is empty", errMalformed)
+	case c.Choices[0].Message.Refusal != "":
+		return "", fmt.Errorf("%w: the model refused", errMalformed)
+	case c.Choices[0].FinishReason != "stop" && c.Choices[0].FinishReason != "":
+		return "", fmt.Errorf("%w: it is not whole", errMalformed)
+	}
+	return c.Choices[0].Message.Content, nil
+}
+
+// retryAfter reads seconds or a date; 0 for anything else.
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// wait waits, unless ctx would end before: then it fails at once.
+func wait(ctx context.Context, d time.Duration) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return context.DeadlineExceeded
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

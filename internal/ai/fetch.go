@@ -1,0 +1,173 @@
+package ai
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"humanqa/internal/guard"
+)
+
+const (
+	// reviewTime is what a whole review may take: the page and its links.
+	reviewTime = 10 * time.Second
+	// maxRedirects and maxPage bound what a page can make us do.
+	maxRedirects = 5
+	maxPage      = 5 << 20
+	maxHeader    = 256 << 10
+	userAgent    = "Service-Review/1.0"
+)
+
+var (
+	errRedirects = errors.New("more than 5 redirects")
+	errLocation  = errors.New("a redirect leads nowhere")
+)
+
+// fetcher fetches pages of strangers: each hop is judged by its URL and again
+// by the address that is dialled.
+type fetcher struct {
+	allow    guard.Allow
+	roots    *x509.CertPool
+	patience time.Duration
+}
+
+// client is made for one review and thrown away after it (done): nothing of one
+// account's page stays for the next.
+func (f fetcher) client() (client *http.Client, done func()) {
+	dialer := &net.Dialer{Control: guard.PageControl(f.allow)}
+	transport := &http.Transport{
+		// No Proxy: one would dial where the guard does not see it.
+		DialContext: dialer.DialContext,
+		// Old versions are let in to be reported: nothing secret is sent.
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: f.roots},
+		ForceAttemptHTTP2:      true,
+		MaxConnsPerHost:        linkWorkers + 1,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+	client = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return client, transport.CloseIdleConnections
+}
+
+// hops is the way to an answer.
+type hops struct {
+	urls []*url.URL // from the first to the one that answered
+}
+
+func (h hops) first() *url.URL { return h.urls[0] }
+func (h hops) last() *url.URL  { return h.urls[len(h.urls)-1] }
+
+// follow asks for a URL and goes where redirects lead. The caller closes the
+// answer's body. The way is told also when it ends in an error.
+func (f fetcher) follow(ctx context.Context, client *http.Client, method, raw string) (*http.Response, hops, error) {
+	var way hops
+	for {
+		if err := guard.PublicURL(raw, f.allow); err != nil {
+			return nil, way, fmt.Errorf("%w: %w", guard.ErrBlocked, err)
+		}
+		req, err := http.NewRequestWithContext(ctx, method, raw, nil)
+		if err != nil {
+			return nil, way, errLocation
+		}
+		way.urls = append(way.urls, req.URL)
+		req.Header.Set("User-Agent", userAgent)
+		req.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5")
+		resp, err := client.Do(req)
+		if err != nil {
+			return nil, way, err
+		}
+		if !redirects(resp.StatusCode) {
+			return resp, way, nil
+		}
+		resp.Body.Close()
+		to, err := resp.Location()
+		switch {
+		case err != nil:
+			return nil, way, errLocation
+		case len(way.urls) > maxRedirects:
+			return nil, way, errRedirects
+		}
+		raw = to.String()
+	}
+}
+
+func redirects(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// fetched is a page as it came.
+type fetched struct {
+	way         hops
+	status      int
+	contentType string
+	tls         *tls.ConnectionState
+	firstByte   time.Duration // of all hops
+	body        []byte        // at most maxPage
+	cut         bool          // the page is larger than that
+	cutBy       error         // the body ended early
+}
+
+func (f fetcher) page(ctx context.Context, client *http.Client, raw string) (fetched, error) {
+	began := time.Now()
+	resp, way, err := f.follow(ctx, client, http.MethodGet, raw)
+	if err != nil {
+		return fetched{way: way}, err
+	}
+	defer resp.Body.Close()
+	p := fetched{
+		way: way, status: resp.StatusCode, tls: resp.TLS,
+		contentType: resp.Header.Get("Content-Type"), firstByte: time.Since(began),
+	}
+	p.body, p.cutBy = io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+	if len(p.body) > maxPage {
+		p.body, p.cut = p.body[:maxPage], true
+	}
+	return p, nil
+}
+
+// why says in the client's words what kept an answer away. It never quotes what
+// the other side said.
+func why(err error) string {
+	var (
+		timeout   net.Error
+		name      *net.DNSError
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		alert     tls.AlertError
+		record    tls.RecordHeaderError
+	)
+	switch {
+	case errors.Is(err, guard.ErrBlocked):
+		return "it leads to an address that is private, reserved or not a web page's"
+	case errors.Is(err, errRedirects), errors.Is(err, errLocation):
+		return err.Error()
+	case errors.As(err, &name) && name.IsNotFound:
+		return "the host name does not exist"
+	case errors.As(err, &authority):
+		return "the certificate is not signed by a known authority"
+	case errors.As(err, &hostname):
+		return "the certificate is for another host"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate is expired or not valid yet"
+	case errors.As(err, &invalid), errors.As(err, &alert), errors.As(err, &record):
+		return "the TLS handshake failed"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "there was no answer in time"
+	}
+	return "the connection failed"
+}

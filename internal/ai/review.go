@@ -1,0 +1,415 @@
+package ai
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+// What a page should keep to.
+const (
+	goodRedirects = 2
+	goodTime      = 3 * time.Second
+	goodSize      = 2 << 20
+	goodTitle     = 100
+	goodExpiry    = 14 // days
+	shownOf       = 5  // examples in a note
+)
+
+// Reasons of a skip (decisions, section 1).
+const (
+	blocked       = "blocked"
+	notApplicable = "not_applicable"
+	outOfTime     = "out_of_time"
+)
+
+// verdictOn is one check's outcome: a skip has a reason.
+type verdictOn struct {
+	status job.ItemStatus
+	reason string
+	note   string
+}
+
+func passes(format string, args ...any) verdictOn {
+	return verdictOn{status: job.ItemPass, note: fmt.Sprintf(format, args...)}
+}
+
+func fails(format string, args ...any) verdictOn {
+	return verdictOn{status: job.ItemFail, note: fmt.Sprintf(format, args...)}
+}
+
+func skips(reason, format string, args ...any) verdictOn {
+	return verdictOn{status: job.ItemSkip, reason: reason, note: fmt.Sprintf(format, args...)}
+}
+
+// judge passes or fails.
+func judge(ok bool, format string, args ...any) verdictOn {
+	if ok {
+		return passes(format, args...)
+	}
+	return fails(format, args...)
+}
+
+// reviewed is all that the checks look at.
+type reviewed struct {
+	fetched
+	err   error // why there is no answer
+	page  page
+	links []linkState
+	now   time.Time
+}
+
+// check is one line of every review; its key never changes.
+type check struct {
+	key string
+	item
+	fix   string
+	needs need
+	of    func(reviewed) verdictOn
+}
+
+// need is what a check cannot do without.
+type need int
+
+const (
+	needsNothing need = iota
+	needsAnswer
+	needsTLS
+	needsPage // an HTML page with a status of success
+)
+
+var checks = []check{
+	{
+		"review-answers",
+		item{"Open the page.", "It answers with a status of success after at most 5 redirects.", job.Critical},
+		"Repair what the note names (name, address, certificate, status), and watch the address from outside.",
+		needsNothing, reviewed.answers,
+	},
+	{
+		"review-https",
+		item{"See that the page is served over HTTPS.", "The page has an https address, and the way to it does not leave HTTPS.", job.Major},
+		"Serve the page over HTTPS and redirect http addresses there, in one hop and never back.",
+		needsAnswer, reviewed.https,
+	},
+	{
+		"review-tls-version",
+		item{"Look at the version of TLS.", "It is TLS 1.2 or newer.", job.Major},
+		"Switch TLS 1.0 and 1.1 off at the server or its load balancer.",
+		needsTLS, reviewed.tlsVersion,
+	},
+	{
+		"review-certificate",
+		item{"Look at the certificate's end.", fmt.Sprintf("It is valid for at least %d more days.", goodExpiry), job.Major},
+		"Renew the certificate, and let that happen by itself well before it ends.",
+		needsTLS, reviewed.certificate,
+	},
+	{
+		"review-redirects",
+		item{"Count the redirects on the way to the page.", fmt.Sprintf("There are at most %d.", goodRedirects), job.Minor},
+		"Link and redirect to the final address directly.",
+		needsAnswer, reviewed.redirects,
+	},
+	{
+		"review-response-time",
+		item{"Measure the time to the first byte.", fmt.Sprintf("It is at most %d seconds, redirects included.", goodTime/time.Second), job.Major},
+		"Find what the first byte waits for on the server, and cache or shorten it.",
+		needsAnswer, reviewed.responseTime,
+	},
+	{
+		"review-size",
+		item{"Measure the page's own size, without images and scripts.", fmt.Sprintf("It is at most %d MiB and arrives whole.", goodSize>>20), job.Minor},
+		"Send less in the document itself: load long lists and data later.",
+		needsPage, reviewed.size,
+	},
+	{
+		"review-title",
+		item{"Read the page's title.", fmt.Sprintf("There is one, of at most %d characters.", goodTitle), job.Minor},
+		"Give the page a short title that says what it is for.",
+		needsPage, reviewed.title,
+	},
+	{
+		"review-viewport",
+		item{"Look for the viewport setting that phones need.", "There is a meta viewport with width=device-width.", job.Major},
+		"Add <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">.",
+		needsPage, reviewed.viewport,
+	},
+	{
+		"review-language",
+		item{"Look for the page's language.", "The html element names it.", job.Minor},
+		"Name the language on the html element, such as lang=\"en\".",
+		needsPage, reviewed.language,
+	},
+	{
+		"review-main-heading",
+		item{"Look for the main heading.", "There is exactly one h1.", job.Minor},
+		"Give the page one h1 that says what it is about.",
+		needsPage, reviewed.mainHeading,
+	},
+	{
+		"review-heading-order",
+		item{"Read the headings in their order.", "No level is left out on the way down.", job.Minor},
+		"Choose heading levels by structure, not by size.",
+		needsPage, reviewed.headingOrder,
+	},
+	{
+		"review-image-texts",
+		item{"Look for images without a text for those who don't see them.", "Every image has an alt attribute.", job.Major},
+		"Describe each image in its alt attribute; an ornament gets alt=\"\".",
+		needsPage, reviewed.imageTexts,
+	},
+	{
+		"review-field-labels",
+		item{"Look for form fields without a label.", "Every field has a label or an accessible name; a placeholder is none.", job.Major},
+		"Tie a label element to each field, or give it an aria-label.",
+		needsPage, reviewed.fieldLabels,
+	},
+	{
+		"review-links",
+		item{"Follow the page's links to its own site.", fmt.Sprintf("None of the first %d is dead.", maxLinks), job.Major},
+		"Correct or redirect the dead addresses, and let a link checker run with each deploy.",
+		needsPage, reviewed.deadLinks,
+	},
+	{
+		"review-mixed-content",
+		item{"Look for parts that the page loads without TLS.", "There are none.", job.Major},
+		"Load every part from an https address.",
+		needsPage, reviewed.mixedContent,
+	},
+}
+
+// ofPage is the topic of what a review checks.
+const ofPage = "Page"
+
+// Review implements command.AI. A page that cannot be reached is a report too.
+func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) {
+	seen := r.pages.review(ctx, url)
+	if err := ctx.Err(); err != nil {
+		return command.Review{}, fmt.Errorf("review a page: %w", err)
+	}
+	review := command.Review{Items: make([]job.ReportItem, len(checks)), By: byRules}
+	for i, c := range checks {
+		v := seen.judge(c)
+		review.Items[i] = job.ReportItem{
+			Item: job.Item{
+				ID: fmt.Sprintf("item-%d", i+1), Key: c.key,
+				Description: c.description, ExpectedOutcome: c.expected, Severity: c.severity,
+			},
+			Status: v.status, Reason: v.reason, Note: clean(v.note, maxNote),
+		}
+	}
+	b := command.AnalysisBrief{Type: job.AIReview, URL: url, Report: job.CompletedWith{Items: review.Items}}
+	review.Summary = clean(verdict(b)+" "+worst(review.Items, bugs(b)), maxSummary)
+	return review, nil
+}
+
+// review fetches within the patience that all of it shares.
+func (f fetcher) review(ctx context.Context, url string) reviewed {
+	ctx, cancel := context.WithTimeout(ctx, f.patience)
+	defer cancel()
+	client, done := f.client()
+	defer done()
+
+	var seen reviewed
+	seen.fetched, seen.err = f.page(ctx, client, url)
+	seen.now = time.Now()
+	if seen.hasPage() {
+		seen.page = readPage(seen.body, seen.contentType)
+		seen.links = f.checkLinks(ctx, client, seen.page.sameSite(seen.way.last(), maxLinks))
+	}
+	return seen
+}
+
+func (r reviewed) succeeded() bool { return r.err == nil && r.status/100 == 2 }
+
+func (r reviewed) hasPage() bool { return r.succeeded() && r.isHTML() }
+
+func (r reviewed) isHTML() bool {
+	kind := r.contentType
+	if kind == "" {
+		kind = http.DetectContentType(r.body)
+	}
+	media, _, _ := mime.ParseMediaType(kind)
+	return media == "text/html" || media == "application/xhtml+xml"
+}
+
+func (r reviewed) judge(c check) verdictOn {
+	switch {
+	case c.needs == needsNothing:
+	case r.err != nil:
+		return skips(blocked, "The page could not be reached.")
+	case c.needs == needsTLS && r.tls == nil:
+		return skips(notApplicable, "The page is not served over HTTPS.")
+	case c.needs == needsPage && !r.succeeded():
+		return skips(blocked, "The answer is not the page but status %d.", r.status)
+	case c.needs == needsPage && !r.isHTML():
+		return skips(notApplicable, "The answer is not an HTML page but %q.", clean(r.contentType, maxQuote))
+	}
+	return c.of(r)
+}
+
+func (r reviewed) answers() verdictOn {
+	if r.err != nil {
+		return fails("The page cannot be reached: %s.", why(r.err))
+	}
+	return judge(r.succeeded(), "Status %d at %s.", r.status, shown(r.way.last().String()))
+}
+
+func (r reviewed) https() verdictOn {
+	first, last := r.way.first(), r.way.last()
+	for i, u := range r.way.urls[1:] {
+		if u.Scheme == "http" && r.way.urls[i].Scheme == "https" {
+			return fails("%s redirects from HTTPS to %s.", shown(r.way.urls[i].String()), shown(u.String()))
+		}
+	}
+	switch {
+	case last.Scheme != "https":
+		return fails("The page is served without TLS, at %s.", shown(last.String()))
+	case first.Scheme != "https":
+		return passes("The http address leads to %s.", shown(last.String()))
+	}
+	return passes("The page is served at %s.", shown(last.String()))
+}
+
+func (r reviewed) tlsVersion() verdictOn {
+	return judge(r.tls.Version >= tls.VersionTLS12, "%s.", tls.VersionName(r.tls.Version))
+}
+
+func (r reviewed) certificate() verdictOn {
+	if len(r.tls.PeerCertificates) == 0 {
+		return fails("There is no certificate.")
+	}
+	ends := r.tls.PeerCertificates[0].NotAfter.UTC()
+	days := int(ends.Sub(r.now).Hours() / 24)
+	return judge(days >= goodExpiry, "It ends on %s, in %s.", ends.Format(time.DateOnly), counted(days, "day"))
+}
+
+func (r reviewed) redirects() verdictOn {
+	n := len(r.way.urls) - 1
+	return judge(n <= goodRedirects, "%s.", counted(n, "redirect"))
+}
+
+func (r reviewed) responseTime() verdictOn {
+	return judge(r.firstByte <= goodTime, "%d ms.", r.firstByte.Milliseconds())
+}
+
+func (r reviewed) size() verdictOn {
+	switch {
+	case r.cut:
+		return fails("More than %d MiB; only that much was read.", maxPage>>20)
+	case r.cutBy != nil:
+		return fails("The page broke off after %d KiB.", len(r.body)>>10)
+	}
+	return judge(len(r.body) <= goodSize, "%d KiB.", (len(r.body)+1023)>>10)
+}
+
+func (r reviewed) title() verdictOn {
+	n := len([]rune(r.page.title))
+	switch {
+	case n == 0:
+		return fails("There is no title.")
+	case n > goodTitle:
+		return fails("%d characters: %s.", n, quote(r.page.title))
+	}
+	return passes("%s.", quote(r.page.title))
+}
+
+func (r reviewed) viewport() verdictOn {
+	if r.page.viewport == "" {
+		return fails("There is no meta viewport.")
+	}
+	ok := strings.Contains(strings.ToLower(strings.ReplaceAll(r.page.viewport, " ", "")), "width=device-width")
+	return judge(ok, "%s.", quote(r.page.viewport))
+}
+
+func (r reviewed) language() verdictOn {
+	if r.page.lang == "" {
+		return fails("The html element has no lang attribute.")
+	}
+	return passes("%s.", quote(r.page.lang))
+}
+
+func (r reviewed) mainHeading() verdictOn {
+	n := 0
+	for _, level := range r.page.headings {
+		if level == 1 {
+			n++
+		}
+	}
+	return judge(n == 1, "%s of level 1 among %s.", counted(n, "heading"), counted(len(r.page.headings), "heading"))
+}
+
+func (r reviewed) headingOrder() verdictOn {
+	if len(r.page.headings) == 0 {
+		return skips(notApplicable, "The page has no headings.")
+	}
+	before := r.page.headings[0]
+	for _, level := range r.page.headings[1:] {
+		if level > before+1 {
+			return fails("An h%d follows an h%d.", level, before)
+		}
+		before = level
+	}
+	return passes("%s in order.", counted(len(r.page.headings), "heading"))
+}
+
+func (r reviewed) imageTexts() verdictOn {
+	if r.page.images == 0 {
+		return skips(notApplicable, "The page has no images.")
+	}
+	return judge(len(r.page.noAlt) == 0, "%d of %s without alt%s", len(r.page.noAlt), counted(r.page.images, "image"), examples(r.page.noAlt))
+}
+
+func (r reviewed) fieldLabels() verdictOn {
+	if r.page.fields == 0 {
+		return skips(notApplicable, "The page has no form fields.")
+	}
+	return judge(len(r.page.unlabeled) == 0, "%d of %s without a label%s", len(r.page.unlabeled), counted(r.page.fields, "field"), examples(r.page.unlabeled))
+}
+
+func (r reviewed) deadLinks() verdictOn {
+	var asked int
+	var broken []string
+	for _, l := range r.links {
+		if l.asked {
+			asked++
+		}
+		if l.broken != "" {
+			broken = append(broken, fmt.Sprintf("%s (%s)", l.url, l.broken))
+		}
+	}
+	switch {
+	case len(r.links) == 0:
+		return skips(notApplicable, "The page has no links to its own site.")
+	case asked == 0:
+		return skips(outOfTime, "There was no time left to follow %s.", counted(len(r.links), "link"))
+	}
+	return judge(len(broken) == 0, "%d of %s followed, %d dead%s", asked, counted(len(r.links), "link"), len(broken), examples(broken))
+}
+
+func (r reviewed) mixedContent() verdictOn {
+	if r.tls == nil {
+		return skips(notApplicable, "The page itself is not served over HTTPS.")
+	}
+	return judge(len(r.page.insecure) == 0, "%s without TLS%s", counted(len(r.page.insecure), "part"), examples(r.page.insecure))
+}
+
+// examples ends a sentence with the first few of what was found.
+func examples(of []string) string {
+	if len(of) == 0 {
+		return "."
+	}
+	var all []string
+	for _, one := range of[:min(shownOf, len(of))] {
+		all = append(all, clean(one, maxQuote))
+	}
+	return ": " + strings.Join(all, ", ") + "."
+}
+
+func shown(url string) string { return clean(url, maxShownURL) }

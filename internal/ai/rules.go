@@ -1,0 +1,99 @@
+package ai
+
+import (
+	"context"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+// byRules is what reports and checklists name as their writer.
+const byRules = "rules"
+
+// Rules needs no model, and no network but for the page of a review: the same
+// brief always gives the same answer. It is what every other writer falls back
+// to, and it never fails.
+type Rules struct {
+	pages fetcher
+}
+
+var _ command.AI = (*Rules)(nil)
+
+// Instant implements command.AI.
+func (*Rules) Instant() bool { return true }
+
+// A list outside these bounds is either no test or more than one.
+const (
+	minItems = 5
+	maxItems = 12
+)
+
+// Checklist gives 5 to 12 items: the feature, then what the job's type is
+// about, then the topics that the brief and the earlier failures speak of,
+// then what holds for every app. The failures themselves are not among them:
+// they join every list by their own keys.
+func (*Rules) Checklist(_ context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
+	return checklistByRules(b), byRules, nil
+}
+
+func checklistByRules(b command.ChecklistBrief) []command.NewItem {
+	list := newChecklist(b.Failures)
+	if feature := clean(b.Feature, maxItemText/2); feature != "" {
+		list.add(maxItems, item{
+			"Use this feature from start to end, as a customer would: " + feature,
+			"It does what its name promises, and every step says what happened.",
+			job.Critical,
+		})
+	}
+	list.add(maxItems, byType[b.Type]...)
+	about, failed := wordsOfBrief(b), wordsOfFailures(b.Failures)
+	for _, t := range topics {
+		if t.matches(about) {
+			list.add(maxItems, t.items...)
+		}
+	}
+	for _, t := range topics {
+		if t.matches(failed) {
+			list.add(maxItems, t.items...)
+		}
+	}
+	list.add(max(minItems, len(list.items)+2), basics...)
+	return list.items
+}
+
+func wordsOfFailures(failures []command.Regression) []string {
+	var texts []string
+	for _, f := range failures {
+		texts = append(texts, f.Description)
+	}
+	return wordsOf(texts...)
+}
+
+// checklist collects items, each key once.
+type checklist struct {
+	items []command.NewItem
+	taken map[string]bool
+}
+
+// newChecklist leaves the failures' keys to the failures.
+func newChecklist(failures []command.Regression) *checklist {
+	l := &checklist{taken: make(map[string]bool)}
+	for _, f := range failures {
+		l.taken[f.Key] = true
+		l.taken[job.KeyFor(f.Description)] = true
+	}
+	return l
+}
+
+func (l *checklist) add(limit int, items ...item) {
+	for _, i := range items {
+		key := job.KeyFor(i.description)
+		if l.taken[key] || len(l.items) >= min(limit, maxItems) {
+			continue
+		}
+		l.taken[key] = true
+		l.items = append(l.items, command.NewItem{
+			Key: key, Description: i.description, ExpectedOutcome: i.expected, Severity: i.severity,
+		})
+	}
+}

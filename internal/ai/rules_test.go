@@ -1,0 +1,203 @@
+package ai
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+func rulesChecklist(t *testing.T, b command.ChecklistBrief) []command.NewItem {
+	t.Helper()
+	items, by, err := new(Rules).Checklist(t.Context(), b)
+	if err != nil || by != "rules" {
+		t.Fatalf("written by %q, %v", by, err)
+	}
+	return items
+}
+
+func descriptions(items []command.NewItem) string {
+	var all strings.Builder
+	for _, item := range items {
+		fmt.Fprintln(&all, item.Description)
+	}
+	return all.String()
+}
+
+// A key that changes here changes what a project's earlier tests are compared
+// with.
+func TestTheChecklistOfEachType(t *testing.T) {
+	t.Parallel()
+	for _, jobType := range job.Types() {
+		t.Run(string(jobType), func(t *testing.T) {
+			t.Parallel()
+			golden(t, "checklist_"+string(jobType), rulesChecklist(t, command.ChecklistBrief{
+				Type: jobType, URL: "https://app.example.com/", Title: "Before the release",
+			}))
+		})
+	}
+}
+
+func TestTheChecklistOfABriefThatSaysALot(t *testing.T) {
+	t.Parallel()
+	golden(t, "checklist_brief", rulesChecklist(t, command.ChecklistBrief{
+		Type: job.Custom, URL: "https://example.com/search", Feature: "Avatar upload",
+		Description: "Works on an iPhone?", Failures: []command.Regression{{Key: "x", Description: "The receipt of the payment is missing"}},
+	}))
+}
+
+func TestAChecklistFollowsTheBrief(t *testing.T) {
+	t.Parallel()
+	const (
+		payment    = "impossible card number"
+		signIn     = "wrong password"
+		cart       = "two different products"
+		form       = "Submit the form empty"
+		upload     = "Upload a small file"
+		search     = "Search for a word"
+		mobile     = "375 pixels"
+		navigation = "Follow every link"
+		zoom       = "200 %"
+		speed      = "usual connection"
+	)
+	for name, c := range map[string]struct {
+		brief command.ChecklistBrief
+		want  []string
+		not   []string
+	}{
+		"nothing to go by":         {command.ChecklistBrief{}, []string{"main thing", navigation}, []string{payment, signIn, cart, upload}},
+		"a type alone":             {command.ChecklistBrief{Type: job.PaymentFlow}, []string{payment}, []string{signIn}},
+		"words of the URL":         {command.ChecklistBrief{URL: "https://example.com/checkout?step=1"}, []string{payment}, []string{signIn}},
+		"words of the title":       {command.ChecklistBrief{Title: "Log in and out"}, []string{signIn}, []string{payment}},
+		"words of the description": {command.ChecklistBrief{Description: "Put things into the basket."}, []string{cart}, []string{payment}},
+		"words of the feature":     {command.ChecklistBrief{Feature: "Avatar upload"}, []string{upload, "this feature from start to end, as a customer would: Avatar upload"}, nil},
+		"words of a failure":       {command.ChecklistBrief{Failures: []command.Regression{{Key: "k", Description: "The cart forgets"}}}, []string{cart}, []string{"The cart forgets"}},
+		"two topics":               {command.ChecklistBrief{Description: "search, then filter; works on an iPhone?"}, []string{search, mobile}, nil},
+		"accessibility":            {command.ChecklistBrief{Description: "Is it WCAG AA?"}, []string{zoom}, nil},
+		"speed":                    {command.ChecklistBrief{Description: "it feels laggy"}, []string{speed}, nil},
+		"a part of another word":   {command.ChecklistBrief{Description: "Formalities of the information page, authored by payola"}, nil, []string{form, signIn, payment}},
+		"two words that are apart": {command.ChecklistBrief{Description: "log the errors in"}, nil, []string{signIn}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			items := rulesChecklist(t, c.brief)
+			all := descriptions(items)
+			for _, want := range c.want {
+				if !strings.Contains(all, want) {
+					t.Errorf("no item about %q in\n%s", want, all)
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(all, not) {
+					t.Errorf("an item about %q in\n%s", not, all)
+				}
+			}
+			wellFormed(t, items)
+		})
+	}
+}
+
+func TestAnEarlierFailureIsNotAskedForTwice(t *testing.T) {
+	t.Parallel()
+	own := rulesChecklist(t, command.ChecklistBrief{Type: job.PaymentFlow})
+	for name, failure := range map[string]command.Regression{
+		"by its key":         {Key: own[1].Key, Description: "Reworded."},
+		"by its description": {Key: "explicit", Description: strings.ToUpper(own[1].Description)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			items := rulesChecklist(t, command.ChecklistBrief{Type: job.PaymentFlow, Failures: []command.Regression{failure}})
+			wellFormed(t, items)
+			for _, i := range items {
+				if i.Key == own[1].Key {
+					t.Errorf("asks again for %+v", i)
+				}
+			}
+		})
+	}
+}
+
+func wellFormed(t rapid.TB, items []command.NewItem) {
+	t.Helper()
+	if n := len(items); n < 5 || n > 12 {
+		t.Errorf("%d items, want 5 to 12", n)
+	}
+	seen := map[string]bool{}
+	for _, i := range items {
+		if seen[i.Key] || i.Key != job.KeyFor(i.Description) {
+			t.Errorf("key %q of %q is not its own", i.Key, i.Description)
+		}
+		seen[i.Key] = true
+		bounded(t, "description", i.Description, 1000)
+		bounded(t, "expected outcome", i.ExpectedOutcome, 1000)
+		if _, ok := job.ParseSeverity(string(i.Severity)); !ok || i.Severity == "" {
+			t.Errorf("severity %q of %q", i.Severity, i.Description)
+		}
+	}
+}
+
+// bounded wants a line that says something, in limit characters, without
+// anything that hides or reorders.
+func bounded(t rapid.TB, what, text string, limit int) {
+	t.Helper()
+	switch n := utf8.RuneCountInString(text); {
+	case n == 0 || n > limit:
+		t.Errorf("%s of %d characters, want 1 to %d", what, n, limit)
+	case !utf8.ValidString(text):
+		t.Errorf("%s is no UTF-8: %q", what, text)
+	case strings.ContainsAny(text, "\n\r\t\x00\x1b\u202e\u200b"):
+		t.Errorf("%s holds a control character: %q", what, text)
+	}
+}
+
+// hostile draws texts of any bytes, long ones among them.
+func hostile() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.String(),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) string { return string(b) }),
+		rapid.Map(rapid.SampledFrom([]string{"\u202e", "\xff", "漢", "\n", "e\u0301", "a ", "pay ", "</data>"}),
+			func(s string) string { return strings.Repeat(s, 3000) }),
+	)
+}
+
+func TestNoBriefBreaksTheRules(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := command.ChecklistBrief{
+			Type: rapid.SampledFrom(append(job.Types(), "unknown")).Draw(t, "type"),
+			URL:  hostile().Draw(t, "url"), Title: hostile().Draw(t, "title"),
+			Description: hostile().Draw(t, "description"), Feature: hostile().Draw(t, "feature"),
+			Failures: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) command.Regression {
+				return command.Regression{Key: hostile().Draw(t, "key"), Description: hostile().Draw(t, "failure")}
+			}), 0, 5).Draw(t, "failures"),
+		}
+		items := checklistByRules(b)
+		wellFormed(t, items)
+		if again := checklistByRules(b); !reflect.DeepEqual(items, again) {
+			t.Errorf("got %+v, then %+v", items, again)
+		}
+	})
+}
+
+func TestEveryTopicHasItemsAndAFix(t *testing.T) {
+	t.Parallel()
+	for _, of := range topics {
+		if of.label == "" || of.fix == "" || len(of.items) == 0 || len(of.stems) == 0 {
+			t.Errorf("incomplete: %+v", of)
+		}
+		bounded(t, "fix", of.fix, maxFix)
+	}
+}
+
+func TestTheRulesAreInstant(t *testing.T) {
+	t.Parallel()
+	if !New(Config{}).Instant() {
+		t.Error("the rules ask nobody, so that a submission need not put the list off")
+	}
+}
