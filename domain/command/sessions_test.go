@@ -1,0 +1,608 @@
+package command_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+func aSession(slots int) command.NewSession {
+	return command.NewSession{
+		Test: command.HostedTest{
+			URL: "https://shop.example/cart", Host: "shop.example", Feature: "two buyers, one cart",
+			Type: job.GeneralQA, TypeEcho: "general_qa", AccessInstructions: "ring twice",
+		},
+		Slots:         append([]command.NewSlot{{RoleLabel: "Buyer", Target: job.Target{Device: "phone"}}}, make([]command.NewSlot, slots-1)...),
+		ScenarioBrief: "both buy the last pair", VoiceEnabled: true,
+	}
+}
+
+// opened is a session of so many slots, in its lobby.
+func (b bundle) opened(t *testing.T, slots int) command.CreatedSession {
+	t.Helper()
+	out, err := b.CreateSession(t.Context(), b.cause(), aSession(slots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// holder is a new checker who holds the slot's job.
+func (b bundle) holder(t *testing.T, s command.CreatedSession, slot int) string {
+	t.Helper()
+	id := b.newChecker(t)
+	b.takes(t, id, s, slot)
+	return id
+}
+
+func (b bundle) takes(t *testing.T, checkerID string, s command.CreatedSession, slot int) {
+	t.Helper()
+	if _, err := b.ClaimJob(t.Context(), b.checkerCause(checkerID), checkerID, s.Slots[slot-1].JobID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waiting is a new checker who holds the slot's job and is ready.
+func (b bundle) waiting(t *testing.T, s command.CreatedSession, slot int) string {
+	t.Helper()
+	id := b.holder(t, s, slot)
+	if _, err := b.SessionReady(t.Context(), b.checkerCause(id), id, s.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// settleAt settles the session as a timer of that time would.
+func (b bundle) settleAt(t *testing.T, s command.CreatedSession, at time.Time) {
+	t.Helper()
+	if _, err := b.SettleSession(t.Context(), timerOf(at), s.SessionID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func timerOf(at time.Time) command.Cause {
+	return command.Cause{CommandID: command.NewCommandID(), Actor: "policy:session", NotBefore: at}
+}
+
+// finish completes the slot's job.
+func (b bundle) finish(t *testing.T, checkerID string, s command.CreatedSession, slot int, verdict job.ItemStatus) {
+	t.Helper()
+	id := s.Slots[slot-1].JobID
+	held, err := b.ClaimJob(t.Context(), b.checkerCause(checkerID), checkerID, id) // again: the same claim
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := command.Claim{CheckerID: checkerID, JobID: id, Token: held.Token}
+	for _, item := range held.Checklist {
+		if _, _, err := b.CheckItem(t.Context(), b.checkerCause(checkerID), claim, command.CheckItem{ItemID: item.ID, Status: verdict}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := b.CompleteJob(t.Context(), b.checkerCause(checkerID), claim, command.CompleteJob{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantSession checks what happened to the session, and to each slot's job but
+// for its creation.
+func (b bundle) wantSession(t *testing.T, s command.CreatedSession, session string, jobs ...string) {
+	t.Helper()
+	wantTypes(t, b.log, domain.SessionStream(s.SessionID), prefixed("session.", "created "+session)...)
+	for i, want := range jobs {
+		wantTypes(t, b.log, domain.JobStream(s.Slots[i].JobID), prefixed("job.", "created "+want)...)
+	}
+}
+
+func prefixed(prefix, words string) (out []string) {
+	for _, w := range strings.Fields(words) {
+		out = append(out, prefix+w)
+	}
+	return out
+}
+
+func (b bundle) wantUsed(t *testing.T, want domain.Credits) {
+	t.Helper()
+	if used := b.ledger().Used(); used != want {
+		t.Errorf("%d credits used, want %d", used, want)
+	}
+}
+
+// eventOf is the first event of that type in the stream.
+func eventOf[E domain.Event](t *testing.T, b bundle, stream string) (found E) {
+	t.Helper()
+	for _, r := range b.log.all() {
+		if e, ok := r.Event.(E); ok && r.Stream == stream {
+			return e
+		}
+	}
+	t.Fatalf("%s holds no %T", stream, found)
+	return found
+}
+
+func TestASessionIsOneChargeAndAJobPerSlot(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 20)
+	appends := b.log.appends[domain.CreditsStream(b.account)]
+	out := b.opened(t, 3)
+	if out.Status != session.Lobby || out.CreditsDeducted != 15 || out.CreditsRemaining != 5 || out.ChecklistItemCount != 1 || len(out.Slots) != 3 {
+		t.Errorf("handle: %+v", out)
+	}
+	if n := b.log.appends[domain.CreditsStream(b.account)] - appends; n != 1 {
+		t.Errorf("%d appends to the ledger, want 1", n)
+	}
+	opened := eventOf[*session.Created](t, b, domain.SessionStream(out.SessionID))
+	if want := opened.At.Add(15 * time.Minute); !opened.ReadyDeadline.Equal(want) || !out.ReadyDeadline.Equal(want) {
+		t.Errorf("the deadline is %s, %s after %s", out.ReadyDeadline, opened.ReadyDeadline, opened.At)
+	}
+	labels := []string{"Buyer", "Checker 2", "Checker 3"}
+	for i, slot := range out.Slots {
+		j := eventOf[*job.Created](t, b, domain.JobStream(slot.JobID))
+		if slot.Slot != i+1 || slot.RoleLabel != labels[i] || slot.Target != j.Target || slot.Target != aSession(3).Slots[i].Target {
+			t.Errorf("slot %d: %+v of %+v", i+1, slot, j.Target)
+		}
+		if j.SessionID != out.SessionID || j.SessionSlot != i+1 || j.Source != "session" || j.ProjectID != out.ProjectID || j.Price != 5 || len(j.Items) != 1 {
+			t.Errorf("job %d: %+v", i+1, j)
+		}
+		if want := "sealed:" + b.account + ":" + domain.JobStream(slot.JobID) + ":ring twice"; j.AccessInstructions != want {
+			t.Errorf("slot %d was sealed as %q", i+1, j.AccessInstructions)
+		}
+	}
+}
+
+func TestASessionThatCannotBePaidWritesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 14)
+	before := len(b.log.all())
+	_, err := b.CreateSession(t.Context(), b.cause(), aSession(3))
+	wantKind(t, err, domain.KindPayment)
+	if after := len(b.log.all()); after != before {
+		t.Errorf("%d events were written", after-before)
+	}
+}
+
+// Each append of a session fails once persisted and once not. Whatever
+// happened, the same command sent again ends in one session, its jobs and one
+// charge for each.
+func TestASessionThatFailsAnywhereCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	const writes = 7 // host, project, ledger, session, three jobs
+	for write := range writes {
+		for _, persist := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d persisted %v", write+1, persist), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, 100)
+				n := 0
+				b.log.fault = func(string, []domain.NewEvent) *fault {
+					n++
+					if n == write+1 {
+						return &fault{persist: persist, err: errCut}
+					}
+					return nil
+				}
+				c := b.cause()
+				_, err := b.CreateSession(t.Context(), c, aSession(3))
+				wantKind(t, err, domain.KindUnavailable)
+				b.log.fault = nil
+				again := bundle{Service: newService(b.log), log: b.log, account: b.account}
+				out, err := again.CreateSession(t.Context(), c, aSession(3))
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.wantSession(t, out, "", "", "", "")
+				b.wantUsed(t, 15)
+				repeat, err := b.CreateSession(t.Context(), c, aSession(3))
+				if err != nil || repeat.SessionID != out.SessionID || repeat.CreditsDeducted != 15 || repeat.CreditsRemaining != 85 {
+					t.Errorf("repeat: %+v, %v", repeat, err)
+				}
+			})
+		}
+	}
+}
+
+// The jobs of a session were so late that the policy gave their charges back.
+func TestASessionThatCannotBecomeWholeIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	c := b.cause()
+	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
+		if j, ok := events[0].Event.(*job.Created); ok && j.SessionSlot == 2 {
+			return &fault{err: errCut}
+		}
+		return nil
+	}
+	_, err := b.CreateSession(t.Context(), c, aSession(3))
+	wantKind(t, err, domain.KindUnavailable)
+	b.log.fault = nil
+	late := domain.DeriveID(c.CommandID, "slot 2").String()
+	if _, err := b.VoidJob(t.Context(), b.cause(), late); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.CreateSession(t.Context(), c, aSession(3))
+	wantKind(t, err, domain.KindConflict)
+	stream := domain.SessionStream(domain.DeriveID(c.CommandID, "session").String())
+	wantTypes(t, b.log, stream, "session.created", "session.cancelled")
+	for _, slot := range eventOf[*session.Created](t, b, stream).Slots {
+		types := b.log.types(domain.JobStream(slot.JobID))
+		if last := types[len(types)-1]; last != "job.cancelled" && last != "job.voided" {
+			t.Errorf("slot %d ended with %s", slot.Slot, last)
+		}
+	}
+	b.wantUsed(t, 0)
+}
+
+func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	b.waiting(t, s, 1)
+	bob := b.holder(t, s, 2)
+	standing, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standing.Position = domain.Position{}
+	if want := (command.SessionStanding{
+		SessionID: s.SessionID, Status: session.Active, Slot: 2, JobID: s.Slots[1].JobID,
+		ReadyCount: 2, CheckerCount: 2, ReadyDeadline: s.ReadyDeadline,
+	}); standing != want {
+		t.Errorf("standing: %+v", standing)
+	}
+	b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
+	started := eventOf[*session.Started](t, b, domain.SessionStream(s.SessionID))
+	for _, slot := range s.Slots {
+		e := eventOf[*job.SlotStarted](t, b, domain.JobStream(slot.JobID))
+		if !e.DueAt.Equal(started.At.Add(time.Hour)) || !e.At.Equal(started.At) {
+			t.Errorf("slot %d is due at %s, the session started at %s", slot.Slot, e.DueAt, started.At)
+		}
+	}
+	t.Run("and asking again changes nothing", func(t *testing.T) {
+		if _, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID); err != nil {
+			t.Error(err)
+		}
+		b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
+	})
+}
+
+func TestOnlyWhoHoldsASlotTakesPart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	stranger, own := b.newChecker(t), b.newChecker(t, b.account)
+	for name, call := range map[string]func(checkerID, sessionID string) error{
+		"ready": func(checkerID, sessionID string) error {
+			_, err := b.SessionReady(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
+			return err
+		},
+		"leave": func(checkerID, sessionID string) error {
+			_, err := b.SessionLeave(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantKind(t, call(stranger, s.SessionID), domain.KindConflict)
+			wantKind(t, call(own, s.SessionID), domain.KindNotFound)
+			wantKind(t, call(stranger, "no-such-session"), domain.KindNotFound)
+		})
+	}
+	b.wantSession(t, s, "", "", "")
+}
+
+func TestLeavingGivesTheClaimUpAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	for range 2 {
+		standing, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+		if err != nil || standing.Status != session.Lobby || standing.Slot != 1 || standing.ReadyCount != 0 {
+			t.Errorf("standing: %+v, %v", standing, err)
+		}
+	}
+	b.wantSession(t, s, "slot_ready slot_left", "claimed released", "")
+	if e := eventOf[*job.Released](t, b, domain.JobStream(s.Slots[0].JobID)); e.Reason != "left" {
+		t.Errorf("released because %q", e.Reason)
+	}
+	t.Run("another checker takes the place", func(t *testing.T) {
+		b.waiting(t, s, 1)
+		b.waiting(t, s, 2)
+		b.wantSession(t, s, "slot_ready slot_left slot_ready slot_ready started")
+	})
+}
+
+func TestLeavingASessionThatHasStartedGivesTheJobBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	b.waiting(t, s, 2)
+	if _, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started released")
+}
+
+func TestTwoLastCheckersAtOnceStartTheSessionOnce(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		b := setup(t, 100)
+		s := b.opened(t, 3)
+		b.waiting(t, s, 1)
+		checkers := []string{b.holder(t, s, 2), b.holder(t, s, 3)}
+		nodes := []*command.Service{b.Service, newService(b.log)}
+		good := together(2, func(i int) error {
+			_, err := nodes[i].SessionReady(t.Context(), b.checkerCause(checkers[i]), checkers[i], s.SessionID)
+			return err
+		}, func(err error) { t.Error(err) })
+		if good != 2 {
+			t.Fatalf("%d of 2 were ready", good)
+		}
+		slot := "claimed slot_started"
+		b.wantSession(t, s, "slot_ready slot_ready slot_ready started", slot, slot, slot)
+	}
+}
+
+func TestReadyAgainstTheDeadlineHasOneWinner(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		b := setup(t, 100)
+		s := b.opened(t, 2)
+		b.waiting(t, s, 1)
+		bob := b.holder(t, s, 2)
+		other := newService(b.log)
+		var lost atomic.Bool
+		together(2, func(i int) error {
+			if i == 0 {
+				_, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID)
+				return err
+			}
+			_, err := other.SettleSession(t.Context(), timerOf(s.ReadyDeadline), s.SessionID)
+			return err
+		}, func(err error) {
+			lost.Store(true)
+			wantKind(t, err, domain.KindConflict)
+		})
+		if lost.Load() {
+			b.wantSession(t, s, "slot_ready expired", "claimed cancelled", "claimed cancelled")
+			b.wantUsed(t, 0)
+		} else {
+			b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
+			b.wantUsed(t, 10)
+		}
+	}
+}
+
+func TestTheDeadline(t *testing.T) {
+	t.Parallel()
+	t.Run("before it nothing happens", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 100)
+		s := b.opened(t, 3)
+		b.settleAt(t, s, s.ReadyDeadline.Add(-time.Millisecond))
+		b.wantSession(t, s, "", "", "", "")
+	})
+	t.Run("with two ready the session starts without the third", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 100)
+		s := b.opened(t, 3)
+		b.waiting(t, s, 1)
+		b.holder(t, s, 2) // never says ready
+		b.waiting(t, s, 3)
+		for range 2 {
+			b.settleAt(t, s, s.ReadyDeadline)
+		}
+		b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed cancelled", "claimed slot_started")
+		b.wantUsed(t, 10)
+		e := eventOf[*job.CancelledBy](t, b, domain.JobStream(s.Slots[1].JobID))
+		if e.Reason != job.CancelSessionExpired || e.Refund != 5 || e.SessionID != s.SessionID {
+			t.Errorf("cancelled: %+v", e)
+		}
+	})
+	t.Run("with one ready it expires", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 100)
+		s := b.opened(t, 3)
+		ann := b.waiting(t, s, 1)
+		for range 2 {
+			b.settleAt(t, s, s.ReadyDeadline)
+		}
+		b.wantSession(t, s, "slot_ready expired", "claimed cancelled", "cancelled", "cancelled")
+		b.wantUsed(t, 0)
+		_, err := b.SessionReady(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+		wantKind(t, err, domain.KindConflict)
+	})
+	t.Run("who is ready and gives the claim up is not started with", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 100)
+		s := b.opened(t, 2)
+		ann := b.waiting(t, s, 1)
+		if _, err := b.ReleaseJob(t.Context(), b.checkerCause(ann), command.Claim{CheckerID: ann, JobID: s.Slots[0].JobID, Token: 1}); err != nil {
+			t.Fatal(err)
+		}
+		b.waiting(t, s, 2)
+		b.wantSession(t, s, "slot_ready slot_left slot_ready", "claimed released", "claimed")
+	})
+}
+
+func TestASessionCompletesWhenItsLiveSlotsHaveEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 4)
+	ann, bob := b.waiting(t, s, 1), b.waiting(t, s, 2)
+	b.waiting(t, s, 3) // misses the SLA
+	b.settleAt(t, s, s.ReadyDeadline)
+	b.finish(t, ann, s, 1, job.ItemPass)
+	b.settleAt(t, s, s.ReadyDeadline)
+	b.finish(t, bob, s, 2, job.ItemFail)
+	b.settleAt(t, s, s.ReadyDeadline)
+	b.wantSession(t, s, "slot_ready slot_ready slot_ready started")
+
+	due := eventOf[*session.Started](t, b, domain.SessionStream(s.SessionID)).DueAt
+	miss := b.cause()
+	miss.NotBefore = due
+	if _, err := b.MissSLA(t.Context(), miss, s.Slots[2].JobID); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		b.settleAt(t, s, due)
+	}
+	b.wantSession(t, s, "slot_ready slot_ready slot_ready started completed",
+		"claimed slot_started item_checked completed", "claimed slot_started item_checked completed",
+		"claimed slot_started failed_sla failed", "cancelled")
+	if done := eventOf[*session.CompletedWith](t, b, domain.SessionStream(s.SessionID)); done.PassCount != 1 || done.FailCount != 1 {
+		t.Errorf("completed: %+v", done)
+	}
+	b.wantUsed(t, 10)
+	_, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+	wantKind(t, err, domain.KindConflict)
+}
+
+func TestCancellingASessionRefundsWhatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	t.Run("a lobby", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 20)
+		s := b.opened(t, 3)
+		b.waiting(t, s, 1)
+		b.holder(t, s, 2)
+		for range 2 { // a repeat answers the same
+			out, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+			out.Position = domain.Position{}
+			if want := (command.CancelledSession{
+				SessionID: s.SessionID, Status: session.Cancelled, CreditsRefunded: 15, CreditsRemaining: 20,
+			}); err != nil || out != want {
+				t.Errorf("cancelled: %+v, %v", out, err)
+			}
+		}
+		b.wantSession(t, s, "slot_ready cancelled", "claimed cancelled", "claimed cancelled", "cancelled")
+		if e := eventOf[*job.CancelledBy](t, b, domain.JobStream(s.Slots[2].JobID)); e.Reason != job.CancelSessionCancelled {
+			t.Errorf("cancelled because of %s", e.Reason)
+		}
+	})
+	t.Run("a session that has started keeps what is done", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 20)
+		s := b.opened(t, 3)
+		ann := b.waiting(t, s, 1)
+		b.waiting(t, s, 2)
+		b.settleAt(t, s, s.ReadyDeadline) // drops the third
+		b.finish(t, ann, s, 1, job.ItemPass)
+		out, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+		if err != nil || out.CreditsRefunded != 10 || out.CreditsRemaining != 15 {
+			t.Errorf("cancelled: %+v, %v", out, err)
+		}
+		b.wantSession(t, s, "slot_ready slot_ready started cancelled",
+			"claimed slot_started item_checked completed", "claimed slot_started cancelled", "cancelled")
+		b.settleAt(t, s, s.ReadyDeadline)
+		b.wantUsed(t, 5)
+	})
+	t.Run("another account's session does not exist", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 20)
+		s := b.opened(t, 2)
+		thief := b.cause()
+		thief.AccountID = "another"
+		_, err := b.CancelSession(t.Context(), thief, s.SessionID)
+		wantKind(t, err, domain.KindNotFound)
+		b.wantSession(t, s, "", "", "")
+	})
+	t.Run("its slots' jobs are not cancelled alone", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 20)
+		s := b.opened(t, 2)
+		_, err := b.CancelJob(t.Context(), b.cause(), s.Slots[0].JobID, job.CancelClient)
+		wantKind(t, err, domain.KindConflict)
+		b.wantSession(t, s, "", "", "")
+	})
+}
+
+// Every append of an expiry fails once, persisted or not; the next settlement
+// finishes it, and no event has another's id.
+func TestASettlementThatFailsAnywhereIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	const writes = 7 // the session, and a job and a refund for each slot
+	for write := range writes {
+		for _, persist := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d persisted %v", write+1, persist), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, 100)
+				s := b.opened(t, 3)
+				n := 0
+				b.log.fault = func(string, []domain.NewEvent) *fault {
+					n++
+					if n == write+1 {
+						return &fault{persist: persist, err: errCut}
+					}
+					return nil
+				}
+				timer := timerOf(s.ReadyDeadline)
+				_, err := b.SettleSession(t.Context(), timer, s.SessionID)
+				wantKind(t, err, domain.KindUnavailable)
+				b.log.fault = nil
+				if _, err := newService(b.log).SettleSession(t.Context(), timer, s.SessionID); err != nil { // the same timer again
+					t.Fatal(err)
+				}
+				b.wantSession(t, s, "expired", "cancelled", "cancelled", "cancelled")
+				b.wantUsed(t, 0)
+				b.wantIDsApart(t)
+			})
+		}
+	}
+}
+
+// One command may write to a stream more than once; each event is its own.
+func (b bundle) wantIDsApart(t *testing.T) {
+	t.Helper()
+	var ids []string
+	for _, e := range b.log.all() {
+		ids = append(ids, e.ID.String())
+	}
+	slices.Sort(ids)
+	if n := len(ids) - len(slices.Compact(ids)); n > 0 {
+		t.Errorf("%d events share an id", n)
+	}
+}
+
+// A crash between the session and its jobs leaves slots that were paid for.
+func TestASlotWhoseJobNeverCameIsVoidedAndRefundedWithItsSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	c := b.cause()
+	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
+		if j, ok := events[0].Event.(*job.Created); ok && j.SessionSlot == 2 {
+			return &fault{err: errCut}
+		}
+		return nil
+	}
+	_, err := b.CreateSession(t.Context(), c, aSession(3))
+	wantKind(t, err, domain.KindUnavailable)
+	b.log.fault = nil
+	id := domain.DeriveID(c.CommandID, "session").String()
+	out, err := b.CancelSession(t.Context(), b.cause(), id)
+	if err != nil || out.CreditsRefunded != 15 || out.CreditsRemaining != 100 {
+		t.Errorf("cancelled: %+v, %v", out, err)
+	}
+	wantTypes(t, b.log, domain.JobStream(domain.DeriveID(c.CommandID, "slot 1").String()), "job.created", "job.cancelled")
+	for _, slot := range []string{"slot 2", "slot 3"} {
+		wantTypes(t, b.log, domain.JobStream(domain.DeriveID(c.CommandID, slot).String()), "job.voided")
+	}
+	b.wantIDsApart(t)
+}
+
+// The policies bring every session to its end by themselves.
+func TestTimersBringASessionToItsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	b.settle(t)
+	b.settle(t)
+	b.wantSession(t, s, "expired", "cancelled", "cancelled")
+	b.wantUsed(t, 0)
+}
