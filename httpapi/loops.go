@@ -1,13 +1,95 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"context"
+	"net/http"
+	"strings"
 
-// getLoop is GET /v1/loop-sessions/:id.
-func (a *API) getLoop(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/loop"
+	"humanqa/projections"
+)
+
+type loopSession struct {
+	ID            string         `json:"id"`
+	ProjectID     string         `json:"projectId"`
+	Skill         string         `json:"skill"`
+	Status        loop.Status    `json:"status"`
+	Iterations    int            `json:"iterations"`
+	MaxIterations int            `json:"maxIterations"`
+	CreditsSpent  domain.Credits `json:"creditsSpent"`
+	FinalReportID *string        `json:"finalReportId"`
+	FailingKeys   []string       `json:"failingKeys"`
+	JobIDs        []string       `json:"jobIds"`
+	StartedAt     timestamp      `json:"startedAt"`
+	LastSeenAt    timestamp      `json:"lastSeenAt"`
+	EndedAt       *timestamp     `json:"endedAt"`
 }
 
-// finalizeLoop is POST /v1/loop-sessions/:id/finalize.
-func (a *API) finalizeLoop(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+// getLoop is GET /v1/loop-sessions/:id.
+func (a *API) getLoop(r *request) (answer, error) {
+	s, err := a.ownLoop(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, loopSessionOf(s))
+}
+
+// finalizeLoop is POST /v1/loop-sessions/:id/finalize: the agent ends its loop.
+func (a *API) finalizeLoop(r *request) (answer, error) {
+	found, err := a.ownLoop(r)
+	if domain.IsKind(err, domain.KindForbidden) {
+		return answer{}, err
+	}
+	var p problems
+	o := parseObject(r.body, &p)
+	final := o.required("finalStatus", maxWord)
+	if strings.TrimSpace(final) != "" {
+		o.oneOf("finalStatus", "", words(loop.Ends())...)
+	}
+	if wrong := p.err(); wrong != nil {
+		return answer{}, wrong
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		at, err := a.commands.FinalizeLoop(ctx, cause, found.LoopID, found.ID, loop.Status(final))
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, at)
+		s, err := a.reads.Loops.Session(ctx, r.caller.accountID, found.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		return reply(http.StatusOK, loopSessionOf(s))
+	})
+}
+
+// ownLoop reads the loop session the path names. Another account's does not
+// exist; a project-bound key is refused those of its account's other projects.
+func (a *API) ownLoop(r *request) (projections.LoopSession, error) {
+	id := r.vars["id"]
+	if !idPattern.MatchString(id) {
+		return projections.LoopSession{}, domain.NotFound("loop session")
+	}
+	s, err := a.reads.Loops.Session(r.Context(), r.caller.accountID, id)
+	if err != nil {
+		return projections.LoopSession{}, err
+	}
+	if bound := r.caller.projectID; bound != "" && s.ProjectID != bound {
+		return projections.LoopSession{}, errOtherProject
+	}
+	return s, nil
+}
+
+func loopSessionOf(s projections.LoopSession) loopSession {
+	return loopSession{
+		ID: s.ID, ProjectID: s.ProjectID, Skill: s.Skill, Status: s.Status,
+		Iterations: s.Iterations, MaxIterations: s.MaxIterations, CreditsSpent: s.CreditsSpent,
+		FinalReportID: orNull(s.FinalReportID), FailingKeys: s.FailingKeys, JobIDs: s.JobIDs,
+		StartedAt: timestamp(s.StartedAt), LastSeenAt: timestamp(s.LastSeenAt), EndedAt: stamp(s.EndedAt),
+	}
 }

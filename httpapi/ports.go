@@ -28,7 +28,7 @@ type Commands interface {
 	CancelSession(ctx context.Context, cause command.Cause, sessionID string) (command.CancelledSession, error)
 	FinalizeLoop(ctx context.Context, cause command.Cause, loopID, sessionID string, final loop.Status) (domain.Position, error)
 
-	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (time.Time, domain.Position, error)
+	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (command.AdvancedClock, error)
 	PlayJob(ctx context.Context, cause command.Cause, jobID string, results []command.PlayResult, summary string) (job.CompletedWith, domain.Position, error)
 
 	CreateProject(context.Context, command.Cause, command.CreateProject) (command.CreatedProject, error)

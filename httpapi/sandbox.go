@@ -1,13 +1,97 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"context"
+	"net/http"
+	"time"
 
-// advanceClock is POST /v1/sandbox/clock/advance.
-func (a *API) advanceClock(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+type advancedClock struct {
+	Now             timestamp `json:"now"`
+	OffsetSeconds   int64     `json:"offsetSeconds"`
+	AdvancedSeconds int64     `json:"advancedSeconds"`
 }
 
-// playJob is POST /v1/sandbox/jobs/:id/play.
-func (a *API) playJob(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+// advanceClock is POST /v1/sandbox/clock/advance. What gets due by it happens
+// within a second of the answer.
+func (a *API) advanceClock(r *request) (answer, error) {
+	if !r.caller.sandbox {
+		return answer{}, account.ErrNoSandbox
+	}
+	var p problems
+	o := parseObject(r.body, &p)
+	limit := int(account.MaxAdvance / time.Second)
+	seconds, ok := o.integer("seconds")
+	if o.fields != nil && (!ok || seconds < 1 || seconds > limit) {
+		o.wrong("seconds", "must be a whole number from 1 to %d", limit)
+	}
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		out, err := a.commands.AdvanceClock(ctx, cause, time.Duration(seconds)*time.Second)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		return reply(http.StatusOK, advancedClock{
+			Now: timestamp(out.Now), OffsetSeconds: int64(out.Ahead / time.Second), AdvancedSeconds: int64(seconds),
+		})
+	})
+}
+
+// playJob is POST /v1/sandbox/jobs/:id/play: a robot checker does the job.
+func (a *API) playJob(r *request) (answer, error) {
+	if !r.caller.sandbox {
+		return answer{}, account.ErrNoSandbox
+	}
+	j, err := a.ownJob(r)
+	if domain.IsKind(err, domain.KindForbidden) {
+		return answer{}, err
+	}
+	var p problems
+	o := parseOptional(r.body, &p)
+	var results []command.PlayResult
+	for _, c := range o.objects("results", maxItems) {
+		results = append(results, c.playResult())
+	}
+	summary := o.optional("summary", maxSummary)
+	if wrong := p.err(); wrong != nil {
+		return answer{}, wrong
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		report, at, err := a.commands.PlayJob(ctx, cause, j.ID, results, summary)
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, at)
+		return reply(http.StatusOK, completedJob{
+			JobID: j.ID, Status: job.Completed, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
+			PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
+		})
+	})
+}
+
+// playResult reads what the robot says of one item. A skip without a reason was
+// blocked.
+func (o object) playResult() command.PlayResult {
+	in := command.PlayResult{
+		Item:     o.required("item", maxItemKey),
+		Status:   job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail, job.ItemSkip)),
+		Reason:   o.oneOf("reason", "", job.SkipReasons()...),
+		Note:     o.optional("note", maxNote),
+		Severity: o.severity(""),
+	}
+	if in.Status != job.ItemSkip && in.Reason != "" {
+		o.wrong("reason", "only a skip has a reason")
+	}
+	return in
 }

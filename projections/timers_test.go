@@ -194,7 +194,7 @@ func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
 
 	t.Run("also when the timers are rebuilt", func(t *testing.T) {
 		before := w.status("timers").Generation
-		if err := w.sup.Rebuild(w.ctx(), "timers"); err != nil {
+		if err := w.sup.Rebuild(w.ctx(), "timers", func(Progress) {}); err != nil {
 			t.Fatal(err)
 		}
 		w.eventually("the rebuild serves", func() bool { return w.status("timers").Generation > before })

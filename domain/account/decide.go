@@ -2,6 +2,7 @@ package account
 
 import (
 	"strings"
+	"time"
 
 	"humanqa/domain"
 )
@@ -22,6 +23,37 @@ func DecideCreate(s State, name string, sandbox bool) ([]domain.Event, error) {
 	}
 	return []domain.Event{&Created{Name: name, Sandbox: sandbox}}, nil
 }
+
+// How far a sandbox's clock can be moved.
+const (
+	MaxAdvance = 365 * 24 * time.Hour // by one call
+	maxAhead   = 10 * MaxAdvance
+)
+
+// DecideAdvance moves a sandbox's clock, in whole seconds. The same advance id
+// is a repeat.
+func DecideAdvance(s State, advanceID string, by time.Duration) ([]domain.Event, error) {
+	_, done := s.Advances[advanceID]
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("account")
+	case !s.Sandbox:
+		return nil, ErrNoSandbox
+	case done:
+		return nil, nil
+	case by < time.Second || by > MaxAdvance:
+		return nil, domain.Invalid(domain.Detail{Path: "seconds", Message: "is out of range"})
+	case s.Ahead+by > maxAhead:
+		return nil, domain.Conflict("the clock would be more than ten years ahead").WithHint("open another sandbox account")
+	}
+	return []domain.Event{&ClockAdvanced{
+		AdvanceID: advanceID, Seconds: int64(by / time.Second), OffsetSeconds: int64((s.Ahead + by) / time.Second),
+	}}, nil
+}
+
+// ErrNoSandbox refuses what only a sandbox account may do.
+var ErrNoSandbox = domain.Forbidden("the account is not a sandbox").
+	WithHint("use a key of a sandbox account, which starts with qa_test_")
 
 // DecideSuspend stops the account's keys.
 func DecideSuspend(s State, reason string) ([]domain.Event, error) {

@@ -48,11 +48,13 @@ type KeyRevoked struct {
 	KeyID string `json:"keyId"`
 }
 
-// ClockAdvanced moves the time of a sandbox account; Offset is how far it is
-// ahead in all (decisions, section 10).
+// ClockAdvanced moves the time of a sandbox account; OffsetSeconds is how far
+// it is ahead in all (decisions, section 10). AdvanceID is one a call: a call
+// that is repeated moves it once.
 type ClockAdvanced struct {
-	Seconds       int64 `json:"seconds"`
-	OffsetSeconds int64 `json:"offsetSeconds"`
+	AdvanceID     string `json:"advanceId"`
+	Seconds       int64  `json:"seconds"`
+	OffsetSeconds int64  `json:"offsetSeconds"`
 }
 
 func (*Created) EventType() string    { return "account.created" }

@@ -7,7 +7,7 @@ import (
 )
 
 // State is an account after some events. It belongs to its fold: Evolve
-// changes the map in place, so a state that was passed to Evolve must not be
+// changes the maps in place, so a state that was passed to Evolve must not be
 // used again.
 type State struct {
 	Exists    bool
@@ -15,8 +15,10 @@ type State struct {
 	Sandbox   bool
 	Suspended bool
 	// Ahead is how far the account's clock is ahead; zero but in a sandbox.
-	Ahead time.Duration
-	Keys  map[string]Key // by key id, revoked ones too
+	// Advances is how far it was after each call, by its id.
+	Ahead    time.Duration
+	Advances map[string]time.Duration
+	Keys     map[string]Key // by key id, revoked ones too
 }
 
 // Key is an API key as the account knows it.
@@ -50,6 +52,10 @@ func Evolve(s State, e domain.Event) State {
 		}
 	case *ClockAdvanced:
 		s.Ahead = time.Duration(e.OffsetSeconds) * time.Second
+		if s.Advances == nil {
+			s.Advances = make(map[string]time.Duration)
+		}
+		s.Advances[e.AdvanceID] = s.Ahead
 	case *KeyRevoked:
 		if k, ok := s.Keys[e.KeyID]; ok {
 			k.Revoked = true

@@ -229,8 +229,16 @@ type SessionStanding struct {
 type PlayResult struct {
 	Item     string
 	Status   job.ItemStatus
+	Reason   string // of a skip; empty: blocked
 	Note     string
 	Severity job.Severity // empty: the item's own
+}
+
+// AdvancedClock is a sandbox account's time after a move.
+type AdvancedClock struct {
+	Now      time.Time
+	Ahead    time.Duration // of the service's time
+	Position domain.Position
 }
 
 // CancelledJob is the outcome of a cancellation, the same for a repeat.

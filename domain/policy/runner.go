@@ -44,14 +44,14 @@ type Log interface {
 }
 
 const (
-	fastPlaces  = 256 // commands at once; they gather in the log's group commit
-	fastWithin  = 15 * time.Second
-	slowPlaces  = 16
-	lookAgain   = 5 * time.Second // the safety look: nothing waits for it
+	fastPlaces   = 256 // commands at once; they gather in the log's group commit
+	fastWithin   = 15 * time.Second
+	slowPlaces   = 16
+	lookAgain    = 5 * time.Second // the safety look: nothing waits for it
 	troublePause = time.Second     // after Postgres refused
-	settleTime  = 5 * time.Second
-	maxBackoff  = 5 * time.Minute
-	forgetEvery = 10 * time.Minute
+	settleTime   = 5 * time.Second
+	maxBackoff   = 5 * time.Minute
+	forgetEvery  = 10 * time.Minute
 )
 
 // Run fires due timers until the context ends. It may run on any number of
