@@ -41,6 +41,8 @@ func created(changes ...func(*job.Created)) domain.Event {
 func aiReview(c *job.Created) { c.Type = job.AIReview }
 func slot(c *job.Created)     { c.SessionID = "s1" }
 func noList(c *job.Created)   { c.Items = nil }
+func sandbox(c *job.Created)  { c.Sandbox = true }
+func looped(c *job.Created)   { c.LoopID = "l1" }
 
 func claimedBy(checker string, token int) domain.Event {
 	return &job.ClaimedBy{CheckerID: checker, Token: token, DueAt: minute(30), At: minute(5)}
@@ -66,7 +68,7 @@ func voided() domain.Event { return &job.VoidedOrphan{AccountID: "acme", At: min
 
 func submit(s job.State) ([]domain.Event, error) { return job.DecideCreate(s, submission()) }
 
-func claim(checker string) decide {
+func claimAs(checker string) decide {
 	return func(s job.State) ([]domain.Event, error) { return job.DecideClaim(s, checker, minute(5)) }
 }
 
@@ -97,7 +99,7 @@ func TestALateSubmissionLosesToItsSettlement(t *testing.T) {
 		t.Errorf("the job is %+v", s)
 	}
 	given(t, voided()).When(submit).Conflict("the submission was given up and its charge refunded")
-	given(t, voided()).When(claim("ann")).NotFound("job")
+	given(t, voided()).When(claimAs("ann")).NotFound("job")
 	given(t, voided()).When(cancel(job.CancelClient)).NotFound("job")
 	given(t, created()).When(void).Conflict("the job exists")
 }
@@ -105,29 +107,29 @@ func TestALateSubmissionLosesToItsSettlement(t *testing.T) {
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	t.Run("gives a pending job to its checker until the SLA ends, counted from the submission", func(t *testing.T) {
-		s := given(t, created()).When(claim("ann")).Events(claimedBy("ann", 1)).State()
+		s := given(t, created()).When(claimAs("ann")).Events(claimedBy("ann", 1)).State()
 		if s.Status != job.Claimed || s.CheckerID != "ann" || !s.DueAt.Equal(minute(30)) || !s.ClaimedAt.Equal(minute(5)) {
 			t.Errorf("the job is %+v", s)
 		}
 	})
 	t.Run("a second checker is refused", func(t *testing.T) {
-		given(t, created(), claimedBy("ann", 1)).When(claim("bob")).Conflict("the job is claimed")
+		given(t, created(), claimedBy("ann", 1)).When(claimAs("bob")).Conflict("the job is claimed")
 	})
 	t.Run("the same checker asking again changes nothing", func(t *testing.T) {
-		given(t, created(), claimedBy("ann", 1)).When(claim("ann")).Nothing()
+		given(t, created(), claimedBy("ann", 1)).When(claimAs("ann")).Nothing()
 	})
 	t.Run("after a release has a new token, also for the same checker", func(t *testing.T) {
-		given(t, created(), claimedBy("ann", 1), released(1)).When(claim("ann")).Events(claimedBy("ann", 2))
-		given(t, created(), claimedBy("ann", 1), released(1)).When(claim("bob")).Events(claimedBy("bob", 2))
+		given(t, created(), claimedBy("ann", 1), released(1)).When(claimAs("ann")).Events(claimedBy("ann", 2))
+		given(t, created(), claimedBy("ann", 1), released(1)).When(claimAs("bob")).Events(claimedBy("bob", 2))
 	})
 	t.Run("is refused at the end", func(t *testing.T) {
-		given(t, created(), claimedBy("ann", 1), completed()).When(claim("ann")).Conflict("the job is completed")
-		given(t, created(), cancelled()).When(claim("ann")).Conflict("the job is cancelled")
+		given(t, created(), claimedBy("ann", 1), completed()).When(claimAs("ann")).Conflict("the job is completed")
+		given(t, created(), cancelled()).When(claimAs("ann")).Conflict("the job is cancelled")
 	})
 	t.Run("is not for AI reviews", func(t *testing.T) {
-		given(t, created(aiReview)).When(claim("ann")).Conflict("an AI review is not for checkers")
+		given(t, created(aiReview)).When(claimAs("ann")).Conflict("an AI review is not for checkers")
 	})
-	t.Run("needs a job", func(t *testing.T) { given(t).When(claim("ann")).NotFound("job") })
+	t.Run("needs a job", func(t *testing.T) { given(t).When(claimAs("ann")).NotFound("job") })
 }
 
 func TestRelease(t *testing.T) {

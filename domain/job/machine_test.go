@@ -11,108 +11,187 @@ import (
 	"pgregory.net/rapid"
 
 	"humanqa/domain"
+	"humanqa/domain/audit"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 )
 
 // legal lists where each event may lead from where (architecture, section 11,
 // invariant 8). The status before the first event is empty.
 var legal = map[string]map[job.Status]job.Status{
-	"job.created":       {"": job.Pending},
-	"job.voided":        {"": job.Voided},
-	"job.claimed":       {job.Pending: job.Claimed},
-	"job.released":      {job.Claimed: job.Pending},
-	"job.item_checked":  {job.Claimed: job.Claimed},
-	"job.finding_added": {job.Claimed: job.Claimed},
-	"job.completed":     {job.Claimed: job.Completed},
-	"job.cancelled":     {job.Pending: job.Cancelled, job.Claimed: job.Cancelled},
+	"job.created":             {"": job.Pending},
+	"job.voided":              {"": job.Voided},
+	"job.checklist_written":   {job.Pending: job.Pending},
+	"job.slot_started":        {job.Pending: job.Pending, job.Claimed: job.Claimed},
+	"job.claimed":             {job.Pending: job.Claimed},
+	"job.released":            {job.Claimed: job.Pending},
+	"job.item_checked":        {job.Claimed: job.Claimed},
+	"job.finding_added":       {job.Claimed: job.Claimed},
+	"job.heartbeat":           {job.Claimed: job.Claimed},
+	"job.untestable_reported": {job.Claimed: job.Pending},
+	"job.failed_sla":          {job.Pending: job.Pending, job.Claimed: job.Pending},
+	"job.completed":           {job.Claimed: job.Completed},
+	"job.ai_report_ready":     {job.Completed: job.Completed},
+	"job.rated":               {job.Completed: job.Completed},
+	"job.cancelled":           {job.Pending: job.Cancelled, job.Claimed: job.Cancelled},
+	"job.failed":              {job.Pending: job.Failed, job.Claimed: job.Failed},
 }
 
 var ends = []job.Status{job.Completed, job.Cancelled, job.Failed, job.Voided}
 
-// TestNoHistoryTakesAJobOutOfLine sends commands of three checkers, with
-// tokens of claims past, present and future, in any order: only legal
-// transitions happen, ends absorb, and one claim at a time is obeyed.
+// TestNoHistoryTakesAJobOutOfLine sends every command there is, of three
+// checkers and the robots, with tokens of claims past, present and future, in
+// any order, while the clock jumps. Only legal transitions happen, ends absorb,
+// one claim at a time is obeyed, and after every step the audit finds the job
+// and its account's ledger sound (architecture, section 11, invariants 1 to 4,
+// 7 and 8).
 func TestNoHistoryTakesAJobOutOfLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{now: t0}
+		m := newMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.check,
+			"jump": func(t *rapid.T) {
+				m.now = m.now.Add(time.Duration(rapid.IntRange(-1, 40).Draw(t, "minutes")) * time.Minute)
+			},
 			"create": func(t *rapid.T) {
-				c := submission()
-				if rapid.IntRange(0, 4).Draw(t, "slot") == 0 {
-					c.SessionID = "s1"
-				}
+				c := drawSubmission(t, m.now)
 				if len(m.history) == 0 || rapid.Bool().Draw(t, "again") {
 					m.run(t, "", 0, func(s job.State) ([]domain.Event, error) { return job.DecideCreate(s, c) })
 				}
 			},
 			"void": func(t *rapid.T) {
-				if rapid.IntRange(0, 5).Draw(t, "void") == 0 {
+				if rapid.IntRange(0, 20).Draw(t, "void") == 0 {
 					m.run(t, "", 0, void)
 				}
 			},
-			"claim": func(t *rapid.T) {
-				checker := drawChecker(t)
-				m.run(t, "", 0, func(s job.State) ([]domain.Event, error) { return job.DecideClaim(s, checker, m.now) })
-			},
-			"check": func(t *rapid.T) {
-				checker, token := m.drawClaim(t)
-				c := job.Check{CheckerID: checker, Token: token, At: m.now}
-				c.ItemID = rapid.SampledFrom([]string{"i1", "i2", "i3"}).Draw(t, "item")
-				c.Status = rapid.SampledFrom([]job.ItemStatus{job.ItemPass, job.ItemFail, job.ItemSkip}).Draw(t, "status")
-				c.Reason = rapid.SampledFrom([]string{"", "blocked"}).Draw(t, "reason")
-				m.run(t, checker, token, func(s job.State) ([]domain.Event, error) { return job.DecideCheckItem(s, c) })
-			},
-			"finding": func(t *rapid.T) {
-				checker, token := m.drawClaim(t)
-				id := fmt.Sprintf("f%d", rapid.IntRange(0, 5).Draw(t, "finding"))
-				m.run(t, checker, token, func(s job.State) ([]domain.Event, error) {
-					return job.DecideAddFinding(s, job.Finding{
-						CheckerID: checker, Token: token, Item: job.Item{ID: id, Description: "pay"}, Status: job.ItemFail, At: m.now,
-					})
-				})
-			},
-			"release": func(t *rapid.T) {
-				checker, token := m.drawClaim(t)
-				m.run(t, checker, token, func(s job.State) ([]domain.Event, error) {
-					return job.DecideRelease(s, checker, token, m.now)
-				})
-			},
-			"complete": func(t *rapid.T) {
-				checker, token := m.drawClaim(t)
-				m.run(t, checker, token, func(s job.State) ([]domain.Event, error) {
-					return job.DecideComplete(s, job.Completion{CheckerID: checker, Token: token, ReportID: "r1", At: m.now})
-				})
-			},
-			"cancel": func(t *rapid.T) {
-				reason := rapid.SampledFrom([]string{job.CancelClient, job.CancelSessionExpired}).Draw(t, "reason")
-				m.run(t, "", 0, func(s job.State) ([]domain.Event, error) { return job.DecideCancel(s, reason, m.now) })
-			},
+			"list": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) { return writeList(submission().Items...)(s) }),
+			"start": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) {
+				return job.DecideStartSlot(s, m.now.Add(s.SLA()), m.now)
+			}),
+			"sla":      m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) { return job.DecideMissSLA(s, m.now) }),
+			"silence":  m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) { return job.DecideReleaseSilent(s, m.now) }),
+			"analysis": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) { return analyse(s) }),
+			"rate": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				return job.DecideRate(s, rapid.IntRange(0, 6).Draw(t, "rating"), "", m.now)
+			}),
+			"fail": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				if rapid.IntRange(0, 5).Draw(t, "fail") > 0 {
+					return nil, nil // else few jobs get to their other ends
+				}
+				return job.DecideFail(s, rapid.SampledFrom([]string{job.FailOperator, job.FailUntestable}).Draw(t, "reason"), m.now)
+			}),
+			"cancel": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				if rapid.IntRange(0, 5).Draw(t, "cancel") > 0 {
+					return nil, nil
+				}
+				return job.DecideCancel(s, rapid.SampledFrom([]string{
+					job.CancelClient, job.CancelOperator, job.CancelSessionExpired, job.CancelSessionCancelled,
+				}).Draw(t, "reason"), m.now)
+			}),
+			"leave": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				return job.DecideLeave(s, drawChecker(t), m.now)
+			}),
+			"claim": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				return job.DecideClaim(s, drawChecker(t), m.now)
+			}),
+			"robot claims": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) { return job.DecideRobotClaim(s, m.now) }),
+			"robot completes": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				return play(rapid.SampledFrom([]string{job.Player, job.Reviewer}).Draw(t, "robot"))(s)
+			}),
+			"check":      m.claimant(m.checkItem),
+			"finding":    m.claimant(m.addFinding),
+			"release":    m.claimant(func(t *rapid.T, checker string, token int) decide { return release(checker, token) }),
+			"heartbeat":  m.claimant(func(t *rapid.T, checker string, token int) decide { return heartbeat(checker, token, m.now) }),
+			"untestable": m.claimant(func(t *rapid.T, checker string, token int) decide { return untestable(checker, token) }),
+			"complete":   m.claimant(func(t *rapid.T, checker string, token int) decide { return completeAs(checker, token) }),
 		})
 	})
+}
+
+func drawSubmission(t *rapid.T, now time.Time) job.Created {
+	c := submission()
+	c.CreatedAt = now
+	if rapid.IntRange(0, 3).Draw(t, "list") == 0 {
+		noList(&c)
+	}
+	if rapid.Bool().Draw(t, "looped") {
+		looped(&c)
+	}
+	switch rapid.IntRange(0, 7).Draw(t, "kind") {
+	case 0, 1:
+		slot(&c)
+	case 2:
+		aiReview(&c)
+	case 3:
+		sandbox(&c)
+	case 4:
+		slot(&c)
+		sandbox(&c)
+	}
+	return c
 }
 
 func drawChecker(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"ann", "bob", "cyd"}).Draw(t, "checker")
 }
 
-// drawClaim mostly draws the live claim, and now and then one that is not.
-func (m *machine) drawClaim(t *rapid.T) (checker string, token int) {
-	if m.state.CheckerID != "" && rapid.IntRange(0, 3).Draw(t, "live") > 0 {
-		return m.state.CheckerID, m.state.Token
-	}
-	return drawChecker(t), max(0, m.state.Token-1+rapid.IntRange(0, 2).Draw(t, "token"))
-}
-
 type machine struct {
 	now     time.Time
 	state   job.State
 	history []domain.Event
+
+	ledger    credits.State
+	audit     *audit.Audit
+	revisions map[string]uint64
+	next      uint64
 }
 
-// run decides and folds. A checker that is named did the work: then an event
-// may only follow under the live claim.
+func newMachine(t *rapid.T) *machine {
+	m := &machine{now: t0, audit: audit.New(), revisions: map[string]uint64{}}
+	m.pay(t, func() ([]domain.Event, error) { return credits.DecideGrant(m.ledger, "lot", 20, nil, "", m.now) })
+	return m
+}
+
+// by runs a decision that no claim is needed for.
+func (m *machine) by(decide func(job.State, *rapid.T) ([]domain.Event, error)) func(*rapid.T) {
+	return func(t *rapid.T) {
+		m.run(t, "", 0, func(s job.State) ([]domain.Event, error) { return decide(s, t) })
+	}
+}
+
+// claimant runs a decision of a claim: mostly the live one, and now and then
+// one that is not.
+func (m *machine) claimant(work func(t *rapid.T, checker string, token int) decide) func(*rapid.T) {
+	return func(t *rapid.T) {
+		checker, token := m.state.CheckerID, m.state.Token
+		if checker == "" || rapid.IntRange(0, 3).Draw(t, "live") == 0 {
+			checker, token = drawChecker(t), max(0, token-1+rapid.IntRange(0, 2).Draw(t, "token"))
+		}
+		m.run(t, checker, token, work(t, checker, token))
+	}
+}
+
+func (m *machine) checkItem(t *rapid.T, checker string, token int) decide {
+	c := job.Check{CheckerID: checker, Token: token, At: m.now}
+	c.ItemID = rapid.SampledFrom([]string{"i1", "i2", "i3"}).Draw(t, "item")
+	c.Status = rapid.SampledFrom([]job.ItemStatus{job.ItemPass, job.ItemFail, job.ItemSkip}).Draw(t, "status")
+	if c.Status == job.ItemSkip {
+		c.Reason = rapid.SampledFrom([]string{"", "blocked"}).Draw(t, "reason")
+	}
+	return func(s job.State) ([]domain.Event, error) { return job.DecideCheckItem(s, c) }
+}
+
+func (m *machine) addFinding(t *rapid.T, checker string, token int) decide {
+	f := job.Finding{
+		CheckerID: checker, Token: token, Status: job.ItemFail, At: m.now,
+		Item: job.Item{ID: fmt.Sprintf("f%d", rapid.IntRange(0, 5).Draw(t, "finding")), Description: "pay"},
+	}
+	return func(s job.State) ([]domain.Event, error) { return job.DecideAddFinding(s, f) }
+}
+
+// run decides, charges, folds and refunds. A checker that is named did the
+// work: then an event may only follow under the live claim.
 func (m *machine) run(t *rapid.T, checker string, token int, decide func(job.State) ([]domain.Event, error)) {
 	m.now = m.now.Add(time.Second)
 	before := m.state.Status
@@ -127,31 +206,63 @@ func (m *machine) run(t *rapid.T, checker string, token int, decide func(job.Sta
 	}
 	for _, e := range events {
 		to, ok := legal[e.EventType()][before]
-		if !ok || slices.Contains(ends, before) {
+		if !ok || slices.Contains(ends, before) && to != before {
 			t.Fatalf("%s happened to a job that is %q", e.EventType(), before)
 		}
 		if checker != "" && (checker != holder || token != live) {
 			t.Fatalf("%s under claim %s/%d while %s/%d is live", e.EventType(), checker, token, holder, live)
 		}
-		if c, ok := e.(*job.ClaimedBy); ok && c.Token != live+1 {
-			t.Fatalf("claim %d follows claim %d", c.Token, live)
+		if c, ok := e.(*job.Created); ok {
+			m.pay(t, func() ([]domain.Event, error) { return credits.DecideDebit(m.ledger, "1", c.Price, m.now) })
 		}
 		m.state = job.Evolve(m.state, e)
 		m.history = append(m.history, e)
+		m.see("job-1", "checker:"+holder, e)
 		if m.state.Status != to {
 			t.Fatalf("%s led from %q to %q", e.EventType(), before, m.state.Status)
 		}
 		before = to
 	}
+	if len(events) > 0 && m.state.Refund > 0 {
+		m.pay(t, func() ([]domain.Event, error) { return credits.DecideRefund(m.ledger, "1", "", m.now) })
+	}
+}
+
+// pay does the ledger's part.
+func (m *machine) pay(t *rapid.T, decide func() ([]domain.Event, error)) {
+	events, err := decide()
+	if err != nil {
+		t.Fatalf("the ledger refuses: %v", err)
+	}
+	for _, e := range events {
+		m.ledger = credits.Evolve(m.ledger, e)
+		m.see("credits-acme", "operator", e)
+	}
+}
+
+// see shows the audit the next event of the log.
+func (m *machine) see(stream, actor string, e domain.Event) {
+	m.audit.See(domain.Recorded{
+		Stream: stream, Revision: m.revisions[stream], Type: e.EventType(), Event: e,
+		Position: domain.Position{Commit: m.next, Prepare: m.next}, Meta: domain.Metadata{Actor: actor, Time: m.now},
+	})
+	m.next++
+	m.revisions[stream]++
 }
 
 func (m *machine) check(t *rapid.T) {
 	s := m.state
+	if findings := m.audit.Findings(m.now.Add(time.Hour)); len(findings) > 0 {
+		t.Fatalf("the audit finds %v", findings)
+	}
 	if (s.Status == job.Claimed) != (s.CheckerID != "" && s.Report == nil) {
 		t.Fatalf("the job is %s and held by %q", s.Status, s.CheckerID)
 	}
-	if (s.Status == job.Completed) != (s.Report != nil) {
-		t.Fatalf("the job is %s, its report %v", s.Status, s.Report)
+	if (s.Status == job.Completed) != (s.Report != nil) || s.Report == nil && (s.AIReport != nil || s.Rating != nil) {
+		t.Fatalf("the job is %s, its report %v, %v, %v", s.Status, s.Report, s.AIReport, s.Rating)
+	}
+	if s.Exists && s.DueAt.Before(s.CreatedAt.Add(s.SLA())) && s.StartedAt.IsZero() {
+		t.Fatalf("the SLA of %s ends %s after %s", s.SLA(), s.DueAt, s.CreatedAt)
 	}
 	if r := s.Report; r != nil {
 		if r.PassCount+r.FailCount+r.SkipCount != len(r.Items) || len(r.Items) < len(s.Items) {

@@ -58,7 +58,8 @@ func completeAs(checker string, token int) decide {
 
 func TestWorkIsOnlyTakenUnderTheLiveClaim(t *testing.T) {
 	t.Parallel()
-	work := map[string]decide{"check": check(), "finding": finding(), "complete": complete, "release": release("ann", 1)}
+	work := map[string]decide{"check": check(), "finding": finding(), "complete": complete, "release": release("ann", 1),
+		"untestable": untestable("ann", 1), "heartbeat": heartbeat("ann", 1, minute(50))}
 	for name, d := range work {
 		t.Run(name, func(t *testing.T) {
 			given(t).When(d).NotFound("job")
