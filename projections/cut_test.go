@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/domain/project"
 )
 
 // cutAnyhow folds the log into three schemas, one event, seven events and all
@@ -55,12 +56,24 @@ func (w *world) cutAnyhow(p Projector) {
 
 func TestHowTheLogIsCutDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, p := range []Projector{jobsProjector{}} {
+	for _, p := range []Projector{jobsProjector{}, historyProjector{}} {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
 			w := setup(t)
+			for i, id := range []string{"p1", "p2"} {
+				stream := domain.ProjectStream(id)
+				w.log.append(stream, &project.Created{AccountID: fmt.Sprint("acc", i), Name: id, HookHash: id, At: noon},
+					prepared("x"+id, "mail", "pay"), prepared("y"+id, "cart", "mail"))
+				for j := range 12 {
+					w.log.append(stream, &project.RegressionsAttached{
+						JobIDs: []string{fmt.Sprint("bstory", 4*j+1+i), fmt.Sprint("bstory", 4*j+3-i)}, Items: []string{"y" + id + "1"}, At: noon,
+					})
+				}
+			}
 			lives(w.log, "a", 60)
 			stories(w.log, "b", 60)
+			w.log.append(domain.ProjectStream("p1"), prepared("z", "mail", "later"),
+				&project.SettingsChanged{Name: "shop", At: noon})
 			w.cutAnyhow(p)
 		})
 	}

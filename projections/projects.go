@@ -14,6 +14,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/host"
 	"humanqa/domain/project"
 )
 
@@ -28,8 +29,9 @@ func (projectsProjector) Tables() []Table {
 	return []Table{{Name: "projects", DDL: projectsDDL}}
 }
 
-// events is null when the list was omitted (every kind), an array otherwise.
-// rotations holds the newest last.
+// default_host is that of default_url, or empty (see host.Of). events is null
+// when the list was omitted (every kind), an array otherwise. rotations holds
+// the newest last.
 const projectsDDL = `
 CREATE TABLE {schema}.projects (
     id                  text PRIMARY KEY,
@@ -37,6 +39,7 @@ CREATE TABLE {schema}.projects (
     name                text NOT NULL,
     description         text,
     default_url         text,
+    default_host        text NOT NULL,
     default_job_type    text,
     default_sla_minutes integer,
     hook_hash           text NOT NULL UNIQUE,
@@ -53,6 +56,7 @@ CREATE TABLE {schema}.projects (
     loop_alerts_snoozed_until timestamptz
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
+CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
 `
 
 func (projectsProjector) Handles() []string {
@@ -69,6 +73,7 @@ type projectRow struct {
 	Name              string           `json:"name"`
 	Description       *string          `json:"description"`
 	DefaultURL        *string          `json:"default_url"`
+	DefaultHost       string           `json:"default_host"`
 	DefaultJobType    *string          `json:"default_job_type"`
 	DefaultSLAMinutes *int             `json:"default_sla_minutes"`
 	HookHash          string           `json:"hook_hash"`
@@ -98,6 +103,7 @@ ON CONFLICT (id) DO UPDATE
 SET name = EXCLUDED.name,
     description = EXCLUDED.description,
     default_url = EXCLUDED.default_url,
+    default_host = EXCLUDED.default_host,
     default_job_type = EXCLUDED.default_job_type,
     default_sla_minutes = EXCLUDED.default_sla_minutes,
     webhook_url = EXCLUDED.webhook_url,
@@ -190,6 +196,9 @@ func rowOf(id string, s project.State) (projectRow, error) {
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
 		CreatedAt: moment(s.CreatedAt), UpdatedAt: moment(s.UpdatedAt),
 	}
+	if s.DefaultURL != nil {
+		row.DefaultHost = host.Of(*s.DefaultURL)
+	}
 	if s.SecretRotatedAt != nil {
 		row.SecretRotatedAt = momentPtr(*s.SecretRotatedAt)
 	}
@@ -253,9 +262,24 @@ type HookTarget struct {
 	Sandbox   bool // the account is
 }
 
+const byHookSQL = `
+SELECT p.account_id, p.id, a.suspended, a.sandbox
+FROM readmodel.projects p
+JOIN readmodel.accounts a ON a.account_id = p.account_id
+WHERE p.hook_hash = $1`
+
 // ByHook finds a project by the hash of its deploy hook's token.
 func (q *Projects) ByHook(ctx context.Context, hash string) (HookTarget, bool, error) {
-	panic("not built yet")
+	var target HookTarget
+	err := q.db.QueryRowxContext(ctx, byHookSQL, hash).Scan(
+		&target.AccountID, &target.ProjectID, &target.Suspended, &target.Sandbox)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return HookTarget{}, false, nil
+	case err != nil:
+		return HookTarget{}, false, fmt.Errorf("look a deploy hook up: %w", err)
+	}
+	return target, true, nil
 }
 
 const selectProjectsSQL = `

@@ -13,7 +13,9 @@ func All() []Projector {
 		jobsProjector{},
 		creditsProjector{},
 		projectsProjector{},
+		historyProjector{},
 		sessionsProjector{},
+		loopsProjector{},
 		accessProjector{},
 		timersProjector{rules: policy.Rules()},
 	}
