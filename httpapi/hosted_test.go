@@ -1,0 +1,492 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+)
+
+const (
+	hookURL = "https://hooks.example.com/in"
+	secretS = "0123456789 abcdefghijklmnopqrstu" // 32 characters, a blank inside
+	secretT = "another secret of the same length"
+)
+
+// hosted submits a hosted test of a host.
+func (s *service) hosted(key, host, more string, headers ...string) result {
+	s.t.Helper()
+	return s.call(key, "POST", "/v1/hosted/test", `{"url":"https://`+host+`/"`+more+`}`, headers...)
+}
+
+// complete claims and completes a job; the items of these ids or keys fail,
+// every other one passes.
+func (s *service) complete(jobID string, failing ...string) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	checker, err := s.commands.CreateChecker(ctx, operator(uuid.New()), "bob", nil)
+	s.visible(checker.Position, err)
+	cause := func() command.Cause { return operator(uuid.New()) }
+	claimed, err := s.commands.ClaimJob(ctx, cause(), checker.CheckerID, jobID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	claim := command.Claim{CheckerID: checker.CheckerID, JobID: jobID, Token: claimed.Token}
+	for _, item := range claimed.Checklist {
+		verdict := command.CheckItem{ItemID: item.ID, Status: job.ItemPass}
+		if slices.Contains(failing, item.ID) || slices.Contains(failing, item.Key) {
+			verdict.Status = job.ItemFail
+		}
+		if _, _, err := s.commands.CheckItem(ctx, cause(), claim, verdict); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	_, at, err := s.commands.CompleteJob(ctx, cause(), claim, command.CompleteJob{Summary: "done"})
+	s.visible(at, err)
+}
+
+// checklist gives the items of a job's list, "description origin" each.
+func (s *service) checklist(jobID string) []string {
+	s.t.Helper()
+	var out []string
+	err := s.log.Load(s.t.Context(), domain.JobStream(jobID), 0, func(r domain.Recorded) error {
+		if c, ok := r.Event.(*job.Created); ok {
+			for _, item := range c.Items {
+				out = append(out, strings.TrimSpace(item.Description+" "+string(item.Origin)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+func TestAHostedTestAnswersItsHandle(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	body := s.hosted(key, "shop.replit.app", "").want(http.StatusCreated)
+	id, projectID := body["jobId"].(string), body["projectId"].(string)
+	equal(t, body, map[string]any{
+		"jobId": id, "projectId": projectID, "status": "pending", "estimatedCompletionMinutes": 60.0,
+		"creditsDeducted": 5.0, "creditsCharged": 5.0, "creditsRemaining": 95.0, "checklistItemCount": 1.0,
+		"jobType": "First Impression", "jobTypeCode": "first_impression", "isHostedApp": true, "regressionItemsIncluded": 0.0,
+		"statusUrl":          "https://qa.example/v1/hosted/status/" + id,
+		"reportUrl":          "https://qa.example/v1/jobs/" + id + "/report",
+		"dashboardReportUrl": "https://qa.example/dashboard/jobs/" + id,
+	})
+	with(t, s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK), map[string]any{
+		"status": "pending", "title": "Hosted test of shop.replit.app", "url": "https://shop.replit.app/",
+		"jobType": "First Impression", "projectId": projectID, "priority": "normal", "slaMinutes": 60.0,
+	})
+	with(t, s.call(key, "GET", "/v1/projects/"+projectID, "").want(http.StatusOK), map[string]any{
+		"name": "shop.replit.app", "defaultUrl": nil, "webhookUrl": nil, "jobCount": 1.0,
+	})
+	with(t, s.hosted(key, "shop.example.com", `,"priority":"urgent","feature":"the search","targetDevice":"Pixel 9"`).want(http.StatusCreated), map[string]any{
+		"creditsDeducted": 10.0, "creditsCharged": 10.0, "creditsRemaining": 85.0, "estimatedCompletionMinutes": 30.0,
+		"isHostedApp": false, "jobType": "General QA",
+	})
+}
+
+func TestWhatAHostedTestMayNotBe(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	long := func(n int) string { return strings.Repeat("ü", n) }
+	secret := func(v string) string { return `{"url":"https://a.example","webhookSecret":"` + v + `"}` }
+	for body, paths := range map[string][]string{
+		``:                                 {"body"},
+		`[]`:                               {"body"},
+		`{}`:                               {"url"},
+		`{"url":null}`:                     {"url"},
+		`{"url":7}`:                        {"url"},
+		`{"url":"ftp://a.example"}`:        {"url"},
+		`{"url":"https://localhost/"}`:     {"url"},
+		`{"url":"http://192.168.0.1/"}`:    {"url"},
+		`{"url":"javascript:alert(1)"}`:    {"url"},
+		`{"url":"https://u:p@a.example/"}`: {"url"},
+		`{"url":"https://a.example","feature":"` + long(2001) + `"}`:            {"feature"},
+		`{"url":"https://a.example","accessInstructions":"` + long(4001) + `"}`: {"accessInstructions"},
+		`{"url":"https://a.example","targetDevice":"` + long(101) + `"}`:        {"targetDevice"},
+		`{"url":"https://a.example","priority":"fast"}`:                         {"priority"},
+		`{"url":"https://a.example","jobType":"auth_flow"}`:                     {"jobType"},
+		`{"url":"https://a.example","jobType":"Nope"}`:                          {"jobType"},
+		`{"url":"https://a.example","webhookUrl":"http://hooks.example.com/"}`:  {"webhookUrl"},
+		`{"url":"https://a.example","webhookUrl":"https://10.0.0.1/"}`:          {"webhookUrl"},
+		`{"url":"https://a.example","webhookUrl":"https://localhost/"}`:         {"webhookUrl"},
+		`{"url":"https://a.example","subscribedWebhookEvents":["job.claimed"]}`: {"subscribedWebhookEvents[0]"},
+		`{"url":"https://a.example","subscribedWebhookEvents":["Job.Created"]}`: {"subscribedWebhookEvents[0]"},
+		`{"url":"https://a.example","subscribedWebhookEvents":"job.created"}`:   {"subscribedWebhookEvents"},
+		`{"url":1,"feature":2,"priority":3,"jobType":4,"webhookSecret":[]}`:     {"feature", "jobType", "priority", "url", "webhookSecret"},
+		secret(""):                                 {"webhookSecret"},
+		secret(strings.Repeat("x", 31)):            {"webhookSecret"},
+		secret(strings.Repeat("x", 257)):           {"webhookSecret"},
+		secret(strings.Repeat("x", 40) + `\t`):     {"webhookSecret"},
+		secret(strings.Repeat("x", 40) + "é"):      {"webhookSecret"},
+		secret(strings.Repeat("x", 40) + `\u007f`): {"webhookSecret"},
+	} {
+		if got := s.call(key, "POST", "/v1/hosted/test", body).paths(); !slices.Equal(got, paths) {
+			t.Errorf("%.120s\nis refused for %v, want %v", body, got, paths)
+		}
+	}
+	equal(t, s.log.count("job.created")+s.log.count("project.created")+s.log.count("host.linked"), 0)
+}
+
+func TestTheLongestOfEachIsTaken(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	s.hosted(key, "a.example", `,"feature":"`+strings.Repeat("ü", 2000)+`","webhookUrl":"`+hookURL+`","webhookSecret":"`+strings.Repeat("~", 256)+`"`).
+		want(http.StatusCreated)
+	s.hosted(key, strings.Repeat("a", 60)+"."+strings.Repeat("b", 60)+"."+strings.Repeat("c", 60)+".example", "").want(http.StatusCreated)
+}
+
+func TestAHostedTestsTypeIsDetectedOrGivenInEitherSpelling(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	first := func(more string) map[string]any {
+		return s.hosted(key, uuid.NewString()+".example.com", more).want(http.StatusCreated)
+	}
+	for more, want := range map[string][2]string{
+		``:                                     {"First Impression", "first_impression"},
+		`,"feature":" "`:                       {"First Impression", "first_impression"},
+		`,"jobType":null`:                      {"First Impression", "first_impression"},
+		`,"feature":"the search"`:              {"General QA", "general_qa"},
+		`,"feature":"Pay with PayPal"`:         {"Payment Flow", "payment_flow"},
+		`,"jobType":"payment_flow"`:            {"payment_flow", "payment_flow"},
+		`,"jobType":"CUSTOM","feature":"pay"`:  {"CUSTOM", "custom"},
+		`,"jobType":"AI Review"`:               {"AI Review", "ai_review"},
+		`,"jobType":"general qa","feature":""`: {"general qa", "general_qa"},
+	} {
+		got := first(more)
+		equal(t, [2]string{got["jobType"].(string), got["jobTypeCode"].(string)}, want)
+	}
+	s.hosted(key, "shop.example.com", "").want(http.StatusCreated)
+	with(t, s.hosted(key, "shop.example.com", "").want(http.StatusCreated), map[string]any{"jobType": "General QA"})
+}
+
+func TestHostedTestsOfOneHostBelongToOneProject(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	projectOf := func(url string) any {
+		return s.call(key, "POST", "/v1/hosted/test", `{"url":"`+url+`"}`).want(http.StatusCreated)["projectId"]
+	}
+	shop := projectOf("https://shop.example.com/a")
+	for _, url := range []string{"https://www.shop.example.com/b?c=d", "HTTPS://SHOP.example.com:443", "http://shop.example.com:80/"} {
+		equal(t, projectOf(url), shop)
+	}
+	if projectOf("https://shop.example.com:8443/") == shop {
+		t.Error("another port is another app")
+	}
+	named := s.project(key, `{"name":"Named","defaultUrl":"https://www.named.example.com/start"}`)
+	equal(t, projectOf("https://named.example.com/"), any(named))
+
+	_, other := s.account(100)
+	if got := s.hosted(other, "shop.example.com", "").want(http.StatusCreated)["projectId"]; got == shop {
+		t.Error("another account's test went to this one's project")
+	}
+}
+
+func TestTwentyParallelHostedTestsMakeOneProject(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { s.hosted(key, "new.example.com", "").want(http.StatusCreated) })
+	}
+	wg.Wait()
+	equal(t, []int{s.log.count("project.created"), s.log.count("host.linked"), s.log.count("job.created")}, []int{1, 1, 20})
+}
+
+func TestAnUrgentHostedTestWithSevenCredits(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(7)
+	before := s.log.Head()
+	with(t, s.hosted(key, "new.example.com", `,"priority":"urgent","webhookUrl":"`+hookURL+`"`).
+		refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits), map[string]any{
+		"creditsRequired": 10.0, "creditsAvailable": 7.0, "creditsShort": 3.0,
+	})
+	equal(t, s.log.Head(), before)
+	equal(t, s.call(key, "GET", "/v1/projects", "").want(http.StatusOK)["projects"], []any{})
+}
+
+func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	body := func(url, secret string) string {
+		return `,"webhookUrl":"` + url + `","webhookSecret":"` + secret + `"`
+	}
+	signs := func(projectID any) string {
+		t.Helper()
+		secret, err := s.commands.WebhookSecret(t.Context(), projectID.(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	t.Run("rule 1: passed with a webhookUrl it signs", func(t *testing.T) {
+		equal(t, signs(s.hosted(key, "one.example.com", body(hookURL, secretS)).want(http.StatusCreated)["projectId"]), secretS)
+	})
+	t.Run("rule 1: passed without a webhookUrl it counts for nothing", func(t *testing.T) {
+		id := s.hosted(key, "bare.example.com", `,"webhookSecret":"`+secretS+`"`).want(http.StatusCreated)["projectId"].(string)
+		_, err := s.commands.WebhookSecret(t.Context(), id)
+		equal(t, domain.IsKind(err, domain.KindNotFound), true)
+		with(t, s.call(key, "GET", "/v1/projects/"+id, "").want(http.StatusOK), map[string]any{"webhookUrl": nil, "webhookSecretRotations": nil})
+	})
+	t.Run("rule 2: passed again it changes nothing", func(t *testing.T) {
+		id := s.hosted(key, "two.example.com", body(hookURL, secretS)).want(http.StatusCreated)["projectId"]
+		before := s.call(key, "GET", "/v1/projects/"+id.(string), "").want(http.StatusOK)
+		s.hosted(key, "two.example.com", body(hookURL, secretS)).want(http.StatusCreated)
+		after := s.call(key, "GET", "/v1/projects/"+id.(string), "").want(http.StatusOK)
+		equal(t, after["webhookSecretRotations"], []any{})
+		equal(t, after["updatedAt"], before["updatedAt"])
+		equal(t, signs(id), secretS)
+	})
+	t.Run("rule 3: another one is a conflict without any effect", func(t *testing.T) {
+		id := s.hosted(key, "three.example.com", body(hookURL, secretS)).want(http.StatusCreated)["projectId"]
+		before := s.log.Head()
+		for _, more := range []string{
+			body("https://hooks.example.com/other", secretT) + `,"subscribedWebhookEvents":[]`,
+			`,"webhookSecret":"` + secretT + `"`,
+		} {
+			s.hosted(key, "three.example.com", more).refused(http.StatusConflict, domain.CodeSecretConflict)
+		}
+		equal(t, s.log.Head(), before)
+		with(t, s.call(key, "GET", "/v1/projects/"+id.(string), "").want(http.StatusOK), map[string]any{
+			"webhookUrl": hookURL, "allWebhookEvents": true, "jobCount": 1.0,
+		})
+		equal(t, signs(id), secretS)
+	})
+	t.Run("rule 4: omitted it is made when a URL is first attached", func(t *testing.T) {
+		id := s.hosted(key, "four.example.com", "").want(http.StatusCreated)["projectId"]
+		s.hosted(key, "four.example.com", `,"webhookUrl":"`+hookURL+`"`).want(http.StatusCreated)
+		made := signs(id)
+		equal(t, strings.HasPrefix(made, "whsec_"), true)
+		s.hosted(key, "four.example.com", `,"webhookUrl":"https://hooks.example.com/moved"`).want(http.StatusCreated)
+		equal(t, signs(id), made)
+	})
+	t.Run("is in no answer and no log", func(t *testing.T) {
+		for _, secret := range []string{secretS, secretT} {
+			if strings.Contains(s.logged.String(), secret) {
+				t.Error("the log shows a secret")
+			}
+		}
+		if got := s.hosted(key, "five.example.com", body(hookURL, secretS)); strings.Contains(got.Body.String(), secretS) {
+			t.Errorf("the answer shows the secret: %s", got.Body)
+		}
+	})
+}
+
+func TestTwoFirstCallsWithTwoSecretsAreOne201AndOne409(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	codes := make([]int, 2)
+	var wg sync.WaitGroup
+	for i, secret := range []string{secretS, secretT} {
+		wg.Go(func() {
+			codes[i] = s.hosted(key, "new.example.com", `,"webhookUrl":"`+hookURL+`","webhookSecret":"`+secret+`"`).Code
+		})
+	}
+	wg.Wait()
+	slices.Sort(codes)
+	equal(t, codes, []int{http.StatusCreated, http.StatusConflict})
+	equal(t, []int{s.log.count("job.created"), s.log.count("credits.debited"), s.log.count("project.webhook_set")}, []int{1, 1, 1})
+}
+
+func TestTheSubscriptionOfAHostedTest(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	url := `,"webhookUrl":"` + hookURL + `"`
+	events := func(names string) string { return `,"subscribedWebhookEvents":[` + names + `]` }
+	every := eventList(project.EventNames()...)
+	one := `"job.completed"`
+	for n, c := range []struct {
+		name         string
+		first, again string
+		want         []any
+		all          bool
+	}{
+		{"omitted on a new project: every event", url, "", every, true},
+		{"empty on a new project: none", url + events(""), "", eventList(), false},
+		{"one on a new project: that one", url + events(one), "", eventList("job.completed"), false},
+		{"on a new project without webhookUrl: not applied", events(one), "", eventList(), false},
+		{"and not remembered for the first URL either", events(one), url, every, true},
+		{"omitted on an existing project: untouched", url + events(one), url, eventList("job.completed"), false},
+		{"one on an existing project: replaces", url, events(one), eventList("job.completed"), false},
+		{"empty on an existing project: replaces", url + events(one), events(""), eventList(), false},
+		{"on an existing project without a webhook: not applied", "", events(one), eventList(), false},
+		{"null is as omitted", url + events(one), `,"subscribedWebhookEvents":null`, eventList("job.completed"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			host := fmt.Sprintf("s%d.example.com", n)
+			s.hosted(key, host, c.first).want(http.StatusCreated)
+			id := s.hosted(key, host, c.again).want(http.StatusCreated)["projectId"].(string)
+			got := s.call(key, "GET", "/v1/projects/"+id, "").want(http.StatusOK)
+			equal(t, []any{got["subscribedWebhookEvents"], got["allWebhookEvents"]}, []any{c.want, c.all})
+		})
+	}
+}
+
+func TestAProjectBoundKeysHostedTestsGoToItsProject(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	id, key := s.account(100)
+	own := s.project(key, `{"name":"Own"}`)
+	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
+	with(t, s.hosted(bound, "any.example.com", "").want(http.StatusCreated), map[string]any{"projectId": own})
+	equal(t, s.log.count("host.linked"), 0)
+}
+
+func TestAHostedTestWithAnIdempotencyKeyIsOneTest(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	first := s.hosted(key, "a.example.com", "", "Idempotency-Key", "k").want(http.StatusCreated)
+	again := s.hosted(key, "a.example.com", "", "Idempotency-Key", "k")
+	equal(t, again.want(http.StatusCreated), first)
+	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
+	s.hosted(key, "b.example.com", "", "Idempotency-Key", "k").refused(http.StatusConflict, domain.CodeConflict)
+	equal(t, s.log.count("job.created"), 1)
+}
+
+func TestAccessInstructionsOfAHostedTestAreSeenByTheClaimantOnly(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	const sesame = "open sesame, says Ali"
+	submitted := s.hosted(key, "a.example.com", `,"accessInstructions":"`+sesame+`"`)
+	id := submitted.want(http.StatusCreated)["jobId"].(string)
+	for _, where := range []string{
+		submitted.Body.String(), s.call(key, "GET", "/v1/jobs/"+id, "").Body.String(), s.call(key, "GET", "/v1/jobs", "").Body.String(), s.logged.String(),
+	} {
+		if strings.Contains(where, sesame) {
+			t.Errorf("they are shown: %s", where)
+		}
+	}
+	claim := s.call(s.checker(), "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).want(http.StatusCreated)
+	equal(t, claim["brief"].(map[string]any)["accessInstructions"], any(sesame))
+}
+
+func TestTheHeadersOfAnAgentsLoop(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	for _, c := range []struct {
+		headers []string
+		paths   []string
+	}{
+		{[]string{skillHeader, "fix"}, []string{iterationHeader}},
+		{[]string{iterationHeader, "1"}, []string{skillHeader}},
+		{[]string{skillHeader, " ", iterationHeader, "1"}, []string{skillHeader}},
+		{[]string{skillHeader, strings.Repeat("x", 101), iterationHeader, "1"}, []string{skillHeader}},
+		{[]string{skillHeader, "é", iterationHeader, "one"}, []string{iterationHeader, skillHeader}},
+		{[]string{skillHeader, "fix", iterationHeader, "0"}, []string{iterationHeader}},
+		{[]string{skillHeader, "fix", iterationHeader, "1.5"}, []string{iterationHeader}},
+		{[]string{skillHeader, "fix", iterationHeader, ""}, []string{iterationHeader}},
+		{[]string{skillHeader, "fix", iterationHeader, "1", maxIterationsHeader, "0"}, []string{maxIterationsHeader}},
+	} {
+		equal(t, s.hosted(key, "a.example.com", "", c.headers...).paths(), c.paths)
+	}
+	s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	equal(t, s.log.count("loop_session.started"), 0)
+	for _, n := range []string{"1", "2"} {
+		s.hosted(key, "a.example.com", "", skillHeader, "fix", iterationHeader, n).want(http.StatusCreated)
+	}
+	equal(t, []int{s.log.count("loop_session.started"), s.log.count("loop_session.iterated")}, []int{1, 2})
+}
+
+func TestPrepareNextQueuesFixesForTheNextTest(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	id := first["projectId"].(string)
+	s.complete(first["jobId"].(string), "item-1")
+	prepared := s.call(key, "POST", "/v1/hosted/prepare-next",
+		`{"projectId":"`+id+`","fixedBugIds":["item-1","item-1"],"fixedDescriptions":[" The cart adds up ","the cart adds up."]}`).want(http.StatusOK)
+	equal(t, prepared, map[string]any{
+		"message": "2 fixes will be verified by the project's next test", "regressionItems": 2.0,
+		"descriptions": []any{"the page loads", "The cart adds up"}, "projectId": id,
+	})
+	next := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	with(t, next, map[string]any{"regressionItemsIncluded": 2.0, "checklistItemCount": 2.0})
+	items := s.checklist(next["jobId"].(string))
+	slices.Sort(items)
+	equal(t, items, []string{"The cart adds up prepared_fix", "the page loads prepared_fix"})
+
+	t.Run("and for that one only, but what failed stays in", func(t *testing.T) {
+		after := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+		equal(t, s.checklist(after["jobId"].(string)), []string{"the page loads open_failure"})
+	})
+	t.Run("unless it is cancelled", func(t *testing.T) {
+		s.call(key, "POST", "/v1/jobs/"+next["jobId"].(string)+"/cancel", "").want(http.StatusOK)
+		with(t, s.hosted(key, "a.example.com", "").want(http.StatusCreated), map[string]any{"regressionItemsIncluded": 2.0})
+	})
+	t.Run("one is a fix", func(t *testing.T) {
+		one := s.call(key, "POST", "/v1/hosted/prepare-next", `{"projectId":"`+id+`","fixedDescriptions":["x"]}`).want(http.StatusOK)
+		equal(t, one["message"], any("1 fix will be verified by the project's next test"))
+	})
+}
+
+func TestWhatPrepareNextRefuses(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(1000)
+	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	id := first["projectId"].(string)
+	s.complete(first["jobId"].(string))
+	const path = "/v1/hosted/prepare-next"
+	many := func(n int, text string) string {
+		return `["` + strings.Join(slices.Repeat([]string{text}, n), `","`) + `"]`
+	}
+	both := []string{"fixedBugIds", "fixedDescriptions"}
+	for more, paths := range map[string][]string{
+		``: both,
+		`,"fixedBugIds":[],"fixedDescriptions":[]`:                           both,
+		`,"fixedBugIds":null`:                                                both,
+		`,"fixedBugIds":"x"`:                                                 {"fixedBugIds"},
+		`,"fixedBugIds":["item-1","item-9"]`:                                 {"fixedBugIds[0]", "fixedBugIds[1]"},
+		`,"fixedBugIds":["a b"]`:                                             {"fixedBugIds[0]"},
+		`,"fixedDescriptions":["x"," "]`:                                     {"fixedDescriptions[1]"},
+		`,"fixedDescriptions":["x",7]`:                                       {"fixedDescriptions[1]"},
+		`,"fixedDescriptions":["` + strings.Repeat("ü", 1001) + `"]`:         {"fixedDescriptions[0]"},
+		`,"fixedDescriptions":` + many(51, "x"):                              {"fixedDescriptions"},
+		`,"fixedBugIds":` + many(51, "x") + `,"fixedDescriptions":{"a":"b"}`: {"fixedBugIds", "fixedDescriptions"},
+	} {
+		if got := s.call(key, "POST", path, `{"projectId":"`+id+`"`+more+`}`).paths(); !slices.Equal(got, paths) {
+			t.Errorf("%.80s\nis refused for %v, want %v", more, got, paths)
+		}
+	}
+	equal(t, s.call(key, "POST", path, `{"fixedDescriptions":["x"]}`).paths(), []string{"projectId"})
+	equal(t, s.call(key, "POST", path, `{"projectId":" ","fixedDescriptions":["x"]}`).paths(), []string{"projectId"})
+	equal(t, s.call(key, "POST", path, "").paths(), []string{"body"})
+	for _, nobodys := range []string{uuid.NewString(), "nope"} {
+		s.call(key, "POST", path, `{"projectId":"`+nobodys+`","fixedBugIds":["item-1"]}`).refused(http.StatusNotFound, domain.CodeNotFound)
+	}
+	_, other := s.account(0)
+	s.call(other, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":["x"]}`).refused(http.StatusNotFound, domain.CodeNotFound)
+	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: s.project(key, `{"name":"Other"}`)})
+	s.call(bound, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":["x"]}`).refused(http.StatusForbidden, domain.CodeForbidden)
+	equal(t, s.log.count("project.regressions_prepared"), 0)
+
+	s.call(key, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":`+many(50, strings.Repeat("ü", 1000))+`}`).want(http.StatusOK)
+}
