@@ -77,7 +77,6 @@ func (sessionsProjector) Handles() []string {
 		(*session.CompletedWith)(nil).EventType(),
 		(*session.ExpiredBy)(nil).EventType(),
 		(*session.CancelledBy)(nil).EventType(),
-		(*job.Created)(nil).EventType(),
 		(*job.ClaimedBy)(nil).EventType(),
 		(*job.Released)(nil).EventType(),
 		(*job.SLAMissed)(nil).EventType(),
@@ -283,6 +282,7 @@ func (f *sessionsFold) create(id string, e *session.Created) error {
 	for _, slot := range e.Slots {
 		s.slots = append(s.slots, slotRow{
 			Slot: slot.Slot, RoleLabel: slot.RoleLabel, JobID: slot.JobID, Target: slot.Target, Status: SlotWaiting,
+			JobStatus: job.Pending, // or about to be
 		})
 		f.ofJob[slot.JobID] = id
 		f.jobs = append(f.jobs, sessionJobRow{JobID: slot.JobID, SessionID: id})
@@ -339,8 +339,6 @@ func (s *foldedSession) close(to session.Status, reason string, at time.Time) {
 func (s *foldedSession) work(jobID string, e domain.Event) {
 	slot := &s.slots[slices.IndexFunc(s.slots, func(slot slotRow) bool { return slot.JobID == jobID })]
 	switch e := e.(type) {
-	case *job.Created:
-		slot.JobStatus = job.Pending
 	case *job.ClaimedBy:
 		slot.JobStatus = job.Claimed
 	case *job.Released, *job.SLAMissed, *job.UntestableReported:

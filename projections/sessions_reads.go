@@ -52,8 +52,8 @@ type SessionSlot struct {
 	Target    job.Target
 	Status    string // one of the Slot… statuses
 	ReadyAt   *time.Time
-	JobStatus job.Status // empty until the job is there
-	ReportID  string     // empty until there is a report
+	JobStatus job.Status
+	ReportID  string // empty until there is a report
 }
 
 // What becomes of a slot. Dropped says that the session started without it,
