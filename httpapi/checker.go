@@ -83,6 +83,8 @@ type briefBody struct {
 	Feature            *string          `json:"feature"`
 	Credentials        *credentialsBody `json:"credentials"`
 	AccessInstructions *string          `json:"accessInstructions"`
+	ScenarioBrief      string           `json:"scenarioBrief,omitempty"` // of a session's slot
+	RoleLabel          string           `json:"roleLabel,omitempty"`     // of a session's slot
 }
 
 type credentialsBody struct {
@@ -159,6 +161,7 @@ func (a *API) claim(ctx context.Context, r *request, cause command.Cause, jobID 
 		Brief: briefBody{
 			Title: c.Brief.Title, URL: c.Brief.URL, Description: c.Brief.Description,
 			Feature: orNull(c.Brief.Feature), AccessInstructions: orNull(c.Brief.AccessInstructions),
+			ScenarioBrief: c.Brief.ScenarioBrief, RoleLabel: c.Brief.RoleLabel,
 		},
 		Checklist: []checklistItem{},
 	}

@@ -261,6 +261,9 @@ type Brief struct {
 	Feature            string
 	Credentials        *Credentials
 	AccessInstructions string
+	// Of a session's slot; else empty.
+	ScenarioBrief string
+	RoleLabel     string
 }
 
 // ClaimedJob is a claim: the lease's token fences every later call.

@@ -43,7 +43,7 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 		}
 		g.job = job.State{
 			AccountID: st.AccountID, Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature,
-			Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
+			Credentials: st.Credentials, AccessInstructions: st.AccessInstructions, SessionID: st.SessionID,
 		}
 		return events, nil
 	})
@@ -124,6 +124,9 @@ func (s *Service) standing(ctx context.Context, jobID string) (standing, error) 
 // brief opens what was sealed for the claimant.
 func (s *Service) brief(ctx context.Context, jobID string, st job.State) (Brief, error) {
 	out := Brief{Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature}
+	if err := s.casting(ctx, jobID, st.SessionID, &out); err != nil {
+		return Brief{}, err
+	}
 	stream := domain.JobStream(jobID)
 	if st.Credentials != "" {
 		plain, err := s.Sealer.Unseal(ctx, st.AccountID, stream, st.Credentials)

@@ -131,3 +131,21 @@ func standingIn(sessionID string, st session.State, slot session.Slot) SessionSt
 		ReadyCount: len(st.Ready), CheckerCount: len(st.Slots), ReadyDeadline: st.ReadyDeadline,
 	}
 }
+
+// casting adds to a slot's brief what its checker plays in the session.
+func (s *Service) casting(ctx context.Context, jobID, sessionID string, brief *Brief) error {
+	if sessionID == "" {
+		return nil
+	}
+	st, err := s.session(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	brief.ScenarioBrief = st.ScenarioBrief
+	for _, slot := range st.Slots {
+		if slot.JobID == jobID {
+			brief.RoleLabel = slot.RoleLabel
+		}
+	}
+	return nil
+}

@@ -19,6 +19,7 @@ type State struct {
 	// What was submitted (see Created).
 	AccountID     string
 	ProjectID     string
+	ScenarioBrief string
 	Type          job.Type
 	TypeEcho      string
 	SLAMinutes    int
@@ -62,6 +63,7 @@ func Evolve(s State, e domain.Event) State {
 	case *Created:
 		s.Exists, s.Status = true, Lobby
 		s.AccountID, s.ProjectID, s.Sandbox = e.AccountID, e.ProjectID, e.Sandbox
+		s.ScenarioBrief = e.ScenarioBrief
 		s.Type, s.TypeEcho, s.SLAMinutes = e.Type, e.TypeEcho, e.SLAMinutes
 		s.SlotPrice, s.ItemCount = e.SlotPrice, e.ItemCount
 		s.Slots, s.ReadyDeadline = e.Slots, e.ReadyDeadline
