@@ -29,6 +29,7 @@ type Commands interface {
 	FinalizeLoop(ctx context.Context, cause command.Cause, loopID, sessionID string, final loop.Status) (domain.Position, error)
 
 	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (command.AdvancedClock, error)
+	ReadySlots(ctx context.Context, cause command.Cause, sessionID string, slots []int) (command.SessionStanding, error)
 	PlayJob(ctx context.Context, cause command.Cause, jobID string, results []command.PlayResult, summary string) (job.CompletedWith, domain.Position, error)
 
 	CreateProject(context.Context, command.Cause, command.CreateProject) (command.CreatedProject, error)

@@ -86,6 +86,7 @@ var routes = []route{
 
 	{method: "POST", pattern: "/v1/sandbox/clock/advance", audience: clients, write: true, creates: true, handle: (*API).advanceClock},
 	{method: "POST", pattern: "/v1/sandbox/jobs/{id}/play", audience: clients, write: true, handle: (*API).playJob},
+	{method: "POST", pattern: "/v1/sandbox/sessions/{id}/ready", audience: clients, write: true, handle: (*API).readySlots},
 
 	{method: "GET", pattern: "/healthz", audience: public, handle: (*API).healthz},
 	{method: "HEAD", pattern: "/healthz", audience: public, handle: (*API).healthz},

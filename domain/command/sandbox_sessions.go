@@ -1,0 +1,71 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+// ReadySlots has robot checkers claim slots of a sandbox session and wait in
+// its lobby; no slots means all of them. The last one's word starts the
+// session.
+func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string, slots []int) (SessionStanding, error) {
+	st, err := s.session(ctx, sessionID)
+	switch {
+	case err != nil:
+		return SessionStanding{}, err
+	case !st.Exists || st.AccountID != cause.AccountID:
+		return SessionStanding{}, domain.NotFound("session")
+	case !st.Sandbox:
+		return SessionStanding{}, account.ErrNoSandbox
+	}
+	taken, err := slotsNamed(st, slots)
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return SessionStanding{}, err
+	}
+	var standing SessionStanding
+	for _, slot := range taken {
+		_, _, err := execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State, _ *none) ([]domain.Event, error) {
+			return job.DecideRobotClaim(j, now)
+		})
+		if err != nil {
+			return SessionStanding{}, err
+		}
+		standing, err = s.enter(ctx, cause.step(fmt.Sprintf("slot %d", slot.Slot)), sessionID, st, slot, job.Player)
+		if err != nil {
+			return SessionStanding{}, err
+		}
+	}
+	return standing, nil
+}
+
+func slotsNamed(st session.State, numbers []int) ([]session.Slot, error) {
+	if len(numbers) == 0 {
+		return st.Slots, nil
+	}
+	var (
+		named []session.Slot
+		wrong []domain.Detail
+	)
+	for n, number := range numbers {
+		at := slices.IndexFunc(st.Slots, func(slot session.Slot) bool { return slot.Slot == number })
+		if at < 0 {
+			wrong = append(wrong, domain.Detail{Path: fmt.Sprintf("slots[%d]", n), Message: "is no slot of the session"})
+			continue
+		}
+		named = append(named, st.Slots[at])
+	}
+	if len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
+	}
+	return named, nil
+}
