@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -50,7 +53,7 @@ func TestCreatingAProject(t *testing.T) {
 		"id": id, "projectId": id, "name": "Shop", "description": "All of it", "defaultUrl": "https://shop.example.com",
 		"defaultJobType": "General QA", "defaultSlaMinutes": 15.0, "webhookUrl": "https://hooks.example.com/in",
 		"webhookDisabled": false, "webhookDisabledReason": nil, "webhookSecretRotatedAt": nil, "allWebhookEvents": false,
-		"jobCount": 0.0, "passRate": 0.0,
+		"loopAlertsSnoozedUntil": nil, "jobCount": 0.0, "passRate": 0.0,
 	})
 
 	submitted := s.call(key, "POST", "/v1/jobs", strings.Replace(aJob, "{", `{"projectId":"`+id+`",`, 1)).want(http.StatusCreated)
@@ -76,85 +79,241 @@ func TestWhatAProjectMayNotBe(t *testing.T) {
 	equal(t, s.log.count("project.created"), 0)
 }
 
-func TestSubscriptions(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(100)
-	const hook = `"webhookUrl":"https://hooks.example.com/in"`
-	all := eventList(project.EventNames()...)
-	for body, want := range map[string]struct {
-		names []any
-		all   bool
-	}{
-		`{"name":"a",` + hook + `}`:                                           {all, true},
-		`{"name":"b",` + hook + `,"subscribedWebhookEvents":[]}`:              {eventList(), false},
-		`{"name":"c",` + hook + `,"subscribedWebhookEvents":["job.created"]}`: {eventList("job.created"), false},
-		`{"name":"d","subscribedWebhookEvents":["job.created"]}`:              {eventList(), false},
-		`{"name":"e"}`: {eventList(), false},
-	} {
-		got := s.call(key, "GET", "/v1/projects/"+s.project(key, body), "").want(http.StatusOK)
-		equal(t, got["subscribedWebhookEvents"], want.names)
-		equal(t, got["allWebhookEvents"], want.all)
-	}
+// patched is a project whose PATCH is under test.
+type patched struct {
+	*service
+	key, id string
 }
 
-func TestPatchingAProject(t *testing.T) {
-	t.Parallel()
+func setupPatch(t *testing.T, more string) patched {
+	t.Helper()
 	s := setup(t)
 	_, key := s.account(100)
-	id := s.project(key, `{"name":"Shop","description":"d","defaultUrl":"https://shop.example.com","defaultJobType":"custom","defaultSlaMinutes":30}`)
-	patch := func(body string) map[string]any {
-		t.Helper()
-		return s.call(key, "PATCH", "/v1/projects/"+id, body).want(http.StatusOK)
-	}
-	unchanged := patch(`{}`)
-	with(t, patch(`{"unknown":1}`), unchangedSettings(unchanged))
-	with(t, patch(`{"description":null,"defaultUrl":"","defaultSlaMinutes":null,"name":"Shop 2"}`), map[string]any{
-		"name": "Shop 2", "description": nil, "defaultUrl": nil, "defaultJobType": "custom", "defaultSlaMinutes": nil,
-		"webhookUrl": nil, "webhookSecretRotations": nil, "allWebhookEvents": false,
-	})
-	with(t, patch(`{"description":"again","defaultSlaMinutes":60,"defaultJobType":"AI Review"}`), map[string]any{
-		"description": "again", "defaultSlaMinutes": 60.0, "defaultJobType": "AI Review",
-	})
-	// A list without a URL applies to nothing.
-	equal(t, patch(`{"subscribedWebhookEvents":["job.created"]}`)["subscribedWebhookEvents"], eventList())
-	set := patch(`{"webhookUrl":"https://hooks.example.com/in","subscribedWebhookEvents":["job.created"]}`)
-	equal(t, set["subscribedWebhookEvents"], eventList("job.created"))
-	equal(t, set["webhookSecretRotations"], []any{})
-	equal(t, patch(`{"name":"Shop 3"}`)["subscribedWebhookEvents"], eventList("job.created"))
-	cleared := patch(`{"webhookUrl":""}`)
-	equal(t, cleared["subscribedWebhookEvents"], eventList())
-	with(t, cleared, map[string]any{"webhookUrl": nil, "webhookSecretRotations": nil})
+	return patched{s, key, s.project(key, `{"name":"Shop"`+more+`}`)}
+}
 
-	// What PATCH answered is what GET answers.
-	after := patch(`{"webhookUrl":"https://hooks.example.com/two"}`)
-	got := s.call(key, "GET", "/v1/projects/"+id, "").want(http.StatusOK)
+func (p patched) patch(body string) result {
+	p.t.Helper()
+	return p.call(p.key, "PATCH", "/v1/projects/"+p.id, body)
+}
+
+// changed patches the project and checks that GET answers what PATCH did.
+func (p patched) changed(body string) map[string]any {
+	p.t.Helper()
+	after := p.patch(body).want(http.StatusOK)
+	got := p.get()
 	delete(got, "jobCount")
 	delete(got, "passRate")
-	equal(t, after, got)
-	equal(t, s.log.count("project.webhook_secret_set"), 1)
-
-	equal(t, s.call(key, "PATCH", "/v1/projects/"+id, `{"name":null,"webhookUrl":null,"subscribedWebhookEvents":null,
-		"defaultSlaMinutes":45,"defaultUrl":"file:///etc/passwd","description":[]}`).paths(),
-		[]string{"defaultSlaMinutes", "defaultUrl", "description", "name", "subscribedWebhookEvents", "webhookUrl"})
-	for _, blank := range []string{"webhookUrl", "defaultUrl", "defaultJobType"} {
-		equal(t, s.call(key, "PATCH", "/v1/projects/"+id, `{"`+blank+`":"  "}`).paths(), []string{blank})
-	}
-	for _, bad := range []string{`{"name":""}`, `{"name":" "}`} {
-		equal(t, s.call(key, "PATCH", "/v1/projects/"+id, bad).paths(), []string{"name"})
-	}
-	s.call(key, "PATCH", "/v1/projects/"+uuid.NewString(), `{"name":"x"}`).refused(http.StatusNotFound, domain.CodeNotFound)
-	equal(t, s.call(key, "PATCH", "/v1/projects/"+uuid.NewString(), `{"name":1}`).paths(), []string{"name"})
+	equal(p.t, after, got)
+	return after
 }
 
-func unchangedSettings(body map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range body {
-		if _, list := v.([]any); !list {
-			out[k] = v
+func (p patched) get() map[string]any {
+	p.t.Helper()
+	return p.call(p.key, "GET", "/v1/projects/"+p.id, "").want(http.StatusOK)
+}
+
+func (p patched) secret() string {
+	p.t.Helper()
+	secret, err := p.commands.WebhookSecret(p.t.Context(), p.id)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return secret
+}
+
+// rotate replaces the secret as the dashboard does; no user: a legacy entry.
+func (p patched) rotate(at time.Time, user *string) {
+	p.t.Helper()
+	var last domain.ExpectedRevision = domain.NoStream
+	err := p.log.Load(p.t.Context(), domain.ProjectStream(p.id), 0, func(r domain.Recorded) error {
+		last = domain.ExpectedRevision(r.Revision)
+		return nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	written, err := p.log.Append(p.t.Context(), domain.ProjectStream(p.id), last, []domain.NewEvent{{
+		ID: uuid.New(), Meta: domain.Metadata{CommandID: uuid.New(), Actor: "user", Time: at},
+		Event: &project.SecretSet{SecretID: uuid.NewString(), Sealed: "x", Fingerprint: uuid.NewString(), At: at, UserID: user, Rotated: true},
+	}})
+	p.visible(written.Position, err)
+}
+
+func TestAPatchOfNothingChangesNothing(t *testing.T) {
+	t.Parallel()
+	p := setupPatch(t, `,"description":"d","defaultUrl":"https://shop.example.com","defaultJobType":"custom","defaultSlaMinutes":30,
+		"webhookUrl":"https://hooks.example.com/in","subscribedWebhookEvents":["job.created"]`)
+	before, head := p.get(), p.log.Head()
+	for _, body := range []string{`{}`, `{"unknown":1}`, `{"name":"Shop","description":"d","defaultSlaMinutes":30,"webhookUrl":"https://hooks.example.com/in"}`} {
+		p.changed(body)
+		equal(t, p.get(), before) // updatedAt, too
+	}
+	equal(t, p.log.Head(), head)
+	equal(t, p.patch("").paths(), []string{"body"})
+}
+
+func TestAPatchedFieldIsAbsentOrNullOrAValue(t *testing.T) {
+	t.Parallel()
+	p := setupPatch(t, `,"description":"d","defaultUrl":"https://shop.example.com","defaultJobType":"custom","defaultSlaMinutes":30`)
+	full := map[string]any{
+		"description": "d", "defaultUrl": "https://shop.example.com", "defaultJobType": "custom", "defaultSlaMinutes": 30.0,
+		"loopAlertsSnoozedUntil": "2026-12-24T18:00:00.000Z",
+	}
+	body := map[string]string{
+		"description": `"d"`, "defaultUrl": `"https://shop.example.com"`, "defaultJobType": `"custom"`, "defaultSlaMinutes": `30`,
+		"loopAlertsSnoozedUntil": `"2026-12-24T19:00:00+01:00"`,
+	}
+	for field, value := range body {
+		empty := []string{"null"}
+		if strings.HasPrefix(field, "d") && field != "defaultSlaMinutes" {
+			empty = append(empty, `""`) // clears a text as null does
+		}
+		for _, nothing := range empty {
+			with(t, p.changed(`{"`+field+`":`+value+`}`), map[string]any{field: full[field]})
+			with(t, p.changed(`{"name":"absent changes nothing"}`), map[string]any{field: full[field]})
+			with(t, p.changed(`{"`+field+`":`+nothing+`}`), map[string]any{field: nil})
 		}
 	}
-	return out
+	equal(t, p.get()["name"], any("absent changes nothing"))
+}
+
+func TestWhatAPatchMayNotBe(t *testing.T) {
+	t.Parallel()
+	p := setupPatch(t, "")
+	before := p.log.Head()
+	for body, paths := range map[string][]string{
+		`{"name":""}`:   {"name"},
+		`{"name":" "}`:  {"name"},
+		`{"name":null}`: {"name"},
+		`{"name":"` + strings.Repeat("ü", 121) + `"}`:                             {"name"},
+		`{"description":"` + strings.Repeat("ü", 2001) + `"}`:                     {"description"},
+		`{"description":[]}`:                                                      {"description"},
+		`{"defaultUrl":"file:///etc/passwd"}`:                                     {"defaultUrl"},
+		`{"defaultUrl":"  "}`:                                                     {"defaultUrl"},
+		`{"defaultJobType":"  "}`:                                                 {"defaultJobType"},
+		`{"defaultJobType":"Nope"}`:                                               {"defaultJobType"},
+		`{"defaultSlaMinutes":45}`:                                                {"defaultSlaMinutes"},
+		`{"defaultSlaMinutes":0}`:                                                 {"defaultSlaMinutes"},
+		`{"defaultSlaMinutes":"30"}`:                                              {"defaultSlaMinutes"},
+		`{"webhookUrl":null}`:                                                     {"webhookUrl"},
+		`{"webhookUrl":"  "}`:                                                     {"webhookUrl"},
+		`{"webhookUrl":"http://hooks.example.com"}`:                               {"webhookUrl"},
+		`{"webhookUrl":"https://192.168.1.1/"}`:                                   {"webhookUrl"},
+		`{"subscribedWebhookEvents":null}`:                                        {"subscribedWebhookEvents"},
+		`{"subscribedWebhookEvents":"job.created"}`:                               {"subscribedWebhookEvents"},
+		`{"subscribedWebhookEvents":["job.created","job.claimed","JOB.CREATED"]}`: {"subscribedWebhookEvents[1]", "subscribedWebhookEvents[2]"},
+		`{"loopAlertsSnoozedUntil":"tomorrow"}`:                                   {"loopAlertsSnoozedUntil"},
+		`{"loopAlertsSnoozedUntil":""}`:                                           {"loopAlertsSnoozedUntil"},
+		`{"loopAlertsSnoozedUntil":"2026-12-24"}`:                                 {"loopAlertsSnoozedUntil"},
+		`{"loopAlertsSnoozedUntil":7}`:                                            {"loopAlertsSnoozedUntil"},
+		`{"name":null,"webhookUrl":null,"defaultSlaMinutes":45,"description":[]}`: {"defaultSlaMinutes", "description", "name", "webhookUrl"},
+	} {
+		if got := p.patch(body).paths(); !slices.Equal(got, paths) {
+			t.Errorf("%.80s\nis refused for %v, want %v", body, got, paths)
+		}
+	}
+	equal(t, p.log.Head(), before)
+	p.id = uuid.NewString()
+	p.patch(`{"name":"x"}`).refused(http.StatusNotFound, domain.CodeNotFound)
+	equal(t, p.patch(`{"name":1}`).paths(), []string{"name"}) // 400 before 404
+}
+
+func TestAPatchOfTheWebhook(t *testing.T) {
+	t.Parallel()
+	const in, two = `{"webhookUrl":"https://hooks.example.com/in"}`, `{"webhookUrl":"https://hooks.example.com/two"}`
+	t.Run("with a first URL generates a secret, which is no rotation", func(t *testing.T) {
+		p := setupPatch(t, "")
+		equal(t, p.get()["webhookSecretRotations"], nil)
+		got := p.changed(in)
+		equal(t, got["webhookSecretRotations"], []any{})
+		with(t, got, map[string]any{"webhookUrl": "https://hooks.example.com/in", "webhookSecretRotatedAt": nil, "allWebhookEvents": true})
+		equal(t, strings.HasPrefix(p.secret(), "whsec_"), true)
+	})
+	t.Run("with a new URL keeps the secret and the list", func(t *testing.T) {
+		p := setupPatch(t, `,"webhookUrl":"https://hooks.example.com/in","subscribedWebhookEvents":["job.created"]`)
+		secret := p.secret()
+		equal(t, p.changed(two)["subscribedWebhookEvents"], eventList("job.created"))
+		equal(t, p.secret(), secret)
+	})
+	t.Run("with the empty string clears URL and list and keeps the secret, which signs for a later URL", func(t *testing.T) {
+		p := setupPatch(t, `,"webhookUrl":"https://hooks.example.com/in","subscribedWebhookEvents":["job.created"]`)
+		secret := p.secret()
+		cleared := p.changed(`{"webhookUrl":""}`)
+		equal(t, cleared["subscribedWebhookEvents"], eventList())
+		with(t, cleared, map[string]any{"webhookUrl": nil, "webhookSecretRotations": nil, "allWebhookEvents": false})
+		with(t, p.changed(two), map[string]any{"allWebhookEvents": true})
+		equal(t, p.secret(), secret)
+		equal(t, p.log.count("project.webhook_secret_set"), 1)
+	})
+	t.Run("shows the five newest of seven rotations, and null without a URL", func(t *testing.T) {
+		p := setupPatch(t, `,"webhookUrl":"https://hooks.example.com/in"`)
+		start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+		for n := range 7 {
+			var user *string // the fifth is a legacy entry
+			if n != 4 {
+				name := "user-" + strconv.Itoa(n)
+				user = &name
+			}
+			p.rotate(start.Add(time.Duration(n)*time.Minute), user)
+		}
+		entry := func(minute int, user any) any {
+			return map[string]any{"at": fmt.Sprintf("2026-11-21T09:%02d:00.000Z", minute), "userId": user}
+		}
+		want := []any{entry(6, "user-6"), entry(5, "user-5"), entry(4, nil), entry(3, "user-3"), entry(2, "user-2")}
+		got := p.changed(`{"name":"Store"}`)
+		equal(t, got["webhookSecretRotations"], any(want))
+		equal(t, got["webhookSecretRotatedAt"], any("2026-11-21T09:06:00.000Z"))
+		listed := p.call(p.key, "GET", "/v1/projects", "").want(http.StatusOK)["projects"].([]any)[0].(map[string]any)
+		equal(t, listed["webhookSecretRotations"], any(want))
+		equal(t, p.changed(`{"webhookUrl":""}`)["webhookSecretRotations"], nil)
+		equal(t, p.changed(two)["webhookSecretRotations"], any(want))
+	})
+}
+
+func TestSubscribedWebhookEvents(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	const hook = `,"webhookUrl":"https://hooks.example.com/in"`
+	const none, one = `,"subscribedWebhookEvents":[]`, `,"subscribedWebhookEvents":["job.created"]`
+	every := eventList(project.EventNames()...)
+	for _, c := range []struct {
+		name, created, patch string
+		want                 []any
+		all                  bool
+	}{
+		{"omitted on a new project with a webhook: every event", hook, "", every, true},
+		{"empty on a new project: none", hook + none, "", eventList(), false},
+		{"one on a new project: that one", hook + one, "", eventList("job.created"), false},
+		{"on a new project without a webhook: not applied", one, "", eventList(), false},
+		{"neither when its first URL comes", one, hook, every, true},
+		{"omitted in a PATCH: untouched", hook + one, `,"name":"x"`, eventList("job.created"), false},
+		{"empty in a PATCH: none", hook + one, none, eventList(), false},
+		{"one in a PATCH: replaces every event", hook, one, eventList("job.created"), false},
+		{"with a first URL in a PATCH: applied", "", hook + one, eventList("job.created"), false},
+		{"in a PATCH without a webhook: not applied", "", one, eventList(), false},
+		{"with the URL's end in a PATCH: cleared", hook, `,"webhookUrl":""` + one, eventList(), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := patched{s, key, s.project(key, `{"name":"Shop"`+c.created+`}`)}
+			if c.patch != "" {
+				p.changed(`{` + c.patch[1:] + `}`)
+			}
+			got := p.get()
+			equal(t, []any{got["subscribedWebhookEvents"], got["allWebhookEvents"]}, []any{c.want, c.all})
+		})
+	}
+	for bad, path := range map[string]string{
+		`["job.created","nonsense"]`: "subscribedWebhookEvents[1]",
+		`["Job.Created"]`:            "subscribedWebhookEvents[0]",
+		`["job.claimed"]`:            "subscribedWebhookEvents[0]",
+		`[" job.created"]`:           "subscribedWebhookEvents[0]",
+	} {
+		for _, webhook := range []string{hook, ""} { // refused also where it would not be applied
+			equal(t, s.call(key, "POST", "/v1/projects", `{"name":"x"`+webhook+`,"subscribedWebhookEvents":`+bad+`}`).paths(), []string{path})
+		}
+	}
 }
 
 func TestEnablingAWebhook(t *testing.T) {
