@@ -63,6 +63,8 @@ func TestTheLifeOfAJob(t *testing.T) {
 		"claimedAt": nil, "completedAt": nil, "cancelledAt": nil, "lastFailedSlaAt": nil, "requeueCount": 0.0,
 		"isFinal": false, "priority": "normal", "projectId": nil, "description": "Buy a thing",
 		"targetDevice": "phone", "targetOS": nil, "targetBrowser": nil, "targetScreenSize": nil, "targetNetwork": nil,
+		"feature": nil, "source": "api", "batchId": nil, "sessionId": nil, "cancelReason": nil, "failedAt": nil,
+		"failReason": nil, "overallStatus": nil, "aiReportStatus": nil, "checklistGeneratedBy": nil,
 	})
 	delete(rest, "createdAt")
 	delete(rest, "dueAt")

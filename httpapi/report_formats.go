@@ -23,7 +23,7 @@ type reportFormat struct {
 // reportFormats are in the order of preference among equals.
 var reportFormats = []reportFormat{
 	{name: "json", types: []string{"application/json"}},
-	{name: "junit", types: []string{"application/xml", "application/junit+xml", "text/xml"}, write: writeJUnit},
+	{name: "junit", types: []string{"application/xml", "application/junit+xml"}, write: writeJUnit},
 	{name: "ctrf", types: []string{"application/vnd.ctrf+json"}, write: writeCTRF},
 	{name: "md", types: []string{"text/markdown"}, write: writeMarkdown},
 }

@@ -1,0 +1,281 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/projections"
+)
+
+// Decisions, section 3, "Hosted status".
+func TestTheHostedStatusThroughTheLifeOfAJob(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submittedWith(key, checklistOf(10))
+	path := "/v1/hosted/status/" + id
+	list := func(checked, passed, failed, skipped float64) map[string]any {
+		return map[string]any{
+			"totalItems": 10.0, "checkedItems": checked, "passedItems": passed, "failedItems": failed, "skippedItems": skipped,
+		}
+	}
+	status := func(status, message string, percent float64, checklist map[string]any) map[string]any {
+		return map[string]any{
+			"jobId": id, "status": status, "statusMessage": message, "progressPercent": percent,
+			"url": "https://example.com/shop", "jobType": "Payment Flow", "jobTypeCode": "payment_flow",
+			"projectId": nil, "isFinal": false, "aiReportStatus": nil, "checklist": checklist,
+		}
+	}
+
+	equal(t, s.call(key, "GET", path, "").want(http.StatusOK), status("pending", "Waiting for a checker.", 0, list(0, 0, 0, 0)))
+
+	w := s.claims(s.checker(), id).checks(passes, passes, passes, fails, skips)
+	equal(t, s.call(key, "GET", path, "").want(http.StatusOK),
+		status("in_progress", "A checker is testing: 5 of 10 items checked.", 50, list(5, 3, 1, 1)))
+
+	for n := 5; n < 10; n++ {
+		w.check(n, passes)
+	}
+	equal(t, s.call(key, "GET", path, "").want(http.StatusOK),
+		status("in_progress", "A checker is testing: 10 of 10 items checked.", 99, list(10, 8, 1, 1)))
+
+	w.completes("Almost.")
+	body := s.call(key, "GET", path, "").want(http.StatusOK)
+	result, _ := body["result"].(map[string]any)
+	items, _ := result["items"].([]any)
+	want := status("completed", "The test is completed: 8 passed, 1 failed, 1 skipped.", 100, list(10, 8, 1, 1))
+	want["isFinal"], want["aiReportStatus"], want["result"] = true, "generating", map[string]any{
+		"overallStatus": "fail", "passCount": 8.0, "failCount": 1.0, "skipCount": 1.0, "summary": "Almost.", "items": items,
+	}
+	equal(t, body, want)
+	equal(t, len(items), 10)
+	equal(t, items[3], any(map[string]any{"id": w.items[3], "description": "Step 4", "status": "fail", "note": "broken"}))
+}
+
+func TestAJobThatEndedWithoutAReportKeepsItsState(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	cancelled, failed := s.submitted(key), s.submitted(key)
+	s.call(key, "POST", "/v1/jobs/"+cancelled+"/cancel", "").want(http.StatusOK)
+	s.failed(accountID, failed)
+	for id, status := range map[string]string{cancelled: "cancelled", failed: "failed"} {
+		body := s.call(key, "GET", "/v1/hosted/status/"+id, "").want(http.StatusOK)
+		equal(t, body["result"], nil)
+		with(t, body, map[string]any{"status": status, "isFinal": true, "progressPercent": 0.0, "aiReportStatus": nil})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name           string
+		status         job.Status
+		total, checked int
+		want           int
+	}{
+		{"no checklist yet", job.Claimed, 0, 0, 0},
+		{"nothing checked", job.Claimed, 3, 0, 0},
+		{"rounded down", job.Claimed, 3, 2, 66},
+		{"all checked, not submitted", job.Claimed, 3, 3, 99},
+		{"pending, with ticks of an earlier claim", job.Pending, 2, 1, 0},
+		{"completed", job.Completed, 3, 3, 100},
+		{"completed without a list", job.Completed, 0, 0, 100},
+		{"failed with all checked", job.Failed, 3, 3, 99},
+	} {
+		if got := progress(c.status, checklistState{TotalItems: c.total, CheckedItems: c.checked}); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAHostedStatusIsRevalidatedByItsTag(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submittedWith(key, checklistOf(2))
+	path := "/v1/hosted/status/" + id
+	first := s.call(key, "GET", path, "")
+	first.want(http.StatusOK)
+	tag := first.Header().Get("ETag")
+	for _, known := range []string{tag, "W/" + tag, `"x", ` + tag, "*"} {
+		r := s.call(key, "GET", path, "", "If-None-Match", known)
+		equal(t, r.Code, http.StatusNotModified)
+		equal(t, r.Body.Len(), 0)
+		equal(t, r.Header().Get("ETag"), tag)
+		equal(t, r.Header().Get("Content-Type"), "")
+	}
+	for _, other := range []string{`"x"`, strings.Trim(tag, `"`), ""} {
+		equal(t, s.call(key, "GET", path, "", "If-None-Match", other).Code, http.StatusOK)
+	}
+	s.claims(s.checker(), id)
+	changed := s.call(key, "GET", path, "", "If-None-Match", tag)
+	equal(t, changed.want(http.StatusOK)["status"], "in_progress")
+	if changed.Header().Get("ETag") == tag {
+		t.Error("another status has the same tag")
+	}
+}
+
+// lookedAt tells of every read of a job.
+type lookedAt struct {
+	JobReads
+	looks chan struct{}
+}
+
+func (l lookedAt) Job(ctx context.Context, accountID, id string) (projections.Job, error) {
+	select {
+	case l.looks <- struct{}{}:
+	default:
+	}
+	return l.JobReads.Job(ctx, accountID, id)
+}
+
+// holds sends a request and returns once it is being held: it has looked at
+// the job a second time.
+func (s *service) holds(ctx context.Context, key, path string, headers ...string) <-chan result {
+	s.t.Helper()
+	looks := make(chan struct{})
+	reads := s.reads.Jobs
+	s.reads.Jobs = lookedAt{reads, looks}
+	out := make(chan result, 1)
+	go func() { out <- s.callWith(ctx, key, "GET", path, "", headers...) }()
+	<-looks
+	<-looks
+	return out
+}
+
+func TestAHeldStatusIsAnsweredWhenSomethingChanges(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submittedWith(key, checklistOf(2))
+	held := s.holds(t.Context(), key, "/v1/hosted/status/"+id+"?wait=25")
+	w := s.claims(s.checker(), id)
+	r := <-held
+	equal(t, r.want(http.StatusOK)["status"], "in_progress")
+
+	held = s.holds(t.Context(), key, "/v1/hosted/status/"+id+"?wait=25", "If-None-Match", r.Header().Get("ETag"))
+	w.check(0, passes)
+	equal(t, (<-held).want(http.StatusOK)["progressPercent"], 50.0)
+}
+
+// One that missed a change between two requests hears of it at once.
+func TestAStatusThatTheClientDoesNotHaveIsNotHeld(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	id := s.submitted(key)
+	before := s.call(key, "GET", "/v1/hosted/status/"+id, "").Header().Get("ETag")
+	s.claims(s.checker(), id)
+	started := time.Now()
+	equal(t, s.call(key, "GET", "/v1/hosted/status/"+id+"?wait=25", "", "If-None-Match", before).Code, http.StatusOK)
+
+	// Nor is one that cannot change any more.
+	failed := s.submitted(key)
+	s.failed(accountID, failed)
+	last := s.call(key, "GET", "/v1/hosted/status/"+failed+"?wait=25", "")
+	equal(t, last.want(http.StatusOK)["status"], "failed")
+	equal(t, s.call(key, "GET", "/v1/hosted/status/"+failed+"?wait=25", "", "If-None-Match", last.Header().Get("ETag")).Code, http.StatusNotModified)
+	if took := time.Since(started); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestAHeldStatusIsAnsweredAsItIsWhenTheSecondsAreOver(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submitted(key)
+	first := s.call(key, "GET", "/v1/hosted/status/"+id+"?wait=1", "")
+	equal(t, first.want(http.StatusOK)["status"], "pending")
+	same := s.call(key, "GET", "/v1/hosted/status/"+id+"?wait=1", "", "If-None-Match", first.Header().Get("ETag"))
+	equal(t, same.Code, http.StatusNotModified)
+	for _, wait := range []string{"26", "-1", "x", "1.5"} {
+		equal(t, s.call(key, "GET", "/v1/hosted/status/"+id+"?wait="+wait, "").paths(), []string{"wait"})
+	}
+}
+
+func TestAHeldStatusEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	ctx, hangUp := context.WithCancel(t.Context())
+	held := s.holds(ctx, key, "/v1/hosted/status/"+s.submitted(key)+"?wait=25")
+	hangUp()
+	<-held
+	if logged := s.logged.String(); !strings.Contains(logged, fmt.Sprintf("status=%d", statusClientGone)) {
+		t.Errorf("the log says %s", logged)
+	}
+}
+
+func TestAHeldStatusIsAnsweredWhenTheServiceStops(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submitted(key)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- Serve(ctx, NewServer(s.API, quiet()), ln, time.Minute) }()
+
+	looks := make(chan struct{})
+	s.reads.Jobs = lookedAt{s.reads.Jobs, looks}
+	code := make(chan int, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+ln.Addr().String()+"/v1/hosted/status/"+id+"?wait=25", nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Authorization", "Bearer "+key)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Error(err)
+			code <- 0
+			return
+		}
+		code <- res.StatusCode
+		_ = res.Body.Close()
+	}()
+	<-looks
+	<-looks
+	started := time.Now()
+	stop()
+	equal(t, <-code, http.StatusOK)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(started); took > 20*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+}
+
+func TestAHostedStatusIsForItsAccountAndProject(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	_, other := s.account(100)
+	project, _ := s.call(key, "POST", "/v1/projects", `{"name":"Shop"}`).want(http.StatusCreated)["projectId"].(string)
+	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeRead, ProjectID: project})
+	id := s.submitted(key)
+	within := s.submittedWith(key, `"projectId":"`+project+`"`)
+	s.call(other, "GET", "/v1/hosted/status/"+id, "").refused(http.StatusNotFound, domain.CodeNotFound)
+	s.call(key, "GET", "/v1/hosted/status/"+uuid.NewString(), "").refused(http.StatusNotFound, domain.CodeNotFound)
+	s.call(key, "GET", "/v1/hosted/status/a%20b", "").refused(http.StatusNotFound, domain.CodeNotFound)
+	s.call(bound, "GET", "/v1/hosted/status/"+id, "").refused(http.StatusForbidden, domain.CodeForbidden)
+	equal(t, s.call(bound, "GET", "/v1/hosted/status/"+within, "").want(http.StatusOK)["projectId"], any(project))
+}
