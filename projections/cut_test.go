@@ -56,7 +56,7 @@ func (w *world) cutAnyhow(p Projector) {
 
 func TestHowTheLogIsCutDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, p := range []Projector{jobsProjector{}, historyProjector{}} {
+	for _, p := range []Projector{jobsProjector{}, historyProjector{}, eventsProjector{}} {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
 			w := setup(t)

@@ -14,6 +14,7 @@ func All() []Projector {
 		creditsProjector{},
 		projectsProjector{},
 		historyProjector{},
+		eventsProjector{},
 		sessionsProjector{},
 		loopsProjector{},
 		accessProjector{},
