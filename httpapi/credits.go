@@ -44,27 +44,13 @@ type price struct {
 	Urgent      domain.Credits `json:"urgent"`
 }
 
-// typeNames are the spellings of the specification, and their like for the
-// types it only has in snake case.
-var typeNames = map[job.Type]string{
-	job.FirstImpression:  "First Impression",
-	job.GeneralQA:        "General QA",
-	job.PaymentFlow:      "Payment Flow",
-	job.Custom:           "Custom",
-	job.AIReview:         "AI Review",
-	job.AuthFlow:         "Auth Flow",
-	job.FormSubmission:   "Form Submission",
-	job.MobileResponsive: "Mobile Responsive",
-	job.FullUserStory:    "Full User Story",
-}
-
 // getPricing is GET /v1/pricing: credits for one job, or for one slot of a
 // session.
 func (a *API) getPricing(*request) (answer, error) {
 	var out pricingBody
 	for _, t := range job.Types() {
 		out.Prices = append(out.Prices, price{
-			JobType: typeNames[t], JobTypeCode: t,
+			JobType: t.Title(), JobTypeCode: t,
 			Normal: command.Price(t, false), Urgent: command.Price(t, true),
 		})
 	}

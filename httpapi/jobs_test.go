@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/domain/job"
 )
 
 // with checks that the body holds these values, and takes them out of it.
@@ -153,7 +154,8 @@ func TestEveryJobTypeIsAcceptedInBothSpellingsAndEchoed(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(1000)
-	for code, spelling := range typeNames {
+	for _, code := range job.Types() {
+		spelling := code.Title()
 		for _, echo := range []string{spelling, string(code), strings.ToUpper(spelling)} {
 			body := s.call(key, "POST", "/v1/jobs", strings.Replace(aJob, "Payment Flow", echo, 1)).want(http.StatusCreated)
 			with(t, body, map[string]any{"jobType": echo, "jobTypeCode": string(code)})
