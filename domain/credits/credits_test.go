@@ -157,6 +157,49 @@ func TestADebit(t *testing.T) {
 	})
 }
 
+func TestSeveralDebitsAtOnce(t *testing.T) {
+	t.Parallel()
+	debits := func(now *time.Time, charges ...credits.Charge) decide {
+		return func(s credits.State) ([]domain.Event, error) { return credits.DecideDebits(s, charges, *now) }
+	}
+	charge := func(job string, amount domain.Credits) credits.Charge {
+		return credits.Charge{JobID: job, Amount: amount}
+	}
+	t.Run("are paid one after the other by the lots in their order", func(t *testing.T) {
+		given(t, granted("old", 2, day(1), 2), granted("soon", 7, day(10), 9), granted("never", 20, nil, 29)).
+			When(debits(day(1), charge("j1", 5), charge("j2", 5), charge("j3", 0), charge("j4", 4))).
+			Events(
+				expired("old", 2, 27),
+				debited("j1", 22, of("soon", 5)),
+				debited("j2", 17, of("soon", 2), of("never", 3)),
+				&credits.Debited{JobID: "j3", Parts: []credits.Part{}, BalanceAfter: 17},
+				debited("j4", 13, of("never", 4)),
+			)
+	})
+	t.Run("happen all or not at all", func(t *testing.T) {
+		given(t, granted("a", 14, nil, 14)).
+			When(debits(day(0), charge("j1", 5), charge("j2", 5), charge("j3", 5))).
+			Refused(domain.InsufficientCredits(15, 14))
+		given(t, granted("a", 14, nil, 14)).When(debits(day(0), charge("j1", 5), charge("j2", -1))).Invalid("amount")
+		full := credits.MaxGranted
+		given(t, granted("a", full, nil, full)).When(debits(day(0), charge("j1", full), charge("j2", full))).Invalid("amount")
+	})
+	t.Run("leave out what was charged before", func(t *testing.T) {
+		given(t, granted("a", 8, nil, 8), debited("j1", 3, of("a", 5))).
+			When(debits(day(0), charge("j1", 5), charge("j2", 3))).
+			Events(debited("j2", 0, of("a", 3)))
+	})
+	t.Run("don't charge again what was given back, nor one job twice", func(t *testing.T) {
+		given(t, granted("a", 10, nil, 10), debited("j1", 5, of("a", 5)), refunded("j1", 10, of("a", 5))).
+			When(debits(day(0), charge("j2", 5), charge("j1", 5))).
+			Conflict("the charge for this job was given back")
+		given(t, granted("a", 10, nil, 10)).
+			When(debits(day(0), charge("j1", 5), charge("j1", 5))).
+			Conflict("the job is to be charged twice at once")
+	})
+	t.Run("of nothing change nothing", func(t *testing.T) { given(t).When(debits(day(0))).Nothing() })
+}
+
 func TestARefund(t *testing.T) {
 	t.Parallel()
 	t.Run("returns to the lots that paid", func(t *testing.T) {

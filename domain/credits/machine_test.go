@@ -48,6 +48,19 @@ func TestNoHistoryBreaksTheLedger(t *testing.T) {
 					t.Fatalf("%d credits were refused with %d available", amount, available)
 				}
 			},
+			"debit several": func(t *rapid.T) {
+				charges := make([]credits.Charge, rapid.IntRange(2, 5).Draw(t, "jobs"))
+				for i := range charges {
+					charges[i] = credits.Charge{JobID: drawJob(t), Amount: domain.Credits(rapid.IntRange(0, 9).Draw(t, "amount"))}
+				}
+				before := len(m.history)
+				m.run(t, func(s credits.State) ([]domain.Event, error) { return credits.DecideDebits(s, charges, m.now) })
+				for _, c := range charges {
+					if d, ok := m.state.Debit(c.JobID); m.refusal == nil && (!ok || d.Amount != c.Amount) {
+						t.Fatalf("%+v was not charged, only %+v", c, m.history[before:])
+					}
+				}
+			},
 			"refund": func(t *rapid.T) {
 				job := drawJob(t)
 				m.run(t, func(s credits.State) ([]domain.Event, error) {
