@@ -1,0 +1,260 @@
+package policy_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/policy"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// ahead is the time of an account whose clock was moved: what events say
+// themselves, while the log writes down noon.
+var ahead = noon.Add(100 * time.Hour)
+
+func set(kind, key string, due time.Time) []policy.Change {
+	return []policy.Change{{Timer: policy.Timer{Kind: kind, Key: key, AccountID: "acc", DueAt: due}}}
+}
+
+func first(c []policy.Change) []policy.Change { c[0].First = true; return c }
+
+func wall(c []policy.Change) []policy.Change { c[0].WallClock = true; return c }
+
+func cleared(kind, key string) []policy.Change {
+	return []policy.Change{{Clear: true, Timer: policy.Timer{Kind: kind, Key: key}}}
+}
+
+func TestWhatSetsAndClearsTimers(t *testing.T) {
+	t.Parallel()
+	later := noon.Add(time.Hour)
+	submitted := func(change func(*job.Created)) *job.Created {
+		e := &job.Created{AccountID: "acc", Type: job.GeneralQA, SLAMinutes: 30, CreatedAt: ahead, Items: []job.Item{{ID: "i"}}}
+		change(e)
+		return e
+	}
+	plain := submitted(func(*job.Created) {})
+	review := submitted(func(e *job.Created) { e.Type, e.Items = job.AIReview, nil })
+	slot := submitted(func(e *job.Created) { e.SessionID = "s" })
+	listless := submitted(func(e *job.Created) { e.Items = nil })
+	ends := []domain.Event{&job.CompletedWith{}, &job.CancelledBy{}, &job.FailedBy{}, &job.VoidedOrphan{}}
+
+	type reaction struct {
+		event domain.Event
+		want  []policy.Change
+	}
+	for _, c := range []struct {
+		rule      policy.Policy
+		stream    string
+		reactions []reaction
+		clears    []domain.Event // all of them clear the timer of the stream's id
+	}{
+		{policy.Orphans{}, "credits-acc", []reaction{
+			{&credits.Debited{JobID: "j"}, first(wall(set("orphaned_debit", "j", noon.Add(20*time.Second))))},
+			{&credits.Refunded{JobID: "j"}, cleared("orphaned_debit", "j")},
+		}, nil},
+		{policy.Orphans{}, "job-j", nil, []domain.Event{plain}},
+		{policy.Refunds{}, "job-j", []reaction{
+			{&job.CancelledBy{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
+			{&job.FailedBy{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
+			{&job.VoidedOrphan{AccountID: "acc"}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
+		}, nil},
+		{policy.Refunds{}, "credits-acc", []reaction{{&credits.Refunded{JobID: "j"}, cleared("missing_refund", "j")}}, nil},
+		{policy.LotExpiry{}, "credits-acc", []reaction{
+			{&credits.Granted{LotID: "l", ExpiresAt: &later}, first(set("lot_expiry", "l", later))},
+			{&credits.Granted{LotID: "l"}, nil},
+			{&credits.LotExpired{LotID: "l"}, cleared("lot_expiry", "l")},
+		}, nil},
+		{policy.SLA{}, "job-j", []reaction{
+			{plain, first(set("sla", "j", ahead.Add(30*time.Minute)))},
+			{review, nil},
+			{slot, nil},
+			{&job.SlotStarted{DueAt: later}, set("sla", "j", later)},
+			{&job.SLAMissed{Requeued: true, DueAt: later}, set("sla", "j", later)},
+		}, append(ends, &job.SLAMissed{})},
+		{policy.Silence{}, "job-j", []reaction{
+			{&job.ClaimedBy{CheckerID: "ann", At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+			{&job.ClaimedBy{CheckerID: job.Player, At: ahead}, nil},
+			{&job.ClaimedBy{CheckerID: job.Reviewer, At: ahead}, nil},
+			{&job.ItemChecked{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+			{&job.FindingAdded{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+			{&job.Heartbeat{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+		}, append(ends, &job.Released{}, &job.SLAMissed{Requeued: true}, &job.UntestableReported{})},
+		{policy.ChecklistWriter{}, "job-j", []reaction{
+			{listless, first(wall(set("checklist", "j", noon)))},
+			{plain, nil},
+			{review, nil},
+		}, append(ends, &job.ChecklistWritten{})},
+		{policy.Analyst{}, "job-j", []reaction{
+			{&job.CompletedWith{}, first(wall(set("analysis", "j", noon)))},
+		}, []domain.Event{&job.AIReportReady{}}},
+		{policy.Reviewer{}, "job-j", []reaction{
+			{review, first(wall(set("review", "j", noon)))},
+			{plain, nil},
+			{listless, nil},
+		}, ends},
+		{policy.LoopJudge{}, "loop-l", []reaction{
+			{&loop.Iterated{JobID: "j"}, first(wall(set("loop_judge", "l/j", noon.Add(time.Minute))))},
+			{&loop.Judged{JobID: "j"}, cleared("loop_judge", "l/j")},
+		}, nil},
+		{policy.LoopJudge{}, "job-j", []reaction{
+			{&job.CompletedWith{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
+			{&job.CancelledBy{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
+			{&job.FailedBy{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
+			{&job.CompletedWith{}, nil},
+			{&job.CancelledBy{}, nil},
+			{&job.FailedBy{}, nil},
+		}, nil},
+		{policy.LoopSilence{}, "loop-l", []reaction{
+			{&loop.Iterated{JobID: "j", At: ahead}, set("loop_silence", "l", ahead.Add(24*time.Hour))},
+			{&loop.Ended{}, cleared("loop_silence", "l")},
+		}, nil},
+	} {
+		key := c.stream[slices.Index([]byte(c.stream), '-')+1:]
+		for _, e := range c.clears {
+			c.reactions = append(c.reactions, reaction{e, cleared(c.rule.Kind(), key)})
+		}
+		for _, r := range c.reactions {
+			name := c.rule.Kind() + ": " + r.event.EventType()
+			if !slices.Contains(c.rule.Handles(), r.event.EventType()) {
+				t.Errorf("%s is not handled", name)
+			}
+			got := c.rule.React(domain.Recorded{
+				Stream: c.stream, Event: r.event, Type: r.event.EventType(),
+				Meta: domain.Metadata{AccountID: "acc", Time: noon},
+			})
+			if !reflect.DeepEqual(got, r.want) {
+				t.Errorf("%s %+v: got %+v, want %+v", name, r.event, got, r.want)
+			}
+		}
+	}
+}
+
+func TestEveryPolicyHasTimersOfItsOwn(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, p := range policy.All(nil) {
+		if seen[p.Kind()] {
+			t.Errorf("two policies have the timers %q", p.Kind())
+		}
+		seen[p.Kind()] = true
+	}
+}
+
+// asked records each command with its cause.
+type asked struct {
+	policy.Commands
+	what  []string
+	cause command.Cause
+}
+
+func (a *asked) did(c command.Cause, what string) (domain.Position, error) {
+	a.what, a.cause = append(a.what, what), c
+	return domain.Position{}, nil
+}
+
+func (a *asked) VoidJob(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "void "+id)
+}
+
+func (a *asked) RefundJob(_ context.Context, c command.Cause, id, reason string) (domain.Position, error) {
+	return a.did(c, "refund "+id+" "+reason)
+}
+
+func (a *asked) ExpireLots(_ context.Context, c command.Cause) (domain.Position, error) {
+	return a.did(c, "expire")
+}
+
+func (a *asked) MissSLA(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "miss "+id)
+}
+
+func (a *asked) ReleaseSilent(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "release "+id)
+}
+
+func (a *asked) WriteChecklist(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "list "+id)
+}
+
+func (a *asked) AnalyseJob(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "analyse "+id)
+}
+
+func (a *asked) ReviewJob(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "review "+id)
+}
+
+func (a *asked) SettleSession(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "settle "+id)
+}
+
+func (a *asked) JudgeLoop(_ context.Context, c command.Cause, loopID, jobID string) (domain.Position, error) {
+	return a.did(c, "judge "+loopID+" "+jobID)
+}
+
+func (a *asked) AbandonLoop(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "abandon "+id)
+}
+
+func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"orphaned_debit": "void k", "missing_refund": "refund k job_ended", "lot_expiry": "expire",
+		"sla": "miss k", "silent_claim": "release k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
+		"session": "settle k", "loop_judge": "judge k ", "loop_silence": "abandon k",
+	}
+	ids := map[uuid.UUID]bool{}
+	for _, p := range policy.All(&asked{}) {
+		a := &asked{}
+		for _, mine := range policy.All(a) {
+			if mine.Kind() != p.Kind() {
+				continue
+			}
+			timer := policy.Timer{
+				Kind: p.Kind(), Key: "k", AccountID: "acc", Sandbox: true, DueAt: noon, CauseID: "event-1", Position: 7, Attempt: 1,
+			}
+			for _, change := range []func(){
+				func() {},
+				func() { timer.Attempt, timer.Fence = 2, 9 }, // the same again
+			} {
+				change()
+				if err := mine.Fire(t.Context(), timer); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := a.cause
+			if len(a.what) != 2 || a.what[0] != want[p.Kind()] || a.what[1] != a.what[0] {
+				t.Errorf("%s asked for %q, want %q twice", p.Kind(), a.what, want[p.Kind()])
+			}
+			if expect := (command.Cause{
+				CommandID: got.CommandID, CausationID: "event-1", Actor: "policy:" + p.Kind(), AccountID: "acc",
+				Sandbox: true, NotBefore: noon,
+			}); got != expect {
+				t.Errorf("%s: cause %+v, want %+v", p.Kind(), got, expect)
+			}
+			repeat := got.CommandID
+			timer.CauseID, timer.WallClock = "event-2", true
+			if err := mine.Fire(t.Context(), timer); err != nil {
+				t.Fatal(err)
+			}
+			if a.cause.CommandID == repeat || !a.cause.NotBefore.IsZero() {
+				t.Errorf("%s: for another event the cause is %+v", p.Kind(), a.cause)
+			}
+			ids[repeat], ids[a.cause.CommandID] = true, true
+		}
+	}
+	if len(ids) != 2*len(want) {
+		t.Errorf("%d ids of commands, want %d", len(ids), 2*len(want))
+	}
+}
