@@ -157,11 +157,3 @@ func (a *scriptedAI) OpenFailures(context.Context, string, string, int) ([]comma
 }
 
 var errNoModel = errors.New("no model")
-
-func keys(items []job.Item) []string {
-	out := make([]string, len(items))
-	for i, it := range items {
-		out[i] = it.Key
-	}
-	return out
-}

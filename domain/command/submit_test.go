@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -192,9 +193,8 @@ func TestTwentyJobsWithCreditsForNineteenAreNotSubmitted(t *testing.T) {
 	s := setStage(t, 19*5)
 	s.nothing(t, func() {
 		_, err := s.SubmitBulk(t.Context(), s.cause(), bulk(20))
-		wantKind(t, err, domain.KindPayment)
-		if e := err.(*domain.Error); e.Extras["creditsRequired"] != domain.Credits(100) || e.Extras["creditsShort"] != domain.Credits(5) {
-			t.Errorf("the refusal says %v", e.Extras)
+		if want := domain.InsufficientCredits(100, 95); !reflect.DeepEqual(err, error(want)) {
+			t.Errorf("refused with %v, want %v", err, want)
 		}
 	})
 }
