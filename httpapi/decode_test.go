@@ -129,7 +129,7 @@ func TestAFullSubmissionIsRead(t *testing.T) {
 		`{"Key":"pay","Description":"pays","ExpectedOutcome":"receipt","Severity":"major"},` +
 		`{"Key":"","Description":"b","ExpectedOutcome":"","Severity":"major"}],` +
 		`"Credentials":{"username":"u","password":"p"},"AccessInstructions":"ring twice",` +
-		`"Target":{"device":"phone"},"Source":"","ParentID":""}`
+		`"Target":{"device":"phone"},"Source":"","ParentID":"","Wait":true}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
