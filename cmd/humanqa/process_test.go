@@ -65,7 +65,8 @@ func newProgram(t testing.TB, extra ...string) *program {
 	}
 	p.environ = append(p.environ, runAsHumanqa+"=1",
 		"HUMANQA_DATA_DIR="+p.dir, "HUMANQA_ADDR="+addr, "HUMANQA_ADMIN_ADDR=off",
-		"HUMANQA_LOG_FORMAT=text", "HUMANQA_LOG_LEVEL=warn")
+		"HUMANQA_LOG_FORMAT=text", "HUMANQA_LOG_LEVEL=warn",
+		"HUMANQA_RATE_LIMIT=1000000") // a test is faster than any client may be
 	p.environ = append(p.environ, extra...)
 	return p
 }
@@ -137,6 +138,14 @@ type instance struct {
 // start runs the service and waits until it is ready.
 func (p *program) start(args ...string) *instance {
 	p.t.Helper()
+	s := p.launch(args...)
+	s.waitReady(2 * time.Minute)
+	return s
+}
+
+// launch runs the service.
+func (p *program) launch(args ...string) *instance {
+	p.t.Helper()
 	s := &instance{program: p, cmd: p.command(context.Background(), append([]string{"serve"}, args...)...), exited: make(chan struct{})}
 	pipe, err := s.cmd.StderrPipe()
 	if err != nil {
@@ -164,7 +173,6 @@ func (p *program) start(args ...string) *instance {
 			p.t.Logf("log of process %d:\n%s", s.cmd.Process.Pid, s.said())
 		}
 	})
-	s.waitReady(2 * time.Minute)
 	return s
 }
 

@@ -1,0 +1,514 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"humanqa/internal/pgdev"
+	"humanqa/webhooks"
+)
+
+// A story is what a client plays in a sandbox. It calls blow where a crash
+// would hurt most.
+type story func(t *testing.T, s *instance, blow func())
+
+var sandboxStories = map[string]story{
+	"three missed SLAs fail the job, give everything back and send three webhooks": missedSLAs,
+	"a session of three starts with two at its deadline":                           sessionStartsShort,
+	"a session that one waits in expires":                                          sessionExpires,
+	"a loop that is stuck on the same bug ends":                                    loopIsStuck,
+	"a lot that expires leaves the total":                                          lotExpires,
+	"a checklist and an AI report by rules, end to end":                            rulesEndToEnd,
+}
+
+func TestASandboxPlaysEveryStory(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+newInboxCA(t))
+	s := p.start()
+	t.Run("stories", func(t *testing.T) {
+		for name, play := range sandboxStories {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				play(t, s.in(t), func() {})
+			})
+		}
+	})
+	s.fsck()
+}
+
+// The same stories with a second policy node beside the service, which is
+// killed in the middle of each: every effect comes once.
+func TestASandboxPlaysEveryStoryThroughCrashes(t *testing.T) {
+	t.Parallel()
+	log := freePort(t)
+	p := newProgram(t, "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log,
+		"HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+newInboxCA(t))
+	s := p.start()
+	postgres, err := pgdev.Running(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := newProgram(t, "HUMANQA_DATABASE_URL="+postgres.DSN(pgdev.Database),
+		"HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false",
+		"HUMANQA_MASTER_KEY_FILE="+filepath.Join(p.dir, "master-keyset.json"))
+	other := second.launch("--roles", "policy,projector")
+	for name, play := range sandboxStories {
+		t.Run(name, func(t *testing.T) {
+			play(t, s.in(t), func() {
+				s.kill()
+				s = p.start()
+			})
+		})
+	}
+	other.kill()
+	s.fsck()
+}
+
+func missedSLAs(t *testing.T, s *instance, blow func()) {
+	account, key := s.newSandbox(100)
+	inbox := s.openInboxFor(t)
+	project := s.call(201, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": inbox.URL()}).text("projectId")
+	inbox.trust(s, project)
+	id := s.call(201, "POST", "/v1/jobs", key, submission(2, "projectId", project, "slaMinutes", 15)).text("jobId")
+
+	for miss := 1; miss <= 3; miss++ {
+		s.advance(key, 15*60+1)
+		if miss == 2 {
+			blow()
+		}
+		eventually(t, time.Minute, func() error {
+			got := s.call(200, "GET", "/v1/jobs/"+id, key, nil)
+			if miss < 3 && (got.number("requeueCount") != miss || got.text("status") != "pending") ||
+				miss == 3 && got.text("status") != "failed" {
+				return fmt.Errorf("after miss %d: %s", miss, got.body)
+			}
+			return nil
+		})
+	}
+	eventually(t, time.Minute, func() error {
+		if got := s.call(200, "GET", "/v1/credits", key, nil); got.number("available") != 100 || got.number("used") != 0 {
+			return fmt.Errorf("not refunded: %s", got.body)
+		}
+		return nil
+	})
+	eventually(t, 2*time.Minute, func() error {
+		if got := inbox.count("job.failed_sla"); got != 3 {
+			return fmt.Errorf("%d webhooks job.failed_sla, want 3", got)
+		}
+		return nil
+	})
+	requeued := inbox.field("job.failed_sla", "requeued")
+	if fmt.Sprint(requeued) != "[true true false]" {
+		t.Errorf("requeued: %v", requeued)
+	}
+	s.happened(t, "job-"+id, map[string]int{"job.created": 1, "job.failed_sla": 3, "job.failed": 1})
+	s.happened(t, "credits-"+account, map[string]int{"credits.granted": 1, "credits.debited": 1, "credits.refunded": 1})
+}
+
+func sessionStartsShort(t *testing.T, s *instance, blow func()) {
+	_, key := s.newSandbox(100)
+	session := s.newSession(key, 3)
+	s.readySlots(key, session.id, 1, 2)
+	s.advance(key, 15*60+1)
+	blow()
+	eventually(t, time.Minute, func() error {
+		got := s.call(200, "GET", "/v1/hosted/sessions/"+session.id, key, nil)
+		if got.text("status") != "active" || got.number("readyCount") != 2 || got.number("creditsRefunded") != 5 {
+			return fmt.Errorf("session: %s", got.body)
+		}
+		return nil
+	})
+	for _, slot := range session.jobs[:2] {
+		eventually(t, time.Minute, func() error {
+			r, err := s.try("POST", "/v1/sandbox/jobs/"+slot+"/play", key, map[string]any{"summary": "fine"})
+			if err != nil || r.status != http.StatusOK {
+				return fmt.Errorf("play: %w %d %s", err, r.status, r.body)
+			}
+			return nil
+		})
+	}
+	eventually(t, time.Minute, func() error {
+		got := s.call(200, "GET", "/v1/hosted/sessions/"+session.id, key, nil)
+		if got.text("status") != "completed" || got.text("closeReason") != "completed" {
+			return fmt.Errorf("session: %s", got.body)
+		}
+		return nil
+	})
+	if got := s.call(200, "GET", "/v1/credits", key, nil); got.number("used") != 10 {
+		t.Errorf("credits: %s", got.body)
+	}
+	s.happened(t, "session-"+session.id, map[string]int{
+		"session.created": 1, "session.slot_ready": 2, "session.started": 1, "session.completed": 1,
+	})
+	s.happened(t, "job-"+session.jobs[2], map[string]int{"job.created": 1, "job.cancelled": 1})
+}
+
+func sessionExpires(t *testing.T, s *instance, blow func()) {
+	account, key := s.newSandbox(100)
+	session := s.newSession(key, 2)
+	s.readySlots(key, session.id, 2)
+	s.advance(key, 15*60+1)
+	blow()
+	eventually(t, time.Minute, func() error {
+		got := s.call(200, "GET", "/v1/hosted/sessions/"+session.id, key, nil)
+		credits := s.call(200, "GET", "/v1/credits", key, nil)
+		if got.text("status") != "expired" || got.number("creditsRefunded") != 10 || credits.number("available") != 100 {
+			return fmt.Errorf("session: %s, credits: %s", got.body, credits.body)
+		}
+		return nil
+	})
+	s.call(409, "POST", "/v1/hosted/sessions/"+session.id+"/cancel", key, nil)
+	s.happened(t, "session-"+session.id, map[string]int{"session.created": 1, "session.slot_ready": 1, "session.expired": 1})
+	s.happened(t, "credits-"+account, map[string]int{"credits.granted": 1, "credits.debited": 2, "credits.refunded": 2})
+}
+
+func loopIsStuck(t *testing.T, s *instance, blow func()) {
+	_, key := s.newSandbox(100)
+	for iteration := 1; iteration <= 3; iteration++ {
+		test := s.call(201, "POST", "/v1/hosted/test", key, map[string]any{"url": "https://example.com/loop", "feature": "sign in"},
+			"X-Agent-Skill", "fixer", "X-Agent-Iteration", fmt.Sprint(iteration))
+		if iteration == 3 {
+			blow()
+		}
+		s.call(200, "POST", "/v1/sandbox/jobs/"+test.text("jobId")+"/play", key,
+			map[string]any{"results": []any{map[string]any{"item": "item-1", "status": "fail", "note": "the same again"}}})
+	}
+	var ended []map[string]any
+	eventually(t, time.Minute, func() error {
+		ended = s.events(t, key, "loop_session.ended")
+		if len(ended) == 0 {
+			return fmt.Errorf("no loop_session.ended")
+		}
+		return nil
+	})
+	data, _ := ended[0]["data"].(map[string]any)
+	if len(ended) != 1 || data["finalStatus"] != "stuck_same_bug" || data["iterations"] != 3.0 || data["creditsSpent"] != 15.0 || ended[0]["jobId"] != nil {
+		t.Errorf("ended: %v", ended)
+	}
+}
+
+func lotExpires(t *testing.T, s *instance, blow func()) {
+	var out struct{ AccountID, APIKey string }
+	s.cli(&out, "account", "create", "--name", "Acme", "--sandbox", "--credits", "30", "--credits-expire", "720h")
+	s.cli(nil, "credits", "grant", "--account", out.AccountID, "--amount", "12")
+	eventually(t, time.Minute, func() error {
+		if got := s.call(200, "GET", "/v1/credits", out.APIKey, nil); got.number("total") != 42 || len(got.list("expiringCredits")) != 1 {
+			return fmt.Errorf("credits: %s", got.body)
+		}
+		return nil
+	})
+	s.call(201, "POST", "/v1/jobs", out.APIKey, submission(1))
+	s.advance(out.APIKey, 721*3600)
+	blow()
+	eventually(t, time.Minute, func() error {
+		got := s.call(200, "GET", "/v1/credits", out.APIKey, nil)
+		if got.number("available") != 12 || got.number("used") != 5 || got.number("total") != 17 || len(got.list("expiringCredits")) != 0 {
+			return fmt.Errorf("credits: %s", got.body)
+		}
+		return nil
+	})
+	eventually(t, time.Minute, func() error {
+		if n := s.history("credits-" + out.AccountID)["credits.lot_expired"]; n != 1 {
+			return fmt.Errorf("%d lots expired in the log", n)
+		}
+		return nil
+	})
+}
+
+func rulesEndToEnd(t *testing.T, s *instance, blow func()) {
+	_, key := s.newSandbox(100)
+	test := s.call(201, "POST", "/v1/hosted/test", key, map[string]any{
+		"url": "https://example.com/checkout", "feature": "pay with a voucher at the checkout",
+	})
+	if test.number("checklistItemCount") < 5 || test.text("jobType") != "Payment Flow" {
+		t.Errorf("test: %s", test.body)
+	}
+	id := test.text("jobId")
+	s.call(404, "GET", "/v1/jobs/"+id+"/ai-report", key, nil)
+	s.call(200, "POST", "/v1/sandbox/jobs/"+id+"/play", key, map[string]any{
+		"summary": "the voucher is ignored",
+		"results": []any{map[string]any{"item": "item-1", "status": "fail", "note": "The total stays the same", "severity": "critical"}},
+	})
+	blow()
+	eventually(t, time.Minute, func() error {
+		got := s.call2xx("GET", "/v1/jobs/"+id+"/ai-report", key)
+		if got.status != http.StatusOK {
+			return fmt.Errorf("%d %s", got.status, got.body)
+		}
+		bugs := got.list("bugs")
+		if got.text("status") != "completed" || got.number("healthScore") != 75 || len(bugs) != 1 || got.text("generatedBy") != "rules" ||
+			len(got.list("strengths")) == 0 || len(got.list("recommendations")) == 0 {
+			t.Errorf("AI report: %s", got.body)
+		}
+		return nil
+	})
+	s.happened(t, "job-"+id, map[string]int{"job.created": 1, "job.claimed": 1, "job.completed": 1, "job.ai_report_ready": 1})
+}
+
+// A model that is down costs the client nothing but the wait: the rules write
+// the list and finish the report, and the answers say so.
+func TestGenerateChecklistSyncWithTheModelDown(t *testing.T) {
+	t.Parallel()
+	s := newProgram(t, "HUMANQA_AI=openai", "HUMANQA_AI_BASE_URL=http://"+freePort(t), "HUMANQA_AI_MODEL=gone", "HUMANQA_AI_KEY=none").start()
+	_, key := s.newSandbox(100)
+	body := submission(0, "generateChecklist", "sync")
+	delete(body, "checklistItems")
+	created := s.call(201, "POST", "/v1/jobs", key, body)
+	if created.number("checklistItemCount") < 5 {
+		t.Errorf("sync: %s", created.body)
+	}
+	body["generateChecklist"] = "async"
+	later := s.call(201, "POST", "/v1/jobs", key, body)
+	id := later.text("jobId")
+	eventually(t, time.Minute, func() error {
+		if got := s.call(200, "GET", "/v1/hosted/status/"+id, key, nil); len(got.body) == 0 || strings.Contains(string(got.body), `"totalItems":0`) {
+			return fmt.Errorf("async: %s", got.body)
+		}
+		return nil
+	})
+	s.call(200, "POST", "/v1/sandbox/jobs/"+id+"/play", key, map[string]any{"summary": "done"})
+	eventually(t, time.Minute, func() error {
+		got := s.call2xx("GET", "/v1/jobs/"+id+"/ai-report", key)
+		if got.status != http.StatusOK || got.text("generatedBy") != "rules" {
+			return fmt.Errorf("%d %s", got.status, got.body)
+		}
+		return nil
+	})
+	s.fsck()
+}
+
+func (p *program) newSandbox(credits int) (id, key string) {
+	p.t.Helper()
+	var out struct{ AccountID, APIKey string }
+	p.cli(&out, "account", "create", "--name", "Acme", "--sandbox", "--credits", fmt.Sprint(credits))
+	if !strings.HasPrefix(out.APIKey, "qa_test_") {
+		p.t.Errorf("a sandbox's key starts with %.8s", out.APIKey)
+	}
+	return out.AccountID, out.APIKey
+}
+
+func (p *program) advance(key string, seconds int) {
+	p.t.Helper()
+	r, err := p.try("POST", "/v1/sandbox/clock/advance", key, map[string]any{"seconds": seconds})
+	if err != nil || r.status/100 != 2 {
+		p.t.Fatalf("advance: %v %d %s", err, r.status, r.body)
+	}
+}
+
+// call2xx is a read that may have to be repeated.
+func (p *program) call2xx(method, path, key string) reply {
+	p.t.Helper()
+	r, err := p.try(method, path, key, nil)
+	if err != nil || r.status/100 != 2 {
+		p.t.Fatalf("%s %s: %v %d %s", method, path, err, r.status, r.body)
+	}
+	return r
+}
+
+// list gives a top-level array of the answer.
+func (r reply) list(name string) []any {
+	l, _ := r.field(name).([]any)
+	return l
+}
+
+type playedSession struct {
+	id   string
+	jobs []string
+}
+
+func (p *program) newSession(key string, slots int) playedSession {
+	p.t.Helper()
+	places := make([]any, slots)
+	for i := range places {
+		places[i] = map[string]any{}
+	}
+	r := p.call(201, "POST", "/v1/hosted/sessions", key, map[string]any{"url": "https://example.com/room", "slots": places})
+	out := playedSession{id: r.text("sessionId")}
+	for _, slot := range r.list("slots") {
+		o, _ := slot.(map[string]any)
+		id, _ := o["jobId"].(string)
+		out.jobs = append(out.jobs, id)
+	}
+	if len(out.jobs) != slots || r.number("creditsDeducted") != 5*slots || r.text("status") != "lobby" {
+		p.t.Fatalf("session: %s", r.body)
+	}
+	return out
+}
+
+func (p *program) readySlots(key, session string, slots ...int) {
+	p.t.Helper()
+	r, err := p.try("POST", "/v1/sandbox/sessions/"+session+"/ready", key, map[string]any{"slots": slots})
+	if err != nil || r.status/100 != 2 {
+		p.t.Fatalf("ready: %v %d %s", err, r.status, r.body)
+	}
+}
+
+// events reads the account's feed to its end.
+func (p *program) events(t *testing.T, key string, kinds ...string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	after := ""
+	for {
+		query := url.Values{"types": {strings.Join(kinds, ",")}, "after": {after}}
+		r := p.call(200, "GET", "/v1/events?"+query.Encode(), key, nil)
+		var page struct {
+			Events []map[string]any
+			Next   string
+		}
+		if err := json.Unmarshal(r.body, &page); err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Events) == 0 {
+			return all
+		}
+		all, after = append(all, page.Events...), page.Next
+	}
+}
+
+// history counts a stream's events by type.
+func (p *program) history(stream string) map[string]int {
+	p.t.Helper()
+	stdout, stderr, err := p.tryCLI("--json", "replay", stream)
+	if err != nil {
+		p.t.Fatalf("replay %s: %v %s", stream, err, stderr)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(stdout) {
+		var e struct{ Type string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			p.t.Fatalf("replay printed %q: %v", line, err)
+		}
+		counts[e.Type]++
+	}
+	return counts
+}
+
+// happened holds a stream's events, by type, against what must have happened
+// exactly so often.
+func (p *program) happened(t *testing.T, stream string, want map[string]int) {
+	t.Helper()
+	got := p.history(stream)
+	for kind, n := range want {
+		if got[kind] != n {
+			t.Errorf("%s: %d times %s, want %d: %v", stream, got[kind], kind, n, got)
+		}
+	}
+}
+
+// freePort is a loopback address that nobody uses.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := listen(t.Context(), "a test", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // nobody connects
+	return l.Addr().String()
+}
+
+// mailbox receives webhooks and counts them by delivery.
+type mailbox struct {
+	*webhooks.Receiver
+	t *testing.T
+
+	mu     sync.Mutex
+	secret []byte
+	seen   map[string]bool
+	bodies map[string][]map[string]any // by event, in the order of their arrival
+}
+
+// The certificate of every mailbox of this test binary lies in one directory per
+// program, so that the service can be told of it before it starts.
+var inboxDirs sync.Map // by CA file
+
+func newInboxCA(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	ca := webhooks.CAFile(dir)
+	inboxDirs.Store(ca, dir)
+	return ca
+}
+
+func (p *program) openInboxFor(t *testing.T) *mailbox {
+	t.Helper()
+	dir := ""
+	for _, v := range p.environ {
+		if ca, ok := strings.CutPrefix(v, "HUMANQA_WEBHOOK_CA_FILE="); ok {
+			d, _ := inboxDirs.Load(ca)
+			dir, _ = d.(string)
+		}
+	}
+	in := &mailbox{t: t, seen: map[string]bool{}, bodies: map[string][]map[string]any{}}
+	r, err := webhooks.NewReceiver(t.Context(), webhooks.ReceiverConfig{Dir: dir, Secret: in.key, Received: in.take})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Receiver = r
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("inbox: %v", err)
+		}
+	})
+	return in
+}
+
+// trust tells the inbox what the project signs with.
+func (in *mailbox) trust(p *instance, project string) {
+	var out struct{ WebhookSecret string }
+	p.cli(&out, "project", "secret", "--project", project)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.secret = []byte(out.WebhookSecret)
+}
+
+func (in *mailbox) key() []byte {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.secret
+}
+
+func (in *mailbox) take(r webhooks.Received) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !r.Verified {
+		in.t.Errorf("a webhook that is not verified: %s %v", r.Event, r.Err)
+	}
+	if in.seen[r.DeliveryID] {
+		return // at least once: the id tells
+	}
+	in.seen[r.DeliveryID] = true
+	var body map[string]any
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		in.t.Errorf("%s: %v", r.Event, err)
+	}
+	in.bodies[r.Event] = append(in.bodies[r.Event], body)
+}
+
+func (in *mailbox) count(event string) int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.bodies[event])
+}
+
+func (in *mailbox) field(event, name string) []any {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var values []any
+	for _, body := range in.bodies[event] {
+		data, _ := body["data"].(map[string]any)
+		values = append(values, data[name])
+	}
+	return values
+}
