@@ -295,3 +295,35 @@ func TestWhatNeverCameOfABatchIsRefunded(t *testing.T) {
 		t.Errorf("%d credits used for two jobs, want 10", used)
 	}
 }
+
+func TestRegressionsOpenTheListAndStandInItOnce(t *testing.T) {
+	t.Parallel()
+	for name, instant := range map[string]bool{"written at once": true, "written later": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setStage(t, 100)
+			if _, err := s.TestHosted(t.Context(), s.cause(), aTest()); err != nil {
+				t.Fatal(err)
+			}
+			s.ai.set(func(a *scriptedAI) {
+				a.instant = instant
+				a.failures = []command.Regression{{Key: "pay", Description: "Paying works", Severity: job.Critical}}
+				a.items = []command.NewItem{{Description: "Log in"}, {Description: "Pay!"}, {Key: "pay", Description: "Pay again"}}
+			})
+			j, err := s.TestHosted(t.Context(), s.cause(), aTest())
+			if err != nil || j.RegressionItems != 1 {
+				t.Fatalf("the test: %+v, %v", j, err)
+			}
+			if _, err := s.WriteChecklist(t.Context(), s.cause(), j.JobID); err != nil {
+				t.Fatal(err)
+			}
+			want := []job.Item{
+				{ID: "item-1", Key: "pay", Description: "Paying works", Severity: job.Critical, Origin: job.OpenFailure},
+				{ID: "item-2", Key: "log-in", Description: "Log in"},
+			}
+			if got := s.job(j.JobID).Items; !reflect.DeepEqual(got, want) {
+				t.Errorf("the list is %+v, want %+v", got, want)
+			}
+		})
+	}
+}
