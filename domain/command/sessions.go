@@ -170,17 +170,26 @@ func handleOf(sessionID string, st session.State, remaining domain.Credits) Crea
 }
 
 // CancelSession ends a session of the account and refunds the slots that have
-// not ended. A repeat answers the same and refunds nothing more.
+// not ended. A repeat answers the same and refunds nothing more. A session
+// whose jobs have all ended is completed, whether that was written down yet or
+// not.
 func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID string) (CancelledSession, error) {
+	known, err := s.session(ctx, sessionID)
+	if err != nil {
+		return CancelledSession{}, err
+	}
+	if !known.Exists || known.AccountID != cause.AccountID {
+		return CancelledSession{}, domain.NotFound("session")
+	}
+	if _, _, err := s.advance(ctx, cause.step("complete"), sessionID, known, session.DecideComplete); err != nil {
+		return CancelledSession{}, err
+	}
 	now, err := s.clock(ctx, cause)
 	if err != nil {
 		return CancelledSession{}, err
 	}
 	st, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("session")
-			}
 			events, err := session.DecideCancel(st, session.CancelClient, now)
 			*after = foldedInto(st, events)
 			return events, err

@@ -503,6 +503,18 @@ func TestCancellingASessionRefundsWhatHasNotEnded(t *testing.T) {
 		b.settleAt(t, s, s.ReadyDeadline)
 		b.wantUsed(t, 5)
 	})
+	t.Run("a session whose jobs have ended is completed, not cancelled", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 20)
+		s := b.opened(t, 2)
+		ann, bob := b.waiting(t, s, 1), b.waiting(t, s, 2)
+		b.finish(t, ann, s, 1, job.ItemPass)
+		b.finish(t, bob, s, 2, job.ItemPass)
+		_, err := b.CancelSession(t.Context(), b.cause(), s.SessionID) // before the policy got to it
+		wantKind(t, err, domain.KindConflict)
+		b.wantSession(t, s, "slot_ready slot_ready started completed")
+		b.wantUsed(t, 10)
+	})
 	t.Run("another account's session does not exist", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, 20)
