@@ -120,8 +120,8 @@ func steps(b command.AnalysisBrief, i job.ReportItem, note, expected string) []s
 		open += " on " + on
 	}
 	all := []string{open + "."}
-	if action := clean(i.Description, maxStep); action != "" {
-		all = append(all, sentence(action))
+	if action := clean(i.Description, maxItemText); action != "" {
+		all = append(all, clean("Check this: "+sentence(action), maxStep))
 	}
 	switch {
 	case note != "":
@@ -152,7 +152,7 @@ func strengths(items []job.ReportItem) []string {
 		byTopic[label] = append(byTopic[label], i)
 	}
 	points := []string{}
-	for _, t := range append(slices.Clone(topics), topic{label: ofPage}, general) {
+	for _, t := range append(slices.Clone(topics), topic{label: security}, general) {
 		passed := withStatus(byTopic[t.label], job.ItemPass)
 		if len(passed) == 0 || len(withStatus(byTopic[t.label], job.ItemFail)) > 0 || len(points) == maxPoints {
 			continue

@@ -53,6 +53,9 @@ var general = topic{
 	fix:   "Follow the steps with the browser's console and the server's log open, correct the first error that they show, and keep the steps as an automatic test.",
 }
 
+// security is a topic of reviews alone: it takes no person to look at it.
+const security = "Security"
+
 // The topics, most costly failure first: a list that is cut keeps the head.
 var topics = []topic{
 	{
@@ -236,7 +239,7 @@ var topicByKey = func() map[string]topic {
 		known[job.KeyFor(i.description)] = general
 	}
 	for _, c := range checks {
-		known[c.key] = topic{label: ofPage, fix: c.fix}
+		known[c.key] = topic{label: c.topic, fix: c.fix}
 	}
 	for _, t := range topics {
 		for _, i := range t.items {

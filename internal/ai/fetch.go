@@ -164,7 +164,7 @@ func why(err error) string {
 		return "the certificate is for another host"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate is expired or not valid yet"
-	case errors.As(err, &invalid), errors.As(err, &alert), errors.As(err, &record):
+	case errors.As(err, &invalid), errors.As(err, &alert), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "the TLS handshake failed"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "there was no answer in time"

@@ -68,7 +68,8 @@ type reviewed struct {
 
 // check is one line of every review; its key never changes.
 type check struct {
-	key string
+	key   string
+	topic string // label of the topic that it counts for
 	item
 	fix   string
 	needs need
@@ -87,105 +88,102 @@ const (
 
 var checks = []check{
 	{
-		"review-answers",
-		item{"Open the page.", "It answers with a status of success after at most 5 redirects.", job.Critical},
+		"review-answers", "General",
+		item{"The page answers.", "It answers with a status of success after at most 5 redirects.", job.Critical},
 		"Repair what the note names (name, address, certificate, status), and watch the address from outside.",
 		needsNothing, reviewed.answers,
 	},
 	{
-		"review-https",
-		item{"See that the page is served over HTTPS.", "The page has an https address, and the way to it does not leave HTTPS.", job.Major},
+		"review-https", security,
+		item{"The page is served over HTTPS.", "The page has an https address, and the way to it does not leave HTTPS.", job.Major},
 		"Serve the page over HTTPS and redirect http addresses there, in one hop and never back.",
 		needsAnswer, reviewed.https,
 	},
 	{
-		"review-tls-version",
-		item{"Look at the version of TLS.", "It is TLS 1.2 or newer.", job.Major},
+		"review-tls-version", security,
+		item{"TLS is up to date.", "The version is TLS 1.2 or newer.", job.Major},
 		"Switch TLS 1.0 and 1.1 off at the server or its load balancer.",
 		needsTLS, reviewed.tlsVersion,
 	},
 	{
-		"review-certificate",
-		item{"Look at the certificate's end.", fmt.Sprintf("It is valid for at least %d more days.", goodExpiry), job.Major},
+		"review-certificate", security,
+		item{"The certificate is good for a while.", fmt.Sprintf("It is valid for at least %d more days.", goodExpiry), job.Major},
 		"Renew the certificate, and let that happen by itself well before it ends.",
 		needsTLS, reviewed.certificate,
 	},
 	{
-		"review-redirects",
-		item{"Count the redirects on the way to the page.", fmt.Sprintf("There are at most %d.", goodRedirects), job.Minor},
+		"review-redirects", "Speed",
+		item{"The way to the page is short.", fmt.Sprintf("There are at most %d redirects.", goodRedirects), job.Minor},
 		"Link and redirect to the final address directly.",
 		needsAnswer, reviewed.redirects,
 	},
 	{
-		"review-response-time",
-		item{"Measure the time to the first byte.", fmt.Sprintf("It is at most %d seconds, redirects included.", goodTime/time.Second), job.Major},
+		"review-response-time", "Speed",
+		item{"The server answers quickly.", fmt.Sprintf("The first byte comes within %d seconds, redirects included.", goodTime/time.Second), job.Major},
 		"Find what the first byte waits for on the server, and cache or shorten it.",
 		needsAnswer, reviewed.responseTime,
 	},
 	{
-		"review-size",
-		item{"Measure the page's own size, without images and scripts.", fmt.Sprintf("It is at most %d MiB and arrives whole.", goodSize>>20), job.Minor},
+		"review-size", "Speed",
+		item{"The page is small and arrives whole.", fmt.Sprintf("The document itself, without images and scripts, has at most %d MiB.", goodSize>>20), job.Minor},
 		"Send less in the document itself: load long lists and data later.",
 		needsPage, reviewed.size,
 	},
 	{
-		"review-title",
-		item{"Read the page's title.", fmt.Sprintf("There is one, of at most %d characters.", goodTitle), job.Minor},
+		"review-title", "General",
+		item{"The page has a title.", fmt.Sprintf("There is one, of at most %d characters.", goodTitle), job.Minor},
 		"Give the page a short title that says what it is for.",
 		needsPage, reviewed.title,
 	},
 	{
-		"review-viewport",
-		item{"Look for the viewport setting that phones need.", "There is a meta viewport with width=device-width.", job.Major},
+		"review-viewport", "Mobile",
+		item{"The page is set up for phones.", "There is a meta viewport with width=device-width.", job.Major},
 		"Add <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">.",
 		needsPage, reviewed.viewport,
 	},
 	{
-		"review-language",
-		item{"Look for the page's language.", "The html element names it.", job.Minor},
+		"review-language", "Accessibility",
+		item{"The page names its language.", "The html element has a lang attribute.", job.Minor},
 		"Name the language on the html element, such as lang=\"en\".",
 		needsPage, reviewed.language,
 	},
 	{
-		"review-main-heading",
-		item{"Look for the main heading.", "There is exactly one h1.", job.Minor},
+		"review-main-heading", "Accessibility",
+		item{"The page has one main heading.", "There is exactly one h1.", job.Minor},
 		"Give the page one h1 that says what it is about.",
 		needsPage, reviewed.mainHeading,
 	},
 	{
-		"review-heading-order",
-		item{"Read the headings in their order.", "No level is left out on the way down.", job.Minor},
+		"review-heading-order", "Accessibility",
+		item{"The headings are in order.", "No level is left out on the way down.", job.Minor},
 		"Choose heading levels by structure, not by size.",
 		needsPage, reviewed.headingOrder,
 	},
 	{
-		"review-image-texts",
-		item{"Look for images without a text for those who don't see them.", "Every image has an alt attribute.", job.Major},
+		"review-image-texts", "Accessibility",
+		item{"Images have a text for those who don't see them.", "Every image has an alt attribute.", job.Major},
 		"Describe each image in its alt attribute; an ornament gets alt=\"\".",
 		needsPage, reviewed.imageTexts,
 	},
 	{
-		"review-field-labels",
-		item{"Look for form fields without a label.", "Every field has a label or an accessible name; a placeholder is none.", job.Major},
+		"review-field-labels", "Accessibility",
+		item{"Form fields have labels.", "Every field has a label or an accessible name; a placeholder is none.", job.Major},
 		"Tie a label element to each field, or give it an aria-label.",
 		needsPage, reviewed.fieldLabels,
 	},
 	{
-		"review-links",
-		item{"Follow the page's links to its own site.", fmt.Sprintf("None of the first %d is dead.", maxLinks), job.Major},
+		"review-links", "Navigation",
+		item{"Links to the same site work.", fmt.Sprintf("None of the first %d is dead.", maxLinks), job.Major},
 		"Correct or redirect the dead addresses, and let a link checker run with each deploy.",
 		needsPage, reviewed.deadLinks,
 	},
 	{
-		"review-mixed-content",
-		item{"Look for parts that the page loads without TLS.", "There are none.", job.Major},
+		"review-mixed-content", security,
+		item{"Nothing is loaded without TLS.", "Every part of the page comes from an https address.", job.Major},
 		"Load every part from an https address.",
 		needsPage, reviewed.mixedContent,
 	},
 }
-
-// ofPage is the topic of what a review checks.
-const ofPage = "Page"
 
 // Review implements command.AI. A page that cannot be reached is a report too.
 func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) {

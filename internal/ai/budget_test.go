@@ -1,0 +1,52 @@
+package ai
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestABudgetIsPerAccountAndMinute(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	b := newBudget(func() time.Time { return now })
+	b.requests, b.tokens = 3, 100
+	step := func(want bool, account string, tokens int) {
+		t.Helper()
+		if got := b.take(account, tokens); got != want {
+			t.Errorf("take(%s, %d) at %s is %v, want %v", account, tokens, now.Format(time.TimeOnly), got, want)
+		}
+	}
+	step(true, "ann", 60)
+	step(false, "ann", 41) // nothing is booked
+	step(true, "ann", 40)
+	step(true, "bob", 100)
+	b.settle("ann", 40, 10)
+	step(true, "ann", 30)
+	step(false, "ann", 0) // the fourth request
+	now = now.Add(59 * time.Second)
+	step(false, "ann", 0)
+	now = now.Add(time.Second)
+	step(true, "ann", 10)
+	b.settle("ann", 10, 200)
+	step(false, "ann", 0)
+	now = now.Add(-time.Hour) // a clock that goes back frees, it never locks out
+	step(true, "ann", 100)
+	if n := len(b.spent); n != 1 {
+		t.Errorf("%d accounts are kept, want only the live one", n)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-7": 0, "7.5": 0, "soon": 0, "99999999999999999999": 0,
+		now.Add(time.Minute).Format(http.TimeFormat):  time.Minute,
+		now.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		if got := retryAfter(header, now); got != want {
+			t.Errorf("%q is %v, want %v", header, got, want)
+		}
+	}
+}
