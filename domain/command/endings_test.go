@@ -10,14 +10,6 @@ import (
 	"humanqa/domain/job"
 )
 
-// noLedger fails every append to a ledger.
-func noLedger(stream string, _ []domain.NewEvent) *fault {
-	if strings.HasPrefix(stream, domain.CreditsStreams) {
-		return &fault{err: errCut}
-	}
-	return nil
-}
-
 func TestThreeMissedSLAsFailTheJobAndRefundIt(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 100)
@@ -131,33 +123,81 @@ func TestTheOperatorsWordFailsAJob(t *testing.T) {
 	wantTypes(t, s.log, domain.JobStream(id), "job.created", "job.claimed", "job.failed")
 }
 
-// The job has failed, the refund is lost with the connection: whoever repeats
-// the command, or the policy, refunds it once.
-func TestAFailureThatCrashesBeforeItsRefundIsRefundedOnce(t *testing.T) {
-	t.Parallel()
-	for name, repeat := range map[string]func(*testing.T, stage, command.Cause, string){
-		"by the command": func(t *testing.T, s stage, cause command.Cause, id string) {
-			if _, err := s.FailJob(t.Context(), cause, id, job.FailOperator); err != nil {
-				t.Error(err)
-			}
-		},
-		"by the policy": func(t *testing.T, s stage, _ command.Cause, _ string) { s.settle(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := setStage(t, 100)
-			id := s.submitted(t)
-			cause := s.cause()
-			s.log.fault = noLedger
+// failings are the ways in which a job fails. Each gives the command that fails
+// it, to be sent as often as one likes.
+var failings = map[string]func(*testing.T, stage, string) func() error{
+	"the operator": func(t *testing.T, s stage, id string) func() error {
+		cause := s.cause()
+		return func() error {
 			_, err := s.FailJob(t.Context(), cause, id, job.FailOperator)
-			wantKind(t, err, domain.KindUnavailable)
-			s.log.fault = nil
-			for range 2 {
-				repeat(t, s, cause, id)
+			return err
+		}
+	},
+	"the third missed SLA": func(t *testing.T, s stage, id string) func() error {
+		for range 2 {
+			s.pass(time.Hour)
+			if _, err := s.MissSLA(t.Context(), s.cause(), id); err != nil {
+				t.Fatal(err)
 			}
-			wantTypes(t, s.log, domain.JobStream(id), "job.created", "job.failed")
-			wantTypes(t, s.log, domain.CreditsStream(s.account), "credits.granted", "credits.debited", "credits.refunded")
-		})
+		}
+		s.pass(time.Hour)
+		cause := s.cause()
+		return func() error {
+			_, err := s.MissSLA(t.Context(), cause, id)
+			return err
+		}
+	},
+	"the second checker": func(t *testing.T, s stage, id string) func() error {
+		first := s.claimed(t, id)
+		if _, _, err := s.ReportUntestable(t.Context(), s.checkerCause(first.CheckerID), first, "blocked", ""); err != nil {
+			t.Fatal(err)
+		}
+		second := s.claimed(t, id)
+		cause := s.checkerCause(second.CheckerID)
+		return func() error {
+			_, _, err := s.ReportUntestable(t.Context(), cause, second, "blocked", "")
+			return err
+		}
+	},
+}
+
+// Each of the two appends fails, once persisted and once not. The command sent
+// again, and the policy where nobody sends it, end in one failure and one
+// refund.
+func TestAFailureThatCrashesAnywhereIsRefundedOnce(t *testing.T) {
+	t.Parallel()
+	for name, failing := range failings {
+		for _, category := range []string{domain.JobStreams, domain.CreditsStreams} {
+			for _, persist := range []bool{false, true} {
+				t.Run(name+" "+category+map[bool]string{true: "persisted", false: "lost"}[persist], func(t *testing.T) {
+					t.Parallel()
+					s := setStage(t, 100)
+					id := s.submitted(t)
+					fail := failing(t, s, id)
+					s.log.fault = func(stream string, _ []domain.NewEvent) *fault {
+						if strings.HasPrefix(stream, category) {
+							return &fault{persist: persist, err: errCut}
+						}
+						return nil
+					}
+					wantKind(t, fail(), domain.KindUnavailable)
+					s.log.fault = nil
+					if category == domain.CreditsStreams || persist { // the job has failed
+						s.settle(t)
+					}
+					for range 2 {
+						if err := fail(); err != nil {
+							t.Error(err)
+						}
+					}
+					types := s.log.types(domain.JobStream(id))
+					if n := strings.Count(strings.Join(types, " ")+" ", "job.failed "); n != 1 {
+						t.Errorf("the job failed %d times: %v", n, types)
+					}
+					wantTypes(t, s.log, domain.CreditsStream(s.account), "credits.granted", "credits.debited", "credits.refunded")
+				})
+			}
+		}
 	}
 }
 

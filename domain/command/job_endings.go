@@ -26,8 +26,14 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 
 // ReportUntestable ends the claim with the checker's word that the job cannot
 // be tested. The job is pending again after the first checker's word, and
-// failed after the second's.
+// failed after the second's. The checker acts for no account; what they decide
+// may refund the job's, so its account stands behind the events.
 func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim, reason, note string) (job.Status, domain.Position, error) {
+	target, err := s.standing(ctx, claim.JobID)
+	if err != nil {
+		return "", domain.Position{}, err
+	}
+	cause.AccountID = target.account
 	ended, err := s.end(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
 		return job.DecideUntestable(st, job.Untestable{
 			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: s.Now(),
@@ -51,21 +57,19 @@ func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string
 	})
 }
 
-// end runs a decision that may fail the job, and refunds the job once it has.
-// Who decides may act for no account, as a checker does: the refund is for the
-// job's.
+// end runs a decision that may fail the job, and refunds the account once it
+// has.
 func (s *Service) end(
 	ctx context.Context, cause Cause, jobID string, decide func(job.State) ([]domain.Event, error),
 ) (FailedJob, error) {
 	type ending struct {
-		status    job.Status
-		reason    string
-		refund    domain.Credits
-		accountID string
+		status job.Status
+		reason string
+		refund domain.Credits
 	}
 	end, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, end *ending) ([]domain.Event, error) {
 		events, err := decide(st)
-		*end = ending{status: st.Status, reason: st.FailReason, refund: st.Refund, accountID: st.AccountID}
+		*end = ending{status: st.Status, reason: st.FailReason, refund: st.Refund}
 		for _, e := range events {
 			switch e := e.(type) {
 			case *job.UntestableReported, *job.SLAMissed:
@@ -80,7 +84,6 @@ func (s *Service) end(
 	if err != nil || end.status != job.Failed {
 		return out, err
 	}
-	cause.AccountID = end.accountID
 	remaining, at, err := s.refund(ctx, cause, jobID, end.reason)
 	out.CreditsRefunded, out.CreditsRemaining, out.Position = end.refund, remaining, out.Position.Max(at)
 	return out, err

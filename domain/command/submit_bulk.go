@@ -12,8 +12,8 @@ import (
 
 // SubmitBulk submits all jobs or none: every job is drafted before anything is
 // written, and all are charged by one append. A crash between the charge and
-// the jobs leaves some of them to come; the same command sent again completes
-// the batch.
+// the jobs leaves some of them to come: the same command sent again completes
+// the batch, and where nobody sends it what never came is refunded.
 func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (SubmittedBatch, error) {
 	batch := SubmittedBatch{
 		BatchID: domain.DeriveID(cause.CommandID, "batch").String(),

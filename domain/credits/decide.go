@@ -108,7 +108,7 @@ func (s State) unpaid(charges []Charge) ([]Charge, error) {
 		case c.Amount < 0:
 			return nil, domain.Invalid(domain.Detail{Path: "amount", Message: "must not be negative"})
 		case charged && d.refunded:
-			return nil, domain.Conflict("the charge for this job was given back")
+			return nil, domain.Conflict("the charge for this job was given back").WithHint("submit the job again")
 		case charged && d.amount != c.Amount:
 			return nil, domain.Conflict("the job was charged %d credits already", d.amount)
 		case named[c.JobID]:
