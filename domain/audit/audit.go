@@ -37,6 +37,7 @@ type Audit struct {
 	revisions map[string]uint64 // by stream: the next revision
 	ledgers   map[string]*ledger
 	jobs      map[string]*life
+	sessions  map[string]*gathering
 	findings  []Finding
 }
 
@@ -75,6 +76,7 @@ func New() *Audit {
 		revisions: make(map[string]uint64),
 		ledgers:   make(map[string]*ledger),
 		jobs:      make(map[string]*life),
+		sessions:  make(map[string]*gathering),
 	}
 }
 
@@ -93,6 +95,8 @@ func (a *Audit) See(r domain.Recorded) {
 		a.seeLedger(r, strings.TrimPrefix(r.Stream, domain.CreditsStreams))
 	case strings.HasPrefix(r.Stream, domain.JobStreams):
 		a.seeJob(r, strings.TrimPrefix(r.Stream, domain.JobStreams))
+	case strings.HasPrefix(r.Stream, domain.SessionStreams):
+		a.seeSession(r, strings.TrimPrefix(r.Stream, domain.SessionStreams))
 	}
 }
 
@@ -199,6 +203,11 @@ func (a *Audit) Findings(now time.Time) []Finding {
 		}
 		if j.failing {
 			add(8, stream, "missed its SLA for good and did not fail")
+		}
+	}
+	for sessionID, g := range a.sessions {
+		if open := a.openSlots(g, now); len(open) > 0 {
+			add(8, domain.SessionStream(sessionID), "is %s and slots %v go on", g.status, open)
 		}
 	}
 	slices.SortFunc(findings, func(x, y Finding) int { return strings.Compare(x.String(), y.String()) })

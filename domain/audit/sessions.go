@@ -1,0 +1,81 @@
+package audit
+
+import (
+	"slices"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+// gathering is what the audit keeps of a session.
+type gathering struct {
+	status   session.Status
+	slots    []session.Slot
+	dropped  []int
+	closedAt time.Time // expired or cancelled: its jobs are to end from then on
+}
+
+// seeSession checks that only legal transitions happen and that ends absorb
+// (invariant 8); of a session's end, that its jobs bear it out.
+func (a *Audit) seeSession(r domain.Recorded, sessionID string) {
+	g := a.sessions[sessionID]
+	if e, ok := r.Event.(*session.Created); ok {
+		if g != nil {
+			a.find(8, r.Stream, "is created again")
+			return
+		}
+		a.sessions[sessionID] = &gathering{status: session.Lobby, slots: e.Slots}
+		return
+	}
+	if g == nil {
+		a.find(8, r.Stream, "%s before its creation", r.Type)
+		return
+	}
+	from, to := []session.Status{session.Lobby}, g.status
+	switch e := r.Event.(type) {
+	case *session.SlotReady, *session.SlotLeft:
+	case *session.Started:
+		to, g.dropped = session.Active, e.Dropped
+		if len(e.Ready) < session.MinSlots || len(e.Ready)+len(e.Dropped) != len(g.slots) {
+			a.find(8, r.Stream, "started with %v and without %v of %d slots", e.Ready, e.Dropped, len(g.slots))
+		}
+	case *session.CompletedWith:
+		from, to = []session.Status{session.Active}, session.Completed
+		for _, slot := range g.slots {
+			if !slices.Contains(g.dropped, slot.Slot) && !a.ended(slot.JobID) {
+				a.find(8, r.Stream, "completed before slot %d's job ended", slot.Slot)
+			}
+		}
+	case *session.ExpiredBy:
+		to, g.closedAt = session.Expired, r.Meta.Time
+	case *session.CancelledBy:
+		from, to, g.closedAt = append(from, session.Active), session.Cancelled, r.Meta.Time
+	default:
+		return
+	}
+	if !slices.Contains(from, g.status) {
+		a.find(8, r.Stream, "%s while it is %s", r.Type, g.status)
+	}
+	g.status = to
+}
+
+// ended says that nothing more comes of the job.
+func (a *Audit) ended(jobID string) bool {
+	j := a.jobs[jobID]
+	return j != nil && j.status != job.Pending && j.status != job.Claimed
+}
+
+// openSlots gives the slots of the session whose jobs outlived it.
+func (a *Audit) openSlots(g *gathering, now time.Time) (open []int) {
+	if g.closedAt.IsZero() || now.Sub(g.closedAt) <= settledWithin {
+		return nil
+	}
+	for _, slot := range g.slots {
+		if !a.ended(slot.JobID) {
+			open = append(open, slot.Slot)
+		}
+	}
+	return open
+}
