@@ -46,7 +46,8 @@ func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID s
 	if err != nil {
 		return err
 	}
-	_, _, err = execute(ctx, s.loops, cause, domain.LoopStream(LoopID(projectID, step.Skill)),
+	// A step of its own: the test may have joined under the command's own id.
+	_, _, err = execute(ctx, s.loops, cause.step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill)),
 		func(st loop.State, _ *none) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, at) })
 	return err
 }
