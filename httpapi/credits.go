@@ -20,9 +20,14 @@ type expiringCredits struct {
 	ExpiresAt timestamp      `json:"expiresAt"`
 }
 
-// getCredits is GET /v1/credits.
+// getCredits is GET /v1/credits, at the account's time: a sandbox's lots expire
+// by its own clock.
 func (a *API) getCredits(r *request) (answer, error) {
-	b, err := a.reads.Credits.Balance(r.Context(), r.caller.accountID, a.now())
+	now, err := a.commands.AccountTime(r.Context(), command.Cause{AccountID: r.caller.accountID, Sandbox: r.caller.sandbox})
+	if err != nil {
+		return answer{}, err
+	}
+	b, err := a.reads.Credits.Balance(r.Context(), r.caller.accountID, now)
 	if err != nil {
 		return answer{}, err
 	}

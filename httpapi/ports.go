@@ -28,6 +28,7 @@ type Commands interface {
 	CancelSession(ctx context.Context, cause command.Cause, sessionID string) (command.CancelledSession, error)
 	FinalizeLoop(ctx context.Context, cause command.Cause, loopID, sessionID string, final loop.Status) (domain.Position, error)
 
+	AccountTime(ctx context.Context, cause command.Cause) (time.Time, error)
 	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (command.AdvancedClock, error)
 	ReadySlots(ctx context.Context, cause command.Cause, sessionID string, slots []int) (command.SessionStanding, error)
 	PlayJob(ctx context.Context, cause command.Cause, jobID string, results []command.PlayResult, summary string) (job.CompletedWith, domain.Position, error)
@@ -110,4 +111,6 @@ type LoopReads interface {
 type EventReads interface {
 	OfJob(ctx context.Context, accountID, jobID string) ([]projections.AccountEvent, error)
 	After(ctx context.Context, accountID string, f projections.EventFilter) ([]projections.AccountEvent, error)
+	News(ctx context.Context, after string) (accounts []string, next string, err error)
+	Newest(ctx context.Context) (cursor string, err error)
 }

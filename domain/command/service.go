@@ -189,5 +189,10 @@ func (s *Service) clock(ctx context.Context, cause Cause) (time.Time, error) {
 	return now, nil
 }
 
+// AccountTime is the time that the account's reads go by.
+func (s *Service) AccountTime(ctx context.Context, cause Cause) (time.Time, error) {
+	return s.clock(ctx, cause)
+}
+
 // NewCommandID makes the id of a command that nobody will repeat.
 func NewCommandID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+)
+
+// grant gives the account a lot that expires after a while; 0: never.
+func (s *service) grant(accountID string, amount domain.Credits, after time.Duration) (expiresAt any) {
+	s.t.Helper()
+	var at *time.Time
+	if after > 0 {
+		t := s.now().UTC().Truncate(time.Millisecond).Add(after)
+		at, expiresAt = &t, t.Format(timestampLayout)
+	}
+	_, position, err := s.commands.GrantCredits(s.t.Context(), operator(uuid.New()), accountID, amount, at, "test")
+	s.visible(position, err)
+	return expiresAt
+}
+
+// Decisions, section 6.
+func TestCreditsShowTheLotsThatExpireWithinThirtyDaysSoonestFirst(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(10)
+	const day = 24 * time.Hour
+	later := s.grant(accountID, 20, 29*day)
+	s.grant(accountID, 30, 31*day)
+	sooner := s.grant(accountID, 7, day)
+	s.submitted(key) // out of what expires first
+	equal(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{
+		"available": 62.0, "used": 5.0, "total": 67.0, "expiringCredits": []any{
+			map[string]any{"amount": 2.0, "expiresAt": sooner}, map[string]any{"amount": 20.0, "expiresAt": later},
+		},
+	})
+}
+
+// Decisions, section 10: a sandbox's time is its own, for what it reads as for
+// what it does.
+func TestASandboxesCreditsExpireByItsOwnClock(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, at, err := s.commands.CreateAccount(t.Context(), operator(uuid.New()), "acme", true)
+	s.visible(at, err)
+	key := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
+	s.grant(accountID, 5, 0)
+	s.grant(accountID, 7, time.Hour)
+	later := s.grant(accountID, 30, 30*24*time.Hour+30*time.Minute)
+	s.call(key, "POST", "/v1/sandbox/clock/advance", `{"seconds":3601}`).want(http.StatusOK)
+	equal(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{
+		"available": 35.0, "used": 0.0, "total": 35.0, "expiringCredits": []any{map[string]any{"amount": 30.0, "expiresAt": later}},
+	})
+}
