@@ -29,22 +29,15 @@ func (a *API) deployHook(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
 	in := readDeploy(parseOptional(r.body, &p))
-	if len(p.details) == 0 && in.Test.URL == "" {
-		project, err := a.reads.Projects.Get(r.Context(), r.caller.accountID, r.caller.projectID)
-		switch {
-		case err != nil:
-			return answer{}, err
-		case project.DefaultURL == nil:
-			p.add("url", "is required: the project has no defaultUrl")
-		default:
-			in.Test.URL = *project.DefaultURL
-		}
-	}
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	in.Test.Host, in.Test.HostedApp = host.Of(in.Test.URL), a.hostedDomains.Hosts(in.Test.URL)
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		// Within the command: a stored answer is repeated whatever the settings
+		// are now.
+		if err := a.deployedURL(ctx, r.caller, &in.Test); err != nil {
+			return answer{}, err
+		}
 		out, err := a.commands.Deploy(ctx, cause, r.caller.projectID, in)
 		if err != nil {
 			return answer{}, err
@@ -56,6 +49,24 @@ func (a *API) deployHook(r *request) (answer, error) {
 		}
 		return reply(status, deployedJob{hostedJob: a.hostedJob(in.Test, out), Deduplicated: out.Deduplicated})
 	})
+}
+
+// deployedURL falls back to the project's URL.
+func (a *API) deployedURL(ctx context.Context, c caller, test *command.HostedTest) error {
+	if test.URL == "" {
+		project, err := a.reads.Projects.Get(ctx, c.accountID, c.projectID)
+		switch {
+		case err != nil:
+			return err
+		case project.DefaultURL == nil:
+			var p problems
+			p.add("url", "is required: the project has no defaultUrl")
+			return p.err()
+		}
+		test.URL = *project.DefaultURL
+	}
+	test.Host, test.HostedApp = host.Of(test.URL), a.hostedDomains.Hosts(test.URL)
+	return nil
 }
 
 // readDeploy reads the body of a deploy (decisions, section 4, "Deploy hook").

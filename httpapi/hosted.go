@@ -199,11 +199,12 @@ func (a *API) prepareNext(r *request) (answer, error) {
 	if err := a.mayUseProject(r.Context(), r.caller, projectID); err != nil {
 		return answer{}, err
 	}
-	named, err := a.failedInLastTest(r, projectID, bugs)
-	if err != nil {
-		return answer{}, err
-	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		// Within the command: a stored answer is repeated whatever failed since.
+		named, err := a.failedInLastTest(ctx, cause.AccountID, projectID, bugs)
+		if err != nil {
+			return answer{}, err
+		}
 		out, err := a.commands.PrepareNext(ctx, cause, projectID, append(named, fixes...))
 		if err != nil {
 			return answer{}, err
@@ -250,11 +251,11 @@ func (o object) texts(name string) []string {
 
 // failedInLastTest turns ids of items into the fixes to verify. An id that did
 // not fail in the project's last test is refused.
-func (a *API) failedInLastTest(r *request, projectID string, bugs []string) ([]command.PreparedFix, error) {
-	if _, err := a.reads.Projects.Get(r.Context(), r.caller.accountID, projectID); err != nil || len(bugs) == 0 {
+func (a *API) failedInLastTest(ctx context.Context, accountID, projectID string, bugs []string) ([]command.PreparedFix, error) {
+	if _, err := a.reads.Projects.Get(ctx, accountID, projectID); err != nil || len(bugs) == 0 {
 		return nil, err
 	}
-	failed, err := a.reads.History.LastFailures(r.Context(), r.caller.accountID, projectID)
+	failed, err := a.reads.History.LastFailures(ctx, accountID, projectID)
 	if err != nil {
 		return nil, err
 	}

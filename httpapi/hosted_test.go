@@ -433,6 +433,16 @@ func TestPrepareNextQueuesFixesForTheNextTest(t *testing.T) {
 	slices.Sort(items)
 	equal(t, items, []string{"The cart adds up prepared_fix", "the page loads prepared_fix"})
 
+	t.Run("one request once, also when its bug failed in another test than the last", func(t *testing.T) {
+		const path, header = "/v1/hosted/prepare-next", "Idempotency-Key"
+		other := s.hosted(key, "b.example.com", "").want(http.StatusCreated)
+		s.complete(other["jobId"].(string), "item-1")
+		body := `{"projectId":"` + other["projectId"].(string) + `","fixedBugIds":["item-1"]}`
+		once := s.call(key, "POST", path, body, header, "k").want(http.StatusOK)
+		s.complete(s.hosted(key, "b.example.com", "").want(http.StatusCreated)["jobId"].(string))
+		equal(t, s.call(key, "POST", path, body, header, "k").want(http.StatusOK), once)
+		equal(t, s.call(key, "POST", path, body).paths(), []string{"fixedBugIds[0]"})
+	})
 	t.Run("and for that one only, but what failed stays in", func(t *testing.T) {
 		after := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 		equal(t, s.checklist(after["jobId"].(string)), []string{"the page loads open_failure"})

@@ -125,7 +125,7 @@ func (p patched) secret() string {
 // rotate replaces the secret as the dashboard does; no user: a legacy entry.
 func (p patched) rotate(at time.Time, user *string) {
 	p.t.Helper()
-	var last domain.ExpectedRevision = domain.NoStream
+	last := domain.NoStream
 	err := p.log.Load(p.t.Context(), domain.ProjectStream(p.id), 0, func(r domain.Recorded) error {
 		last = domain.ExpectedRevision(r.Revision)
 		return nil

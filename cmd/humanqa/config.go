@@ -15,6 +15,7 @@ import (
 	"humanqa/httpapi"
 	"humanqa/internal/ai"
 	"humanqa/internal/guard"
+	"humanqa/internal/hosting"
 )
 
 // environment is every HUMANQA_* variable there is; the tags are the list that
@@ -36,6 +37,7 @@ type environment struct {
 	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW"`
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60"`
+	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS"`
 	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy"`
 	LogFormat                string `env:"HUMANQA_LOG_FORMAT"`
 	LogLevel                 string `env:"HUMANQA_LOG_LEVEL" envDefault:"info"`
@@ -61,6 +63,7 @@ type Config struct {
 	WebhookAllow             guard.Allow
 	WebhookCAFile            string // may appear later; serve warns until it does
 	RateLimit                int    // requests per key in any minute
+	HostedDomains            hosting.Domains
 	Roles                    Roles
 	LogFormat                string // text, json, or "" to follow the terminal
 	LogLevel                 logrus.Level
@@ -143,6 +146,9 @@ func (e environment) judge() (Config, error) {
 	}
 	if e.AI == "openai" {
 		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: ai.Secret(e.AIKey)}
+	}
+	if c.HostedDomains, err = hosting.Parse(e.HostedDomains); err != nil {
+		return Config{}, badSetting("HUMANQA_HOSTED_DOMAINS", "%v", err)
 	}
 	if c.LogLevel, err = logrus.ParseLevel(e.LogLevel); err != nil {
 		return Config{}, badSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevel)

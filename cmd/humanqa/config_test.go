@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/ai"
+	"humanqa/internal/hosting"
 )
 
 func TestTheEnvironmentHasDefaults(t *testing.T) {
@@ -52,6 +53,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/8, 127.0.0.1",
 		"HUMANQA_WEBHOOK_CA_FILE=/srv/ca.pem",
 		"HUMANQA_RATE_LIMIT=120",
+		"HUMANQA_HOSTED_DOMAINS=apps.example, Other.example",
 		"HUMANQA_ROLES=api, policy",
 		"HUMANQA_LOG_FORMAT=json",
 		"HUMANQA_LOG_LEVEL=debug",
@@ -72,6 +74,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		MasterKeyFile: "/srv/key.json",
 		WebhookCAFile: "/srv/ca.pem",
 		RateLimit:     120,
+		HostedDomains: hosting.Domains{"apps.example", "other.example"},
 		Roles:         Roles{API: true, Policy: true},
 		LogFormat:     "json",
 		LogLevel:      logrus.DebugLevel,
@@ -96,6 +99,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_EVENTSTORE_LISTEN_INSECURE=0.0.0.0:2113": "is not a loopback address",
 		"HUMANQA_AI=magic":                                `HUMANQA_AI: "magic" is not offered: use rules or openai`,
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
+		"HUMANQA_HOSTED_DOMAINS=*.apps.example":           `HUMANQA_HOSTED_DOMAINS: "*.apps.example" is no domain`,
 		"HUMANQA_RATE_LIMIT=0":                            "HUMANQA_RATE_LIMIT: 0 is out of range: use 1 to 1000000000",
 		"HUMANQA_ROLES=api,janitor":                       `HUMANQA_ROLES: "janitor" is no role`,
 		"HUMANQA_LOG_FORMAT=xml":                          `HUMANQA_LOG_FORMAT: "xml" is not offered: use text or json`,

@@ -43,6 +43,7 @@ HUMANQA_AI                          who writes checklists (rules)
 HUMANQA_WEBHOOK_ALLOW               private networks that may be delivered to, as CIDRs
 HUMANQA_WEBHOOK_CA_FILE             further CA certificates trusted for deliveries
 HUMANQA_RATE_LIMIT                  requests per API key in any minute (60)
+HUMANQA_HOSTED_DOMAINS              domains of hosted-app platforms, instead of those that are known
 HUMANQA_ROLES                       parts to run (api,projector,webhooks,policy)
 HUMANQA_LOG_FORMAT                  text or json (text on a terminal)
 HUMANQA_LOG_LEVEL                   debug, info, warn, error (info)`

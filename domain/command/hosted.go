@@ -94,6 +94,7 @@ func (s *Service) submitted(ctx context.Context, cause Cause, jobID string) (out
 				CreditsDeducted: st.Price, ChecklistItemCount: len(st.Items),
 			},
 			ProjectID: st.ProjectID, Type: st.Type, TypeEcho: st.TypeEcho,
+			RegressionItems: len(st.Regressions), // of a list that is still to be written
 		}
 		for _, item := range st.Items {
 			if item.Origin != "" {

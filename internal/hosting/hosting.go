@@ -3,6 +3,7 @@
 package hosting
 
 import (
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -11,7 +12,7 @@ import (
 
 // Domains are domains under which such platforms give each app a host of its
 // own: an app is a host below one of them, never the domain itself, which is
-// the platform's.
+// the platform's. They are in lower case.
 type Domains []string
 
 // Known are the development and the published domains of public platforms.
@@ -36,6 +37,22 @@ var known = Domains{
 	"amplifyapp.com", "awsapprunner.com", "elasticbeanstalk.com", "ondigitalocean.app", "modal.run",
 }
 
+// Parse reads a list of domains, separated by commas. Of nothing it makes nil.
+func Parse(list string) (Domains, error) {
+	var d Domains
+	for _, part := range strings.Split(list, ",") {
+		domain := strings.ToLower(strings.TrimSpace(part))
+		switch {
+		case domain == "":
+		case strings.Trim(domain, ".") != domain || strings.ContainsAny(domain, "/:*@ "):
+			return nil, fmt.Errorf("%q is no domain", part)
+		default:
+			d = append(d, domain)
+		}
+	}
+	return d, nil
+}
+
 // Hosts says whether the URL is that of an app on one of the platforms.
 func (d Domains) Hosts(rawURL string) bool {
 	u, err := url.Parse(rawURL)
@@ -44,7 +61,7 @@ func (d Domains) Hosts(rawURL string) bool {
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	return net.ParseIP(host) == nil && slices.ContainsFunc(d, func(domain string) bool {
-		app, below := strings.CutSuffix(host, "."+strings.ToLower(domain))
+		app, below := strings.CutSuffix(host, "."+domain)
 		return below && app != ""
 	})
 }

@@ -8,7 +8,10 @@ import (
 
 func TestAHostBelowAPlatformsDomainIsAnApp(t *testing.T) {
 	t.Parallel()
-	own := hosting.Domains{"apps.Example"}
+	own, err := hosting.Parse(" apps.Example ,, other.example")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		domains hosting.Domains
 		url     string
@@ -30,6 +33,19 @@ func TestAHostBelowAPlatformsDomainIsAnApp(t *testing.T) {
 	} {
 		if got := c.domains.Hosts(c.url); got != c.want {
 			t.Errorf("%s: got %t, want %t", c.url, got, c.want)
+		}
+	}
+}
+
+func TestAListOfDomainsIsRead(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]int{
+		"": 0, " , ": 0, "a.example": 1, "a.example, b.example": 2,
+		"*.a.example": -1, ".a.example": -1, "a.example.": -1, "https://a.example": -1, "a.example:443": -1, "a b": -1,
+	} {
+		d, err := hosting.Parse(list)
+		if (err != nil) != (want < 0) || err == nil && len(d) != want || want == 0 && d != nil {
+			t.Errorf("%q reads as %q, %v", list, d, err)
 		}
 	}
 }
