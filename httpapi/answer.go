@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,6 +16,9 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	// stream, when it is set, writes the body bit by bit instead, for as long as
+	// it takes. Its context is the connection's.
+	stream func(context.Context, *streamWriter)
 }
 
 // reply encodes a value as the answer's body.

@@ -76,6 +76,9 @@ type API struct {
 	large       places
 	metrics     *metrics
 	stopping    *stopSignal
+	news        *newsroom
+	streams     *streamPlaces
+	beat        time.Duration // between two signs of life of a stream
 }
 
 // New makes the API.
@@ -94,6 +97,9 @@ func New(d Deps) *API {
 		large:         make(places, largeBodies),
 		metrics:       newMetrics(d.Metrics),
 		stopping:      newStopSignal(),
+		news:          &newsroom{events: d.Reads.Events, log: d.Log, ears: map[*ear]struct{}{}},
+		streams:       &streamPlaces{open: map[string]int{}},
+		beat:          streamBeat,
 	}
 }
 
@@ -144,7 +150,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	defer a.metrics.inFlight()()
 	ans := a.answer(w, r)
 	sent := 0
-	if ans.status != statusClientGone {
+	switch {
+	case ans.stream != nil:
+		a.metrics.observe(loggedMethod(hr.Method), r.name(), ans.status, time.Since(started)) // its body has no due time
+		sent = ans.sendStream(r, w)
+		a.logAccess(r, ans.status, sent, time.Since(started))
+		return
+	case ans.status != statusClientGone:
 		sent = ans.send(w)
 	}
 	took := time.Since(started)

@@ -1,13 +1,255 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
 
-// jobEvents is GET /v1/jobs/:id/events.
-func (a *API) jobEvents(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+	"humanqa/projections"
+	"humanqa/webhooks"
+)
+
+const (
+	// streamBeat shows a client, and whatever stands in between, that a stream
+	// lives. With each the key is looked at again.
+	streamBeat = 15 * time.Second
+	// streamPage is how many events a stream reads at once.
+	streamPage = 20
+	// streamReadTime bounds one of a stream's queries.
+	streamReadTime = 10 * time.Second
+)
+
+// announcedTypes are the log's names of the events that the feed holds, by the
+// names under which they are announced.
+var announcedTypes = func() map[string]string {
+	types := map[string]string{}
+	for _, e := range projections.AnnouncedEvents() {
+		types[webhooks.Kind(e)] = e.EventType()
+	}
+	return types
+}()
+
+type jobFeed struct {
+	JobID  string            `json:"jobId"`
+	Events []json.RawMessage `json:"events"`
 }
 
-// accountEvents is GET /v1/events.
-func (a *API) accountEvents(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+// jobEvents is GET /v1/jobs/:id/events.
+func (a *API) jobEvents(r *request) (answer, error) {
+	j, err := a.ownJob(r)
+	if err != nil {
+		return answer{}, err
+	}
+	events, err := a.reads.Events.OfJob(r.Context(), r.caller.accountID, j.ID)
+	if err != nil {
+		return answer{}, err
+	}
+	list, err := a.feedItems(events)
+	if err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, jobFeed{JobID: j.ID, Events: list})
+}
+
+type eventPage struct {
+	Events  []json.RawMessage `json:"events"`
+	Next    *string           `json:"next"` // to be asked with as after; null before the first event
+	HasMore bool              `json:"hasMore"`
+}
+
+// accountEvents is GET /v1/events: a page of the account's events, or all of
+// them as they come.
+func (a *API) accountEvents(r *request) (answer, error) {
+	if wantsStream(r.Header.Values("Accept")) {
+		return a.streamEvents(r)
+	}
+	var p problems
+	f := r.eventFilter(&p)
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	limit := f.Limit
+	f.Limit++ // tells whether there are more
+	events, err := a.reads.Events.After(r.Context(), r.caller.accountID, f)
+	if err != nil {
+		return answer{}, err
+	}
+	page := eventPage{Next: orNull(f.After), HasMore: len(events) > limit}
+	events = events[:min(limit, len(events))]
+	if len(events) > 0 {
+		page.Next = &events[len(events)-1].Cursor
+	}
+	if page.Events, err = a.feedItems(events); err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, page)
+}
+
+// eventFilter reads the query. A project-bound key only sees its project.
+func (r *request) eventFilter(p *problems) projections.EventFilter {
+	q := parseQuery(r.URL.RawQuery, p)
+	f := projections.EventFilter{
+		After: q.text("after"), ProjectID: r.caller.projectID, Limit: q.integer("limit", 20, 1, 100),
+	}
+	if !projections.IsCursor(f.After) {
+		p.add("after", "must be a cursor of this feed")
+	}
+	names := q.text("types")
+	if names == "" {
+		return f
+	}
+	for _, name := range strings.Split(names, ",") {
+		logged, known := announcedTypes[strings.TrimSpace(name)]
+		if !known {
+			p.add("types", "must name events out of %s", strings.Join(slices.Sorted(maps.Keys(announcedTypes)), ", "))
+			break
+		}
+		f.Types = append(f.Types, logged)
+	}
+	return f
+}
+
+// feedItems renders events as webhooks announce them, with the event's id and
+// its place in the feed in front.
+func (a *API) feedItems(events []projections.AccountEvent) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, len(events))
+	for i, e := range events {
+		body, announced, err := webhooks.Render(a.baseURL, e.Recorded, factsOf(e))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("render event %s: %w", e.Recorded.ID, err)
+		case !announced:
+			return nil, fmt.Errorf("event %s, a %s, is none that is announced", e.Recorded.ID, e.Recorded.Type)
+		}
+		head := fmt.Sprintf(`{"id":%q,"cursor":%q,`, e.Recorded.ID, e.Cursor)
+		items[i] = append([]byte(head), body[1:]...)
+	}
+	return items, nil
+}
+
+func factsOf(e projections.AccountEvent) webhooks.Facts {
+	return webhooks.Facts{
+		ProjectID: e.ProjectID, URL: e.About.URL, Title: e.About.Title, Type: e.About.Type, TypeEcho: e.About.TypeEcho,
+		Urgent: e.About.Urgent, SLAMinutes: e.About.SLAMinutes, SessionID: e.About.SessionID, ReportID: e.About.ReportID,
+		Slots: e.About.Slots, Dropped: e.About.Dropped,
+	}
+}
+
+const eventStream = "text/event-stream"
+
+// wantsStream says whether the client names the stream and likes JSON no more.
+func wantsStream(accept []string) bool {
+	stream := reportFormat{types: []string{eventStream}}.quality(accept)
+	plain := reportFormat{types: []string{"application/json"}}.quality(accept)
+	return stream > 0 && stream >= plain && strings.Contains(strings.ToLower(strings.Join(accept, ",")), eventStream)
+}
+
+// streamEvents answers with the feed as server-sent events, from the cursor of
+// Last-Event-ID, which a client sends when it connects again, or of after.
+func (a *API) streamEvents(r *request) (answer, error) {
+	leave, err := a.streams.take(r.caller.actor)
+	if err != nil {
+		return answer{}, err
+	}
+	var p problems
+	f := r.eventFilter(&p)
+	f.Limit = streamPage
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		f.After = last
+		if !projections.IsCursor(last) {
+			p.add("Last-Event-ID", "must be a cursor of this feed")
+		}
+	}
+	if err := p.err(); err != nil {
+		leave()
+		return answer{}, err
+	}
+	return answer{
+		status: http.StatusOK,
+		header: http.Header{
+			"Content-Type": {eventStream}, "X-Accel-Buffering": {"no"}, // proxies pass it on at once
+		},
+		stream: func(ctx context.Context, w *streamWriter) {
+			defer leave()
+			if err := a.follow(ctx, r, f, w); err != nil && ctx.Err() == nil {
+				r.log.WithError(err).Info("the stream of events ends early")
+			}
+		},
+	}, nil
+}
+
+// follow sends the account's events until the client is gone, the service stops
+// or the key is refused. Whatever ends it, the client goes on behind the last
+// event it got.
+func (a *API) follow(ctx context.Context, r *request, f projections.EventFilter, w *streamWriter) error {
+	wake, leave := a.news.listen(r.caller.accountID)
+	defer leave()
+	beat := time.NewTicker(a.beat)
+	defer beat.Stop()
+	if err := w.write([]byte(": the feed of the account's events\n\n")); err != nil {
+		return err
+	}
+	now := make(chan struct{}) // always ready
+	close(now)
+	for more := true; ; {
+		next := now
+		if !more {
+			next = nil
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.stopping.begun():
+			return nil
+		case <-wake:
+			more = true
+		case <-next:
+			more, err = a.sendEvents(ctx, r.caller.accountID, &f, w)
+		case <-beat.C:
+			more = true // in case nobody woke us
+			if err = a.stillMay(ctx, r); err == nil {
+				err = w.write([]byte(": alive\n\n"))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// stillMay looks at the key again: it may have been revoked or have expired
+// since, or its account may have been suspended.
+func (a *API) stillMay(ctx context.Context, r *request) error {
+	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
+	defer cancel()
+	_, err := a.authenticate(ctx, r.Header, r.match)
+	return err
+}
+
+// sendEvents sends the next page, moves the filter behind it, and says whether
+// there may be more.
+func (a *API) sendEvents(ctx context.Context, accountID string, f *projections.EventFilter, w *streamWriter) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
+	defer cancel()
+	events, err := a.reads.Events.After(ctx, accountID, *f)
+	if err != nil || len(events) == 0 {
+		return false, err
+	}
+	items, err := a.feedItems(events)
+	if err != nil {
+		return false, err
+	}
+	var page bytes.Buffer
+	for i, item := range items {
+		fmt.Fprintf(&page, "id: %s\nevent: %s\ndata: %s\n\n", events[i].Cursor, webhooks.Kind(events[i].Recorded.Event), item)
+	}
+	f.After = events[len(events)-1].Cursor
+	return len(events) == f.Limit, w.write(page.Bytes())
 }

@@ -1,13 +1,145 @@
 package httpapi
 
-import "humanqa/domain"
+import (
+	"net/http"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/projections"
+)
+
+// historyBody is a project's past (specification, "Project history"): totals
+// and passRate (0 to 100) count jobs, the trend counts items.
+type historyBody struct {
+	ProjectID           string          `json:"projectId"`
+	ProjectName         string          `json:"projectName"`
+	TotalTests          int             `json:"totalTests"`
+	PassCount           int             `json:"passCount"`
+	FailCount           int             `json:"failCount"`
+	PassRate            float64         `json:"passRate"`
+	AverageHealthScore  *float64        `json:"averageHealthScore"` // null until a test has an AI report
+	LatestFailures      []latestFailure `json:"latestFailures"`
+	Regressions         []string        `json:"regressions"`
+	Trend               []trendTest     `json:"trend"` // newest first
+	PreparedRegressions []preparedBatch `json:"preparedRegressions"`
+}
+
+type latestFailure struct {
+	ID          string `json:"id"`
+	Description string `json:"description"`
+	Severity    string `json:"severity"` // capitalised, here alone
+	Key         string `json:"key"`
+	JobID       string `json:"jobId"`
+}
+
+type trendTest struct {
+	JobID         string    `json:"jobId"`
+	OverallStatus string    `json:"overallStatus"` // in upper case, here alone
+	HealthScore   *int      `json:"healthScore"`
+	PassCount     int       `json:"passCount"`
+	FailCount     int       `json:"failCount"`
+	TestedAt      timestamp `json:"testedAt"`
+}
+
+type preparedBatch struct {
+	BugIDs       []string  `json:"bugIds"`
+	Descriptions []string  `json:"descriptions"`
+	PreparedAt   timestamp `json:"preparedAt"`
+}
 
 // projectHistory is GET /v1/projects/:id/history.
-func (a *API) projectHistory(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+func (a *API) projectHistory(r *request) (answer, error) {
+	id, err := a.ownProject(r)
+	if err != nil {
+		return answer{}, err
+	}
+	h, err := a.reads.History.Project(r.Context(), r.caller.accountID, id)
+	if err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, historyOf(h))
+}
+
+func historyOf(h projections.ProjectHistory) historyBody {
+	out := historyBody{
+		ProjectID: h.ProjectID, ProjectName: h.ProjectName,
+		TotalTests: h.TotalTests, PassCount: h.PassCount, FailCount: h.FailCount,
+		PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore,
+		LatestFailures: []latestFailure{}, Regressions: append([]string{}, h.Regressions...),
+		Trend: []trendTest{}, PreparedRegressions: []preparedBatch{},
+	}
+	for _, f := range h.LatestFailures {
+		out.LatestFailures = append(out.LatestFailures, latestFailure{
+			ID: f.ID, Description: f.Description, Key: f.Key, JobID: f.JobID,
+			Severity: capitalised(string(f.Severity)),
+		})
+	}
+	for _, t := range h.Trend {
+		out.Trend = append(out.Trend, trendTest{
+			JobID: t.JobID, OverallStatus: strings.ToUpper(t.OverallStatus), HealthScore: t.HealthScore,
+			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: timestamp(t.TestedAt),
+		})
+	}
+	for _, b := range h.Prepared {
+		out.PreparedRegressions = append(out.PreparedRegressions, preparedBatch{
+			BugIDs: b.BugIDs, Descriptions: b.Descriptions, PreparedAt: timestamp(b.PreparedAt),
+		})
+	}
+	return out
+}
+
+func capitalised(word string) string {
+	if word == "" {
+		return ""
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}
+
+type openFailuresBody struct {
+	ProjectID    string        `json:"projectId"`
+	OpenFailures []openFailure `json:"openFailures"` // newest first
+}
+
+// openFailure is an item that failed when it was last tested, with its lineage.
+type openFailure struct {
+	ID              string       `json:"id"`
+	Key             string       `json:"key"`
+	Description     string       `json:"description"`
+	ExpectedOutcome *string      `json:"expectedOutcome"`
+	Severity        job.Severity `json:"severity"`
+	JobID           string       `json:"jobId"`
+	FailedAt        timestamp    `json:"failedAt"`
+	FirstFailedAt   timestamp    `json:"firstFailedAt"` // in this row of failures
+	FailedTests     int          `json:"failedTests"`
+	LastPassedAt    *timestamp   `json:"lastPassedAt"`
 }
 
 // openFailures is GET /v1/projects/:id/open-failures.
-func (a *API) openFailures(*request) (answer, error) {
-	return answer{}, domain.Unavailable(nil)
+func (a *API) openFailures(r *request) (answer, error) {
+	id, err := a.ownProject(r)
+	if domain.IsKind(err, domain.KindForbidden) {
+		return answer{}, err
+	}
+	var p problems
+	limit := parseQuery(r.URL.RawQuery, &p).integer("limit", 20, 1, 100)
+	if wrong := p.err(); wrong != nil {
+		return answer{}, wrong
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	failures, err := a.reads.History.OpenFailures(r.Context(), r.caller.accountID, id, limit)
+	if err != nil {
+		return answer{}, err
+	}
+	out := openFailuresBody{ProjectID: id, OpenFailures: []openFailure{}}
+	for _, f := range failures {
+		out.OpenFailures = append(out.OpenFailures, openFailure{
+			ID: f.ID, Key: f.Key, Description: f.Description, ExpectedOutcome: orNull(f.ExpectedOutcome),
+			Severity: f.Severity, JobID: f.JobID, FailedAt: timestamp(f.FailedAt),
+			FirstFailedAt: timestamp(f.FirstFailedAt), FailedTests: f.FailedTests, LastPassedAt: stamp(f.LastPassedAt),
+		})
+	}
+	return reply(http.StatusOK, out)
 }

@@ -185,6 +185,12 @@ func cursorAt(p domain.Position) string {
 
 var cursorPattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})$`)
 
+// IsCursor says whether the text is a cursor, or empty.
+func IsCursor(s string) bool {
+	_, err := parseCursor(s)
+	return err == nil
+}
+
 // parseCursor reads what cursorAt wrote; empty is before the first event.
 func parseCursor(s string) (place, error) {
 	if s == "" {

@@ -8,7 +8,7 @@ import (
 // common is what data holds for every event about a job (decisions, section
 // 7).
 type common struct {
-	ProjectID          string     `json:"projectId"`
+	ProjectID          projectID  `json:"projectId"`
 	JobID              string     `json:"jobId"`
 	DashboardReportURL string     `json:"dashboardReportUrl"`
 	Title              string     `json:"title"`
@@ -22,7 +22,7 @@ type common struct {
 
 func (f Facts) common(baseURL, jobID string) common {
 	c := common{
-		ProjectID: f.ProjectID, JobID: jobID, DashboardReportURL: ReportPage(baseURL, jobID),
+		ProjectID: projectID(f.ProjectID), JobID: jobID, DashboardReportURL: ReportPage(baseURL, jobID),
 		Title: f.Title, URL: f.URL, JobType: f.TypeEcho, JobTypeCode: string(f.Type), Priority: "normal",
 	}
 	if f.Urgent {

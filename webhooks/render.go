@@ -16,13 +16,24 @@ import (
 // envelope is the body of a delivery (specification, "Delivery envelope").
 // What is not about a job has no jobId and no dashboardReportUrl.
 type envelope struct {
-	Event              string `json:"event"`
-	Type               string `json:"type"`
-	Timestamp          string `json:"timestamp"`
-	ProjectID          string `json:"projectId"`
-	JobID              string `json:"jobId,omitempty"`
-	DashboardReportURL string `json:"dashboardReportUrl,omitempty"`
-	Data               any    `json:"data"`
+	Event              string    `json:"event"`
+	Type               string    `json:"type"`
+	Timestamp          string    `json:"timestamp"`
+	ProjectID          projectID `json:"projectId"`
+	JobID              string    `json:"jobId,omitempty"`
+	DashboardReportURL string    `json:"dashboardReportUrl,omitempty"`
+	Data               any       `json:"data"`
+}
+
+// projectID is null where there is none: a feed tells of such jobs, too.
+type projectID string
+
+// MarshalJSON implements json.Marshaler.
+func (p projectID) MarshalJSON() ([]byte, error) {
+	if p == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(p))
 }
 
 // Kind is the name under which an event of the log is announced: the one that
@@ -54,7 +65,7 @@ func Render(baseURL string, r domain.Recorded, f Facts) (body []byte, announced 
 	if kind == "" {
 		return nil, false, nil
 	}
-	out := envelope{Event: kind, Type: kind, Timestamp: stamp(r.Meta.Time), ProjectID: f.ProjectID}
+	out := envelope{Event: kind, Type: kind, Timestamp: stamp(r.Meta.Time), ProjectID: projectID(f.ProjectID)}
 	sessionID := strings.TrimPrefix(r.Stream, domain.SessionStreams)
 	switch e := r.Event.(type) {
 	case *session.Started:
