@@ -343,6 +343,9 @@ func (s *foldedSession) work(jobID string, e domain.Event) {
 		slot.JobStatus = job.Claimed
 	case *job.Released, *job.SLAMissed, *job.UntestableReported:
 		slot.JobStatus = job.Pending
+		if slot.Status == SlotReady { // who gives the claim up waits no more
+			slot.Status, slot.ReadyAt = SlotWaiting, nil
+		}
 	case *job.CompletedWith:
 		slot.ReportID = e.ReportID
 		slot.end(job.Completed)

@@ -91,9 +91,16 @@ func TestASessionAsItsClientSeesIt(t *testing.T) {
 
 	w.log.append(stream, &session.SlotLeft{Slot: 2, CheckerID: "bob", At: *at(4)})
 	w.log.append(two, &job.Released{Token: 1, Reason: "left", At: *at(4)})
-	want.Slots[1].JobStatus, want.Slots[1].Status, want.Slots[1].ReadyAt = job.Pending, SlotWaiting, nil
-	want.ReadyCount = 1
+	w.log.append(one, &job.Released{Token: 1, Reason: "silent", At: *at(4)}) // the session does not say so yet
+	for i := range 2 {
+		want.Slots[i].JobStatus, want.Slots[i].Status, want.Slots[i].ReadyAt = job.Pending, SlotWaiting, nil
+	}
+	want.ReadyCount = 0
 	same(t, w.session("s1"), want)
+
+	w.log.append(one, claimed("ann"))
+	w.log.append(stream, &session.SlotLeft{Slot: 1, CheckerID: "ann", At: *at(5)}, &session.SlotReady{Slot: 1, CheckerID: "ann", At: *at(5)})
+	want.Slots[0].JobStatus, want.Slots[0].Status, want.Slots[0].ReadyAt = job.Claimed, SlotReady, at(5)
 
 	w.log.append(two, claimed("eve"))
 	w.log.append(stream, &session.SlotReady{Slot: 2, CheckerID: "eve", At: *at(5)},

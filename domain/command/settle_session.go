@@ -60,7 +60,7 @@ func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Wor
 	for i, slot := range st.Slots {
 		var err error
 		work[i], err = read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
-			w := session.Work{CheckerID: j.CheckerID}
+			w := session.Work{Claim: session.Claim{CheckerID: j.CheckerID, Token: j.Token}}
 			switch j.Status {
 			case job.Completed:
 				w.Ended, w.OverallStatus = true, j.Report.OverallStatus

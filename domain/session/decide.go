@@ -30,8 +30,9 @@ const (
 // Work is what the session needs to know of a slot's job. The jobs are streams
 // of their own: it may be a moment old.
 type Work struct {
-	// CheckerID holds the job's claim, or completed the job; else it is empty.
-	CheckerID string
+	// Claim is the one that holds the job, or that completed it; without one its
+	// checker is empty.
+	Claim
 	// Ended says that nothing more will come of the job.
 	Ended bool
 	// OverallStatus is the report's, empty without one.
@@ -51,8 +52,8 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	return []domain.Event{&c}, nil
 }
 
-// DecideReady says that the checker waits in the slot, 0 if they hold none of
-// the session's jobs. work is every slot's, in
+// DecideReady says that the checker waits in the slot, whose job they must hold
+// (slot 0: they hold none of the session's). work is every slot's, in
 // the slots' order: who gave their claim up after they were ready waits no
 // more. The last slot's word starts the session in the same append, so that of
 // many last ones one does.
@@ -65,7 +66,7 @@ func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time
 		return nil, domain.NotFound("session")
 	case s.Closed():
 		return nil, errClosed()
-	case slot == 0:
+	case s.claimOf(slot, work).CheckerID != checkerID:
 		return nil, errNotHeld()
 	case !s.Live(slot):
 		return nil, domain.Conflict("the session started without this slot").WithHint("claim another job")
@@ -75,9 +76,10 @@ func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time
 		return nil, domain.Conflict("the time to get ready is over").WithHint("claim another job")
 	}
 	ready, events := s.present(work, now)
-	if ready[slot] != checkerID {
-		ready[slot] = checkerID
-		events = append(events, &SlotReady{Slot: slot, CheckerID: checkerID, At: now})
+	if _, there := ready[slot]; !there {
+		claim := s.claimOf(slot, work)
+		ready[slot] = claim
+		events = append(events, &SlotReady{Slot: slot, CheckerID: claim.CheckerID, Token: claim.Token, At: now})
 	}
 	if len(ready) == len(s.Slots) {
 		events = append(events, s.start(ready, now))
@@ -95,7 +97,7 @@ func DecideLeave(s State, slot int, checkerID string, now time.Time) ([]domain.E
 		return nil, errClosed()
 	case slot == 0:
 		return nil, errNotHeld()
-	case s.Status == Lobby && s.Ready[slot] == checkerID:
+	case s.Status == Lobby && s.Ready[slot].CheckerID == checkerID:
 		return []domain.Event{&SlotLeft{Slot: slot, CheckerID: checkerID, At: now}}, nil
 	}
 	return nil, nil
@@ -148,25 +150,35 @@ func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error)
 	return []domain.Event{&CancelledBy{Reason: reason, At: now}}, nil
 }
 
-// present is who is ready and still holds their claim, and the leaves of those
-// who don't.
-func (s State) present(work []Work, now time.Time) (map[int]string, []domain.Event) {
-	ready := make(map[int]string, len(s.Slots))
+// claimOf is the claim that the slot's job is held by.
+func (s State) claimOf(slot int, work []Work) Claim {
+	for i, known := range s.Slots {
+		if known.Slot == slot && !work[i].Ended {
+			return work[i].Claim
+		}
+	}
+	return Claim{}
+}
+
+// present is who is ready and still holds the same claim, and the leaves of
+// those who don't.
+func (s State) present(work []Work, now time.Time) (map[int]Claim, []domain.Event) {
+	ready := make(map[int]Claim, len(s.Slots))
 	var left []domain.Event
 	for i, slot := range s.Slots {
-		checkerID, there := s.Ready[slot.Slot]
+		claim, there := s.Ready[slot.Slot]
 		switch {
 		case !there:
-		case work[i].CheckerID == checkerID:
-			ready[slot.Slot] = checkerID
+		case work[i].Claim == claim:
+			ready[slot.Slot] = claim
 		default:
-			left = append(left, &SlotLeft{Slot: slot.Slot, CheckerID: checkerID, At: now})
+			left = append(left, &SlotLeft{Slot: slot.Slot, CheckerID: claim.CheckerID, At: now})
 		}
 	}
 	return ready, left
 }
 
-func (s State) start(ready map[int]string, now time.Time) *Started {
+func (s State) start(ready map[int]Claim, now time.Time) *Started {
 	e := &Started{Ready: []int{}, Dropped: []int{}, DueAt: now.Add(s.SLA()), At: now}
 	for _, slot := range s.Slots {
 		if _, ok := ready[slot.Slot]; ok {

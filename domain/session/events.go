@@ -50,10 +50,12 @@ type Created struct {
 	At            time.Time      `json:"at"`
 }
 
-// SlotReady says that the checker who holds the slot's job waits in the lobby.
+// SlotReady says that the checker who holds the slot's job, by the claim of that
+// token, waits in the lobby.
 type SlotReady struct {
 	Slot      int       `json:"slot"`
 	CheckerID string    `json:"checkerId"`
+	Token     int       `json:"token"`
 	At        time.Time `json:"at"`
 }
 

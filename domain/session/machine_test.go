@@ -39,7 +39,7 @@ func TestNoHistoryTakesASessionOutOfLine(t *testing.T) {
 			"": m.check,
 			"claim": func(t *rapid.T) {
 				if w := &m.work[slot(t)-1]; !w.Ended && w.CheckerID == "" {
-					w.CheckerID = checker(t)
+					w.Claim = session.Claim{CheckerID: checker(t), Token: w.Token + 1}
 				}
 			},
 			"release": func(t *rapid.T) {
@@ -117,8 +117,8 @@ func (m *machine) startedWell(t *rapid.T, s *session.Started) {
 		t.Fatalf("slots %v were dropped before the deadline", s.Dropped)
 	}
 	for _, slot := range s.Ready {
-		if who := m.state.Ready[slot]; who == "" || who != m.work[slot-1].CheckerID {
-			t.Fatalf("slot %d started with %q while %q holds it", slot, who, m.work[slot-1].CheckerID)
+		if who, holds := m.state.Ready[slot], m.work[slot-1].Claim; who.CheckerID == "" || who != holds {
+			t.Fatalf("slot %d started with %+v while %+v holds it", slot, who, holds)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func opened() *session.Created {
 }
 
 func isReady(slot int, checkerID string) *session.SlotReady {
-	return &session.SlotReady{Slot: slot, CheckerID: checkerID, At: minutes(1)}
+	return &session.SlotReady{Slot: slot, CheckerID: checkerID, Token: 1, At: minutes(1)}
 }
 
 func left(slot int, checkerID string) *session.SlotLeft {
@@ -42,12 +42,21 @@ func startedAt(at time.Time, ready, dropped []int) *session.Started {
 	return &session.Started{Ready: ready, Dropped: dropped, DueAt: at.Add(30 * time.Minute), At: at}
 }
 
-// held are jobs that these checkers hold, in the slots' order; "" is nobody.
+// held are jobs that these checkers hold, in the slots' order, by their first
+// claim; "" is nobody.
 func held(checkers ...string) []session.Work {
 	work := make([]session.Work, len(checkers))
 	for i, c := range checkers {
-		work[i].CheckerID = c
+		work[i].Claim = session.Claim{CheckerID: c, Token: 1}
 	}
+	return work
+}
+
+// heldAgain are the same, but who holds the first gave it up before and claimed
+// it again.
+func heldAgain(checkers ...string) []session.Work {
+	work := held(checkers...)
+	work[0].Token = 2
 	return work
 }
 
@@ -130,6 +139,23 @@ func TestReady(t *testing.T) {
 			When(ready(3, "cyd", held("", "bob", "cyd"), minutes(1))).
 			Events(left(1, "ann"), isReady(3, "cyd"))
 	})
+	t.Run("who gave the claim up and took it again says so again", func(t *testing.T) {
+		given(t, opened(), isReady(1, "ann"), isReady(2, "bob")).
+			When(ready(3, "cyd", heldAgain("ann", "bob", "cyd"), minutes(1))).
+			Events(left(1, "ann"), isReady(3, "cyd")).
+			When(ready(1, "ann", heldAgain("ann", "bob", "cyd"), minutes(1))).
+			Events(&session.SlotReady{Slot: 1, CheckerID: "ann", Token: 2, At: minutes(1)}, startedAt(minutes(1), []int{1, 2, 3}, []int{}))
+	})
+	t.Run("of a slot that somebody else holds", func(t *testing.T) {
+		given(t, opened()).
+			When(ready(1, "ann", held("bob", "", ""), minutes(1))).
+			Conflict("you hold none of the session's slots")
+	})
+	t.Run("of a slot whose job has ended", func(t *testing.T) {
+		given(t, opened()).
+			When(ready(1, "ann", []session.Work{{Claim: session.Claim{CheckerID: "ann", Token: 1}, Ended: true}, {}, {}}, minutes(1))).
+			Conflict("you hold none of the session's slots")
+	})
 	t.Run("another checker takes over a place", func(t *testing.T) {
 		given(t, opened(), isReady(1, "ann")).
 			When(ready(1, "dan", held("dan", "", ""), minutes(1))).
@@ -138,7 +164,7 @@ func TestReady(t *testing.T) {
 	t.Run("the last millisecond counts", func(t *testing.T) {
 		given(t, opened()).
 			When(ready(1, "ann", held("ann", "", ""), deadline.Add(-time.Millisecond))).
-			Happens(&session.SlotReady{Slot: 1, CheckerID: "ann", At: deadline.Add(-time.Millisecond)})
+			Happens(&session.SlotReady{Slot: 1, CheckerID: "ann", Token: 1, At: deadline.Add(-time.Millisecond)})
 	})
 	t.Run("at the deadline it is too late", func(t *testing.T) {
 		given(t, opened()).
@@ -162,6 +188,9 @@ func TestReady(t *testing.T) {
 
 func TestLeave(t *testing.T) {
 	t.Parallel()
+	t.Run("without a slot", func(t *testing.T) {
+		given(t, opened()).When(leave(0, "ann")).Conflict("you hold none of the session's slots")
+	})
 	t.Run("takes the readiness back", func(t *testing.T) {
 		given(t, opened(), isReady(1, "ann")).When(leave(1, "ann")).Events(left(1, "ann"))
 	})

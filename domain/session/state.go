@@ -29,13 +29,20 @@ type State struct {
 	Slots         []Slot
 	ReadyDeadline time.Time
 
-	// Ready says who waits in which slot; once the session has started it is
-	// who it started with.
-	Ready map[int]string
+	// Ready says by whose claim somebody waits in which slot; once the session
+	// has started it is who it started with.
+	Ready map[int]Claim
 	// Dropped are the slots that the session started without.
 	Dropped   []int
 	StartedAt time.Time // zero before the start, like DueAt
 	DueAt     time.Time // when the slots' SLA ends
+}
+
+// Claim is a claim of a slot's job: who gives it up and claims again holds
+// another one.
+type Claim struct {
+	CheckerID string
+	Token     int
 }
 
 // SLA is how long the slots have once the session has started.
@@ -67,9 +74,9 @@ func Evolve(s State, e domain.Event) State {
 		s.Type, s.TypeEcho, s.SLAMinutes = e.Type, e.TypeEcho, e.SLAMinutes
 		s.SlotPrice, s.ItemCount = e.SlotPrice, e.ItemCount
 		s.Slots, s.ReadyDeadline = e.Slots, e.ReadyDeadline
-		s.Ready = make(map[int]string, len(e.Slots))
+		s.Ready = make(map[int]Claim, len(e.Slots))
 	case *SlotReady:
-		s.Ready[e.Slot] = e.CheckerID
+		s.Ready[e.Slot] = Claim{CheckerID: e.CheckerID, Token: e.Token}
 	case *SlotLeft:
 		delete(s.Ready, e.Slot)
 	case *Started:
