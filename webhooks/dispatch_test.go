@@ -196,7 +196,7 @@ func TestACompletionAfterTheLeaseIsFencedOff(t *testing.T) {
 
 func TestAStopInterruptsAndTheNextStartSendsAgainAtOnce(t *testing.T) {
 	b := setup(t)
-	b.cfg.Drain = 100 * time.Millisecond
+	b.cfg.Drain = 2 * time.Second // it bounds the settling, too
 	b.cfg.Timeout, b.cfg.Lease = 30*time.Second, time.Minute
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
