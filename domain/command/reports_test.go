@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -132,5 +133,65 @@ func TestTheClientRatesACompletedJob(t *testing.T) {
 	for _, id := range []string{id, "nobody's"} {
 		_, err = s.RateJob(t.Context(), stranger, id, 1, "")
 		wantKind(t, err, domain.KindNotFound)
+	}
+}
+
+// What the AI wrote is lost with the connection, or was written all the same:
+// the same command sent again ends in one event of its kind.
+func TestWhatTheAIWritesIsWrittenOnceWhateverFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		wrote string
+		setUp func(*testing.T, stage) (jobID string)
+		write func(*command.Service, context.Context, command.Cause, string) (domain.Position, error)
+	}{
+		"a checklist": {"job.checklist_written", func(t *testing.T, s stage) string {
+			s.ai.set(func(a *scriptedAI) { a.instant = false })
+			j, err := s.SubmitJob(t.Context(), s.cause(), plain())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j.JobID
+		}, (*command.Service).WriteChecklist},
+		"an analysis": {"job.ai_report_ready", func(t *testing.T, s stage) string {
+			id := s.submitted(t)
+			s.completed(t, id)
+			return id
+		}, (*command.Service).AnalyseJob},
+		"a review": {"job.completed", func(t *testing.T, s stage) string {
+			in := plain()
+			in.Type = job.AIReview
+			j, err := s.SubmitJob(t.Context(), s.cause(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j.JobID
+		}, (*command.Service).ReviewJob},
+	} {
+		for _, persist := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " persisted", false: " lost"}[persist], func(t *testing.T) {
+				t.Parallel()
+				s := setStage(t, 100)
+				id, cause := c.setUp(t, s), s.cause()
+				s.log.fault = func(string, []domain.NewEvent) *fault { return &fault{persist: persist, err: errCut} }
+				_, err := c.write(s.Service, t.Context(), cause, id)
+				wantKind(t, err, domain.KindUnavailable)
+				s.log.fault = nil
+				for range 2 {
+					if _, err := c.write(s.Service, t.Context(), cause, id); err != nil {
+						t.Error(err)
+					}
+				}
+				written := 0
+				for _, typ := range s.log.types(domain.JobStream(id)) {
+					if typ == c.wrote {
+						written++
+					}
+				}
+				if written != 1 {
+					t.Errorf("%s was written %d times", c.wrote, written)
+				}
+			})
+		}
 	}
 }
