@@ -190,7 +190,8 @@ type ChecklistWritten struct {
 
 // SLAMissed ends the claim, if there is one. Requeued puts the job back into
 // the queue until DueAt; else the job has failed, and job.failed follows in the
-// same append.
+// same append. RequeueCount is how often it went back: a miss that fails the job
+// does not count.
 type SLAMissed struct {
 	RequeueCount int            `json:"requeueCount"`
 	Requeued     bool           `json:"requeued"`
