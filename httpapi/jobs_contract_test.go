@@ -291,6 +291,7 @@ func TestSecretsShowNowhereButInTheClaimantsBrief(t *testing.T) {
 		"/v1/jobs", "/v1/jobs/" + id, "/v1/jobs/" + id + "/report", "/v1/jobs/" + id + "/report?format=junit",
 		"/v1/jobs/" + id + "/report?format=ctrf", "/v1/jobs/" + id + "/report?format=md", "/v1/jobs/" + id + "/ai-report",
 		"/v1/hosted/status/" + id, fmt.Sprintf("/v1/jobs/bulk/%v", batch), "/v1/projects/" + project,
+		"/v1/projects/" + project + "/history", "/v1/jobs/" + id + "/events", "/v1/events?limit=100", "/v1/jobs?limit=100",
 	} {
 		equal(t, see(key, "GET", target, "").Code, http.StatusOK)
 	}
