@@ -72,6 +72,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		DatabaseURL:   "postgres://db/qa",
 		EventStoreURL: "esdb://log:2113",
 		MasterKeyFile: "/srv/key.json",
+		AI:            ai.Config{BaseURL: "http://models.example.com/v1", Model: "small", Key: "sk-1"},
 		WebhookCAFile: "/srv/ca.pem",
 		RateLimit:     120,
 		HostedDomains: hosting.Domains{"apps.example", "other.example"},
