@@ -11,7 +11,15 @@ ALTER TABLE policy.leases
 DROP INDEX policy.leases_until;
 CREATE INDEX leases_returning ON policy.leases (until) WHERE state <> 'settled';
 
+-- Before fire_at everything in that generation of the timers is settled, so that
+-- nobody looks there: what no event clears stays for ever.
+CREATE TABLE policy.horizons (
+    generation text        PRIMARY KEY, -- its schema
+    fire_at    timestamptz NOT NULL
+) WITH (fillfactor = 20);
+
 -- +goose Down
+DROP TABLE policy.horizons;
 DROP INDEX policy.leases_returning;
 CREATE INDEX leases_until ON policy.leases (until);
 ALTER TABLE policy.leases

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,22 +34,17 @@ const listenMinWait, listenMaxWait = 100 * time.Millisecond, 5 * time.Second
 //
 // A lease that is taken by somebody else in the same moment is not returned:
 // the conflict's WHERE sees it. Locking the rows only keeps nodes from choosing
-// the same ones. While the first build of the timers runs, rows are shown that
-// the log has cleared long ago: nothing is due then.
+// the same ones. Behind the horizon everything is settled. While the first build
+// of the timers runs, rows are shown that the log has cleared long ago: there is
+// no horizon then, and nothing is due.
 const takeDueTimersSQL = `
 WITH due AS (
     SELECT t.*
     FROM readmodel.timers t
     LEFT JOIN policy.leases l USING (kind, key)
     WHERE t.kind = ANY ($1)
-      AND t.fire_at <= now()
+      AND t.fire_at BETWEEN (` + horizonSQL + `) AND now()
       AND ` + freeTimer + `
-      AND EXISTS (
-        SELECT 1
-        FROM projection_checkpoints
-        WHERE name = 'timers'
-          AND serving
-          AND status <> 'building')
     ORDER BY t.fire_at
     LIMIT $2
     FOR UPDATE OF t SKIP LOCKED
@@ -71,6 +67,14 @@ WITH due AS (
 SELECT due.*, taken.attempts, taken.fence
 FROM due
 JOIN taken USING (kind, key)`
+
+const horizonSQL = `
+        SELECT coalesce(h.fire_at, '-infinity')
+        FROM projection_checkpoints p
+        LEFT JOIN policy.horizons h ON h.generation = p.schema_name
+        WHERE p.name = 'timers'
+          AND p.serving
+          AND p.status <> 'building'`
 
 const freeTimer = `(
         l.kind IS NULL
@@ -200,17 +204,59 @@ WHERE until < now() - interval '1 hour'
     FROM readmodel.timers t
     WHERE t.kind = l.kind
       AND t.key = l.key)
-  AND EXISTS (
-    SELECT 1
-    FROM projection_checkpoints
-    WHERE name = 'timers'
-      AND serving
-      AND status <> 'building')`
+  AND EXISTS (` + horizonSQL + `)`
 
-// Forget implements policy.Timers.
+const forgetHorizonsSQL = `
+DELETE FROM policy.horizons h
+WHERE NOT EXISTS (
+    SELECT 1
+    FROM projection_checkpoints p
+    WHERE p.schema_name = h.generation)`
+
+const lockHorizonSQL = `
+SELECT h.generation
+FROM policy.horizons h
+JOIN projection_checkpoints p ON p.schema_name = h.generation
+WHERE p.name = 'timers'
+  AND p.serving
+  AND p.status <> 'building'
+FOR UPDATE OF h`
+
+const moveHorizonSQL = `
+UPDATE policy.horizons h
+SET fire_at = coalesce((
+    SELECT t.fire_at
+    FROM readmodel.timers t
+    LEFT JOIN policy.leases l USING (kind, key)
+    WHERE t.fire_at BETWEEN h.fire_at AND now()
+      AND (l.kind IS NULL OR l.state <> 'settled' OR l.position < t.position)
+    ORDER BY t.fire_at
+    LIMIT 1), now())
+WHERE h.generation = $1`
+
+// Forget implements policy.Timers. It also moves the horizon to the first timer
+// that is not settled.
 func (t *Timers) Forget(ctx context.Context) error {
 	if _, err := t.db.ExecContext(ctx, forgetTimerLeasesSQL); err != nil {
 		return fmt.Errorf("forget ended leases of timers: %w", err)
+	}
+	if _, err := t.db.ExecContext(ctx, forgetHorizonsSQL); err != nil {
+		return fmt.Errorf("forget horizons of timers: %w", err)
+	}
+	err := inTx(ctx, t.db, func(tx *sqlx.Tx) error {
+		var generation string
+		err := tx.GetContext(ctx, &generation, lockHorizonSQL)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // the timers are being built
+		}
+		if err == nil {
+			// A statement of its own: it sees what the lock has waited for.
+			_, err = tx.ExecContext(ctx, moveHorizonSQL, generation)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("move the horizon of timers: %w", err)
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ CREATE TABLE {schema}.timers (
 ) WITH (fillfactor = 50);
 CREATE INDEX ON {schema}.timers (fire_at);
 CREATE INDEX ON {schema}.timers (account_id) WHERE sandbox AND NOT wall_clock;
+INSERT INTO policy.horizons VALUES ('{schema}', '-infinity')
+ON CONFLICT (generation) DO UPDATE
+SET fire_at = EXCLUDED.fire_at;
 `
 
 // Every sandbox has a row, from its first event on.
@@ -96,22 +99,36 @@ FROM json_populate_recordset(NULL::{schema}.timer_clocks, $1)
 ON CONFLICT (account_id) DO UPDATE
 SET ahead_seconds = EXCLUDED.ahead_seconds`
 
+// Whatever is set, or moved, lies behind the horizon from then on. Its row is
+// locked whether it changes or not, so that Forget, which moves it forward,
+// either sees these timers or is seen here.
+const backTheHorizon = `
+UPDATE policy.horizons h
+SET fire_at = least(h.fire_at, w.first)
+FROM (
+    SELECT min(fire_at) AS first
+    FROM written) w
+WHERE h.generation = '{schema}'`
+
 const setTimersSQL = `
-INSERT INTO {schema}.timers
-SELECT t.kind, t.key, t.account_id, t.due_at, t.wall_clock,
-    c.account_id IS NOT NULL,
-    t.due_at - CASE WHEN t.wall_clock THEN interval '0' ELSE make_interval(secs => coalesce(c.ahead_seconds, 0)) END,
-    t.cause_id, t.position
-FROM json_populate_recordset(NULL::{schema}.timers, $1) t
-LEFT JOIN {schema}.timer_clocks c USING (account_id)
-ON CONFLICT (kind, key) DO UPDATE
-SET account_id = EXCLUDED.account_id,
-    due_at = EXCLUDED.due_at,
-    wall_clock = EXCLUDED.wall_clock,
-    sandbox = EXCLUDED.sandbox,
-    fire_at = EXCLUDED.fire_at,
-    cause_id = EXCLUDED.cause_id,
-    position = EXCLUDED.position`
+WITH written AS (
+    INSERT INTO {schema}.timers
+    SELECT t.kind, t.key, t.account_id, t.due_at, t.wall_clock,
+        c.account_id IS NOT NULL,
+        t.due_at - CASE WHEN t.wall_clock THEN interval '0' ELSE make_interval(secs => coalesce(c.ahead_seconds, 0)) END,
+        t.cause_id, t.position
+    FROM json_populate_recordset(NULL::{schema}.timers, $1) t
+    LEFT JOIN {schema}.timer_clocks c USING (account_id)
+    ON CONFLICT (kind, key) DO UPDATE
+    SET account_id = EXCLUDED.account_id,
+        due_at = EXCLUDED.due_at,
+        wall_clock = EXCLUDED.wall_clock,
+        sandbox = EXCLUDED.sandbox,
+        fire_at = EXCLUDED.fire_at,
+        cause_id = EXCLUDED.cause_id,
+        position = EXCLUDED.position
+    RETURNING fire_at
+)` + backTheHorizon
 
 const clearTimersSQL = `
 DELETE FROM {schema}.timers t
@@ -120,13 +137,16 @@ WHERE t.kind = c.kind
   AND t.key = c.key`
 
 const moveTimersSQL = `
-UPDATE {schema}.timers t
-SET fire_at = t.due_at - make_interval(secs => c.ahead_seconds)
-FROM {schema}.timer_clocks c
-WHERE t.account_id = c.account_id
-  AND t.account_id = ANY ($1)
-  AND t.sandbox
-  AND NOT t.wall_clock`
+WITH written AS (
+    UPDATE {schema}.timers t
+    SET fire_at = t.due_at - make_interval(secs => c.ahead_seconds)
+    FROM {schema}.timer_clocks c
+    WHERE t.account_id = c.account_id
+      AND t.account_id = ANY ($1)
+      AND t.sandbox
+      AND NOT t.wall_clock
+    RETURNING t.fire_at
+)` + backTheHorizon
 
 const wakeSQL = `
 SELECT pg_notify('` + timersChannel + `', '')`

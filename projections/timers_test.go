@@ -295,6 +295,70 @@ func TestNothingIsDueWhileTheTimersAreBuiltForTheFirstTime(t *testing.T) {
 	w.wantDue(orphans, time.Minute)
 }
 
+func TestSettledTimersAreNotLookedAtForEver(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	forget := func() {
+		t.Helper()
+		if err := w.timers().Forget(w.ctx()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	behind := func() int {
+		return w.count("SELECT count(*) FROM readmodel.timers, policy.horizons WHERE generation = $1 AND timers.fire_at < horizons.fire_at",
+			w.status("timers").Schema)
+	}
+	within := func(minutes int) *job.Created {
+		return created("acc", func(e *job.Created) { e.SLAMinutes = minutes })
+	}
+	at := time.Now().Add(time.Hour)
+	w.log.append("account-box", &account.Created{Name: "Box", Sandbox: true})
+	w.log.append("credits-box", &credits.Granted{LotID: "ahead", Amount: 1, ExpiresAt: &at})
+	w.log.append("job-a", within(15))
+	w.log.append("job-b", within(30))
+	w.reachTimers()
+	for _, due := range w.wantDue(slas, time.Minute, "a", "b") {
+		o := policy.Outcome{Timer: due}
+		if due.Key == "b" { // the later one
+			o.Err = errors.New("no log")
+		}
+		w.settleTimers(o)
+	}
+	forget()
+	if n := behind(); n != 1 {
+		t.Fatalf("%d timers are behind the horizon, want the settled one", n)
+	}
+	w.settleTimers(policy.Outcome{Timer: w.wantDue(slas, time.Minute, "b")[0]})
+	forget()
+	if n := behind(); n < 2 {
+		t.Fatalf("%d timers are behind the horizon, want all settled ones", n)
+	}
+	for _, c := range []struct {
+		what, kind, key string
+		event           func()
+	}{
+		{"one that is set late", slas, "late", func() { w.log.append("job-late", within(15)) }},
+		{"one that is set again", slas, "a", func() {
+			w.log.append("job-a", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: noon})
+		}},
+		{"one that a sandbox's clock brings", lots, "ahead", func() {
+			w.log.append("account-box", &account.ClockAdvanced{Seconds: 1e6, OffsetSeconds: 1e6})
+		}},
+	} {
+		forget()
+		c.event()
+		w.reachTimers()
+		due := w.due(c.kind, 10, time.Minute)
+		if len(due) != 1 || due[0].Key != c.key {
+			t.Errorf("%s: due are %+v, want %s", c.what, due, c.key)
+			continue
+		}
+		w.settleTimers(policy.Outcome{Timer: due[0]})
+	}
+	w.sound(w.sup, "timers")
+}
+
 // deeds records what the policies ask for, and answers as the domain would.
 type deeds struct {
 	policy.Commands
