@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 )
@@ -205,6 +207,63 @@ func TestASessionThatFailsAnywhereCanBeRepeated(t *testing.T) {
 			})
 		}
 	}
+}
+
+// moody writes another list each time, and takes its time for it.
+type moody struct {
+	commandtest.AI
+	lists *atomic.Int32
+}
+
+func (moody) Instant() bool { return false }
+
+func (m moody) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
+	n := m.lists.Add(1)
+	return []command.NewItem{{Description: fmt.Sprintf("list %d", n), Severity: job.Major}}, "moody", nil
+}
+
+// busy has seen tests of every project.
+type busy struct{ commandtest.NoPast }
+
+func (busy) Tested(context.Context, string, string) (bool, error) { return true, nil }
+
+// Between a crash and the retry a project may have become another: what was
+// settled then holds, and all slots check the same list.
+func TestARetryCompletesTheSessionThatWasBegun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	ai := moody{lists: new(atomic.Int32)}
+	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
+		if j, ok := events[0].Event.(*job.Created); ok && j.SessionSlot == 2 {
+			return &fault{err: errCut}
+		}
+		return nil
+	}
+	in := aSession(3)
+	in.Test.Feature, in.Test.Type, in.Test.TypeEcho = "", "", "" // the type is detected
+	c := b.cause()
+	_, err := serviceWith(b.log, ai, commandtest.NoPast{}).CreateSession(t.Context(), c, in)
+	wantKind(t, err, domain.KindUnavailable)
+	if n := ai.lists.Load(); n != 1 {
+		t.Errorf("%d lists were written for three slots", n)
+	}
+	b.log.fault = nil
+	out, err := serviceWith(b.log, ai, busy{}).CreateSession(t.Context(), c, in)
+	if err != nil || out.Type != job.FirstImpression {
+		t.Fatalf("retry: %+v, %v", out, err)
+	}
+	for _, slot := range out.Slots {
+		j := eventOf[*job.Created](t, b, domain.JobStream(slot.JobID))
+		if j.Type != job.FirstImpression || len(j.Items) != 1 || j.Items[0].Description != "list 1" || j.GeneratedBy != "moody" {
+			t.Errorf("slot %d: %s, %+v by %s", slot.Slot, j.Type, j.Items, j.GeneratedBy)
+		}
+	}
+}
+
+func serviceWith(log domain.Log, ai command.AI, nominate command.Nominations) *command.Service {
+	return command.New(command.Deps{
+		Log: log, Sealer: openSealer{}, AI: ai, Nominate: nominate, Now: time.Now, ClaimsPerChecker: 1,
+	})
 }
 
 // The jobs of a session were so late that the policy gave their charges back.
@@ -567,6 +626,28 @@ func TestASettlementThatFailsAnywhereIsFinishedByTheNext(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A timer that fires again finds another session than the first time; what it
+// writes then has ids of its own.
+func TestATimerThatFiresAgainWritesEventsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 3)
+	ann, bob := b.waiting(t, s, 1), b.waiting(t, s, 2)
+	timer := timerOf(s.ReadyDeadline)
+	settle := func() {
+		t.Helper()
+		if _, err := b.SettleSession(t.Context(), timer, s.SessionID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle()
+	b.finish(t, ann, s, 1, job.ItemPass)
+	b.finish(t, bob, s, 2, job.ItemPass)
+	settle()
+	b.wantSession(t, s, "slot_ready slot_ready started completed")
+	b.wantIDsApart(t)
 }
 
 // One command may write to a stream more than once; each event is its own.
