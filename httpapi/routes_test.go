@@ -25,7 +25,7 @@ var allMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTI
 
 // at fills a pattern's variables.
 func at(pattern, id string) string {
-	return strings.NewReplacer("{id}", id, "{jobId}", id, "{batchId}", id, "{token}", id, "{itemId}", "item-1").Replace(pattern)
+	return strings.NewReplacer("{id}", id, "{jobId}", id, "{batchId}", id, "{token}", id, "{itemId}", "item-1", "{file}", id).Replace(pattern)
 }
 
 // keyFor is the credential the audience wants.
@@ -52,7 +52,7 @@ func TestTheTableAgreesWithItself(t *testing.T) {
 		if row.audience != audienceOf(row.pattern) {
 			t.Errorf("%s: its audience is not that of its path", name)
 		}
-		reads := row.method == "GET" || row.method == "HEAD"
+		reads := row.method == "GET" || row.method == "HEAD" || row.pattern == "/v1/estimate" // judges a body, and writes nothing
 		if row.write == reads || row.creates && !row.write {
 			t.Errorf("%s: write or creates is wrong", name)
 		}
@@ -108,27 +108,41 @@ func TestEveryRouteKeepsAccountsApart(t *testing.T) {
 	s := setup(t)
 	accountA, keyA := s.account(100)
 	_, keyB := s.account(100)
-	projectA, _ := s.call(keyA, "POST", "/v1/projects", `{"name":"A's","webhookUrl":"https://hooks.example.com/a"}`).want(http.StatusCreated)["projectId"].(string)
-	jobA := s.submitted(keyA)
+	sandbox := s.sandboxKey()
+	idsA := append(s.owned(keyA), accountA)
+	jobA, projectA := idsA[0], idsA[1]
 	ownChecker := s.checker(accountA)
 
 	before := s.log.Head()
+	valid := `{"name":"B's","rating":5,"finalStatus":"passed"}` // for each route that reads one
 	for _, row := range routes {
-		for _, id := range []string{jobA, projectA} {
-			if !strings.Contains(row.pattern, "{id}") || row.audience != clients {
-				continue
-			}
-			r := s.call(keyB, row.method, at(row.pattern, id), `{"name":"B's"}`)
-			r.refused(http.StatusNotFound, domain.CodeNotFound)
+		if !strings.Contains(row.pattern, "{") || row.audience != clients {
+			continue
+		}
+		key := keyB
+		if strings.HasPrefix(row.pattern, "/v1/sandbox/") {
+			key = sandbox
+		}
+		for _, id := range idsA {
+			s.call(key, row.method, at(row.pattern, id), valid).refused(http.StatusNotFound, domain.CodeNotFound)
 		}
 	}
-	s.call(keyB, "POST", "/v1/jobs", strings.Replace(aJob, "{", `{"projectId":"`+projectA+`",`, 1)).refused(http.StatusNotFound, domain.CodeNotFound)
+	inProject := strings.Replace(aJob, "{", `{"projectId":"`+projectA+`",`, 1)
+	for path, body := range map[string]string{
+		"/v1/jobs": inProject, "/v1/estimate": inProject, "/v1/jobs/bulk": `{"jobs":[` + aJob + `,` + inProject + `]}`,
+		"/v1/hosted/prepare-next": `{"projectId":"` + projectA + `","fixedDescriptions":["x"]}`,
+	} {
+		s.call(keyB, "POST", path, body).refused(http.StatusNotFound, domain.CodeNotFound)
+	}
 	bound := s.key(accountA, command.IssueKey{Scope: account.ScopeFull, ProjectID: projectA})
 	s.call(bound, "GET", "/v1/projects/"+uuid.NewString(), "").refused(http.StatusNotFound, domain.CodeNotFound)
-	for _, list := range []string{"/v1/jobs", "/v1/jobs?projectId=" + projectA, "/v1/projects", "/v1/credits"} {
+	for _, list := range []string{
+		"/v1/jobs", "/v1/jobs?projectId=" + projectA, "/v1/projects", "/v1/credits", "/v1/events",
+		"/v1/hosted/sessions", "/v1/hosted/sessions?projectId=" + projectA,
+	} {
 		body := s.call(keyB, "GET", list, "")
 		body.want(http.StatusOK)
-		for _, id := range []string{jobA, projectA, accountA} {
+		for _, id := range idsA {
 			if strings.Contains(body.Body.String(), id) && !strings.Contains(list, id) {
 				t.Errorf("GET %s shows %s", list, id)
 			}
