@@ -359,6 +359,28 @@ func TestSettledTimersAreNotLookedAtForEver(t *testing.T) {
 	w.sound(w.sup, "timers")
 }
 
+func TestWhoeverListensHearsOfNewTimers(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	w := &world{t: t, db: pgtest.NewDB(t, dsn), log: newMemoryLog()}
+	w.sup = w.service(w.log, All()...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wake := NewTimers(w.db, dsn).Wake(ctx)
+	w.eventually("somebody listens", func() bool {
+		return w.count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'LISTEN%' AND state = 'idle'") == 1
+	})
+	w.run(w.sup)
+	w.log.append("credits-acc", &credits.Debited{JobID: "j"})
+	select {
+	case <-wake:
+		w.reachTimers()
+		w.wantDue(orphans, time.Minute, "j")
+	case <-time.After(patience):
+		t.Fatal("nobody was woken")
+	}
+}
+
 // deeds records what the policies ask for, and answers as the domain would.
 type deeds struct {
 	policy.Commands
@@ -498,7 +520,7 @@ func BenchmarkTakeAndSettleTimers(b *testing.B) {
 	timers := NewTimers(db, "")
 	for b.Loop() {
 		b.StopTimer()
-		_, err := db.Exec(fmt.Sprintf(`
+		_, err := db.ExecContext(b.Context(), fmt.Sprintf(`
 			UPDATE projection_checkpoints SET status = 'live';
 			TRUNCATE policy.leases;
 			DELETE FROM readmodel.timers;

@@ -120,3 +120,41 @@ func TestAnUnknownAccountIsNotFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) { given(t).When(d).NotFound("account") })
 	}
 }
+
+func advance(id string, by time.Duration) decide {
+	return func(s account.State) ([]domain.Event, error) { return account.DecideAdvance(s, id, by) }
+}
+
+func advanced(id string, seconds, ahead int64) domain.Event {
+	return &account.ClockAdvanced{AdvanceID: id, Seconds: seconds, OffsetSeconds: ahead}
+}
+
+func TestASandboxesClockIsMoved(t *testing.T) {
+	t.Parallel()
+	box := &account.Created{Name: "Box", Sandbox: true}
+	year := int64(account.MaxAdvance / time.Second)
+	t.Run("on and on", func(t *testing.T) {
+		s := given(t, box).When(advance("a", time.Minute)).Events(advanced("a", 60, 60)).
+			When(advance("b", account.MaxAdvance)).Events(advanced("b", year, year+60)).State()
+		if s.Ahead != account.MaxAdvance+time.Minute || s.Advances["a"] != time.Minute {
+			t.Errorf("the clock is %s ahead, was %s after the first move", s.Ahead, s.Advances["a"])
+		}
+	})
+	t.Run("once a call", func(t *testing.T) {
+		given(t, box, advanced("a", 60, 60), advanced("b", 60, 120)).When(advance("a", time.Hour)).Nothing()
+	})
+	t.Run("not back, and not too far at once", func(t *testing.T) {
+		for _, by := range []time.Duration{0, -time.Hour, time.Second - 1, account.MaxAdvance + 1} {
+			given(t, box).When(advance("a", by)).Invalid("seconds")
+		}
+	})
+	t.Run("ten years at most", func(t *testing.T) {
+		given(t, box, advanced("a", year, 9*year)).When(advance("b", account.MaxAdvance)).Events(advanced("b", year, 10*year))
+		given(t, box, advanced("a", year, 10*year)).When(advance("b", time.Second)).
+			Conflict("the clock would be more than ten years ahead")
+	})
+	t.Run("but no other account's", func(t *testing.T) {
+		given(t, created()).When(advance("a", time.Hour)).Refused(account.ErrNoSandbox)
+		given(t).When(advance("a", time.Hour)).NotFound("account")
+	})
+}

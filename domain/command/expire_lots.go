@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -10,8 +9,6 @@ import (
 
 // ExpireLots records the expiry of the account's lots whose time has come.
 func (s *Service) ExpireLots(ctx context.Context, cause Cause) (domain.Position, error) {
-	_, at, err := s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
-		return credits.DecideExpire(st, now)
-	})
+	_, at, err := s.onLedger(ctx, cause, credits.DecideExpire)
 	return at, err
 }

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -271,10 +272,10 @@ func TestAnAgentFinalizesItsSession(t *testing.T) {
 		})
 	}
 	t.Run("to one end only", func(t *testing.T) {
-		over := append(running, ended("s1", loop.Passed))
+		over := slices.Concat(running, []domain.Event{ended("s1", loop.Passed)})
 		given(t, over...).When(finalize("s1", loop.Abandoned)).Conflict("the loop session has ended: passed")
 		t.Run("also once another session runs", func(t *testing.T) {
-			next := append(over, started("s2"), iterated("s2", "j2", 1))
+			next := slices.Concat(over, []domain.Event{started("s2"), iterated("s2", "j2", 1)})
 			given(t, next...).When(finalize("s1", loop.Passed)).Nothing()
 			given(t, next...).When(finalize("s1", loop.Abandoned)).Conflict("the loop session has ended: passed")
 		})
