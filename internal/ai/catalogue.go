@@ -227,8 +227,7 @@ var byType = map[job.Type][]item{
 		{"Break the story off half-way, reload, and go on.", "Nothing that was entered is lost without a warning.", job.Major},
 		{"At the end, look for what the story has left behind.", "Its result is where a customer would look for it, and it is right.", job.Critical},
 	},
-	job.Custom:   {loadItem, mainItem},
-	job.AIReview: {loadItem, wordingItem, navigationItem, keyboardItem},
+	job.Custom: {loadItem, mainItem},
 }
 
 // topicByKey knows the topics of the catalogue's own items; their words could

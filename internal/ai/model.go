@@ -32,6 +32,9 @@ func (*Model) Instant() bool { return false }
 
 // Checklist implements command.AI.
 func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
+	if b.Type == job.AIReview {
+		return m.rules.Checklist(ctx, b) // it is what Review can judge
+	}
 	var items []command.NewItem
 	err := m.chat.ask(ctx, question{
 		account: b.AccountID, task: checklistTask, data: checklistPrompt(b), schema: checklistSchema,

@@ -525,6 +525,11 @@ func TestTheRulesAnswerBeforeTheCallersDeadline(t *testing.T) {
 func TestAReviewAsksNoModel(t *testing.T) {
 	t.Parallel()
 	s := serveModel(t, refuses(http.StatusInternalServerError))
+	b := listBrief
+	b.Type = job.AIReview
+	if items, by, err := s.Checklist(t.Context(), b); err != nil || by != "rules" || len(items) != len(checks) {
+		t.Errorf("the list has %d items by %q, %v", len(items), by, err)
+	}
 	review, err := s.Review(t.Context(), "https://127.0.0.1/")
 	if err != nil || review.By != "rules" || len(s.seen()) != 0 {
 		t.Errorf("by %q, %v, after %d requests", review.By, err, len(s.seen()))

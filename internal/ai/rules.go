@@ -30,14 +30,18 @@ const (
 
 // Checklist gives 5 to 12 items: the feature, then what the job's type is
 // about, then the topics that the brief and the earlier failures speak of,
-// then what holds for every app. The failures themselves are not among them:
-// they join every list by their own keys.
+// then what holds for every app. A review gets the review's own checks. The
+// failures themselves are not among them: they join every list by their own
+// keys.
 func (*Rules) Checklist(_ context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	return checklistByRules(b), byRules, nil
 }
 
 func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 	list := newChecklist(b.Failures)
+	if b.Type == job.AIReview {
+		return reviewList(list)
+	}
 	if feature := clean(b.Feature, maxItemText/2); feature != "" {
 		list.add(maxItems, item{
 			"Use this feature from start to end, as a customer would: " + feature,
@@ -58,6 +62,16 @@ func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 		}
 	}
 	list.add(max(minItems, len(list.items)+2), basics...)
+	return list.items
+}
+
+// reviewList is what Review has verdicts on, under the same keys: no person
+// looks at the list.
+func reviewList(list *checklist) []command.NewItem {
+	for _, c := range checks {
+		list.put(c.key, c.item)
+	}
+	list.add(1, basics...) // all of them failed before: a list is never empty
 	return list.items
 }
 
@@ -87,13 +101,19 @@ func newChecklist(failures []command.Regression) *checklist {
 
 func (l *checklist) add(limit int, items ...item) {
 	for _, i := range items {
-		key := job.KeyFor(i.description)
-		if l.taken[key] || len(l.items) >= min(limit, maxItems) {
-			continue
+		if len(l.items) < min(limit, maxItems) {
+			l.put(job.KeyFor(i.description), i)
 		}
-		l.taken[key] = true
-		l.items = append(l.items, command.NewItem{
-			Key: key, Description: i.description, ExpectedOutcome: i.expected, Severity: i.severity,
-		})
 	}
+}
+
+// put adds an item whose key is free.
+func (l *checklist) put(key string, i item) {
+	if l.taken[key] {
+		return
+	}
+	l.taken[key] = true
+	l.items = append(l.items, command.NewItem{
+		Key: key, Description: i.description, ExpectedOutcome: i.expected, Severity: i.severity,
+	})
 }

@@ -3,6 +3,7 @@ package ai
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -170,7 +171,7 @@ func TestNoBriefBreaksTheRules(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := command.ChecklistBrief{
-			Type: rapid.SampledFrom(append(job.Types(), "unknown")).Draw(t, "type"),
+			Type: rapid.SampledFrom([]job.Type{job.Custom, job.PaymentFlow, job.FullUserStory, "unknown"}).Draw(t, "type"),
 			URL:  hostile().Draw(t, "url"), Title: hostile().Draw(t, "title"),
 			Description: hostile().Draw(t, "description"), Feature: hostile().Draw(t, "feature"),
 			Failures: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) command.Regression {
@@ -192,6 +193,28 @@ func TestEveryTopicHasItemsAndAFix(t *testing.T) {
 			t.Errorf("incomplete: %+v", of)
 		}
 		bounded(t, "fix", of.fix, maxFix)
+	}
+}
+
+func TestTheListOfAReviewIsWhatTheReviewJudges(t *testing.T) {
+	t.Parallel()
+	b := command.ChecklistBrief{Type: job.AIReview, URL: "https://app.example.com/", Feature: "Payment"}
+	var keys []string
+	for _, i := range rulesChecklist(t, b) {
+		keys = append(keys, i.Key)
+	}
+	var judged []string
+	for _, i := range review(t, reviewer(t, nil), "https://127.0.0.1/").Items {
+		judged = append(judged, i.Key)
+	}
+	if !slices.Equal(keys, judged) {
+		t.Errorf("the list has %v, the review %v", keys, judged)
+	}
+	for _, key := range judged {
+		b.Failures = append(b.Failures, command.Regression{Key: key, Description: "failed before"})
+	}
+	if rest := rulesChecklist(t, b); len(rest) != 1 || rest[0].Description != loadItem.description {
+		t.Errorf("when all failed before, the list is %+v", rest)
 	}
 }
 
