@@ -54,7 +54,7 @@ func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (do
 		}
 		return &AnalysisBrief{
 			AccountID: st.AccountID, Type: st.Type, URL: st.URL, Title: st.Title,
-			Description: st.Description, Feature: st.Feature, Report: *st.Report,
+			Description: st.Description, Feature: st.Feature, Target: st.Target, Report: *st.Report,
 		}
 	})
 	if err != nil || brief == nil {
