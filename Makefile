@@ -42,8 +42,9 @@ race: RACE = -race
 race: test ## the same, and fail where the race detector does not work
 
 .PHONY: torture
-torture: postgres ## kill the service and its database under load, again and again (30 minutes at most)
+torture: postgres ## kill the service and its database under load, again and again; then 20,000 hostile requests (an hour at most)
 	$(GO) test -count=1 -timeout 30m -v -run TestTorture ./cmd/humanqa -args -torture
+	$(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
 
 .PHONY: bench
 bench: postgres ## measure against plain PostgreSQL and a CRUD twin, side by side

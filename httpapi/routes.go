@@ -88,6 +88,9 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/sandbox/jobs/{id}/play", audience: clients, write: true, handle: (*API).playJob},
 	{method: "POST", pattern: "/v1/sandbox/sessions/{id}/ready", audience: clients, write: true, handle: (*API).readySlots},
 
+	{method: "GET", pattern: "/v1/openapi.json", audience: public, handle: (*API).openAPI},
+	{method: "GET", pattern: "/docs", audience: public, handle: (*API).docs},
+	{method: "GET", pattern: "/docs/{file}", audience: public, handle: (*API).docsFile},
 	{method: "GET", pattern: "/healthz", audience: public, handle: (*API).healthz},
 	{method: "HEAD", pattern: "/healthz", audience: public, handle: (*API).healthz},
 	{method: "GET", pattern: "/readyz", audience: public, handle: (*API).readyz},
@@ -164,6 +167,8 @@ func audienceOf(path string) audience {
 	switch {
 	case path == "/v1/checker" || strings.HasPrefix(path, "/v1/checker/"):
 		return checkers
+	case path == "/v1/openapi.json":
+		return public
 	case strings.HasPrefix(path, "/v1/hooks/"):
 		return hooks
 	case path == "/v1" || strings.HasPrefix(path, "/v1/"):

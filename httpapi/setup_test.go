@@ -25,6 +25,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/command/commandtest"
+	"humanqa/httpapi/openapi"
+	"humanqa/internal/apicheck"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
@@ -176,6 +178,7 @@ func (s *service) callWith(ctx context.Context, key, method, target, body string
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	checkEnvelope(s.t, method+" "+target, w)
+	checkDocumented(s.t, r, w)
 	return result{w, s.t}
 }
 
@@ -195,6 +198,24 @@ func checkEnvelope(t *testing.T, what string, w *httptest.ResponseRecorder) {
 	var e struct{ Error, Code, RequestID string }
 	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Error == "" || e.Code == "" || e.RequestID != id {
 		t.Errorf("%s: %d without an envelope: %s", what, w.Code, w.Body)
+	}
+}
+
+var documented = sync.OnceValues(func() (*apicheck.Checker, error) { return apicheck.New(openapi.Document()) })
+
+// checkDocumented holds an answer against the API's document: every test is one
+// of the document, too.
+func checkDocumented(t *testing.T, r *http.Request, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if r.Context().Err() != nil { // the client hung up, and nothing was sent
+		return
+	}
+	checker, err := documented()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checker.Response(r.Method, r.URL.EscapedPath(), w.Code, w.Header(), w.Body.Bytes()); err != nil {
+		t.Errorf("%s %s: %d is not in the document: %v", r.Method, r.URL, w.Code, err)
 	}
 }
 

@@ -24,19 +24,21 @@ func complete(doc *yaml.Node) {
 	responses := get(get(doc, "components"), "responses")
 	for i := 0; i < len(responses.Content); i += 2 {
 		addHeader(responses.Content[i+1], "x-request-id", "RequestId")
-		if !slices.Contains(uncounted, responses.Content[i].Value) {
-			addRateLimit(responses.Content[i+1])
+		suffix := ""
+		if slices.Contains(early, responses.Content[i].Value) {
+			suffix = "IfCounted"
 		}
+		addRateLimit(responses.Content[i+1], suffix)
 	}
 }
 
-// uncounted refusals come before the rate limit, or instead of it.
-var uncounted = []string{"Forbidden", "InternalError", "Unavailable"}
+// early refusals may come before the request is counted.
+var early = []string{"Forbidden", "InternalError", "Unavailable"}
 
-func addRateLimit(response *yaml.Node) {
-	addHeader(response, "X-RateLimit-Limit", "RateLimit")
-	addHeader(response, "X-RateLimit-Remaining", "RateRemaining")
-	addHeader(response, "X-RateLimit-Reset", "RateReset")
+func addRateLimit(response *yaml.Node, suffix string) {
+	addHeader(response, "X-RateLimit-Limit", "RateLimit"+suffix)
+	addHeader(response, "X-RateLimit-Remaining", "RateRemaining"+suffix)
+	addHeader(response, "X-RateLimit-Reset", "RateReset"+suffix)
 }
 
 func completeOperation(method string, op *yaml.Node) {
@@ -73,7 +75,7 @@ func completeOperation(method string, op *yaml.Node) {
 		return
 	}
 	for i := 1; i < len(responses.Content); i += 2 {
-		addRateLimit(responses.Content[i])
+		addRateLimit(responses.Content[i], "")
 	}
 }
 

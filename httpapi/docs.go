@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync"
+
+	"humanqa/domain"
+	"humanqa/httpapi/openapi"
+)
+
+// pagePolicy lets the reference page load its own files and call this API, and
+// nothing else from anywhere. The viewer sets styles as it draws.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const (
+	cacheForEver  = "public, max-age=31536000, immutable"
+	cacheAndCheck = "no-cache"
+)
+
+var documentFile = sync.OnceValue(func() openapi.File {
+	return openapi.NewFile("application/json; charset=utf-8", openapi.Document())
+})
+
+// openAPI is GET /v1/openapi.json.
+func (a *API) openAPI(r *request) (answer, error) {
+	return serveFile(r, documentFile(), cacheAndCheck), nil
+}
+
+// docs is GET /docs: the document, for people.
+func (a *API) docs(r *request) (answer, error) {
+	ans := serveFile(r, openapi.Page(), cacheAndCheck)
+	ans.header.Set("Content-Security-Policy", pagePolicy)
+	ans.header.Set("Referrer-Policy", "no-referrer")
+	return ans, nil
+}
+
+// docsFile is GET /docs/:file. The page asks for a file by its content's name;
+// that answer never changes.
+func (a *API) docsFile(r *request) (answer, error) {
+	file, ok := openapi.ViewerFiles()[r.vars["file"]]
+	if !ok {
+		return answer{}, domain.NotFound("file")
+	}
+	cache := cacheAndCheck
+	if r.URL.Query().Get("v") == file.Hash {
+		cache = cacheForEver
+	}
+	return serveFile(r, file, cache), nil
+}
+
+// serveFile answers with a file, or that the client has it already.
+func serveFile(r *request, file openapi.File, cache string) answer {
+	tag := `"` + file.Hash + `"`
+	header := http.Header{"Etag": {tag}, "Cache-Control": {cache}}
+	if matches(r.Header.Values("If-None-Match"), tag) {
+		return answer{status: http.StatusNotModified, header: header}
+	}
+	header.Set("Content-Type", file.Type)
+	return answer{status: http.StatusOK, header: header, body: file.Body}
+}

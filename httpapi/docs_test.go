@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"humanqa/httpapi/openapi"
+	"humanqa/internal/apicheck"
+)
+
+// newChecker reads the document as the service serves it.
+func newChecker(t *testing.T) *apicheck.Checker {
+	t.Helper()
+	c, err := apicheck.New(openapi.Document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestTheRoutesAndTheDocumentAreTheSame(t *testing.T) {
+	t.Parallel()
+	checker := newChecker(t)
+	var served []string
+	for _, row := range routes {
+		name := row.method + " " + row.pattern
+		served = append(served, name)
+		op := checker.Operation(row.method, row.pattern)
+		if op == nil {
+			continue // the comparison names it
+		}
+		var keyed bool
+		for _, p := range op.Parameters {
+			keyed = keyed || p.Value.Name == idempotencyHeader
+		}
+		if keyed != row.creates {
+			t.Errorf("%s: creates is %v, and the document says %v", name, row.creates, keyed)
+		}
+		scheme := "apiKey"
+		if op.Security != nil {
+			scheme = ""
+			for _, s := range *op.Security {
+				for scheme = range s {
+				}
+			}
+		}
+		if want := map[audience]string{public: "", clients: "apiKey", checkers: "checkerKey", hooks: "hookToken"}[row.audience]; scheme != want {
+			t.Errorf("%s: its credential is %q, and the document says %q", name, want, scheme)
+		}
+	}
+	slices.Sort(served)
+	equal(t, checker.Operations(), served)
+}
+
+func TestTheDocumentIsServedToEverybodyAndKept(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	r := s.call("", "GET", "/v1/openapi.json", "")
+	r.want(http.StatusOK)
+	equal(t, r.Body.String(), string(openapi.Document()))
+	again := s.call("", "GET", "/v1/openapi.json", "", "If-None-Match", r.Header().Get("Etag"))
+	equal(t, again.Code, http.StatusNotModified)
+}
+
+// absolute finds what would be loaded from another host.
+var absolute = regexp.MustCompile(`(?i)(?:https?:)?//[a-z0-9]`)
+
+func TestTheReferencePageNeedsNobodyElse(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	page := s.call("", "GET", "/docs", "")
+	equal(t, page.Code, http.StatusOK)
+	equal(t, page.Header().Get("Content-Type"), "text/html; charset=utf-8")
+	if found := absolute.FindAllString(page.Body.String(), -1); found != nil {
+		t.Errorf("the page names %v", found)
+	}
+	// Whatever the viewer holds, the browser may not load it from elsewhere.
+	for directive := range strings.SplitSeq(page.Header().Get("Content-Security-Policy"), ";") {
+		for i, source := range strings.Fields(directive) {
+			if i > 0 && !slices.Contains([]string{"'none'", "'self'", "'unsafe-inline'", "data:"}, source) {
+				t.Errorf("%s allows %s", directive, source)
+			}
+		}
+	}
+	if !strings.HasPrefix(page.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
+		t.Errorf("the policy is %q", page.Header().Get("Content-Security-Policy"))
+	}
+	files := regexp.MustCompile(`(?:src|href)="(docs/[^"]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
+	equal(t, len(files), 2)
+	for _, file := range files {
+		r := s.call("", "GET", "/"+file[1], "")
+		equal(t, r.Code, http.StatusOK)
+		equal(t, r.Header().Get("Cache-Control"), cacheForEver)
+		equal(t, r.Header().Get("X-Content-Type-Options"), "nosniff")
+		name, _, _ := strings.Cut(file[1], "?")
+		equal(t, s.call("", "GET", "/"+name, "").Header().Get("Cache-Control"), cacheAndCheck)
+	}
+	for name := range openapi.ViewerFiles() {
+		if strings.HasSuffix(name, ".css") && absolute.Match(openapi.ViewerFiles()[name].Body) {
+			t.Errorf("%s names another host", name)
+		}
+	}
+	s.call("", "GET", "/docs/page.html", "").want(http.StatusNotFound)
+	s.call("", "GET", "/docs/..%2Fpage.html", "").want(http.StatusNotFound)
+}
