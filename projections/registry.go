@@ -18,7 +18,7 @@ func All() []Projector {
 		sessionsProjector{},
 		loopsProjector{},
 		accessProjector{},
-		timersProjector{rules: policy.Rules()},
+		newTimersProjector(policy.Rules()),
 	}
 }
 

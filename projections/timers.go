@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,19 @@ import (
 // timersProjector keeps the timers that the policies' rules set and clear, and
 // how far the clocks of sandboxes are ahead. It only writes them down;
 // policy.Run fires them.
-type timersProjector struct{ rules []policy.Rule }
+type timersProjector struct {
+	rules map[string][]policy.Rule // by the type of the events they react to
+}
+
+func newTimersProjector(rules []policy.Rule) timersProjector {
+	p := timersProjector{rules: make(map[string][]policy.Rule)}
+	for _, rule := range rules {
+		for _, eventType := range rule.Handles() {
+			p.rules[eventType] = append(p.rules[eventType], rule)
+		}
+	}
+	return p
+}
 
 func (timersProjector) Name() string { return "timers" }
 func (timersProjector) Version() int { return 2 }
@@ -59,9 +72,7 @@ CREATE TABLE {schema}.timer_clocks (
 
 func (p timersProjector) Handles() []string {
 	types := []string{(&account.Created{}).EventType(), (&account.ClockAdvanced{}).EventType()}
-	for _, rule := range p.rules {
-		types = append(types, rule.Handles()...)
-	}
+	types = slices.AppendSeq(types, maps.Keys(p.rules))
 	slices.Sort(types)
 	return slices.Compact(types)
 }
@@ -227,10 +238,7 @@ func (p timersProjector) fold(batch []domain.Recorded) (set []timerRow, kinds, k
 	born := make(map[timerID]bool) // set for the first time in this batch: no row can be there
 	var order []timerID
 	for _, r := range batch {
-		for _, rule := range p.rules {
-			if !slices.Contains(rule.Handles(), r.Type) {
-				continue
-			}
+		for _, rule := range p.rules[r.Type] {
 			for _, c := range rule.React(r) {
 				id := timerID{c.Kind, c.Key}
 				if _, seen := last[id]; !seen {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/lib/pq"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
@@ -506,6 +508,35 @@ func TestAFailedFiringRestsAndComesBack(t *testing.T) {
 	w.eventually("it is settled", func() bool { return w.settled() == 1 })
 	if n := w.count("SELECT count(*) FROM policy.leases WHERE last_error IS NULL AND attempts = 3"); n != 1 {
 		t.Error("the lease does not show that the third attempt did it")
+	}
+}
+
+// Neither what was settled long ago nor what lies far ahead is read to find
+// what is due.
+func TestLookingForTimersWalksOnlyWhatIsDue(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.exec("UPDATE projection_checkpoints SET status = 'live' WHERE name = 'timers'")
+	w.exec(`INSERT INTO readmodel.timers
+		SELECT 'sla', 'j' || n, 'acc', now(), true, false, now() + (n - 10000) * interval '1 minute', '', n FROM generate_series(1, 20000) n`)
+	w.exec(`INSERT INTO policy.leases (kind, key, until, position, state)
+		SELECT kind, key, now(), position, 'settled' FROM readmodel.timers WHERE fire_at <= now() - interval '5 minutes'`)
+	if err := w.timers().Forget(w.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	w.exec("ANALYZE " + w.status("timers").Schema + ".timers")
+	w.exec("ANALYZE policy.leases")
+	for name, plan := range map[string]string{
+		"take": w.plan(takeDueTimersSQL, pq.Array([]string{slas}), 256, 15.0),
+		"next": w.plan(nextTimerSQL, pq.Array([]string{slas})),
+	} {
+		if !strings.Contains(plan, "timers_fire_at_idx") || strings.Contains(plan, "Seq Scan on timers") ||
+			strings.Contains(plan, "Seq Scan on leases") {
+			t.Errorf("%s does not walk the index of what is due:\n%s", name, plan)
+		}
+	}
+	if due := w.due(slas, 256, time.Minute); len(due) != 5 {
+		t.Errorf("%d timers are due, want the 5 that are not settled", len(due))
 	}
 }
 
