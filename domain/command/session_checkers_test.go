@@ -1,0 +1,153 @@
+package command_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	b.waiting(t, s, 1)
+	bob := b.holder(t, s, 2)
+	standing, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standing.Position = domain.Position{}
+	if want := (command.SessionStanding{
+		SessionID: s.SessionID, Status: session.Active, Slot: 2, JobID: s.Slots[1].JobID,
+		ReadyCount: 2, CheckerCount: 2, ReadyDeadline: s.ReadyDeadline,
+	}); standing != want {
+		t.Errorf("standing: %+v", standing)
+	}
+	b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
+	started := eventOf[*session.Started](t, b, domain.SessionStream(s.SessionID))
+	for _, slot := range s.Slots {
+		e := eventOf[*job.SlotStarted](t, b, domain.JobStream(slot.JobID))
+		if !e.DueAt.Equal(started.At.Add(time.Hour)) || !e.At.Equal(started.At) {
+			t.Errorf("slot %d is due at %s, the session started at %s", slot.Slot, e.DueAt, started.At)
+		}
+	}
+	t.Run("and asking again changes nothing", func(t *testing.T) {
+		if _, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID); err != nil {
+			t.Error(err)
+		}
+		b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
+	})
+}
+
+func TestOnlyWhoHoldsASlotTakesPart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	stranger, own := b.newChecker(t), b.newChecker(t, b.account)
+	for name, call := range map[string]func(checkerID, sessionID string) error{
+		"ready": func(checkerID, sessionID string) error {
+			_, err := b.SessionReady(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
+			return err
+		},
+		"leave": func(checkerID, sessionID string) error {
+			_, err := b.SessionLeave(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantKind(t, call(stranger, s.SessionID), domain.KindConflict)
+			wantKind(t, call(own, s.SessionID), domain.KindNotFound)
+			wantKind(t, call(stranger, "no-such-session"), domain.KindNotFound)
+		})
+	}
+	b.wantSession(t, s, "", "", "")
+}
+
+func TestLeavingGivesTheClaimUpAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	for range 2 {
+		standing, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+		if err != nil || standing.Status != session.Lobby || standing.Slot != 1 || standing.ReadyCount != 0 {
+			t.Errorf("standing: %+v, %v", standing, err)
+		}
+	}
+	b.wantSession(t, s, "slot_ready slot_left", "claimed released", "")
+	if e := eventOf[*job.Released](t, b, domain.JobStream(s.Slots[0].JobID)); e.Reason != "left" {
+		t.Errorf("released because %q", e.Reason)
+	}
+	t.Run("another checker takes the place", func(t *testing.T) {
+		b.waiting(t, s, 1)
+		b.waiting(t, s, 2)
+		b.wantSession(t, s, "slot_ready slot_left slot_ready slot_ready started")
+	})
+}
+
+func TestLeavingASessionThatHasStartedGivesTheJobBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	b.waiting(t, s, 2)
+	if _, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started released")
+}
+
+func TestTwoLastCheckersAtOnceStartTheSessionOnce(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		b := setup(t, 100)
+		s := b.opened(t, 3)
+		b.waiting(t, s, 1)
+		checkers := []string{b.holder(t, s, 2), b.holder(t, s, 3)}
+		nodes := []*command.Service{b.Service, newService(b.log)}
+		good := together(2, func(i int) error {
+			_, err := nodes[i].SessionReady(t.Context(), b.checkerCause(checkers[i]), checkers[i], s.SessionID)
+			return err
+		}, func(err error) { t.Error(err) })
+		if good != 2 {
+			t.Fatalf("%d of 2 were ready", good)
+		}
+		slot := "claimed slot_started"
+		b.wantSession(t, s, "slot_ready slot_ready slot_ready started", slot, slot, slot)
+	}
+}
+
+func TestReadyAgainstTheDeadlineHasOneWinner(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		b := setup(t, 100)
+		s := b.opened(t, 2)
+		b.waiting(t, s, 1)
+		bob := b.holder(t, s, 2)
+		other := newService(b.log)
+		var lost atomic.Bool
+		together(2, func(i int) error {
+			if i == 0 {
+				_, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID)
+				return err
+			}
+			_, err := other.SettleSession(t.Context(), timerOf(s.ReadyDeadline), s.SessionID)
+			return err
+		}, func(err error) {
+			lost.Store(true)
+			wantKind(t, err, domain.KindConflict)
+		})
+		if lost.Load() {
+			b.wantSession(t, s, "slot_ready expired", "claimed cancelled", "claimed cancelled")
+			b.wantUsed(t, 0)
+		} else {
+			b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
+			b.wantUsed(t, 10)
+		}
+	}
+}
