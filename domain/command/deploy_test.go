@@ -3,6 +3,7 @@ package command_test
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"humanqa/domain"
@@ -94,6 +95,72 @@ func TestTwentyDeploysAtOnceWithOneKeyMakeOneJob(t *testing.T) {
 	}, func(err error) { t.Error(err) })
 	if used := b.ledger().Used(); len(jobs) != 1 || fresh != 1 || used != 5 {
 		t.Errorf("jobs %v, %d of them fresh, %d credits used", jobs, fresh, used)
+	}
+}
+
+// between runs something once, right before the first append to a stream of the
+// category: after whoever appends has looked, before they write.
+func (b hostedBundle) between(category string, do func()) {
+	var done atomic.Bool // what do itself appends comes here, too
+	b.log.before = func(stream string) {
+		if strings.HasPrefix(stream, category) && !done.Swap(true) {
+			do()
+		}
+	}
+}
+
+func TestADeployThatLooksBeforeAnotherOneWritesMakesTheSameJob(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 100)
+	p := b.project(t)
+	other := b.process()
+	var first command.HostedJob
+	b.between(domain.ProjectStreams, func() {
+		var err error
+		if first, err = other.Deploy(t.Context(), b.cause(), p, aDeploy("commit:a")); err != nil {
+			t.Error(err)
+		}
+	})
+	second := b.deploy(t, p, aDeploy("commit:a"))
+	if !second.Deduplicated || second.JobID != first.JobID || b.ledger().Used() != 5 {
+		t.Errorf("one made %+v, the other %+v", first, second)
+	}
+}
+
+// The other one has written down which job it makes, and is not done.
+func TestADeployFinishesTheJobOfOneThatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	for name, urgent := range map[string]bool{"at the same price": false, "unless it was paid for at another price": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupHosted(t, 100)
+			p := b.project(t)
+			other := b.process()
+			b.between(domain.JobStreams, func() {
+				in := aDeploy("commit:a")
+				in.Test.Urgent = urgent
+				j, err := other.Deploy(t.Context(), b.cause(), p, in)
+				switch {
+				case urgent:
+					wantKind(t, err, domain.KindConflict)
+				case err != nil || !j.Deduplicated || j.CreditsDeducted != 0:
+					t.Errorf("%+v, %v", j, err)
+				}
+			})
+			if j := b.deploy(t, p, aDeploy("commit:a")); j.Deduplicated || b.streams(domain.JobStreams) != 1 || b.ledger().Used() != 5 {
+				t.Errorf("%+v, %d credits used", j, b.ledger().Used())
+			}
+		})
+	}
+}
+
+func TestARepeatedDeployNeedsNoCredits(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 5)
+	p := b.project(t)
+	first := b.deploy(t, p, aDeploy("commit:a"))
+	if again := b.deploy(t, p, aDeploy("commit:a")); !again.Deduplicated || again.JobID != first.JobID {
+		t.Errorf("%+v", again)
 	}
 }
 

@@ -237,6 +237,50 @@ func TestAHostedTestFindsTheProjectOfTheHost(t *testing.T) {
 	})
 }
 
+// The read models may nominate one project now and none a moment ago: the first
+// link stands, and whoever comes second goes there too.
+func TestTwoFirstHostedTestsWithTwoNominationsGoToOneProject(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 100)
+	own := b.project(t)
+	other := b.process()
+	var first command.HostedJob
+	b.between(domain.HostStreams, func() {
+		b.past.mu.Lock()
+		b.past.byHost["shop.example"] = own
+		b.past.mu.Unlock()
+		var err error
+		if first, err = other.TestHosted(t.Context(), b.cause(), aTest()); err != nil {
+			t.Error(err)
+		}
+	})
+	if second := b.test(t, aTest()); first.ProjectID != own || second.ProjectID != own || b.streams(domain.ProjectStreams) != 1 {
+		t.Errorf("one went to %s, the other to %s", first.ProjectID, second.ProjectID)
+	}
+}
+
+// A secret that comes in while this test is being looked at.
+func TestASecretThatAnotherTestSetsMeanwhileIsAConflictWithoutACharge(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 100)
+	other := b.process()
+	with := func(secret string) command.HostedTest {
+		in := aTest()
+		in.Webhook = command.Webhook{URL: "https://hooks.example/" + secret[:1], Secret: strings.Repeat(secret, 32)}
+		return in
+	}
+	b.between(domain.ProjectStreams, func() {
+		if _, err := other.TestHosted(t.Context(), b.cause(), with("s")); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err := b.TestHosted(t.Context(), b.cause(), with("t"))
+	wantKind(t, err, domain.KindConflict)
+	if used := b.ledger().Used(); used != 5 || b.streams(domain.JobStreams) != 1 {
+		t.Errorf("%d credits used, %d jobs", used, b.streams(domain.JobStreams))
+	}
+}
+
 func TestARefusedHostedTestWritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setupHosted(t, 7)
