@@ -393,12 +393,18 @@ func TestABusyServerIsAskedAgain(t *testing.T) {
 	}
 	t.Run("when it does not answer in time", func(t *testing.T) {
 		t.Parallel()
-		s := serveModel(t, hangs, says(written(7)))
-		s.chat.attemptTime = 200 * time.Millisecond
-		s.finishedByModel(t, 2)
+		s := serveModel(t, says(written(7)))
+		s.chat.attemptTime = 0 // over before the server hears of it
+		s.chat.wait = func(context.Context, time.Duration) error {
+			s.chat.attemptTime = time.Minute
+			return nil
+		}
+		s.finishedByModel(t, 1)
 		s = serveModel(t, hangs)
 		s.chat.attemptTime = 20 * time.Millisecond
-		s.finishedByRules(t, 4)
+		if _, by, err := s.Checklist(t.Context(), listBrief); err != nil || by != "rules" || len(s.waits) != 3 {
+			t.Errorf("by %q, %v, after waiting %v", by, err, s.waits)
+		}
 	})
 	t.Run("but not past the deadline", func(t *testing.T) {
 		t.Parallel()
@@ -514,7 +520,7 @@ func TestWhoGoesAwayGetsNoAnswer(t *testing.T) {
 
 func TestTheRulesAnswerBeforeTheCallersDeadline(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	s := serveModel(t, hangs)
 	if _, by, err := s.Checklist(ctx, listBrief); err != nil || by != "rules" || ctx.Err() != nil {
