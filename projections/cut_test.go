@@ -54,27 +54,46 @@ func (w *world) cutAnyhow(p Projector) {
 	}
 }
 
+// everything appends projects, jobs and fixes that meet whatever there is.
+func everything(m *memoryLog) {
+	for i, id := range []string{"p1", "p2"} {
+		stream := domain.ProjectStream(id)
+		m.append(stream, &project.Created{AccountID: fmt.Sprint("acc", i), Name: id, HookHash: id, At: noon},
+			prepared("x"+id, "mail", "pay"), prepared("y"+id, "cart", "mail"))
+		for j := range 12 {
+			m.append(stream, &project.RegressionsAttached{
+				JobIDs: []string{fmt.Sprint("bstory", 4*j+1+i), fmt.Sprint("bstory", 4*j+3-i)}, Items: []string{"y" + id + "1"}, At: noon,
+			})
+		}
+	}
+	lives(m, "a", 60)
+	stories(m, "b", 60)
+	m.append(domain.ProjectStream("p1"), prepared("z", "mail", "later"), &project.SettingsChanged{Name: "shop", At: noon})
+}
+
 func TestHowTheLogIsCutDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Projector{jobsProjector{}, historyProjector{}, eventsProjector{}} {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
 			w := setup(t)
-			for i, id := range []string{"p1", "p2"} {
-				stream := domain.ProjectStream(id)
-				w.log.append(stream, &project.Created{AccountID: fmt.Sprint("acc", i), Name: id, HookHash: id, At: noon},
-					prepared("x"+id, "mail", "pay"), prepared("y"+id, "cart", "mail"))
-				for j := range 12 {
-					w.log.append(stream, &project.RegressionsAttached{
-						JobIDs: []string{fmt.Sprint("bstory", 4*j+1+i), fmt.Sprint("bstory", 4*j+3-i)}, Items: []string{"y" + id + "1"}, At: noon,
-					})
-				}
-			}
-			lives(w.log, "a", 60)
-			stories(w.log, "b", 60)
-			w.log.append(domain.ProjectStream("p1"), prepared("z", "mail", "later"),
-				&project.SettingsChanged{Name: "shop", At: noon})
+			everything(w.log)
 			w.cutAnyhow(p)
 		})
+	}
+}
+
+func TestWhatWasFoldedLiveIsWhatARebuildMakes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	everything(w.log)
+	for _, p := range []Projector{jobsProjector{}, historyProjector{}, eventsProjector{}} {
+		w.eventually(p.Name()+" has seen everything", func() bool { return w.status(p.Name()).Position == w.log.Head() })
+		live := w.status(p.Name()).Schema
+		if err := w.sup.Rebuild(w.ctx(), p.Name(), nil); err != nil {
+			t.Fatal(err)
+		}
+		w.equal(p, live, w.status(p.Name()).Schema)
 	}
 }

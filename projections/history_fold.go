@@ -164,25 +164,10 @@ func (f *historyFold) test(p *pastProject, jobID string, e *job.CompletedWith) {
 		if i.Status == job.ItemFail {
 			p.failures = append(p.failures, failedItem(jobID, i.Item))
 		}
-		if status, first := verdictOn(e.Items, i.Key); first == place {
-			if f.see(test, place, i.Item, status) {
-				p.regressions = append(p.regressions, i.Description)
-			}
+		if f.see(test, place, i) {
+			p.regressions = append(p.regressions, i.Description)
 		}
 	}
-}
-
-// verdictOn sums up the items of a key, of which a list has one and findings
-// may add more: fail if any failed, else pass if any passed. at is the first
-// item with that verdict.
-func verdictOn(items []job.ReportItem, key string) (status job.ItemStatus, at int) {
-	for _, status := range []job.ItemStatus{job.ItemFail, job.ItemPass, job.ItemSkip} {
-		i := slices.IndexFunc(items, func(i job.ReportItem) bool { return i.Key == key && i.Status == status })
-		if i >= 0 {
-			return status, i
-		}
-	}
-	return "", -1
 }
 
 func failedItem(jobID string, i job.Item) FailedItem {
@@ -193,8 +178,8 @@ func failedItem(jobID string, i job.Item) FailedItem {
 }
 
 // see records what a test says about an item, and whether that is a regression:
-// the test before had passed it.
-func (f *historyFold) see(test *historyTestRow, place int, i job.Item, status job.ItemStatus) (regressed bool) {
+// the test before had passed it. No two items of a report have one key.
+func (f *historyFold) see(test *historyTestRow, place int, i job.ReportItem) (regressed bool) {
 	at := itemAt{test.ProjectID, i.Key}
 	row := f.items[at]
 	if row == nil {
@@ -205,10 +190,10 @@ func (f *historyFold) see(test *historyTestRow, place int, i job.Item, status jo
 		row.dirty = true
 		f.seen = append(f.seen, row)
 	}
-	regressed = status == job.ItemFail && row.SeenIn == test.N-1 && row.SeenAs == job.ItemPass
-	row.SeenIn, row.SeenAs = test.N, status
+	regressed = i.Status == job.ItemFail && row.SeenIn == test.N-1 && row.SeenAs == job.ItemPass
+	row.SeenIn, row.SeenAs = test.N, i.Status
 	testedAt := test.TestedAt
-	switch status {
+	switch i.Status {
 	case job.ItemPass:
 		row.Open, row.LastPassedAt = false, &testedAt
 	case job.ItemFail:
@@ -219,6 +204,7 @@ func (f *historyFold) see(test *historyTestRow, place int, i job.Item, status jo
 		row.JobID, row.ItemID, row.Description = test.JobID, i.ID, i.Description
 		row.ExpectedOutcome, row.Severity = i.ExpectedOutcome, i.Severity
 		row.FailedIn, row.Place, row.FailedAt = test.N, place, &testedAt
+	case job.ItemSkip, job.ItemPending: // no verdict
 	}
 	return regressed
 }

@@ -180,22 +180,6 @@ func TestTestsCountInTheOrderInWhichTheyCompleted(t *testing.T) {
 	}
 }
 
-// A checker may report what is on the list a second time, as a finding.
-func TestAnItemFailsIfAnyOfItsKeyDoes(t *testing.T) {
-	t.Parallel()
-	p := setupPast(t)
-	p.test("j1", 1, "x=pass", "x=pass")
-	p.test("j2", 2, "x=pass", "y=skip", "x=fail", "x=fail")
-	same(t, p.history().Regressions, []string{"X"})
-	open := p.open()
-	if len(open) != 1 || open[0].ID != "j2-2" || open[0].FailedTests != 1 {
-		t.Errorf("open: %+v", open)
-	}
-	if n := len(p.history().LatestFailures); n != 2 {
-		t.Errorf("%d failures, each is one of its own", n)
-	}
-}
-
 func TestTheTrendShowsTheTenNewestTests(t *testing.T) {
 	t.Parallel()
 	p := setupPast(t)
