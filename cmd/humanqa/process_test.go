@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"humanqa/httpapi/openapi"
+	"humanqa/internal/apicheck"
 )
 
 // runAsHumanqa makes the test binary be the program under test, so that the
@@ -53,9 +56,14 @@ func newProgram(t testing.TB, extra ...string) *program {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
+	checker, err := apicheck.New(openapi.Document())
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &program{t: t, dir: newDataDir(t), addr: addr, client: &http.Client{
-		Timeout:   30 * time.Second,
-		Transport: &http.Transport{MaxIdleConnsPerHost: 128},
+		Timeout: 30 * time.Second,
+		// Whatever a test is about, every answer is as the document says.
+		Transport: checker.Transport(&http.Transport{MaxIdleConnsPerHost: 128}, func(err error) { t.Error(err) }),
 	}}
 	t.Cleanup(p.client.CloseIdleConnections)
 	for _, v := range os.Environ() {

@@ -266,6 +266,13 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
+// CloseIdleConnections is what a client's own looks for.
+func (t transport) CloseIdleConnections() {
+	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+}
+
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
