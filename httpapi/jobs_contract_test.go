@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,20 +206,23 @@ func TestAJobThatMissedItsSLA(t *testing.T) {
 	id := s.submittedWith(key, `"slaMinutes":15`)
 	createdAt := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["createdAt"]
 	s.claims(s.checker(), id)
-	late := s.now()
+	var late atomic.Pointer[time.Time] // read by goroutines of the service's
+	now := s.now()
+	late.Store(&now)
 	commands := command.New(command.Deps{
 		Log: s.log, Sealer: s.deps.Vault, AI: commandtest.AI{}, Nominate: commandtest.NoPast{},
-		Now: func() time.Time { return late }, ClaimsPerChecker: 1,
+		Now: func() time.Time { return *late.Load() }, ClaimsPerChecker: 1,
 	})
 	t.Cleanup(commands.Drain)
 	for miss := 1; miss <= 3; miss++ {
-		late = late.Add(16 * time.Minute)
+		now := late.Load().Add(16 * time.Minute)
+		late.Store(&now)
 		at, err := commands.MissSLA(t.Context(), command.Cause{CommandID: uuid.New(), Actor: "policy:sla", AccountID: accountID}, id)
 		s.visible(at, err)
 		body := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)
 		want := map[string]any{
 			"status": "pending", "claimedAt": nil, "createdAt": createdAt, "requeueCount": float64(miss), "isFinal": false,
-			"creditsUsed": 5.0, "failReason": nil, "lastFailedSlaAt": late.UTC().Format(timestampLayout),
+			"creditsUsed": 5.0, "failReason": nil, "lastFailedSlaAt": now.UTC().Format(timestampLayout),
 		}
 		if miss == 3 {
 			want["status"], want["isFinal"], want["creditsUsed"], want["failReason"] = "failed", true, 0.0, "sla"
