@@ -164,6 +164,28 @@ func TestWhoGuessesCredentialsIsLimitedByAddress(t *testing.T) {
 	equal(t, r.Header().Get("X-RateLimit-Limit"), "")
 }
 
+func TestADeployHookHasItsProjectsLimitAndAGuessTheAddresss(t *testing.T) {
+	t.Parallel()
+	s := setup(t).limited(2)
+	_, key := s.account(100)
+	one, two := s.hooked(key), s.hooked(key)
+	deploy := func(token string) result { return s.call("", "POST", "/v1/hooks/deploy/"+token, "") }
+	deploy(one).want(http.StatusCreated)
+	deploy(one).want(http.StatusCreated)
+	deploy(one).refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+	deploy(two).want(http.StatusCreated)
+	deploy("guess1").refused(http.StatusNotFound, domain.CodeNotFound)
+	deploy("guess2").refused(http.StatusNotFound, domain.CodeNotFound)
+	deploy("guess3").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+	deploy(two).want(http.StatusCreated)
+
+	var stored int
+	err := s.db.Get(&stored, `SELECT COUNT(*) FROM http_rate WHERE caller LIKE '%' || $1 || '%'`, one)
+	if err != nil || stored != 0 {
+		t.Errorf("%d rows hold the token, %v", stored, err)
+	}
+}
+
 func TestAnAddressIsAHostOrAnIPv6Network(t *testing.T) {
 	t.Parallel()
 	for remote, want := range map[string]string{

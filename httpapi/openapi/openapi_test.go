@@ -2,10 +2,15 @@ package openapi
 
 import (
 	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"humanqa/internal/apicheck"
 )
 
 func load(t *testing.T) *openapi3.T {
@@ -39,13 +44,62 @@ func TestNoKeyStandsTwice(t *testing.T) {
 
 func TestKeysKeepTheirOrder(t *testing.T) {
 	t.Parallel()
+	doc, err := assemble(fstest.MapFS{
+		"openapi.yaml": {Data: []byte("z: 1\npaths: {/b: {}, /a: {}}\ncomponents: {responses: {}}")},
+		"a.yaml":       {Data: []byte(`paths: {/0: {"2": "2026-01-02"}}`)},
+	})
+	if want := `{"z":1,"paths":{"/b":{},"/a":{},"/0":{"2":"2026-01-02"}},"components":{"responses":{}}}`; err != nil || string(doc) != want {
+		t.Errorf("%s %v, want %s", doc, err, want)
+	}
+}
+
+// What the service announces, pinned by golden files beside the sender, is what
+// the document describes.
+func TestTheDocumentDescribesEveryWebhookAsItIsSent(t *testing.T) {
+	t.Parallel()
+	checker, err := apicheck.New(Document())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var head struct {
-		Paths json.RawMessage `json:"paths"`
+		Webhooks map[string]struct {
+			Post struct {
+				RequestBody struct {
+					Content map[string]struct {
+						Schema struct {
+							Ref string `json:"$ref"`
+						} `json:"schema"`
+					} `json:"content"`
+				} `json:"requestBody"`
+			} `json:"post"`
+		} `json:"x-webhooks"`
 	}
 	if err := json.Unmarshal(Document(), &head); err != nil {
 		t.Fatal(err)
 	}
-	if string(Document()[:19]) != `{"openapi":"3.0.3",` {
-		t.Errorf("begins with %s", Document()[:40])
+	sent, err := filepath.Glob("../../webhooks/testdata/*.json")
+	if err != nil || len(sent) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	seen := map[string]bool{}
+	for _, name := range sent {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var envelope struct{ Event string }
+		if err := json.Unmarshal(body, &envelope); err != nil {
+			t.Fatal(err)
+		}
+		seen[envelope.Event] = true
+		schema := path.Base(head.Webhooks[envelope.Event].Post.RequestBody.Content["application/json"].Schema.Ref)
+		if err := checker.Schema(schema, body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for event := range head.Webhooks {
+		if !seen[event] {
+			t.Errorf("%s is described and never sent", event)
+		}
 	}
 }

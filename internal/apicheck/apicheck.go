@@ -85,6 +85,15 @@ func (c *Checker) Response(method, escaped string, status int, header http.Heade
 	)
 }
 
+// Schema says what of a body one of the document's schemas does not describe.
+func (c *Checker) Schema(name string, body []byte) error {
+	ref := c.doc.Components.Schemas[name]
+	if ref == nil {
+		return fmt.Errorf("the document has no schema %q", name)
+	}
+	return matches(ref.Value, body)
+}
+
 func (c *Checker) find(method, escaped string) *openapi3.Operation {
 	segments := strings.Split(escaped, "/")
 	for _, p := range c.paths {
