@@ -39,7 +39,10 @@ HUMANQA_EVENTSTORE_URL              an esdb:// log to use instead of the embedde
 HUMANQA_EVENTSTORE_LISTEN           TCP address for the embedded node, with TLS and a password
 HUMANQA_EVENTSTORE_LISTEN_INSECURE  loopback TCP address for it, without either
 HUMANQA_MASTER_KEY_FILE             keyset file (made in the data directory)
-HUMANQA_AI                          who writes checklists (rules)
+HUMANQA_AI                          who writes checklists and AI reports: rules, or openai (rules)
+HUMANQA_AI_BASE_URL                 an OpenAI-compatible server (OpenAI's own)
+HUMANQA_AI_MODEL                    the model to ask, with openai
+HUMANQA_AI_KEY                      the key to it, with openai
 HUMANQA_WEBHOOK_ALLOW               private networks that may be delivered to, as CIDRs
 HUMANQA_WEBHOOK_CA_FILE             further CA certificates trusted for deliveries
 HUMANQA_RATE_LIMIT                  requests per API key in any minute (60)
