@@ -30,7 +30,7 @@ func timers(ctx context.Context, b *bench) (section, error) {
 	}
 	began := time.Now()
 	advance := map[string]any{"seconds": 3601}
-	if err := s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/sandbox/clock/advance", key, advance, nil); err != nil {
+	if err := s.call(ctx, http.StatusOK, http.MethodPost, "/v1/sandbox/clock/advance", key, advance, nil); err != nil {
 		return section{}, err
 	}
 	misses, took, err := s.watchMisses(ctx, key, began)
