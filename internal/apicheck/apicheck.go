@@ -262,13 +262,13 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
 		return answer, err
 	}
-	body, err := io.ReadAll(answer.Body)
+	body, broken := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	answer.Body = io.NopCloser(bytes.NewReader(body))
-	if err != nil { // the test sees the same when it reads
-		answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+	if broken != nil { // the test sees the same when it reads
+		answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{broken}))
 		return answer, nil
 	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
 	if err := t.checker.Response(r.Method, r.URL.EscapedPath(), answer.StatusCode, answer.Header, body); err != nil {
 		t.report(fmt.Errorf("%s %s: %d: %w", r.Method, r.URL.Path, answer.StatusCode, err))
 	}
