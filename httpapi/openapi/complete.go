@@ -30,6 +30,26 @@ func complete(doc *yaml.Node) {
 		}
 		addRateLimit(responses.Content[i+1], suffix)
 	}
+	nameExamples(doc)
+}
+
+// nameExamples writes a body's one example as the first of several, which says
+// the same: the viewer does not draw an example that has a null in it.
+func nameExamples(n *yaml.Node) {
+	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Value != "example" || value.Kind != yaml.MappingNode || get(n, "schema") == nil {
+			continue
+		}
+		named, wrapped := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
+		put(wrapped, "value", value)
+		put(named, "example", wrapped)
+		n.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "examples"}
+		n.Content[i+1] = named
+	}
+	for _, c := range n.Content {
+		nameExamples(c)
+	}
 }
 
 // early refusals may come before the request is counted.
