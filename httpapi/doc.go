@@ -6,7 +6,7 @@
 // that carry no envelope. Every request takes the same way (api.go), in the
 // order of decisions, section 2:
 //
-//	request id → 401 → 403 → 413 → 404/405 of the route → 400 → 404 → 409 → 402
+//	request id → 401 → 403 → 429 → 413 → 404/405 of the route → 400 → 404 → 409 → 402
 //
 // A handler gets a *request and returns an answer or an error; nothing is on
 // the wire until it has returned, so a panic or a late error can still become

@@ -131,8 +131,9 @@ func (c *Checker) refusal(status int, header http.Header, body []byte) error {
 
 // ordinary headers belong to HTTP, not to an operation.
 var ordinary = []string{
-	"Allow", "Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type", "Date",
-	"Referrer-Policy", "Transfer-Encoding", "Vary", "X-Content-Type-Options", "X-Accel-Buffering",
+	"Accept-Ranges", "Allow", "Cache-Control", "Connection", "Content-Disposition", "Content-Length", "Content-Range",
+	"Content-Security-Policy", "Content-Type", "Cross-Origin-Resource-Policy", "Date", "Referrer-Policy",
+	"Transfer-Encoding", "Vary", "X-Accel-Buffering", "X-Content-Type-Options",
 }
 
 func headers(described *openapi3.Response, header http.Header) error {
