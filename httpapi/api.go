@@ -26,10 +26,12 @@ type Deps struct {
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
-	DB    *sqlx.DB // idempotency keys, rate limits
+	DB    *sqlx.DB // idempotency keys, rate limits, what is known of evidence
 	Vault Vault
-	Log   logrus.FieldLogger
-	Now   func() time.Time
+	// Evidence is where uploaded files lie.
+	Evidence EvidenceFiles
+	Log      logrus.FieldLogger
+	Now      func() time.Time
 	// BaseURL starts every URL that is handed out; no slash at its end.
 	BaseURL string
 	// WebhookAllow are the private addresses webhooks may go to all the same.
@@ -70,15 +72,17 @@ type API struct {
 
 	hostedDomains hosting.Domains
 
-	table       table
-	idempotency idempotency
-	limits      limiter
-	large       places
-	metrics     *metrics
-	stopping    *stopSignal
-	news        *newsroom
-	streams     *streamPlaces
-	beat        time.Duration // between two signs of life of a stream
+	table         table
+	idempotency   idempotency
+	limits        limiter
+	evidence      evidenceRows
+	evidenceFiles EvidenceFiles
+	large         places
+	metrics       *metrics
+	stopping      *stopSignal
+	news          *newsroom
+	streams       *streamPlaces
+	beat          time.Duration // between two signs of life of a stream
 }
 
 // New makes the API.
@@ -94,6 +98,8 @@ func New(d Deps) *API {
 		table:         newTable(routes),
 		idempotency:   idempotency{db: d.DB, vault: d.Vault},
 		limits:        newLimiter(d.DB, d.RateLimit),
+		evidence:      evidenceRows{db: d.DB},
+		evidenceFiles: d.Evidence,
 		large:         make(places, largeBodies),
 		metrics:       newMetrics(d.Metrics),
 		stopping:      newStopSignal(),
@@ -104,8 +110,8 @@ func New(d Deps) *API {
 }
 
 // Run does what the API has to do without being asked: it forgets old
-// idempotency keys, and callers that have been silent. It returns when ctx
-// ends.
+// idempotency keys, callers that have been silent, and uploads that broke off.
+// It returns when ctx ends.
 func (a *API) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -115,6 +121,9 @@ func (a *API) Run(ctx context.Context) error {
 		}
 		if err := a.limits.sweep(ctx); err != nil && ctx.Err() == nil {
 			a.log.WithError(err).Warn("silent callers' rows stay until the next sweep")
+		}
+		if err := a.evidence.sweep(ctx, a.evidenceFiles); err != nil && ctx.Err() == nil {
+			a.log.WithError(err).Warn("uploads that broke off stay until the next sweep")
 		}
 		select {
 		case <-ctx.Done():

@@ -228,6 +228,10 @@ func (a *API) checkItem(r *request) (answer, error) {
 	}
 	o.link("screenshotUrl", in.ScreenshotURL)
 	o.skipReason(in.Status, in.Reason)
+	owner, err := a.refer(r, o, "screenshotUrl", &in.ScreenshotURL)
+	if err != nil {
+		return answer{}, err
+	}
 	claim, err := claimOf(r, &p)
 	if err != nil {
 		return answer{}, err
@@ -241,6 +245,9 @@ func (a *API) checkItem(r *request) (answer, error) {
 			return answer{}, err
 		}
 		a.visible(ctx, r, at)
+		if item.ScreenshotURL, err = a.evidenceLink(ctx, owner, item.ScreenshotURL); err != nil {
+			return answer{}, err
+		}
 		return reply(http.StatusOK, checkedOf(item))
 	})
 }
@@ -307,6 +314,9 @@ func (a *API) completeJob(r *request) (answer, error) {
 		RecordingURL: o.optional("recordingUrl", maxURL),
 	}
 	o.link("recordingUrl", in.RecordingURL)
+	if _, err := a.refer(r, o, "recordingUrl", &in.RecordingURL); err != nil {
+		return answer{}, err
+	}
 	claim, err := claimOf(r, &p)
 	if err != nil {
 		return answer{}, err

@@ -44,6 +44,7 @@ type Commands interface {
 	ReleaseJob(context.Context, command.Cause, command.Claim) (domain.Position, error)
 	ReportUntestable(ctx context.Context, cause command.Cause, claim command.Claim, reason, note string) (job.Status, domain.Position, error)
 	Heartbeat(context.Context, command.Cause, command.Claim) (dueAt time.Time, at domain.Position, err error)
+	CollectEvidence(context.Context, command.Cause, command.Claim) (accountID string, err error)
 	SessionReady(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.SessionStanding, error)
 	SessionLeave(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.SessionStanding, error)
 }

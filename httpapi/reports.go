@@ -120,6 +120,9 @@ func (a *API) readTested(r *request, j projections.Job) (testedJob, error) {
 	if err != nil {
 		return testedJob{}, err
 	}
+	if err := a.linkReport(r.Context(), r.caller.accountID, &report); err != nil {
+		return testedJob{}, err
+	}
 	return testedJob{Job: j, report: &report}, nil
 }
 

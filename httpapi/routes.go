@@ -77,6 +77,7 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/checker/claims", audience: checkers, write: true, handle: (*API).claimJob},
 	{method: "PUT", pattern: "/v1/checker/jobs/{id}/items/{itemId}", audience: checkers, write: true, handle: (*API).checkItem},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, handle: (*API).addFinding},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/evidence", audience: checkers, write: true, handle: (*API).uploadEvidence},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/complete", audience: checkers, write: true, handle: (*API).completeJob},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/release", audience: checkers, write: true, handle: (*API).releaseJob},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/untestable", audience: checkers, write: true, handle: (*API).reportUntestable},
@@ -88,6 +89,7 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/sandbox/jobs/{id}/play", audience: clients, write: true, handle: (*API).playJob},
 	{method: "POST", pattern: "/v1/sandbox/sessions/{id}/ready", audience: clients, write: true, handle: (*API).readySlots},
 
+	{method: "GET", pattern: "/v1/evidence/{id}", audience: public, handle: (*API).getEvidence},
 	{method: "GET", pattern: "/v1/openapi.json", audience: public, handle: (*API).openAPI},
 	{method: "GET", pattern: "/docs", audience: public, handle: (*API).docs},
 	{method: "GET", pattern: "/docs/{file}", audience: public, handle: (*API).docsFile},
@@ -167,7 +169,7 @@ func audienceOf(path string) audience {
 	switch {
 	case path == "/v1/checker" || strings.HasPrefix(path, "/v1/checker/"):
 		return checkers
-	case path == "/v1/openapi.json":
+	case path == "/v1/openapi.json" || strings.HasPrefix(path, evidencePath):
 		return public
 	case strings.HasPrefix(path, "/v1/hooks/"):
 		return hooks

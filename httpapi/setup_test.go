@@ -27,6 +27,7 @@ import (
 	"humanqa/domain/command/commandtest"
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/apicheck"
+	"humanqa/internal/blob"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
@@ -76,6 +77,10 @@ func setup(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files, err := blob.Open(t.Context(), blob.Directory(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
 	reads := projections.NewReads(db)
 	s.commands = command.New(command.Deps{
 		Log: s.log, Sealer: v, AI: commandtest.AI{}, Nominate: projections.Nominations{Reads: reads},
@@ -103,7 +108,7 @@ func setup(t *testing.T) *service {
 			History: reads.History, Sessions: reads.Sessions, Loops: reads.Loops, Events: reads.Events,
 		},
 		WaitFor: supervisor.WaitFor, Ready: func(context.Context) []Problem { return s.problems },
-		DB: db, Vault: v, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
+		DB: db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
 	s.API = New(s.deps)

@@ -14,6 +14,7 @@ import (
 
 	"humanqa/httpapi"
 	"humanqa/internal/ai"
+	"humanqa/internal/blob"
 	"humanqa/internal/guard"
 	"humanqa/internal/hosting"
 )
@@ -30,6 +31,7 @@ type environment struct {
 	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN"`
 	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE"`
 	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE"`
+	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL"`
 	AI                       string `env:"HUMANQA_AI" envDefault:"rules"`
 	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL"`
 	AIModel                  string `env:"HUMANQA_AI_MODEL"`
@@ -59,6 +61,7 @@ type Config struct {
 	EventStoreListen         string
 	EventStoreListenInsecure string
 	MasterKeyFile            string
+	EvidenceURL              string    // a bucket, in the data directory unless given
 	AI                       ai.Config // its Log comes with the core
 	WebhookAllow             guard.Allow
 	WebhookCAFile            string // may appear later; serve warns until it does
@@ -124,6 +127,7 @@ func (e environment) judge() (Config, error) {
 		EventStoreListen:         e.EventStoreListen,
 		EventStoreListenInsecure: e.EventStoreListenInsecure,
 		MasterKeyFile:            e.MasterKeyFile,
+		EvidenceURL:              e.EvidenceURL,
 		WebhookCAFile:            e.WebhookCAFile,
 		RateLimit:                e.RateLimit,
 		LogFormat:                e.LogFormat,
@@ -137,6 +141,11 @@ func (e environment) judge() (Config, error) {
 	}
 	if c.MasterKeyFile == "" {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master-keyset.json")
+	}
+	if c.EvidenceURL == "" {
+		c.EvidenceURL = blob.Directory(filepath.Join(c.DataDir, "evidence"))
+	} else if err := blob.Check(c.EvidenceURL); err != nil {
+		return Config{}, badSetting("HUMANQA_EVIDENCE_URL", "%v", err)
 	}
 	if c.Roles, err = parseRoles(e.Roles); err != nil {
 		return Config{}, err

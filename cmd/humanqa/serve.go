@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/eventstore"
 	"humanqa/httpapi"
+	"humanqa/internal/blob"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )
@@ -33,12 +34,13 @@ func (c *serveCmd) Help() string {
 HUMANQA_ADDR                        listen address (127.0.0.1:8080)
 HUMANQA_BASE_URL                    starts every URL that is handed out (http://$HUMANQA_ADDR)
 HUMANQA_ADMIN_ADDR                  metrics and profiles (127.0.0.1:0), or off
-HUMANQA_DATA_DIR                    embedded Postgres, sockets, keys (.humanqa)
+HUMANQA_DATA_DIR                    embedded Postgres, sockets, keys, evidence (.humanqa)
 HUMANQA_DATABASE_URL                a Postgres to use instead of the embedded one
 HUMANQA_EVENTSTORE_URL              an esdb:// log to use instead of the embedded node
 HUMANQA_EVENTSTORE_LISTEN           TCP address for the embedded node, with TLS and a password
 HUMANQA_EVENTSTORE_LISTEN_INSECURE  loopback TCP address for it, without either
 HUMANQA_MASTER_KEY_FILE             keyset file (made in the data directory)
+HUMANQA_EVIDENCE_URL                an s3:// bucket or file:// directory for evidence (in the data directory)
 HUMANQA_AI                          who writes checklists and AI reports: rules, or openai (rules)
 HUMANQA_AI_BASE_URL                 an OpenAI-compatible server (OpenAI's own)
 HUMANQA_AI_MODEL                    the model to ask, with openai
@@ -81,7 +83,8 @@ type service struct {
 	projections *projections.Supervisor
 	demo        demoFile // with --demo
 	api, admin  net.Listener
-	started     atomic.Bool // what the first start seeds is there
+	evidence    *blob.Bucket // with the API
+	started     atomic.Bool  // what the first start seeds is there
 }
 
 // serve runs the service until ctx ends, and calls ready once it answers. This

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/httpapi"
+	"humanqa/internal/blob"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )
@@ -30,6 +32,10 @@ func (s *service) open(ctx context.Context, cfg Config) (_ Config, err error) {
 		}
 		// A server closes its listener itself; this is for a start that fails.
 		s.core.stops.add(func(context.Context) error { _ = s.api.Close(); return nil })
+		if s.evidence, err = blob.Open(ctx, cfg.EvidenceURL); err != nil {
+			return cfg, badSetting("HUMANQA_EVIDENCE_URL", "%v", err)
+		}
+		s.core.stops.add(func(context.Context) error { return s.evidence.Close() })
 		if cfg.BaseURL == "" {
 			cfg.BaseURL = baseURL(cfg.Addr, s.api.Addr())
 		}
@@ -87,6 +93,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		Ready:         s.problems,
 		DB:            s.core.db,
 		Vault:         s.core.vault,
+		Evidence:      s.evidence,
 		Log:           log.WithField("part", "api"),
 		Now:           time.Now,
 		BaseURL:       s.cfg.BaseURL,
@@ -116,6 +123,9 @@ func (s *service) becomeReady(ctx context.Context, log *logrus.Logger) error {
 			log.WithError(err).Warn("HUMANQA_WEBHOOK_CA_FILE is not there yet: its certificates are trusted once it is")
 		}
 	}
+	if s.evidence != nil {
+		s.warnOfEvidence(ctx, log)
+	}
 	if !s.cfg.Roles.Projector {
 		return nil
 	}
@@ -125,6 +135,19 @@ func (s *service) becomeReady(ctx context.Context, log *logrus.Logger) error {
 		log.WithError(err).Warn("the read models are still behind: answers may be old, /readyz tells when they are not")
 	}
 	return nil
+}
+
+// bucketLimit is how long a start waits for the bucket's answer.
+const bucketLimit = 5 * time.Second
+
+// warnOfEvidence says that the bucket cannot be used yet: uploads and links
+// are refused until it can, everything else works.
+func (s *service) warnOfEvidence(ctx context.Context, log *logrus.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, bucketLimit)
+	defer cancel()
+	if err := s.evidence.Reachable(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		log.WithError(err).Warn("HUMANQA_EVIDENCE_URL names a bucket that cannot be reached: there is no evidence until it can")
+	}
 }
 
 // watchPostgres ends with the embedded server: a death that a restart heals is

@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/subtle"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/projections"
+)
+
+const (
+	// evidencePath starts the path of every piece. Path and id are what events
+	// hold of it: they stay true when the service moves to another host, and say
+	// nothing without a signature.
+	evidencePath = "/v1/evidence/"
+	// linkValid is how long a link works from the answer that shows it.
+	linkValid = 15 * time.Minute
+)
+
+// signature is what makes a link to the account's evidence valid until then. It
+// is keyed by the account: shredding its key ends all its links.
+func (a *API) signature(ctx context.Context, accountID, id string, expires int64) (string, error) {
+	return a.vault.Fingerprint(ctx, accountID, []byte("evidence link\n"+id+"\n"+strconv.FormatInt(expires, 10)))
+}
+
+// evidenceLink gives what an answer shows of a stored link: a fresh signed one
+// if it refers to evidence, anybody else's as it is.
+func (a *API) evidenceLink(ctx context.Context, accountID, stored string) (string, error) {
+	id, ours := strings.CutPrefix(stored, evidencePath)
+	if !ours {
+		return stored, nil
+	}
+	expires := a.now().Add(linkValid).Unix()
+	signature, err := a.signature(ctx, accountID, id, expires)
+	if err != nil {
+		return "", err
+	}
+	query := url.Values{"expires": {strconv.FormatInt(expires, 10)}, "signature": {signature}}
+	return a.baseURL + evidencePath + id + "?" + query.Encode(), nil
+}
+
+// linkReport makes the report's references links that work.
+func (a *API) linkReport(ctx context.Context, accountID string, report *projections.Report) (err error) {
+	if report.RecordingURL, err = a.evidenceLink(ctx, accountID, report.RecordingURL); err != nil {
+		return err
+	}
+	for i := range report.Items {
+		shown := &report.Items[i].ScreenshotURL
+		if *shown, err = a.evidenceLink(ctx, accountID, *shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signed says whether the link's query is a valid signature for the evidence: a
+// wrong one makes it a link to nothing, an old one may be asked for again.
+func (a *API) signed(r *request, e evidenceRow) error {
+	query := r.URL.Query()
+	raw := query.Get("expires")
+	expires, err := strconv.ParseInt(raw, 10, 64)
+	if err != nil || strconv.FormatInt(expires, 10) != raw {
+		return errNoEvidence
+	}
+	want, err := a.signature(r.Context(), e.AccountID, e.ID, expires)
+	switch {
+	case err != nil:
+		return err
+	case subtle.ConstantTimeCompare([]byte(want), []byte(query.Get("signature"))) != 1:
+		return errNoEvidence
+	case a.now().Unix() >= expires:
+		return domain.Forbidden("the link has expired").WithHint("read the report again: it has fresh links")
+	}
+	return nil
+}
+
+var errNoEvidence = domain.NotFound("evidence").WithHint("use a link as an answer shows it, with its whole query")
+
+// refer turns a link that a claimant sends into what is stored: for evidence of
+// ours its path, whether or not the link still works, and only if it belongs to
+// the job; any other link stays as it is. owner is the account whose evidence
+// it is.
+func (a *API) refer(r *request, o object, field string, link *string) (owner string, err error) {
+	id, ours := a.evidenceID(*link)
+	if !ours {
+		return "", nil
+	}
+	e, found, err := a.evidence.get(r.Context(), id)
+	switch {
+	case err != nil:
+		return "", err
+	case !found || e.JobID != r.vars["id"]:
+		o.wrong(field, "is no evidence of this job: upload the file first")
+		return "", nil
+	}
+	*link = evidencePath + id
+	return e.AccountID, nil
+}
+
+// evidenceID tells a link to evidence of ours by where our links begin. A link
+// that means the same in other words is a stranger's: it is shown as it came,
+// and never signed.
+func (a *API) evidenceID(link string) (id string, ours bool) {
+	rest, ours := strings.CutPrefix(link, a.baseURL+evidencePath)
+	if end := strings.IndexAny(rest, "?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest, ours
+}

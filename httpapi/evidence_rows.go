@@ -1,0 +1,182 @@
+package httpapi
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+)
+
+const (
+	// maxEvidence pieces may belong to a job.
+	maxEvidence = 200
+	// An upload that has not ended after so many minutes never will: no request
+	// lives half as long.
+	evidenceMinutes = 60
+	// evidenceBatch bounds what one sweep holds locked.
+	evidenceBatch = 100
+)
+
+// evidenceRow is a piece of evidence as the database knows it.
+type evidenceRow struct {
+	ID          string `db:"id"`
+	AccountID   string `db:"account_id"`
+	JobID       string `db:"job_id"`
+	ContentType string `db:"content_type"`
+	Size        int64  `db:"size"`
+	Stored      bool   `db:"stored"`
+}
+
+// key is where the bucket has the file. It starts with whose it is, so that an
+// account's or a job's evidence can be found, and removed, in the bucket alone.
+func (e evidenceRow) key() string { return e.AccountID + "/" + e.JobID + "/" + e.ID }
+
+// evidenceRows records uploads. The row comes first, then the file, then the
+// row says that the file is there: what a crash leaves in between has a row
+// that says so, and the sweep finds it.
+type evidenceRows struct{ db *sqlx.DB }
+
+const lockEvidenceSQL = `
+SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
+
+const countEvidenceSQL = `
+SELECT count(*)
+FROM http_evidence
+WHERE account_id = $1
+  AND job_id = $2
+  AND digest <> $3`
+
+// The same file again is the same evidence, whether the first upload ended or
+// broke off.
+const reserveEvidenceSQL = `
+INSERT INTO http_evidence AS e
+    (id, account_id, job_id, checker_id, digest, content_type, size, begun_at)
+VALUES
+    ($1, $2, $3, $4, $5, $6, $7, now())
+ON CONFLICT (account_id, job_id, digest) DO UPDATE
+SET begun_at = EXCLUDED.begun_at
+RETURNING id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored`
+
+// reserve gives the piece its row. Uploads to one job take turns here, so that
+// two at once cannot both be the last one allowed.
+func (r evidenceRows) reserve(ctx context.Context, accountID, jobID, checkerID string, p piece) (row evidenceRow, err error) {
+	err = r.inTx(ctx, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, jobID); err != nil {
+			return err
+		}
+		var others int
+		if err := tx.GetContext(ctx, &others, countEvidenceSQL, accountID, jobID, p.digest); err != nil {
+			return err
+		}
+		if others >= maxEvidence {
+			return domain.Conflict("the job has %d pieces of evidence, the most it holds", maxEvidence).
+				WithHint("refer to one that is there")
+		}
+		return tx.GetContext(ctx, &row, reserveEvidenceSQL,
+			uuid.NewString(), accountID, jobID, checkerID, p.digest, p.kind.Media, p.size)
+	})
+	return row, err
+}
+
+// What is answered must outlive a crash of the database, even where its default
+// says otherwise.
+const durableEvidenceSQL = `SET LOCAL synchronous_commit = on`
+
+const storedEvidenceSQL = `
+UPDATE http_evidence
+SET stored_at = COALESCE(stored_at, now())
+WHERE account_id = $1
+  AND id = $2`
+
+// stored notes that the file is there. A row that is gone was swept, and its
+// file with it: the upload has to be sent again.
+func (r evidenceRows) stored(ctx context.Context, e evidenceRow) error {
+	return r.inTx(ctx, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, durableEvidenceSQL); err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, storedEvidenceSQL, e.AccountID, e.ID)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept"), err))
+		}
+		return nil
+	})
+}
+
+const getEvidenceSQL = `
+SELECT id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored
+FROM http_evidence
+WHERE id = $1
+  AND stored_at IS NOT NULL`
+
+// get finds a piece by its id alone: who asks shows a signature of its account.
+func (r evidenceRows) get(ctx context.Context, id string) (e evidenceRow, found bool, err error) {
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+		return evidenceRow{}, false, nil
+	}
+	switch err = r.db.GetContext(ctx, &e, getEvidenceSQL, id); {
+	case errors.Is(err, sql.ErrNoRows):
+		return evidenceRow{}, false, nil
+	case err != nil:
+		return evidenceRow{}, false, fmt.Errorf("read evidence %s: %w", id, err)
+	}
+	return e, true, nil
+}
+
+const unfinishedEvidenceSQL = `
+SELECT id, account_id, job_id, content_type, size, false AS stored
+FROM http_evidence
+WHERE stored_at IS NULL
+  AND begun_at < now() - make_interval(mins => $1)
+ORDER BY begun_at
+LIMIT $2
+FOR UPDATE SKIP LOCKED`
+
+const forgetEvidenceSQL = `
+DELETE FROM http_evidence
+WHERE account_id = $1
+  AND id = $2`
+
+// sweep removes uploads that broke off. Their rows stay locked until their
+// files are gone, so the same file sent again waits, and begins anew.
+func (r evidenceRows) sweep(ctx context.Context, files EvidenceFiles) error {
+	err := r.inTx(ctx, func(tx *sqlx.Tx) error {
+		var broken []evidenceRow
+		if err := tx.SelectContext(ctx, &broken, unfinishedEvidenceSQL, evidenceMinutes, evidenceBatch); err != nil {
+			return err
+		}
+		for _, e := range broken {
+			if err := files.Delete(ctx, e.key()); err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, forgetEvidenceSQL, e.AccountID, e.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sweep evidence: %w", err)
+	}
+	return nil
+}
+
+func (r evidenceRows) inTx(ctx context.Context, do func(*sqlx.Tx) error) error {
+	tx, err := r.db.BeginTxx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // says "done" after a commit
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,132 @@
+// Package blob keeps files: what checkers upload as evidence.
+//
+// A bucket is a directory of this machine, or one that speaks S3. What it holds
+// is written once and never changed. A file becomes visible whole or not at all;
+// a crash while it is written leaves at most a stray temporary file in a
+// directory, or an unfinished upload in S3, that nothing reads.
+//
+// A directory's files are not forced to the disk one by one: a power failure may
+// cost the latest of them. Who cannot afford that names an S3 bucket.
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+
+	cloud "gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/s3blob" // s3:// URLs
+	"gocloud.dev/gcerrors"
+)
+
+// Bucket holds files by their keys. It is safe for concurrent use.
+type Bucket struct{ files *cloud.Bucket }
+
+// Check judges a bucket's URL without opening it: file:///dir or
+// s3://bucket?region=…, with endpoint=… and use_path_style=true for what only
+// speaks S3. The error never quotes the URL.
+func Check(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.User != nil || u.Fragment != "":
+	case u.Scheme == "s3" && u.Host != "":
+		return nil
+	case u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path) && u.RawQuery == "":
+		return nil
+	}
+	return errors.New("is neither s3://bucket?region=… nor file:///an/absolute/path")
+}
+
+// Directory is the URL of a directory.
+func Directory(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
+
+// Open opens the bucket; a directory is made (0700) if it is missing. S3 is not
+// spoken to: its credentials come from the environment, as everywhere in AWS.
+func Open(ctx context.Context, raw string) (*Bucket, error) {
+	if err := Check(raw); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	var files *cloud.Bucket
+	if u.Scheme == "file" {
+		files, err = fileblob.OpenBucket(u.Path, &fileblob.Options{
+			CreateDir: true, DirFileMode: 0o700,
+			// Beside their final place, so that the rename never crosses devices.
+			NoTempDir: true,
+		})
+	} else {
+		files, err = cloud.OpenBucket(ctx, raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open bucket: %w", err)
+	}
+	return &Bucket{files: files}, nil
+}
+
+// Write stores a file under the key. When it fails, the file is not there. The
+// same content under the same key may be written twice, at once too.
+func (b *Bucket) Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx) // a writer whose context is cancelled stores nothing
+	defer cancel()
+	w, err := b.files.NewWriter(ctx, key, &cloud.WriterOptions{
+		ContentType: contentType, Metadata: about,
+		MaxConcurrency: 1, // bounds what is in memory
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	if _, err := io.Copy(w, content); err != nil {
+		cancel()
+		_ = w.Close() // says that it was cancelled
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
+}
+
+// Read gives length bytes from offset on. A file that is not there is
+// fs.ErrNotExist.
+func (b *Bucket) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	r, err := b.files.NewRangeReader(ctx, key, offset, length, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, known(err))
+	}
+	return r, nil
+}
+
+// Delete removes a file; one that is not there is as good as removed.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	if err := known(b.files.Delete(ctx, key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete %s: %w", key, err)
+	}
+	return nil
+}
+
+// Reachable says why the bucket cannot be used right now.
+func (b *Bucket) Reachable(ctx context.Context) error {
+	ok, err := b.files.IsAccessible(ctx)
+	if err == nil && !ok {
+		err = errors.New("the bucket does not exist")
+	}
+	return err
+}
+
+// Close gives up what the bucket holds open.
+func (b *Bucket) Close() error { return b.files.Close() }
+
+func known(err error) error {
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return errors.Join(fs.ErrNotExist, err)
+	}
+	return err
+}

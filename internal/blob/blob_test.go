@@ -1,0 +1,169 @@
+package blob
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func open(t *testing.T) (*Bucket, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data dir", "evidence")
+	b, err := Open(t.Context(), Directory(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b, dir
+}
+
+func read(t *testing.T, b *Bucket, key string, offset, length int64) string {
+	t.Helper()
+	r, err := b.Read(t.Context(), key, offset, length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	all, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}
+
+func TestADirectoryHoldsFilesForItsOwnerAlone(t *testing.T) {
+	t.Parallel()
+	b, dir := open(t)
+	if err := b.Reachable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	about := map[string]string{"job": "j1"}
+	if err := b.Write(t.Context(), "acc/j1/one", "image/png", about, strings.NewReader("0123456789")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, b, "acc/j1/one", 0, 10); got != "0123456789" {
+		t.Errorf("got %q", got)
+	}
+	if got := read(t, b, "acc/j1/one", 3, 4); got != "3456" {
+		t.Errorf("got %q", got)
+	}
+	attributes, err := b.files.Attributes(t.Context(), "acc/j1/one")
+	if err != nil || attributes.ContentType != "image/png" || attributes.Metadata["job"] != "j1" {
+		t.Errorf("the bucket knows %+v, %v", attributes, err)
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		// What the directories shield need not be shielded again.
+		if err == nil && d.IsDir() && info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has the mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsNotThereSaysSo(t *testing.T) {
+	t.Parallel()
+	b, _ := open(t)
+	if _, err := b.Read(t.Context(), "acc/j1/none", 0, 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if err := b.Delete(t.Context(), "acc/j1/none"); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestADeletedFileIsGone(t *testing.T) {
+	t.Parallel()
+	b, dir := open(t)
+	if err := b.Write(t.Context(), "acc/j1/one", "image/png", nil, strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Delete(t.Context(), "acc/j1/one"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Join(dir, "acc", "j1"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// brokenReader ends before its end.
+type brokenReader struct{ io.Reader }
+
+func (r brokenReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func TestAnUploadThatBreaksOffLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b, dir := open(t)
+	err := b.Write(t.Context(), "acc/j1/one", "video/mp4", nil, brokenReader{bytes.NewReader(make([]byte, 1<<20))})
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatalf("got %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "acc", "j1", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+func TestTheSameFileMayBeWrittenTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	b, _ := open(t)
+	content := strings.Repeat("x", 1<<20)
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			if err := b.Write(t.Context(), "acc/j1/one", "image/png", nil, strings.NewReader(content)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writers.Wait()
+	if got := read(t, b, "acc/j1/one", 0, int64(len(content))); got != content {
+		t.Errorf("got %d bytes", len(got))
+	}
+}
+
+func TestABucketsURL(t *testing.T) {
+	t.Parallel()
+	for raw, good := range map[string]bool{
+		"file:///var/lib/humanqa": true,
+		Directory("/a b/?x#y"):    true,
+		"s3://evidence?region=eu-central-1&endpoint=http://127.0.0.1:9000&use_path_style=true": true,
+		"":                                false,
+		"/var/lib/humanqa":                false,
+		"file://host/dir":                 false,
+		"file:///dir?metadata=skip":       false,
+		"file:dir":                        false,
+		"s3://":                           false,
+		"s3://user:pass@evidence":         false,
+		"https://evidence.s3.example.com": false,
+		"mem://":                          false,
+		"s3://evi\ndence":                 false,
+	} {
+		err := Check(raw)
+		if (err == nil) != good {
+			t.Errorf("%q: %v", raw, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "pass") {
+			t.Errorf("%q is quoted: %v", raw, err)
+		}
+	}
+}

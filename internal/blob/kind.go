@@ -1,0 +1,118 @@
+package blob
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+)
+
+// Kind is a kind of file that is taken in.
+type Kind struct {
+	Media     string // the content type it is served as
+	Extension string
+	Video     bool
+}
+
+// SniffLength is how much of a file's beginning KindOf wants to see.
+const SniffLength = 512
+
+var kinds = []struct {
+	Kind
+	is func(head []byte) bool
+}{
+	{Kind{Media: "image/png", Extension: "png"}, isPNG},
+	{Kind{Media: "image/jpeg", Extension: "jpg"}, starts("\xff\xd8\xff")},
+	{Kind{Media: "image/gif", Extension: "gif"}, isGIF},
+	{Kind{Media: "image/webp", Extension: "webp"}, isWebP},
+	{Kind{Media: "video/mp4", Extension: "mp4", Video: true}, isMP4},
+	{Kind{Media: "video/webm", Extension: "webm", Video: true}, isWebM},
+}
+
+// KindOf tells by the first bytes what a file is; false for whatever is not on
+// the list, above all for what a browser would run (HTML, SVG, PDF). What a
+// client calls the file plays no part.
+func KindOf(head []byte) (Kind, bool) {
+	for _, k := range kinds {
+		if k.is(head) {
+			return k.Kind, true
+		}
+	}
+	return Kind{}, false
+}
+
+func starts(magic string) func([]byte) bool {
+	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
+}
+
+// isPNG wants the first chunk, too.
+func isPNG(head []byte) bool {
+	return starts("\x89PNG\r\n\x1a\n")(head) && len(head) >= 16 && string(head[12:16]) == "IHDR"
+}
+
+func isGIF(head []byte) bool { return starts("GIF87a")(head) || starts("GIF89a")(head) }
+
+// isWebP: RIFF, a length, WEBP and the first chunk, which is VP8, VP8L or VP8X.
+func isWebP(head []byte) bool {
+	return starts("RIFF")(head) && len(head) >= 16 && string(head[8:15]) == "WEBPVP8"
+}
+
+// mp4Brands are the brands that browsers play as video/mp4. HEIC, AVIF and
+// QuickTime files begin alike, under other brands.
+var mp4Brands = []string{
+	"isom", "iso2", "iso3", "iso4", "iso5", "iso6", "iso7", "iso8", "iso9",
+	"mp41", "mp42", "avc1", "hvc1", "hev1", "av01", "dash", "cmfc", "cmf2", "M4V ", "MSNV", "mmp4",
+}
+
+// isMP4 reads the ftyp box (ISO 14496-12, section 4.3): its size, "ftyp", the
+// major brand.
+func isMP4(head []byte) bool {
+	if len(head) < 16 || string(head[4:8]) != "ftyp" {
+		return false
+	}
+	size := binary.BigEndian.Uint32(head)
+	return size >= 16 && size <= 4096 && slices.Contains(mp4Brands, string(head[8:12]))
+}
+
+// isWebM reads the EBML header (RFC 8794, section 11.2) up to its DocType: other
+// Matroska files begin alike.
+func isWebM(head []byte) bool {
+	if !starts("\x1a\x45\xdf\xa3")(head) {
+		return false
+	}
+	_, rest, ok := ebmlSize(head[4:])
+	for ok && len(rest) >= 2 {
+		id := rest[:1] // the header's elements have ids of one or two bytes
+		if rest[0]&0x80 == 0 {
+			id = rest[:2]
+		}
+		var size uint64
+		if size, rest, ok = ebmlSize(rest[len(id):]); !ok || size > uint64(len(rest)) {
+			return false
+		}
+		if string(id) == "\x42\x82" {
+			return string(bytes.TrimRight(rest[:size], "\x00")) == "webm"
+		}
+		rest = rest[size:]
+	}
+	return false
+}
+
+// ebmlSize reads a number whose first byte says, by its leading zeros, how long
+// it is.
+func ebmlSize(b []byte) (size uint64, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] == 0 {
+		return 0, nil, false
+	}
+	length, mark := 1, byte(0x80)
+	for b[0]&mark == 0 {
+		length, mark = length+1, mark>>1
+	}
+	if len(b) < length {
+		return 0, nil, false
+	}
+	size = uint64(b[0] &^ mark)
+	for _, next := range b[1:length] {
+		size = size<<8 | uint64(next)
+	}
+	return size, b[length:], true
+}
