@@ -164,7 +164,7 @@ func TestWhoGuessesCredentialsIsLimitedByAddress(t *testing.T) {
 	equal(t, r.Header().Get("X-RateLimit-Limit"), "")
 }
 
-func TestADeployHookHasItsProjectsLimitAndAGuessTheAddresss(t *testing.T) {
+func TestADeployHookHasItsProjectsLimitAndAGuessThatOfItsAddress(t *testing.T) {
 	t.Parallel()
 	s := setup(t).limited(2)
 	_, key := s.account(100)

@@ -267,7 +267,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = answer.Body.Close()
 	if broken != nil { // the test sees the same when it reads
 		answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{broken}))
-		return answer, nil
+		return answer, nil //nolint:nilerr // reading the body gives it
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	if err := t.checker.Response(r.Method, r.URL.EscapedPath(), answer.StatusCode, answer.Header, body); err != nil {
