@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Decisions, section 1, "Lengths": each on every endpoint that takes the text,
+// at its limit and one over. The character takes four bytes and two UTF-16
+// units, so that nothing but characters can have been counted. ¤ is where the
+// text goes.
+func TestEveryLengthIsCountedInCharacters(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100_000)
+	projectID, hook := s.hook(key, withURL)
+	const (
+		origin  = "https://example.com/"
+		job     = `"url":"https://example.com/","title":"t","description":"d","jobType":"custom"`
+		hosted  = `{"url":"https://a.example/",%s}`
+		meeting = `{"url":"https://a.example/","slots":[{},{%s}]}`
+	)
+	type row struct {
+		at, path string // METHOD and path, offending path
+		limit    int
+		body     string
+	}
+	url := func(at, path, body string) row {
+		return row{at, path, 2048 - len(origin), strings.Replace(body, "¤", origin+"¤", 1)}
+	}
+	rows := []row{
+		url("POST /v1/jobs", "url", `{"url":"¤","title":"t","description":"d","jobType":"custom"}`),
+		{"POST /v1/jobs", "title", 200, `{"url":"https://example.com/","title":"¤","description":"d","jobType":"custom"}`},
+		{"POST /v1/jobs", "description", 5000, `{"url":"https://example.com/","title":"t","description":"¤","jobType":"custom"}`},
+		{"POST /v1/jobs", "accessInstructions", 4000, `{` + job + `,"accessInstructions":"¤"}`},
+		{"POST /v1/jobs", "credentials.username", 256, `{` + job + `,"credentials":{"username":"¤"}}`},
+		{"POST /v1/jobs", "credentials.password", 256, `{` + job + `,"credentials":{"password":"¤"}}`},
+		{"POST /v1/jobs", "credentials.notes", 2000, `{` + job + `,"credentials":{"notes":"¤"}}`},
+		{"POST /v1/jobs", "checklistItems[1].description", 1000, `{` + job + `,"checklistItems":[{"description":"x"},{"description":"¤"}]}`},
+		{"POST /v1/jobs", "checklistItems[0].expectedOutcome", 1000, `{` + job + `,"checklistItems":[{"description":"x","expectedOutcome":"¤"}]}`},
+		{"POST /v1/jobs/bulk", "jobs[0].title", 200, `{"jobs":[{"url":"https://example.com/","title":"¤","description":"d","jobType":"custom"}]}`},
+		{"POST /v1/jobs/bulk", "jobs[1].description", 5000, `{"jobs":[{` + job + `},{"url":"https://example.com/","title":"t","description":"¤","jobType":"custom"}]}`},
+		{"POST /v1/jobs/bulk", "jobs[0].credentials.notes", 2000, `{"jobs":[{` + job + `,"credentials":{"notes":"¤"}}]}`},
+		{"POST /v1/estimate", "title", 200, `{"url":"https://example.com/","title":"¤","description":"d","jobType":"custom"}`},
+
+		url("POST /v1/hosted/test", "url", `{"url":"¤"}`),
+		url("POST /v1/hosted/test", "webhookUrl", fmt.Sprintf(hosted, `"webhookUrl":"¤"`)),
+		{"POST /v1/hosted/test", "feature", 2000, fmt.Sprintf(hosted, `"feature":"¤"`)},
+		{"POST /v1/hosted/test", "accessInstructions", 4000, fmt.Sprintf(hosted, `"accessInstructions":"¤"`)},
+		url("POST /v1/hosted/sessions", "url", `{"url":"¤","slots":[{},{}]}`),
+		{"POST /v1/hosted/sessions", "feature", 2000, fmt.Sprintf(hosted, `"slots":[{},{}],"feature":"¤"`)},
+		{"POST /v1/hosted/sessions", "scenarioBrief", 2000, fmt.Sprintf(hosted, `"slots":[{},{}],"scenarioBrief":"¤"`)},
+		{"POST /v1/hosted/sessions", "accessInstructions", 4000, fmt.Sprintf(hosted, `"slots":[{},{}],"accessInstructions":"¤"`)},
+		{"POST /v1/hosted/sessions", "slots[1].roleLabel", 80, fmt.Sprintf(meeting, `"roleLabel":"¤"`)},
+		{"POST /v1/hosted/prepare-next", "fixedDescriptions[0]", 1000, `{"projectId":"` + projectID + `","fixedDescriptions":["¤"]}`},
+		url("POST "+hook, "url", `{"url":"¤"}`),
+		{"POST " + hook, "feature", 2000, `{"feature":"¤"}`},
+
+		{"POST /v1/projects", "name", 120, `{"name":"¤"}`},
+		{"POST /v1/projects", "description", 2000, `{"name":"n","description":"¤"}`},
+		url("POST /v1/projects", "defaultUrl", `{"name":"n","defaultUrl":"¤"}`),
+		url("POST /v1/projects", "webhookUrl", `{"name":"n","webhookUrl":"¤"}`),
+		{"PATCH /v1/projects/" + projectID, "name", 120, `{"name":"¤"}`},
+		{"PATCH /v1/projects/" + projectID, "description", 2000, `{"description":"¤"}`},
+		url("PATCH /v1/projects/"+projectID, "webhookUrl", `{"webhookUrl":"¤"}`),
+		url("PATCH /v1/projects/"+projectID, "defaultUrl", `{"defaultUrl":"¤"}`),
+	}
+	for _, target := range []string{"targetDevice", "targetOS", "targetBrowser", "targetScreenSize", "targetNetwork"} {
+		field := `"` + target + `":"¤"`
+		rows = append(rows,
+			row{"POST /v1/jobs", target, 100, `{` + job + `,` + field + `}`},
+			row{"POST /v1/hosted/test", target, 100, fmt.Sprintf(hosted, field)},
+			row{"POST /v1/hosted/sessions", "slots[1]." + target, 100, fmt.Sprintf(meeting, field)})
+	}
+	for _, r := range rows {
+		method, path, _ := strings.Cut(r.at, " ")
+		caller := key
+		if path == hook {
+			caller = ""
+		}
+		send := func(n int) result {
+			return s.call(caller, method, path, strings.Replace(r.body, "¤", strings.Repeat("𝄞", n), 1))
+		}
+		before := s.log.Head()
+		if over := send(r.limit + 1); over.Code != http.StatusBadRequest || !slices.Equal(over.paths(), []string{r.path}) {
+			t.Errorf("%s, %s, one over: %d %.300s", r.at, r.path, over.Code, over.Body)
+		}
+		if s.log.Head() != before {
+			t.Errorf("%s, %s, one over: something was written", r.at, r.path)
+		}
+		if full := send(r.limit); full.Code >= http.StatusMultipleChoices {
+			t.Errorf("%s, %s, at the limit: %d %.300s", r.at, r.path, full.Code, full.Body)
+		}
+	}
+}
+
+// Decisions, section 1, "Lengths"; specification, "Limits": how many entries a
+// list may have.
+func TestEveryListTakesAsManyEntriesAsItsLimit(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100_000)
+	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	s.complete(first["jobId"].(string), "item-1")
+	projectID, _ := first["projectId"].(string)
+	for _, c := range []struct {
+		target, path string
+		limit        int
+		body, entry  string
+	}{
+		{"/v1/jobs", "checklistItems", 100, jobWith(`"checklistItems":[¤]`), `{"description":"x"}`},
+		{"/v1/jobs/bulk", "jobs", 20, `{"jobs":[¤]}`, aJob},
+		{"/v1/hosted/sessions", "slots", 10, `{"url":"https://s.example.com/","slots":[¤]}`, `{}`},
+		{"/v1/hosted/prepare-next", "fixedBugIds", 50, `{"projectId":"` + projectID + `","fixedBugIds":[¤]}`, `"item-1"`},
+		{"/v1/hosted/prepare-next", "fixedDescriptions", 50, `{"projectId":"` + projectID + `","fixedDescriptions":[¤]}`, `"x"`},
+	} {
+		send := func(n int) result {
+			entries := strings.Join(slices.Repeat([]string{c.entry}, n), ",")
+			return s.call(key, "POST", c.target, strings.Replace(c.body, "¤", entries, 1))
+		}
+		equal(t, send(c.limit+1).paths(), []string{c.path})
+		if full := send(c.limit); full.Code >= http.StatusMultipleChoices {
+			t.Errorf("%s, %d %s: %d %.300s", c.target, c.limit, c.path, full.Code, full.Body)
+		}
+	}
+}
