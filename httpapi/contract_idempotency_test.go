@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+)
+
+// Decisions, section 2, "Idempotency-Key": on every POST that charges or
+// creates, the same rules. A route that is marked as creating and has no row
+// here fails the test.
+func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100_000)
+	_, box := s.sandbox()
+	first := s.hosted(key, "first.example.com", "").want(http.StatusCreated)
+	projectID, _ := first["projectId"].(string)
+	parent, _ := first["jobId"].(string)
+	_, hook := s.hook(key, withURL)
+	fix := func(text string) string {
+		return `{"projectId":"` + projectID + `","fixedDescriptions":["` + text + `"]}`
+	}
+	type effect struct {
+		key, path         string
+		body, other, fail string // fail is a 400, if the route can refuse a body
+	}
+	effects := map[string]effect{
+		"POST /v1/jobs":                 {key, "/v1/jobs", aJob, jobWith(`"priority":"urgent"`), `{}`},
+		"POST /v1/jobs/bulk":            {key, "/v1/jobs/bulk", bulkOf(2, nil), bulkOf(1, nil), `{"jobs":[{}]}`},
+		"POST /v1/jobs/{id}/retest":     {key, "/v1/jobs/" + parent + "/retest", ``, `{}`, ``},
+		"POST /v1/hosted/test":          {key, "/v1/hosted/test", `{"url":"https://h.example.com/"}`, `{"url":"https://i.example.com/"}`, `{}`},
+		"POST /v1/hosted/sessions":      {key, "/v1/hosted/sessions", twoSlots, strings.Replace(twoSlots, "shop", "blog", 1), `{}`},
+		"POST /v1/hosted/prepare-next":  {key, "/v1/hosted/prepare-next", fix("one"), fix("two"), `{}`},
+		"POST /v1/projects":             {key, "/v1/projects", `{"name":"a"}`, `{"name":"b"}`, `{}`},
+		"POST /v1/hooks/deploy/{token}": {"", hook, `{"branch":"a"}`, `{"branch":"b"}`, `{"url":7}`},
+		"POST /v1/sandbox/clock/advance": {
+			box, "/v1/sandbox/clock/advance", `{"seconds":60}`, `{"seconds":61}`, `{}`,
+		},
+	}
+	for _, row := range routes {
+		if !row.creates {
+			continue
+		}
+		name := row.method + " " + row.pattern
+		t.Run(name, func(t *testing.T) {
+			e, known := effects[name]
+			if !known {
+				t.Fatal("the route has no row in this test")
+			}
+			send := func(key, body string) result {
+				return s.call(e.key, row.method, e.path, body, idempotencyHeader, key)
+			}
+			before := s.log.Head()
+			equal(t, send("\u00fc", e.body).paths(), []string{idempotencyHeader})
+			if e.fail != "" { // a 400 is not stored, and does not take the key
+				send("k", e.fail).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
+			}
+			equal(t, s.log.Head(), before)
+
+			once := send("k", e.body)
+			if once.Code >= http.StatusMultipleChoices || once.Header().Get(replayedHeader) != "" {
+				t.Fatalf("the first request: %d %v %s", once.Code, once.Header(), once.Body)
+			}
+			after := s.log.Head()
+			if after == before {
+				t.Error("the first request wrote nothing")
+			}
+			again := send("k", e.body)
+			equal(t, again.Code, once.Code)
+			equal(t, again.Header().Get(replayedHeader), "true")
+			equal(t, again.Body.String(), once.Body.String())
+			send("k", e.other).refused(http.StatusConflict, domain.CodeConflict)
+			equal(t, s.log.Head(), after)
+
+			if another := send("l", e.body); another.Code != once.Code || another.Header().Get(replayedHeader) != "" {
+				t.Errorf("another key: %d %v", another.Code, another.Header())
+			}
+			if s.log.Head() == after {
+				t.Error("under another key it had no effect")
+			}
+		})
+	}
+}

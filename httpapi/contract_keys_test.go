@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+)
+
+// Decisions, section 2, "Another account's id": 403 FORBIDDEN is a read-only
+// key's that writes. Which routes write stands in the table.
+func TestAReadOnlyKeyReadsEverythingAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	id, key := s.account(1000)
+	reader := s.key(id, command.IssueKey{Scope: account.ScopeRead})
+	of := s.belongings(key, "a.example.com")
+	before := s.log.Head()
+	for _, row := range routes {
+		if row.audience != clients {
+			continue
+		}
+		r := s.call(reader, row.method, of.at(t, row.pattern), aJob)
+		if row.write {
+			r.refused(http.StatusForbidden, domain.CodeForbidden)
+			continue
+		}
+		// The AI report is being made, and the batch still runs.
+		if r.Code != http.StatusOK && r.Code != http.StatusAccepted && !strings.HasSuffix(row.pattern, "{batchId}/report") {
+			t.Errorf("%s %s: %d %s", row.method, row.pattern, r.Code, r.Body)
+		}
+	}
+	equal(t, s.log.Head(), before)
+}
+
+// … and a project-bound key's that is used on another project: by its path, by
+// its body and by its query.
+func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	id, key := s.sandbox() // whose keys work on every route
+	of := s.belongings(key, "a.example.com")
+	own := s.project(key, `{"name":"own"}`)
+	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
+	inOther := jobWith(`"projectId":"` + of.project + `"`)
+	const allowed = "allowed"
+	literal := map[string]string{ // what is sent to the routes without a variable
+		"POST /v1/jobs": inOther, "POST /v1/estimate": inOther, "POST /v1/jobs/bulk": `{"jobs":[` + aJob + `,` + inOther + `]}`,
+		"POST /v1/hosted/prepare-next": `{"projectId":"` + of.project + `","fixedDescriptions":["x"]}`,
+		"POST /v1/projects":            `{"name":"x"}`,
+		"GET /v1/jobs":                 "?projectId=" + of.project,
+		"GET /v1/hosted/sessions":      "?projectId=" + of.project,
+		// They belong to no project, show the key's only, or go there: see below.
+		"GET /v1/credits": allowed, "GET /v1/pricing": allowed, "POST /v1/sandbox/clock/advance": allowed,
+		"GET /v1/projects": allowed, "GET /v1/events": allowed,
+		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
+	}
+	before := s.log.Head()
+	valid := `{"name":"x","rating":5,"finalStatus":"passed"}`
+	for _, row := range routes {
+		if row.audience != clients {
+			continue
+		}
+		name := row.method + " " + row.pattern
+		path, body := of.at(t, row.pattern), valid
+		if !strings.Contains(row.pattern, "{") {
+			sent, known := literal[name]
+			switch {
+			case !known:
+				t.Errorf("%s has no row in this test", name)
+				continue
+			case sent == allowed:
+				continue
+			case row.method == "GET":
+				path += sent
+			default:
+				body = sent
+			}
+		}
+		if r := s.call(bound, row.method, path, body); r.Code != http.StatusForbidden || !strings.Contains(r.Body.String(), `"FORBIDDEN"`) {
+			t.Errorf("%s: got %d %s", name, r.Code, r.Body)
+		}
+	}
+	equal(t, s.log.Head(), before)
+
+	for _, path := range []string{"/v1/jobs", "/v1/hosted/sessions", "/v1/projects", "/v1/events"} {
+		shown := s.call(bound, "GET", path, "").want(http.StatusOK)
+		if text := s.call(bound, "GET", path, "").Body.String(); strings.Contains(text, of.project) || strings.Contains(text, of.job) {
+			t.Errorf("GET %s shows another project's: %v", path, shown)
+		}
+	}
+	equal(t, s.call(bound, "POST", "/v1/jobs", aJob).want(http.StatusCreated)["projectId"], any(own))
+	equal(t, s.hosted(bound, "a.example.com", "").want(http.StatusCreated)["projectId"], any(own))
+	equal(t, s.openSession(bound, `{"url":"https://a.example.com/","slots":[{},{}]}`).project, own)
+	batch := texts(s.call(bound, "POST", "/v1/jobs/bulk", bulkOf(1, nil)).want(http.StatusCreated)["jobIds"])
+	equal(t, s.call(bound, "GET", "/v1/jobs/"+batch[0], "").want(http.StatusOK)["projectId"], any(own))
+	for _, pattern := range []string{"/v1/projects/{id}", "/v1/projects/{id}/history", "/v1/projects/{id}/open-failures"} {
+		s.call(bound, "GET", at(pattern, own), "").want(http.StatusOK)
+	}
+}
+
+// belongings are what an account may own, all of one project.
+type belongings struct{ project, job, batch, session, loop string }
+
+// belongings makes one of each. The job is completed.
+func (s *service) belongings(key, host string) belongings {
+	s.t.Helper()
+	tested := s.hosted(key, host, "", skillHeader, "fix", iterationHeader, "1").want(http.StatusCreated)
+	of := belongings{project: tested["projectId"].(string), job: tested["jobId"].(string)}
+	of.loop = s.loopOf(of.project, "fix")
+	of.session = s.openSession(key, `{"url":"https://`+host+`/","slots":[{},{}]}`).id
+	of.batch, _ = s.call(key, "POST", "/v1/jobs/bulk", `{"jobs":[`+jobWith(`"projectId":"`+of.project+`"`)+`]}`).
+		want(http.StatusCreated)["batchId"].(string)
+	if s.call(key, "POST", "/v1/sandbox/jobs/"+of.job+"/play", "").Code == http.StatusForbidden { // no sandbox
+		s.complete(of.job)
+	}
+	return of
+}
+
+// at fills a pattern with the thing of the kind that it names.
+func (b belongings) at(t *testing.T, pattern string) string {
+	t.Helper()
+	for _, of := range []struct{ prefix, id string }{
+		{"/v1/jobs/bulk/", b.batch}, {"/v1/jobs/", b.job}, {"/v1/hosted/status/", b.job}, {"/v1/hosted/sessions/", b.session},
+		{"/v1/loop-sessions/", b.loop}, {"/v1/projects/", b.project}, {"/v1/sandbox/jobs/", b.job}, {"/v1/sandbox/sessions/", b.session},
+	} {
+		if strings.HasPrefix(pattern, of.prefix) {
+			return at(pattern, of.id)
+		}
+	}
+	if strings.Contains(pattern, "{") {
+		t.Errorf("%s: this test does not know whose id it takes", pattern)
+	}
+	return pattern
+}
