@@ -102,6 +102,8 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
 		"HUMANQA_EVENTSTORE_LISTEN_INSECURE=0.0.0.0:2113": "is not a loopback address",
 		"HUMANQA_AI=magic":                                `HUMANQA_AI: "magic" is not offered: use rules or openai`,
+		"HUMANQA_EVIDENCE_URL=s3://me:secret@evidence":    "HUMANQA_EVIDENCE_URL: is neither s3://",
+		"HUMANQA_EVIDENCE_URL=/srv/evidence":              "HUMANQA_EVIDENCE_URL: is neither s3://",
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
 		"HUMANQA_HOSTED_DOMAINS=*.apps.example":           `HUMANQA_HOSTED_DOMAINS: "*.apps.example" is no domain`,
 		"HUMANQA_RATE_LIMIT=0":                            "HUMANQA_RATE_LIMIT: 0 is out of range: use 1 to 1000000000",
