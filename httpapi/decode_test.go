@@ -33,21 +33,22 @@ func details(t *testing.T, err error) []string {
 func TestABodyMustBeOneJSONObject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ body, want string }{
-		"empty":              {"", "body: must be a JSON object, is empty"},
-		"blank":              {" \n\t", "body: must be a JSON object, is empty"},
-		"cut off":            {`{"url":`, "body: must be valid JSON"},
-		"trailing garbage":   {`{} x`, "body: must be valid JSON"},
-		"two objects":        {`{}{}`, "body: must be valid JSON"},
-		"an array":           {`[]`, "body: must be an object"},
-		"null":               {`null`, "body: must be an object"},
-		"a number":           {`7`, "body: must be an object"},
-		"invalid UTF-8":      {"{\"url\":\"\xff\"}", "body: must be valid UTF-8"},
-		"a raw NUL":          {"{\"url\":\"a\x00b\"}", "body: must be valid JSON"},
-		"a byte order mark":  {"\ufeff{}", "body: must be valid JSON"},
-		"nested too deep":    {strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), "body: must be valid JSON"},
-		"far too many keys":  {manyKeys(maxKeys + 1), "body: has more than 10000 keys"},
-		"a single quote":     {`{'a':1}`, "body: must be valid JSON"},
-		"a comma at the end": {`{"a":1,}`, "body: must be valid JSON"},
+		"empty":                 {"", "body: must be a JSON object, is empty"},
+		"blank":                 {" \n\t", "body: must be a JSON object, is empty"},
+		"cut off":               {`{"url":`, "body: must be valid JSON"},
+		"trailing garbage":      {`{} x`, "body: must be valid JSON"},
+		"two objects":           {`{}{}`, "body: must be valid JSON"},
+		"an array":              {`[]`, "body: must be an object"},
+		"null":                  {`null`, "body: must be an object"},
+		"a number":              {`7`, "body: must be an object"},
+		"invalid UTF-8":         {"{\"url\":\"\xff\"}", "body: must be valid UTF-8"},
+		"a raw NUL":             {"{\"url\":\"a\x00b\"}", "body: must be valid JSON"},
+		"a byte order mark":     {"\ufeff{}", "body: must be valid JSON"},
+		"nested too deep":       {strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), "body: must be valid JSON"},
+		"far too many keys":     {manyKeys(maxKeys + 1), "body: has more than 256 keys"},
+		"one key far too often": {"{" + strings.Repeat(`"url":0,`, maxKeys) + `"url":0}`, "body: has more than 256 keys"},
+		"a single quote":        {`{'a':1}`, "body: must be valid JSON"},
+		"a comma at the end":    {`{"a":1,}`, "body: must be valid JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
