@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+)
+
+// Decisions, section 8, "GET /v1/checker/queue": urgent first, then oldest, and
+// nothing in it that belongs to the client's account or login.
+func TestTheQueueAsACheckerSeesIt(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(1000)
+	const sealed = `,"accessInstructions":"4711-door","credentials":{"username":"us3r-name"},"description":"secret plan"`
+	old, urgentOld := s.submitted(key), s.submittedWith(key, `"priority":"urgent","slaMinutes":15,"targetDevice":"phone","targetOS":"iOS"`+sealed)
+	young, urgentYoung := s.submitted(key), s.submittedWith(key, `"priority":"urgent"`)
+	session := s.openSession(key, twoSlots)
+	checker := s.checker()
+	queue := func(query string) []any {
+		t.Helper()
+		list, _ := s.call(checker, "GET", "/v1/checker/queue"+query, "").want(http.StatusOK)["jobs"].([]any)
+		return list
+	}
+	list := queue("")
+	var ids []string
+	for n := range list {
+		ids = append(ids, field(list, n, "id").(string))
+	}
+	equal(t, ids[:4], []string{urgentOld, urgentYoung, old, young})
+	equal(t, len(ids), 6) // and both slots
+	equal(t, field(list, 4, "sessionId"), any(session.id))
+	job := s.call(key, "GET", "/v1/jobs/"+urgentOld, "").want(http.StatusOK)
+	equal(t, list[0], any(map[string]any{
+		"id": urgentOld, "title": "Checkout", "url": "https://example.com/shop", "jobType": "Payment Flow", "jobTypeCode": "payment_flow",
+		"priority": "urgent", "slaMinutes": 15.0, "createdAt": job["createdAt"], "dueAt": job["dueAt"], "sessionId": nil,
+		"targetDevice": "phone", "targetOS": "iOS", "targetBrowser": nil, "targetScreenSize": nil, "targetNetwork": nil,
+	}))
+	equal(t, queue("?limit=2"), list[:2])
+	equal(t, len(queue("?limit=100")), 6)
+	for _, limit := range []string{"0", "101", "-1", "x"} {
+		equal(t, s.call(checker, "GET", "/v1/checker/queue?limit="+limit, "").paths(), []string{"limit"})
+	}
+}
+
+// … "POST /v1/checker/claims": the whole answer; taken: 409.
+func TestWhatAClaimHandsOver(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submittedWith(key, `"accessInstructions":"4711-door","credentials":{"username":"u","password":"p"},
+		"checklistItems":[{"description":"The cart opens"},{"description":"A card is charged","key":"pay","severity":"critical","expectedOutcome":"a receipt"}]`)
+	checker := s.checker()
+	claim := s.call(checker, "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).want(http.StatusCreated)
+	token, _ := claim["claimToken"].(string)
+	if token == "" {
+		t.Error("there is no claim token")
+	}
+	items, _ := claim["checklist"].([]any)
+	equal(t, claim, map[string]any{
+		"jobId": id, "claimToken": token, "dueAt": s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["dueAt"],
+		"brief": map[string]any{
+			"title": "Checkout", "url": "https://example.com/shop", "description": "Buy a thing", "feature": nil,
+			"credentials": map[string]any{"username": "u", "password": "p", "notes": ""}, "accessInstructions": "4711-door",
+		},
+		"checklist": []any{
+			map[string]any{"id": field(items, 0, "id"), "key": "the-cart-opens", "description": "The cart opens", "expectedOutcome": "", "severity": "major"},
+			map[string]any{"id": field(items, 1, "id"), "key": "pay", "description": "A card is charged", "expectedOutcome": "a receipt", "severity": "critical"},
+		},
+	})
+	s.call(s.checker(), "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).refused(http.StatusConflict, domain.CodeConflict)
+}
+
+// … "Every call below and this one carry X-Claim-Token; a stale token 409":
+// whoever sends it, and without any effect. A route that is added to a
+// claimant's work fails here until it has a row.
+func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submittedWith(key, checklistOf(2))
+	ann, bob := s.checker(), s.checker()
+	old := s.claims(ann, id)
+	old.call("POST", "/release", "").want(http.StatusOK)
+	live := s.claims(bob, id)
+	bodies := map[string]string{
+		"PUT /v1/checker/jobs/{id}/items/{itemId}": passes,
+		"POST /v1/checker/jobs/{id}/items":         `{"description":"x","status":"fail"}`,
+		"POST /v1/checker/jobs/{id}/complete":      `{"summary":"s"}`,
+		"POST /v1/checker/jobs/{id}/release":       ``,
+		"POST /v1/checker/jobs/{id}/untestable":    `{"reason":"no_access"}`,
+		"POST /v1/checker/jobs/{id}/heartbeat":     ``,
+	}
+	const uploads = "POST /v1/checker/jobs/{id}/evidence" // multipart, with tests of its own
+	for _, row := range routes {
+		name := row.method + " " + row.pattern
+		body, known := bodies[name]
+		switch {
+		case row.audience != checkers || !strings.HasPrefix(row.pattern, "/v1/checker/jobs/{id}") || name == uploads:
+			continue
+		case !known:
+			t.Errorf("%s has no row in this test", name)
+			continue
+		}
+		for _, stale := range []struct{ key, token string }{{ann, old.token}, {bob, old.token}, {ann, live.token}, {s.checker(), live.token}} {
+			before := s.log.Head()
+			s.call(stale.key, row.method, at(row.pattern, id), body, claimTokenHeader, stale.token).refused(http.StatusConflict, domain.CodeConflict)
+			equal(t, s.log.Head(), before)
+		}
+		equal(t, s.call(bob, row.method, at(row.pattern, id), body).paths(), []string{claimTokenHeader})
+		s.call(bob, row.method, at(row.pattern, uuid.NewString()), body, claimTokenHeader, live.token).refused(http.StatusNotFound, domain.CodeNotFound)
+	}
+	live.checks(passes, passes).completes("Fine.")
+}
