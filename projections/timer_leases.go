@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -123,7 +124,8 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 	for i, o := range outcomes {
 		rows[i] = outcomeRow{Kind: o.Kind, Key: o.Key, Fence: o.Fence, State: "settled", Retry: o.Retry.Seconds()}
 		if o.Err != nil {
-			text := o.Err.Error()
+			// Anything may stand in it, such as what a model answered.
+			text := strings.ReplaceAll(o.Err.Error(), "\x00", "\uFFFD")
 			rows[i].Error = &text
 			if !o.Final {
 				rows[i].State = "failed"

@@ -4,6 +4,14 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"unicode/utf8"
+)
+
+// What is longer names no host. Indexes hold this much, however many bytes a
+// character has.
+const (
+	maxName = 253
+	maxPort = 5
 )
 
 // Of gives the host of a URL as projects are found by it: lower case, without
@@ -20,7 +28,7 @@ func Of(rawURL string) string {
 	}
 	port := u.Port()
 	switch {
-	case name == "":
+	case name == "", utf8.RuneCountInString(name) > maxName, len(port) > maxPort:
 		return ""
 	case port == "", port == "80" && u.Scheme == "http", port == "443" && u.Scheme == "https":
 		if strings.Contains(name, ":") {

@@ -132,7 +132,7 @@ func port(u *url.URL) (uint16, error) {
 		return 443, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n == 0 {
+	if err != nil || n == 0 || len(text) > len("65535") { // nor any number of zeros
 		return 0, errors.New("the port must be between 1 and 65535")
 	}
 	return uint16(n), nil
@@ -188,15 +188,22 @@ var names = idna.New(
 	idna.Transitional(false),
 )
 
+// maxName is the longest name of DNS.
+const maxName = 253
+
 // asciiName gives the host as DNS will see it: lower case, punycode, without
-// the dot of the root.
+// the dot of the root. DNS sees nothing of some characters; a host is not the
+// place for any number of them, indexes hold it as it was written.
 func asciiName(host string) (string, error) {
+	if utf8.RuneCountInString(host) > maxName+1 {
+		return "", errName
+	}
 	name, err := names.ToASCII(host)
 	if err != nil {
 		return "", errName
 	}
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
-	if name == "" || len(name) > 253 {
+	if name == "" || len(name) > maxName {
 		return "", errName
 	}
 	return name, nil

@@ -1,0 +1,50 @@
+package projections
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/domain/credits"
+	"humanqa/domain/policy"
+	"humanqa/domain/project"
+)
+
+// A host of invisible characters was let through once; its event is in the log
+// for good.
+func TestAHostThatNoIndexHoldsStopsNoProjection(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's
+	var host strings.Builder
+	for range 1990 {
+		host.WriteRune(0xe0100 + r.Int32N(0xf0))
+	}
+	url := "https://" + host.String() + "shop.example.com"
+	w.log.append("project-p", &project.Created{AccountID: "acc", Name: "P", DefaultURL: &url, At: noon})
+	w.reach(w.sup)
+	got, err := w.reads.Projects.Get(w.ctx(), "acc", "p")
+	if err != nil || got.DefaultURL == nil || *got.DefaultURL != url {
+		t.Errorf("the project is %+v, %v", got, err)
+	}
+}
+
+// What a model or a page answered may stand in an error.
+func TestAnErrorOfAnyBytesIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	w.log.append("credits-acc", &credits.Debited{JobID: "a"}, &credits.Debited{JobID: "b"})
+	w.reachTimers()
+	due := w.wantDue(orphans, time.Minute, "a", "b")
+	w.settleTimers(
+		policy.Outcome{Timer: due[0], Err: errors.New("the model said \x00\xff"), Retry: time.Hour},
+		policy.Outcome{Timer: due[1]})
+	w.endLeases()
+	if due := w.wantDue(orphans, time.Minute, due[0].Key); due[0].Attempt != 2 {
+		t.Errorf("due: %+v, want the second attempt", due)
+	}
+}
