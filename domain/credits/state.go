@@ -158,7 +158,9 @@ func (s *State) grant(e *Granted) {
 	}
 	l := lot{id: e.LotID}
 	if e.ExpiresAt != nil {
-		l.expiresAt = *e.ExpiresAt
+		// Timers and answers know milliseconds: who is told that the lot expires
+		// at a moment must find it expired then.
+		l.expiresAt = e.ExpiresAt.Truncate(time.Millisecond)
 	}
 	s.lots = append(s.lots, l)
 	s.byID[e.LotID] = len(s.lots) - 1
