@@ -58,8 +58,12 @@ type evidenceBody struct {
 // the bucket: however many upload at once, the memory is bounded.
 func (a *API) uploadEvidence(r *request) (answer, error) {
 	var p problems
-	found, err := readPiece(r, &p)
-	if err != nil {
+	found, err := readPiece(r)
+	var bad formError
+	switch {
+	case errors.As(err, &bad):
+		p.add(bad.Path, "%s", bad.Message)
+	case err != nil:
 		return answer{}, err
 	}
 	claim, err := claimOf(r, &p)
@@ -101,69 +105,68 @@ func (a *API) keep(ctx context.Context, r *request, accountID string, claim comm
 	return e, a.evidence.stored(ctx, e)
 }
 
+// formError is what is wrong with a form; it is told beside the problems of the
+// rest of the request.
+type formError domain.Detail
+
+func (e formError) Error() string { return e.Path + ": " + e.Message }
+
+var errBrokenForm = formError{bodyPath, "must be a whole form, ends early or is broken"}
+
 // form is the request's form, from its start.
 func form(r *request) (*multipart.Reader, error) {
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		return nil, errors.New("must be multipart/form-data with the file in its part " + evidenceField)
+		return nil, formError{bodyPath, "must be multipart/form-data with the file in its part " + evidenceField}
 	}
 	return multipart.NewReader(bytes.NewReader(r.body), params["boundary"]), nil
 }
 
-// readPiece judges the form. Only a file that is too large is an error; all
-// else is a problem beside those of the rest of the request.
-func readPiece(r *request, p *problems) (found piece, err error) {
+// readPiece judges the form, and finds out what the file in it is.
+func readPiece(r *request) (piece, error) {
 	parts, err := form(r)
 	if err != nil {
-		p.add(bodyPath, "%v", err)
-		return piece{}, nil
+		return piece{}, err
 	}
-	files := 0
-	for n := 0; ; n++ {
+	var found *piece
+	for range maxParts {
 		part, err := parts.NextRawPart()
 		switch {
-		case errors.Is(err, io.EOF) && files == 0:
-			p.add(evidenceField, "is required: a part of the form that holds the file")
-			return piece{}, nil
+		case errors.Is(err, io.EOF) && found == nil:
+			return piece{}, formError{evidenceField, "is required: a part of the form that holds the file"}
 		case errors.Is(err, io.EOF):
-			return found, nil
+			return *found, nil
 		case err != nil:
-			p.add(bodyPath, "must be a whole form, ends early or is broken")
-			return piece{}, nil
-		case n >= maxParts:
-			p.add(bodyPath, "must have at most %d parts", maxParts)
-			return piece{}, nil
+			return piece{}, errBrokenForm
 		case part.FormName() != evidenceField:
 			continue
+		case found != nil:
+			return piece{}, formError{evidenceField, "must be one file: send the others on their own"}
 		}
-		if files++; files > 1 {
-			p.add(evidenceField, "must be one file: send the others on their own")
-			return piece{}, nil
-		}
-		if found, err = measure(part, p); err != nil {
+		measured, err := measure(part)
+		if err != nil {
 			return piece{}, err
 		}
+		found = &measured
 	}
+	return piece{}, formError{bodyPath, fmt.Sprintf("must have less than %d parts", maxParts)}
 }
 
 // measure reads a file to its end.
-func measure(file io.Reader, p *problems) (piece, error) {
+func measure(file io.Reader) (piece, error) {
 	content := bufio.NewReaderSize(file, blob.SniffLength)
 	head, err := content.Peek(blob.SniffLength)
 	if err != nil && !errors.Is(err, io.EOF) {
-		p.add(bodyPath, "must be a whole form, ends early or is broken")
-		return piece{}, nil
+		return piece{}, errBrokenForm
 	}
 	kind, known := blob.KindOf(head)
 	if !known {
-		p.add(evidenceField, "must be a PNG, JPEG, WebP, GIF, MP4 or WebM file, by its content")
-		return piece{}, nil
+		return piece{}, formError{evidenceField, "must be a PNG, JPEG, WebP, GIF, MP4 or WebM file, by its content"}
 	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, content)
 	if err != nil {
-		p.add(bodyPath, "must be a whole form, ends early or is broken")
-		return piece{}, nil
+		return piece{}, errBrokenForm
 	}
 	limit := int64(maxImage)
 	if kind.Video {

@@ -111,6 +111,12 @@ func (r evidenceRows) stored(ctx context.Context, e evidenceRow) error {
 	})
 }
 
+// isEvidenceID holds for ids as reserve writes them.
+func isEvidenceID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err == nil && parsed.String() == id
+}
+
 const getEvidenceSQL = `
 SELECT id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored
 FROM http_evidence
@@ -119,7 +125,7 @@ WHERE id = $1
 
 // get finds a piece by its id alone: who asks shows a signature of its account.
 func (r evidenceRows) get(ctx context.Context, id string) (e evidenceRow, found bool, err error) {
-	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+	if !isEvidenceID(id) {
 		return evidenceRow{}, false, nil
 	}
 	switch err = r.db.GetContext(ctx, &e, getEvidenceSQL, id); {

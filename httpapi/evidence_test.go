@@ -82,7 +82,7 @@ func (s *service) working(key string) *work {
 // pieces counts the rows that are finished, and those that are not.
 func (s *service) pieces() (finished, unfinished int) {
 	s.t.Helper()
-	err := s.db.QueryRow(`SELECT count(*) FILTER (WHERE stored_at IS NOT NULL), count(*) FILTER (WHERE stored_at IS NULL) FROM http_evidence`).
+	err := s.db.QueryRowContext(s.t.Context(), `SELECT count(*) FILTER (WHERE stored_at IS NOT NULL), count(*) FILTER (WHERE stored_at IS NULL) FROM http_evidence`).
 		Scan(&finished, &unfinished)
 	if err != nil {
 		s.t.Fatal(err)
@@ -358,7 +358,7 @@ func TestAJobHoldsSoManyPieces(t *testing.T) {
 	_, key := s.account(100)
 	w := s.working(key)
 	first := w.shown(aPNG)
-	_, err := s.db.Exec(`
+	_, err := s.db.ExecContext(t.Context(), `
 		INSERT INTO http_evidence (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
 		SELECT gen_random_uuid(), account_id, job_id, checker_id, decode(md5(n::text), 'hex'), content_type, size, begun_at, stored_at
 		FROM http_evidence, generate_series(1, $1) AS n`, maxEvidence-2)
@@ -556,7 +556,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			finished, unfinished = s.pieces()
 			equal(t, []int{finished, unfinished}, []int{1, 1})
 			var broken evidenceRow
-			err := s.db.Get(&broken, `UPDATE http_evidence SET begun_at = now() - interval '61 minutes' WHERE stored_at IS NULL
+			err := s.db.GetContext(t.Context(), &broken, `UPDATE http_evidence SET begun_at = now() - interval '61 minutes' WHERE stored_at IS NULL
 				RETURNING id, account_id, job_id, content_type, size, false AS stored`)
 			if err != nil {
 				t.Fatal(err)
