@@ -205,7 +205,7 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	if err := a.limitCaller(r, w.Header()); err != nil {
 		return answer{}, err
 	}
-	body, leave, err := readBody(w, r.Request, a.large)
+	body, leave, err := readBody(w, r.Request, r.caller.actor == "", a.large)
 	defer leave()
 	if err != nil {
 		return answer{}, err

@@ -44,8 +44,9 @@ func (p places) take(ctx context.Context) (leave func(), err error) {
 
 // readBody reads the whole body, up to the limit. It stands between the
 // credential and everything that parses. leave is to be called when the body
-// is no longer needed.
-func readBody(w http.ResponseWriter, r *http.Request, large places) (body []byte, leave func(), err error) {
+// is no longer needed. A stranger's is nobody's to look at: no route that asks
+// for no credential takes one.
+func readBody(w http.ResponseWriter, r *http.Request, stranger bool, large places) (body []byte, leave func(), err error) {
 	leave = func() {}
 	if r.ContentLength > maxBody {
 		if r.Header.Get("Expect") == "" { // else the client has not begun to send
@@ -53,7 +54,7 @@ func readBody(w http.ResponseWriter, r *http.Request, large places) (body []byte
 		}
 		return nil, leave, errTooLarge
 	}
-	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
+	if stranger || r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil, leave, nil
 	}
 	limited := http.MaxBytesReader(w, r.Body, maxBody)

@@ -65,10 +65,10 @@ func (a answer) sendStream(r *request, w http.ResponseWriter) (sent int) {
 			panic(http.ErrAbortHandler)
 		}
 	}()
-	// The request has been read. Its deadline would end the connection.
-	if err := supported(s.c.SetReadDeadline(time.Time{})); err != nil {
-		return 0
-	}
+	// The request has been read. Its deadline would end the connection. One that
+	// is broken already fails at its first write; the stream must have its turn,
+	// because it gives back what the handler took for it.
+	_ = s.c.SetReadDeadline(time.Time{})
 	a.stream(r.Context(), s)
 	return s.sent
 }
