@@ -2,11 +2,13 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
@@ -70,7 +72,8 @@ func (s *Service) AbandonLoop(ctx context.Context, cause Cause, loopID string) (
 
 // JudgeLoop tells the loop what became of a test, once that is known. A test
 // whose job never came is known once its charge is settled; until then it
-// fails.
+// fails. One that was never charged is not waited for: nobody would settle it.
+// If its client comes back it is submitted, and the loop takes no notice.
 func (s *Service) JudgeLoop(ctx context.Context, cause Cause, loopID, jobID string) (domain.Position, error) {
 	type test struct {
 		loop.Outcome
@@ -97,17 +100,58 @@ func (s *Service) JudgeLoop(ctx context.Context, cause Cause, loopID, jobID stri
 	case err != nil:
 		return domain.Position{}, err
 	case of.status == "":
-		return domain.Position{}, fmt.Errorf("job %s of loop %s has not come yet", jobID, loopID)
+		charged, err := s.charged(ctx, loopID, jobID)
+		if err != nil {
+			return domain.Position{}, err
+		}
+		if charged {
+			return domain.Position{}, fmt.Errorf("job %s of loop %s has not come yet", jobID, loopID)
+		}
 	case of.status == job.Pending || of.status == job.Claimed:
 		return domain.Position{}, nil // its end will ask again
 	}
 	return s.onLoop(ctx, cause, loopID, func(st loop.State, at loop.Setting) ([]domain.Event, error) {
 		outcome := of.Outcome
-		if of.status == job.Voided {
+		if of.status == job.Voided || of.status == "" {
 			outcome.Refund = st.Session.Open[jobID]
 		}
 		return loop.DecideJudge(st, outcome, at)
 	})
+}
+
+// charged says whether a test of the loop was paid for.
+func (s *Service) charged(ctx context.Context, loopID, jobID string) (bool, error) {
+	accountID, err := read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Session.AccountID })
+	if err != nil {
+		return false, err
+	}
+	return read(ctx, s.ledgers, domain.CreditsStream(accountID), func(st credits.State) bool {
+		_, charged := st.Debit(jobID)
+		return charged
+	})
+}
+
+// closeUncharged closes the stream of a job that has not come and that no
+// charge stands for: a crash between the loop and the money left it. Should its
+// submission come back, its charge is settled like any other without a job.
+func (s *Service) closeUncharged(ctx context.Context, cause Cause, jobID string) error {
+	charged, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) bool {
+		_, charged := st.Debit(jobID)
+		return charged
+	})
+	switch {
+	case err != nil:
+		return err
+	case charged:
+		return errors.New("it has not come yet, and its charge is not settled")
+	}
+	_, _, err = execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
+		if st.Exists {
+			return nil, nil // it came after all: judge that
+		}
+		return job.DecideVoid(st, cause.AccountID, s.Now())
+	})
+	return err
 }
 
 // onLoop runs a command on a loop that there is. Policies and checkers don't

@@ -1,0 +1,47 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+)
+
+// A test joins its loop before it is paid for: a crash between the two leaves
+// neither a charge nor a job, and nothing that would ever settle.
+func TestATestThatWasNeverPaidIsTakenOutOfItsLoop(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 100)
+	first := b.iterate(t, 1)
+	loopID := command.LoopID(first.ProjectID, "fix-shop")
+	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
+		if strings.HasPrefix(stream, domain.CreditsStreams) {
+			return &fault{err: errCut}
+		}
+		return nil
+	}
+	c := b.cause()
+	in := aTest()
+	in.Loop = &command.LoopStep{Skill: "fix-shop", Iteration: 2}
+	_, err := b.TestHosted(t.Context(), c, in)
+	wantKind(t, err, domain.KindUnavailable)
+	b.log.fault = nil
+
+	lost := domain.DeriveID(c.CommandID, "job").String()
+	b.judge(t, loopID, lost)
+	b.judge(t, loopID, lost) // a repeat
+	if s := b.loopState(loopID).Session; s.Spent != 5 || s.Iterations != 2 || len(s.Open) != 1 {
+		t.Errorf("the session is %+v, want only the first test to be paid and open", s)
+	}
+
+	t.Run("and is submitted all the same when its client comes back", func(t *testing.T) {
+		j, err := b.TestHosted(t.Context(), c, in)
+		if err != nil || j.JobID != lost {
+			t.Fatalf("got %+v, %v", j, err)
+		}
+		if used := b.ledger().Used(); used != 10 {
+			t.Errorf("%d credits are used, want two tests", used)
+		}
+	})
+}
