@@ -66,16 +66,19 @@ func (s *Service) onAccount(ctx context.Context, cause Cause, accountID string, 
 }
 
 // GrantCredits adds a lot to the account's ledger and says what is available
-// then. expiresAt nil: the lot never expires.
+// then. expiresAt, in the account's time, nil: the lot never expires.
 func (s *Service) GrantCredits(ctx context.Context, cause Cause, accountID string, amount domain.Credits, expiresAt *time.Time, reason string) (domain.Credits, domain.Position, error) {
-	exists, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) bool { return st.Exists })
+	type of struct{ exists, sandbox bool }
+	known, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) of {
+		return of{st.Exists, st.Sandbox}
+	})
 	switch {
 	case err != nil:
 		return 0, domain.Position{}, err
-	case !exists:
+	case !known.exists:
 		return 0, domain.Position{}, domain.NotFound("account")
 	}
-	cause.AccountID = accountID
+	cause.AccountID, cause.Sandbox = accountID, known.sandbox
 	lotID := domain.DeriveID(cause.CommandID, "lot").String()
 	return s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
 		return credits.DecideGrant(st, lotID, amount, expiresAt, reason, now)
