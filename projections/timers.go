@@ -34,7 +34,7 @@ func newTimersProjector(rules []policy.Rule) timersProjector {
 }
 
 func (timersProjector) Name() string { return "timers" }
-func (timersProjector) Version() int { return 2 }
+func (timersProjector) Version() int { return 3 }
 
 func (timersProjector) Tables() []Table {
 	return []Table{{Name: "timers", DDL: timersDDL}, {Name: "timer_clocks", DDL: timerClocksDDL}}

@@ -71,7 +71,8 @@ func TestASlot(t *testing.T) {
 		if s := g.State(); s.Waiting() || !s.DueAt.Equal(minute(40)) || !s.StartedAt.Equal(minute(10)) || s.Status != job.Claimed {
 			t.Errorf("the job is %+v", s)
 		}
-		g.When(check()).Events(checked("i1", job.ItemPass))
+		after := func(c *job.Check) { c.At = minute(11) }
+		g.When(check(after)).Events(&job.ItemChecked{ItemID: "i1", Status: job.ItemPass, At: minute(11)})
 	})
 	t.Run("can be claimed after the start, until the session's end", func(t *testing.T) {
 		given(t, created(slot), started()).

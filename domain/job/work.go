@@ -87,7 +87,7 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 	}
 	return []domain.Event{&ItemChecked{
 		ItemID: c.ItemID, Status: c.Status, Note: c.Note, Severity: c.Severity,
-		Reason: c.Reason, ScreenshotURL: c.ScreenshotURL, At: c.At,
+		Reason: c.Reason, ScreenshotURL: c.ScreenshotURL, At: s.alive(c.At),
 	}}, nil
 }
 
@@ -120,7 +120,16 @@ func DecideAddFinding(s State, f Finding) ([]domain.Event, error) {
 			WithHint("put the rest into the summary")
 	}
 	f.Item.Key = s.freeKey(f.Item)
-	return []domain.Event{&FindingAdded{Item: f.Item, Status: f.Status, Note: f.Note, At: f.At}}, nil
+	return []domain.Event{&FindingAdded{Item: f.Item, Status: f.Status, Note: f.Note, At: s.alive(f.At)}}, nil
+}
+
+// alive is when the claimant shows a sign of life: never before the one that is
+// known, although nodes' clocks differ. The silence is timed from the last one.
+func (s State) alive(at time.Time) time.Time {
+	if at.Before(s.SignOfLife) {
+		return s.SignOfLife
+	}
+	return at
 }
 
 // freeKey is the finding's key, made unlike every other key of the job.

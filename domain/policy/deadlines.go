@@ -63,13 +63,13 @@ func (Silence) Kind() string { return "silent_claim" }
 // Handles implements Rule.
 func (Silence) Handles() []string {
 	return append(endsOfJob(), typesOf(
-		&job.ClaimedBy{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{},
+		&job.ClaimedBy{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{},
 		&job.Released{}, &job.SLAMissed{}, &job.UntestableReported{},
 	)...)
 }
 
 // React implements Rule: a sign of life sets the timer, the claim's end clears
-// it. Robots only claim what they complete at once, or a slot whose session has
+// it; the start of a slot's session counts as one. Robots only claim what they complete at once, or a slot whose session has
 // not begun: they are never silent.
 func (p Silence) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
@@ -78,6 +78,14 @@ func (p Silence) React(r domain.Recorded) []Change {
 			return nil
 		}
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.SlotStarted:
+		// After a crash it is written long after the start, and the claimant may
+		// have been heard of in between.
+		heard := e.At
+		if r.Meta.Time.After(heard) {
+			heard = r.Meta.Time
+		}
+		return []Change{ofJob(p.Kind(), r, heard.Add(job.SilentAfter))}
 	case *job.ItemChecked:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.FindingAdded:
