@@ -217,6 +217,7 @@ func (a *API) getEvidence(r *request) (answer, error) {
 	header := http.Header{
 		"Etag":          {tag},
 		"Accept-Ranges": {"bytes"},
+		// Who has seen it may go on seeing it for as long as a link works.
 		"Cache-Control": {"private, max-age=" + strconv.Itoa(int(linkValid.Seconds()))},
 		// A page of any origin may show it: the signature is what lets it.
 		"Cross-Origin-Resource-Policy": {"cross-origin"},
@@ -255,10 +256,11 @@ func (a *API) evidenceAnswer(r *request, e evidenceRow, ans answer, from, length
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	late := time.AfterFunc(openTime, cancel)
 	content, err := a.evidenceFiles.Read(ctx, e.key(), from, length)
-	if !late.Stop() || err != nil {
+	if err != nil {
 		cancel()
 		return answer{}, domain.Unavailable(err)
 	}
+	late.Stop() // at the last moment it may be too late: then the read below fails
 	ans.stream = func(client context.Context, w *streamWriter) {
 		defer cancel()
 		defer func() { _ = content.Close() }() // only read
@@ -269,7 +271,7 @@ func (a *API) evidenceAnswer(r *request, e evidenceRow, ans answer, from, length
 			if n > 0 && w.write(buffer[:n]) != nil {
 				return // the client is gone
 			}
-			if errors.Is(err, io.EOF) {
+			if errors.Is(err, io.EOF) || client.Err() != nil {
 				return
 			}
 			if err != nil {

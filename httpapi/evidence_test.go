@@ -591,6 +591,43 @@ func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
 	equal(t, r.Header().Get("Content-Disposition")+r.Header().Get("Etag"), "")
 }
 
+// brittle is a file whose bucket goes away in the middle.
+type brittle struct{ io.ReadCloser }
+
+func (b brittle) Read(p []byte) (int, error) {
+	n, _ := b.ReadCloser.Read(p[:min(len(p), 100)])
+	return n, errors.New("out of luck")
+}
+
+type brittleFiles struct{ EvidenceFiles }
+
+func (f brittleFiles) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	r, err := f.EvidenceFiles.Read(ctx, key, offset, length)
+	return brittle{r}, err
+}
+
+func TestHalfAFileIsNotTakenForAWholeOne(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	link := s.working(key).shown(aPNG + strings.Repeat("x", 1000))
+	s.evidenceFiles = brittleFiles{s.evidenceFiles}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(link, "https://qa.example", server.URL, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := server.Client().Do(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if all, err := io.ReadAll(got.Body); err == nil {
+		t.Errorf("%d bytes came, and the end", len(all))
+	}
+}
+
 // A whole browser's way, over a real connection.
 func TestEvidenceOverTheWire(t *testing.T) {
 	t.Parallel()

@@ -8,9 +8,8 @@ import (
 
 // Kind is a kind of file that is taken in.
 type Kind struct {
-	Media     string // the content type it is served as
-	Extension string
-	Video     bool
+	Media string // the content type it is served as
+	Video bool
 }
 
 // SniffLength is how much of a file's beginning KindOf wants to see.
@@ -20,12 +19,12 @@ var kinds = []struct {
 	Kind
 	is func(head []byte) bool
 }{
-	{Kind{Media: "image/png", Extension: "png"}, isPNG},
-	{Kind{Media: "image/jpeg", Extension: "jpg"}, starts("\xff\xd8\xff")},
-	{Kind{Media: "image/gif", Extension: "gif"}, isGIF},
-	{Kind{Media: "image/webp", Extension: "webp"}, isWebP},
-	{Kind{Media: "video/mp4", Extension: "mp4", Video: true}, isMP4},
-	{Kind{Media: "video/webm", Extension: "webm", Video: true}, isWebM},
+	{Kind{Media: "image/png"}, isPNG},
+	{Kind{Media: "image/jpeg"}, starts("\xff\xd8\xff")},
+	{Kind{Media: "image/gif"}, isGIF},
+	{Kind{Media: "image/webp"}, isWebP},
+	{Kind{Media: "video/mp4", Video: true}, isMP4},
+	{Kind{Media: "video/webm", Video: true}, isWebM},
 }
 
 // KindOf tells by the first bytes what a file is; false for whatever is not on
