@@ -1,19 +1,25 @@
 package httpapi
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
+	"sync/atomic"
 
 	"humanqa/domain"
 )
 
 // net/http answers a request that it cannot parse (an escape that is none in
-// the path, a missing Host, headers without end) on its own, in plain text and
-// before any handler. Every answer of the API is to have the envelope and an
-// x-request-id, so the connection puts the envelope in that answer's place.
+// the path, a missing Host, headers without end) or whose expectation it does
+// not know on its own, in plain text or without a word, and before any handler.
+// Every answer of the API is to have the envelope and an x-request-id, so the
+// connection puts the envelope in that answer's place.
+//
+// Which answers those are is told by when they are written, never by what they
+// hold: a handler may send a file with the very same bytes.
 
 // envelopeListener gives connections that do.
 type envelopeListener struct{ net.Listener }
@@ -23,22 +29,49 @@ func (l envelopeListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelopeConn{c}, nil
+	return &envelopeConn{Conn: c}, nil
 }
 
-type envelopeConn struct{ net.Conn }
+type envelopeConn struct {
+	net.Conn
+	// handled says that what is written is a handler's: from its call until
+	// net/http waits for the next request.
+	handled atomic.Bool
+}
 
-// plainHeaders follow the status line of net/http's own answers, written at
-// once with it, and of nothing else: a handler's headers come sorted, ours
-// start with Cache-Control, and no JSON holds a bare line break.
-var plainHeaders = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+type connKey struct{}
 
-func (c envelopeConn) Write(p []byte) (int, error) {
-	end := bytes.IndexByte(p, '\r')
-	if end < 0 || !bytes.HasPrefix(p, []byte("HTTP/1.1 ")) || !bytes.HasPrefix(p[end:], plainHeaders) {
+// handlersConns has the server tell its connections when a handler is at work.
+func handlersConns(srv *http.Server) {
+	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, c)
+	}
+	srv.ConnState = func(c net.Conn, state http.ConnState) {
+		if own, ok := c.(*envelopeConn); ok && state == http.StateIdle {
+			own.handled.Store(false)
+		}
+	}
+	h := srv.Handler
+	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if own, ok := r.Context().Value(connKey{}).(*envelopeConn); ok {
+			own.handled.Store(true)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// statusLine is how net/http's own answers begin.
+var statusLine = regexp.MustCompile(`^HTTP/1\.[01] ([45][0-9][0-9]) `)
+
+func (c *envelopeConn) Write(p []byte) (int, error) {
+	if c.handled.Load() {
 		return c.Conn.Write(p)
 	}
-	status, err := strconv.Atoi(string(p[len("HTTP/1.1 "):][:3]))
+	found := statusLine.FindSubmatch(p)
+	if found == nil {
+		return c.Conn.Write(p)
+	}
+	status, err := strconv.Atoi(string(found[1]))
 	if err != nil {
 		return c.Conn.Write(p)
 	}

@@ -36,6 +36,7 @@ func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
 		// "OPTIONS *" gets an envelope, too.
 		DisableGeneralOptionsHandler: true,
 	}
+	handlersConns(srv)
 	if a, ok := h.(*API); ok {
 		srv.RegisterOnShutdown(a.stopping.begin)
 	}
