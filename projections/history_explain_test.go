@@ -16,7 +16,7 @@ FROM generate_series(1, 11000) n;
 INSERT INTO history_v1_g1.history_items
 SELECT 'acc1', 'p' || (n % 20), 'key' || n, n, 'fail', n % 2 = 0, 'job', 'item', 'd', '', 'minor', n, 1, now(), now(), 1, NULL
 FROM generate_series(1, 12000) n;
-INSERT INTO projects_v2_g1.projects (id, account_id, name, default_url, default_host, hook_hash, webhook_url, disabled, disabled_by, disabled_reason, rotations, created_at, updated_at)
+INSERT INTO projects_v3_g1.projects (id, account_id, name, default_url, default_host, hook_hash, webhook_url, disabled, disabled_by, disabled_reason, rotations, created_at, updated_at)
 SELECT 'p' || n, 'acc' || (n % 3), 'n', 'https://a.example', CASE WHEN n % 4 = 0 THEN '' ELSE 'h' || (n % 40) END, 'hash' || n, '', false, '', '', '[]', now() - n * interval '1 second', now()
 FROM generate_series(1, 6000) n;
 INSERT INTO access_v1_g1.accounts

@@ -23,7 +23,7 @@ import (
 type projectsProjector struct{}
 
 func (projectsProjector) Name() string { return "projects" }
-func (projectsProjector) Version() int { return 2 }
+func (projectsProjector) Version() int { return 3 }
 
 func (projectsProjector) Tables() []Table {
 	return []Table{{Name: "projects", DDL: projectsDDL}}
