@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -129,29 +128,6 @@ func (s *Service) charged(ctx context.Context, loopID, jobID string) (bool, erro
 		_, charged := st.Debit(jobID)
 		return charged
 	})
-}
-
-// closeUncharged closes the stream of a job that has not come and that no
-// charge stands for: a crash between the loop and the money left it. Should its
-// submission come back, its charge is settled like any other without a job.
-func (s *Service) closeUncharged(ctx context.Context, cause Cause, jobID string) error {
-	charged, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) bool {
-		_, charged := st.Debit(jobID)
-		return charged
-	})
-	switch {
-	case err != nil:
-		return err
-	case charged:
-		return errors.New("it has not come yet, and its charge is not settled")
-	}
-	_, _, err = execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
-		if st.Exists {
-			return nil, nil // it came after all: judge that
-		}
-		return job.DecideVoid(st, cause.AccountID, s.Now())
-	})
-	return err
 }
 
 // onLoop runs a command on a loop that there is. Policies and checkers don't
