@@ -121,7 +121,7 @@ func (s State) NeedsChecklist() bool {
 }
 
 // DecideStartSlot starts the SLA's clock of a slot with its session. A slot
-// that has ended, or has started, is left alone.
+// that has ended, or has started, is left alone. The start is a sign of life.
 func DecideStartSlot(s State, dueAt, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -131,7 +131,7 @@ func DecideStartSlot(s State, dueAt, now time.Time) ([]domain.Event, error) {
 	case !s.Waiting() || s.Status != Pending && s.Status != Claimed:
 		return nil, nil
 	}
-	return []domain.Event{&SlotStarted{DueAt: dueAt, At: now}}, nil
+	return []domain.Event{&SlotStarted{DueAt: dueAt, At: s.alive(now)}}, nil
 }
 
 // fenced refuses work that is not under the live claim: the checker must be

@@ -27,3 +27,11 @@ func TestASignOfLifeIsNeverEarlierThanTheOneBefore(t *testing.T) {
 		Item: job.Item{ID: "f", Key: "k", Description: "d", Severity: job.Minor}, Status: job.ItemFail, At: minute(20),
 	})
 }
+
+// Also the start of a session may be written late, or by such a node.
+func TestASlotsStartIsNoEarlierSignOfLifeThanTheOneBefore(t *testing.T) {
+	t.Parallel()
+	given(t, created(slot), claimedBy("ann", 1), beat(1, minute(20))).
+		When(func(s job.State) ([]domain.Event, error) { return job.DecideStartSlot(s, minute(40), minute(10)) }).
+		Events(&job.SlotStarted{DueAt: minute(40), At: minute(20)})
+}

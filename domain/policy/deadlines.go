@@ -69,8 +69,9 @@ func (Silence) Handles() []string {
 }
 
 // React implements Rule: a sign of life sets the timer, the claim's end clears
-// it; the start of a slot's session counts as one. Robots only claim what they complete at once, or a slot whose session has
-// not begun: they are never silent.
+// it; the start of a slot's session counts as one. Robots only claim what they
+// complete at once, or a slot whose session has not begun: they are never
+// silent.
 func (p Silence) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *job.ClaimedBy:
@@ -79,13 +80,7 @@ func (p Silence) React(r domain.Recorded) []Change {
 		}
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.SlotStarted:
-		// After a crash it is written long after the start, and the claimant may
-		// have been heard of in between.
-		heard := e.At
-		if r.Meta.Time.After(heard) {
-			heard = r.Meta.Time
-		}
-		return []Change{ofJob(p.Kind(), r, heard.Add(job.SilentAfter))}
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.ItemChecked:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.FindingAdded:
