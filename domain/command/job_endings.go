@@ -12,13 +12,17 @@ import (
 // left owing.
 
 // MissSLA puts a job whose SLA has ended back into the queue, or fails it. A
-// job that is not due any more is left alone.
+// job that is not due any more is left alone. A timer is about the SLA that it
+// was set for: fired again, however late, it must not end the next one.
 func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	now, err := s.clock(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
 	ended, err := s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+		if due := cause.NotBefore; !due.IsZero() && due.Before(st.DueAt) {
+			return nil, nil
+		}
 		return job.DecideMissSLA(st, now)
 	})
 	return ended.Position, err
