@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,26 +12,30 @@ var methods = []string{"get", "head", "post", "put", "patch", "delete"}
 // complete adds to every operation what holds for all of them (package httpapi,
 // api.go): the headers of every answer, and the refusals that come before a
 // handler or instead of one.
-func complete(doc *yaml.Node) {
+func complete(doc *yaml.Node) error {
 	paths := get(doc, "paths")
+	known := take(doc, "x-refusals")
 	for i := 1; i < len(paths.Content); i += 2 {
 		item := paths.Content[i]
 		for j := 0; j < len(item.Content); j += 2 {
 			if method := item.Content[j].Value; slices.Contains(methods, method) {
-				completeOperation(method, item.Content[j+1])
+				op := item.Content[j+1]
+				if err := addRefusals(method, op, known); err != nil {
+					return err
+				}
+				completeOperation(op)
 			}
 		}
 	}
-	responses := get(get(doc, "components"), "responses")
-	for i := 0; i < len(responses.Content); i += 2 {
-		addHeader(responses.Content[i+1], "x-request-id", "RequestId")
-		suffix := ""
-		if slices.Contains(early, responses.Content[i].Value) {
-			suffix = "IfCounted"
+	putExamples(doc, known)
+	if hooks := get(doc, "x-webhooks"); hooks != nil {
+		for i := 1; i < len(hooks.Content); i += 2 {
+			completeWebhook(get(hooks.Content[i], "post"))
 		}
-		addRateLimit(responses.Content[i+1], suffix)
 	}
+	markAdditive(doc)
 	nameExamples(doc)
+	return nil
 }
 
 // nameExamples writes a body's one example as the first of several, which says
@@ -44,7 +49,7 @@ func nameExamples(n *yaml.Node) {
 		named, wrapped := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
 		put(wrapped, "value", value)
 		put(named, "example", wrapped)
-		n.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "examples"}
+		n.Content[i] = text("examples")
 		n.Content[i+1] = named
 	}
 	for _, c := range n.Content {
@@ -52,8 +57,99 @@ func nameExamples(n *yaml.Node) {
 	}
 }
 
+// markAdditive says in words, for those who read a viewer, what x-additive says
+// to programs. A schema that is referred to and marked becomes a list of one:
+// what stands beside a $ref does not count (OpenAPI 3.0, "Reference Object").
+func markAdditive(n *yaml.Node) {
+	for _, c := range n.Content {
+		markAdditive(c)
+	}
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	if ref := get(n, "$ref"); ref != nil && len(n.Content) > 2 {
+		take(n, "$ref")
+		one := &yaml.Node{Kind: yaml.MappingNode}
+		put(one, "$ref", ref)
+		put(n, "allOf", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{one}})
+	}
+	marked := get(n, "x-additive")
+	if marked == nil || marked.Value != "true" {
+		return
+	}
+	if get(n, "operationId") != nil {
+		badge := &yaml.Node{Kind: yaml.MappingNode}
+		put(badge, "label", text("additive"))
+		put(badge, "color", text("grey"))
+		put(n, "x-badges", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{badge}})
+	}
+	description := get(n, "description")
+	if description == nil {
+		put(n, "description", text("Additive."))
+		return
+	}
+	words := *description
+	words.Value = strings.TrimRight(words.Value, "\n ") + " Additive."
+	*description = words
+}
+
 // early refusals may come before the request is counted.
-var early = []string{"Forbidden", "InternalError", "Unavailable"}
+var early = []string{"403", "500", "503"}
+
+// completeOperation adds the headers.
+func completeOperation(op *yaml.Node) {
+	responses := get(op, "responses")
+	limited := credential(op) != ""
+	if limited {
+		if get(op, "parameters") == nil {
+			put(op, "parameters", &yaml.Node{Kind: yaml.SequenceNode})
+		}
+		parameters := get(op, "parameters")
+		parameters.Content = append(parameters.Content, reference("parameters", "RequestId"))
+	}
+	for i := 0; i < len(responses.Content); i += 2 {
+		addHeader(responses.Content[i+1], "x-request-id", "RequestId")
+		switch {
+		case slices.Contains(early, responses.Content[i].Value):
+			addRateLimit(responses.Content[i+1], "IfCounted")
+		case limited:
+			addRateLimit(responses.Content[i+1], "")
+		}
+	}
+}
+
+// credential is the operation's security scheme; nobody is asked who they are
+// where it is empty.
+func credential(op *yaml.Node) string {
+	own := get(op, "security")
+	switch {
+	case own == nil:
+		return "apiKey"
+	case len(own.Content) == 0:
+		return ""
+	}
+	return own.Content[0].Content[0].Value
+}
+
+var webhookHeaders = []string{
+	"WebhookSignature", "WebhookEvent", "WebhookUserAgent", "WebhookDelivery",
+	"StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
+}
+
+// completeWebhook adds what is the same for every kind of event.
+func completeWebhook(op *yaml.Node) {
+	parameters := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, name := range webhookHeaders {
+		parameters.Content = append(parameters.Content, reference("parameters", name))
+	}
+	put(op, "parameters", parameters)
+	tags := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{text("Webhooks")}}
+	put(op, "tags", tags)
+	responses, taken := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
+	put(taken, "description", text("Any 2xx: taken. Anything else, a redirect too, is retried after 1, 10 and 60 seconds with the same bytes; when the third retry fails, the webhook is disabled."))
+	put(responses, "2XX", taken)
+	put(op, "responses", responses)
+}
 
 func addRateLimit(response *yaml.Node, suffix string) {
 	addHeader(response, "X-RateLimit-Limit", "RateLimit"+suffix)
@@ -61,48 +157,7 @@ func addRateLimit(response *yaml.Node, suffix string) {
 	addHeader(response, "X-RateLimit-Reset", "RateReset"+suffix)
 }
 
-func completeOperation(method string, op *yaml.Node) {
-	responses := get(op, "responses")
-	limited := true
-	if own := get(op, "security"); own != nil && len(own.Content) == 0 {
-		limited = false // nobody is asked who they are
-	}
-	for i := 1; i < len(responses.Content); i += 2 {
-		addHeader(responses.Content[i], "x-request-id", "RequestId")
-	}
-	add := func(status, name string) {
-		if get(responses, status) == nil {
-			put(responses, status, reference("responses", name))
-		}
-	}
-	if limited {
-		if get(op, "parameters") == nil {
-			put(op, "parameters", &yaml.Node{Kind: yaml.SequenceNode})
-		}
-		parameters := get(op, "parameters")
-		parameters.Content = append(parameters.Content, reference("parameters", "RequestId"))
-		if method == "post" || method == "put" || method == "patch" {
-			add("400", "InvalidRequest")
-			add("413", "PayloadTooLarge")
-		}
-		add("401", "Unauthorized")
-		add("403", "Forbidden")
-		add("429", "RateLimited")
-	}
-	add("500", "InternalError")
-	add("503", "Unavailable")
-	if !limited {
-		return
-	}
-	for i := 1; i < len(responses.Content); i += 2 {
-		addRateLimit(responses.Content[i], "")
-	}
-}
-
 func addHeader(response *yaml.Node, header, component string) {
-	if get(response, "$ref") != nil {
-		return
-	}
 	if get(response, "headers") == nil {
 		put(response, "headers", &yaml.Node{Kind: yaml.MappingNode})
 	}
@@ -111,6 +166,8 @@ func addHeader(response *yaml.Node, header, component string) {
 
 func reference(kind, name string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	put(n, "$ref", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "#/components/" + kind + "/" + name})
+	put(n, "$ref", text("#/components/"+kind+"/"+name))
 	return n
 }
+
+func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

@@ -64,7 +64,9 @@ func assemble(files fs.FS) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	complete(doc)
+	if err := complete(doc); err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
 	if err := writeJSON(&out, doc); err != nil {
 		return nil, err
@@ -120,8 +122,20 @@ func get(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
+// take removes a key and gives what it held.
+func take(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			value := n.Content[i+1]
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return value
+		}
+	}
+	return nil
+}
+
 func put(n *yaml.Node, key string, value *yaml.Node) {
-	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+	n.Content = append(n.Content, text(key), value)
 }
 
 func writeJSON(out *bytes.Buffer, n *yaml.Node) error {
@@ -159,7 +173,7 @@ func writeList(out *bytes.Buffer, n *yaml.Node) error {
 			out.WriteByte(',')
 		}
 		if mapping && i%2 == 0 { // a key is a string, whatever YAML takes it for
-			c = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.Value}
+			c = text(c.Value)
 		}
 		if err := writeJSON(out, c); err != nil {
 			return err

@@ -192,7 +192,25 @@ func content(described *openapi3.Response, method string, header http.Header, bo
 	if sent != "application/json" && !strings.HasSuffix(sent, "+json") {
 		return nil
 	}
-	return matches(media.Schema.Value, body)
+	if err := matches(media.Schema.Value, body); err != nil {
+		return err
+	}
+	return codes(media, body)
+}
+
+// codes holds a refusal's code against the examples: an operation has one for
+// every code it gives.
+func codes(media *openapi3.MediaType, body []byte) error {
+	var refusal struct{ Code, RequestID string }
+	if json.Unmarshal(body, &refusal) != nil || refusal.Code == "" || refusal.RequestID == "" {
+		return nil //nolint:nilerr // no envelope, no code
+	}
+	for _, example := range media.Examples {
+		if value, ok := example.Value.Value.(map[string]any); ok && value["code"] == refusal.Code {
+			return nil
+		}
+	}
+	return fmt.Errorf("the document has no example with the code %s here", refusal.Code)
 }
 
 func matches(schema *openapi3.Schema, body []byte) error {

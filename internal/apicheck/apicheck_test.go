@@ -10,7 +10,8 @@ const document = `{"openapi":"3.0.3","info":{"title":"t","version":"1"},"paths":
 "/things/{id}":{"get":{"operationId":"getThing","parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"}}],"responses":{
 	"200":{"description":"d","headers":{"X-Left":{"required":true,"schema":{"type":"integer","minimum":0}}},
 		"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Thing"}},"text/markdown":{"schema":{"type":"string"}}}},
-	"204":{"description":"d"}}}},
+	"204":{"description":"d"},
+	"409":{"description":"d","content":{"application/json":{"schema":{"type":"object"},"examples":{"a":{"value":{"code":"CONFLICT"}}}}}}}}},
 "/things/all":{"get":{"operationId":"all","responses":{"200":{"description":"d","content":{"application/json":{"schema":{"type":"object"}}}}}}}},
 "components":{"schemas":{
 "Thing":{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"at":{"type":"string","format":"date-time","nullable":true}}},
@@ -48,6 +49,8 @@ func TestWhatTheDocumentDoesNotKnowIsFound(t *testing.T) {
 		"an unknown status":     {"GET /things/1", `{}`, 418, nil, "418"},
 		"an unknown media type": {"GET /things/1", `<a/>`, 200, []string{"X-Left", "1", "Content-Type", "text/xml"}, "text/xml"},
 		"a body without schema": {"GET /things/1", `{}`, 204, nil, "no body"},
+		"a known code":          {"GET /things/1", `{"code":"CONFLICT","requestId":"1"}`, 409, nil, ""},
+		"an unknown code":       {"GET /things/1", `{"code":"OTHER","requestId":"1"}`, 409, nil, "no example with the code OTHER"},
 		"an unknown operation":  {"PUT /things/1", `{}`, 200, nil, "no such operation"},
 		"no envelope":           {"PUT /things/1", `{}`, 405, []string{"X-Request-Id", "1"}, "code"},
 	} {
