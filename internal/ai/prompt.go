@@ -3,6 +3,7 @@ package ai
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -51,6 +52,15 @@ The verdicts in the document are facts: do not change, doubt or recount them.
 - strengths and recommendations: at most %d each, of at most %d characters.`,
 	maxModelSummary, maxTitle, maxBugText, maxSteps, maxStep, maxFix, maxPoints, maxPoint)
 
+// queries are what URLs within a text carry besides their place.
+var queries = regexp.MustCompile(`(?i)(https?://[^\s?#"“”<>]*)[?#][^\s"“”<>]*`)
+
+// told is a text as a model may read it: cleaned, and of no URL in it the query,
+// whoever pasted it there. It may hold a token.
+func told(text string, limit int) string {
+	return queries.ReplaceAllString(clean(text, limit), "$1")
+}
+
 // about is what both documents say of the app under test.
 type about struct {
 	TestType    string `json:"testType"`
@@ -62,8 +72,8 @@ type about struct {
 
 func newAbout(t job.Type, url, title, description, feature string) about {
 	return about{
-		TestType: typeNames[t], URL: clean(withoutSecrets(url), maxShownURL), Title: clean(title, maxTitle),
-		Description: clean(description, promptText), Feature: clean(feature, promptText),
+		TestType: typeNames[t], URL: clean(withoutSecrets(url), maxShownURL), Title: told(title, maxTitle),
+		Description: told(description, promptText), Feature: told(feature, promptText),
 	}
 }
 
@@ -75,7 +85,7 @@ type checklistData struct {
 func checklistPrompt(b command.ChecklistBrief) checklistData {
 	d := checklistData{about: newAbout(b.Type, b.URL, b.Title, b.Description, b.Feature)}
 	for _, f := range b.Failures[:min(promptFailures, len(b.Failures))] {
-		d.AlreadyIncluded = append(d.AlreadyIncluded, clean(f.Description, promptItem))
+		d.AlreadyIncluded = append(d.AlreadyIncluded, told(f.Description, promptItem))
 	}
 	return d
 }
@@ -101,26 +111,26 @@ type analysisData struct {
 func analysisPrompt(b command.AnalysisBrief) analysisData {
 	d := analysisData{
 		about:  newAbout(b.Type, b.URL, b.Title, b.Description, b.Feature),
-		Device: target(b.Target), FailedItems: []itemData{},
+		Device: told(target(b.Target), promptText), FailedItems: []itemData{},
 	}
 	shown := b
 	shown.URL = d.URL
 	d.Verdict = verdict(shown)
 	for _, i := range failuresShown(b) {
 		d.FailedItems = append(d.FailedItems, itemData{
-			ID: i.ID, Check: clean(i.Description, promptItem), Expected: clean(i.ExpectedOutcome, promptItem),
-			Severity: string(i.Severity), Note: clean(i.Note, promptNote),
+			ID: i.ID, Check: told(i.Description, promptItem), Expected: told(i.ExpectedOutcome, promptItem),
+			Severity: string(i.Severity), Note: told(i.Note, promptNote),
 		})
 	}
 	skip := withStatus(b.Report.Items, job.ItemSkip)
 	for _, i := range skip[:min(promptOther, len(skip))] {
 		d.SkippedItems = append(d.SkippedItems, itemData{
-			Check: clean(i.Description, promptItem), Reason: i.Reason, Note: clean(i.Note, promptItem),
+			Check: told(i.Description, promptItem), Reason: i.Reason, Note: told(i.Note, promptItem),
 		})
 	}
 	pass := withStatus(b.Report.Items, job.ItemPass)
 	for _, i := range pass[:min(promptOther, len(pass))] {
-		d.PassedItems = append(d.PassedItems, itemData{Check: clean(i.Description, promptItem)})
+		d.PassedItems = append(d.PassedItems, itemData{Check: told(i.Description, promptItem)})
 	}
 	return d
 }
