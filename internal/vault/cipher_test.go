@@ -12,6 +12,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	gcmpb "github.com/tink-crypto/tink-go/v2/proto/aes_gcm_go_proto"
+	tinkpb "github.com/tink-crypto/tink-go/v2/proto/tink_go_proto"
 	"google.golang.org/protobuf/proto"
 
 	"humanqa/internal/pgtest"
@@ -44,12 +45,16 @@ func TestTheCipherIsAES256GCM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear := new(keyset.MemReaderWriter)
-	if err := insecurecleartextkeyset.Write(handle, clear); err != nil {
+	var plainKeys bytes.Buffer
+	if err := insecurecleartextkeyset.Write(handle, keyset.NewBinaryWriter(&plainKeys)); err != nil {
+		t.Fatal(err)
+	}
+	var keys tinkpb.Keyset
+	if err := proto.Unmarshal(plainKeys.Bytes(), &keys); err != nil {
 		t.Fatal(err)
 	}
 	var key gcmpb.AesGcmKey
-	if err := proto.Unmarshal(clear.Keyset.GetKey()[0].GetKeyData().GetValue(), &key); err != nil {
+	if err := proto.Unmarshal(keys.GetKey()[0].GetKeyData().GetValue(), &key); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(key.GetKeyValue()); n != 32 {
