@@ -89,6 +89,7 @@ func DecideJudge(s State, o Outcome, at Setting) ([]domain.Event, error) {
 		FailingKeys: o.FailingKeys, Refund: o.Refund, At: at.Now,
 	}
 	events := []domain.Event{judged}
+	known := s.Session.Iterations - len(s.Session.Open) + 1 // outcomes, with this one
 	after := s.Session // the maps stay the state's: only plain fields change
 	after.Spent -= o.Refund
 	if o.ReportID != "" {
@@ -99,7 +100,7 @@ func DecideJudge(s State, o Outcome, at Setting) ([]domain.Event, error) {
 		events = append(events, after.end(Passed, at))
 	case o.ReportID != "" && s.Session.inARow(o.FailingKeys) >= stuckAfter:
 		events = append(events, after.end(StuckSameBug, at))
-	case s.Session.Iterations >= s.Session.MaxIterations && len(s.Session.Open) == 1:
+	case known >= s.Session.MaxIterations:
 		events = append(events, after.end(MaxIterations, at))
 	}
 	return events, nil
