@@ -50,6 +50,7 @@ type hostedJob struct {
 	JobTypeCode                job.Type       `json:"jobTypeCode"`
 	IsHostedApp                bool           `json:"isHostedApp"`
 	RegressionItemsIncluded    int            `json:"regressionItemsIncluded"`
+	LoopSessionID              string         `json:"loopSessionId,omitempty"` // of an agent's test
 	StatusURL                  string         `json:"statusUrl"`
 	ReportURL                  string         `json:"reportUrl"`
 	DashboardReportURL         string         `json:"dashboardReportUrl"`
@@ -64,7 +65,8 @@ func (a *API) hostedJob(in command.HostedTest, out command.HostedJob) hostedJob 
 		ChecklistItemCount: out.ChecklistItemCount,
 		JobType:            out.TypeEcho, JobTypeCode: out.Type,
 		IsHostedApp: in.HostedApp, RegressionItemsIncluded: out.RegressionItems,
-		StatusURL: a.statusURL(out.JobID), ReportURL: a.baseURL + "/v1/jobs/" + out.JobID + "/report",
+		LoopSessionID: out.LoopSessionID,
+		StatusURL:     a.statusURL(out.JobID), ReportURL: a.baseURL + "/v1/jobs/" + out.JobID + "/report",
 		DashboardReportURL: webhooks.ReportPage(a.baseURL, out.JobID),
 	}
 }

@@ -22,7 +22,7 @@ func (s *service) iterate(key, skill string, n int) (projectID, jobID string) {
 	return projectID, jobID
 }
 
-// loopOf finds the session that runs: agents learn of its id by the webhook.
+// loopOf finds the session that runs. Agents are told it with each test.
 func (s *service) loopOf(projectID, skill string) (id string) {
 	s.t.Helper()
 	err := s.db.GetContext(s.t.Context(), &id,

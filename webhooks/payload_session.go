@@ -67,6 +67,7 @@ func (f Facts) session(baseURL, sessionID string, status session.Status, live st
 // envelope").
 type loopData struct {
 	ProjectID     string         `json:"projectId"`
+	LoopSessionID string         `json:"loopSessionId"`
 	FinalStatus   loop.Status    `json:"finalStatus"`
 	Iterations    int            `json:"iterations"`
 	CreditsSpent  domain.Credits `json:"creditsSpent"`
@@ -77,7 +78,7 @@ type loopData struct {
 
 func endedLoop(e *loop.Ended) loopData {
 	d := loopData{
-		ProjectID: e.ProjectID, FinalStatus: e.FinalStatus, Iterations: e.Iterations,
+		ProjectID: e.ProjectID, LoopSessionID: e.SessionID, FinalStatus: e.FinalStatus, Iterations: e.Iterations,
 		CreditsSpent: e.CreditsSpent, Platform: e.Skill, ProjectName: e.ProjectName,
 	}
 	if e.FinalReportID != "" {

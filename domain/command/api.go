@@ -135,6 +135,7 @@ type HostedJob struct {
 	Type            job.Type
 	TypeEcho        string
 	RegressionItems int
+	LoopSessionID   string // empty unless an agent's step
 	// Deduplicated says that the job was there before (deploy hooks).
 	Deduplicated bool
 }

@@ -32,10 +32,10 @@ func (s *Service) testHosted(
 	if err != nil || ground.living != "" {
 		return HostedJob{}, ground.living, err
 	}
-	job := ground.submission(in)
+	job, loopSession := ground.submission(in), ""
 	if in.Loop != nil {
 		job.Source = "loop"
-		job.LoopID, err = s.joinLoop(ctx, cause, ground.projectID, *in.Loop, jobID, Price(ground.jobType, in.Urgent))
+		job.LoopID, loopSession, err = s.joinLoop(ctx, cause, ground.projectID, *in.Loop, jobID, Price(ground.jobType, in.Urgent))
 		if err != nil {
 			return HostedJob{}, "", err
 		}
@@ -47,6 +47,7 @@ func (s *Service) testHosted(
 	return HostedJob{
 		SubmittedJob: handle, ProjectID: ground.projectID,
 		Type: ground.jobType, TypeEcho: ground.typeEcho, RegressionItems: len(ground.regressions),
+		LoopSessionID: loopSession,
 	}, "", nil
 }
 
@@ -84,10 +85,12 @@ func (s *Service) tellLoop(ctx context.Context, cause Cause, projectID string, s
 
 // submitted answers a repeat: a job of that id is there already.
 func (s *Service) submitted(ctx context.Context, cause Cause, jobID string) (out HostedJob, found bool, err error) {
+	loopID := ""
 	out, err = read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) HostedJob {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return HostedJob{}
 		}
+		loopID = st.LoopID
 		out := HostedJob{
 			SubmittedJob: SubmittedJob{
 				JobID: jobID, Status: st.Status, EstimatedMinutes: estimate(st.SLAMinutes, st.Urgent),
@@ -105,6 +108,11 @@ func (s *Service) submitted(ctx context.Context, cause Cause, jobID string) (out
 	})
 	if err != nil || out.JobID == "" {
 		return HostedJob{}, false, err
+	}
+	if loopID != "" {
+		if out.LoopSessionID, err = s.loopSession(ctx, loopID, jobID); err != nil {
+			return HostedJob{}, false, err
+		}
 	}
 	out.CreditsRemaining, err = s.available(ctx, cause)
 	return out, true, err

@@ -19,25 +19,37 @@ func LoopID(projectID, skill string) string {
 }
 
 // joinLoop counts a test into the loop session that runs, or into one that it
-// starts, and names the loop. It comes before the charge and the job, and
+// starts, and names the loop and the session. It comes before the charge and the job, and
 // counts a job once: a submission that is repeated joins nothing more. The test
 // of a submission that is never finished is taken out again by JudgeLoop.
 func (s *Service) joinLoop(
 	ctx context.Context, cause Cause, projectID string, step LoopStep, jobID string, price domain.Credits,
-) (loopID string, err error) {
+) (loopID, sessionID string, err error) {
 	at, err := s.loopSetting(ctx, cause, projectID)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	loopID = LoopID(projectID, step.Skill)
-	_, _, err = execute(ctx, s.loops, cause, domain.LoopStream(loopID), func(st loop.State, _ *none) ([]domain.Event, error) {
-		return loop.DecideJoin(st, loop.Join{
+	sessionID, _, err = execute(ctx, s.loops, cause, domain.LoopStream(loopID), func(st loop.State, joined *string) ([]domain.Event, error) {
+		events, err := loop.DecideJoin(st, loop.Join{
 			SessionID: domain.DeriveID(cause.CommandID, "loop session").String(),
 			AccountID: cause.AccountID, ProjectID: projectID, Skill: step.Skill, MaxIterations: step.MaxIterations,
 			JobID: jobID, Iteration: step.Iteration, Credits: price,
 		}, at)
+		*joined = st.Jobs[jobID]
+		for _, e := range events {
+			if counted, ok := e.(*loop.Iterated); ok {
+				*joined = counted.SessionID
+			}
+		}
+		return events, err
 	})
-	return loopID, err
+	return loopID, sessionID, err
+}
+
+// loopSession is the session that a job was counted into.
+func (s *Service) loopSession(ctx context.Context, loopID, jobID string) (sessionID string, err error) {
+	return read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Jobs[jobID] })
 }
 
 // loopOutOfCredits ends the loop session whose next test could not be paid, if
