@@ -15,7 +15,7 @@ import (
 type historyProjector struct{}
 
 func (historyProjector) Name() string { return "history" }
-func (historyProjector) Version() int { return 1 }
+func (historyProjector) Version() int { return 2 }
 
 func (historyProjector) Tables() []Table {
 	return []Table{

@@ -107,8 +107,10 @@ func (f *historyFold) touch(p *pastProject) {
 	}
 }
 
-// open notes whose the job is.
+// open notes whose the job is. One that has ended already, because its
+// submission was repeated, is noted all the same, whichever batch ended it.
 func (f *historyFold) open(jobID, projectID string) {
+	f.ended = slices.DeleteFunc(f.ended, func(id string) bool { return id == jobID })
 	f.jobs[jobID] = projectID
 	f.opened = append(f.opened, jobID)
 }
