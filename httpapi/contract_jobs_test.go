@@ -1,13 +1,17 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain/command"
+	"humanqa/domain/command/commandtest"
+	"humanqa/domain/job"
 )
 
 // Specification, "GET /v1/jobs": the fields of an entry, which are those of the
@@ -202,4 +206,43 @@ func TestWhatCannotBeCancelledSaysWhatToDo(t *testing.T) {
 		}
 	}
 	equal(t, s.log.Head(), before)
+}
+
+// analyst finds one bug, whatever it is shown.
+type analyst struct{ commandtest.AI }
+
+func (analyst) Analyse(_ context.Context, b command.AnalysisBrief) (job.AIReport, error) {
+	return job.AIReport{
+		ExecutiveSummary: "It <crashes> & burns.", HealthScore: 62, PassCount: b.Report.PassCount, FailCount: b.Report.FailCount,
+		SkipCount: b.Report.SkipCount, Strengths: []string{"It loads."}, Recommendations: []string{"Fix it.", "Test it."}, GeneratedBy: "an-analyst",
+		Bugs: []job.Bug{{
+			ItemID: b.Report.Items[0].ID, Title: "Crash", Severity: job.Critical, Description: "It crashes.",
+			ReproductionSteps: []string{"Open it.", "Wait."}, SuggestedFix: "Don't crash.",
+		}},
+	}, nil
+}
+
+// Specification, "AI report": the fields of a bug, strengths, recommendations.
+func TestABugInAnAIReport(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.commands = command.New(command.Deps{
+		Log: s.log, Sealer: s.deps.Vault, AI: analyst{}, Nominate: commandtest.NoPast{}, Now: time.Now, ClaimsPerChecker: 1,
+	})
+	s.deps.Commands = s.commands
+	s.API = New(s.deps)
+	accountID, key := s.account(100)
+	id := s.tested(key, fails, passes, skips)
+	s.analysed(accountID, id)
+	body := s.call(key, "GET", "/v1/jobs/"+id+"/ai-report", "").want(http.StatusOK)
+	report := s.call(key, "GET", "/v1/jobs/"+id+"/report", "").want(http.StatusOK)
+	equal(t, body, map[string]any{
+		"id": body["id"], "jobId": id, "reportId": report["id"], "status": "completed", "executiveSummary": "It <crashes> & burns.",
+		"healthScore": 62.0, "passCount": 1.0, "failCount": 1.0, "skipCount": 1.0, "generatedBy": "an-analyst", "createdAt": body["createdAt"],
+		"strengths": []any{"It loads."}, "recommendations": []any{"Fix it.", "Test it."},
+		"bugs": []any{map[string]any{
+			"itemId": field(report["items"], 0, "id"), "title": "Crash", "severity": "critical", "description": "It crashes.",
+			"reproductionSteps": []any{"Open it.", "Wait."}, "suggestedFix": "Don't crash.",
+		}},
+	})
 }
