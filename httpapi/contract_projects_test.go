@@ -183,3 +183,38 @@ func TestACreatedProjectsSecretIsGenerated(t *testing.T) {
 		t.Errorf("without a webhook: %v", err)
 	}
 }
+
+// Specification, "Project history", preparedRegressions: what is queued for the
+// next test, with the ids of the bugs it names; decisions, section 4: it leaves
+// with the job that takes it along, and comes back if that is cancelled.
+func TestTheHistoryShowsWhatIsPreparedForTheNextTest(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	s.complete(first["jobId"].(string), "item-1")
+	projectID, _ := first["projectId"].(string)
+	history := func() map[string]any {
+		t.Helper()
+		return s.call(key, "GET", "/v1/projects/"+projectID+"/history", "").want(http.StatusOK)
+	}
+	failure := history()["latestFailures"]
+	equal(t, field(failure, 0, "severity"), any("Major"))
+	bug, _ := field(failure, 0, "id").(string)
+	s.call(key, "POST", "/v1/hosted/prepare-next", `{"projectId":"`+projectID+`","fixedBugIds":["`+bug+`"],"fixedDescriptions":["The cart adds up"]}`).
+		want(http.StatusOK)
+	prepared := history()["preparedRegressions"]
+	at, _ := field(prepared, 0, "preparedAt").(string)
+	want := any([]any{map[string]any{
+		"bugIds": []any{bug}, "descriptions": []any{"the page loads", "The cart adds up"}, "preparedAt": at,
+	}})
+	equal(t, prepared, want)
+	if !momentValue.MatchString(at) {
+		t.Errorf("prepared at %q", at)
+	}
+	next := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	equal(t, next["regressionItemsIncluded"], any(2.0))
+	equal(t, history()["preparedRegressions"], any([]any{}))
+	s.call(key, "POST", "/v1/jobs/"+next["jobId"].(string)+"/cancel", "").want(http.StatusOK)
+	equal(t, history()["preparedRegressions"], want)
+}
