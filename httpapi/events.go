@@ -233,14 +233,23 @@ func (a *API) stillMay(ctx context.Context, r *request) error {
 	return err
 }
 
-// sendEvents sends the next page, moves the filter behind it, and says whether
-// there may be more.
+// sendEvents sends the next page, moves the filter behind what it has looked at,
+// and says whether there may be more. What was passed over is not looked at
+// again: a stream of rare events costs no more than any other.
 func (a *API) sendEvents(ctx context.Context, accountID string, f *projections.EventFilter, w *streamWriter) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
 	defer cancel()
-	events, err := a.reads.Events.After(ctx, accountID, *f)
-	if err != nil || len(events) == 0 {
+	end, err := a.reads.Events.Newest(ctx) // before the page, which so reaches as far at least
+	if err != nil {
 		return false, err
+	}
+	events, err := a.reads.Events.After(ctx, accountID, *f)
+	if err != nil {
+		return false, err
+	}
+	if len(events) == 0 {
+		f.After = projections.LaterCursor(f.After, end)
+		return false, nil
 	}
 	items, err := a.feedItems(events)
 	if err != nil {
@@ -251,5 +260,8 @@ func (a *API) sendEvents(ctx context.Context, accountID string, f *projections.E
 		fmt.Fprintf(&page, "id: %s\nevent: %s\ndata: %s\n\n", events[i].Cursor, webhooks.Kind(events[i].Recorded.Event), item)
 	}
 	f.After = events[len(events)-1].Cursor
-	return len(events) == f.Limit, w.write(page.Bytes())
+	if more = len(events) == f.Limit; !more {
+		f.After = projections.LaterCursor(f.After, end)
+	}
+	return more, w.write(page.Bytes())
 }

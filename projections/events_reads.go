@@ -191,6 +191,16 @@ func IsCursor(s string) bool {
 	return err == nil
 }
 
+// LaterCursor is the one of two cursors that lies behind the other.
+func LaterCursor(a, b string) string {
+	pa, errA := parseCursor(a)
+	pb, errB := parseCursor(b)
+	if errB != nil || errA == nil && (pa.commit > pb.commit || pa.commit == pb.commit && pa.prepare >= pb.prepare) {
+		return a
+	}
+	return b
+}
+
 // parseCursor reads what cursorAt wrote; empty is before the first event.
 func parseCursor(s string) (place, error) {
 	if s == "" {
