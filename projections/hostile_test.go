@@ -48,3 +48,21 @@ func TestAnErrorOfAnyBytesIsWrittenDown(t *testing.T) {
 		t.Errorf("due: %+v, want the second attempt", due)
 	}
 }
+
+// After an upgrade the old rows are shown until the new ones are built.
+func TestNothingIsDueWhileAnOlderVersionOfTheTimersIsShown(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	w.log.append("credits-acc", &credits.Debited{JobID: "lost"})
+	w.reachTimers()
+	w.exec("ALTER VIEW readmodel.timers RENAME TO new_timers")
+	w.exec("CREATE VIEW readmodel.timers AS SELECT kind, key, due_at FROM readmodel.new_timers")
+	w.wantDue(orphans, time.Minute)
+	if next, any, err := w.timers().Next(w.ctx(), []string{orphans}); any || err != nil {
+		t.Errorf("the next is due in %v, %v, %v", next, any, err)
+	}
+	w.exec("DROP VIEW readmodel.timers")
+	w.exec("ALTER VIEW readmodel.new_timers RENAME TO timers")
+	w.wantDue(orphans, time.Minute, "lost")
+}
