@@ -89,7 +89,7 @@ func TestTheReferencePageNeedsNobodyElse(t *testing.T) {
 		t.Errorf("the policy is %q", page.Header().Get("Content-Security-Policy"))
 	}
 	files := regexp.MustCompile(`(?:src|href)="(docs/[^"]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
-	equal(t, len(files), 2)
+	equal(t, len(files), 3)
 	for _, file := range files {
 		r := s.call("", "GET", "/"+file[1], "")
 		equal(t, r.Code, http.StatusOK)

@@ -33,7 +33,7 @@ func complete(doc *yaml.Node) error {
 			completeWebhook(get(hooks.Content[i], "post"))
 		}
 	}
-	markAdditive(doc)
+	markAdditive(doc, get(get(doc, "components"), "schemas"))
 	nameExamples(doc)
 	return nil
 }
@@ -58,11 +58,12 @@ func nameExamples(n *yaml.Node) {
 }
 
 // markAdditive says in words, for those who read a viewer, what x-additive says
-// to programs. A schema that is referred to and marked becomes a list of one:
-// what stands beside a $ref does not count (OpenAPI 3.0, "Reference Object").
-func markAdditive(n *yaml.Node) {
+// to programs. A schema that is referred to and marked becomes a list of one,
+// with the same description: what stands beside a $ref does not count (OpenAPI
+// 3.0, "Reference Object").
+func markAdditive(n, schemas *yaml.Node) {
 	for _, c := range n.Content {
-		markAdditive(c)
+		markAdditive(c, schemas)
 	}
 	if n.Kind != yaml.MappingNode {
 		return
@@ -72,6 +73,10 @@ func markAdditive(n *yaml.Node) {
 		one := &yaml.Node{Kind: yaml.MappingNode}
 		put(one, "$ref", ref)
 		put(n, "allOf", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{one}})
+		name := ref.Value[strings.LastIndex(ref.Value, "/")+1:]
+		if described := get(get(schemas, name), "description"); described != nil && get(n, "description") == nil {
+			put(n, "description", text(described.Value))
+		}
 	}
 	marked := get(n, "x-additive")
 	if marked == nil || marked.Value != "true" {
@@ -88,9 +93,8 @@ func markAdditive(n *yaml.Node) {
 		put(n, "description", text("Additive."))
 		return
 	}
-	words := *description
-	words.Value = strings.TrimRight(words.Value, "\n ") + " Additive."
-	*description = words
+	words := strings.TrimSuffix(strings.TrimRight(description.Value, "\n "), " Additive.")
+	*description = *text(words + " Additive.")
 }
 
 // early refusals may come before the request is counted.
@@ -132,8 +136,8 @@ func credential(op *yaml.Node) string {
 }
 
 var webhookHeaders = []string{
-	"WebhookSignature", "WebhookEvent", "WebhookUserAgent", "WebhookDelivery",
-	"StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
+	"WebhookSignature", "WebhookPreviousSignature", "WebhookEvent", "WebhookUserAgent",
+	"WebhookDelivery", "StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
 }
 
 // completeWebhook adds what is the same for every kind of event.
