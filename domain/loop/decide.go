@@ -90,7 +90,7 @@ func DecideJudge(s State, o Outcome, at Setting) ([]domain.Event, error) {
 	}
 	events := []domain.Event{judged}
 	known := s.Session.Iterations - len(s.Session.Open) + 1 // outcomes, with this one
-	after := s.Session // the maps stay the state's: only plain fields change
+	after := s.Session                                      // the maps stay the state's: only plain fields change
 	after.Spent -= o.Refund
 	if o.ReportID != "" {
 		after.ReportID = o.ReportID
