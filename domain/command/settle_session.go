@@ -108,29 +108,34 @@ func (s *Service) startSlot(ctx context.Context, cause Cause, slot session.Slot,
 	return written.Position, err
 }
 
-// dropSlot cancels the slot's job and refunds it. A job that never came, by a
-// crash between the session and its jobs, is closed to come, as VoidJob does.
+// dropSlot cancels the slot's job and refunds it, also one that has failed and
+// whose own refund has not come. A job that never came, by a crash between the
+// session and its jobs, is closed to come, as VoidJob does.
 func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, reason string) (domain.Position, error) {
 	now, err := s.clock(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
 	owed, written, err := execute(ctx, s.jobs, cause.step("drop"), domain.JobStream(slot.JobID),
-		func(j job.State, owed *bool) ([]domain.Event, error) {
-			*owed = j.Status != job.Completed && j.Status != job.Failed // whose refund is their own
+		func(j job.State, why *string) ([]domain.Event, error) {
 			switch {
-			case !*owed:
+			case j.Status == job.Completed:
+				return nil, nil
+			case j.Status == job.Failed:
+				*why = j.FailReason
 				return nil, nil
 			case !j.Exists:
+				*why = reason
 				return job.DecideVoid(j, cause.AccountID, now)
 			}
+			*why = reason
 			return job.DecideCancel(j, reason, now)
 		})
-	if err != nil || !owed {
+	if err != nil || owed == "" {
 		return written.Position, err
 	}
 	// The ledger's events need ids of their own for each slot.
-	_, at, err := s.refund(ctx, cause.step("refund "+slot.JobID), slot.JobID, reason)
+	_, at, err := s.refund(ctx, cause.step("refund "+slot.JobID), slot.JobID, owed)
 	return written.Position.Max(at), err
 }
 
