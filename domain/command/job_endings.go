@@ -101,6 +101,9 @@ func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) 
 		return domain.Position{}, err
 	}
 	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
+		if due := cause.NotBefore; !due.IsZero() && due.Before(st.SignOfLife.Add(job.SilentAfter)) {
+			return nil, nil // the timer's silence was broken: another timer watches the next
+		}
 		return job.DecideReleaseSilent(st, now)
 	})
 	return written.Position, err
