@@ -186,11 +186,11 @@ func TestACreatedProjectsSecretIsGenerated(t *testing.T) {
 
 // Specification, "Project history", preparedRegressions: what is queued for the
 // next test, with the ids of the bugs it names; decisions, section 4: it leaves
-// with the job that takes it along, and comes back if that is cancelled.
+// with the job that takes it along, and comes back if that is cancelled or failed.
 func TestTheHistoryShowsWhatIsPreparedForTheNextTest(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	_, key := s.account(100)
+	accountID, key := s.account(100)
 	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 	s.complete(first["jobId"].(string), "item-1")
 	projectID, _ := first["projectId"].(string)
@@ -217,4 +217,13 @@ func TestTheHistoryShowsWhatIsPreparedForTheNextTest(t *testing.T) {
 	equal(t, history()["preparedRegressions"], any([]any{}))
 	s.call(key, "POST", "/v1/jobs/"+next["jobId"].(string)+"/cancel", "").want(http.StatusOK)
 	equal(t, history()["preparedRegressions"], want)
+
+	again := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	equal(t, again["regressionItemsIncluded"], any(2.0))
+	s.failed(accountID, again["jobId"].(string))
+	equal(t, history()["preparedRegressions"], want)
+	last := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
+	equal(t, last["regressionItemsIncluded"], any(2.0))
+	s.complete(last["jobId"].(string))
+	equal(t, history()["preparedRegressions"], any([]any{}))
 }
