@@ -84,8 +84,16 @@ const markup = "\\`*_[]<>#|~&$"
 // numbered is how a list begins.
 var numbered = regexp.MustCompile(`^(\d+)([.)])`)
 
+// web is how a host begins that GitHub's Markdown makes a link of, without a
+// scheme.
+var web = regexp.MustCompile(`(?i)(www)\.`)
+
+// wordJoiner shows nothing and takes no room.
+const wordJoiner = '\u2060'
+
 // inline writes a text so that it shows as it is, on one line: no markup, no
-// HTML, no control characters, nothing that turns the reading direction.
+// HTML, no link and nobody called, no control characters, nothing that turns the
+// reading direction.
 func inline(s string) string {
 	var b strings.Builder
 	for _, word := range strings.Fields(s) {
@@ -99,10 +107,14 @@ func inline(s string) string {
 			case strings.ContainsRune(markup, c), b.Len() == 0 && i == 0 && strings.ContainsRune("-+=", c):
 				b.WriteByte('\\')
 				b.WriteRune(c)
+			case c == '@': // no escape keeps it from calling somebody
+				b.WriteRune(c)
+				b.WriteRune(wordJoiner)
 			default:
 				b.WriteRune(c)
 			}
 		}
 	}
-	return numbered.ReplaceAllString(b.String(), `$1\$2`)
+	text := numbered.ReplaceAllString(b.String(), `$1\$2`)
+	return web.ReplaceAllString(strings.ReplaceAll(text, "://", `\://`), `$1\.`)
 }
