@@ -213,7 +213,7 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	r.body = body
 	switch {
 	case r.pattern == "":
-		return answer{}, domain.NotFound("path").WithHint("see the service's documentation for its paths")
+		return answer{}, domain.NotFound("path").WithHint("GET /docs shows the paths there are")
 	case r.route == nil:
 		return answer{}, withHeader(&domain.Error{
 			Kind: domain.KindMethod, Code: domain.CodeMethodNotAllowed,
