@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/domain/credits"
+	"humanqa/domain/loop"
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
 )
@@ -65,4 +67,20 @@ func TestNothingIsDueWhileAnOlderVersionOfTheTimersIsShown(t *testing.T) {
 	w.exec("DROP VIEW readmodel.timers")
 	w.exec("ALTER VIEW readmodel.new_timers RENAME TO timers")
 	w.wantDue(orphans, time.Minute, "lost")
+}
+
+// An operator who skips the beginning of something skips all of it.
+func TestALoopWhoseBeginningWasSkippedStopsNothing(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(w.sup)
+	w.log.append("loop-l", &loop.Iterated{SessionID: "s", JobID: "j", At: noon}, &loop.Ended{SessionID: "s", At: noon})
+	w.log.append("loop-m", &loop.Started{SessionID: "t", AccountID: "acc", At: noon})
+	w.reach(w.sup)
+	if _, err := w.reads.Loops.Session(w.ctx(), "acc", "t"); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.reads.Loops.Session(w.ctx(), "acc", "s"); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("got %v, want no session", err)
+	}
 }

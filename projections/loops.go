@@ -89,7 +89,8 @@ SET status = EXCLUDED.status,
     last_seen_at = EXCLUDED.last_seen_at,
     ended_at = EXCLUDED.ended_at`
 
-// Apply folds the batch per session in memory: each is written once.
+// Apply folds the batch per session in memory: each is written once. One that
+// has no row (an operator skipped its beginning) is passed over.
 func (loopsProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	var known []string
 	for _, r := range batch {
@@ -114,12 +115,9 @@ func (loopsProjector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, bat
 			order = append(order, row)
 			continue
 		}
-		id := loopSessionOf(r.Event)
-		row, ok := rows[id]
-		if !ok {
-			return fmt.Errorf("fold %s of %s: there is no loop session %s", r.Type, r.Stream, id)
+		if row := rows[loopSessionOf(r.Event)]; row != nil {
+			row.fold(r.Event)
 		}
-		row.fold(r.Event)
 	}
 	out := make([]loopRow, len(order))
 	for i, row := range order {
