@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,4 +107,36 @@ func TestTheReferencePageNeedsNobodyElse(t *testing.T) {
 	}
 	s.call("", "GET", "/docs/page.html", "").want(http.StatusNotFound)
 	s.call("", "GET", "/docs/..%2Fpage.html", "").want(http.StatusNotFound)
+}
+
+func TestTheFormatsOfReportsAreShownAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	checker := newChecker(t)
+	for pattern, name := range map[string]string{
+		"/v1/jobs/{id}/report":           "report.job",
+		"/v1/jobs/bulk/{batchId}/report": "report.batch",
+	} {
+		content := checker.Operation("GET", pattern).Responses.Status(http.StatusOK).Value.Content
+		for media, extension := range map[string]string{
+			"application/vnd.ctrf+json": ".ctrf", "application/xml": ".junit", "text/markdown": ".md",
+		} {
+			want, err := os.ReadFile("testdata/" + name + extension)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := content[media].Example
+			for _, example := range content[media].Examples {
+				shown = example.Value.Value
+			}
+			if extension != ".ctrf" {
+				equal(t, shown, string(want))
+				continue
+			}
+			var written any
+			if err := json.Unmarshal(want, &written); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, shown, written)
+		}
+	}
 }

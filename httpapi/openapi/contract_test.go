@@ -54,6 +54,52 @@ func TestEveryBodyHasAnExample(t *testing.T) {
 	})
 }
 
+// A field's words may stand on what it refers to.
+func TestEveryOperationParameterAndFieldIsDescribed(t *testing.T) {
+	t.Parallel()
+	doc := parsed(t)
+	said := func(node any) bool {
+		words, _ := doc.follow(node).of["description"].(string)
+		return words != "" && words != "Additive."
+	}
+	described := func(schema any) bool {
+		all, _ := doc.follow(schema).of["allOf"].([]any)
+		return said(schema) || slices.ContainsFunc(all, said)
+	}
+	var walk func(where string, schema any)
+	walk = func(where string, schema any) {
+		of, _ := schema.(map[string]any) // what is referred to is a component of its own
+		properties, _ := of["properties"].(map[string]any)
+		for name, property := range properties {
+			if !described(property) {
+				t.Errorf("%s.%s is not described", where, name)
+			}
+			walk(where+"."+name, property)
+		}
+		if items, ok := of["items"]; ok {
+			walk(where+"[]", items)
+		}
+	}
+	for name, schema := range doc.at("components").at("schemas").of {
+		walk(name, schema)
+	}
+	for name, parameter := range doc.at("components").at("parameters").of {
+		if !said(parameter) {
+			t.Errorf("the parameter %s is not described", name)
+		}
+	}
+	operations(load(t), func(name string, item *openapi3.PathItem, op *openapi3.Operation) {
+		if op.Summary == "" || op.Description == "" {
+			t.Errorf("%s is not described", name)
+		}
+		for _, p := range slices.Concat(item.Parameters, op.Parameters) {
+			if p.Value.Description == "" {
+				t.Errorf("%s: the parameter %s is not described", name, p.Value.Name)
+			}
+		}
+	})
+}
+
 // The order of checks says who may get what (decisions, section 2).
 func TestEveryOperationListsItsRefusals(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,9 @@ function leaveOptionalFieldsEmpty(node) {
   Object.values(node).forEach(leaveOptionalFieldsEmpty);
 }
 
+// On a telephone the viewer's table of fields has no column for their words.
+if (matchMedia("(max-width: 499px)").matches) viewer.setAttribute("default-schema-tab", "example");
+
 Promise.all([
   fetch("v1/openapi.json").then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText)))),
   customElements.whenDefined("rapi-doc"),
