@@ -65,9 +65,10 @@ func (s *Service) SessionLeave(ctx context.Context, cause Cause, checkerID, sess
 	if err != nil {
 		return SessionStanding{}, err
 	}
-	slot, err := s.slotOf(ctx, st, func(j job.State) bool {
-		return j.Status == job.Claimed && j.CheckerID == checkerID || j.Status == job.Pending && j.ReleasedBy == checkerID
-	})
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.Claimed && j.CheckerID == checkerID })
+	if err == nil && slot.Slot == 0 { // a repeat, unless they took another slot since
+		slot, err = s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.Pending && j.ReleasedBy == checkerID })
+	}
 	if err != nil {
 		return SessionStanding{}, err
 	}

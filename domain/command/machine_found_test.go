@@ -1,0 +1,97 @@
+package command_test
+
+import (
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+)
+
+// What TestNoHistoryOfCommandsBreaksTheLog has found, told shortly.
+
+func TestLeavingGivesUpTheSlotThatIsHeldNotOneLeftBefore(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	leave := func() command.SessionStanding {
+		standing, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return standing
+	}
+	leave()
+	b.takes(t, ann, s, 2)
+	if standing := leave(); standing.Slot != 2 || standing.JobID != s.Slots[1].JobID {
+		t.Errorf("they left slot %d", standing.Slot)
+	}
+	b.wantSession(t, s, "slot_ready slot_left", "claimed released", "claimed released")
+}
+
+func TestATimerThatFiresAgainLeavesTheNextSLAAndTheNextClaimAlone(t *testing.T) {
+	t.Parallel()
+	s := setStage(t, 100)
+	id := s.submitted(t)
+	at := func(due time.Time) command.Cause {
+		return command.Cause{CommandID: command.NewCommandID(), Actor: "policy:test", AccountID: s.account, NotBefore: due}
+	}
+
+	first := s.claimed(t, id)
+	silent := s.job(id).SignOfLife.Add(job.SilentAfter)
+	s.pass(job.SilentAfter)
+	for range 2 {
+		if _, err := s.ReleaseSilent(t.Context(), at(silent), id); err != nil {
+			t.Fatal(err)
+		}
+		if s.job(id).Status == job.Pending {
+			s.claimed(t, id)
+			s.pass(job.SilentAfter) // silent again, but that is another timer's
+		}
+	}
+	if j := s.job(id); j.Token != first.Token+1 || j.Status != job.Claimed {
+		t.Errorf("the job is %s under token %d", j.Status, j.Token)
+	}
+
+	due := s.job(id).DueAt
+	s.pass(5 * time.Hour)
+	for range 2 {
+		if _, err := s.MissSLA(t.Context(), at(due), id); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(5 * time.Hour)
+	}
+	if j := s.job(id); j.RequeueCount != 1 {
+		t.Errorf("one timer has put the job back %d times", j.RequeueCount)
+	}
+}
+
+func TestCancellingASessionRefundsASlotThatFailedBeforeItsRefundCame(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	b.waiting(t, s, 1)
+	b.waiting(t, s, 2)
+	failed := s.Slots[0].JobID
+	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
+		if stream == domain.CreditsStream(b.account) {
+			return &fault{err: errCut}
+		}
+		return nil
+	}
+	_, err := b.FailJob(t.Context(), b.cause(), failed, job.FailOperator)
+	wantKind(t, err, domain.KindUnavailable)
+	b.log.fault = nil
+	out, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+	if err != nil || out.CreditsRefunded != 10 || out.CreditsRemaining != 100 {
+		t.Errorf("cancelled: %+v, %v", out, err)
+	}
+	for _, e := range b.log.all() {
+		if e, ok := e.Event.(*credits.Refunded); ok && e.JobID == failed && e.Reason != job.FailOperator {
+			t.Errorf("the failed slot is refunded because of %q", e.Reason)
+		}
+	}
+}
