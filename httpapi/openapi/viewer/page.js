@@ -15,8 +15,8 @@ function leaveOptionalFieldsEmpty(node) {
   Object.values(node).forEach(leaveOptionalFieldsEmpty);
 }
 
-// On a telephone the viewer's table of fields has no column for their words.
-if (matchMedia("(max-width: 499px)").matches) viewer.setAttribute("default-schema-tab", "example");
+// On a narrow screen the viewer's table of fields has no column for their words.
+if (matchMedia("(max-width: 560px)").matches) viewer.setAttribute("default-schema-tab", "example");
 
 Promise.all([
   fetch("v1/openapi.json").then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText)))),
