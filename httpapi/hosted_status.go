@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/projections"
 )
@@ -69,12 +70,15 @@ const (
 // back until it differs from what the client has (If-None-Match), or from what
 // it first was; at the latest when the seconds are over or the service stops.
 func (a *API) hostedStatus(r *request) (answer, error) {
-	var p problems
-	wait := parseQuery(r.URL.RawQuery, &p).integer("wait", 0, 0, maxStatusWait)
-	if err := p.err(); err != nil {
+	s, err := a.readHostedStatus(r)
+	if domain.IsKind(err, domain.KindForbidden) {
 		return answer{}, err
 	}
-	s, err := a.readHostedStatus(r)
+	var p problems
+	wait := parseQuery(r.URL.RawQuery, &p).integer("wait", 0, 0, maxStatusWait)
+	if wrong := p.err(); wrong != nil {
+		return answer{}, wrong
+	}
 	if err != nil {
 		return answer{}, err
 	}

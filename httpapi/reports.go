@@ -37,11 +37,14 @@ const reportRetrySeconds = 30
 
 // getReport is GET /v1/jobs/:id/report.
 func (a *API) getReport(r *request) (answer, error) {
-	format, err := reportFormatOf(r)
-	if err != nil {
+	j, err := a.ownJob(r)
+	if domain.IsKind(err, domain.KindForbidden) {
 		return answer{}, err
 	}
-	j, err := a.ownJob(r)
+	format, wrong := reportFormatOf(r)
+	if wrong != nil {
+		return answer{}, wrong
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -80,11 +83,14 @@ type unreportedJob struct {
 // once everything has ended; a job that will have no report is named, not left
 // out, lest a pipeline take a batch for green that was never tested.
 func (a *API) getBatchReport(r *request) (answer, error) {
-	format, err := reportFormatOf(r)
-	if err != nil {
+	id, jobs, err := a.ownBatch(r)
+	if domain.IsKind(err, domain.KindForbidden) {
 		return answer{}, err
 	}
-	id, jobs, err := a.ownBatch(r)
+	format, wrong := reportFormatOf(r)
+	if wrong != nil {
+		return answer{}, wrong
+	}
 	if err != nil {
 		return answer{}, err
 	}

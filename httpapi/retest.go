@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 )
 
@@ -15,12 +16,15 @@ type retestedJob struct {
 // retestJob is POST /v1/jobs/:id/retest. It takes no body: what is sent is not
 // looked at.
 func (a *API) retestJob(r *request) (answer, error) {
-	var p problems
-	r.idempotencyKey(&p)
-	if err := p.err(); err != nil {
+	parent, err := a.ownJob(r)
+	if domain.IsKind(err, domain.KindForbidden) {
 		return answer{}, err
 	}
-	parent, err := a.ownJob(r)
+	var p problems
+	r.idempotencyKey(&p)
+	if wrong := p.err(); wrong != nil {
+		return answer{}, wrong
+	}
 	if err != nil {
 		return answer{}, err
 	}
