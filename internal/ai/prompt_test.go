@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,10 +24,10 @@ func TestNoPromptHoldsAURLsQuery(t *testing.T) {
 	if worst := reviewed.Items[1]; worst.Status != job.ItemFail || !strings.Contains(worst.Note, site.URL+"/end?session=TOKEN") {
 		t.Fatalf("the report must name the address in full: %+v", worst)
 	}
-	items := append(reviewed.Items, job.ReportItem{
+	items := slices.Concat(reviewed.Items, []job.ReportItem{{
 		Item:   job.Item{ID: "x", Description: "Open (HTTPS://app.example.com/a?k=TOKEN), then go on", ExpectedOutcome: "“http://app.example.com/#TOKEN”", Severity: job.Major},
 		Status: job.ItemFail, Note: "saw https://app.example.com/b;p?TOKEN. " + strings.Repeat("x", promptNote),
-	})
+	}})
 	const brief = "see https://app.example.com/reset?code=TOKEN&x=TOKEN"
 	list := command.ChecklistBrief{
 		Type: job.Custom, URL: url, Title: brief, Description: brief, Feature: brief,
