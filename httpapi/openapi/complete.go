@@ -103,20 +103,19 @@ var early = []string{"403", "500", "503"}
 // completeOperation adds the headers.
 func completeOperation(op *yaml.Node) {
 	responses := get(op, "responses")
-	limited := credential(op) != ""
-	if limited {
-		if get(op, "parameters") == nil {
-			put(op, "parameters", &yaml.Node{Kind: yaml.SequenceNode})
-		}
-		parameters := get(op, "parameters")
-		parameters.Content = append(parameters.Content, reference("parameters", "RequestId"))
+	counted := credential(op) != ""
+	if get(op, "parameters") == nil {
+		put(op, "parameters", &yaml.Node{Kind: yaml.SequenceNode})
 	}
+	parameters := get(op, "parameters")
+	parameters.Content = append(parameters.Content, reference("parameters", "RequestId"))
 	for i := 0; i < len(responses.Content); i += 2 {
 		addHeader(responses.Content[i+1], "x-request-id", "RequestId")
 		switch {
+		case !counted:
 		case slices.Contains(early, responses.Content[i].Value):
 			addRateLimit(responses.Content[i+1], "IfCounted")
-		case limited:
+		default:
 			addRateLimit(responses.Content[i+1], "")
 		}
 	}

@@ -159,6 +159,17 @@ var charging = []string{
 	"POST /v1/hosted/sessions", "POST /v1/hooks/deploy/{token}",
 }
 
+// A refusal that nobody lists is one that nobody gets.
+func TestEveryRefusalIsListedSomewhere(t *testing.T) {
+	t.Parallel()
+	document := string(Document())
+	for name := range parsed(t).at("components").at("examples").of {
+		if !strings.Contains(document, `"#/components/examples/`+name+`"`) {
+			t.Errorf("no operation lists %s", name)
+		}
+	}
+}
+
 // A client reads the codes in the description, a program in the examples.
 func TestEveryRefusalSaysItsCodesAndShowsTheirEnvelopes(t *testing.T) {
 	t.Parallel()

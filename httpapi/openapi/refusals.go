@@ -32,7 +32,11 @@ func addRefusals(method string, op, known *yaml.Node) error {
 	}
 	responses := get(op, "responses")
 	for _, status := range statusOrder {
-		if names := byStatus[status]; names != nil {
+		names := byStatus[status]
+		switch {
+		case names != nil && get(responses, status) != nil:
+			return fmt.Errorf("%s: %s stands twice", get(op, "operationId").Value, status)
+		case names != nil:
 			put(responses, status, refusalResponse(status, names, known, replays(op)))
 		}
 	}
@@ -60,7 +64,7 @@ func commonRefusals(method string, op *yaml.Node) []string {
 	names = append(names, "RateLimited", "Internal", "Away")
 	if method != "get" {
 		names = append(names, "BodyBroken", "TooLarge")
-		if get(op, "requestBody") != nil {
+		if body := get(op, "requestBody"); body != nil && get(get(body, "content"), "application/json") != nil {
 			names = append(names, "Fields", "NotJson")
 		}
 	}
