@@ -61,6 +61,9 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 	if err != nil {
 		return CreatedSession{}, err
 	}
+	if err := s.stillCharged(ctx, cause, jobIDs); err != nil {
+		return CreatedSession{}, err
+	}
 	opened, written, err := create(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, opened *session.State) ([]domain.Event, error) {
 			if st.Exists {
@@ -84,6 +87,30 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 		handle.Position = handle.Position.Max(j.Position)
 	}
 	return handle, nil
+}
+
+// stillCharged looks at the slots before their session begins. If the orphan
+// policy was faster and gave a charge back, all the others that wait for their
+// jobs are given back too: the read models pass over what happened to a slot
+// before they heard of its session, which then would wait for it.
+func (s *Service) stillCharged(ctx context.Context, cause Cause, jobIDs []string) error {
+	late := false
+	for _, id := range jobIDs {
+		voided, err := read(ctx, s.jobs, domain.JobStream(id), func(j job.State) bool { return j.Status == job.Voided })
+		if err != nil {
+			return err
+		}
+		late = late || voided
+	}
+	if !late {
+		return nil
+	}
+	for _, id := range jobIDs {
+		if _, err := s.VoidJob(ctx, cause.step("give up "+id), id); err != nil {
+			return err
+		}
+	}
+	return errGivenBack
 }
 
 // abandon cancels a session that cannot become whole, because the charge of a

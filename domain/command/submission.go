@@ -198,6 +198,10 @@ func (s *Service) seal(ctx context.Context, created *job.Created, jobID string, 
 	return nil
 }
 
+// errGivenBack refuses a submission that came too late for its charge.
+var errGivenBack = domain.Conflict("the submission was abandoned and its charge given back").
+	WithHint("submit again, with a new Idempotency-Key")
+
 // open creates the job of a charge that was made. The answer leaves out what
 // the account has left. A job that is there already is a repeat, answered with
 // what was submitted then.
@@ -211,8 +215,7 @@ func (s *Service) open(ctx context.Context, cause Cause, jobID string, created j
 		}
 		switch {
 		case st.Status == job.Voided:
-			return nil, domain.Conflict("the submission was abandoned and its charge given back").
-				WithHint("submit again, with a new Idempotency-Key")
+			return nil, errGivenBack
 		case st.Exists:
 			h.EstimatedMinutes = estimate(st.SLAMinutes, st.Urgent)
 			h.CreditsDeducted, h.ChecklistItemCount = st.Price, len(st.Items)
