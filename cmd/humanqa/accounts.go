@@ -25,6 +25,22 @@ func after(d time.Duration) *time.Time {
 	return &at
 }
 
+// lasting is after in the account's own time, which lots expire by. Only a
+// sandbox is ever ahead.
+func lasting(ctx context.Context, commands *command.Service, accountID string, d time.Duration) (*time.Time, error) {
+	if d == 0 {
+		return nil, nil
+	}
+	cause := operator(accountID)
+	cause.Sandbox = true
+	now, err := commands.AccountTime(ctx, cause)
+	if err != nil {
+		return nil, err
+	}
+	at := now.Add(d)
+	return &at, nil
+}
+
 type accountCreateCmd struct {
 	Name          string         `required:"" help:"What the account is called."`
 	Credits       domain.Credits `help:"Credits to grant."`
@@ -75,7 +91,11 @@ func openAccount(ctx context.Context, commands *command.Service, c accountCreate
 		return openedAccount{}, err
 	}
 	if c.Credits > 0 {
-		if _, _, err := commands.GrantCredits(ctx, operator(accountID), accountID, c.Credits, after(c.CreditsExpire), "account opened"); err != nil {
+		expires, err := lasting(ctx, commands, accountID, c.CreditsExpire)
+		if err != nil {
+			return openedAccount{}, err
+		}
+		if _, _, err := commands.GrantCredits(ctx, operator(accountID), accountID, c.Credits, expires, "account opened"); err != nil {
 			return openedAccount{}, err
 		}
 	}
@@ -141,7 +161,11 @@ func (c *creditsGrantCmd) Validate() error {
 
 func (c *creditsGrantCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		available, position, err := core.commands.GrantCredits(ctx, operator(c.Account), c.Account, c.Amount, after(c.Expires), "granted by the operator")
+		expires, err := lasting(ctx, core.commands, c.Account, c.Expires)
+		if err != nil {
+			return err
+		}
+		available, position, err := core.commands.GrantCredits(ctx, operator(c.Account), c.Account, c.Amount, expires, "granted by the operator")
 		if err != nil {
 			return err
 		}

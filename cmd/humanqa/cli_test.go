@@ -87,6 +87,21 @@ func creditsCommands(t *testing.T, s *instance) {
 	if credits := s.call(http.StatusOK, "GET", "/v1/credits", key, nil); credits.number("available") != 42 {
 		t.Errorf("credits %s, want 42", credits.body)
 	}
+
+	// A sandbox counts from its own time, which may be far ahead.
+	box, boxKey := s.newSandbox(1)
+	s.advance(boxKey, 48*3600)
+	s.cli(&granted, "credits", "grant", "--account", box, "--amount", "41", "--expires", "1h")
+	if granted.AccountID != box || granted.Available != 42 {
+		t.Errorf("grant to the sandbox printed %+v", granted)
+	}
+	if credits := s.call(http.StatusOK, "GET", "/v1/credits", boxKey, nil); credits.number("available") != 42 || len(credits.list("expiringCredits")) != 1 {
+		t.Errorf("the sandbox's credits %s, want 42", credits.body)
+	}
+	s.advance(boxKey, 3601)
+	if credits := s.call(http.StatusOK, "GET", "/v1/credits", boxKey, nil); credits.number("available") != 1 {
+		t.Errorf("the sandbox's credits %s, want 1 after the others have expired", credits.body)
+	}
 }
 
 func checkerCommands(t *testing.T, s *instance) {
