@@ -288,6 +288,9 @@ func (w *world) retest(t *rapid.T) {
 			if w.jobs[of].AccountID != a.id || w.jobs[j.JobID].ParentID != of {
 				return "it is another job's retest"
 			}
+			if (w.jobs[of].AccessInstructions == "") != (w.jobs[j.JobID].AccessInstructions == "") {
+				return "the secrets are not the first test's"
+			}
 			return cmp.Or(w.submitted(a, j.JobID, j.CreditsDeducted), w.remains(a, i, j.CreditsRemaining))
 		},
 	})

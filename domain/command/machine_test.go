@@ -91,6 +91,7 @@ func (w *world) moveClocks(t *rapid.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.skew = [2]time.Duration{skew.Draw(t, "first"), skew.Draw(t, "second")}
+	w.behind = w.behind || min(w.skew[0], w.skew[1]) < 0
 }
 
 // check holds what the log adds up to against what must always be true of it.
@@ -200,6 +201,10 @@ func (w *world) again(t *rapid.T) {
 	orders := slices.DeleteFunc(slices.Clone(w.orders), func(o *order) bool { return o.refused })
 	if len(orders) == 0 {
 		t.Skip("nothing was asked yet")
+	}
+	open := slices.DeleteFunc(slices.Clone(orders), func(o *order) bool { return o.answer != nil })
+	if len(open) > 0 && rapid.Bool().Draw(t, "open") {
+		orders = open
 	}
 	o := rapid.SampledFrom(orders).Draw(t, "order")
 	_, _ = w.call(t, o, w.drawService(t), drawTrouble(t))

@@ -38,6 +38,8 @@ type world struct {
 	mu   sync.Mutex
 	now  time.Time        // Postgres': it decides what is due
 	skew [2]time.Duration // of the processes' clocks
+	// behind says that a process's clock was ever behind Postgres'.
+	behind bool
 
 	tenants   []tenant
 	checkers  []string
