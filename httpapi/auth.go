@@ -24,6 +24,15 @@ type caller struct {
 	sandbox   bool   // the account is one
 }
 
+// owner is whose Idempotency-Keys the caller uses, and whose data key seals
+// what is stored under them: the account's, or a checker's own.
+func (c caller) owner() string {
+	if c.accountID == "" {
+		return "checker:" + c.checkerID
+	}
+	return c.accountID
+}
+
 // authenticate is the 401 and 403 of the order of checks. API keys only work
 // outside /v1/checker, checker keys only inside: elsewhere they are no
 // credential at all. A deploy hook's credential is its path.

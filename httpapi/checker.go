@@ -275,6 +275,7 @@ func (o object) skipReason(status job.ItemStatus, reason string) {
 func (a *API) addFinding(r *request) (answer, error) {
 	var p problems
 	o := parseObject(r.body, &p)
+	r.idempotencyKey(&p)
 	in := command.AddFinding{
 		Description: o.required("description", maxItemText),
 		Status:      job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail)),

@@ -23,6 +23,7 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 	fix := func(text string) string {
 		return `{"projectId":"` + projectID + `","fixedDescriptions":["` + text + `"]}`
 	}
+	work := s.claims(s.checker(), s.submitted(key))
 	type effect struct {
 		key, path         string
 		body, other, fail string // fail is a 400, if the route can refuse a body
@@ -39,6 +40,10 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		"POST /v1/sandbox/clock/advance": {
 			box, "/v1/sandbox/clock/advance", `{"seconds":60}`, `{"seconds":61}`, `{}`,
 		},
+		"POST /v1/checker/jobs/{id}/items": {
+			work.checker, "/v1/checker/jobs/" + work.jobID + "/items",
+			`{"description":"a","status":"fail"}`, `{"description":"b","status":"fail"}`, `{}`,
+		},
 	}
 	for _, row := range routes {
 		if !row.creates {
@@ -51,7 +56,7 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 				t.Fatal("the route has no row in this test")
 			}
 			send := func(key, body string) result {
-				return s.call(e.key, row.method, e.path, body, idempotencyHeader, key)
+				return s.call(e.key, row.method, e.path, body, idempotencyHeader, key, claimTokenHeader, work.token)
 			}
 			before := s.log.Head()
 			equal(t, send("\u00fc", e.body).paths(), []string{idempotencyHeader})
@@ -83,4 +88,28 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 			}
 		})
 	}
+}
+
+// A finding outlives its claim; the keys under which findings were added are
+// each checker's own.
+func TestACheckersIdempotencyKeyIsTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submitted(key)
+	ann, bob := s.checker(), s.checker()
+	add := func(checker string) result {
+		w := s.claims(checker, id)
+		defer func() { w.call("POST", "/release", "").want(http.StatusOK) }()
+		return s.call(checker, "POST", "/v1/checker/jobs/"+id+"/items", `{"description":"a","status":"fail"}`,
+			idempotencyHeader, "k", claimTokenHeader, w.token)
+	}
+	anns := add(ann).want(http.StatusCreated)
+	bobs := add(bob).want(http.StatusCreated)
+	if anns["id"] == bobs["id"] {
+		t.Errorf("both got the item %v", anns)
+	}
+	again := add(ann)
+	equal(t, again.want(http.StatusCreated), anns)
+	equal(t, again.Header().Get(replayedHeader), "true")
 }

@@ -42,9 +42,9 @@ type idempotency struct {
 	vault Vault
 }
 
-// scope is what a key belongs to.
+// scope is what a key belongs to. The owner is an account, or a checker.
 type scope struct {
-	accountID, path, key string
+	owner, path, key string
 }
 
 func (s scope) stream() string { return "idempotency/" + s.path + "/" + s.key }
@@ -94,7 +94,7 @@ func (s idempotency) begin(ctx context.Context, at scope, fingerprint string, co
 	for range 3 { // a row may be forgotten between the two statements
 		var issued uuid.UUID
 		err := s.db.GetContext(ctx, &issued, beginSQL,
-			at.accountID, at.path, at.key, fingerprint, commandID, leaseSeconds, keptHours)
+			at.owner, at.path, at.key, fingerprint, commandID, leaseSeconds, keptHours)
 		switch {
 		case err == nil:
 			return begun{commandID: issued, takenOver: issued != commandID}, nil
@@ -102,7 +102,7 @@ func (s idempotency) begin(ctx context.Context, at scope, fingerprint string, co
 			return begun{}, fmt.Errorf("claim idempotency key: %w", err)
 		}
 		var row storedRow
-		err = s.db.GetContext(ctx, &row, storedSQL, at.accountID, at.path, at.key)
+		err = s.db.GetContext(ctx, &row, storedSQL, at.owner, at.path, at.key)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			continue
@@ -124,7 +124,7 @@ var errInFlight = retryAfter(domain.Conflict("a request with this %s is still in
 	WithHint("send the same request again in a moment"), 1)
 
 func (s idempotency) open(ctx context.Context, at scope, row storedRow) (*answer, error) {
-	body, err := s.vault.Unseal(ctx, at.accountID, at.stream(), row.Body.String)
+	body, err := s.vault.Unseal(ctx, at.owner, at.stream(), row.Body.String)
 	if err != nil {
 		return nil, fmt.Errorf("open the stored answer: %w", err)
 	}
@@ -144,11 +144,11 @@ WHERE account_id = $1
 // finish stores the command's answer. If another request that had taken the
 // same command over was faster, its answer is the one that counts.
 func (s idempotency) finish(ctx context.Context, at scope, commandID uuid.UUID, ans answer) (earlier *answer, err error) {
-	sealed, err := s.vault.Seal(ctx, at.accountID, at.stream(), ans.body)
+	sealed, err := s.vault.Seal(ctx, at.owner, at.stream(), ans.body)
 	if err != nil {
 		return nil, fmt.Errorf("seal the answer: %w", err)
 	}
-	res, err := s.db.ExecContext(ctx, finishSQL, at.accountID, at.path, at.key, commandID, ans.status, sealed)
+	res, err := s.db.ExecContext(ctx, finishSQL, at.owner, at.path, at.key, commandID, ans.status, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("store the answer: %w", err)
 	}
@@ -156,7 +156,7 @@ func (s idempotency) finish(ctx context.Context, at scope, commandID uuid.UUID, 
 		return nil, err
 	}
 	var row storedRow
-	switch err := s.db.GetContext(ctx, &row, storedSQL, at.accountID, at.path, at.key); {
+	switch err := s.db.GetContext(ctx, &row, storedSQL, at.owner, at.path, at.key); {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil // a day has passed, the key is forgotten
 	case err != nil:
@@ -191,7 +191,7 @@ func (s idempotency) giveUp(ctx context.Context, at scope, commandID uuid.UUID, 
 	if nothingWritten {
 		statement = forgetSQL
 	}
-	if _, err := s.db.ExecContext(ctx, statement, at.accountID, at.path, at.key, commandID); err != nil {
+	if _, err := s.db.ExecContext(ctx, statement, at.owner, at.path, at.key, commandID); err != nil {
 		return fmt.Errorf("release idempotency key: %w", err)
 	}
 	return nil

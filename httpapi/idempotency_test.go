@@ -138,7 +138,7 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	accountID, key := s.account(100)
-	at := scope{accountID: accountID, path: "/v1/jobs", key: "k"}
+	at := scope{owner: accountID, path: "/v1/jobs", key: "k"}
 	under := []string{"Idempotency-Key", "k"}
 	ctx := t.Context()
 

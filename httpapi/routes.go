@@ -26,8 +26,8 @@ type route struct {
 	audience audience
 	// write routes refuse read-only keys.
 	write bool
-	// creates marks what charges or creates for an account: Idempotency-Key is
-	// honoured there.
+	// creates marks what charges or creates: Idempotency-Key is honoured there,
+	// but for claims, whose answer holds credentials and is stored nowhere.
 	creates bool
 	handle  func(*API, *request) (answer, error)
 }
@@ -76,7 +76,7 @@ var routes = []route{
 	{method: "GET", pattern: "/v1/checker/queue", audience: checkers, handle: (*API).checkerQueue},
 	{method: "POST", pattern: "/v1/checker/claims", audience: checkers, write: true, handle: (*API).claimJob},
 	{method: "PUT", pattern: "/v1/checker/jobs/{id}/items/{itemId}", audience: checkers, write: true, handle: (*API).checkItem},
-	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, handle: (*API).addFinding},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, creates: true, handle: (*API).addFinding},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/evidence", audience: checkers, write: true, handle: (*API).uploadEvidence},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/complete", audience: checkers, write: true, handle: (*API).completeJob},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/release", audience: checkers, write: true, handle: (*API).releaseJob},

@@ -42,8 +42,8 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	at := scope{accountID: cause.AccountID, path: r.effectPath(), key: key}
-	fingerprint, err := a.vault.Fingerprint(ctx, cause.AccountID, asked(r))
+	at := scope{owner: r.caller.owner(), path: r.effectPath(), key: key}
+	fingerprint, err := a.vault.Fingerprint(ctx, at.owner, asked(r))
 	if err != nil {
 		return answer{}, err
 	}
@@ -58,7 +58,7 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 	return a.settle(ctx, r, at, b, func() (answer, error) { return do(ctx, cause) })
 }
 
-// effectPath is what an Idempotency-Key is scoped to beside the account: the
+// effectPath is what an Idempotency-Key is scoped to beside its owner: the
 // path, but never with a hook's token in it, which is stored nowhere in the
 // clear.
 func (r *request) effectPath() string {
