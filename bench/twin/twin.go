@@ -87,6 +87,8 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 		Ready:   func(context.Context) []httpapi.Problem { return nil },
 		DB:      db, Vault: secrets, Log: c.Log.WithField("part", "api"), Now: time.Now,
 		BaseURL: "http://" + c.Addr,
+		// Counted like the service's, only never too many.
+		RateLimit: httpapi.MaxRateLimit,
 	})
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.Addr)
