@@ -78,7 +78,7 @@ func (s *Service) layGround(ctx context.Context, cause Cause, in HostedTest, job
 		if !site.state.Exists { // an agent cannot have a loop there
 			return ground{}, err
 		}
-		return ground{}, s.tellLoop(ctx, cause, site.projectID, in.Loop, err)
+		return ground{}, s.tellLoop(ctx, cause, site.projectID, in.Loop, jobIDs[0], err)
 	}
 
 	if winner, err := s.link(ctx, cause, in, site); err != nil {

@@ -42,7 +42,7 @@ func (s *Service) testHosted(
 	}
 	handle, err := s.submit(ctx, cause, jobID, job)
 	if err != nil {
-		return HostedJob{}, "", s.tellLoop(ctx, cause, ground.projectID, in.Loop, err)
+		return HostedJob{}, "", s.tellLoop(ctx, cause, ground.projectID, in.Loop, jobID, err)
 	}
 	return HostedJob{
 		SubmittedJob: handle, ProjectID: ground.projectID,
@@ -73,11 +73,11 @@ func (g ground) submission(in HostedTest) submission {
 
 // tellLoop passes err on; that of an account without the credits ends the
 // agent's loop.
-func (s *Service) tellLoop(ctx context.Context, cause Cause, projectID string, step *LoopStep, err error) error {
+func (s *Service) tellLoop(ctx context.Context, cause Cause, projectID string, step *LoopStep, jobID string, err error) error {
 	if step == nil || !domain.IsKind(err, domain.KindPayment) {
 		return err
 	}
-	if failed := s.loopOutOfCredits(ctx, cause, projectID, *step); failed != nil {
+	if failed := s.loopOutOfCredits(ctx, cause, projectID, *step, jobID); failed != nil {
 		return failed
 	}
 	return err

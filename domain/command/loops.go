@@ -54,14 +54,14 @@ func (s *Service) loopSession(ctx context.Context, loopID, jobID string) (sessio
 
 // loopOutOfCredits ends the loop session whose next test could not be paid, if
 // one runs.
-func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID string, step LoopStep) error {
+func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID string, step LoopStep, jobID string) error {
 	at, err := s.loopSetting(ctx, cause, projectID)
 	if err != nil {
 		return err
 	}
 	// A step of its own: the test may have joined under the command's own id.
 	_, _, err = execute(ctx, s.loops, cause.step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill)),
-		func(st loop.State, _ *none) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, at) })
+		func(st loop.State, _ *none) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, jobID, at) })
 	return err
 }
 

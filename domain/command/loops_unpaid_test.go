@@ -6,6 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/loop"
 )
 
 // A test joins its loop before it is paid for: a crash between the two leaves
@@ -44,4 +45,42 @@ func TestATestThatWasNeverPaidIsTakenOutOfItsLoop(t *testing.T) {
 			t.Errorf("%d credits are used, want two tests", used)
 		}
 	})
+}
+
+// Another charge takes the last credits between the look at the balance and
+// the charge: by then the test has joined.
+func TestAnEndOutOfCreditsLeavesOutTheTestThatCouldNotBePaid(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 10)
+	first := b.iterate(t, 1)
+	loopID := command.LoopID(first.ProjectID, "fix-shop")
+	raced := false
+	b.log.before = func(stream string) {
+		if raced || stream != domain.LoopStream(loopID) {
+			return
+		}
+		raced = true
+		elsewhere := newService(b.log)
+		defer elsewhere.Drain()
+		if _, err := elsewhere.SubmitJob(t.Context(), b.cause(), plain()); err != nil {
+			t.Error(err)
+		}
+	}
+	c := b.cause()
+	in := aTest()
+	in.Loop = &command.LoopStep{Skill: "fix-shop", Iteration: 2}
+	for range 2 { // and a repeat says no more
+		_, err := b.TestHosted(t.Context(), c, in)
+		wantKind(t, err, domain.KindPayment)
+		got, _ := b.loopEnd(t, loopID)
+		want := loop.Ended{
+			SessionID: got.SessionID, ProjectID: first.ProjectID, ProjectName: "shop.example", Skill: "fix-shop",
+			FinalStatus: loop.OutOfCredits, Iterations: 2, CreditsSpent: 5, Alert: true, At: got.At,
+		}
+		if got != want {
+			t.Errorf("the end is %+v, want %+v", got, want)
+		}
+		wantTypes(t, b.log, domain.LoopStream(loopID), "loop_session.started", "loop_session.iterated",
+			"loop_session.iterated", "loop_session.judged", "loop_session.ended")
+	}
 }

@@ -125,12 +125,21 @@ func DecideFinalize(s State, sessionID string, final Status, at Setting) ([]doma
 }
 
 // DecideOutOfCredits ends the session that runs, if there is one: its next
-// test could not be paid.
-func DecideOutOfCredits(s State, at Setting) ([]domain.Event, error) {
+// test could not be paid. If that had joined already, it cost nothing.
+func DecideOutOfCredits(s State, unpaid string, at Setting) ([]domain.Event, error) {
 	if s.Session.Status != Running {
 		return nil, nil
 	}
-	return []domain.Event{s.Session.end(OutOfCredits, at)}, nil
+	price, joined := s.Session.Open[unpaid]
+	if !joined {
+		return []domain.Event{s.Session.end(OutOfCredits, at)}, nil
+	}
+	after := s.Session // the maps stay the state's: only plain fields change
+	after.Spent -= price
+	return []domain.Event{
+		&Judged{SessionID: after.ID, JobID: unpaid, FailingKeys: []string{}, Refund: price, At: at.Now},
+		after.end(OutOfCredits, at),
+	}, nil
 }
 
 // DecideAbandon ends the session if it runs and was silent for too long.

@@ -91,8 +91,8 @@ func finalize(id string, final loop.Status) decide {
 	return func(st loop.State) ([]domain.Event, error) { return loop.DecideFinalize(st, id, final, setting()) }
 }
 
-func outOfCredits(st loop.State) ([]domain.Event, error) {
-	return loop.DecideOutOfCredits(st, setting())
+func outOfCredits(unpaid string) decide {
+	return func(st loop.State) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, unpaid, setting()) }
 }
 
 func abandon(s loop.Setting) decide {
@@ -243,10 +243,15 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 func TestASessionRunsOutOfCredits(t *testing.T) {
 	t.Parallel()
 	given(t, started("s1"), iterated("s1", "j1", 1)).
-		When(outOfCredits).Events(ended("s1", loop.OutOfCredits, after(1, 5, ""), alert))
+		When(outOfCredits("j9")).Events(ended("s1", loop.OutOfCredits, after(1, 5, ""), alert))
+	t.Run("and leaves out the test that could not be paid", func(t *testing.T) {
+		given(t, started("s1"), iterated("s1", "j1", 1), iterated("s1", "j2", 2)).
+			When(outOfCredits("j2")).
+			Events(lost("s1", "j2"), ended("s1", loop.OutOfCredits, after(2, 5, ""), alert))
+	})
 	t.Run("if one runs", func(t *testing.T) {
-		given(t).When(outOfCredits).Nothing()
-		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.Passed)).When(outOfCredits).Nothing()
+		given(t).When(outOfCredits("j9")).Nothing()
+		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.Passed)).When(outOfCredits("j9")).Nothing()
 	})
 }
 

@@ -121,7 +121,8 @@ func TestNoHistoryTakesALoopOutOfLine(t *testing.T) {
 				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideFinalize(st, id, final, at()) })
 			},
 			"out of credits": func(t *rapid.T) {
-				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, at()) })
+				unpaid := rapid.SampledFrom(append([]string{"no job's"}, slices.Sorted(maps.Keys(h.state.Session.Open))...)).Draw(t, "unpaid")
+				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, unpaid, at()) })
 			},
 			"abandon": func(t *rapid.T) {
 				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideAbandon(st, at()) })
