@@ -18,7 +18,8 @@ type historyBody struct {
 	PassCount           int             `json:"passCount"`
 	FailCount           int             `json:"failCount"`
 	PassRate            float64         `json:"passRate"`
-	AverageHealthScore  *float64        `json:"averageHealthScore"` // null until a test has an AI report
+	AverageHealthScore  float64         `json:"averageHealthScore"`
+	ScoredTests         int             `json:"scoredTests"` // what the average covers; an average of none is 0
 	LatestFailures      []latestFailure `json:"latestFailures"`
 	Regressions         []string        `json:"regressions"`
 	Trend               []trendTest     `json:"trend"` // newest first
@@ -65,7 +66,7 @@ func historyOf(h projections.ProjectHistory) historyBody {
 	out := historyBody{
 		ProjectID: h.ProjectID, ProjectName: h.ProjectName,
 		TotalTests: h.TotalTests, PassCount: h.PassCount, FailCount: h.FailCount,
-		PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore,
+		PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore, ScoredTests: h.ScoredTests,
 		LatestFailures: []latestFailure{}, Regressions: append([]string{}, h.Regressions...),
 		Trend: []trendTest{}, PreparedRegressions: []preparedBatch{},
 	}

@@ -26,8 +26,10 @@ type ProjectHistory struct {
 	PassCount   int
 	FailCount   int
 	PassRate    float64
-	// AverageHealthScore is nil until a test has an AI report.
-	AverageHealthScore *float64
+	// AverageHealthScore is that of the ScoredTests, those with an AI report; 0
+	// if there is none.
+	AverageHealthScore float64
+	ScoredTests        int
 	LatestFailures     []FailedItem // of the latest completed test
 	Regressions        []string     // descriptions, passed in the previous test and failed in the latest
 	Trend              []TrendTest  // the ten latest, newest first
@@ -121,15 +123,14 @@ func (q *History) Project(ctx context.Context, accountID, projectID string) (Pro
 	}
 	h := ProjectHistory{
 		ProjectID: row.ProjectID, ProjectName: row.Name,
-		TotalTests: row.Tests, PassCount: row.Passed, FailCount: row.Failed,
+		TotalTests: row.Tests, PassCount: row.Passed, FailCount: row.Failed, ScoredTests: row.HealthTests,
 		LatestFailures: p.failures, Regressions: p.regressions, Prepared: waiting(p.state.Queue),
 	}
 	if row.Tests > 0 {
 		h.PassRate = float64(row.Passed) * 100 / float64(row.Tests)
 	}
 	if row.HealthTests > 0 {
-		average := float64(row.HealthSum) / float64(row.HealthTests)
-		h.AverageHealthScore = &average
+		h.AverageHealthScore = float64(row.HealthSum) / float64(row.HealthTests)
 	}
 	var trend []historyTestRow
 	if err := json.Unmarshal(row.Trend, &trend); err != nil {

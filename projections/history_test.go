@@ -196,8 +196,8 @@ func TestTheTrendShowsTheTenNewestTests(t *testing.T) {
 	score := 40
 	same(t, h.Trend[0], TrendTest{JobID: "j11", OverallStatus: "fail", HealthScore: &score, PassCount: 2, FailCount: 1, TestedAt: *at(11)})
 	same(t, h.Trend[1], TrendTest{JobID: "j10", OverallStatus: "fail", PassCount: 2, FailCount: 1, TestedAt: *at(10)})
-	if h.AverageHealthScore == nil || *h.AverageHealthScore != 70 {
-		t.Errorf("average: %v", h.AverageHealthScore)
+	if h.AverageHealthScore != 70 || h.ScoredTests != 3 {
+		t.Errorf("average: %v of %d", h.AverageHealthScore, h.ScoredTests)
 	}
 	p.sound(p.sup, "history")
 }
@@ -281,7 +281,7 @@ func TestOnlyTestsOfTheProjectAreItsHistory(t *testing.T) {
 	p.log.append(domain.JobStream("alone"), created("acc"), claimed("ann"), completed("fail"), analysed(10))
 	p.log.append(domain.JobStream("strange"), created("acc", func(e *job.Created) { e.ProjectID = "skipped" }), claimed("ann"), completed("fail"), analysed(10))
 	p.log.append(domain.ProjectStream("skipped"), &project.SettingsChanged{Name: "n", At: noon})
-	if h := p.history(); h.TotalTests != 0 || h.AverageHealthScore != nil {
+	if h := p.history(); h.TotalTests != 0 || h.AverageHealthScore != 0 || h.ScoredTests != 0 {
 		t.Errorf("got %+v", h)
 	}
 	p.test("j1", 1, "x=fail")
