@@ -227,7 +227,7 @@ func walk(current []endpoint, steps []step) plan {
 }
 
 func (p *plan) settings(e *endpoint, st step) {
-	changed, hold := e.apply(st.Event)
+	changed, hold := e.apply(st.Event, st.Meta.Time)
 	if changed && !slices.Contains(p.changed, st.projectID) {
 		p.changed = append(p.changed, st.projectID)
 	}

@@ -33,14 +33,14 @@ type endpoint struct {
 
 // concerns says whether apply has a use for an event.
 func concerns(event domain.Event) bool {
-	changed, _ := new(endpoint).apply(event)
+	changed, _ := new(endpoint).apply(event, time.Time{})
 	return changed
 }
 
-// apply folds one event of the project into the endpoint. hold says that
-// whatever waits to be sent has to be held now. Events that are no concern of
-// the webhook change nothing.
-func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
+// apply folds one event of the project, recorded at that time of the wall's
+// clock, into the endpoint. hold says that whatever waits to be sent has to be
+// held now. Events that are no concern of the webhook change nothing.
+func (e *endpoint) apply(event domain.Event, recorded time.Time) (changed, hold bool) {
 	switch event := event.(type) {
 	case *project.Created:
 		e.AccountID = event.AccountID
@@ -61,7 +61,7 @@ func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
 		e.DisabledBy, e.DisabledReason = event.DeliveryID, event.Reason
 		hold = true
 	case *project.SecretSet:
-		e.replaceSecret(event)
+		e.replaceSecret(event, recorded)
 	default:
 		return false, false
 	}
@@ -76,9 +76,11 @@ func (e *endpoint) enable() {
 	e.DisabledBy, e.DisabledReason = "", ""
 }
 
-func (e *endpoint) replaceSecret(event *project.SecretSet) {
+// replaceSecret counts the overlap by the wall's clock, as the dispatcher does
+// that signs: the event's own time is the account's, and a sandbox's is another.
+func (e *endpoint) replaceSecret(event *project.SecretSet, recorded time.Time) {
 	if event.Rotated && e.Secret != "" {
-		until := event.At.Add(overlap)
+		until := recorded.Add(overlap)
 		e.PreviousSecret, e.PreviousUntil = e.Secret, &until
 	}
 	e.Secret = event.Sealed

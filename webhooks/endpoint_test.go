@@ -216,9 +216,15 @@ func TestARotationSignsWithBothSecrets(t *testing.T) {
 	b := setup(t)
 	e := b.endpoint(status(http.StatusOK))
 	b.project("p1", e.URL, nil)
-	b.on("p1", &project.SecretSet{SecretID: "s2", Sealed: sealed("p1", "the new one"), Rotated: true, At: time.Now()})
+	// The events' own times are the account's, which a sandbox moves: the wall's
+	// clock counts.
+	rotate := func(id string, wall, accounts time.Time) {
+		b.log.recordAt(wall, domain.ProjectStream(id),
+			&project.SecretSet{SecretID: "s2", Sealed: sealed(id, "the new one"), Rotated: true, At: accounts})
+	}
+	rotate("p1", time.Now(), time.Now().Add(-25*time.Hour))
 	b.project("p2", e.URL, nil)
-	b.on("p2", &project.SecretSet{SecretID: "s2", Sealed: sealed("p2", "the new one"), Rotated: true, At: time.Now().Add(-25 * time.Hour)})
+	rotate("p2", time.Now().Add(-25*time.Hour), time.Now())
 	b.submit("p1", "j1")
 	b.subscribe()
 	b.dispatch()

@@ -52,6 +52,11 @@ func newMemoryLog() *memoryLog {
 }
 
 func (l *memoryLog) record(stream string, events ...domain.Event) {
+	l.recordAt(at, stream, events...)
+}
+
+// recordAt is record at a time of the wall's clock.
+func (l *memoryLog) recordAt(wall time.Time, stream string, events ...domain.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range events {
@@ -61,7 +66,7 @@ func (l *memoryLog) record(stream string, events ...domain.Event) {
 		l.events = append(l.events, domain.Recorded{
 			ID: domain.CommandIDFor(stream, fmt.Sprint(revision)), Stream: stream, Revision: revision,
 			Position: domain.Position{Commit: n, Prepare: n}, Type: e.EventType(),
-			Meta: domain.Metadata{Time: at, AccountID: "acc"}, Event: e,
+			Meta: domain.Metadata{Time: wall, AccountID: "acc"}, Event: e,
 		})
 	}
 	close(l.grown)
