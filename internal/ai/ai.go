@@ -4,7 +4,9 @@
 // Rules is the default. It knows the job types, the topics that apps have, and
 // how to look at a page; it asks nobody. Model asks any server that speaks
 // OpenAI's chat completions, and has Rules finish whatever the model cannot, so
-// that a checklist or a report always comes; the answer names who wrote it.
+// that a checklist or a report always comes; the answer names who wrote it. A
+// server that keeps failing is left alone for a while (breaker.go), so that not
+// every question waits for it.
 //
 // What a model says is never more than words. Verdicts, counts, severities and
 // the health score are computed from the checker's results by both adapters; a

@@ -33,6 +33,8 @@ const (
 var (
 	errBudget   = errors.New("the account's budget for this minute is spent")
 	errPatience = errors.New("the time is up")
+	errResting  = errors.New("the server failed several times in a row and is left alone for a while")
+	errNotTaken = errors.New("the server does not take the question")
 )
 
 // chat asks a server that speaks OpenAI's chat completions. Retrying is done
@@ -42,6 +44,7 @@ type chat struct {
 	completions openai.ChatCompletionService
 	model       string
 	budget      *budget
+	breaker     *breaker
 	patience    time.Duration
 	attemptTime time.Duration
 	wait        func(context.Context, time.Duration) error
@@ -67,7 +70,7 @@ func newChat(cfg Config) *chat {
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			}),
 		),
-		model: cfg.Model, budget: newBudget(time.Now),
+		model: cfg.Model, budget: newBudget(time.Now), breaker: &breaker{now: time.Now},
 		patience: patience, attemptTime: attemptTime, wait: wait,
 	}
 }
@@ -93,9 +96,29 @@ type question struct {
 	read    func(answer string) error
 }
 
-// ask puts the question until an answer is taken, the budget is spent, or the
-// time is up. An error says that the model will not do it.
+// ask puts the question, unless the server is left alone. An error says that
+// the model will not do it.
 func (c *chat) ask(ctx context.Context, q question) error {
+	probe, may := c.breaker.enter()
+	if !may {
+		return errResting
+	}
+	fate := unknown
+	defer func() { c.breaker.leave(probe, fate) }() // also after a panic
+	err := c.put(ctx, q)
+	switch {
+	case err == nil, errors.Is(err, errMalformed):
+		fate = up
+	case errors.Is(err, errBudget), errors.Is(err, errNotTaken), errors.Is(ctx.Err(), context.Canceled):
+	default:
+		fate = down
+	}
+	return err
+}
+
+// put puts the question until an answer is taken, the budget is spent, or the
+// time is up.
+func (c *chat) put(ctx context.Context, q question) error {
 	ctx, cancel := context.WithTimeout(ctx, c.time(ctx))
 	defer cancel()
 	data, err := asData(q.data)
@@ -141,6 +164,8 @@ func (c *chat) answer(ctx context.Context, q question, data string) (string, err
 		case failed.refused() && !plain:
 			plain = true // perhaps it only does not know json_schema
 			continue
+		case failed.refused():
+			return "", fmt.Errorf("%w: %w", errNotTaken, failed.err)
 		case !failed.again:
 			return "", failed.err
 		}
