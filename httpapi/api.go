@@ -77,7 +77,8 @@ type API struct {
 	limits        limiter
 	evidence      evidenceRows
 	evidenceFiles EvidenceFiles
-	large         places
+	large         *places
+	uploads       *places
 	metrics       *metrics
 	stopping      *stopSignal
 	news          *newsroom
@@ -100,7 +101,8 @@ func New(d Deps) *API {
 		limits:        newLimiter(d.DB, d.RateLimit),
 		evidence:      evidenceRows{db: d.DB},
 		evidenceFiles: d.Evidence,
-		large:         make(places, largeBodies),
+		large:         newPlaces(largeBodies),
+		uploads:       newPlaces(largeUploads),
 		metrics:       newMetrics(d.Metrics),
 		stopping:      newStopSignal(),
 		news:          &newsroom{events: d.Reads.Events, log: d.Log, ears: map[*ear]struct{}{}},
@@ -205,7 +207,11 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	if err := a.limitCaller(r, w.Header()); err != nil {
 		return answer{}, err
 	}
-	body, leave, err := readBody(w, r.Request, r.caller.actor == "", a.large)
+	large := a.large
+	if r.route != nil && r.route.upload {
+		large = a.uploads
+	}
+	body, leave, err := readBody(w, r.Request, r.caller, large)
 	defer leave()
 	if err != nil {
 		return answer{}, err

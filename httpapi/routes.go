@@ -29,7 +29,9 @@ type route struct {
 	// creates marks what charges or creates: Idempotency-Key is honoured there,
 	// but for claims, whose answer holds credentials and is stored nowhere.
 	creates bool
-	handle  func(*API, *request) (answer, error)
+	// upload routes take files, whose places are apart from other bodies'.
+	upload bool
+	handle func(*API, *request) (answer, error)
 }
 
 // Every route of the service. The first pattern that matches wins, so literal
@@ -77,7 +79,7 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/checker/claims", audience: checkers, write: true, handle: (*API).claimJob},
 	{method: "PUT", pattern: "/v1/checker/jobs/{id}/items/{itemId}", audience: checkers, write: true, handle: (*API).checkItem},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, creates: true, handle: (*API).addFinding},
-	{method: "POST", pattern: "/v1/checker/jobs/{id}/evidence", audience: checkers, write: true, handle: (*API).uploadEvidence},
+	{method: "POST", pattern: "/v1/checker/jobs/{id}/evidence", audience: checkers, write: true, upload: true, handle: (*API).uploadEvidence},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/complete", audience: checkers, write: true, handle: (*API).completeJob},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/release", audience: checkers, write: true, handle: (*API).releaseJob},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/untestable", audience: checkers, write: true, handle: (*API).reportUntestable},

@@ -92,7 +92,7 @@ func TestBodiesOverTheLimitAre413BeforeAnyParsing(t *testing.T) {
 			t.Errorf("%s: got %d %v", name, status, body)
 		}
 	}
-	equal(t, len(s.large), 0) // every place was left again
+	equal(t, s.large.holders(), []string{}) // every place was left again
 	status, _ := post(t, srv, "nobody", junk(maxBody+1), maxBody+1)
 	equal(t, status, http.StatusUnauthorized) // 401 comes first
 }
@@ -194,25 +194,6 @@ func TestABodyThatBreaksOffIsNoFaultOfOurs(t *testing.T) {
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func TestOnlyAFewLargeBodiesAreHeldAtATime(t *testing.T) {
-	t.Parallel()
-	p := make(places, 1)
-	leave, err := p.take(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	full, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.take(full); !domain.IsKind(err, domain.KindUnavailable) {
-		t.Errorf("got %v", err)
-	}
-	leave()
-	if leave, err = p.take(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	leave()
-}
 
 func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	t.Parallel()
