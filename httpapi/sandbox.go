@@ -18,10 +18,13 @@ type advancedClock struct {
 }
 
 // advanceClock is POST /v1/sandbox/clock/advance. What gets due by it happens
-// within a second of the answer.
+// within a second of the answer. The time is the whole account's.
 func (a *API) advanceClock(r *request) (answer, error) {
-	if !r.caller.sandbox {
+	switch {
+	case !r.caller.sandbox:
 		return answer{}, account.ErrNoSandbox
+	case r.caller.projectID != "":
+		return answer{}, errOtherProject
 	}
 	var p problems
 	o := parseObject(r.body, &p)

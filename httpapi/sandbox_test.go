@@ -141,3 +141,16 @@ func TestTheSandboxIsForSandboxAccounts(t *testing.T) {
 		t.Errorf("the log grew from %s to %s", before, after)
 	}
 }
+
+// A key of one project must not move the time of the others.
+func TestAProjectBoundKeyDoesNotMoveTheAccountsTime(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.sandbox()
+	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: s.project(key, `{"name":"Shop"}`)})
+	for _, body := range []string{`{"seconds":60}`, `{}`} { // 403 comes before 400
+		s.call(bound, "POST", "/v1/sandbox/clock/advance", body).refused(http.StatusForbidden, domain.CodeForbidden)
+	}
+	moved := s.call(key, "POST", "/v1/sandbox/clock/advance", `{"seconds":1}`).want(http.StatusOK)
+	equal(t, moved["offsetSeconds"], any(1.0))
+}
