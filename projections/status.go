@@ -18,8 +18,10 @@ const stallAfter = 10 * time.Second
 
 // Status is where one generation of a projection stands.
 type Status struct {
-	Name       string
-	Version    int
+	Name    string
+	Version int
+	// Code is the version of this binary's code; 0 where that is not known.
+	Code       int
 	Generation int
 	Schema     string
 	State      State
@@ -42,10 +44,15 @@ type Status struct {
 	UpdatedAt time.Time
 }
 
+// older says that what serves was written by older code than this binary's.
+func (s Status) older() bool { return s.Serving && s.Version < s.Code }
+
 // Problem says in one line what is wrong with a serving generation; empty when
 // nothing is.
 func (s Status) Problem() string {
 	switch {
+	case s.older():
+		return fmt.Sprintf("projection %s shows rows of version %d, until those of version %d are built", s.Name, s.Version, s.Code)
 	case s.Failure != nil:
 		return fmt.Sprintf("projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
 	case s.Stalled >= stallAfter && s.Ahead:
@@ -104,6 +111,9 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 	}
 	for i := range list {
 		status := &list[i]
+		if p := s.projector(status.Name); p != nil {
+			status.Code = p.Version()
+		}
 		at := s.known(*status)
 		status.Started, status.Position = !at.Start, at.Position
 		switch {

@@ -16,6 +16,39 @@ import (
 // projection that runs elsewhere.
 const pollWaiting = 5 * time.Millisecond
 
+// lookForBuilds is how often WaitForBuilds looks.
+const lookForBuilds = 50 * time.Millisecond
+
+// WaitForBuilds blocks until no registered projection shows rows of an older
+// version than this binary's any more, as all that have changed do after an
+// upgrade. The builds need a service that runs them.
+func (s *Supervisor) WaitForBuilds(ctx context.Context) error {
+	tick := time.NewTicker(lookForBuilds)
+	defer tick.Stop()
+	for older := ""; ; {
+		list, err := s.Status(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if err == nil {
+			older = ""
+			for _, status := range list {
+				if status.older() {
+					older += " " + status.Name
+				}
+			}
+			if older == "" {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for new versions, still to build:%s: %w", older, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
 const listServingSQL = `
 SELECT *
 FROM projection_checkpoints

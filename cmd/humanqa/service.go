@@ -131,7 +131,11 @@ func (s *service) becomeReady(ctx context.Context, log *logrus.Logger) error {
 	}
 	short, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	if err := s.projections.WaitFor(short, at); err != nil && ctx.Err() == nil {
+	err = s.projections.WaitFor(short, at)
+	if err == nil {
+		err = s.projections.WaitForBuilds(short)
+	}
+	if err != nil && ctx.Err() == nil {
 		log.WithError(err).Warn("the read models are still behind: answers may be old, /readyz tells when they are not")
 	}
 	return nil
