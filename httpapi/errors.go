@@ -128,7 +128,9 @@ func outage(err error) bool {
 		case "08", "53", "57": // connection, resources, operator intervention
 			return true
 		}
-		return false
+		// After an upgrade a read model shows the rows of the version before, until
+		// its own are built: a column, or a table, may be missing for a while.
+		return fromPostgres.Code == "42703" || fromPostgres.Code == "42P01"
 	}
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) ||

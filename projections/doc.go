@@ -20,9 +20,14 @@
 // (jobs_v1_g1); readers only know the views in schema readmodel. A rebuild fills
 // the next generation beside the serving one, from the first event on, and when
 // it is at least as far it takes the views over in one transaction. A rebuild
-// that is stopped goes on from its own checkpoint. New code with a higher
-// version orders its own rebuild at the start; until that is done the old rows
-// answer.
+// that is stopped goes on from its own checkpoint.
+//
+// New code with a higher version orders its own rebuild at the start. Until that
+// is done the old rows are shown, and only code of the old version, in a service
+// that was not replaced yet, keeps them up to date. The new code is not ready
+// meanwhile (Status.Problem): a query of it that names a column or a table which
+// the old rows lack fails, and the API answers 503; the others are answered from
+// the old rows.
 //
 // # One runner at a time
 //
