@@ -50,11 +50,11 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 	literal := map[string]string{ // what is sent to the routes without a variable
 		"POST /v1/jobs": inOther, "POST /v1/estimate": inOther, "POST /v1/jobs/bulk": `{"jobs":[` + aJob + `,` + inOther + `]}`,
 		"POST /v1/hosted/prepare-next": `{"projectId":"` + of.project + `","fixedDescriptions":["x"]}`,
-		"POST /v1/projects":            `{"name":"x"}`,
-		"GET /v1/jobs":                 "?projectId=" + of.project,
-		"GET /v1/hosted/sessions":      "?projectId=" + of.project,
+		"POST /v1/projects":            `{"name":"x"}`, "POST /v1/sandbox/clock/advance": `{"seconds":1}`,
+		"GET /v1/jobs":            "?projectId=" + of.project,
+		"GET /v1/hosted/sessions": "?projectId=" + of.project,
 		// They belong to no project, show the key's only, or go there: see below.
-		"GET /v1/credits": allowed, "GET /v1/pricing": allowed, "POST /v1/sandbox/clock/advance": allowed,
+		"GET /v1/credits": allowed, "GET /v1/pricing": allowed,
 		"GET /v1/projects": allowed, "GET /v1/events": allowed,
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}
