@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"slices"
 
 	"humanqa/domain"
+	"humanqa/domain/checker"
 	"humanqa/domain/job"
 )
 
@@ -89,10 +91,29 @@ func (s *Service) ReleaseJob(ctx context.Context, cause Cause, claim Claim) (dom
 	return at, err
 }
 
-// claimant runs a command on a job for whoever holds its claim.
+// claimant runs a command on a job for whoever holds its claim. A job that is
+// hidden from the checker is not found.
 func claimant[R any](
 	ctx context.Context, s *Service, cause Cause, claim Claim, decide func(job.State, *R) ([]domain.Event, error),
 ) (R, domain.Position, error) {
-	r, written, err := execute(ctx, s.jobs, cause, domain.JobStream(claim.JobID), decide)
+	hidden, err := s.hiddenFrom(ctx, claim.CheckerID)
+	if err != nil {
+		return *new(R), domain.Position{}, err
+	}
+	r, written, err := execute(ctx, s.jobs, cause, domain.JobStream(claim.JobID), func(st job.State, r *R) ([]domain.Event, error) {
+		if hidden(st.AccountID) {
+			return nil, domain.NotFound("job")
+		}
+		return decide(st, r)
+	})
 	return r, written.Position, err
+}
+
+// hiddenFrom says of which accounts the checker must not know a job or a
+// session: those they belong to.
+func (s *Service) hiddenFrom(ctx context.Context, checkerID string) (func(accountID string) bool, error) {
+	own, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) []string {
+		return slices.Clone(c.Accounts)
+	})
+	return func(accountID string) bool { return slices.Contains(own, accountID) }, err
 }

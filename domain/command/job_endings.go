@@ -37,6 +37,13 @@ func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim
 	if err != nil {
 		return "", domain.Position{}, err
 	}
+	hidden, err := s.hiddenFrom(ctx, claim.CheckerID)
+	switch {
+	case err != nil:
+		return "", domain.Position{}, err
+	case hidden(target.account):
+		return "", domain.Position{}, domain.NotFound("job")
+	}
 	cause.AccountID = target.account
 	ended, err := s.end(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
 		return job.DecideUntestable(st, job.Untestable{

@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"slices"
 
 	"humanqa/domain"
-	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 )
@@ -103,13 +101,11 @@ func (s *Service) sessionFor(ctx context.Context, checkerID, sessionID string) (
 	if err != nil {
 		return session.State{}, err
 	}
-	own, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) bool {
-		return slices.Contains(c.Accounts, st.AccountID)
-	})
+	hidden, err := s.hiddenFrom(ctx, checkerID)
 	switch {
 	case err != nil:
 		return session.State{}, err
-	case !st.Exists || own:
+	case !st.Exists || hidden(st.AccountID):
 		return session.State{}, domain.NotFound("session")
 	}
 	return st, nil
