@@ -45,10 +45,12 @@ type Deps struct {
 	Metrics   prometheus.Registerer
 }
 
-// Problem is one reason for not being ready.
+// Problem is one reason for not being ready. Anybody may read it; Cause is for
+// the log only.
 type Problem struct {
 	Part   string `json:"part"`
 	Reason string `json:"reason"`
+	Cause  error  `json:"-"`
 }
 
 // Vault keeps what must not lie about in the clear: package internal/vault.
@@ -63,7 +65,7 @@ type API struct {
 	commands     Commands
 	reads        Reads
 	waitFor      func(context.Context, domain.Position) error
-	ready        func(context.Context) []Problem
+	ready        *readiness
 	vault        Vault
 	log          logrus.FieldLogger
 	now          func() time.Time
@@ -92,7 +94,7 @@ func New(d Deps) *API {
 		d.HostedDomains = hosting.Known()
 	}
 	return &API{
-		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, ready: d.Ready,
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, ready: &readiness{look: d.Ready, log: d.Log},
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
 		hostedDomains: d.HostedDomains,

@@ -3,13 +3,51 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
+
+	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 )
 
-// readyTime bounds the look at every part: a part that hangs is not ready.
-const readyTime = 5 * time.Second
+const (
+	// readyTime bounds the look at every part: a part that hangs is not ready.
+	readyTime = 5 * time.Second
+	// readyFor is how long what was found is told again.
+	readyFor = time.Second
+)
+
+// readiness looks at every part once for all who ask at the same time, and
+// remembers for a moment what it found: anybody may ask, and a look costs
+// several queries.
+type readiness struct {
+	look func(context.Context) []Problem
+	log  logrus.FieldLogger
+
+	mu    sync.Mutex // held during the look: whoever comes then waits for it
+	found []Problem
+	until time.Time
+}
+
+func (r *readiness) problems(ctx context.Context) []Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Now().Before(r.until) {
+		return r.found
+	}
+	// Whoever asked first may hang up; the others still want to know.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTime)
+	defer cancel()
+	r.found = r.look(ctx)
+	r.until = time.Now().Add(readyFor)
+	for _, p := range r.found {
+		if p.Cause != nil {
+			r.log.WithError(p.Cause).WithField("part", p.Part).Warn("not ready")
+		}
+	}
+	return r.found
+}
 
 type healthBody struct {
 	Status string `json:"status"`
@@ -23,9 +61,7 @@ func (a *API) healthz(*request) (answer, error) {
 // readyz is GET /readyz: log, Postgres and projections are there and caught
 // up; else 503 with every reason.
 func (a *API) readyz(r *request) (answer, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyTime)
-	defer cancel()
-	if problems := a.ready(ctx); len(problems) > 0 {
+	if problems := a.ready.problems(r.Context()); len(problems) > 0 {
 		return answer{}, (&domain.Error{
 			Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
 			Message: problems[0].Part + ": " + problems[0].Reason,

@@ -203,13 +203,20 @@ func TestHealth(t *testing.T) {
 	s := setup(t)
 	equal(t, s.call("", "GET", "/healthz", "").want(http.StatusOK), map[string]any{"status": "ok"})
 	equal(t, s.call("", "GET", "/readyz", "").want(http.StatusOK), map[string]any{"status": "ready"})
-	s.problems = []Problem{{Part: "jobs", Reason: "1,000 events behind"}, {Part: "log", Reason: "away"}}
+	s.problems = []Problem{
+		{Part: "jobs", Reason: "1,000 events behind"}, {Part: "log", Reason: "away", Cause: errors.New("dial 10.0.0.7")},
+	}
+	s.call("", "GET", "/readyz", "").want(http.StatusOK) // remembered
+	s.ready.until = time.Time{}
 	r := s.call("", "GET", "/readyz", "")
 	body := r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 	equal(t, body["problems"], []any{
 		map[string]any{"part": "jobs", "reason": "1,000 events behind"}, map[string]any{"part": "log", "reason": "away"},
 	})
 	equal(t, s.call("", "HEAD", "/readyz", "").Code, http.StatusServiceUnavailable)
+	if told, logged := r.Body.String(), s.logged.String(); strings.Contains(told, "10.0.0.7") || strings.Count(logged, "10.0.0.7") != 1 {
+		t.Errorf("told %s, logged %s", told, logged)
+	}
 }
 
 // brokenAccess fails every look-up.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -44,25 +43,26 @@ func serveAdmin(ctx context.Context, l net.Listener, h http.Handler) error {
 }
 
 // problems says why the service is not ready: what the log, Postgres and the
-// read models lack to answer for everything that was written.
+// read models lack to answer for everything that was written. Errors name
+// addresses and more: they are for the log, the reasons for everybody.
 func (s *service) problems(ctx context.Context) []httpapi.Problem {
 	var found []httpapi.Problem
-	add := func(part string, err error) {
+	add := func(part, reason string, err error) {
 		if err != nil {
-			found = append(found, httpapi.Problem{Part: part, Reason: oneLine(err.Error())})
+			found = append(found, httpapi.Problem{Part: part, Reason: reason, Cause: err})
 		}
 	}
 	if !s.started.Load() {
-		add("service", errors.New("it is starting"))
+		found = append(found, httpapi.Problem{Part: "service", Reason: "it is starting"})
 	}
-	add("postgres", s.core.db.PingContext(ctx))
+	add("postgres", "it does not answer", s.core.db.PingContext(ctx))
 	head, err := s.core.log.Head(ctx)
-	add("log", err)
+	add("log", "it does not answer", err)
 	if len(found) > 0 {
 		return found // the rest would only repeat it
 	}
 	all, err := s.projections.Status(ctx)
-	add("projections", err)
+	add("projections", "their state cannot be read", err)
 	for _, status := range all {
 		if problem := status.Problem(); status.Serving && problem != "" {
 			found = append(found, httpapi.Problem{Part: "projections", Reason: problem})
@@ -73,7 +73,7 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 	}
 	short, cancel := context.WithTimeout(ctx, catchUpLimit)
 	defer cancel()
-	add("projections", s.projections.WaitFor(short, head))
+	add("projections", "they are behind the log", s.projections.WaitFor(short, head))
 	return found
 }
 
