@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/eventstore"
+	"humanqa/httpapi"
+)
+
+// Anybody may read why the service is not ready: the errors, which name
+// addresses, are for the log.
+func TestWhatIsNotReadyIsSaidWithoutTheErrors(t *testing.T) {
+	t.Parallel()
+	_, quiet := serveConfig(t)
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	log, err := eventstore.OpenSocket(nowhere, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlx.Open("postgres", "sslmode=disable user=nobody host="+nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = db.Close(), log.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	s := &service{core: &core{db: db, log: log}}
+	var told []httpapi.Problem
+	for _, p := range s.problems(ctx) {
+		if p.Part != "service" && p.Cause == nil {
+			t.Errorf("%s: nothing for the log", p.Part)
+		}
+		told = append(told, httpapi.Problem{Part: p.Part, Reason: p.Reason})
+	}
+	want := []httpapi.Problem{{Part: "service", Reason: "it is starting"}, {Part: "postgres", Reason: "it does not answer"}, {Part: "log", Reason: "it does not answer"}}
+	if !slices.Equal(told, want) {
+		t.Errorf("got %v, want %v", told, want)
+	}
+}
