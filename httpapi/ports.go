@@ -74,7 +74,7 @@ type JobReads interface {
 
 // ProjectReads is *projections.Projects.
 type ProjectReads interface {
-	List(ctx context.Context, accountID string) ([]projections.Project, error)
+	List(ctx context.Context, accountID string, f projections.ProjectFilter) (projects []projections.Project, total int, err error)
 	Get(ctx context.Context, accountID, id string) (projections.Project, error)
 	ByHook(ctx context.Context, hash string) (projections.HookTarget, bool, error)
 }

@@ -94,23 +94,37 @@ func bodyAfter(id string, s project.State) projectBody {
 	return bodyOf(p)
 }
 
-type projectList struct {
+type projectPage struct {
 	Projects []countedProject `json:"projects"`
+	Total    int              `json:"total"`
+	Limit    int              `json:"limit"`
+	Offset   int              `json:"offset"`
 }
+
+// maxProjects is also what is listed unasked: the specification's list has no
+// pages, and nearly every account's fits into one.
+const maxProjects = 1000
 
 // listProjects is GET /v1/projects. A project-bound key sees its own only.
 func (a *API) listProjects(r *request) (answer, error) {
-	projects, err := a.reads.Projects.List(r.Context(), r.caller.accountID)
+	var p problems
+	q := parseQuery(r.URL.RawQuery, &p)
+	f := projections.ProjectFilter{
+		ID:    r.caller.projectID,
+		Limit: q.integer("limit", maxProjects, 1, maxProjects), Offset: q.integer("offset", 0, 0, maxOffset),
+	}
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	projects, total, err := a.reads.Projects.List(r.Context(), r.caller.accountID, f)
 	if err != nil {
 		return answer{}, err
 	}
-	out := projectList{Projects: []countedProject{}}
+	page := projectPage{Projects: []countedProject{}, Total: total, Limit: f.Limit, Offset: f.Offset}
 	for _, p := range projects {
-		if bound := r.caller.projectID; bound == "" || p.ID == bound {
-			out.Projects = append(out.Projects, countedOf(p))
-		}
+		page.Projects = append(page.Projects, countedOf(p))
 	}
-	return reply(http.StatusOK, out)
+	return reply(http.StatusOK, page)
 }
 
 // getProject is GET /v1/projects/:id.

@@ -176,10 +176,11 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 	w.log.append(domain.ProjectStream("p0"), &project.Created{AccountID: "acc", Name: "older", HookHash: "h0", At: *at(-1)})
 	w.log.append(domain.ProjectStream("px"), &project.Created{AccountID: "other", Name: "theirs", HookHash: "hx", At: noon})
 	w.reach(w.sup)
-	list, err := w.reads.Projects.List(w.ctx(), "acc")
+	list, total, err := w.reads.Projects.List(w.ctx(), "acc", ProjectFilter{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
+	same(t, total, 2)
 	same(t, list, []Project{want, {ID: "p0", AccountID: "acc", Name: "older", CreatedAt: *at(-1), UpdatedAt: *at(-1)}})
 	if _, err := w.reads.Projects.Get(w.ctx(), "acc", "px"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("another account's project: %v", err)

@@ -299,7 +299,16 @@ LEFT JOIN (
 WHERE p.account_id = $1`
 
 const listProjectsSQL = selectProjectsSQL + `
-ORDER BY p.created_at DESC, p.id DESC`
+  AND ($2 = '' OR p.id = $2)
+ORDER BY p.created_at DESC, p.id DESC
+LIMIT $3
+OFFSET $4`
+
+const totalProjectsSQL = `
+SELECT COUNT(*)
+FROM readmodel.projects p
+WHERE p.account_id = $1
+  AND ($2 = '' OR p.id = $2)`
 
 const getProjectSQL = selectProjectsSQL + `
   AND p.id = $2`
@@ -311,21 +320,33 @@ type projectWithCounts struct {
 	Passed    int `json:"passed"`
 }
 
-// List gives all projects of the account, the newest first.
-func (q *Projects) List(ctx context.Context, accountID string) ([]Project, error) {
+// ProjectFilter narrows a list of projects. Limit is required.
+type ProjectFilter struct {
+	ID     string // only this one; empty for all
+	Limit  int
+	Offset int
+}
+
+// List gives a page of the account's projects, the newest first, and how many
+// there are on all pages.
+func (q *Projects) List(ctx context.Context, accountID string, f ProjectFilter) ([]Project, int, error) {
+	var total int
+	if err := q.db.GetContext(ctx, &total, totalProjectsSQL, accountID, f.ID); err != nil {
+		return nil, 0, fmt.Errorf("count projects: %w", err)
+	}
 	var rows []projectWithCounts
-	if err := q.db.SelectContext(ctx, &rows, listProjectsSQL, accountID); err != nil {
-		return nil, fmt.Errorf("list projects: %w", err)
+	if err := q.db.SelectContext(ctx, &rows, listProjectsSQL, accountID, f.ID, f.Limit, f.Offset); err != nil {
+		return nil, 0, fmt.Errorf("list projects: %w", err)
 	}
 	projects := make([]Project, len(rows))
 	for i, row := range rows {
 		p, err := row.project()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		projects[i] = p
 	}
-	return projects, nil
+	return projects, total, nil
 }
 
 // Get gives one project.

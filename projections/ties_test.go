@@ -18,7 +18,7 @@ func TestProjectsOfOneInstantAreListedByTheirIDs(t *testing.T) {
 	}
 	w.log.append(domain.ProjectStream("p0"), &project.Created{AccountID: "acc", Name: "younger", HookHash: "h0", At: *at(1)})
 	w.reach(w.sup)
-	list, err := w.reads.Projects.List(w.ctx(), "acc")
+	list, _, err := w.reads.Projects.List(w.ctx(), "acc", ProjectFilter{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
