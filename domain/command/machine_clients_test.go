@@ -158,7 +158,7 @@ func (w *world) hosted(t *rapid.T) {
 func (w *world) test(t *rapid.T, a tenant, in command.HostedTest) string {
 	c := w.client(a)
 	answer, _ := w.send(t, &order{
-		name: "hosted test", once: true, refuses: []string{"loop_session.ended"},
+		name: "hosted test", once: true, refuses: []string{"loop_session.judged", "loop_session.ended"},
 		do:    func(s *command.Service) (any, error) { return s.TestHosted(ctx(), c, in) },
 		holds: func(answer any, i int) string { return w.hostedHolds(a, answer.(command.HostedJob), i) },
 	})
