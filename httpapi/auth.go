@@ -157,3 +157,16 @@ func (a *API) mayUseProject(ctx context.Context, c caller, projectID string) err
 	}
 	return errOtherProject
 }
+
+// narrow gives a list that names no project the key's own one. none says that
+// the list is empty: as a filter, another account's project matches nothing.
+func (a *API) narrow(r *request, projectID *string) (none bool, err error) {
+	if *projectID == "" {
+		*projectID = r.caller.projectID
+	}
+	err = a.mayUseProject(r.Context(), r.caller, *projectID)
+	if domain.IsKind(err, domain.KindNotFound) {
+		return true, nil
+	}
+	return false, err
+}

@@ -182,14 +182,12 @@ func (a *API) listJobs(r *request) (answer, error) {
 		return answer{}, err
 	}
 	page := jobPage{Jobs: []jobSummary{}, Limit: f.Limit, Offset: f.Offset}
-	if bound := r.caller.projectID; bound != "" && f.ProjectID == "" {
-		f.ProjectID = bound
-	}
-	switch err := a.mayUseProject(r.Context(), r.caller, f.ProjectID); {
-	case domain.IsKind(err, domain.KindNotFound): // as a filter it matches nothing
-		return reply(http.StatusOK, page)
+	none, err := a.narrow(r, &f.ProjectID)
+	switch {
 	case err != nil:
 		return answer{}, err
+	case none:
+		return reply(http.StatusOK, page)
 	}
 	jobs, total, err := a.reads.Jobs.List(r.Context(), r.caller.accountID, f)
 	if err != nil {

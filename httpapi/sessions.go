@@ -209,14 +209,12 @@ func (a *API) listSessions(r *request) (answer, error) {
 		return answer{}, err
 	}
 	page := sessionPage{Sessions: []sessionBody{}, Limit: f.Limit, Offset: f.Offset}
-	if bound := r.caller.projectID; bound != "" && f.ProjectID == "" {
-		f.ProjectID = bound
-	}
-	switch err := a.mayUseProject(r.Context(), r.caller, f.ProjectID); {
-	case domain.IsKind(err, domain.KindNotFound): // as a filter it matches nothing
-		return reply(http.StatusOK, page)
+	none, err := a.narrow(r, &f.ProjectID)
+	switch {
 	case err != nil:
 		return answer{}, err
+	case none:
+		return reply(http.StatusOK, page)
 	}
 	sessions, total, err := a.reads.Sessions.List(r.Context(), r.caller.accountID, f)
 	if err != nil {
