@@ -59,6 +59,7 @@ func reads(ctx context.Context, b *bench) (section, error) {
 		Notes: []string{
 			fmt.Sprintf("an account with %d jobs; a project with %d completed tests; each read %d times a second for %s, timed from when it was due",
 				listedJobs, historyTests, readRate, took),
+			"once every test has its AI report: the analyst's work is no part of it",
 			fmt.Sprintf("meanwhile %d requests a second of %d other accounts: submissions, lists, single jobs", backgroundRate, len(s.keys)),
 		},
 		Measurements: []measurement{
@@ -91,7 +92,31 @@ func (s *service) playTests(ctx context.Context, key string, tests int) (project
 		results := []any{map[string]any{"item": "item-1", "status": verdict}}
 		return s.call(ctx, http.StatusOK, http.MethodPost, "/v1/sandbox/jobs/"+jobs[i]+"/play", key, map[string]any{"results": results}, nil)
 	})
-	return project.ProjectID, err
+	if err != nil {
+		return "", err
+	}
+	return project.ProjectID, s.analysed(ctx, key, project.ProjectID, tests)
+}
+
+// analysed waits until every test has its AI report: what follows measures
+// reads, not the analyst.
+func (s *service) analysed(ctx context.Context, key, projectID string, tests int) error {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var history struct{ ScoredTests int }
+		if err := s.call(ctx, http.StatusOK, http.MethodGet, "/v1/projects/"+projectID+"/history", key, nil, &history); err != nil {
+			return err
+		}
+		if history.ScoredTests == tests {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // timed asks for one path at readRate.
