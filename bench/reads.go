@@ -155,8 +155,10 @@ func (s *service) others(ctx context.Context, atMost time.Duration) error {
 		}
 		return s.call(ctx, http.StatusOK, http.MethodGet, "/v1/jobs", key, nil, nil)
 	})
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil // told to stop
+	default:
+		return err
 	}
-	return err
 }
