@@ -18,7 +18,9 @@ import (
 	"syscall"
 )
 
-const lockFile = "lock"
+// LockFile is the entry of a data directory that is there as soon as somebody
+// has had it.
+const LockFile = "lock"
 
 // ErrInUse matches, through errors.Is, every refusal because of another owner.
 var ErrInUse = errors.New("data directory is in use")
@@ -52,7 +54,7 @@ func Lock(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create data directory: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock of data directory %s: %w", dir, err)
 	}
@@ -74,6 +76,25 @@ func Lock(dir string) (release func(), err error) {
 		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing is the second try
 		_ = f.Close()                                   // the id inside needs no flush
 	}, nil
+}
+
+// Owner is the process that took the directory last, if it is still alive, else
+// 0. It only reads: asking for the lock, however briefly, could refuse it to who
+// needs it.
+func Owner(dir string) int {
+	f, err := os.Open(filepath.Join(dir, LockFile))
+	if err != nil {
+		return 0 // nobody ever had it, or not as this user
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	pid := readPID(f)
+	if pid <= 0 {
+		return 0
+	}
+	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+		return 0
+	}
+	return pid
 }
 
 func flock(f *os.File) error {

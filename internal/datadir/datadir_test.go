@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,32 @@ func TestLockMakesAPrivateDirectory(t *testing.T) {
 	}
 	if got := info.Mode().Perm(); got != 0o700 {
 		t.Errorf("mode = %o, want 700", got)
+	}
+}
+
+func TestTheOwnerIsKnownWhileItLives(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	if got := datadir.Owner(dir); got != 0 {
+		t.Errorf("owner of nothing = %d", got)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("asking made the directory: %v", err)
+	}
+	release, err := datadir.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if got := datadir.Owner(dir); got != os.Getpid() {
+		t.Errorf("owner = %d, want this process, %d", got, os.Getpid())
+	}
+	// No process has this id: it is above what the kernel gives out.
+	if err := os.WriteFile(filepath.Join(dir, "lock"), []byte("99999999\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := datadir.Owner(dir); got != 0 {
+		t.Errorf("owner = %d though it is dead", got)
 	}
 }
 

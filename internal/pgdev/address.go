@@ -21,6 +21,7 @@ type Address struct {
 	Port      int
 
 	password string
+	major    string // the version that made the cluster
 }
 
 // DSN is the URL of a database over the unix socket, for lib/pq and libpq.
@@ -44,6 +45,13 @@ func (a Address) TCPDSN(dbname string) string {
 func (Address) url(dbname string, query url.Values) *url.URL {
 	query.Set("sslmode", "disable") // a socket, or loopback
 	return &url.URL{Scheme: "postgres", Path: "/" + dbname, RawQuery: query.Encode()}
+}
+
+// Exists is whether a data directory has a cluster, started or not.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, linkName, "data", "PG_VERSION"))
+	// Whoever is neither root nor its owner cannot look into it, but it is there.
+	return err == nil || errors.Is(err, fs.ErrPermission)
 }
 
 // Running is the address of the server that another process of ours runs on a
@@ -76,7 +84,7 @@ func Running(dir string) (Address, error) {
 	if err != nil {
 		return Address{}, fmt.Errorf("read the database password: %w", err)
 	}
-	return Address{SocketDir: pf.socketDir, Port: pf.port, password: string(password)}, nil
+	return Address{SocketDir: pf.socketDir, Port: pf.port, password: string(password), major: h.clusterVersion()}, nil
 }
 
 // pidFile is what a postmaster tells about itself.

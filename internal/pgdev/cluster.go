@@ -93,6 +93,9 @@ func (h home) writeConfig(socketDir string, fast bool) error {
 		{"log_min_error_statement", "panic"},
 		{"log_checkpoints", "off"},
 	}
+	if kind := h.sharedMemory(); kind != "" {
+		settings = append(settings, [2]string{"dynamic_shared_memory_type", kind})
+	}
 	if fast {
 		settings = append(settings, [][2]string{
 			{"fsync", "off"},
@@ -121,6 +124,23 @@ host  all all 127.0.0.1/32 scram-sha-256
 		return fmt.Errorf("write the database access rules: %w", err)
 	}
 	return nil
+}
+
+// sharedMemory is what initdb found to work on this machine: without a /dev/shm
+// that the server's user may write to, as in a bare chroot or container, it is
+// not the default. Empty: initdb did not say.
+func (h home) sharedMemory() string {
+	conf, err := os.ReadFile(filepath.Join(h.data(), "postgresql.conf"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(conf)) {
+		if value, ok := strings.CutPrefix(line, "dynamic_shared_memory_type = "); ok {
+			value, _, _ = strings.Cut(value, "#")
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }
 
 // cleanEnv is our environment without what would change the server or initdb.

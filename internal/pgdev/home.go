@@ -54,10 +54,17 @@ func openHome(ctx context.Context, dir string, log logrus.FieldLogger) (home, fu
 	case err == nil:
 		h := home{dir: path, owner: own}
 		release, err := h.take(ctx, dir, log)
+		if err == nil && path != link {
+			err = h.noted(dir, release)
+		}
 		return h, release, err
 	case !errors.Is(err, fs.ErrNotExist):
 		return home{}, nil, fmt.Errorf("locate the cluster of %s: %w", dir, err)
-	case own.canReach(dir):
+	}
+	if err := lost(link); err != nil {
+		return home{}, nil, err
+	}
+	if own.canReach(dir) {
 		h := home{dir: link, owner: own}
 		release, err := h.take(ctx, dir, log)
 		return h, release, err
@@ -71,7 +78,17 @@ func openHome(ctx context.Context, dir string, log logrus.FieldLogger) (home, fu
 		release()
 		return home{}, nil, err
 	}
-	return h, release, nil
+	return h, release, h.noted(dir, release)
+}
+
+// noted leaves the notes of a home that is outside its data directory, or gives
+// the home back.
+func (h home) noted(dir string, release func()) error {
+	err := h.leaveNotes(dir)
+	if err != nil {
+		release()
+	}
+	return err
 }
 
 // take makes the home where it is missing and becomes its only user.
@@ -128,9 +145,6 @@ func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger)
 
 // linkFrom leaves the pointer by which the home is found from now on.
 func (h home) linkFrom(link string) error {
-	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) { // a dangling one
-		return fmt.Errorf("replace %s: %w", link, err)
-	}
 	if err := os.Symlink(h.dir, link); err != nil {
 		return fmt.Errorf("link the cluster into the data directory: %w", err)
 	}

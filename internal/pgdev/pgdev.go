@@ -18,7 +18,8 @@
 // PostgreSQL refuses to run as root. When we are root the server runs as an
 // unprivileged user, and that user owns only data, run and log: nothing root
 // writes can be redirected by it. A data directory that this user cannot reach
-// (0700, or somewhere under /root) gets its home below /var/lib/humanqa.
+// (0700, or somewhere under /root) gets its home below /var/lib/humanqa; a note in
+// either directory then says where the other is.
 //
 // # Who may connect
 //
@@ -149,6 +150,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	if err := s.home.ensureCluster(ctx, bin, s.fast); err != nil {
 		return err
 	}
+	s.major = s.home.clusterVersion()
 	return s.home.writeConfig(s.SocketDir, s.fast)
 }
 
@@ -181,6 +183,10 @@ func (s *Server) provision(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Home is the directory that the cluster is in: in the data directory, or, where
+// the server's user cannot reach that, elsewhere.
+func (s *Server) Home() string { return s.home.dir }
 
 // Done is closed when the server is gone for good: after Stop, or when it could
 // not be kept alive, which Err explains. A death that a restart heals does not

@@ -15,6 +15,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"humanqa/internal/datadir"
+	"humanqa/internal/eventually"
 	"humanqa/internal/pgdev"
 )
 
@@ -105,7 +106,7 @@ func TestAKilledPostgresComesBackWithItsDataAtTheSameAddress(t *testing.T) {
 				if err := syscall.Kill(pid, sig); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "a new postmaster", func() error {
+				eventually.Within(t, eventually.Patience, func() error {
 					if got := pidOf(dir); got == pid || got == 0 {
 						return fmt.Errorf("postmaster is %d", got)
 					}
@@ -201,7 +202,7 @@ func TestABusyChildOfAKilledServerIsWaitedFor(t *testing.T) {
 		// even answer, so its outcome says nothing.
 		_, _ = db.ExecContext(t.Context(), "SELECT count(*) /* busy */ FROM generate_series(1, 10000000)")
 	}()
-	eventually(t, "the busy query", func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		var running bool
 		err := connect(t, addr.DSN("postgres")).QueryRowContext(t.Context(),
 			"SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%/* busy */ FROM%' AND state = 'active' AND pid <> pg_backend_pid())").Scan(&running)
@@ -302,6 +303,64 @@ func TestADeletedDataDirectoryStartsOverAndItsClusterIsKeptAside(t *testing.T) {
 	}
 	if err := os.RemoveAll(aside[0]); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestADirectoryWithoutItsClusterSaysWhereTheOtherIs(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return // only root's clusters live outside their data directory
+	}
+	dir := dataDir(t, t.TempDir())
+	s := start(t, dir)
+	home := s.Home()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "DATABASE-IS-ELSEWHERE.txt"): home,
+		filepath.Join(home, "README.txt"):               dir,
+	} {
+		if note, err := os.ReadFile(path); err != nil || !strings.Contains(string(note), want) {
+			t.Errorf("%s: %v, %q; want it to name %s", path, err, note, want)
+		}
+	}
+	stop(t, s)
+
+	// Half of the two was copied to another machine.
+	away := home + ".away"
+	if err := os.Rename(home, away); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir, Fast: true})
+	if err == nil || !strings.Contains(err.Error(), "leads to "+home) {
+		t.Errorf("a start without the database: %v, want to be told where it was", err)
+	}
+	if _, err := os.Stat(home); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty database was made in its place: %v", err)
+	}
+	if pgdev.Exists(dir) {
+		t.Error("the database is said to be there")
+	}
+	if err := os.Rename(away, home); err != nil {
+		t.Fatal(err)
+	}
+	if !pgdev.Exists(dir) {
+		t.Error("the database is said not to be there")
+	}
+	stop(t, start(t, dir))
+}
+
+func TestTheServerUsesTheSharedMemoryThatWorksHere(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	stop(t, start(t, dir))
+	// As initdb leaves it where /dev/shm cannot be written to.
+	conf := filepath.Join(dir, "postgres", "data", "postgresql.conf")
+	if err := os.WriteFile(conf, []byte("dynamic_shared_memory_type = mmap\t# the default is the first\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, dir)
+	var kind string
+	if err := connect(t, s.DSN(pgdev.Database)).QueryRowContext(t.Context(), "SHOW dynamic_shared_memory_type").Scan(&kind); err != nil || kind != "mmap" {
+		t.Errorf("shared memory = %s, %v; want mmap", kind, err)
 	}
 }
 

@@ -3,7 +3,6 @@ package pgdev_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/eventually"
 	"humanqa/internal/pgdev"
 )
 
@@ -81,7 +81,7 @@ func startOwner(t *testing.T, dir string) *exec.Cmd {
 	if err := owner.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the owner's server", func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		addr, err := pgdev.Running(dir)
 		if err != nil {
 			return err
@@ -198,23 +198,4 @@ func serverLog(t *testing.T, dir string) string {
 		all.Write(b)
 	}
 	return all.String()
-}
-
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal(fmt.Errorf("%s: %w", what, err))
-		}
-	}
 }

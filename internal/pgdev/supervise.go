@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"humanqa/internal/backoff"
 )
 
 const (
@@ -76,13 +78,9 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 		}
 		select {
 		case <-s.stopping:
-		case <-time.After(backoff(failures)):
+		case <-time.After(backoff.Delay(failures, minBackoff, maxBackoff)):
 		}
 	}
-}
-
-func backoff(failures int) time.Duration {
-	return min(minBackoff<<min(failures-1, 10), maxBackoff)
 }
 
 // launch starts one postmaster and makes it current. The port is chosen once:

@@ -15,6 +15,8 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/prf"
 	"github.com/tink-crypto/tink-go/v2/tink"
+
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -161,17 +163,14 @@ func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, 
 	return k.get(ctx, accountID)
 }
 
-// A data key must outlive every ciphertext made with it, so its commit is
-// durable even where the server's default says otherwise.
-const durableCommit = `SET LOCAL synchronous_commit = on`
-
 const insertDataKey = `
 	INSERT INTO vault.data_keys (account_id, wrapped, fingerprint)
 	VALUES ($1, $2, $3)
 	ON CONFLICT (account_id) DO NOTHING`
 
+// A data key must outlive every ciphertext made with it.
 func (k *keyring) insert(ctx context.Context, r *row) error {
-	return durably(ctx, k.db, func(tx *sqlx.Tx) error {
+	return pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
 		return err
 	})
@@ -182,7 +181,7 @@ const deleteDataKey = `
 	WHERE account_id = $1`
 
 func (k *keyring) shred(ctx context.Context, accountID string) error {
-	err := durably(ctx, k.db, func(tx *sqlx.Tx) error {
+	err := pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, deleteDataKey, accountID)
 		return err
 	})
@@ -191,19 +190,4 @@ func (k *keyring) shred(ctx context.Context, accountID string) error {
 	}
 	k.cache.Remove(accountID)
 	return nil
-}
-
-func durably(ctx context.Context, db *sqlx.DB, write func(*sqlx.Tx) error) error {
-	tx, err := db.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // says "done" after a commit
-	if _, err := tx.ExecContext(ctx, durableCommit); err != nil {
-		return err
-	}
-	if err := write(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
+
+	"humanqa/internal/pgpool"
 )
 
 // proofText is what the proof of a master keyset opens to. The proof keeps two
@@ -45,7 +47,7 @@ func leaveProof(ctx context.Context, db *sqlx.DB, m *master) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prove the master keyset: %w", err)
 	}
-	err = durably(ctx, db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, insertProof, proof)
 		return err
 	})

@@ -124,12 +124,19 @@ func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([
 // Fingerprint gives a keyed hash (lower-case hex of HMAC-SHA256) by which the
 // same secret of the same account is known again without being opened. Without
 // the account's key it says nothing about the secret.
-func (v *Vault) Fingerprint(ctx context.Context, accountID string, secret []byte) (string, error) {
+//
+// The use, of which no line break is a part, keeps fingerprints apart that are
+// for different things: what a client may choose, and see the fingerprint of,
+// never gives one that we hand out as a token or a signature.
+func (v *Vault) Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error) {
+	if strings.ContainsRune(use, '\n') {
+		return "", fmt.Errorf("the use of a fingerprint is one line, not %q", use)
+	}
 	key, err := v.keys.getOrCreate(ctx, accountID)
 	if err != nil {
 		return "", err
 	}
-	sum, err := key.prf.ComputePrimaryPRF(secret, fingerprintSize)
+	sum, err := key.prf.ComputePrimaryPRF(append([]byte(use+"\n"), secret...), fingerprintSize)
 	if err != nil {
 		return "", fmt.Errorf("fingerprint for account %s: %w", accountID, err)
 	}

@@ -183,7 +183,7 @@ func TestTwoProcessesAtTheirFirstStart(t *testing.T) {
 
 func fingerprintOf(t *testing.T, v *vault.Vault, accountID, secret string) string {
 	t.Helper()
-	got, err := v.Fingerprint(t.Context(), accountID, []byte(secret))
+	got, err := v.Fingerprint(t.Context(), accountID, "a use", []byte(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +205,15 @@ func TestAFingerprintTellsTheSameSecretOfTheSameAccount(t *testing.T) {
 	}
 	if other := fingerprintOf(t, b.vault, "acc-2", secret); other == first {
 		t.Error("two accounts share a fingerprint")
+	}
+	for _, c := range []struct{ use, secret string }{{"another use", secret}, {"a", "use\n" + secret}, {"", "a use\n" + secret}} {
+		other, err := b.vault.Fingerprint(t.Context(), account, c.use, []byte(c.secret))
+		if err != nil || other == first {
+			t.Errorf("the use %q of %q: %v, shared: %v", c.use, c.secret, err, other == first)
+		}
+	}
+	if _, err := b.vault.Fingerprint(t.Context(), account, "a use\n"+secret[:1], []byte(secret[1:])); err == nil {
+		t.Error("a use of two lines has a fingerprint, another one's")
 	}
 }
 

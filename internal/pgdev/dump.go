@@ -1,0 +1,78 @@
+package pgdev
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/lib/pq"
+)
+
+// Dump writes Database as pg_dump's custom format, as it was at a snapshot that
+// another connection has exported and keeps open.
+//
+// A dump, and no copy of the cluster's files (pg_basebackup): it is read by
+// every later major version, on any machine, is a fraction of the size, and
+// shares its moment with whoever has the snapshot.
+func (a Address) Dump(ctx context.Context, snapshot string, w io.Writer) error {
+	return a.tool(ctx, nil, w, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--snapshot="+snapshot)
+}
+
+// Empty drops Database, with whatever is in it and connected to it, and makes it
+// anew.
+func (a Address) Empty(ctx context.Context) error {
+	db, err := sql.Open("postgres", a.DSN("postgres"))
+	if err != nil {
+		return fmt.Errorf("open postgres: %w", err)
+	}
+	defer func() { _ = db.Close() }() // nothing is pending on it
+	for _, statement := range []string{"DROP DATABASE IF EXISTS %s WITH (FORCE)", "CREATE DATABASE %s"} {
+		if _, err := db.ExecContext(ctx, fmt.Sprintf(statement, pq.QuoteIdentifier(Database))); err != nil {
+			return fmt.Errorf("empty database %s: %w", Database, err)
+		}
+	}
+	return nil
+}
+
+// Load fills Database, which must be empty, with what Dump wrote: all of it or
+// nothing.
+func (a Address) Load(ctx context.Context, r io.Reader) error {
+	return a.tool(ctx, r, nil, "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
+}
+
+// tool runs a client program of the cluster's own version.
+func (a Address) tool(ctx context.Context, in io.Reader, out io.Writer, name string, args ...string) error {
+	bin, err := findBinaries(ctx, a.major)
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(bin, name)
+	if !executable(program) {
+		return fmt.Errorf("there is no %s: install PostgreSQL's client programs of version %s", program, a.major)
+	}
+	cmd := exec.CommandContext(ctx, program, append(args, "--no-password", "--dbname="+a.DSN(Database))...)
+	cmd.Env = cleanEnv()
+	cmd.Stdin, cmd.Stdout = in, out
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", name, ctx.Err())
+	}
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		return fmt.Errorf("%s: %w: %s", name, err, firstLine(complaint.Bytes()))
+	}
+	return err
+}
+
+// firstLine is what these programs stumbled over; the lines after it follow
+// from it.
+func firstLine(out []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
+	return string(line)
+}

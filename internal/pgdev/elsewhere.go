@@ -1,0 +1,50 @@
+package pgdev
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A cluster that is not in its data directory is easily forgotten by who copies
+// or moves one of the two. So each says where the other is.
+const (
+	elsewhereNote = "DATABASE-IS-ELSEWHERE.txt" // in the data directory
+	homeNote      = "README.txt"                // in the home
+)
+
+// leaveNotes writes both, at every start: directories are moved.
+func (h home) leaveNotes(dir string) error {
+	for path, text := range map[string]string{
+		filepath.Join(dir, elsewhereNote): "The database of this data directory is in\n\n\t" + h.dir + "\n\n" +
+			"PostgreSQL does not run as root, and the user that it runs as cannot reach this\n" +
+			"directory. Neither of the two is of use without the other: a copy of this one is\n" +
+			"no backup. This is:\n\n\thumanqa backup FILE\n",
+		filepath.Join(h.dir, homeNote): "This is the database of the humanqa data directory\n\n\t" + dir + "\n\n" +
+			"Neither of the two is of use without the other. To back both up:\n\n\thumanqa backup FILE\n",
+	} {
+		if there, err := os.ReadFile(path); err == nil && string(there) == text {
+			continue
+		}
+		if err := writeFile(path, text, 0o600); err != nil {
+			return fmt.Errorf("say where the database is: %w", err)
+		}
+	}
+	return nil
+}
+
+// lost says that the link leads nowhere: to start over, as one does where there
+// is no link, would be to lose everything without a word.
+func lost(link string) error {
+	to, err := os.Readlink(link)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("locate the cluster: %w", err)
+	}
+	return fmt.Errorf("the database of this data directory is gone: %s leads to %s: put that back, "+
+		"restore a backup into another directory, or remove the link to start over", link, to)
+}

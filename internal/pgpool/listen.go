@@ -1,0 +1,47 @@
+package pgpool
+
+import (
+	"context"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// How long Postgres may be away before Listen tries to connect again.
+const listenMinWait, listenMaxWait = 100 * time.Millisecond, 5 * time.Second
+
+// Listen gives a channel that gets a value after a notification, and after each
+// new connection, because one may have been missed; several that nobody has
+// taken yet are one. It has a connection of its own, until ctx ends. While
+// Postgres is away nothing comes, so the caller looks now and then all the same.
+//
+// interrupted, which may be nil, is told of lost connections.
+func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (wake <-chan struct{}) {
+	listener := pq.NewListener(dsn, listenMinWait, listenMaxWait, func(_ pq.ListenerEventType, err error) {
+		if err != nil && interrupted != nil && ctx.Err() == nil {
+			interrupted(err)
+		}
+	})
+	woken := make(chan struct{}, 1)
+	tell := func() {
+		select {
+		case woken <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+	go func() {
+		// Waits for the first connection, or for the listener's end.
+		if err := listener.Listen(channel); err == nil {
+			tell()
+		}
+	}()
+	// Close waits for a dial that is under way, however long it takes; nothing
+	// is lost with the connection.
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	go func() {
+		for range listener.Notify { // also nil, after a new connection; until it is closed
+			tell()
+		}
+	}()
+	return woken
+}

@@ -1,0 +1,46 @@
+package pgpool
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// InTx commits what f did, or nothing. Whether the commit waits for the disk is
+// the server's default.
+func InTx(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
+	return inTx(ctx, db, "", f)
+}
+
+// InTxDurable is InTx whose commit waits for the disk, whatever the server's
+// default is.
+func InTxDurable(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
+	return inTx(ctx, db, "SET LOCAL synchronous_commit = on", f)
+}
+
+// InTxAsync is InTx whose commit does not wait for the disk: a crash of the
+// server may forget it, whole.
+func InTxAsync(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
+	return inTx(ctx, db, "SET LOCAL synchronous_commit = off", f)
+}
+
+func inTx(ctx context.Context, db *sqlx.DB, begin string, f func(*sqlx.Tx) error) error {
+	tx, err := db.BeginTxx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing, else the work is lost anyway
+	if begin != "" {
+		if _, err := tx.ExecContext(ctx, begin); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+	}
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// Package scheduler fires the policies' timers when they are due: the second half
+// of domain/policy.
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"humanqa/domain"
+	"humanqa/domain/policy"
+	"humanqa/internal/backoff"
+	"humanqa/internal/workloop"
+)
+
+// commands is the pool of policies that name none: their commands gather in the
+// log's group commit.
+var commands = policy.Pool{Name: "policies", Places: 256, Within: 15 * time.Second}
+
+const (
+	lookAgain   = 5 * time.Second // the safety look: nothing waits for it
+	settleTime  = 5 * time.Second // what a lease leaves a firing to be settled in
+	firstRetry  = time.Second
+	lastRetry   = 5 * time.Minute
+	forgetEvery = 10 * time.Minute
+)
+
+// Scheduler fires due timers. It may run on any number of nodes.
+type Scheduler struct {
+	timers policy.Timers
+	log    workloop.Log
+	pools  []*pool
+}
+
+// New prepares a scheduler; Run starts it, once.
+func New(timers policy.Timers, log workloop.Log, policies ...policy.Policy) *Scheduler {
+	s := &Scheduler{timers: timers, log: log}
+	for _, p := range policies {
+		shared := commands
+		if own, ok := p.(policy.Pooled); ok {
+			shared = own.Pool()
+		}
+		i := slices.IndexFunc(s.pools, func(o *pool) bool { return o.Pool == shared })
+		if i < 0 {
+			i = len(s.pools)
+			s.pools = append(s.pools, newPool(shared, timers, log))
+		}
+		s.pools[i].add(p)
+	}
+	return s
+}
+
+// Run fires due timers until the context ends.
+func (s *Scheduler) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, p := range s.pools {
+		running.Go(func() { p.loop.Run(ctx, p.wake) })
+	}
+	defer running.Wait()
+	wake, upkeep := s.timers.Wake(ctx), time.NewTicker(forgetEvery)
+	defer upkeep.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+			for _, p := range s.pools {
+				select {
+				case p.wake <- struct{}{}:
+				default: // it will look anyway
+				}
+			}
+		case <-upkeep.C:
+			if err := s.timers.Forget(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warnf("policies: %v", err)
+			}
+		}
+	}
+}
+
+// Problems says which pools stand still, and how.
+func (s *Scheduler) Problems() (found []string) {
+	for _, p := range s.pools {
+		if problem := p.loop.Problem(); problem != "" {
+			found = append(found, problem)
+		}
+	}
+	return found
+}
+
+// Collectors give the metrics of the pools.
+func (s *Scheduler) Collectors() (all []prometheus.Collector) {
+	for _, p := range s.pools {
+		all = append(all, p.loop)
+	}
+	return all
+}
+
+// pool fires the timers of policies that share places.
+type pool struct {
+	policy.Pool
+	timers   policy.Timers
+	log      workloop.Log
+	policies map[string]policy.Policy
+	kinds    []string
+	wake     chan struct{}
+	loop     *workloop.Loop[policy.Timer, policy.Outcome]
+}
+
+func newPool(shared policy.Pool, timers policy.Timers, log workloop.Log) *pool {
+	p := &pool{Pool: shared, timers: timers, log: log, policies: map[string]policy.Policy{}, wake: make(chan struct{}, 1)}
+	p.loop = workloop.New(p, workloop.Config{
+		Name: shared.Name, Places: shared.Places, Lease: p.lease(), Poll: lookAgain, Log: log,
+	})
+	return p
+}
+
+func (p *pool) add(one policy.Policy) {
+	p.policies[one.Kind()] = one
+	p.kinds = append(p.kinds, one.Kind())
+}
+
+func (p *pool) lease() time.Duration { return p.Within + settleTime }
+
+// Take implements workloop.Work. What comes next is asked for first: what gets
+// due in between is taken, what gets due later is known of.
+func (p *pool) Take(ctx context.Context, limit int) (due []policy.Timer, next time.Duration, err error) {
+	next, any, err := p.timers.Next(ctx, p.kinds)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !any {
+		next = -1
+	}
+	due, err = p.timers.TakeDue(ctx, p.kinds, limit, p.PerAccount, p.lease())
+	return due, next, err
+}
+
+// Settle implements workloop.Work. A failure makes its timer due again before
+// anybody would look.
+func (p *pool) Settle(ctx context.Context, fired []policy.Outcome) (more bool, err error) {
+	more = slices.ContainsFunc(fired, func(o policy.Outcome) bool { return o.Err != nil && !o.Final }) || p.PerAccount > 0
+	return more, p.timers.Settle(ctx, fired)
+}
+
+// Do implements workloop.Work: it fires a timer.
+func (p *pool) Do(ctx context.Context, t policy.Timer) (o policy.Outcome) {
+	o.Timer = t
+	firing, cancel := context.WithTimeout(ctx, p.Within)
+	defer cancel()
+	defer func() {
+		// One poisoned timer must not end the service, and the next, and the next.
+		if p := recover(); p != nil {
+			o.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		switch {
+		case o.Err == nil:
+			return
+		case errors.Is(context.Cause(ctx), workloop.ErrStopped):
+			return // this node stops; another takes it over at once
+		case answered(o.Err):
+			o.Final = true
+		default:
+			o.Retry = backoff.Delay(t.Attempt, firstRetry, lastRetry)
+		}
+		p.log.Warnf("policies: fire %s %s: %v", t.Kind, t.Key, o.Err)
+	}()
+	o.Err = p.policies[t.Kind].Fire(firing, t)
+	return o
+}
+
+// answered says that the domain refused: the same question would get the same
+// answer.
+func answered(err error) bool {
+	var refusal *domain.Error
+	return errors.As(err, &refusal) && refusal.Kind != domain.KindUnavailable && refusal.Kind != domain.KindRateLimited
+}

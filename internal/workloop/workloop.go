@@ -1,0 +1,316 @@
+package workloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// ErrStopped is the cause of the end of an item's context when the loop stops.
+var ErrStopped = errors.New("the service stopped")
+
+const (
+	// faultWait is how long a failing database is left alone.
+	faultWait = 500 * time.Millisecond
+	// lookAgain is the least time between two looks that found nothing: what
+	// another node is about to take stays due.
+	lookAgain = 10 * time.Millisecond
+	// grace is how long code may go on after its context has ended at a stop,
+	// and lastSettle how long the last outcomes may take to be written.
+	grace      = time.Second
+	lastSettle = 2 * time.Second
+)
+
+// Work is what a loop does: items T with outcomes R. Take and Settle are called
+// by one goroutine, Do by many.
+type Work[T, R any] interface {
+	// Take leases up to limit due items to the caller. next is when to look
+	// again at the latest; negative: nothing is scheduled.
+	Take(ctx context.Context, limit int) (due []T, next time.Duration, err error)
+	// Do does one item. It keeps to a time of its own, shorter than the lease;
+	// its context ends at a stop, with ErrStopped as the cause.
+	Do(ctx context.Context, item T) R
+	// Settle writes down what came of items. It passes over an outcome whose
+	// item has been taken by somebody else meanwhile. After an error the same
+	// outcomes are settled again. more says that others may have got due.
+	Settle(ctx context.Context, done []R) (more bool, err error)
+}
+
+// Log is where a loop says what went wrong.
+type Log interface {
+	Warnf(format string, args ...any)
+}
+
+// Config is what a loop keeps to.
+type Config struct {
+	// Name tells the loop from others in logs and metrics.
+	Name string
+	// Places is how many items are done at once.
+	Places int
+	// Lease is how long an item belongs to who took it.
+	Lease time.Duration
+	// Drain is how long a stop waits before it ends the items' context.
+	Drain time.Duration
+	// Poll is the longest time between two looks for due items.
+	Poll time.Duration
+	Log  Log
+}
+
+// Loop does work until it is stopped. Its goroutine owns all fields but those of
+// stats.
+type Loop[T, R any] struct {
+	Config
+	work    Work[T, R]
+	results chan result[R]
+	ended   chan struct{} // nobody takes results any more
+	lastID  uint64
+	running map[uint64]*time.Timer // items in their places; what ends their leases
+	done    []outcome[R]           // not settled
+	stats   stats
+}
+
+// result is what a place reports: an outcome, a panic, or the end of the lease.
+type result[R any] struct {
+	outcome[R]
+	id   uint64
+	what report
+}
+
+type report int
+
+const (
+	finished report = iota
+	panicked
+	overdue
+)
+
+type outcome[R any] struct {
+	value R
+	until time.Time // when its lease ends
+}
+
+// New makes a loop; Run starts it, once.
+func New[T, R any](work Work[T, R], cfg Config) *Loop[T, R] {
+	l := &Loop[T, R]{
+		Config: cfg, work: work,
+		results: make(chan result[R], cfg.Places), ended: make(chan struct{}),
+		running: make(map[uint64]*time.Timer),
+	}
+	l.stats.moved.Store(time.Now().UnixNano())
+	return l
+}
+
+// Run works until ctx ends, and then drains. wake, which may be nil, says that
+// something may be due.
+func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
+	defer close(l.ended)
+	doing, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(ErrStopped)
+	look := time.NewTimer(0)
+	defer look.Stop()
+	full := false // the last look may have left something for want of places
+	for {
+		due := full
+		select {
+		case <-ctx.Done():
+			l.drain(ctx, abort)
+			return
+		case r := <-l.results:
+			l.gather(r)
+		case <-wake:
+			due = true
+		case <-look.C:
+			due = true
+		}
+		more, settleErr := l.settle(ctx)
+		if !due && !more && settleErr == nil {
+			continue
+		}
+		again, takeErr := l.take(ctx, doing)
+		full = l.free() == 0
+		if settleErr != nil {
+			again = min(again, faultWait)
+			if takeErr == nil && !full {
+				l.forget() // it is not the database that is in the way
+			}
+		}
+		look.Reset(again)
+	}
+}
+
+// free is how many places are. What waits to be settled keeps its place until
+// its lease ends.
+func (l *Loop[T, R]) free() int {
+	free, now := l.Places-len(l.running), time.Now()
+	for _, o := range l.done {
+		if o.until.After(now) {
+			free--
+		}
+	}
+	return max(free, 0)
+}
+
+// take starts what is due, as far as there are places, and says when to look
+// again.
+func (l *Loop[T, R]) take(ctx, doing context.Context) (again time.Duration, err error) {
+	free := l.free()
+	if free == 0 {
+		return l.Poll, nil // a result, or the end of a lease, comes first
+	}
+	within, cancel := context.WithTimeout(ctx, l.Lease) // later it would be worth nothing
+	defer cancel()
+	until := time.Now().Add(l.Lease)
+	due, next, err := l.work.Take(within, free)
+	if err != nil {
+		l.complain(ctx, "take", err)
+		return faultWait, err
+	}
+	if len(due) > 0 && len(l.running) == 0 {
+		l.stats.moved.Store(time.Now().UnixNano())
+	}
+	for _, item := range due {
+		l.start(doing, item, until)
+	}
+	l.stats.busy.Store(int64(len(l.running)))
+	switch {
+	case next < 0 || next > l.Poll:
+		return l.Poll, nil
+	case len(due) == 0:
+		return max(next, lookAgain), nil
+	}
+	return next, nil
+}
+
+func (l *Loop[T, R]) start(doing context.Context, item T, until time.Time) {
+	l.lastID++
+	id := l.lastID
+	l.running[id] = time.AfterFunc(time.Until(until), func() { l.report(result[R]{id: id, what: overdue}) })
+	go func() {
+		r := result[R]{id: id, what: panicked, outcome: outcome[R]{until: until}}
+		defer func() {
+			if p := recover(); p != nil {
+				l.Log.Warnf("%s: panic: %v\n%s", l.Name, p, debug.Stack())
+			}
+			l.report(r)
+		}()
+		r.value = l.work.Do(doing, item)
+		r.what = finished
+	}()
+}
+
+func (l *Loop[T, R]) report(r result[R]) {
+	select {
+	case l.results <- r:
+	case <-l.ended:
+	}
+}
+
+// gather takes everything that is reported by now.
+func (l *Loop[T, R]) gather(r result[R]) {
+	for {
+		lease, held := l.running[r.id]
+		if held {
+			lease.Stop()
+			delete(l.running, r.id)
+		}
+		switch {
+		case r.what == finished:
+			l.done = append(l.done, r.outcome)
+			l.stats.moved.Store(time.Now().UnixNano())
+		case r.what == overdue && held:
+			l.stats.abandoned.Add(1)
+			l.Log.Warnf("%s: something goes on after its lease of %s; its place is given to others", l.Name, l.Lease)
+		}
+		select {
+		case r = <-l.results:
+		default:
+			l.stats.busy.Store(int64(len(l.running)))
+			return
+		}
+	}
+}
+
+// settle writes down what has ended. What cannot be written is kept.
+func (l *Loop[T, R]) settle(ctx context.Context) (more bool, err error) {
+	if len(l.done) == 0 {
+		return false, nil
+	}
+	within, cancel := context.WithTimeout(ctx, l.Lease)
+	defer cancel()
+	values := make([]R, len(l.done))
+	for i, o := range l.done {
+		values[i] = o.value
+	}
+	if more, err = l.work.Settle(within, values); err != nil {
+		l.complain(ctx, "settle", err)
+		return false, err
+	}
+	l.done = l.done[:0]
+	return more, nil
+}
+
+// forget drops outcomes that could not be written before their leases ended:
+// their items are anybody's.
+func (l *Loop[T, R]) forget() {
+	now := time.Now()
+	l.done = slices.DeleteFunc(l.done, func(o outcome[R]) bool { return o.until.Before(now) })
+}
+
+func (l *Loop[T, R]) complain(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		l.Log.Warnf("%s: %s: %v", l.Name, what, err)
+	}
+}
+
+// drain waits for what is under way, ends what takes too long, and settles all.
+// What cannot be settled keeps its lease, which runs out.
+func (l *Loop[T, R]) drain(ctx context.Context, abort context.CancelCauseFunc) {
+	patience := time.AfterFunc(l.Drain, func() { abort(ErrStopped) })
+	defer patience.Stop()
+	over := time.NewTimer(l.Drain + grace)
+	defer over.Stop()
+	for waiting := true; waiting && len(l.running) > 0; {
+		select {
+		case r := <-l.results:
+			l.gather(r)
+		case <-over.C:
+			l.Log.Warnf("%s: %d items go on although they were told to stop; they are left to their leases", l.Name, len(l.running))
+			waiting = false
+		}
+	}
+	for _, lease := range l.running {
+		lease.Stop()
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSettle)
+	defer cancel()
+	_, _ = l.settle(last) // it has complained
+}
+
+// stats is read by others while the loop runs.
+type stats struct {
+	busy, abandoned atomic.Int64
+	moved           atomic.Int64 // Unix nanoseconds: when last something ended by itself, or began in an empty pool
+}
+
+// Stalled is how long nothing has ended by itself, while something is under way;
+// zero within the time of a lease.
+func (l *Loop[T, R]) Stalled() time.Duration {
+	still := time.Since(time.Unix(0, l.stats.moved.Load()))
+	if l.stats.busy.Load() == 0 || still < l.Lease {
+		return 0
+	}
+	return still
+}
+
+// Problem says what is wrong with the pool; empty: nothing.
+func (l *Loop[T, R]) Problem() string {
+	if still := l.Stalled(); still > 0 {
+		return fmt.Sprintf("nothing has ended in the pool %s for %s: %d of %d places are taken",
+			l.Name, still.Round(time.Second), l.stats.busy.Load(), l.Places)
+	}
+	return ""
+}
