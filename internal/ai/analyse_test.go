@@ -24,7 +24,7 @@ func shopReport() command.AnalysisBrief {
 		AccountID: "acc-1", Type: job.PaymentFlow, URL: "https://shop.example.com/checkout?session=s3cret",
 		Title: "Checkout", Description: "Pay with a test card; also look at the mobile menu and search.",
 		Target: job.Target{Device: "iPhone 17", OS: "iOS 26", ScreenSize: "402x874"},
-		Report: job.CompletedWith{ReportID: "rep-1", Items: []job.ReportItem{
+		Report: job.Completed{ReportID: "rep-1", Items: []job.ReportItem{
 			reportItem("item-1", "Submit the form empty.", job.Minor, job.ItemFail, "", ""),
 			reportItem("item-2", "Compare price, tax and total on every page of the payment.", job.Critical, job.ItemFail, "Tax is added\ntwice", ""),
 			reportItem("item-3", "Sign in with the given account", job.Major, job.ItemPass, "", ""),
@@ -39,7 +39,7 @@ func shopReport() command.AnalysisBrief {
 func TestTheAnalysisOfAReport(t *testing.T) {
 	t.Parallel()
 	whole := func(status job.ItemStatus, reason string) command.AnalysisBrief {
-		return command.AnalysisBrief{Type: job.GeneralQA, URL: "https://app.example.com/", Report: job.CompletedWith{Items: []job.ReportItem{
+		return command.AnalysisBrief{Type: job.GeneralQA, URL: "https://app.example.com/", Report: job.Completed{Items: []job.ReportItem{
 			reportItem("item-1", "Open the page.", job.Critical, status, "", reason),
 		}}}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Decisions, section 3, "AI report": if AI fails for good, a rule-based report
+// Decisions, "AI report": if AI fails for good, a rule-based report
 // finishes it with generatedBy "rules": never 202 forever.
 func TestAnAnalysisIsFinishedByTheRulesWhateverTheServerDoes(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -13,6 +12,9 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+
+	"humanqa/internal/backoff"
+	"humanqa/internal/guard"
 )
 
 // DefaultBaseURL is the vendor's own.
@@ -65,7 +67,7 @@ func newChat(cfg Config) *chat {
 			option.WithAPIKey(string(cfg.Key)),
 			option.WithMaxRetries(0),
 			option.WithHTTPClient(&http.Client{
-				Transport: capped{transport},
+				Transport: capped{guard.Answers(transport)},
 				// The key goes to the configured server and nowhere else.
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			}),
@@ -194,8 +196,7 @@ func (f failure) refused() bool {
 // delay is exponential, and up to half of it is chance; a server's word counts
 // more.
 func (f failure) delay(attempt int) time.Duration {
-	d := min(maxDelay, firstDelay<<(attempt-1))
-	return max(f.after, d/2+rand.N(d/2+1))
+	return max(f.after, backoff.Jitter(backoff.Delay(attempt, firstDelay, maxDelay)))
 }
 
 func (c *chat) request(ctx context.Context, q question, data string, plain bool) (*openai.ChatCompletion, *failure) {
@@ -275,12 +276,5 @@ func wait(ctx context.Context, d time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return context.DeadlineExceeded
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return backoff.Wait(ctx, d)
 }

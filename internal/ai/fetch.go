@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -52,7 +51,7 @@ func (f fetcher) client() (client *http.Client, done func()) {
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	client = &http.Client{
-		Transport:     transport,
+		Transport:     guard.Answers(transport),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return client, transport.CloseIdleConnections
@@ -132,10 +131,7 @@ func (f fetcher) page(ctx context.Context, client *http.Client, raw string) (fet
 		way: way, status: resp.StatusCode, tls: resp.TLS,
 		contentType: resp.Header.Get("Content-Type"), firstByte: time.Since(began),
 	}
-	p.body, p.cutBy = io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
-	if len(p.body) > maxPage {
-		p.body, p.cut = p.body[:maxPage], true
-	}
+	p.body, p.cut, p.cutBy = guard.ReadBody(resp, maxPage, 1, 0) // ctx is limit enough
 	return p, nil
 }
 
@@ -150,12 +146,15 @@ func why(err error) string {
 		invalid   x509.CertificateInvalidError
 		alert     tls.AlertError
 		record    tls.RecordHeaderError
+		interim   *guard.InterimError
 	)
 	switch {
 	case errors.Is(err, guard.ErrBlocked):
 		return "it leads to an address that is private, reserved or not a web page's"
 	case errors.Is(err, errRedirects), errors.Is(err, errLocation):
 		return err.Error()
+	case errors.As(err, &interim):
+		return fmt.Sprintf("it answers with status %d, which no page has", interim.Status)
 	case errors.As(err, &name) && name.IsNotFound:
 		return "the host name does not exist"
 	case errors.As(err, &authority):

@@ -35,7 +35,7 @@ func TestNoPromptHoldsAURLsQuery(t *testing.T) {
 	}
 	analysis := command.AnalysisBrief{
 		Type: job.AIReview, URL: url, Title: brief, Description: brief, Feature: brief,
-		Target: job.Target{Device: brief}, Report: job.CompletedWith{Items: items},
+		Target: job.Target{Device: brief}, Report: job.Completed{Items: items},
 	}
 	for name, data := range map[string]any{"checklist": checklistPrompt(list), "analysis": analysisPrompt(analysis)} {
 		text, err := asData(data)

@@ -23,7 +23,7 @@ const (
 	shownOf       = 5  // examples in a note
 )
 
-// Reasons of a skip (decisions, section 1).
+// Reasons of a skip (decisions, "Item status").
 const (
 	blocked       = "blocked"
 	notApplicable = "not_applicable"
@@ -202,7 +202,7 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 			Status: v.status, Reason: v.reason, Note: clean(v.note, maxNote),
 		}
 	}
-	b := command.AnalysisBrief{Type: job.AIReview, URL: url, Report: job.CompletedWith{Items: review.Items}}
+	b := command.AnalysisBrief{Type: job.AIReview, URL: url, Report: job.Completed{Items: review.Items}}
 	review.Summary = clean(verdict(b)+" "+worst(review.Items, bugs(b)), maxSummary)
 	return review, nil
 }

@@ -224,7 +224,7 @@ func TestAPageThatCannotBeReachedIsAReportToo(t *testing.T) {
 	s.Close()
 	r := review(t, reviewer(t, here), s.URL)
 	goldenReview(t, "review_unreachable", r)
-	b := command.AnalysisBrief{Type: job.AIReview, URL: s.URL, Report: job.CompletedWith{Items: r.Items}}
+	b := command.AnalysisBrief{Type: job.AIReview, URL: s.URL, Report: job.Completed{Items: r.Items}}
 	wellFormedReport(t, b, analysisByRules(b))
 }
 
@@ -364,6 +364,29 @@ func TestASlowSiteTakesNoLongerThanTheReview(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The connection behind such an answer is in nobody's hands: what is read from it
+// has no end.
+func TestAPageThatSwitchesProtocolsIsNoPage(t *testing.T) {
+	t.Parallel()
+	switches := func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }() // the other side may have
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: anything\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn) // until the other side hangs up
+	}
+	s := plainSite(t, routes{"/": switches, "/link": serve(`<title>Fine</title><a href="/">1</a>`)})
+	rules := reviewer(t, here)
+	rules.pages.patience = time.Hour
+	wantLine(t, review(t, rules, s.URL), "review-answers",
+		"fail: The page cannot be reached: it answers with status 101, which no page has.")
+	wantLine(t, review(t, rules, s.URL+"/link"), "review-links",
+		"fail: 1 of 1 link followed, 1 dead: "+s.URL+"/ (it answers with status 101, which no page has).")
 }
 
 func TestAHugePageIsReadInPart(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"humanqa/domain/command"
 )
 
-// Lengths in characters. What a client may write itself (decisions, section 1)
+// Lengths in characters. What a client may write itself (decisions, "Lengths")
 // bounds the items; the rest keeps a report readable.
 const (
 	maxItemText = 1000

@@ -45,6 +45,18 @@ func Check(raw string) error {
 // Directory is the URL of a directory.
 func Directory(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
 
+// Path is the directory of a bucket that is one; ok is false for any other.
+func Path(raw string) (dir string, ok bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "file" {
+		return "", false
+	}
+	return u.Path, true
+}
+
+// Attributes is the file beside a directory's file that keeps its content type.
+func Attributes(file string) string { return file + ".attrs" }
+
 // Open opens the bucket; a directory is made (0700) if it is missing. S3 is not
 // spoken to: its credentials come from the environment, as everywhere in AWS.
 func Open(ctx context.Context, raw string) (*Bucket, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrBlocked is in the chain of every error of Control: the address is not one
-// we ever connect to, and trying again will not help.
+// we ever connect to. A name may have another one a moment later.
 var ErrBlocked = errors.New("the address is blocked")
 
 // wireServer is Azure's platform address: public by its number, a metadata

@@ -29,7 +29,7 @@ import (
 var webhookPorts = []uint16{443, 8443}
 
 // PublicURL accepts a URL under test: http or https, a public host, any port
-// (decisions, section 1, "URL under test").
+// (decisions, "URL under test").
 func PublicURL(raw string, allow Allow) error {
 	u, err := parse(raw)
 	if err != nil {

@@ -15,7 +15,7 @@ var badPorts = []uint16{
 }
 
 // PageControl is Control for whoever fetches a page under test: such a page may
-// have any port (decisions, section 1, "URL under test") that a browser would
+// have any port (decisions, "URL under test") that a browser would
 // open, but none of the system's services.
 func PageControl(allow Allow) func(network, address string, c syscall.RawConn) error {
 	return control(allow, pagePort)

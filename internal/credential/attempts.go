@@ -1,0 +1,74 @@
+package credential
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+)
+
+const (
+	// So many attempts are free; each one more doubles the pause before the
+	// next. A name's pause stops those who guess at it from everywhere, an
+	// address' those who try one password on every name.
+	freeByName    = 5
+	freeByAddress = 20
+
+	longestPause = 5 * time.Minute
+	forgetAfter  = time.Hour
+)
+
+// attemptSQL counts an attempt unless a pause is running. It locks the row, so
+// attempts at once are counted one after the other.
+const attemptSQL = `
+INSERT INTO signin.attempts AS a (who, failures, last_at, free_at)
+VALUES ($1, 1, $2, $2)
+ON CONFLICT (who) DO UPDATE
+SET failures = CASE WHEN a.last_at <= $3 THEN 1 ELSE a.failures + 1 END,
+    last_at = $2,
+    free_at = CASE WHEN a.last_at <= $3 OR a.failures + 1 < $4 THEN $2::timestamptz
+                   ELSE $2::timestamptz + LEAST($5, power(2, LEAST(a.failures + 1 - $4, 20))) * interval '1 second' END
+WHERE a.free_at <= $2
+RETURNING failures`
+
+const freeAtSQL = `
+SELECT free_at
+FROM signin.attempts
+WHERE who = $1`
+
+const forgiveSQL = `
+DELETE FROM signin.attempts
+WHERE who = $1`
+
+// attempt takes the place of one guess. It is counted before the guess is looked
+// at; who guessed right is forgiven.
+func (s *Store) attempt(ctx context.Context, who string, free int) error {
+	now := s.time()
+	var failures int
+	err := s.db.GetContext(ctx, &failures, attemptSQL, who, now, now.Add(-forgetAfter), free, longestPause.Seconds())
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("count an attempt: %w", err)
+	}
+	var at time.Time
+	if err := s.db.GetContext(ctx, &at, freeAtSQL, who); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("read a pause: %w", err)
+	}
+	seconds := max(1, int(at.Sub(now).Seconds()+0.999))
+	return &domain.Error{
+		Kind: domain.KindRateLimited, Code: domain.CodeRateLimited,
+		Message: "too many attempts", Hint: fmt.Sprintf("wait %d s, then try again", seconds),
+	}
+}
+
+func (s *Store) forgive(ctx context.Context, who string) error {
+	if _, err := s.db.ExecContext(ctx, forgiveSQL, who); err != nil {
+		return fmt.Errorf("forgive attempts: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+// Package credential is how people prove who they are: one-time links, passwords,
+// passkeys, and the sessions that follow. What a person may do is decided from
+// the log (domain/person); everything here is rows of schema signin, which can
+// be erased without touching history.
+//
+// Whoever reads the database learns no secret: tokens have 256 bits and are kept
+// as SHA-256, passwords as argon2id, passkeys are public keys.
+//
+// A row decides each race: a link is spent by one UPDATE that finds it unspent, a
+// challenge by the DELETE that finds it, an attempt is counted before the
+// password is looked at. So a hundred requests at once guess no more than one.
+package credential
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+)
+
+// Config is what a Store stands on. All fields are required.
+type Config struct {
+	DB  *sqlx.DB
+	Now func() time.Time
+	// BaseURL is where people reach the pages; passkeys are bound to its host.
+	BaseURL string
+}
+
+// Store keeps credentials. It may be used by many goroutines.
+type Store struct {
+	db       *sqlx.DB
+	now      func() time.Time
+	passkeys *webauthn.WebAuthn // nil where browsers would refuse them
+	host     string             // which they are bound to
+	hashing  chan struct{}
+}
+
+// Open makes a Store.
+func Open(c Config) (*Store, error) {
+	s := &Store{db: c.DB, now: c.Now, hashing: make(chan struct{}, hashesAtOnce)}
+	base, err := url.Parse(c.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the base URL: %w", err)
+	}
+	host := base.Hostname()
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		host = "localhost" // what the pages call this machine
+	}
+	if net.ParseIP(host) != nil {
+		return s, nil // no passkeys on an IP address
+	}
+	origin := base.Scheme + "://" + host
+	if port := base.Port(); port != "" {
+		origin += ":" + port
+	}
+	s.host = host
+	s.passkeys, err = webauthn.New(&webauthn.Config{
+		RPID: host, RPDisplayName: "humanqa", RPOrigins: []string{origin},
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set passkeys up: %w", err)
+	}
+	return s, nil
+}
+
+// ErrWrong refuses a proof. It never says what was wrong with it.
+var ErrWrong = domain.Unauthorized("that did not work").WithHint("check the name and the password, or use your passkey")
+
+// ErrNoLink refuses a link that does not lead anywhere.
+var ErrNoLink = domain.NotFound("invitation").WithHint("a link works once, and not for ever: ask for a new one")
+
+func (s *Store) time() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// Person is what somebody is called.
+type Person struct {
+	ID    string  `db:"person_id"`
+	Name  string  `db:"name"`
+	Login *string `db:"login"` // nil: they have no password
+}
+
+const namesSQL = `
+SELECT person_id, name, login
+FROM signin.people
+WHERE person_id = ANY($1)`
+
+const invitedNamesSQL = `
+SELECT person_id, name
+FROM signin.invites
+WHERE person_id = ANY($1)
+  AND spent_at IS NULL`
+
+// Names gives what people are called, by id: those who have joined by what they
+// chose, the others by what their inviter wrote. Who was erased has no entry.
+func (s *Store) Names(ctx context.Context, personIDs ...string) (map[string]Person, error) {
+	names := make(map[string]Person, len(personIDs))
+	for _, query := range []string{invitedNamesSQL, namesSQL} {
+		var people []Person
+		if err := s.db.SelectContext(ctx, &people, query, pq.Array(personIDs)); err != nil {
+			return nil, fmt.Errorf("read names: %w", err)
+		}
+		for _, p := range people {
+			names[p.ID] = p
+		}
+	}
+	return names, nil
+}
+
+const eraseSQL = `
+WITH sessions   AS (DELETE FROM signin.sessions  WHERE person_id = $1),
+     passwords  AS (DELETE FROM signin.passwords WHERE person_id = $1),
+     passkeys   AS (DELETE FROM signin.passkeys  WHERE person_id = $1),
+     invites    AS (DELETE FROM signin.invites   WHERE person_id = $1)
+DELETE FROM signin.people
+WHERE person_id = $1`
+
+// Erase forgets a person: their name, their proofs, their sessions.
+func (s *Store) Erase(ctx context.Context, personID string) error {
+	if _, err := s.db.ExecContext(ctx, eraseSQL, personID); err != nil {
+		return fmt.Errorf("erase person %s: %w", personID, err)
+	}
+	return nil
+}
+
+const sweepSQL = `
+WITH sessions   AS (DELETE FROM signin.sessions   WHERE expires_at <= $1 OR seen_at <= $2),
+     challenges AS (DELETE FROM signin.challenges WHERE expires_at <= $1),
+     invites    AS (DELETE FROM signin.invites    WHERE expires_at <= $3)
+DELETE FROM signin.attempts
+WHERE last_at <= $4
+  AND free_at <= $1`
+
+// keepSpent is how long a link that is over can still be told from one that
+// never was.
+const keepSpent = 30 * 24 * time.Hour
+
+// Sweep removes what is over.
+func (s *Store) Sweep(ctx context.Context) error {
+	now := s.time()
+	if _, err := s.db.ExecContext(ctx, sweepSQL, now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter)); err != nil {
+		return fmt.Errorf("sweep what sign-ins left: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package credential
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/internal/pgpool"
+)
+
+// How long a one-time link works (decisions, "Way in").
+const (
+	LinkFor = 72 * time.Hour
+	// FirstLinkFor is for the very first operator, whose link stands on a
+	// terminal.
+	FirstLinkFor = 30 * time.Minute
+)
+
+const insertInviteSQL = `
+WITH closed AS (
+    DELETE FROM signin.invites
+    WHERE person_id = $2
+      AND spent_at IS NULL
+)
+INSERT INTO signin.invites (hash, person_id, name, created_at, expires_at)
+VALUES ($1, $2, $3, $4, $5)`
+
+// Invite makes a one-time link for the person; an earlier one that is still
+// open ends. name is what the inviter calls them. The token is shown only here.
+func (s *Store) Invite(ctx context.Context, personID, name string, works time.Duration) (token string, err error) {
+	token = domain.NewToken("")
+	name = strings.TrimSpace(storable(name, maxName))
+	now := s.time()
+	if _, err := s.db.ExecContext(ctx, insertInviteSQL, domain.HashToken(token), personID, name, now, now.Add(works)); err != nil {
+		return "", fmt.Errorf("store an invitation: %w", err)
+	}
+	return token, nil
+}
+
+// Invitation is an open link. Looking at it does not spend it.
+type Invitation struct {
+	PersonID  string    `db:"person_id"`
+	Name      string    `db:"name"`
+	ExpiresAt time.Time `db:"expires_at"`
+}
+
+const invitationSQL = `
+SELECT person_id, name, expires_at
+FROM signin.invites
+WHERE hash = $1
+  AND spent_at IS NULL
+  AND expires_at > $2`
+
+// Invitation gives the open link of the token; ErrNoLink if there is none.
+func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error) {
+	var i Invitation
+	switch err := s.db.GetContext(ctx, &i, invitationSQL, domain.HashToken(token), s.time()); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Invitation{}, ErrNoLink
+	case err != nil:
+		return Invitation{}, fmt.Errorf("look an invitation up: %w", err)
+	}
+	i.ExpiresAt = i.ExpiresAt.UTC()
+	return i, nil
+}
+
+// Joining is what somebody says of themselves when they spend a link.
+type Joining struct {
+	Name     string
+	Login    string // with a password only
+	Password string
+}
+
+// JoinWithPassword spends the link and gives its person a name, a login and a
+// password, all or nothing. domain.KindInvalid names what to mend; the link is
+// then still open.
+func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining) (personID string, err error) {
+	in.Name, in.Login = strings.TrimSpace(in.Name), normal(in.Login)
+	wrong := checkName(in.Name)
+	switch n := utf8.RuneCountInString(in.Login); {
+	case n < 3:
+		wrong = append(wrong, domain.Detail{Path: "login", Message: "must have at least 3 characters"})
+	case n > maxLogin:
+		wrong = append(wrong, domain.Detail{Path: "login", Message: fmt.Sprintf("must have at most %d characters", maxLogin)})
+	case strings.ContainsFunc(in.Login, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		wrong = append(wrong, domain.Detail{Path: "login", Message: "must not have blanks in it"})
+	}
+	var short *domain.Error
+	if errors.As(CheckPassword(in.Password), &short) {
+		wrong = append(wrong, details(short)...)
+	}
+	if len(wrong) > 0 {
+		return "", domain.Invalid(wrong...)
+	}
+	if _, err := s.Invitation(ctx, token); err != nil {
+		return "", err // before the work of hashing
+	}
+	hash, err := s.hash(ctx, in.Password)
+	if err != nil {
+		return "", err
+	}
+	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+		if personID, err = s.spend(ctx, tx, token); err != nil {
+			return err
+		}
+		if err := s.call(ctx, tx, personID, in.Name, &in.Login); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, setPasswordSQL, personID, hash, s.time())
+		return err
+	})
+	return personID, taken(err)
+}
+
+func checkName(name string) []domain.Detail {
+	switch n := utf8.RuneCountInString(name); {
+	case n == 0:
+		return []domain.Detail{{Path: "name", Message: "must not be blank"}}
+	case n > maxName:
+		return []domain.Detail{{Path: "name", Message: fmt.Sprintf("must have at most %d characters", maxName)}}
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return []domain.Detail{{Path: "name", Message: "must not have control characters"}}
+	}
+	return nil
+}
+
+func details(e *domain.Error) []domain.Detail {
+	list, _ := e.Extras["details"].([]domain.Detail)
+	return list
+}
+
+const spendSQL = `
+UPDATE signin.invites
+SET spent_at = $2
+WHERE hash = $1
+  AND spent_at IS NULL
+  AND expires_at > $2
+RETURNING person_id`
+
+// spend ends the link, once.
+func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID string, err error) {
+	switch err := tx.GetContext(ctx, &personID, spendSQL, domain.HashToken(token), s.time()); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", ErrNoLink
+	case err != nil:
+		return "", fmt.Errorf("spend an invitation: %w", err)
+	}
+	return personID, nil
+}
+
+const callSQL = `
+INSERT INTO signin.people AS p (person_id, name, login)
+VALUES ($1, $2, $3)
+ON CONFLICT (person_id) DO UPDATE
+SET name = EXCLUDED.name,
+    login = COALESCE(EXCLUDED.login, p.login)`
+
+const setPasswordSQL = `
+INSERT INTO signin.passwords (person_id, hash, changed_at)
+VALUES ($1, $2, $3)
+ON CONFLICT (person_id) DO UPDATE
+SET hash = EXCLUDED.hash,
+    changed_at = EXCLUDED.changed_at`
+
+// call says what the person is called.
+func (s *Store) call(ctx context.Context, tx *sqlx.Tx, personID, name string, login *string) error {
+	_, err := tx.ExecContext(ctx, callSQL, personID, name, login)
+	return err
+}
+
+// taken turns the one conflict that a person can mend into words.
+func taken(err error) error {
+	var conflict *pq.Error
+	if errors.As(err, &conflict) && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "people_login_key" {
+		return domain.Invalid(domain.Detail{Path: "login", Message: "is taken: choose another one"})
+	}
+	return err
+}

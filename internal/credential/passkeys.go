@@ -1,0 +1,249 @@
+package credential
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/internal/pgpool"
+)
+
+// challengeFor is how long a browser may take to answer.
+const challengeFor = 5 * time.Minute
+
+// Passkeys says whether a browser that reached us under this host (with or
+// without a port) can use passkeys: they are bound to one name.
+func (s *Store) Passkeys(host string) bool {
+	name, _, found := strings.Cut(host, ":")
+	if !found {
+		name = host
+	}
+	return s.passkeys != nil && strings.EqualFold(name, s.host)
+}
+
+// Challenge is what a browser is asked to sign: Options go into
+// navigator.credentials, Token comes back with its answer.
+type Challenge struct {
+	Token   string `json:"challenge"`
+	Options any    `json:"options"`
+}
+
+// owner is a person as the protocol wants them.
+type owner struct {
+	id, name string
+	keys     []webauthn.Credential
+}
+
+func (o owner) WebAuthnID() []byte                         { return []byte(o.id) }
+func (o owner) WebAuthnName() string                       { return o.name }
+func (o owner) WebAuthnDisplayName() string                { return o.name }
+func (o owner) WebAuthnCredentials() []webauthn.Credential { return o.keys }
+
+// asked is a challenge as it is kept: what the protocol must remember, and the
+// name that a new person gave.
+type asked struct {
+	Session webauthn.SessionData `json:"session"`
+	Name    string               `json:"name,omitempty"`
+}
+
+var errNoPasskeys = domain.Conflict("passkeys do not work at this address").WithHint("choose a password")
+
+const insertChallengeSQL = `
+INSERT INTO signin.challenges (hash, purpose, data, expires_at)
+VALUES ($1, $2, $3, $4)`
+
+const takeChallengeSQL = `
+DELETE FROM signin.challenges
+WHERE hash = $1
+  AND purpose = $2
+  AND expires_at > $3
+RETURNING data`
+
+func (s *Store) ask(ctx context.Context, purpose string, a asked, options any) (Challenge, error) {
+	data, err := json.Marshal(a)
+	if err != nil {
+		return Challenge{}, fmt.Errorf("encode a challenge: %w", err)
+	}
+	c := Challenge{Token: domain.NewToken(""), Options: options}
+	if _, err := s.db.ExecContext(ctx, insertChallengeSQL, domain.HashToken(c.Token), purpose, data, s.time().Add(challengeFor)); err != nil {
+		return Challenge{}, fmt.Errorf("store a challenge: %w", err)
+	}
+	return c, nil
+}
+
+// take gives the challenge back, once.
+func (s *Store) take(ctx context.Context, token, purpose string) (a asked, err error) {
+	var data []byte
+	switch err := s.db.GetContext(ctx, &data, takeChallengeSQL, domain.HashToken(token), purpose, s.time()); {
+	case errors.Is(err, sql.ErrNoRows):
+		return a, ErrWrong
+	case err != nil:
+		return a, fmt.Errorf("take a challenge: %w", err)
+	}
+	return a, json.Unmarshal(data, &a)
+}
+
+// AskToJoin asks a browser for a new passkey of the link's person. The link
+// stays open until the answer.
+func (s *Store) AskToJoin(ctx context.Context, link, name string) (Challenge, error) {
+	if s.passkeys == nil {
+		return Challenge{}, errNoPasskeys
+	}
+	name = strings.TrimSpace(name)
+	if wrong := checkName(name); len(wrong) > 0 {
+		return Challenge{}, domain.Invalid(wrong...)
+	}
+	i, err := s.Invitation(ctx, link)
+	if err != nil {
+		return Challenge{}, err
+	}
+	options, session, err := s.passkeys.BeginRegistration(owner{id: i.PersonID, name: name})
+	if err != nil {
+		return Challenge{}, fmt.Errorf("ask for a new passkey: %w", err)
+	}
+	return s.ask(ctx, "join:"+domain.HashToken(link), asked{Session: *session, Name: name}, options.Response)
+}
+
+const insertPasskeySQL = `
+INSERT INTO signin.passkeys (credential_id, person_id, credential, created_at, used_at)
+VALUES ($1, $2, $3, $4, $4)`
+
+// JoinWithPasskey spends the link with the browser's answer, all or nothing.
+func (s *Store) JoinWithPasskey(ctx context.Context, link, challenge string, answer []byte) (personID string, err error) {
+	if s.passkeys == nil {
+		return "", errNoPasskeys
+	}
+	a, err := s.take(ctx, challenge, "join:"+domain.HashToken(link))
+	if err != nil {
+		return "", err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
+	if err != nil {
+		return "", refused(err)
+	}
+	key, err := s.passkeys.CreateCredential(owner{id: string(a.Session.UserID), name: a.Name}, a.Session, parsed)
+	if err != nil {
+		return "", refused(err)
+	}
+	stored, err := json.Marshal(key)
+	if err != nil {
+		return "", fmt.Errorf("encode a passkey: %w", err)
+	}
+	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+		if personID, err = s.spend(ctx, tx, link); err != nil {
+			return err
+		}
+		if personID != string(a.Session.UserID) {
+			return ErrWrong
+		}
+		if err := s.call(ctx, tx, personID, a.Name, nil); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, insertPasskeySQL, key.ID, personID, stored, s.time())
+		return err
+	})
+	return personID, err
+}
+
+// AskToSignIn asks a browser for any passkey it has for us.
+func (s *Store) AskToSignIn(ctx context.Context) (Challenge, error) {
+	if s.passkeys == nil {
+		return Challenge{}, errNoPasskeys
+	}
+	options, session, err := s.passkeys.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return Challenge{}, fmt.Errorf("ask for a passkey: %w", err)
+	}
+	return s.ask(ctx, "sign-in", asked{Session: *session}, options.Response)
+}
+
+const passkeySQL = `
+SELECT person_id, credential
+FROM signin.passkeys
+WHERE credential_id = $1`
+
+const usedPasskeySQL = `
+UPDATE signin.passkeys
+SET credential = $2,
+    used_at = $3
+WHERE credential_id = $1`
+
+// SignInWithPasskey says whose passkey has answered the challenge.
+func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer []byte) (personID string, err error) {
+	if s.passkeys == nil {
+		return "", errNoPasskeys
+	}
+	a, err := s.take(ctx, challenge, "sign-in")
+	if err != nil {
+		return "", err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
+	if err != nil {
+		return "", refused(err)
+	}
+	var broken error // of ours, while we looked the key up
+	_, key, err := s.passkeys.ValidatePasskeyLogin(func(rawID, handle []byte) (webauthn.User, error) {
+		var row struct {
+			PersonID   string `db:"person_id"`
+			Credential []byte `db:"credential"`
+		}
+		switch err := s.db.GetContext(ctx, &row, passkeySQL, rawID); {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil, ErrWrong
+		case err != nil:
+			broken = fmt.Errorf("look a passkey up: %w", err)
+			return nil, broken
+		case row.PersonID != string(handle):
+			return nil, ErrWrong
+		}
+		o := owner{id: row.PersonID, keys: make([]webauthn.Credential, 1)}
+		if broken = json.Unmarshal(row.Credential, &o.keys[0]); broken != nil {
+			return nil, broken
+		}
+		personID = row.PersonID
+		return o, nil
+	}, a.Session, parsed)
+	switch {
+	case broken != nil:
+		return "", broken
+	case err != nil:
+		return "", refused(err)
+	case key.Authenticator.CloneWarning:
+		return "", refused(errors.New("the passkey's counter went back"))
+	}
+	stored, err := json.Marshal(key)
+	if err != nil {
+		return "", fmt.Errorf("encode a passkey: %w", err)
+	}
+	if _, err := s.db.ExecContext(ctx, usedPasskeySQL, key.ID, stored, s.time()); err != nil {
+		return "", fmt.Errorf("note a passkey's use: %w", err)
+	}
+	return personID, nil
+}
+
+// refused keeps the reason for the log only.
+func refused(cause error) error {
+	e := *ErrWrong
+	e.Cause = cause
+	return &e
+}
+
+const hasPasskeySQL = `
+SELECT EXISTS (SELECT FROM signin.passkeys WHERE person_id = $1)`
+
+// HasPasskey says whether the person can prove themselves by one.
+func (s *Store) HasPasskey(ctx context.Context, personID string) (has bool, err error) {
+	if err := s.db.GetContext(ctx, &has, hasPasskeySQL, personID); err != nil {
+		return false, fmt.Errorf("look for a passkey: %w", err)
+	}
+	return has, nil
+}

@@ -1,0 +1,183 @@
+package credential
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"humanqa/domain"
+)
+
+// Parameters of new hashes (RFC 9106, section 4, the second choice).
+const (
+	argonMemory  = 64 << 10 // KiB
+	argonTime    = 3
+	argonThreads = 1
+	saltBytes    = 16
+	hashBytes    = 32
+
+	// hashesAtOnce bounds the memory that sign-ins take: 64 MiB each.
+	hashesAtOnce = 2
+	// hashWait is how long one waits for its turn.
+	hashWait = 10 * time.Second
+
+	// MinPassword and MaxPassword are in characters; the longest is bounded
+	// because hashing reads it all.
+	MinPassword = 12
+	MaxPassword = 256
+	maxLogin    = 120
+	maxName     = 120
+)
+
+// CheckPassword refuses a password that is too short or too long. Nothing else
+// is asked of it: rules about digits make passwords worse (NIST SP 800-63B).
+func CheckPassword(password string) error {
+	switch n := utf8.RuneCountInString(password); {
+	case n < MinPassword:
+		return domain.Invalid(domain.Detail{Path: "password", Message: fmt.Sprintf("must have at least %d characters", MinPassword)})
+	case n > MaxPassword:
+		return domain.Invalid(domain.Detail{Path: "password", Message: fmt.Sprintf("must have at most %d characters", MaxPassword)})
+	}
+	return nil
+}
+
+// turn waits for one of the places that hashing takes.
+func (s *Store) turn(ctx context.Context) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, hashWait)
+	defer cancel()
+	select {
+	case s.hashing <- struct{}{}:
+		return func() { <-s.hashing }, nil
+	case <-ctx.Done():
+		return nil, domain.Unavailable(fmt.Errorf("wait to hash a password: %w", ctx.Err()))
+	}
+}
+
+func (s *Store) hash(ctx context.Context, password string) (string, error) {
+	leave, err := s.turn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	var salt [saltBytes]byte
+	_, _ = rand.Read(salt[:]) // never fails (crypto/rand)
+	sum := argon2.IDKey([]byte(password), salt[:], argonTime, argonMemory, argonThreads, hashBytes)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
+		base64.RawStdEncoding.EncodeToString(salt[:]), base64.RawStdEncoding.EncodeToString(sum)), nil
+}
+
+// nobody is a hash that no password has; comparing with it takes as long as with
+// any other.
+var nobody = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
+	base64.RawStdEncoding.EncodeToString(make([]byte, saltBytes)), base64.RawStdEncoding.EncodeToString(make([]byte, hashBytes)))
+
+// matches compares a password with a stored hash, under the hash's own
+// parameters.
+func (s *Store) matches(ctx context.Context, stored, password string) (bool, error) {
+	var (
+		version         int
+		memory, rounds  uint32
+		threads         uint8
+		parts           = strings.Split(stored, "$")
+		salt, want, got []byte
+	)
+	if len(parts) != 6 || parts[1] != "argon2id" {
+		return false, errors.New("a stored password is no argon2id hash")
+	}
+	_, errVersion := fmt.Sscanf(parts[2], "v=%d", &version)
+	_, errParams := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &rounds, &threads)
+	salt, errSalt := base64.RawStdEncoding.DecodeString(parts[4])
+	want, errSum := base64.RawStdEncoding.DecodeString(parts[5])
+	if err := errors.Join(errVersion, errParams, errSalt, errSum); err != nil || version != argon2.Version || len(want) == 0 {
+		return false, fmt.Errorf("a stored password cannot be read: %w", err)
+	}
+	leave, err := s.turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	got = argon2.IDKey([]byte(password), salt, rounds, memory, threads, uint32(len(want))) //nolint:gosec // 32 bytes of ours
+	return subtle.ConstantTimeCompare(got, want) == 1, nil
+}
+
+// normal is the one spelling of a login: names are compared without regard to
+// case and blanks around them.
+func normal(login string) string {
+	return strings.ToLower(strings.TrimSpace(storable(login, 2*maxLogin)))
+}
+
+// storable makes of what a stranger sent a text that Postgres takes.
+func storable(text string, longest int) string {
+	runes := []rune(strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?"))
+	return string(runes[:min(longest, len(runes))])
+}
+
+const passwordByLoginSQL = `
+SELECT w.person_id, w.hash
+FROM signin.people p
+JOIN signin.passwords w ON w.person_id = p.person_id
+WHERE p.login = $1`
+
+const passwordByPersonSQL = `
+SELECT person_id, hash
+FROM signin.passwords
+WHERE person_id = $1`
+
+// SignIn says who has the login and the password. A login that nobody has takes
+// as long, and answers the same. address is where the attempt comes from.
+func (s *Store) SignIn(ctx context.Context, login, password, address string) (personID string, err error) {
+	return s.prove(ctx, "login:"+domain.HashToken(normal(login)), address, passwordByLoginSQL, normal(login), password)
+}
+
+// ProvePassword says whether the password is the person's.
+func (s *Store) ProvePassword(ctx context.Context, personID, password, address string) error {
+	_, err := s.prove(ctx, "person:"+personID, address, passwordByPersonSQL, personID, password)
+	return err
+}
+
+func (s *Store) prove(ctx context.Context, who, address, query, arg, password string) (string, error) {
+	if err := s.attempt(ctx, who, freeByName); err != nil {
+		return "", err
+	}
+	if err := s.attempt(ctx, "address:"+address, freeByAddress); err != nil {
+		return "", err
+	}
+	row := struct {
+		PersonID string `db:"person_id"`
+		Hash     string `db:"hash"`
+	}{Hash: nobody}
+	if err := s.db.GetContext(ctx, &row, query, arg); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("look a password up: %w", err)
+	}
+	if utf8.RuneCountInString(password) > MaxPassword {
+		password = "" // hashing reads it all; no stored one is that long
+	}
+	ok, err := s.matches(ctx, row.Hash, password)
+	switch {
+	case err != nil:
+		return "", err
+	case !ok || row.PersonID == "":
+		return "", ErrWrong
+	}
+	return row.PersonID, s.forgive(ctx, who)
+}
+
+const hasPasswordSQL = `
+SELECT EXISTS (SELECT FROM signin.passwords WHERE person_id = $1)`
+
+// HasPassword says whether the person can prove themselves by one.
+func (s *Store) HasPassword(ctx context.Context, personID string) (has bool, err error) {
+	if err := s.db.GetContext(ctx, &has, hasPasswordSQL, personID); err != nil {
+		return false, fmt.Errorf("look for a password: %w", err)
+	}
+	return has, nil
+}

@@ -1,0 +1,172 @@
+package credential
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+)
+
+const (
+	// A session ends after sessionFor, or when it was idle for idleFor (decisions,
+	// "Sign-in sessions").
+	sessionFor = 30 * 24 * time.Hour
+	idleFor    = 7 * 24 * time.Hour
+	// OperatorFor is how long a session may do an operator's work.
+	OperatorFor = 8 * time.Hour
+	// FreshFor is how long a proof is fresh.
+	FreshFor = 10 * time.Minute
+
+	// seenEvery is how often a session in use is written.
+	seenEvery = time.Minute
+	maxAgent  = 300
+)
+
+// Session is somebody's browser that has signed in.
+type Session struct {
+	ID        uuid.UUID `db:"id"`
+	PersonID  string    `db:"person_id"`
+	AccountID string    `db:"account_id"` // the account that is looked at; empty: the first
+	Address   string    `db:"address"`
+	Agent     string    `db:"agent"`
+	CreatedAt time.Time `db:"created_at"`
+	SeenAt    time.Time `db:"seen_at"`
+	ProvedAt  time.Time `db:"proved_at"`
+	ExpiresAt time.Time `db:"expires_at"`
+}
+
+// Fresh says that the person has just proved who they are.
+func (s Session) Fresh(now time.Time) bool { return now.Sub(s.ProvedAt) < FreshFor }
+
+const insertSessionSQL = `
+INSERT INTO signin.sessions (hash, id, person_id, account_id, address, agent, created_at, seen_at, proved_at, expires_at)
+VALUES ($1, $2, $3, '', $4, $5, $6, $6, $6, $7)`
+
+// Begin opens a session for a person who has just proved who they are. The token
+// is what the browser keeps; it is shown only here.
+func (s *Store) Begin(ctx context.Context, personID, address, agent string) (token string, err error) {
+	token = domain.NewToken("")
+	now := s.time()
+	_, err = s.db.ExecContext(ctx, insertSessionSQL, domain.HashToken(token), uuid.New(), personID, address, storable(agent, maxAgent), now, now.Add(sessionFor))
+	if err != nil {
+		return "", fmt.Errorf("open a session: %w", err)
+	}
+	return token, nil
+}
+
+const sessionSQL = `
+SELECT id, person_id, account_id, address, agent, created_at, seen_at, proved_at, expires_at
+FROM signin.sessions
+WHERE hash = $1
+  AND expires_at > $2
+  AND seen_at > $3`
+
+const seenSQL = `
+UPDATE signin.sessions
+SET seen_at = $2
+WHERE hash = $1
+  AND seen_at < $2`
+
+// Session gives the live session of the token and notes that it is in use.
+func (s *Store) Session(ctx context.Context, token string) (Session, bool, error) {
+	hash, now := domain.HashToken(token), s.time()
+	var one Session
+	switch err := s.db.GetContext(ctx, &one, sessionSQL, hash, now, now.Add(-idleFor)); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Session{}, false, nil
+	case err != nil:
+		return Session{}, false, fmt.Errorf("look a session up: %w", err)
+	}
+	one.utc()
+	if now.Sub(one.SeenAt) >= seenEvery {
+		if _, err := s.db.ExecContext(ctx, seenSQL, hash, now); err != nil {
+			return Session{}, false, fmt.Errorf("note a session's use: %w", err)
+		}
+		one.SeenAt = now
+	}
+	return one, true, nil
+}
+
+func (s *Session) utc() {
+	for _, at := range []*time.Time{&s.CreatedAt, &s.SeenAt, &s.ProvedAt, &s.ExpiresAt} {
+		*at = at.UTC()
+	}
+}
+
+const sessionsSQL = `
+SELECT id, person_id, account_id, address, agent, created_at, seen_at, proved_at, expires_at
+FROM signin.sessions
+WHERE person_id = $1
+  AND expires_at > $2
+  AND seen_at > $3
+ORDER BY seen_at DESC, id`
+
+// Sessions lists the person's live sessions, the one used last first.
+func (s *Store) Sessions(ctx context.Context, personID string) ([]Session, error) {
+	now := s.time()
+	var list []Session
+	if err := s.db.SelectContext(ctx, &list, sessionsSQL, personID, now, now.Add(-idleFor)); err != nil {
+		return nil, fmt.Errorf("list the sessions of %s: %w", personID, err)
+	}
+	for i := range list {
+		list[i].utc()
+	}
+	return list, nil
+}
+
+const endSessionSQL = `
+DELETE FROM signin.sessions
+WHERE person_id = $1
+  AND id = $2`
+
+const endSessionsSQL = `
+DELETE FROM signin.sessions
+WHERE person_id = $1
+  AND id <> $2`
+
+// End ends one of the person's sessions; another person's is not touched.
+func (s *Store) End(ctx context.Context, personID string, id uuid.UUID) error {
+	if _, err := s.db.ExecContext(ctx, endSessionSQL, personID, id); err != nil {
+		return fmt.Errorf("end a session: %w", err)
+	}
+	return nil
+}
+
+// EndOthers ends all of the person's sessions but one; uuid.Nil: all of them.
+func (s *Store) EndOthers(ctx context.Context, personID string, but uuid.UUID) error {
+	if _, err := s.db.ExecContext(ctx, endSessionsSQL, personID, but); err != nil {
+		return fmt.Errorf("end the sessions of %s: %w", personID, err)
+	}
+	return nil
+}
+
+const provedSQL = `
+UPDATE signin.sessions
+SET proved_at = $2
+WHERE id = $1`
+
+// Proved notes that the session's person has just proved who they are.
+func (s *Store) Proved(ctx context.Context, id uuid.UUID) error {
+	if _, err := s.db.ExecContext(ctx, provedSQL, id, s.time()); err != nil {
+		return fmt.Errorf("note a proof: %w", err)
+	}
+	return nil
+}
+
+const lookAtSQL = `
+UPDATE signin.sessions
+SET account_id = $2
+WHERE id = $1`
+
+// LookAt remembers which account the session looks at.
+func (s *Store) LookAt(ctx context.Context, id uuid.UUID, accountID string) error {
+	if _, err := s.db.ExecContext(ctx, lookAtSQL, id, accountID); err != nil {
+		return fmt.Errorf("choose an account: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Answers makes a transport's answers safe to read, whoever gave them. Every
+// read of a body ends with the request's context: net/http does not promise
+// that once a connection has been handed over. A status below 200, such as
+// 101 Switching Protocols, is no answer but an *InterimError: what follows it
+// is not a body and has no end.
+func Answers(next http.RoundTripper) http.RoundTripper { return answers{next} }
+
+// InterimError says that a server ended its answer with a status that
+// announces one.
+type InterimError struct{ Status int }
+
+func (e *InterimError) Error() string { return fmt.Sprintf("answered %d", e.Status) }
+
+// ErrSlow is in the chain of ReadBody's error when the body took too long.
+var ErrSlow = errors.New("the answer's body came too slowly")
+
+type answers struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := a.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < http.StatusOK {
+		go resp.Body.Close() // of TLS, it may wait for the other side
+		return nil, &InterimError{Status: resp.StatusCode}
+	}
+	// The watchdog: closing a body ends the read that is under way.
+	body, within := resp.Body, req.Context()
+	release := context.AfterFunc(within, func() { _ = body.Close() })
+	resp.Body = &watched{ReadCloser: body, within: within, release: release}
+	return resp, nil
+}
+
+// CloseIdleConnections lets http.Client's method of that name through.
+func (a answers) CloseIdleConnections() {
+	if t, ok := a.next.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+type watched struct {
+	io.ReadCloser
+	within  context.Context
+	release func() bool
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && w.within.Err() != nil { //nolint:errorlint // a reader's EOF is bare
+		err = w.within.Err()
+	}
+	return n, err
+}
+
+func (w *watched) Close() error {
+	w.release()
+	return w.ReadCloser.Close()
+}
+
+// ReadBody reads an answer's body; the caller closes it. It gives the first keep
+// bytes and whether there are more; up to drain further ones are read and
+// dropped, which lets a connection be used again. It takes no longer than limit
+// (0: the request's context alone decides). An error says why the body broke off;
+// what came before is given all the same.
+func ReadBody(resp *http.Response, keep, drain int64, limit time.Duration) (head []byte, longer bool, err error) {
+	inTime := func() bool { return true }
+	if limit > 0 {
+		inTime = time.AfterFunc(limit, func() { _ = resp.Body.Close() }).Stop
+	}
+	head, err = io.ReadAll(io.LimitReader(resp.Body, keep))
+	var dropped int64
+	if err == nil && int64(len(head)) == keep {
+		dropped, err = io.Copy(io.Discard, io.LimitReader(resp.Body, drain))
+	}
+	if !inTime() && err != nil {
+		err = fmt.Errorf("%w: %w", ErrSlow, err)
+	}
+	return head, dropped > 0, err
+}
