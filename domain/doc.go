@@ -2,10 +2,12 @@
 // metadata, positions, the log as the domain sees it, ids, money and the one
 // error type.
 //
-// The sub-packages hold one aggregate each (account, checker, credits, job,
-// project). They are pure: a decide function turns a state and a command into
-// events or an error, an evolve function folds an event into a state; the
-// clock and all ids come in with the command. Package command runs those
-// decisions against the log, package policy issues the commands that nobody
-// asks for.
+// A sub-package each holds an aggregate: account, checker, credits, host, job,
+// loop, person, project, session. They are pure: a decide function turns a state
+// and a command into events or an error, an evolve function folds an event into
+// a state; the clock and all ids come in with the command. Package command runs
+// those decisions against the log, package policy issues the commands that
+// nobody asks for, package announce says what the outside world is told of,
+// package audit folds the whole log to find what must never be true of it, and
+// package scenario lets the aggregates' tests read as sentences.
 package domain

@@ -1,10 +1,6 @@
 package domain
 
-import (
-	"strconv"
-
-	"github.com/google/uuid"
-)
+import "github.com/google/uuid"
 
 // Credits is an amount of money in whole credits.
 type Credits int64
@@ -16,12 +12,6 @@ var idSpace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("humanqa"))
 // name always give the same id. It is what makes a repeated command harmless.
 func DeriveID(parent uuid.UUID, name string) uuid.UUID {
 	return uuid.NewSHA1(parent, []byte(name))
-}
-
-// EventID is the id of the n-th event (from 0) that a command writes into a
-// stream.
-func EventID(command uuid.UUID, stream string, n int) uuid.UUID {
-	return DeriveID(command, stream+"#"+strconv.Itoa(n))
 }
 
 // CommandIDFor derives a command's id from its parts, such as the event that
@@ -44,6 +34,7 @@ const (
 	SessionStreams = "session-"
 	LoopStreams    = "loop-"
 	HostStreams    = "host-"
+	PersonStreams  = "person-"
 )
 
 // AccountStream holds an account's keys and its suspension.
@@ -66,6 +57,9 @@ func SessionStream(sessionID string) string { return SessionStreams + sessionID 
 
 // LoopStream holds the runs of one agent on one project.
 func LoopStream(loopID string) string { return LoopStreams + loopID }
+
+// PersonStream holds what a person may do.
+func PersonStream(personID string) string { return PersonStreams + personID }
 
 // HostStream says which project the hosted tests of an account's host belong
 // to.

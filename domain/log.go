@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,10 +42,18 @@ type Event interface {
 	EventType() string
 }
 
+// TypesOf lists the types of events; nil pointers will do.
+func TypesOf(events ...Event) []string {
+	types := make([]string, len(events))
+	for i, e := range events {
+		types[i] = e.EventType()
+	}
+	return types
+}
+
 // Metadata travels beside each event.
 type Metadata struct {
-	// CommandID is the command that decided the event. Event ids derive from
-	// it, so the same command writes the same events.
+	// CommandID is the command that decided the event.
 	CommandID uuid.UUID `json:"commandId"`
 	// CorrelationID is the x-request-id of the request that started it all.
 	CorrelationID string `json:"correlationId,omitempty"`
@@ -77,6 +86,12 @@ type Recorded struct {
 	// Event is nil when this binary does not know the type; consumers count
 	// such events and pass over them.
 	Event Event
+}
+
+// StreamID is the id behind the stream's category: the job's of a job's event.
+func (r Recorded) StreamID() string {
+	_, id, _ := strings.Cut(r.Stream, "-")
+	return id
 }
 
 // ExpectedRevision is what a writer believes about a stream: NoStream, or the

@@ -49,7 +49,7 @@ type KeyRevoked struct {
 }
 
 // ClockAdvanced moves the time of a sandbox account; OffsetSeconds is how far
-// it is ahead in all (decisions, section 10). AdvanceID is one a call: a call
+// it is ahead in all (decisions, "Sandbox clock"). AdvanceID is one a call: a call
 // that is repeated moves it once.
 type ClockAdvanced struct {
 	AdvanceID     string `json:"advanceId"`

@@ -92,11 +92,11 @@ func (a *Audit) See(r domain.Recorded) {
 	a.last, a.revisions[r.Stream] = r.Position, r.Revision+1
 	switch {
 	case strings.HasPrefix(r.Stream, domain.CreditsStreams):
-		a.seeLedger(r, strings.TrimPrefix(r.Stream, domain.CreditsStreams))
+		a.seeLedger(r, r.StreamID())
 	case strings.HasPrefix(r.Stream, domain.JobStreams):
-		a.seeJob(r, strings.TrimPrefix(r.Stream, domain.JobStreams))
+		a.seeJob(r, r.StreamID())
 	case strings.HasPrefix(r.Stream, domain.SessionStreams):
-		a.seeSession(r, strings.TrimPrefix(r.Stream, domain.SessionStreams))
+		a.seeSession(r, r.StreamID())
 	}
 }
 
@@ -141,18 +141,18 @@ func (a *Audit) seeJob(r domain.Recorded, jobID string) {
 		}
 		a.Jobs++
 		a.jobs[jobID] = &life{
-			account: e.AccountID, price: e.Price, status: job.Pending,
+			account: e.AccountID, price: e.Price, status: job.StatusPending,
 			robots: e.Sandbox || e.Type == job.AIReview,
 			slot:   e.SessionID != "", waiting: e.SessionID != "",
 			noList: len(e.Items) == 0 && e.Type != job.AIReview,
 		}
 		return
-	case *job.VoidedOrphan:
+	case *job.Voided:
 		if j != nil {
 			a.find(8, r.Stream, "is voided although it exists")
 			return
 		}
-		a.jobs[jobID] = &life{account: e.AccountID, status: job.Voided}
+		a.jobs[jobID] = &life{account: e.AccountID, status: job.StatusVoided}
 		return
 	}
 	if j == nil {
@@ -176,7 +176,7 @@ func (a *Audit) Findings(now time.Time) []Finding {
 		}
 		for jobID, d := range l.debits {
 			j := a.jobs[jobID]
-			orphan := j == nil || j.status == job.Voided
+			orphan := j == nil || j.status == job.StatusVoided
 			if orphan && !d.refunded && now.Sub(d.at) > settledWithin {
 				add(4, stream, "the debit of %s has neither job nor refund", jobID)
 			}
@@ -186,7 +186,7 @@ func (a *Audit) Findings(now time.Time) []Finding {
 		}
 	}
 	for jobID, j := range a.jobs {
-		if j.status == job.Voided {
+		if j.status == job.StatusVoided {
 			continue
 		}
 		stream := domain.JobStream(jobID)

@@ -51,7 +51,7 @@ func refunded() *credits.Refunded {
 }
 
 func created(changes ...func(*job.Created)) *job.Created {
-	c := &job.Created{AccountID: "acme", Price: 5, Items: []job.Item{{ID: "i1"}}}
+	c := &job.Created{Submission: job.Submission{AccountID: "acme", Price: 5}, Items: []job.Item{{ID: "i1"}}}
 	for _, change := range changes {
 		change(c)
 	}
@@ -63,13 +63,13 @@ func review(c *job.Created)  { c.Type, c.Items = job.AIReview, nil }
 func sandbox(c *job.Created) { c.Sandbox = true }
 func noList(c *job.Created)  { c.Items = nil }
 
-func claimed(token int) *job.ClaimedBy { return &job.ClaimedBy{CheckerID: "ann", Token: token} }
+func claimed(token int) *job.Claimed { return &job.Claimed{CheckerID: "ann", Token: token} }
 
-func claimedByRobot(robot string) *job.ClaimedBy { return &job.ClaimedBy{CheckerID: robot, Token: 1} }
+func claimedByRobot(robot string) *job.Claimed { return &job.Claimed{CheckerID: robot, Token: 1} }
 
-func cancelled(reason string) *job.CancelledBy { return &job.CancelledBy{Reason: reason, Refund: 5} }
+func cancelled(reason string) *job.Cancelled { return &job.Cancelled{Reason: reason, Refund: 5} }
 
-func failed() *job.FailedBy { return &job.FailedBy{Reason: job.FailSLA, Refund: 5} }
+func failed() *job.Failed { return &job.Failed{Reason: job.FailSLA, Refund: 5} }
 
 func missed(requeues int, requeued bool) *job.SLAMissed {
 	return &job.SLAMissed{RequeueCount: requeues, Requeued: requeued}
@@ -87,25 +87,25 @@ func TestASoundLogHasNoFindings(t *testing.T) {
 	t.Parallel()
 	stories := map[string]*log{
 		"completed": paid().job(created()).work(claimed(1)).work(&job.Released{Token: 1}).work(claimed(2)).
-			work(&job.Heartbeat{Token: 2}).work(&job.ItemChecked{}).work(&job.FindingAdded{}).work(&job.CompletedWith{}).
+			work(&job.Heartbeat{Token: 2}).work(&job.ItemChecked{}).work(&job.FindingAdded{}).work(&job.Completed{}).
 			job(&job.AIReportReady{}).job(&job.Rated{}).job(&job.Rated{}),
 		"cancelled": paid().job(created()).job(cancelled(job.CancelClient)).ledger(refunded()),
 		"missed three times": paid().job(created()).work(claimed(1)).job(missed(1, true)).job(missed(2, true)).
 			work(claimed(2)).job(missed(2, false)).job(failed()).ledger(refunded()),
 		"untestable": paid().job(created()).work(claimed(1)).work(untestable("ann", 1)).
-			add("job-1", "checker:bob", &job.ClaimedBy{CheckerID: "bob", Token: 2}).
+			add("job-1", "checker:bob", &job.Claimed{CheckerID: "bob", Token: 2}).
 			add("job-1", "checker:bob", untestable("bob", 2)).job(failed()).ledger(refunded()),
 		"failed by the operator": paid().job(created()).work(claimed(1)).job(failed()).ledger(refunded()),
 		"a list that came later": paid().job(created(noList)).job(written()).work(claimed(1)),
 		"a slot": paid().job(created(slot)).work(claimed(1)).job(&job.SlotStarted{}).
-			work(&job.ItemChecked{}).work(&job.CompletedWith{}),
+			work(&job.ItemChecked{}).work(&job.Completed{}),
 		"a slot that was too slow": paid().job(created(slot)).work(claimed(1)).job(&job.SlotStarted{}).
 			job(missed(0, false)).job(failed()).ledger(refunded()),
 		"a slot whose session was cancelled": paid().job(created(slot)).work(claimed(1)).
 			job(cancelled(job.CancelSessionCancelled)).ledger(refunded()),
-		"an AI review":    paid().job(created(review)).job(claimedByRobot(job.Reviewer)).job(&job.CompletedWith{}),
-		"a sandbox's job": paid().job(created(sandbox)).job(claimedByRobot(job.Player)).job(&job.CompletedWith{}),
-		"voided":          paid().job(&job.VoidedOrphan{AccountID: "acme"}).ledger(refunded()),
+		"an AI review":    paid().job(created(review)).job(claimedByRobot(job.Reviewer)).job(&job.Completed{}),
+		"a sandbox's job": paid().job(created(sandbox)).job(claimedByRobot(job.Player)).job(&job.Completed{}),
+		"voided":          paid().job(&job.Voided{AccountID: "acme"}).ledger(refunded()),
 	}
 	for name, l := range stories {
 		if got := l.Findings(start.Add(time.Hour)); len(got) > 0 {
@@ -126,24 +126,24 @@ func TestEachBrokenInvariantIsFound(t *testing.T) {
 		"a second charge":                       {paid().job(created()).ledger(debited()), "invariant 3"},
 		"a refund of a job that goes on":        {paid().job(created()).ledger(refunded()), "invariant 3"},
 		"a second refund":                       {paid().job(created()).job(cancelled(job.CancelClient)).ledger(refunded()).ledger(refunded()), "invariant 3"},
-		"a price other than the charge":         {paid().job(&job.Created{AccountID: "acme", Price: 7}), "invariant 3"},
+		"a price other than the charge":         {paid().job(&job.Created{Submission: job.Submission{AccountID: "acme", Price: 7}}), "invariant 3"},
 		"a charge without a job":                {paid(), "invariant 4"},
-		"a voided job that was not refunded":    {paid().job(&job.VoidedOrphan{AccountID: "acme"}), "invariant 4"},
+		"a voided job that was not refunded":    {paid().job(&job.Voided{AccountID: "acme"}), "invariant 4"},
 		"a cancelled job that was not refunded": {paid().job(created()).job(cancelled(job.CancelClient)), "invariant 4"},
 		"a job without a charge":                {newLog().job(created()), "invariant 4"},
 		"a claim of a claimed job":              {paid().job(created()).work(claimed(1)).work(claimed(2)), "invariant 8"},
 		"a claim under an old token":            {paid().job(created()).work(claimed(1)).work(&job.Released{Token: 1}).work(claimed(1)), "invariant 7"},
 		"work by somebody else":                 {paid().job(created()).work(claimed(1)).job(&job.ItemChecked{}), "invariant 7"},
-		"work after the end":                    {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).work(&job.ItemChecked{}), "invariant 8"},
+		"work after the end":                    {paid().job(created()).work(claimed(1)).work(&job.Completed{}).work(&job.ItemChecked{}), "invariant 8"},
 		"a cancellation of a claimed job":       {paid().job(created()).work(claimed(1)).job(cancelled(job.CancelClient)).ledger(refunded()), "invariant 8"},
 		"a job submitted again":                 {paid().job(created()).job(created()), "invariant 8"},
 		"work before the submission":            {newLog().work(claimed(1)), "invariant 8"},
-		"a void after the submission":           {paid().job(created()).job(&job.VoidedOrphan{}), "invariant 8"},
+		"a void after the submission":           {paid().job(created()).job(&job.Voided{}), "invariant 8"},
 		"a release under another token":         {paid().job(created()).work(claimed(1)).work(&job.Released{Token: 7}), "invariant 7"},
 
 		"a failed job that was not refunded":   {paid().job(created()).job(failed()), "invariant 4"},
-		"a refund of a completed job":          {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).ledger(refunded()), "invariant 3"},
-		"half a refund promised":               {paid().job(created()).job(&job.FailedBy{Refund: 2}).ledger(refunded()), "invariant 3"},
+		"a refund of a completed job":          {paid().job(created()).work(claimed(1)).work(&job.Completed{}).ledger(refunded()), "invariant 3"},
+		"half a refund promised":               {paid().job(created()).job(&job.Failed{Refund: 2}).ledger(refunded()), "invariant 3"},
 		"a sign of life under another token":   {paid().job(created()).work(claimed(1)).work(&job.Heartbeat{Token: 2}), "invariant 7"},
 		"a sign of somebody else's life":       {paid().job(created()).work(claimed(1)).job(&job.Heartbeat{Token: 1}), "invariant 7"},
 		"untestable under another token":       {paid().job(created()).work(claimed(1)).work(untestable("ann", 2)), "invariant 7"},
@@ -155,11 +155,11 @@ func TestEachBrokenInvariantIsFound(t *testing.T) {
 		"a miss that counts twice":             {paid().job(created()).job(missed(2, true)), "invariant 8"},
 		"a last miss that fails nothing":       {paid().job(created(slot)).job(&job.SlotStarted{}).job(missed(0, false)), "invariant 8"},
 		"a claim after the last miss":          {paid().job(created(slot)).job(&job.SlotStarted{}).job(missed(0, false)).work(claimed(1)).job(failed()).ledger(refunded()), "invariant 8"},
-		"a miss after the end":                 {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).job(missed(1, true)), "invariant 8"},
+		"a miss after the end":                 {paid().job(created()).work(claimed(1)).work(&job.Completed{}).job(missed(1, true)), "invariant 8"},
 		"a slot that is put back":              {paid().job(created(slot)).job(&job.SlotStarted{}).job(missed(1, true)), "invariant 8"},
 		"a slot's clock before its session":    {paid().job(created(slot)).job(missed(0, false)).job(failed()).ledger(refunded()), "invariant 8"},
 		"a slot's work before its session":     {paid().job(created(slot)).work(claimed(1)).work(&job.ItemChecked{}), "invariant 8"},
-		"a slot's report before its session":   {paid().job(created(slot)).work(claimed(1)).work(&job.CompletedWith{}), "invariant 8"},
+		"a slot's report before its session":   {paid().job(created(slot)).work(claimed(1)).work(&job.Completed{}), "invariant 8"},
 		"a slot that starts twice":             {paid().job(created(slot)).job(&job.SlotStarted{}).job(&job.SlotStarted{}), "invariant 8"},
 		"a start of what is no slot":           {paid().job(created()).job(&job.SlotStarted{}), "invariant 8"},
 		"a slot that the client cancelled":     {paid().job(created(slot)).job(cancelled(job.CancelClient)).ledger(refunded()), "invariant 8"},
@@ -170,7 +170,7 @@ func TestEachBrokenInvariantIsFound(t *testing.T) {
 		"a list for a claimed job":             {paid().job(created(noList)).job(written()).work(claimed(1)).job(written()), "invariant 8"},
 		"an empty list":                        {paid().job(created(noList)).job(&job.ChecklistWritten{}), "invariant 8"},
 		"an analysis before the report":        {paid().job(created()).work(claimed(1)).job(&job.AIReportReady{}), "invariant 8"},
-		"a second analysis":                    {paid().job(created()).work(claimed(1)).work(&job.CompletedWith{}).job(&job.AIReportReady{}).job(&job.AIReportReady{}), "invariant 8"},
+		"a second analysis":                    {paid().job(created()).work(claimed(1)).work(&job.Completed{}).job(&job.AIReportReady{}).job(&job.AIReportReady{}), "invariant 8"},
 		"a rating before the report":           {paid().job(created()).job(&job.Rated{}), "invariant 8"},
 		"a checker who claims an AI review":    {paid().job(created(review)).work(claimed(1)), "invariant 7"},
 		"a checker who claims a sandbox's job": {paid().job(created(sandbox)).work(claimed(1)), "invariant 7"},

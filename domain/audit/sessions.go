@@ -26,32 +26,32 @@ func (a *Audit) seeSession(r domain.Recorded, sessionID string) {
 			a.find(8, r.Stream, "is created again")
 			return
 		}
-		a.sessions[sessionID] = &gathering{status: session.Lobby, slots: e.Slots}
+		a.sessions[sessionID] = &gathering{status: session.StatusLobby, slots: e.Slots}
 		return
 	}
 	if g == nil {
 		a.find(8, r.Stream, "%s before its creation", r.Type)
 		return
 	}
-	from, to := []session.Status{session.Lobby}, g.status
+	from, to := []session.Status{session.StatusLobby}, g.status
 	switch e := r.Event.(type) {
 	case *session.SlotReady, *session.SlotLeft:
 	case *session.Started:
-		to, g.dropped = session.Active, e.Dropped
+		to, g.dropped = session.StatusActive, e.Dropped
 		if len(e.Ready) < session.MinSlots || len(e.Ready)+len(e.Dropped) != len(g.slots) {
 			a.find(8, r.Stream, "started with %v and without %v of %d slots", e.Ready, e.Dropped, len(g.slots))
 		}
-	case *session.CompletedWith:
-		from, to = []session.Status{session.Active}, session.Completed
+	case *session.Completed:
+		from, to = []session.Status{session.StatusActive}, session.StatusCompleted
 		for _, slot := range g.slots {
 			if !slices.Contains(g.dropped, slot.Slot) && !a.ended(slot.JobID) {
 				a.find(8, r.Stream, "completed before slot %d's job ended", slot.Slot)
 			}
 		}
-	case *session.ExpiredBy:
-		to, g.closedAt = session.Expired, r.Meta.Time
-	case *session.CancelledBy:
-		from, to, g.closedAt = append(from, session.Active), session.Cancelled, r.Meta.Time
+	case *session.Expired:
+		to, g.closedAt = session.StatusExpired, r.Meta.Time
+	case *session.Cancelled:
+		from, to, g.closedAt = append(from, session.StatusActive), session.StatusCancelled, r.Meta.Time
 	default:
 		return
 	}
@@ -64,7 +64,7 @@ func (a *Audit) seeSession(r domain.Recorded, sessionID string) {
 // ended says that nothing more comes of the job.
 func (a *Audit) ended(jobID string) bool {
 	j := a.jobs[jobID]
-	return j != nil && j.status != job.Pending && j.status != job.Claimed
+	return j != nil && j.status != job.StatusPending && j.status != job.StatusClaimed
 }
 
 // openSlots gives the slots of the session whose jobs outlived it.

@@ -10,7 +10,7 @@ import (
 )
 
 func gathered() *session.Created {
-	return &session.Created{AccountID: "acme", Slots: []session.Slot{{Slot: 1, JobID: "1"}, {Slot: 2, JobID: "2"}, {Slot: 3, JobID: "3"}}}
+	return &session.Created{Submission: session.Submission{AccountID: "acme", Slots: []session.Slot{{Slot: 1, JobID: "1"}, {Slot: 2, JobID: "2"}, {Slot: 3, JobID: "3"}}}}
 }
 
 func started() *session.Started { return &session.Started{Ready: []int{1, 2}, Dropped: []int{3}} }
@@ -36,7 +36,7 @@ func cancelledSlot(l *log, stream string) {
 func finishedSlot(l *log, stream string) {
 	l.add(stream, "checker:ann", claimed(1))
 	l.add(stream, "policy:session", &job.SlotStarted{})
-	l.add(stream, "checker:ann", &job.CompletedWith{})
+	l.add(stream, "checker:ann", &job.Completed{})
 }
 
 // sessionFindings are those about the session; its jobs have no debits here.
@@ -54,9 +54,9 @@ func TestSoundSessionsHaveNoFindings(t *testing.T) {
 	for name, l := range map[string]*log{
 		"a lobby": newLog().session(gathered()).slots().session(&session.SlotReady{Slot: 1}).session(&session.SlotLeft{Slot: 1}),
 		"completed": newLog().session(gathered()).session(started()).slots(finishedSlot, finishedSlot).
-			session(&session.CompletedWith{}),
-		"expired":   newLog().session(gathered()).slots(cancelledSlot, cancelledSlot, cancelledSlot).session(&session.ExpiredBy{}),
-		"cancelled": newLog().session(gathered()).session(started()).slots(finishedSlot, cancelledSlot, cancelledSlot).session(&session.CancelledBy{}),
+			session(&session.Completed{}),
+		"expired":   newLog().session(gathered()).slots(cancelledSlot, cancelledSlot, cancelledSlot).session(&session.Expired{}),
+		"cancelled": newLog().session(gathered()).session(started()).slots(finishedSlot, cancelledSlot, cancelledSlot).session(&session.Cancelled{}),
 	} {
 		if found := sessionFindings(l); len(found) > 0 {
 			t.Errorf("%s: %v", name, found)
@@ -74,10 +74,10 @@ func TestEveryWrongSessionIsFound(t *testing.T) {
 		"started unopened":  {newLog().session(started()), "session.started before its creation"},
 		"started twice":     {newLog().session(gathered()).session(started()).session(started()), "session.started while it is active"},
 		"started by one":    {newLog().session(gathered()).session(&session.Started{Ready: []int{1}, Dropped: []int{2, 3}}), "started with [1] and without [2 3] of 3 slots"},
-		"expired, started":  {newLog().session(gathered()).slots(cancelledSlot, cancelledSlot, cancelledSlot).session(&session.ExpiredBy{}).session(started()), "session.started while it is expired"},
-		"completed lobby":   {newLog().session(gathered()).slots(finishedSlot, finishedSlot, finishedSlot).session(&session.CompletedWith{}), "session.completed while it is lobby"},
-		"completed early":   {newLog().session(gathered()).session(started()).slots(finishedSlot).session(&session.CompletedWith{}), "completed before slot 2's job ended"},
-		"expired but alive": {newLog().session(gathered()).slots(cancelledSlot, cancelledSlot).session(&session.ExpiredBy{}), "is expired and slots [3] go on"},
+		"expired, started":  {newLog().session(gathered()).slots(cancelledSlot, cancelledSlot, cancelledSlot).session(&session.Expired{}).session(started()), "session.started while it is expired"},
+		"completed lobby":   {newLog().session(gathered()).slots(finishedSlot, finishedSlot, finishedSlot).session(&session.Completed{}), "session.completed while it is lobby"},
+		"completed early":   {newLog().session(gathered()).session(started()).slots(finishedSlot).session(&session.Completed{}), "completed before slot 2's job ended"},
+		"expired but alive": {newLog().session(gathered()).slots(cancelledSlot, cancelledSlot).session(&session.Expired{}), "is expired and slots [3] go on"},
 	} {
 		if found := sessionFindings(c.log); len(found) != 1 || found[0] != c.want {
 			t.Errorf("%s: found %q, want %q", name, found, c.want)

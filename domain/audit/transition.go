@@ -8,56 +8,58 @@ import (
 )
 
 // refundable says that the job ended without a report.
-func (j *life) refundable() bool { return j.status == job.Cancelled || j.status == job.Failed }
+func (j *life) refundable() bool {
+	return j.status == job.StatusCancelled || j.status == job.StatusFailed
+}
 
 // transition checks a step of a job that exists and takes it.
 func (a *Audit) transition(r domain.Recorded, j *life) {
-	if _, failed := r.Event.(*job.FailedBy); j.failing && !failed {
+	if _, failed := r.Event.(*job.Failed); j.failing && !failed {
 		a.find(8, r.Stream, "%s where job.failed was next", r.Type)
 	}
 	switch e := r.Event.(type) {
-	case *job.ClaimedBy, *job.Released, *job.UntestableReported, *job.SLAMissed:
+	case *job.Claimed, *job.Released, *job.UntestableReported, *job.SLAMissed:
 		a.claim(r, j)
 	case *job.ItemChecked, *job.FindingAdded, *job.Heartbeat:
 		a.work(r, j)
 	case *job.ChecklistWritten:
-		a.legal(r, j, job.Pending)
+		a.legal(r, j, job.StatusPending)
 		if !j.noList || len(e.Items) == 0 {
 			a.find(8, r.Stream, "%d items are written onto the list of a job", len(e.Items))
 		}
 		j.noList = false
 	case *job.SlotStarted:
-		a.legal(r, j, job.Pending, job.Claimed)
+		a.legal(r, j, job.StatusPending, job.StatusClaimed)
 		if !j.waiting {
 			a.find(8, r.Stream, "starts without waiting for a session")
 		}
 		j.waiting = false
-	case *job.CompletedWith:
-		a.legal(r, j, job.Claimed)
+	case *job.Completed:
+		a.legal(r, j, job.StatusClaimed)
 		a.begun(r, j)
-		j.status = job.Completed
+		j.status = job.StatusCompleted
 	case *job.AIReportReady:
-		a.legal(r, j, job.Completed)
+		a.legal(r, j, job.StatusCompleted)
 		if j.told {
 			a.find(8, r.Stream, "is analysed again")
 		}
 		j.told = true
 	case *job.Rated:
-		a.legal(r, j, job.Completed)
-	case *job.CancelledBy:
+		a.legal(r, j, job.StatusCompleted)
+	case *job.Cancelled:
 		a.cancel(r, j, e)
-	case *job.FailedBy:
-		a.legal(r, j, job.Pending, job.Claimed)
+	case *job.Failed:
+		a.legal(r, j, job.StatusPending, job.StatusClaimed)
 		a.refundIs(r, j, e.Refund)
-		j.status, j.checker, j.failing, j.endedAt = job.Failed, "", false, r.Meta.Time
+		j.status, j.checker, j.failing, j.endedAt = job.StatusFailed, "", false, r.Meta.Time
 	}
 }
 
 // claim checks what begins and ends claims (invariant 7).
 func (a *Audit) claim(r domain.Recorded, j *life) {
 	switch e := r.Event.(type) {
-	case *job.ClaimedBy:
-		a.legal(r, j, job.Pending)
+	case *job.Claimed:
+		a.legal(r, j, job.StatusPending)
 		if e.Token != j.token+1 {
 			a.find(7, r.Stream, "claim token %d follows %d", e.Token, j.token)
 		}
@@ -67,17 +69,17 @@ func (a *Audit) claim(r domain.Recorded, j *life) {
 		if j.noList {
 			a.find(8, r.Stream, "is claimed without a list")
 		}
-		j.status, j.checker, j.token = job.Claimed, e.CheckerID, e.Token
+		j.status, j.checker, j.token = job.StatusClaimed, e.CheckerID, e.Token
 		return
 	case *job.Released:
-		a.legal(r, j, job.Claimed)
+		a.legal(r, j, job.StatusClaimed)
 		a.under(r, j, e.Token)
 	case *job.UntestableReported:
-		a.legal(r, j, job.Claimed)
+		a.legal(r, j, job.StatusClaimed)
 		a.under(r, j, e.Token)
 		a.by(r, j)
 	case *job.SLAMissed:
-		a.legal(r, j, job.Pending, job.Claimed)
+		a.legal(r, j, job.StatusPending, job.StatusClaimed)
 		a.begun(r, j)
 		again, last := j.requeues, j.slot || j.requeues == job.MaxSLAMisses-1
 		if !last {
@@ -88,12 +90,12 @@ func (a *Audit) claim(r domain.Recorded, j *life) {
 		}
 		j.requeues, j.failing = e.RequeueCount, !e.Requeued
 	}
-	j.status, j.checker = job.Pending, ""
+	j.status, j.checker = job.StatusPending, ""
 }
 
 // work checks what only the claimant may do.
 func (a *Audit) work(r domain.Recorded, j *life) {
-	a.legal(r, j, job.Claimed)
+	a.legal(r, j, job.StatusClaimed)
 	a.by(r, j)
 	if e, ok := r.Event.(*job.Heartbeat); ok {
 		a.under(r, j, e.Token)
@@ -104,17 +106,17 @@ func (a *Audit) work(r domain.Recorded, j *life) {
 
 // cancel checks a cancellation: nobody's claim is cut short but by the
 // session's end.
-func (a *Audit) cancel(r domain.Recorded, j *life, e *job.CancelledBy) {
+func (a *Audit) cancel(r domain.Recorded, j *life, e *job.Cancelled) {
 	if j.slot {
-		a.legal(r, j, job.Pending, job.Claimed)
+		a.legal(r, j, job.StatusPending, job.StatusClaimed)
 	} else {
-		a.legal(r, j, job.Pending)
+		a.legal(r, j, job.StatusPending)
 	}
 	if bySession := e.Reason == job.CancelSessionExpired || e.Reason == job.CancelSessionCancelled; bySession != j.slot {
 		a.find(8, r.Stream, "is cancelled by %q", e.Reason)
 	}
 	a.refundIs(r, j, e.Refund)
-	j.status, j.checker, j.endedAt = job.Cancelled, "", r.Meta.Time
+	j.status, j.checker, j.endedAt = job.StatusCancelled, "", r.Meta.Time
 }
 
 func (a *Audit) legal(r domain.Recorded, j *life, from ...job.Status) {

@@ -55,6 +55,15 @@ func TestACheckerIsRegisteredOnce(t *testing.T) {
 	given(t, created()).When(create(checker.Created{Name: "Ann", Hash: "bb"})).Conflict("the checker exists already")
 }
 
+func TestACheckerIsOnePersonForGood(t *testing.T) {
+	t.Parallel()
+	bind := func(personID string) decide {
+		return func(s checker.State) ([]domain.Event, error) { return checker.DecideBind(s, personID) }
+	}
+	given(t).When(bind("p1")).NotFound("checker")
+	given(t, created()).When(bind("p1")).Events(&checker.Bound{PersonID: "p1"}).When(bind("p2")).Conflict("the checker is another person")
+}
+
 func TestAReservation(t *testing.T) {
 	t.Parallel()
 	t.Run("takes a free place", func(t *testing.T) {

@@ -20,6 +20,19 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	return []domain.Event{&c}, nil
 }
 
+// DecideBind says which person works as the checker.
+func DecideBind(s State, personID string) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("checker")
+	case s.PersonID == personID:
+		return nil, nil
+	case s.PersonID != "":
+		return nil, domain.Conflict("the checker is another person")
+	}
+	return []domain.Event{&Bound{PersonID: personID}}, nil
+}
+
 // DecideTake reserves one of the checker's limit places for a job. live says
 // whether an earlier reservation still stands for a claim; those it denies are
 // dropped, and so is an earlier one of the same job.

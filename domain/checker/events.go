@@ -35,13 +35,21 @@ type ClaimTaken struct {
 	Held []Reservation `json:"held"`
 }
 
+// Bound says which person works as this checker; it is theirs for good. They
+// get no job of an account they have a role in.
+type Bound struct {
+	PersonID string `json:"personId"`
+}
+
 func (*Created) EventType() string    { return "checker.created" }
 func (*ClaimTaken) EventType() string { return "checker.claim_taken" }
+func (*Bound) EventType() string      { return "checker.bound" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
 		{New: func() domain.Event { return new(Created) }},
 		{New: func() domain.Event { return new(ClaimTaken) }},
+		{New: func() domain.Event { return new(Bound) }},
 	}
 }

@@ -10,6 +10,7 @@ type State struct {
 	Hash     string
 	Prefix   string
 	Accounts []string // the accounts the checker belongs to
+	PersonID string   // who works as this checker; empty: whoever has the key
 	// Held are the reservations that were left when the last one was taken,
 	// oldest first. Some may be void by now (see ClaimTaken).
 	Held []Reservation
@@ -23,6 +24,8 @@ func Evolve(s State, e domain.Event) State {
 		s.Exists, s.Name, s.Hash, s.Prefix, s.Accounts = true, e.Name, e.Hash, e.Prefix, e.Accounts
 	case *ClaimTaken:
 		s.Held = e.Held
+	case *Bound:
+		s.PersonID = e.PersonID
 	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/credits"
+	"humanqa/domain/project"
 )
 
 // CreateAccount opens an account.
@@ -32,8 +33,19 @@ func (s *Service) ReinstateAccount(ctx context.Context, cause Cause, accountID s
 	return s.onAccount(ctx, cause, accountID, account.DecideReinstate)
 }
 
-// IssueKey makes an API key. Its token starts with qa_test_ for a sandbox.
+// IssueKey makes an API key. Its token starts with qa_test_ for a sandbox. A
+// project that it is bound to is one of the account's: another's is not found,
+// as everywhere.
 func (s *Service) IssueKey(ctx context.Context, cause Cause, accountID string, in IssueKey) (IssuedKey, error) {
+	if in.ProjectID != "" {
+		owner, err := read(ctx, s.projects, domain.ProjectStream(in.ProjectID), func(st project.State) string { return st.AccountID })
+		switch {
+		case err != nil:
+			return IssuedKey{}, err
+		case owner != accountID:
+			return IssuedKey{}, domain.NotFound("project")
+		}
+	}
 	keyID := accountID + "." + domain.DeriveID(cause.CommandID, "key").String()
 	live, sandbox := domain.NewToken(domain.LiveKeyPrefix), domain.NewToken(domain.SandboxKeyPrefix)
 	cause.AccountID = accountID

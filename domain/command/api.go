@@ -49,21 +49,13 @@ type NewItem struct {
 // SubmitJob charges the account and submits a job. The caller has checked
 // shapes and lengths.
 type SubmitJob struct {
-	ProjectID          string // empty: no project
-	URL                string
-	Title              string
-	Description        string
-	Feature            string
-	Type               job.Type
-	TypeEcho           string
-	Urgent             bool
-	SLAMinutes         int // 0: the project's default, then 60
+	// Submission holds what the caller asks for; account, price, sandbox, batch
+	// and slot are the service's to say. SLAMinutes 0: the project's default,
+	// then 60.
+	job.Submission
 	Items              []NewItem
 	Credentials        *Credentials
 	AccessInstructions string
-	Target             job.Target
-	Source             string // api, hosted, session, retest, bulk, deploy, loop
-	ParentID           string
 	// Wait has the checklist written before the answer, however long the
 	// writer takes (generateChecklist: sync).
 	Wait bool
@@ -97,7 +89,7 @@ type Webhook struct {
 	Events *[]string
 }
 
-// LoopStep is what an agent says of itself (decisions, section 9).
+// LoopStep is what an agent says of itself (decisions, "Loops").
 type LoopStep struct {
 	Skill     string
 	Iteration int
@@ -108,22 +100,14 @@ type LoopStep struct {
 // HostedTest is a one-shot test: type and project are found by themselves, and
 // what failed before is tested again.
 type HostedTest struct {
-	URL     string
-	Host    string // of URL: lower case, no default port, no "www."
-	Feature string
-	// Type and TypeEcho are empty to have the type detected.
-	Type               job.Type
-	TypeEcho           string
-	Urgent             bool
+	// Submission's ProjectID names the project instead of having it found: a
+	// project-bound key's, or a deploy hook's. Its Type and TypeEcho are empty to
+	// have the type detected. Title and SLAMinutes are the service's to say.
+	job.Submission
+	Host               string // of URL: lower case, no default port, no "www."
 	Webhook            Webhook
 	AccessInstructions string
-	Target             job.Target
-	HostedApp          bool
-	// ProjectID names the project instead of having it found: a project-bound
-	// key's, or a deploy hook's.
-	ProjectID string
-	Source    string // hosted, deploy, loop
-	Loop      *LoopStep
+	Loop               *LoopStep
 	// Remark is told to the checker behind the feature.
 	Remark string
 }
@@ -206,10 +190,12 @@ type CreatedSession struct {
 }
 
 // CancelledSession is the outcome of a cancellation, the same for a repeat.
+// Refunded is what came back, Expired what went into lots that have expired.
 type CancelledSession struct {
 	SessionID        string
 	Status           session.Status
 	CreditsRefunded  domain.Credits
+	CreditsExpired   domain.Credits
 	CreditsRemaining domain.Credits
 	Position         domain.Position
 }
@@ -243,10 +229,12 @@ type AdvancedClock struct {
 }
 
 // CancelledJob is the outcome of a cancellation, the same for a repeat.
+// Refunded is what came back, Expired what went into lots that have expired.
 type CancelledJob struct {
 	JobID            string
 	Status           job.Status
 	CreditsRefunded  domain.Credits
+	CreditsExpired   domain.Credits
 	CreditsRemaining domain.Credits
 	Position         domain.Position
 }
@@ -267,13 +255,17 @@ type Brief struct {
 	RoleLabel     string
 }
 
-// ClaimedJob is a claim: the lease's token fences every later call.
+// ClaimedJob is a claim: the lease's token fences every later call. Checklist
+// and Findings are the draft of the report: what this checker, or one before,
+// said so far.
 type ClaimedJob struct {
 	JobID     string
+	AccountID string // whose evidence the draft's links name; never shown
 	Token     int
 	DueAt     time.Time
 	Brief     Brief
-	Checklist []job.Item
+	Checklist []job.ReportItem
+	Findings  []job.ReportItem
 	Position  domain.Position
 }
 

@@ -15,31 +15,37 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 	if err != nil {
 		return CancelledJob{}, err
 	}
-	refunded, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, refunded *domain.Credits) ([]domain.Event, error) {
+	expired, err := s.wouldExpire(ctx, cause, jobID)
+	if err != nil {
+		return CancelledJob{}, err
+	}
+	price, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, price *domain.Credits) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
 			}
-			*refunded = st.Price
-			return job.DecideCancel(st, reason, now)
+			*price = st.Price
+			events, err := job.DecideCancel(st, reason, now)
+			return foretold(events, expired), err
 		})
 	if err != nil {
 		return CancelledJob{}, err
 	}
-	remaining, at, err := s.refund(ctx, cause, jobID, reason)
+	back, err := s.refund(ctx, cause, jobID, reason)
 	if err != nil {
 		return CancelledJob{}, err
 	}
 	return CancelledJob{
-		JobID: jobID, Status: job.Cancelled, CreditsRefunded: refunded, CreditsRemaining: remaining,
-		Position: written.Position.Max(at),
+		JobID: jobID, Status: job.StatusCancelled,
+		CreditsRefunded: price - back.expired, CreditsExpired: back.expired, CreditsRemaining: back.remaining,
+		Position: written.Position.Max(back.at),
 	}, nil
 }
 
 // RefundJob gives the debit of an ended job back, once.
 func (s *Service) RefundJob(ctx context.Context, cause Cause, jobID, reason string) (domain.Position, error) {
-	_, position, err := s.refund(ctx, cause, jobID, reason)
-	return position, err
+	back, err := s.refund(ctx, cause, jobID, reason)
+	return back.at, err
 }
 
 // VoidJob settles a debit whose job may never have come: it closes the job's

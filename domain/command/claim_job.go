@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 )
@@ -35,16 +35,13 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 		if err != nil {
 			return nil, err
 		}
-		g.ClaimedJob = ClaimedJob{JobID: jobID, Token: st.Token, DueAt: st.DueAt, Checklist: st.Items}
+		g.ClaimedJob = claimedJob(jobID, st)
 		for _, e := range events {
-			if claimed, ok := e.(*job.ClaimedBy); ok {
+			if claimed, ok := e.(*job.Claimed); ok {
 				g.Token, g.DueAt = claimed.Token, claimed.DueAt
 			}
 		}
-		g.job = job.State{
-			AccountID: st.AccountID, Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature,
-			Credentials: st.Credentials, AccessInstructions: st.AccessInstructions, SessionID: st.SessionID,
-		}
+		g.job = briefed(st)
 		return events, nil
 	})
 	if err != nil {
@@ -55,11 +52,56 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 	return g.ClaimedJob, err
 }
 
+// LiveClaim gives the claim that the checker holds, with the draft as it stands;
+// held is false when there is none. Of several it is the oldest.
+func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim ClaimedJob, held bool, err error) {
+	taken, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) []checker.Reservation { return st.Held })
+	if err != nil {
+		return ClaimedJob{}, false, err
+	}
+	type live struct {
+		ClaimedJob
+		held bool
+		job  job.State // only what the brief needs
+	}
+	for _, r := range taken {
+		l, err := read(ctx, s.jobs, domain.JobStream(r.JobID), func(st job.State) live {
+			if st.Status != job.StatusClaimed || st.CheckerID != checkerID {
+				return live{}
+			}
+			return live{claimedJob(r.JobID, st), true, briefed(st)}
+		})
+		switch {
+		case err != nil:
+			return ClaimedJob{}, false, err
+		case l.held:
+			l.Brief, err = s.brief(ctx, r.JobID, l.job)
+			return l.ClaimedJob, true, err
+		}
+	}
+	return ClaimedJob{}, false, nil
+}
+
+func claimedJob(jobID string, st job.State) ClaimedJob {
+	draft := st.ReportItems()
+	return ClaimedJob{
+		JobID: jobID, AccountID: st.AccountID, Token: st.Token, DueAt: st.DueAt,
+		Checklist: draft[:len(st.Items)], Findings: draft[len(st.Items):],
+	}
+}
+
+// briefed is what the brief needs of a job.
+func briefed(st job.State) job.State {
+	return job.State{
+		Submission: st.Submission, Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
+	}
+}
+
 // reserve takes one of the checker's places for the job, unless they hold its
 // claim already. A job of an account the checker belongs to is not found: they
 // must not even know of it.
 func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID string) error {
-	target, err := s.standing(ctx, jobID)
+	target, err := s.readClaim(ctx, jobID)
 	if err != nil {
 		return err
 	}
@@ -70,21 +112,34 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 	if err != nil {
 		return err
 	}
-	c, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) checker.State { return st })
+	hidden, err := s.hiddenFrom(ctx, checkerID)
 	switch {
 	case err != nil:
 		return err
-	case target.account == "" || slices.Contains(c.Accounts, target.account):
+	case target.account == "" || hidden(target.account):
 		return domain.NotFound("job")
+	case refusal == nil && target.claimant == "":
+		// What is claimed may be finished.
+		suspended, err := read(ctx, s.accounts, domain.AccountStream(target.account), func(st account.State) bool { return st.Suspended })
+		switch {
+		case err != nil:
+			return err
+		case suspended:
+			return domain.Conflict("the job is not in the queue for now").WithHint("claim another job")
+		}
 	case refusal != nil:
 		return refusal // a place must not be held for a claim that cannot come
 	case target.claimant == checkerID:
 		return nil
 	}
 	// Which of the places are taken is asked of the jobs themselves.
-	live := make(map[checker.Reservation]bool, len(c.Held))
-	for _, r := range c.Held {
-		j, err := s.standing(ctx, r.JobID)
+	held, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) []checker.Reservation { return st.Held })
+	if err != nil {
+		return err
+	}
+	live := make(map[checker.Reservation]bool, len(held))
+	for _, r := range held {
+		j, err := s.readClaim(ctx, r.JobID)
 		if err != nil {
 			return err
 		}
@@ -100,21 +155,21 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 	return err
 }
 
-// standing is what a reservation depends on.
-type standing struct {
+// claimState is what a reservation depends on.
+type claimState struct {
 	account  string // empty: there is no such job
 	pending  bool
 	claimant string // who holds the claim now
 	token    int
 }
 
-func (s *Service) standing(ctx context.Context, jobID string) (standing, error) {
-	return read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) standing {
+func (s *Service) readClaim(ctx context.Context, jobID string) (claimState, error) {
+	return read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) claimState {
 		if !st.Exists {
-			return standing{}
+			return claimState{}
 		}
-		j := standing{account: st.AccountID, pending: st.Status == job.Pending, token: st.Token}
-		if st.Status == job.Claimed {
+		j := claimState{account: st.AccountID, pending: st.Status == job.StatusPending, token: st.Token}
+		if st.Status == job.StatusClaimed {
 			j.claimant = st.CheckerID
 		}
 		return j

@@ -5,6 +5,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
 )
 
@@ -48,7 +49,7 @@ func TestAClaimOpensTheSecretsForTheClaimantOnly(t *testing.T) {
 	b := setup(t, 100)
 	ann, bob := b.newChecker(t), b.newChecker(t, b.account)
 	j, err := b.SubmitJob(t.Context(), b.cause(), command.SubmitJob{
-		URL: "https://example.com", Title: "Title", Type: job.Custom, TypeEcho: "Custom", Source: "api",
+		Submission:  job.Submission{URL: "https://example.com", Title: "Title", Type: job.Custom, TypeEcho: "Custom", Source: "api"},
 		Credentials: &command.Credentials{Username: "u", Password: "p"}, AccessInstructions: "ring twice",
 	})
 	if err != nil {
@@ -120,4 +121,37 @@ func TestAClaimFromStartToReport(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Another process repeats a submission, later and with another list: it must go
+// on from the job that is in the log, not from the one it would have written.
+func TestARepeatInAnotherProcessGoesByWhatTheLogHolds(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	ann, cause := b.newChecker(t), b.cause()
+	submit := func(items ...command.NewItem) (*command.Service, command.SubmittedJob) {
+		t.Helper()
+		s := serviceWith(b.log, &scriptedAI{instant: true, items: items}, commandtest.NoPast{})
+		t.Cleanup(s.Drain)
+		j, err := s.SubmitJob(t.Context(), cause, command.SubmitJob{
+			Submission: job.Submission{URL: "https://example.com", Title: "Title", Type: job.GeneralQA, Source: "api"}, Wait: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, j
+	}
+	_, first := submit(command.NewItem{Description: "the cart", Severity: job.Major})
+	other, again := submit(
+		command.NewItem{Description: "the till", Severity: job.Minor}, command.NewItem{Description: "the exit", Severity: job.Minor})
+	if again != first {
+		t.Errorf("the repeat is answered with %+v, the first was %+v", again, first)
+	}
+	claim, err := other.ClaimJob(t.Context(), b.checkerCause(ann), ann, first.JobID)
+	if err != nil || len(claim.Checklist) != 1 || claim.Checklist[0].Description != "the cart" {
+		t.Errorf("the checker gets %+v, %v", claim.Checklist, err)
+	}
+	if due := b.job(first.JobID).DueAt; !claim.DueAt.Equal(due) {
+		t.Errorf("due at %s, in the log at %s", claim.DueAt, due)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
+	"humanqa/domain/person"
 )
 
 // CheckItem records the claimant's verdict on an item of the list. A stale
@@ -60,8 +61,8 @@ func (s *Service) AddFinding(ctx context.Context, cause Cause, claim Claim, in A
 
 // CompleteJob ends the claim with a report. Items without a verdict are a
 // conflict that names them.
-func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in CompleteJob) (job.CompletedWith, domain.Position, error) {
-	return claimant(ctx, s, cause, claim, func(st job.State, report *job.CompletedWith) ([]domain.Event, error) {
+func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in CompleteJob) (job.Completed, domain.Position, error) {
+	return claimant(ctx, s, cause, claim, func(st job.State, report *job.Completed) ([]domain.Event, error) {
 		events, err := job.DecideComplete(st, job.Completion{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ReportID: domain.DeriveID(cause.CommandID, "report").String(),
@@ -74,7 +75,7 @@ func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in 
 			*report = *st.Report
 		}
 		for _, e := range events {
-			if completed, ok := e.(*job.CompletedWith); ok {
+			if completed, ok := e.(*job.Completed); ok {
 				*report = *completed
 			}
 		}
@@ -110,10 +111,21 @@ func claimant[R any](
 }
 
 // hiddenFrom says of which accounts the checker must not know a job or a
-// session: those they belong to.
+// session: those they belong to, by themselves or as the person who works as
+// this checker.
 func (s *Service) hiddenFrom(ctx context.Context, checkerID string) (func(accountID string) bool, error) {
-	own, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) []string {
-		return slices.Clone(c.Accounts)
+	type known struct {
+		accounts []string
+		personID string
+	}
+	own, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) known {
+		return known{slices.Clone(c.Accounts), c.PersonID}
 	})
-	return func(accountID string) bool { return slices.Contains(own, accountID) }, err
+	var who person.State
+	if err == nil && own.personID != "" {
+		who, err = read(ctx, s.people, domain.PersonStream(own.personID), func(st person.State) person.State { return st })
+	}
+	return func(accountID string) bool {
+		return slices.Contains(own.accounts, accountID) || who.BelongsTo(accountID)
+	}, err
 }

@@ -8,8 +8,8 @@ import (
 	"humanqa/domain/job"
 )
 
-// Decisions, section 8: a checker never sees a job of an account they belong
-// to. Their word on one is answered as if there were no such job.
+// Decisions, "Checker keys": a checker never sees a job of an account they
+// belong to. Their word on one is answered as if there were no such job.
 func TestACheckersOwnAccountsJobsAreNotFoundWhateverTheySayOfThem(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 100)

@@ -1,16 +1,22 @@
 package command_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
+	"humanqa/eventstore/logtest"
 )
 
 func TestTwentyParallelSubmitsWithCreditsForOneMakeOneJob(t *testing.T) {
@@ -36,7 +42,7 @@ func TestAHotLedgerPaysForOneAppendABatch(t *testing.T) {
 	if got := b.ledger().Balance(); good != jobs || got != 0 {
 		t.Errorf("%d jobs and %d credits left, want %d and 0", good, got, jobs)
 	}
-	if n := b.log.appends[domain.CreditsStream(b.account)]; n >= jobs {
+	if n := b.log.Appends(domain.CreditsStream(b.account)); n >= jobs {
 		t.Errorf("%d appends for %d charges: nothing was batched", n, jobs)
 	}
 }
@@ -99,16 +105,11 @@ func TestASubmissionThatFailsAnywhereCanBeRepeated(t *testing.T) {
 			t.Run(category+map[bool]string{true: "persisted", false: "lost"}[persist], func(t *testing.T) {
 				t.Parallel()
 				b := setup(t, 100)
-				b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-					if strings.HasPrefix(stream, category) {
-						return &fault{persist: persist, err: errCut}
-					}
-					return nil
-				}
+				b.log.Fail(logtest.To(category), persist, errCut)
 				c := b.cause()
 				_, err := b.submit(t.Context(), c)
 				wantKind(t, err, domain.KindUnavailable)
-				b.log.fault = nil
+				b.log.Heal()
 				j, err := b.submit(t.Context(), c)
 				if err != nil {
 					t.Fatal(err)
@@ -129,7 +130,7 @@ func (b bundle) settle(t *testing.T) {
 	policies := policy.All(b)
 	type id struct{ kind, key string }
 	set := map[id]policy.Timer{}
-	for _, e := range b.log.all() {
+	for _, e := range b.log.All() {
 		for _, p := range policies {
 			for _, c := range p.React(e) {
 				if c.Clear {
@@ -140,11 +141,14 @@ func (b bundle) settle(t *testing.T) {
 			}
 		}
 	}
-	for k, timer := range set {
+	due := slices.SortedFunc(maps.Values(set), func(a, b policy.Timer) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key))
+	})
+	for _, timer := range due {
 		for _, p := range policies {
-			if p.Kind() == k.kind {
+			if p.Kind() == timer.Kind {
 				if err := p.Fire(context.Background(), timer); err != nil {
-					t.Errorf("fire %v: %v", k, err)
+					t.Errorf("fire %+v: %v", timer, err)
 				}
 			}
 		}
@@ -154,16 +158,11 @@ func (b bundle) settle(t *testing.T) {
 func TestADebitWhoseJobNeverCameIsRefundedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)
-	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-		if strings.HasPrefix(stream, domain.JobStreams) {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	b.log.Fail(logtest.To(domain.JobStreams), false, errCut)
 	c := b.cause()
 	_, err := b.submit(t.Context(), c)
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 	jobID := domain.DeriveID(c.CommandID, "job").String()
 
 	b.settle(t)
@@ -171,10 +170,13 @@ func TestADebitWhoseJobNeverCameIsRefundedOnce(t *testing.T) {
 	wantTypes(t, b.log, domain.JobStream(jobID), "job.voided")
 	wantTypes(t, b.log, domain.CreditsStream(b.account), "credits.granted", "credits.debited", "credits.refunded")
 
-	t.Run("and the late submission loses", func(t *testing.T) {
-		_, err := b.submit(t.Context(), c)
-		wantKind(t, err, domain.KindConflict)
+	t.Run("and the late submission loses: it begins anew", func(t *testing.T) {
+		out, err := b.submit(t.Context(), c)
+		if err != nil || out.JobID == jobID {
+			t.Errorf("got %+v, %v", out, err)
+		}
 		wantTypes(t, b.log, domain.JobStream(jobID), "job.voided")
+		b.wantUsed(t, 5)
 	})
 }
 
@@ -196,18 +198,44 @@ func TestACancellationThatCrashesBeforeItsRefundIsRefundedByThePolicy(t *testing
 	t.Parallel()
 	b := setup(t, 100)
 	id := b.submitted(t)
-	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-		if strings.HasPrefix(stream, domain.CreditsStreams) {
-			return &fault{err: errors.New("no log")}
-		}
-		return nil
-	}
+	b.log.Fail(logtest.To(domain.CreditsStreams), false, errors.New("no log"))
 	_, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 	b.settle(t)
 	if used := b.ledger().Used(); used != 0 {
 		t.Errorf("%d credits used, want 0", used)
+	}
+}
+
+func TestARefundTellsWhatCameBackAndWhatHadExpired(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 0)
+	soon := b.clock.now().Add(10 * time.Minute)
+	for _, lot := range []struct {
+		amount  domain.Credits
+		expires *time.Time
+	}{{3, &soon}, {10, nil}} {
+		if _, _, err := b.GrantCredits(t.Context(), operator(), b.account, lot.amount, lot.expires, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id, other := b.submitted(t), b.submitted(t) // 3 and 2, then 5
+	b.clock.pass(11 * time.Minute)
+	for range 2 { // a repeat tells the same
+		got, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
+		got.Position = domain.Position{}
+		want := command.CancelledJob{JobID: id, Status: job.StatusCancelled, CreditsRefunded: 2, CreditsExpired: 3, CreditsRemaining: 5}
+		if err != nil || got != want {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}
+	if e := eventOf[*job.Cancelled](t, b.bundle, domain.JobStream(id)); e.Refund != 5 || e.RefundExpired != 3 {
+		t.Errorf("the job tells %+v", e)
+	}
+	got, err := b.FailJob(t.Context(), b.cause(), other, job.FailOperator)
+	if e := eventOf[*job.Failed](t, b.bundle, domain.JobStream(other)); err != nil || got.CreditsRefunded != 5 || got.CreditsExpired != 0 || e.RefundExpired != 0 {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
@@ -239,11 +267,11 @@ func TestACallerThatGoesAwayDoesNotTakeTheBatchWithIt(t *testing.T) {
 	var gate atomic.Pointer[chan struct{}]
 	hold := make(chan struct{})
 	gate.Store(&hold)
-	b.log.before = func(stream string) {
+	b.log.Before(func(stream string) {
 		if strings.HasPrefix(stream, domain.CreditsStreams) {
 			<-*gate.Load()
 		}
-	}
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
@@ -272,16 +300,11 @@ func TestWhatTheLogRefusesFailsAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1000)
 	hold := make(chan struct{})
-	b.log.before = func(string) { <-hold }
+	b.log.Before(func(string) { <-hold })
 	tooMuch := b.cause()
-	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
-		for _, e := range events {
-			if e.Meta.CommandID == tooMuch.CommandID {
-				return &fault{err: fmt.Errorf("17 MiB: %w", domain.ErrRefused)}
-			}
-		}
-		return nil
-	}
+	b.log.Fail(func(_ string, events []domain.NewEvent) bool {
+		return slices.ContainsFunc(events, func(e domain.NewEvent) bool { return e.Meta.CommandID == tooMuch.CommandID })
+	}, false, fmt.Errorf("17 MiB: %w", domain.ErrRefused))
 	var refused []error
 	submits := make(chan error, 10)
 	for i := range cap(submits) {
@@ -310,11 +333,7 @@ func TestAStreamWithAnUnknownEventIsNotDecidedOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)
 	id := b.submitted(t)
-	stream := domain.JobStream(id)
-	b.log.streams[stream] = append(b.log.streams[stream], domain.Recorded{
-		Stream: stream, Revision: 1, Type: "job.from_the_future", Position: domain.Position{Commit: b.log.next},
-	})
-	b.log.next++
+	b.log.Record(domain.JobStream(id), logtest.Unknown("job.from_the_future"))
 	_, err := newService(b.log).CancelJob(t.Context(), b.cause(), id, job.CancelClient)
 	wantKind(t, err, domain.KindUnavailable)
 }

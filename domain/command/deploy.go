@@ -13,8 +13,11 @@ import (
 // down which job it makes, and the other one makes the same, or finds it made.
 func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in Deploy) (HostedJob, error) {
 	in.Test.ProjectID, in.Test.Source = projectID, "deploy"
-	own := domain.DeriveID(cause.CommandID, "job").String()
-	out, living, err := s.testHosted(ctx, cause, own, in.Test, in.Keys)
+	living := ""
+	out, err := again(ctx, s, cause, func(cause Cause) (out HostedJob, err error) {
+		out, living, err = s.testHosted(ctx, cause, ownJob(cause), in.Test, in.Keys)
+		return out, err
+	})
 	if err != nil || living == "" {
 		return out, err
 	}
@@ -30,13 +33,13 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 
 // livingDeploy is the newest job that a deploy with one of the keys led to and
 // that has not ended. There is none for who has been written down already.
-func livingDeploy(p project.State, keys []string, own string, fate fateOf) string {
+func livingDeploy(p project.State, keys []string, own string, outcomes jobOutcomes) string {
 	deploys := p.DeploysOf(keys)
 	if slices.ContainsFunc(deploys, func(d project.DeployReceived) bool { return d.JobID == own }) {
 		return ""
 	}
 	for _, d := range deploys {
-		if fate.job(d.JobID) == project.Alive {
+		if outcomes.job(d.JobID) == project.Alive {
 			return d.JobID
 		}
 	}

@@ -9,10 +9,11 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/eventstore/logtest"
 )
 
 func aDeploy(keys ...string) command.Deploy {
-	return command.Deploy{Test: command.HostedTest{URL: "https://shop.example/", Host: "shop.example", Remark: "Deployed: branch main."}, Keys: keys}
+	return command.Deploy{Test: command.HostedTest{Submission: job.Submission{URL: "https://shop.example/"}, Host: "shop.example", Remark: "Deployed: branch main."}, Keys: keys}
 }
 
 func (b hostedBundle) project(t *testing.T) string {
@@ -100,13 +101,13 @@ func TestTwentyDeploysAtOnceWithOneKeyMakeOneJob(t *testing.T) {
 
 // between runs something once, right before the first append to a stream of the
 // category: after whoever appends has looked, before they write.
-func (b hostedBundle) between(category string, do func()) {
+func (b bundle) between(category string, do func()) {
 	var done atomic.Bool // what do itself appends comes here, too
-	b.log.before = func(stream string) {
+	b.log.Before(func(stream string) {
 		if strings.HasPrefix(stream, category) && !done.Swap(true) {
 			do()
 		}
-	}
+	})
 }
 
 func TestADeployThatLooksBeforeAnotherOneWritesMakesTheSameJob(t *testing.T) {
@@ -173,15 +174,10 @@ func TestADeployThatFailsAnywhereIsFinishedByTheNextOne(t *testing.T) {
 				b := setupHosted(t, 100)
 				p := b.project(t)
 				b.prepare(t, p, "login")
-				b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-					if strings.HasPrefix(stream, category) {
-						return &fault{persist: persist, err: errCut}
-					}
-					return nil
-				}
+				b.log.Fail(logtest.To(category), persist, errCut)
 				_, err := b.Deploy(t.Context(), b.cause(), p, aDeploy("commit:a"))
 				wantKind(t, err, domain.KindUnavailable)
-				b.log.fault = nil
+				b.log.Heal()
 				b.Service = b.process()
 				next := b.deploy(t, p, aDeploy("commit:a")) // a command of its own
 				if used := b.ledger().Used(); used != 5 || b.streams(domain.JobStreams) != 1 || next.RegressionItems != 1 {

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/eventstore/logtest"
 )
 
 func TestThreeMissedSLAsFailTheJobAndRefundIt(t *testing.T) {
@@ -31,7 +32,7 @@ func TestThreeMissedSLAsFailTheJobAndRefundIt(t *testing.T) {
 	}
 	wantTypes(t, s.log, domain.JobStream(id), "job.created", "job.claimed",
 		"job.failed_sla", "job.failed_sla", "job.failed_sla", "job.failed")
-	if st := s.job(id); st.Status != job.Failed || st.FailReason != job.FailSLA || s.ledger().Used() != 0 {
+	if st := s.job(id); st.Status != job.StatusFailed || st.FailReason != job.FailSLA || s.ledger().Used() != 0 {
 		t.Errorf("the job is %s for %s, %d credits are used", st.Status, st.FailReason, s.ledger().Used())
 	}
 	_, _, err := s.CompleteJob(t.Context(), s.checkerCause(claim.CheckerID), claim, command.CompleteJob{})
@@ -57,7 +58,7 @@ func TestTheRaceOfACompletionAgainstTheSLAHasOneWinner(t *testing.T) {
 			_, _, err := nodes[1].CompleteJob(t.Context(), s.checkerCause(claim.CheckerID), claim, command.CompleteJob{Summary: "done"})
 			return err
 		}, func(err error) { wantKind(t, err, domain.KindConflict) })
-		types := s.log.types(domain.JobStream(id))
+		types := s.log.Types(domain.JobStream(id))
 		if len(types) != 4 {
 			t.Fatalf("both won: %v", types)
 		}
@@ -76,7 +77,7 @@ func TestTheWordOfTwoCheckersFailsAJob(t *testing.T) {
 	cause := s.checkerCause(first.CheckerID)
 	for range 2 { // a repeat says nothing new
 		status, _, err := s.ReportUntestable(t.Context(), cause, first, "blocked", "a login wall")
-		if err != nil || status != job.Pending {
+		if err != nil || status != job.StatusPending {
 			t.Fatalf("the first word: %s, %v", status, err)
 		}
 	}
@@ -93,7 +94,7 @@ func TestTheWordOfTwoCheckersFailsAJob(t *testing.T) {
 	cause = s.checkerCause(second.CheckerID)
 	for range 2 {
 		status, _, err := s.ReportUntestable(t.Context(), cause, second, "blocked", "")
-		if err != nil || status != job.Failed {
+		if err != nil || status != job.StatusFailed {
 			t.Fatalf("the second word: %s, %v", status, err)
 		}
 	}
@@ -115,7 +116,7 @@ func TestTheOperatorsWordFailsAJob(t *testing.T) {
 	wantKind(t, err, domain.KindNotFound)
 	for range 2 {
 		got, err := s.FailJob(t.Context(), s.cause(), id, job.FailUntestable)
-		want := command.FailedJob{JobID: id, Status: job.Failed, CreditsRefunded: 5, CreditsRemaining: 100, Position: got.Position}
+		want := command.FailedJob{JobID: id, Status: job.StatusFailed, CreditsRefunded: 5, CreditsRemaining: 100, Position: got.Position}
 		if err != nil || got != want {
 			t.Errorf("fail: %+v, %v; want %+v", got, err, want)
 		}
@@ -174,14 +175,9 @@ func TestAFailureThatCrashesAnywhereIsRefundedOnce(t *testing.T) {
 					s := setStage(t, 100)
 					id := s.submitted(t)
 					fail := failing(t, s, id)
-					s.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-						if strings.HasPrefix(stream, category) {
-							return &fault{persist: persist, err: errCut}
-						}
-						return nil
-					}
+					s.log.Fail(logtest.To(category), persist, errCut)
 					wantKind(t, fail(), domain.KindUnavailable)
-					s.log.fault = nil
+					s.log.Heal()
 					if category == domain.CreditsStreams || persist { // the job has failed
 						s.settle(t)
 					}
@@ -190,7 +186,7 @@ func TestAFailureThatCrashesAnywhereIsRefundedOnce(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					types := s.log.types(domain.JobStream(id))
+					types := s.log.Types(domain.JobStream(id))
 					if n := strings.Count(strings.Join(types, " ")+" ", "job.failed "); n != 1 {
 						t.Errorf("the job failed %d times: %v", n, types)
 					}

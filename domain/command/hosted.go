@@ -15,8 +15,10 @@ import (
 // (specification, "POST /v1/hosted/test"). A refusal writes nothing; the same
 // command submits the same test once.
 func (s *Service) TestHosted(ctx context.Context, cause Cause, in HostedTest) (HostedJob, error) {
-	out, _, err := s.testHosted(ctx, cause, domain.DeriveID(cause.CommandID, "job").String(), in, nil)
-	return out, err
+	return again(ctx, s, cause, func(cause Cause) (HostedJob, error) {
+		out, _, err := s.testHosted(ctx, cause, ownJob(cause), in, nil)
+		return out, err
+	})
 }
 
 // testHosted submits the test as the job of that id. With the keys of a deploy
@@ -28,31 +30,31 @@ func (s *Service) testHosted(
 	if out, found, err := s.submitted(ctx, cause, jobID); found || err != nil {
 		return out, "", err
 	}
-	ground, err := s.layGround(ctx, cause, in, []string{jobID}, deployKeys)
-	if err != nil || ground.living != "" {
-		return HostedJob{}, ground.living, err
+	prepared, err := s.prepareTest(ctx, cause, in, []string{jobID}, deployKeys)
+	if err != nil || prepared.living != "" {
+		return HostedJob{}, prepared.living, err
 	}
-	job, loopSession := ground.submission(in), ""
+	test, loopSession := prepared.newJob(in), ""
 	if in.Loop != nil {
-		job.Source = "loop"
-		job.LoopID, loopSession, err = s.joinLoop(ctx, cause, ground.projectID, *in.Loop, jobID, Price(ground.jobType, in.Urgent))
+		test.Source = "loop"
+		test.LoopID, loopSession, err = s.joinLoop(ctx, cause, prepared.projectID, *in.Loop, jobID, Price(prepared.jobType, in.Urgent))
 		if err != nil {
 			return HostedJob{}, "", err
 		}
 	}
-	handle, err := s.submit(ctx, cause, jobID, job)
+	handle, err := s.submit(ctx, cause, jobID, test)
 	if err != nil {
-		return HostedJob{}, "", s.tellLoop(ctx, cause, ground.projectID, in.Loop, jobID, err)
+		return HostedJob{}, "", s.tellLoop(ctx, cause, prepared.projectID, in.Loop, jobID, err)
 	}
 	return HostedJob{
-		SubmittedJob: handle, ProjectID: ground.projectID,
-		Type: ground.jobType, TypeEcho: ground.typeEcho, RegressionItems: len(ground.regressions),
+		SubmittedJob: handle, ProjectID: prepared.projectID,
+		Type: prepared.jobType, TypeEcho: prepared.typeEcho, RegressionItems: len(prepared.regressions),
 		LoopSessionID: loopSession,
 	}, "", nil
 }
 
-// submission is the test as a job.
-func (g ground) submission(in HostedTest) submission {
+// newJob is the test as a job.
+func (g preparation) newJob(in HostedTest) newJob {
 	description := in.Feature
 	if description == "" {
 		description = "Test the app as a whole."
@@ -60,14 +62,12 @@ func (g ground) submission(in HostedTest) submission {
 	if in.Remark != "" {
 		description += "\n\n" + in.Remark
 	}
-	return submission{
-		SubmitJob: SubmitJob{
-			ProjectID: g.projectID, URL: in.URL,
-			Title: shorten("Hosted test of "+in.Host, maxTitle), Description: description, Feature: in.Feature,
-			Type: g.jobType, TypeEcho: g.typeEcho, Urgent: in.Urgent, SLAMinutes: g.slaMinutes,
-			AccessInstructions: in.AccessInstructions, Target: in.Target, Source: in.Source,
-		},
-		HostedApp: in.HostedApp, Regressions: g.regressions, Prepared: g.prepared,
+	submission := in.Submission
+	submission.ProjectID, submission.Type, submission.TypeEcho, submission.SLAMinutes = g.projectID, g.jobType, g.typeEcho, g.slaMinutes
+	submission.Title, submission.Description = shorten("Hosted test of "+in.Host, maxTitle), description
+	return newJob{
+		SubmitJob:   SubmitJob{Submission: submission, AccessInstructions: in.AccessInstructions},
+		Regressions: g.regressions, Prepared: g.prepared,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/eventstore/logtest"
 )
 
 // past nominates what a test says the read models know.
@@ -92,7 +93,7 @@ func (b hostedBundle) process() *command.Service {
 }
 
 func aTest() command.HostedTest {
-	return command.HostedTest{URL: "https://shop.example/", Host: "shop.example", Source: "hosted"}
+	return command.HostedTest{Submission: job.Submission{URL: "https://shop.example/", Source: "hosted"}, Host: "shop.example"}
 }
 
 func (b hostedBundle) test(t *testing.T, in command.HostedTest) command.HostedJob {
@@ -118,9 +119,7 @@ func (b hostedBundle) prepare(t *testing.T, projectID string, fixes ...string) {
 // created is the job.created of a job.
 func (b hostedBundle) created(t *testing.T, jobID string) *job.Created {
 	t.Helper()
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
-	for _, e := range b.log.streams[domain.JobStream(jobID)] {
+	for _, e := range b.log.Stream(domain.JobStream(jobID)) {
 		if c, ok := e.Event.(*job.Created); ok {
 			return c
 		}
@@ -144,11 +143,9 @@ func (b hostedBundle) regressions(t *testing.T, jobID string) []string {
 
 // streams counts the streams of a category.
 func (b hostedBundle) streams(category string) int {
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
 	n := 0
-	for name := range b.log.streams {
-		if strings.HasPrefix(name, category) {
+	for _, e := range b.log.All() {
+		if e.Revision == 0 && strings.HasPrefix(e.Stream, category) {
 			n++
 		}
 	}
@@ -164,7 +161,7 @@ func TestTheFirstHostedTestOfAHostOpensItsProject(t *testing.T) {
 	wantTypes(t, b.log, domain.HostStream(b.account, "shop.example"), "host.linked")
 	wantTypes(t, b.log, domain.ProjectStream(j.ProjectID), "project.created")
 	if j.Type != job.FirstImpression || j.TypeEcho != "First Impression" || j.CreditsDeducted != 5 || j.CreditsRemaining != 95 ||
-		j.Status != job.Pending || j.EstimatedMinutes != 60 || j.ChecklistItemCount != 1 || j.RegressionItems != 0 {
+		j.Status != job.StatusPending || j.EstimatedMinutes != 60 || j.ChecklistItemCount != 1 || j.RegressionItems != 0 {
 		t.Errorf("the answer is %+v", j)
 	}
 	c := b.created(t, j.JobID)
@@ -286,7 +283,7 @@ func TestARefusedHostedTestWritesNothing(t *testing.T) {
 	b := setupHosted(t, 7)
 	in := aTest()
 	in.Urgent, in.Webhook = true, command.Webhook{URL: "https://hooks.example/in"}
-	before := len(b.log.all())
+	before := len(b.log.All())
 	_, err := b.TestHosted(t.Context(), b.cause(), in)
 	wantKind(t, err, domain.KindPayment)
 	var refusal *domain.Error
@@ -296,7 +293,7 @@ func TestARefusedHostedTestWritesNothing(t *testing.T) {
 	b.past.err = errors.New("the read models are away")
 	_, err = b.TestHosted(t.Context(), b.cause(), aTest())
 	wantKind(t, err, domain.KindUnavailable)
-	if after := len(b.log.all()); after != before {
+	if after := len(b.log.All()); after != before {
 		t.Errorf("%d events were written", after-before)
 	}
 }
@@ -331,11 +328,11 @@ func TestASecretConflictComesBeforeTheWantOfCreditsAndChangesNothing(t *testing.
 	if err != nil || secret != in.Webhook.Secret {
 		t.Errorf("%q signs, %v", secret, err)
 	}
-	before := len(b.log.all())
+	before := len(b.log.All())
 	in.Webhook = command.Webhook{URL: "https://hooks.example/other", Secret: strings.Repeat("t", 32), Events: &[]string{}}
 	_, err = b.TestHosted(t.Context(), b.cause(), in)
 	wantKind(t, err, domain.KindConflict)
-	if after := len(b.log.all()); after != before {
+	if after := len(b.log.All()); after != before {
 		t.Errorf("%d events were written", after-before)
 	}
 }
@@ -460,15 +457,10 @@ func TestPreparedFixesComeBackWhenTheirJobNeverCame(t *testing.T) {
 	b := setupHosted(t, 1000)
 	p := b.test(t, aTest()).ProjectID
 	b.prepare(t, p, "login")
-	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-		if strings.HasPrefix(stream, domain.CreditsStreams) {
-			return &fault{err: errors.New("no log")}
-		}
-		return nil
-	}
+	b.log.Fail(logtest.To(domain.CreditsStreams), false, errors.New("no log"))
 	_, err := b.TestHosted(t.Context(), b.cause(), aTest())
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 	if soon := b.test(t, aTest()); soon.RegressionItems != 0 {
 		t.Error("the fix was taken along while its job may still come")
 	}
@@ -490,16 +482,11 @@ func TestAHostedTestThatFailsAnywhereCanBeRepeated(t *testing.T) {
 				b := setupHosted(t, 100)
 				in := aTest()
 				in.Webhook.URL = "https://hooks.example/in"
-				b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-					if strings.HasPrefix(stream, category) {
-						return &fault{persist: persist, err: errCut}
-					}
-					return nil
-				}
+				b.log.Fail(logtest.To(category), persist, errCut)
 				c := b.cause()
 				_, err := b.TestHosted(t.Context(), c, in)
 				wantKind(t, err, domain.KindUnavailable)
-				b.log.fault = nil
+				b.log.Heal()
 				b.Service = b.process()
 				first, err := b.TestHosted(t.Context(), c, in)
 				if err != nil {
@@ -549,7 +536,7 @@ func TestPreparingTheNextTest(t *testing.T) {
 		}
 	}
 	wantTypes(t, b.log, domain.ProjectStream(p), "project.created", "project.regressions_prepared")
-	items := b.log.streams[domain.ProjectStream(p)][1].Event.(*project.RegressionsPrepared).Items
+	items := b.log.Stream(domain.ProjectStream(p))[1].Event.(*project.RegressionsPrepared).Items
 	if items[0].Key != "login" || items[0].Severity != "major" || items[1].BugID != "item-2" || items[0].ID == items[1].ID {
 		t.Errorf("queued are %+v", items)
 	}

@@ -33,7 +33,7 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 // failed after the second's. The checker acts for no account; what they decide
 // may refund the job's, so its account stands behind the events.
 func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim, reason, note string) (job.Status, domain.Position, error) {
-	target, err := s.standing(ctx, claim.JobID)
+	target, err := s.readClaim(ctx, claim.JobID)
 	if err != nil {
 		return "", domain.Position{}, err
 	}
@@ -78,25 +78,31 @@ func (s *Service) end(
 		reason string
 		refund domain.Credits
 	}
+	expired, err := s.wouldExpire(ctx, cause, jobID)
+	if err != nil {
+		return FailedJob{}, err
+	}
 	end, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, end *ending) ([]domain.Event, error) {
 		events, err := decide(st)
+		events = foretold(events, expired)
 		*end = ending{status: st.Status, reason: st.FailReason, refund: st.Refund}
 		for _, e := range events {
 			switch e := e.(type) {
 			case *job.UntestableReported, *job.SLAMissed:
-				end.status = job.Pending
-			case *job.FailedBy:
-				end.status, end.reason, end.refund = job.Failed, e.Reason, e.Refund
+				end.status = job.StatusPending
+			case *job.Failed:
+				end.status, end.reason, end.refund = job.StatusFailed, e.Reason, e.Refund
 			}
 		}
 		return events, err
 	})
 	out := FailedJob{JobID: jobID, Status: end.status, Position: written.Position}
-	if err != nil || end.status != job.Failed {
+	if err != nil || end.status != job.StatusFailed {
 		return out, err
 	}
-	remaining, at, err := s.refund(ctx, cause, jobID, end.reason)
-	out.CreditsRefunded, out.CreditsRemaining, out.Position = end.refund, remaining, out.Position.Max(at)
+	back, err := s.refund(ctx, cause, jobID, end.reason)
+	out.CreditsRefunded, out.CreditsExpired = end.refund-back.expired, back.expired
+	out.CreditsRemaining, out.Position = back.remaining, out.Position.Max(back.at)
 	return out, err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
+	"humanqa/domain/job"
 )
 
 // debits charges the account for jobs, all or none and each once, in one
@@ -34,11 +35,57 @@ func (s *Service) affords(ctx context.Context, cause Cause, charges ...credits.C
 	return refusal
 }
 
-// refund gives a job's debit back, once, and says what is left.
-func (s *Service) refund(ctx context.Context, cause Cause, jobID, reason string) (remaining domain.Credits, at domain.Position, err error) {
-	return s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
-		return credits.DecideRefund(st, jobID, reason, now)
+// refunded is a refund: what of it went into expired lots, and what is left
+// after it.
+type refunded struct {
+	expired   domain.Credits
+	remaining domain.Credits
+	at        domain.Position
+}
+
+// refund gives a job's debit back, once. A repeat says the same of it.
+func (s *Service) refund(ctx context.Context, cause Cause, jobID, reason string) (refunded, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return refunded{}, err
+	}
+	out, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
+		func(st credits.State, out *refunded) ([]domain.Event, error) {
+			events, err := credits.DecideRefund(st, jobID, reason, now)
+			out.expired, out.remaining = st.Lost(jobID, now), balanceAfter(st, events, now)
+			return events, err
+		})
+	out.at = written.Position
+	return out, err
+}
+
+// wouldExpire is what of a job's refund would go into expired lots now. Whoever
+// ends a job asks before, because the job's end is announced before the refund.
+func (s *Service) wouldExpire(ctx context.Context, cause Cause, jobID string) (domain.Credits, error) {
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return 0, err
+	}
+	return read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
+		return st.Lost(jobID, now)
 	})
+}
+
+// foretold are the events that end a job, with what its refund will lose.
+func foretold(events []domain.Event, expired domain.Credits) []domain.Event {
+	for _, e := range events {
+		switch e := e.(type) {
+		case *job.Cancelled:
+			e.RefundExpired = expired
+		case *job.Failed:
+			e.RefundExpired = expired
+		case *job.SLAMissed:
+			if !e.Requeued {
+				e.RefundExpired = expired
+			}
+		}
+	}
+	return events
 }
 
 // onLedger runs a command on the account's ledger and says what is available

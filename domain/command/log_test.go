@@ -17,100 +17,8 @@ import (
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/eventstore/logtest"
 )
-
-// memoryLog keeps the log's contract in memory, so that tests can decide which
-// write fails and whether it was persisted.
-type memoryLog struct {
-	mu      sync.Mutex
-	streams map[string][]domain.Recorded
-	next    uint64
-	appends map[string]int
-	// fault is asked before each append; nil means go on.
-	fault func(stream string, events []domain.NewEvent) *fault
-	// before is called outside the lock before each append.
-	before func(stream string)
-}
-
-type fault struct {
-	persist bool
-	err     error
-}
-
-func newMemoryLog() *memoryLog {
-	return &memoryLog{streams: map[string][]domain.Recorded{}, appends: map[string]int{}}
-}
-
-func (m *memoryLog) Append(_ context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.Written, error) {
-	if m.before != nil {
-		m.before(stream)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var f *fault
-	if m.fault != nil {
-		f = m.fault(stream, events)
-	}
-	if f != nil && !f.persist {
-		return domain.Written{}, f.err
-	}
-	has := m.streams[stream]
-	if int(expected) != len(has)-1 {
-		return domain.Written{}, domain.ErrWrongRevision
-	}
-	m.appends[stream]++
-	for _, e := range events {
-		has = append(has, domain.Recorded{
-			ID: e.ID, Stream: stream, Revision: uint64(len(has)), Type: e.Event.EventType(),
-			Position: domain.Position{Commit: m.next, Prepare: m.next}, Meta: e.Meta, Event: e.Event,
-		})
-		m.next++
-	}
-	m.streams[stream] = has
-	if f != nil {
-		return domain.Written{}, f.err
-	}
-	last := has[len(has)-1]
-	return domain.Written{Revision: last.Revision, Position: last.Position}, nil
-}
-
-func (m *memoryLog) Load(_ context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
-	m.mu.Lock()
-	var events []domain.Recorded
-	if has := m.streams[stream]; from < uint64(len(has)) {
-		events = slices.Clone(has[from:])
-	}
-	m.mu.Unlock()
-	for _, e := range events {
-		if err := each(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// all gives every event in the log's order.
-func (m *memoryLog) all() []domain.Recorded {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	ordered := make([]domain.Recorded, m.next)
-	for _, events := range m.streams {
-		for _, e := range events {
-			ordered[e.Position.Commit] = e
-		}
-	}
-	return ordered
-}
-
-func (m *memoryLog) types(stream string) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []string
-	for _, e := range m.streams[stream] {
-		out = append(out, e.Type)
-	}
-	return out
-}
 
 // openSealer marks what was sealed instead of hiding it.
 type openSealer struct{}
@@ -127,8 +35,8 @@ func (openSealer) Unseal(_ context.Context, account, stream, sealed string) ([]b
 	return []byte(sealed[len(prefix):]), nil
 }
 
-func (openSealer) Fingerprint(_ context.Context, account string, secret []byte) (string, error) {
-	sum := sha256.Sum256(append([]byte(account), secret...))
+func (openSealer) Fingerprint(_ context.Context, account, use string, secret []byte) (string, error) {
+	sum := sha256.Sum256([]byte(account + "\n" + use + "\n" + string(secret)))
 	return hex.EncodeToString(sum[:]), nil
 }
 
@@ -141,13 +49,13 @@ func newService(log domain.Log) *command.Service {
 // bundle is a service on a log with one account that holds some credits.
 type bundle struct {
 	*command.Service
-	log     *memoryLog
+	log     *logtest.Memory
 	account string
 }
 
 func setup(t *testing.T, amount domain.Credits) bundle {
 	t.Helper()
-	log := newMemoryLog()
+	log := logtest.New()
 	b := bundle{Service: newService(log), log: log}
 	account, _, err := b.CreateAccount(t.Context(), operator(), "Acme", false)
 	if err != nil {
@@ -180,8 +88,10 @@ func (b bundle) checkerCause(id string) command.Cause {
 
 func (b bundle) submit(ctx context.Context, c command.Cause) (command.SubmittedJob, error) {
 	return b.SubmitJob(ctx, c, command.SubmitJob{
-		URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
-		Source: "api", Items: []command.NewItem{{Description: "loads", Severity: job.Major}},
+		Submission: job.Submission{
+			URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
+			Source: "api",
+		}, Items: []command.NewItem{{Description: "loads", Severity: job.Major}},
 	})
 }
 
@@ -205,9 +115,7 @@ func (b bundle) newChecker(t *testing.T, accounts ...string) string {
 
 // ledger folds the account's ledger.
 func (b bundle) ledger() (st credits.State) {
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
-	for _, e := range b.log.streams[domain.CreditsStream(b.account)] {
+	for _, e := range b.log.Stream(domain.CreditsStream(b.account)) {
 		st = credits.Evolve(st, e.Event)
 	}
 	return st
@@ -217,7 +125,7 @@ func (b bundle) ledger() (st credits.State) {
 func (b bundle) checkInvariants(t *testing.T) {
 	t.Helper()
 	check := audit.New()
-	for _, e := range b.log.all() {
+	for _, e := range b.log.All() {
 		check.See(e)
 	}
 	for _, finding := range check.Findings(time.Now()) {
@@ -259,9 +167,9 @@ func wantKind(t *testing.T, err error, kind domain.Kind) {
 	}
 }
 
-func wantTypes(t *testing.T, log *memoryLog, stream string, want ...string) {
+func wantTypes(t *testing.T, log *logtest.Memory, stream string, want ...string) {
 	t.Helper()
-	if got := log.types(stream); !slices.Equal(got, want) {
+	if got := log.Types(stream); !slices.Equal(got, want) {
 		t.Errorf("%s holds %v, want %v", stream, got, want)
 	}
 }

@@ -118,12 +118,12 @@ func (s *Service) JudgeLoop(ctx context.Context, cause Cause, loopID, jobID stri
 		if charged {
 			return domain.Position{}, fmt.Errorf("job %s of loop %s has not come yet", jobID, loopID)
 		}
-	case of.status == job.Pending || of.status == job.Claimed:
+	case of.status == job.StatusPending || of.status == job.StatusClaimed:
 		return domain.Position{}, nil // its end will ask again
 	}
 	return s.onLoop(ctx, cause, loopID, func(st loop.State, at loop.Setting) ([]domain.Event, error) {
 		outcome := of.Outcome
-		if of.status == job.Voided || of.status == "" {
+		if of.status == job.StatusVoided || of.status == "" {
 			outcome.Refund = st.Session.Open[jobID]
 		}
 		return loop.DecideJudge(st, outcome, at)

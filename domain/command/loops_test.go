@@ -3,7 +3,6 @@ package command_test
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/eventstore/logtest"
 )
 
 // iterate submits the next test of the agent's loop.
@@ -56,9 +56,7 @@ func (b hostedBundle) byItself() command.Cause {
 // loopEnd is the last event of the loop, which must be an end.
 func (b hostedBundle) loopEnd(t *testing.T, loopID string) (loop.Ended, domain.Metadata) {
 	t.Helper()
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
-	events := b.log.streams[domain.LoopStream(loopID)]
+	events := b.log.Stream(domain.LoopStream(loopID))
 	last := events[len(events)-1]
 	e, ok := last.Event.(*loop.Ended)
 	if !ok {
@@ -68,9 +66,7 @@ func (b hostedBundle) loopEnd(t *testing.T, loopID string) (loop.Ended, domain.M
 }
 
 func (b hostedBundle) loopState(loopID string) (st loop.State) {
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
-	for _, e := range b.log.streams[domain.LoopStream(loopID)] {
+	for _, e := range b.log.Stream(domain.LoopStream(loopID)) {
 		st = loop.Evolve(st, e.Event)
 	}
 	return st
@@ -91,13 +87,13 @@ func TestALoopThatFailsTheSameWayThreeTimesIsStuck(t *testing.T) {
 	got, meta := b.loopEnd(t, loopID)
 	want := loop.Ended{
 		SessionID: got.SessionID, ProjectID: last.ProjectID, ProjectName: "shop.example", Skill: "fix-shop",
-		FinalStatus: loop.StuckSameBug, Iterations: 3, CreditsSpent: 15, FinalReportID: b.job(last.JobID).ReportID(),
+		FinalStatus: loop.StatusStuckSameBug, Iterations: 3, CreditsSpent: 15, FinalReportID: b.job(last.JobID).ReportID(),
 		Alert: true, At: got.At,
 	}
 	if got != want || meta.AccountID != b.account {
 		t.Errorf("the end is %+v of account %s, want %+v", got, meta.AccountID, want)
 	}
-	if kinds := b.log.types(domain.LoopStream(loopID)); len(kinds) != 1+3+3+1 {
+	if kinds := b.log.Types(domain.LoopStream(loopID)); len(kinds) != 1+3+3+1 {
 		t.Errorf("the loop holds %v", kinds)
 	}
 }
@@ -114,7 +110,7 @@ func TestASnoozedProjectHearsNothing(t *testing.T) {
 	}
 	loopID := command.LoopID(j.ProjectID, "fix-shop")
 	session := b.loopState(loopID).Session.ID
-	if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.MaxIterations); err != nil {
+	if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusMaxIterations); err != nil {
 		t.Fatal(err)
 	}
 	if e, _ := b.loopEnd(t, loopID); e.Alert {
@@ -125,7 +121,7 @@ func TestASnoozedProjectHearsNothing(t *testing.T) {
 		b.iterate(t, 1)
 		b.clock.pass(time.Hour + time.Second)
 		session := b.loopState(loopID).Session.ID
-		if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.MaxIterations); err != nil {
+		if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusMaxIterations); err != nil {
 			t.Fatal(err)
 		}
 		if e, _ := b.loopEnd(t, loopID); !e.Alert {
@@ -153,18 +149,13 @@ func TestATestThatNeverCameIsTakenOutOfItsLoop(t *testing.T) {
 	b := setupHosted(t, 100)
 	first := b.iterate(t, 1)
 	loopID := command.LoopID(first.ProjectID, "fix-shop")
-	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-		if strings.HasPrefix(stream, domain.JobStreams) {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	b.log.Fail(logtest.To(domain.JobStreams), false, errCut)
 	c := b.cause()
 	in := aTest()
 	in.Loop = &command.LoopStep{Skill: "fix-shop", Iteration: 2}
 	_, err := b.TestHosted(t.Context(), c, in)
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 
 	lost := domain.DeriveID(c.CommandID, "job").String()
 	_, err = b.JudgeLoop(t.Context(), b.byItself(), loopID, lost)
@@ -187,12 +178,7 @@ func TestAnIterationThatFailsAnywhereJoinsOnce(t *testing.T) {
 		t.Run(map[bool]string{true: "persisted", false: "lost"}[persist], func(t *testing.T) {
 			t.Parallel()
 			b := setupHosted(t, 100)
-			b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-				if strings.HasPrefix(stream, domain.LoopStreams) {
-					return &fault{persist: persist, err: errCut}
-				}
-				return nil
-			}
+			b.log.Fail(logtest.To(domain.LoopStreams), persist, errCut)
 			c, in := b.cause(), aTest()
 			in.Loop = &command.LoopStep{Skill: "fix-shop", Iteration: 1, MaxIterations: 4}
 			_, err := b.TestHosted(t.Context(), c, in)
@@ -200,7 +186,7 @@ func TestAnIterationThatFailsAnywhereJoinsOnce(t *testing.T) {
 			if used := b.ledger().Used(); used != 0 {
 				t.Errorf("%d credits were charged before the loop was joined", used)
 			}
-			b.log.fault = nil
+			b.log.Heal()
 			j, err := b.TestHosted(t.Context(), c, in)
 			if err != nil {
 				t.Fatal(err)
@@ -235,11 +221,11 @@ func TestALoopIsAbandonedWhenItsTimerSaysSo(t *testing.T) {
 	b := setupHosted(t, 100)
 	j := b.iterate(t, 1)
 	loopID := command.LoopID(j.ProjectID, "fix-shop")
-	before := b.log.types(domain.LoopStream(loopID))
+	before := b.log.Types(domain.LoopStream(loopID))
 	if _, err := b.AbandonLoop(t.Context(), b.byItself(), loopID); err != nil {
 		t.Fatal(err)
 	}
-	if after := b.log.types(domain.LoopStream(loopID)); !slices.Equal(before, after) {
+	if after := b.log.Types(domain.LoopStream(loopID)); !slices.Equal(before, after) {
 		t.Errorf("a timer that came early wrote %v", after)
 	}
 	// This machine's clock may be behind the one that the timer went by.
@@ -248,7 +234,7 @@ func TestALoopIsAbandonedWhenItsTimerSaysSo(t *testing.T) {
 	if _, err := b.AbandonLoop(t.Context(), due, loopID); err != nil {
 		t.Fatal(err)
 	}
-	if e, _ := b.loopEnd(t, loopID); e.FinalStatus != loop.Abandoned || e.Alert || !e.At.Equal(due.NotBefore) {
+	if e, _ := b.loopEnd(t, loopID); e.FinalStatus != loop.StatusAbandoned || e.Alert || !e.At.Equal(due.NotBefore) {
 		t.Errorf("the end is %+v", e)
 	}
 }
@@ -262,17 +248,17 @@ func TestOnlyItsAccountFinalizesALoop(t *testing.T) {
 	b.nothing(t, func() {
 		stranger := b.cause()
 		stranger.AccountID = "another"
-		_, err := b.FinalizeLoop(t.Context(), stranger, loopID, session, loop.Passed)
+		_, err := b.FinalizeLoop(t.Context(), stranger, loopID, session, loop.StatusPassed)
 		wantKind(t, err, domain.KindNotFound)
-		_, err = b.FinalizeLoop(t.Context(), b.cause(), "no-loop", session, loop.Passed)
+		_, err = b.FinalizeLoop(t.Context(), b.cause(), "no-loop", session, loop.StatusPassed)
 		wantKind(t, err, domain.KindNotFound)
 	})
 	for range 2 {
-		if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.Passed); err != nil {
+		if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusPassed); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.Abandoned)
+	_, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusAbandoned)
 	wantKind(t, err, domain.KindConflict)
 	wantTypes(t, b.log, domain.LoopStream(loopID), "loop_session.started", "loop_session.iterated", "loop_session.ended")
 }

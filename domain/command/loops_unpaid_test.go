@@ -1,12 +1,12 @@
 package command_test
 
 import (
-	"strings"
 	"testing"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/loop"
+	"humanqa/eventstore/logtest"
 )
 
 // A test joins its loop before it is paid for: a crash between the two leaves
@@ -16,18 +16,13 @@ func TestATestThatWasNeverPaidIsTakenOutOfItsLoop(t *testing.T) {
 	b := setupHosted(t, 100)
 	first := b.iterate(t, 1)
 	loopID := command.LoopID(first.ProjectID, "fix-shop")
-	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-		if strings.HasPrefix(stream, domain.CreditsStreams) {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	b.log.Fail(logtest.To(domain.CreditsStreams), false, errCut)
 	c := b.cause()
 	in := aTest()
 	in.Loop = &command.LoopStep{Skill: "fix-shop", Iteration: 2}
 	_, err := b.TestHosted(t.Context(), c, in)
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 
 	lost := domain.DeriveID(c.CommandID, "job").String()
 	b.judge(t, loopID, lost)
@@ -55,7 +50,7 @@ func TestAnEndOutOfCreditsLeavesOutTheTestThatCouldNotBePaid(t *testing.T) {
 	first := b.iterate(t, 1)
 	loopID := command.LoopID(first.ProjectID, "fix-shop")
 	raced := false
-	b.log.before = func(stream string) {
+	b.log.Before(func(stream string) {
 		if raced || stream != domain.LoopStream(loopID) {
 			return
 		}
@@ -65,7 +60,7 @@ func TestAnEndOutOfCreditsLeavesOutTheTestThatCouldNotBePaid(t *testing.T) {
 		if _, err := elsewhere.SubmitJob(t.Context(), b.cause(), plain()); err != nil {
 			t.Error(err)
 		}
-	}
+	})
 	c := b.cause()
 	in := aTest()
 	in.Loop = &command.LoopStep{Skill: "fix-shop", Iteration: 2}
@@ -75,7 +70,7 @@ func TestAnEndOutOfCreditsLeavesOutTheTestThatCouldNotBePaid(t *testing.T) {
 		got, _ := b.loopEnd(t, loopID)
 		want := loop.Ended{
 			SessionID: got.SessionID, ProjectID: first.ProjectID, ProjectName: "shop.example", Skill: "fix-shop",
-			FinalStatus: loop.OutOfCredits, Iterations: 2, CreditsSpent: 5, Alert: true, At: got.At,
+			FinalStatus: loop.StatusOutOfCredits, Iterations: 2, CreditsSpent: 5, Alert: true, At: got.At,
 		}
 		if got != want {
 			t.Errorf("the end is %+v, want %+v", got, want)

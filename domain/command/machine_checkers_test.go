@@ -24,7 +24,7 @@ func (w *world) pick(t *rapid.T, such func(job.State) bool) string {
 }
 
 func (w *world) claim(t *rapid.T) {
-	id := w.pick(t, func(j job.State) bool { return j.Exists && j.Status == job.Pending && !j.Sandbox })
+	id := w.pick(t, func(j job.State) bool { return j.Exists && j.Status == job.StatusPending && !j.Sandbox })
 	if rapid.IntRange(0, 9).Draw(t, "any") == 0 {
 		id = rapid.SampledFrom(w.jobOrder).Draw(t, "any job")
 	}
@@ -43,7 +43,7 @@ func (w *world) claimAs(t *rapid.T, checker, id string) {
 			a, j := answer.(command.ClaimedJob), w.jobs[id]
 			w.claims = append(w.claims, command.Claim{CheckerID: checker, JobID: id, Token: a.Token})
 			switch {
-			case j.Status != job.Claimed || j.CheckerID != checker || j.Token != a.Token || !j.DueAt.Equal(a.DueAt):
+			case j.Status != job.StatusClaimed || j.CheckerID != checker || j.Token != a.Token || !j.DueAt.Equal(a.DueAt):
 				return fmt.Sprintf("the job is %s by %s under %d", j.Status, j.CheckerID, j.Token)
 			case j.Sandbox || j.Type == job.AIReview || len(a.Checklist) == 0:
 				return "it is no job for people"
@@ -79,7 +79,7 @@ func (w *world) drawClaim(t *rapid.T) command.Claim {
 
 func (w *world) live(c command.Claim) bool {
 	j := w.jobs[c.JobID]
-	return j.Status == job.Claimed && j.CheckerID == c.CheckerID && j.Token == c.Token
+	return j.Status == job.StatusClaimed && j.CheckerID == c.CheckerID && j.Token == c.Token
 }
 
 // under sends what only a claimant may do. Without the live claim it changes
@@ -90,12 +90,12 @@ func (w *world) under(t *rapid.T, claim command.Claim, o *order) (any, bool) {
 	if live {
 		return answer, ok
 	}
-	repeat := was.Token == claim.Token && (was.CheckerID == claim.CheckerID && was.Status == job.Completed ||
-		was.ReleasedBy == claim.CheckerID && (was.Status == job.Pending || was.Status == job.Failed))
+	repeat := was.Token == claim.Token && (was.CheckerID == claim.CheckerID && was.Status == job.StatusCompleted ||
+		was.ReleasedBy == claim.CheckerID && (was.Status == job.StatusPending || was.Status == job.StatusFailed))
 	if ok && !repeat {
 		t.Fatalf("%s under the stale claim %+v is answered %+v", o.name, claim, answer)
 	}
-	for _, r := range w.log.all()[before:] {
+	for _, r := range w.log.All()[before:] {
 		if r.Stream == domain.JobStream(claim.JobID) {
 			t.Fatalf("%s under the stale claim %+v writes %s", o.name, claim, r.Type)
 		}
@@ -190,7 +190,7 @@ func (w *world) finish(t *rapid.T, id string, verdict job.ItemStatus) {
 		return
 	}
 	w.claimAs(t, rapid.SampledFrom(w.checkers).Draw(t, "checker"), id)
-	if j := w.jobs[id]; j.Status == job.Claimed {
+	if j := w.jobs[id]; j.Status == job.StatusClaimed {
 		w.report(t, command.Claim{CheckerID: j.CheckerID, JobID: id, Token: j.Token}, verdict)
 	}
 }
@@ -217,7 +217,7 @@ func (w *world) iterate(t *rapid.T) {
 
 // giveUp has two checkers say that a job cannot be tested.
 func (w *world) giveUp(t *rapid.T) {
-	id := w.pick(t, func(j job.State) bool { return j.Exists && j.Status == job.Pending && !j.Sandbox })
+	id := w.pick(t, func(j job.State) bool { return j.Exists && j.Status == job.StatusPending && !j.Sandbox })
 	for _, checker := range w.checkers[:2] {
 		w.claimAs(t, checker, id)
 		w.untestable(t, command.Claim{CheckerID: checker, JobID: id, Token: w.jobs[id].Token})
@@ -237,7 +237,7 @@ func (w *world) report(t *rapid.T, claim command.Claim, verdict job.ItemStatus) 
 			return report.ReportID, err
 		},
 		holds: func(answer any, _ int) string {
-			if j := w.jobs[claim.JobID]; j.Status != job.Completed || j.ReportID() != answer {
+			if j := w.jobs[claim.JobID]; j.Status != job.StatusCompleted || j.ReportID() != answer {
 				return fmt.Sprintf("the job is %s with report %s", j.Status, j.ReportID())
 			}
 			return ""
@@ -285,7 +285,7 @@ func (w *world) playAs(t *rapid.T, a tenant, id string, verdict job.ItemStatus) 
 		},
 		holds: func(answer any, _ int) string {
 			j := w.jobs[id]
-			if j.AccountID != a.id || !j.Sandbox || j.ReportID() != answer.(job.CompletedWith).ReportID {
+			if j.AccountID != a.id || !j.Sandbox || j.ReportID() != answer.(job.Completed).ReportID {
 				return fmt.Sprintf("the job is %s with report %s", j.Status, j.ReportID())
 			}
 			return ""

@@ -64,7 +64,7 @@ func (w *world) submitted(a tenant, jobID string, price domain.Credits) string {
 // refunded says whether the job has ended without a report and was given back.
 func (w *world) refunded(a tenant, jobID string) string {
 	j := w.jobs[jobID]
-	if j.Status != job.Cancelled && j.Status != job.Failed && j.Status != job.Voided {
+	if j.Status != job.StatusCancelled && j.Status != job.StatusFailed && j.Status != job.StatusVoided {
 		return fmt.Sprintf("job %s is %s", jobID, j.Status)
 	}
 	if d, charged := w.ledgers[a.id].Debit(jobID); charged && !d.Refunded {
@@ -75,9 +75,11 @@ func (w *world) refunded(a tenant, jobID string) string {
 
 func (w *world) drawSubmission(t *rapid.T, a tenant) command.SubmitJob {
 	in := command.SubmitJob{
-		URL: "https://shop.example/", Title: "Shop", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
-		Source: "api", SLAMinutes: rapid.SampledFrom([]int{0, 15, 60}).Draw(t, "sla"),
-		Urgent: rapid.IntRange(0, 4).Draw(t, "urgent") == 0, Wait: rapid.Bool().Draw(t, "wait"),
+		Submission: job.Submission{
+			URL: "https://shop.example/", Title: "Shop", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
+			Source: "api", SLAMinutes: rapid.SampledFrom([]int{0, 15, 60}).Draw(t, "sla"),
+			Urgent: rapid.IntRange(0, 4).Draw(t, "urgent") == 0,
+		}, Wait: rapid.Bool().Draw(t, "wait"),
 	}
 	if rapid.Bool().Draw(t, "of a project") {
 		in.ProjectID = w.drawProject(t, a)
@@ -135,7 +137,7 @@ func (w *world) bulk(t *rapid.T) {
 
 func (w *world) drawTest(t *rapid.T) command.HostedTest {
 	host := rapid.SampledFrom([]string{"shop.example", "desk.example"}).Draw(t, "host")
-	in := command.HostedTest{URL: "https://" + host, Host: host, Source: "hosted"}
+	in := command.HostedTest{Submission: job.Submission{URL: "https://" + host, Source: "hosted"}, Host: host}
 	in.Feature = rapid.SampledFrom([]string{"", "sign in", "pay"}).Draw(t, "feature")
 	switch rapid.IntRange(0, 5).Draw(t, "webhook") {
 	case 0:
@@ -307,7 +309,7 @@ func (w *world) cancel(t *rapid.T) {
 		do: func(s *command.Service) (any, error) { return s.CancelJob(ctx(), c, id, job.CancelClient) },
 		holds: func(answer any, i int) string {
 			j := answer.(command.CancelledJob)
-			if w.jobs[id].AccountID != a.id || w.jobs[id].Status != job.Cancelled || w.jobs[id].Price != j.CreditsRefunded {
+			if w.jobs[id].AccountID != a.id || w.jobs[id].Status != job.StatusCancelled || w.jobs[id].Price != j.CreditsRefunded+j.CreditsExpired {
 				return fmt.Sprintf("the job is %s and was %d", w.jobs[id].Status, w.jobs[id].Price)
 			}
 			return cmp.Or(w.refunded(a, id), w.remains(a, i, j.CreditsRemaining))
@@ -332,7 +334,7 @@ func (w *world) fail(t *rapid.T) {
 			return command.CancelledJob(out), err
 		},
 		holds: func(answer any, i int) string {
-			if w.jobs[id].AccountID != a.id || w.jobs[id].Status != job.Failed {
+			if w.jobs[id].AccountID != a.id || w.jobs[id].Status != job.StatusFailed {
 				return fmt.Sprintf("the job is %s", w.jobs[id].Status)
 			}
 			return cmp.Or(w.refunded(a, id), w.remains(a, i, answer.(command.CancelledJob).CreditsRemaining))
@@ -374,11 +376,11 @@ func (w *world) finalize(t *rapid.T) {
 	w.send(t, &order{
 		name: "finalize", once: true,
 		do: func(s *command.Service) (any, error) {
-			_, err := s.FinalizeLoop(ctx(), c, id, of, loop.Passed)
+			_, err := s.FinalizeLoop(ctx(), c, id, of, loop.StatusPassed)
 			return true, err
 		},
 		holds: func(any, int) string {
-			if l := w.loops[id]; l.Session.AccountID != a.id || l.Ends[of] != loop.Passed {
+			if l := w.loops[id]; l.Session.AccountID != a.id || l.Ends[of] != loop.StatusPassed {
 				return fmt.Sprintf("the loop is %s", l.Ends[of])
 			}
 			return ""

@@ -23,7 +23,7 @@ import (
 
 // catchUp folds what the log has beyond what was seen, and gives it.
 func (w *world) catchUp(t *rapid.T) []domain.Recorded {
-	all := w.log.all()
+	all := w.log.All()
 	news := all[w.seen:]
 	w.seen = len(all)
 	var born []string
@@ -62,7 +62,7 @@ func (w *world) fold(t *rapid.T, r domain.Recorded) (born string) {
 		if e, ok := r.Event.(*job.Created); ok {
 			born, w.created[id] = id, e
 		}
-		if _, ok := r.Event.(*job.CompletedWith); ok {
+		if _, ok := r.Event.(*job.Completed); ok {
 			w.completed = append(w.completed, id)
 		}
 		w.jobs[id] = job.Evolve(w.jobs[id], r.Event)
@@ -92,7 +92,7 @@ func (w *world) fold(t *rapid.T, r domain.Recorded) (born string) {
 }
 
 func (w *world) foldClaim(t *rapid.T, r domain.Recorded, owner string) {
-	e, ok := r.Event.(*job.ClaimedBy)
+	e, ok := r.Event.(*job.Claimed)
 	if !ok || job.IsRobot(e.CheckerID) {
 		return
 	}
@@ -101,7 +101,7 @@ func (w *world) foldClaim(t *rapid.T, r domain.Recorded, owner string) {
 	}
 	held := 0
 	for _, j := range w.jobs {
-		if j.Status == job.Claimed && j.CheckerID == e.CheckerID {
+		if j.Status == job.StatusClaimed && j.CheckerID == e.CheckerID {
 			held++
 		}
 	}

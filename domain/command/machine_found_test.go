@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/eventstore/logtest"
 )
 
 // What TestNoHistoryOfCommandsBreaksTheLog has found, told shortly.
@@ -47,12 +48,12 @@ func TestATimerThatFiresAgainLeavesTheNextSLAAndTheNextClaimAlone(t *testing.T) 
 		if _, err := s.ReleaseSilent(t.Context(), at(silent), id); err != nil {
 			t.Fatal(err)
 		}
-		if s.job(id).Status == job.Pending {
+		if s.job(id).Status == job.StatusPending {
 			s.claimed(t, id)
 			s.pass(job.SilentAfter) // silent again, but that is another timer's
 		}
 	}
-	if j := s.job(id); j.Token != first.Token+1 || j.Status != job.Claimed {
+	if j := s.job(id); j.Token != first.Token+1 || j.Status != job.StatusClaimed {
 		t.Errorf("the job is %s under token %d", j.Status, j.Token)
 	}
 
@@ -76,20 +77,15 @@ func TestCancellingASessionRefundsASlotThatFailedBeforeItsRefundCame(t *testing.
 	b.waiting(t, s, 1)
 	b.waiting(t, s, 2)
 	failed := s.Slots[0].JobID
-	b.log.fault = func(stream string, _ []domain.NewEvent) *fault {
-		if stream == domain.CreditsStream(b.account) {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	b.log.Fail(logtest.To(domain.CreditsStream(b.account)), false, errCut)
 	_, err := b.FailJob(t.Context(), b.cause(), failed, job.FailOperator)
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 	out, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
 	if err != nil || out.CreditsRefunded != 10 || out.CreditsRemaining != 100 {
 		t.Errorf("cancelled: %+v, %v", out, err)
 	}
-	for _, e := range b.log.all() {
+	for _, e := range b.log.All() {
 		if e, ok := e.Event.(*credits.Refunded); ok && e.JobID == failed && e.Reason != job.FailOperator {
 			t.Errorf("the failed slot is refunded because of %q", e.Reason)
 		}

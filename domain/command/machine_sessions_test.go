@@ -60,12 +60,12 @@ func (w *world) dissolve(t *rapid.T) {
 		do: func(s *command.Service) (any, error) { return s.CancelSession(ctx(), c, id) },
 		holds: func(answer any, i int) string {
 			out, s := answer.(command.CancelledSession), w.sessions[id]
-			if s.AccountID != a.id || s.Status != session.Cancelled {
+			if s.AccountID != a.id || s.Status != session.StatusCancelled {
 				return fmt.Sprintf("the session is %s", s.Status)
 			}
 			var sum domain.Credits
 			for _, slot := range s.Slots {
-				if w.jobs[slot.JobID].Status == job.Completed {
+				if w.jobs[slot.JobID].Status == job.StatusCompleted {
 					continue
 				}
 				if problem := w.refunded(a, slot.JobID); problem != "" {
@@ -73,7 +73,7 @@ func (w *world) dissolve(t *rapid.T) {
 				}
 				sum += s.SlotPrice
 			}
-			if sum != out.CreditsRefunded {
+			if sum != out.CreditsRefunded+out.CreditsExpired {
 				return fmt.Sprintf("%d were refunded", sum)
 			}
 			return w.remains(a, i, out.CreditsRemaining)
@@ -104,7 +104,7 @@ func (w *world) readyAs(t *rapid.T, checker, id string) {
 			if w.belongsTo[checker] == st.AccountID {
 				return "the session is of the checker's own account"
 			}
-			if got := w.jobs[own.JobID].CheckerID; st.Status == session.Lobby && (got != checker || st.Ready[own.Slot].CheckerID != checker) {
+			if got := w.jobs[own.JobID].CheckerID; st.Status == session.StatusLobby && (got != checker || st.Ready[own.Slot].CheckerID != checker) {
 				return fmt.Sprintf("slot %d is held by %q, and ready is %v", own.Slot, got, st.Ready)
 			}
 			return ""
@@ -119,11 +119,11 @@ func (w *world) ready(t *rapid.T) {
 
 // allReady has checkers take the slots of a lobby and wait in it.
 func (w *world) allReady(t *rapid.T) {
-	id := w.pickSession(t, func(s session.State) bool { return !s.Sandbox && s.Status == session.Lobby })
+	id := w.pickSession(t, func(s session.State) bool { return !s.Sandbox && s.Status == session.StatusLobby })
 	first := rapid.IntRange(0, 2).Draw(t, "first checker")
 	for n, slot := range w.sessions[id].Slots[:rapid.IntRange(1, len(w.sessions[id].Slots)).Draw(t, "of them")] {
 		checker := w.checkers[(first+n)%3]
-		if w.jobs[slot.JobID].Status == job.Pending {
+		if w.jobs[slot.JobID].Status == job.StatusPending {
 			w.claimAs(t, checker, slot.JobID)
 		}
 		w.readyAs(t, checker, id)
@@ -135,7 +135,7 @@ func (w *world) leave(t *rapid.T) {
 	checker := rapid.SampledFrom(w.checkers).Draw(t, "checker")
 	held := func() (n int) {
 		for _, slot := range w.sessions[id].Slots {
-			if j := w.jobs[slot.JobID]; j.Status == job.Claimed && j.CheckerID == checker {
+			if j := w.jobs[slot.JobID]; j.Status == job.StatusClaimed && j.CheckerID == checker {
 				n++
 			}
 		}

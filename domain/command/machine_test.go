@@ -21,8 +21,8 @@ import (
 // a command, clients repeat what they sent, and the policies' timers fire in any
 // order, some twice. After every step the audit finds the log sound, what was
 // answered is true of it, and nothing of one account is another's; in the end,
-// once all timers have fired, nothing is left over (architecture, section 11,
-// invariants 1 to 8).
+// once all timers have fired, nothing is left over (ARCHITECTURE.md, invariants
+// 1 to 8).
 func TestNoHistoryOfCommandsBreaksTheLog(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,7 +109,7 @@ func (w *world) check(t *rapid.T) {
 		}
 	}
 	for id, j := range w.jobs {
-		if (j.Status == job.Claimed) != (j.CheckerID != "" && j.Report == nil) {
+		if (j.Status == job.StatusClaimed) != (j.CheckerID != "" && j.Report == nil) {
 			t.Fatalf("job %s is %s and held by %q", id, j.Status, j.CheckerID)
 		}
 	}

@@ -146,7 +146,7 @@ func (w *world) settle(t *rapid.T) {
 		t.Fatalf("once every timer has fired the audit finds %v", findings)
 	}
 	for id, j := range w.jobs {
-		if j.Status == job.Claimed && !job.IsRobot(j.CheckerID) && !w.now.Before(j.SignOfLife.Add(job.SilentAfter)) {
+		if j.Status == job.StatusClaimed && !job.IsRobot(j.CheckerID) && !w.now.Before(j.SignOfLife.Add(job.SilentAfter)) {
 			key := timerKey{policy.Silence{}.Kind(), id}
 			t.Fatalf("job %s is claimed by somebody silent since %s, it is %s; the timer is %+v, settled for %q",
 				id, j.SignOfLife, w.now, w.timers[key], w.settled[key])
@@ -200,13 +200,16 @@ func (w *world) wantFixesTakenAlong(t *rapid.T) {
 		for _, projectID := range w.projects[a.id] {
 			var waiting []string
 			for _, fix := range w.sites[projectID].Queue {
-				if !slices.ContainsFunc(fix.JobIDs, ended(job.Completed)) {
+				if !slices.ContainsFunc(fix.JobIDs, ended(job.StatusCompleted)) {
 					waiting = append(waiting, fix.ID)
 				}
 			}
 			h, err := w.services[0].TestHosted(ctx(), w.client(a), command.HostedTest{
-				URL: "https://shop.example", Host: "shop.example", ProjectID: projectID, Source: "hosted",
-				Type: job.Custom, TypeEcho: "custom",
+				Submission: job.Submission{
+					URL: "https://shop.example", ProjectID: projectID, Source: "hosted", Type: job.Custom,
+					TypeEcho: "custom",
+				},
+				Host: "shop.example",
 			})
 			w.catchUp(t)
 			if err != nil {
@@ -237,9 +240,9 @@ func (w *world) sweep(t *rapid.T) {
 func (w *world) wantAllEnded(t *rapid.T) {
 	for id, j := range w.jobs {
 		switch {
-		case j.Status == job.Pending || j.Status == job.Claimed:
+		case j.Status == job.StatusPending || j.Status == job.StatusClaimed:
 			t.Fatalf("job %s is %s for ever", id, j.Status)
-		case j.Status == job.Completed && j.AIReport == nil:
+		case j.Status == job.StatusCompleted && j.AIReport == nil:
 			t.Fatalf("job %s is never analysed", id)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/eventstore/logtest"
 )
 
 // tenant is an account of the world.
@@ -31,7 +32,7 @@ type tenant struct {
 // of the policies, and what the log adds up to. Nothing in it is random: rapid
 // decides, so that it can shrink.
 type world struct {
-	log      *memoryLog
+	log      *logtest.Memory
 	services [2]*command.Service
 	ai       *moodyAI
 
@@ -80,7 +81,7 @@ const limitOfClaims = 2
 
 func newWorld(t *rapid.T) *world {
 	w := &world{
-		log: newMemoryLog(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		log: logtest.New(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		belongsTo: map[string]string{}, projects: map[string][]string{},
 		audit: audit.New(), eventIDs: map[string]string{}, ahead: map[string]time.Duration{},
 		jobs: map[string]job.State{}, created: map[string]*job.Created{},
@@ -178,18 +179,18 @@ var (
 	errDied = fmt.Errorf("the process died: %w", domain.ErrUnknownOutcome)
 )
 
-func (f *trouble) strike(stream string, _ []domain.NewEvent) *fault {
+func (f *trouble) strike(stream string, _ []domain.NewEvent) *logtest.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.dead:
-		return &fault{err: errDied}
+		return &logtest.Fault{Err: errDied}
 	case f.crash > 0:
 		if f.crash--; f.crash > 0 {
 			return nil
 		}
 		f.hit, f.dead = true, true
-		return &fault{persist: f.persist, err: errDied}
+		return &logtest.Fault{Persisted: f.persist, Err: errDied}
 	case f.done[stream]:
 		return nil
 	}
@@ -201,19 +202,19 @@ func (f *trouble) strike(stream string, _ []domain.NewEvent) *fault {
 	}
 	f.hit = true
 	if f.persist {
-		return &fault{persist: true, err: errCut}
+		return &logtest.Fault{Persisted: true, Err: errCut}
 	}
-	return &fault{err: errLost}
+	return &logtest.Fault{Err: errLost}
 }
 
 // with runs a call under the trouble, or none. A process that died is replaced.
 func (w *world) with(i int, f *trouble, call func(*command.Service) error) error {
 	if f != nil {
-		w.log.fault = f.strike
+		w.log.Strike(f.strike)
 	}
 	err := call(w.services[i])
 	w.services[i].Drain()
-	w.log.fault = nil
+	w.log.Heal()
 	if f != nil && f.dead {
 		w.restart(i)
 	}

@@ -5,7 +5,7 @@ import (
 	"humanqa/domain/job"
 )
 
-// Price is what one job costs, in credits (decisions, section 1, "Prices").
+// Price is what one job costs, in credits (decisions, "Prices").
 // Urgent is exactly twice the normal price.
 func Price(t job.Type, urgent bool) domain.Credits {
 	price := domain.Credits(5)
@@ -19,7 +19,8 @@ func Price(t job.Type, urgent bool) domain.Credits {
 }
 
 // estimate says in how many minutes a job should be done: the SLA, half of it
-// when urgent, never less than five (decisions, section 1).
+// when urgent, never less than five (decisions,
+// "estimatedCompletionMinutes").
 func estimate(slaMinutes int, urgent bool) int {
 	if urgent {
 		slaMinutes /= 2

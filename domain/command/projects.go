@@ -47,7 +47,7 @@ func (s *Service) CreateProject(ctx context.Context, cause Cause, in CreateProje
 // hookToken derives the deploy hook's token from the project: a repeat after a
 // crash hands out the token whose hash the first try stored.
 func (s *Service) hookToken(ctx context.Context, accountID, projectID string) (string, error) {
-	secret, err := s.Sealer.Fingerprint(ctx, accountID, []byte("deploy hook of "+projectID))
+	secret, err := s.Sealer.Fingerprint(ctx, accountID, "deploy hook", []byte(projectID))
 	if err != nil {
 		return "", fmt.Errorf("derive deploy hook token: %w", err)
 	}
@@ -145,7 +145,7 @@ func (s *Service) sealSecret(ctx context.Context, cause Cause, projectID string,
 	if err != nil {
 		return project.SecretSet{}, fmt.Errorf("seal webhook secret: %w", err)
 	}
-	known, err := s.Sealer.Fingerprint(ctx, cause.AccountID, secret)
+	known, err := s.Sealer.Fingerprint(ctx, cause.AccountID, "webhook secret", secret)
 	if err != nil {
 		return project.SecretSet{}, fmt.Errorf("fingerprint webhook secret: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/eventstore/logtest"
 )
 
 func TestAReportIsAnalysedOnce(t *testing.T) {
@@ -37,7 +38,7 @@ func TestAReportIsAnalysedOnce(t *testing.T) {
 		_, err := s.AnalyseJob(t.Context(), s.cause(), j.JobID)
 		return err
 	}, func(err error) { t.Error(err) })
-	types := s.log.types(domain.JobStream(j.JobID))
+	types := s.log.Types(domain.JobStream(j.JobID))
 	if good != 8 || strings.Count(strings.Join(types, " "), "job.ai_report_ready") != 1 {
 		t.Errorf("%d analyses made %v", good, types)
 	}
@@ -82,7 +83,7 @@ func TestAnAIReviewIsDoneByTheReviewer(t *testing.T) {
 	}
 	wantTypes(t, s.log, domain.JobStream(j.JobID), "job.created", "job.claimed", "job.completed")
 	st := s.job(j.JobID)
-	want := &job.CompletedWith{
+	want := &job.Completed{
 		ReportID: st.ReportID(), OverallStatus: job.OverallFail, PassCount: 1, FailCount: 1, SkipCount: 1, Summary: "reviewed",
 		Items: []job.ReportItem{
 			{Item: st.Items[0], Status: job.ItemPass, Note: "200"},
@@ -173,17 +174,17 @@ func TestWhatTheAIWritesIsWrittenOnceWhateverFails(t *testing.T) {
 				t.Parallel()
 				s := setStage(t, 100)
 				id, cause := c.setUp(t, s), s.cause()
-				s.log.fault = func(string, []domain.NewEvent) *fault { return &fault{persist: persist, err: errCut} }
+				s.log.Fail(logtest.To(""), persist, errCut)
 				_, err := c.write(s.Service, t.Context(), cause, id)
 				wantKind(t, err, domain.KindUnavailable)
-				s.log.fault = nil
+				s.log.Heal()
 				for range 2 {
 					if _, err := c.write(s.Service, t.Context(), cause, id); err != nil {
 						t.Error(err)
 					}
 				}
 				written := 0
-				for _, typ := range s.log.types(domain.JobStream(id)) {
+				for _, typ := range s.log.Types(domain.JobStream(id)) {
 					if typ == c.wrote {
 						written++
 					}

@@ -12,7 +12,7 @@ import (
 // secrets are sealed again, for the new job's stream.
 func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (SubmittedJob, error) {
 	type original struct {
-		submission
+		newJob
 		sealed job.State // only what the brief needs
 	}
 	o, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *original {
@@ -20,18 +20,13 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 			return nil
 		}
 		o := &original{
-			submission: submission{
-				SubmitJob: SubmitJob{
-					ProjectID: st.ProjectID, URL: st.URL, Title: st.Title, Description: st.Description, Feature: st.Feature,
-					Type: st.Type, TypeEcho: st.TypeEcho, Urgent: st.Urgent, SLAMinutes: st.SLAMinutes, Target: st.Target,
-					Source: "retest", ParentID: jobID,
-				},
-				HostedApp: st.HostedApp, GeneratedBy: st.GeneratedBy, Regressions: st.Regressions,
+			newJob: newJob{
+				SubmitJob:   SubmitJob{Submission: st.Again(jobID)},
+				GeneratedBy: st.GeneratedBy, Regressions: st.Regressions,
 			},
-			sealed: job.State{
-				AccountID: st.AccountID, Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
-			},
+			sealed: briefed(st),
 		}
+		o.sealed.SessionID = "" // no role is played here
 		for _, i := range st.Items {
 			if i.Origin != "" {
 				o.Regressions = append(o.Regressions, i)
@@ -54,5 +49,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 		return SubmittedJob{}, err
 	}
 	o.Credentials, o.AccessInstructions = secrets.Credentials, secrets.AccessInstructions
-	return s.submit(ctx, cause, domain.DeriveID(cause.CommandID, "job").String(), o.submission)
+	return again(ctx, s, cause, func(cause Cause) (SubmittedJob, error) {
+		return s.submit(ctx, cause, ownJob(cause), o.newJob)
+	})
 }

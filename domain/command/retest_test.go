@@ -13,16 +13,17 @@ func TestARetestClonesWhatWasSubmitted(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 100)
 	in := command.SubmitJob{
-		ProjectID: s.project(t, 15), URL: "https://shop.example", Title: "Shop", Description: "Buy", Feature: "Cart",
-		Type: job.PaymentFlow, TypeEcho: "Payment Flow", Urgent: true, SLAMinutes: 30,
+		Submission: job.Submission{
+			ProjectID: s.project(t, 15), URL: "https://shop.example", Title: "Shop", Description: "Buy",
+			Feature: "Cart", Type: job.PaymentFlow, TypeEcho: "Payment Flow", Urgent: true, SLAMinutes: 30,
+			Target: job.Target{Device: "iPhone", Network: "3G"}, Source: "bulk",
+		},
 		Items: []command.NewItem{
 			{Key: "cart", Description: "Fill the cart", ExpectedOutcome: "It is full", Severity: job.Minor},
 			{Description: "Pay", Severity: job.Critical},
 		},
 		Credentials:        &command.Credentials{Username: "u", Password: "p", Notes: "n"},
 		AccessInstructions: "ring twice",
-		Target:             job.Target{Device: "iPhone", Network: "3G"},
-		Source:             "bulk",
 	}
 	batch, err := s.SubmitBulk(t.Context(), s.cause(), []command.SubmitJob{in})
 	if err != nil {
@@ -34,14 +35,14 @@ func TestARetestClonesWhatWasSubmitted(t *testing.T) {
 	cause := s.cause()
 	got, err := s.Retest(t.Context(), cause, parent)
 	want := command.SubmittedJob{
-		JobID: got.JobID, Status: job.Pending, EstimatedMinutes: 15, CreditsDeducted: 10, CreditsRemaining: 80,
+		JobID: got.JobID, Status: job.StatusPending, EstimatedMinutes: 15, CreditsDeducted: 10, CreditsRemaining: 80,
 		ChecklistItemCount: 2, Position: got.Position,
 	}
 	if err != nil || got != want || got.JobID == parent {
 		t.Fatalf("retest: %+v, %v; want %+v", got, err, want)
 	}
-	original := s.log.streams[domain.JobStream(parent)][0].Event.(*job.Created)
-	clone := *s.log.streams[domain.JobStream(got.JobID)][0].Event.(*job.Created)
+	original := s.log.Stream(domain.JobStream(parent))[0].Event.(*job.Created)
+	clone := *s.log.Stream(domain.JobStream(got.JobID))[0].Event.(*job.Created)
 	wanted := *original
 	wanted.Source, wanted.ParentID, wanted.BatchID, wanted.CreatedAt = "retest", parent, "", clone.CreatedAt
 	wanted.Credentials, wanted.AccessInstructions = clone.Credentials, clone.AccessInstructions

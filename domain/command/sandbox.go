@@ -32,13 +32,13 @@ func (s *Service) AdvanceClock(ctx context.Context, cause Cause, by time.Duratio
 // that are not named pass. Playing it again answers the first report.
 func (s *Service) PlayJob(
 	ctx context.Context, cause Cause, jobID string, results []PlayResult, summary string,
-) (job.CompletedWith, domain.Position, error) {
+) (job.Completed, domain.Position, error) {
 	now, err := s.clock(ctx, cause)
 	if err != nil {
-		return job.CompletedWith{}, domain.Position{}, err
+		return job.Completed{}, domain.Position{}, err
 	}
 	report, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, report *job.CompletedWith) ([]domain.Event, error) {
+		func(st job.State, report *job.Completed) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
 			}
@@ -60,7 +60,7 @@ func (s *Service) PlayJob(
 				*report = *st.Report
 			}
 			for _, e := range events {
-				if done, ok := e.(*job.CompletedWith); ok {
+				if done, ok := e.(*job.Completed); ok {
 					*report = *done
 				}
 			}

@@ -37,8 +37,10 @@ func (b bundle) inSandbox() command.Cause {
 func (b bundle) submitInSandbox(t *testing.T, items ...command.NewItem) string {
 	t.Helper()
 	j, err := b.SubmitJob(t.Context(), b.inSandbox(), command.SubmitJob{
-		URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
-		Source: "api", Items: items,
+		Submission: job.Submission{
+			URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
+			Source: "api",
+		}, Items: items,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +141,7 @@ func TestARobotPlaysASandboxJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := job.CompletedWith{
+	want := job.Completed{
 		ReportID: report.ReportID, OverallStatus: "fail", PassCount: 1, FailCount: 1, SkipCount: 1, Summary: "so so",
 		Items: []job.ReportItem{
 			{Item: job.Item{ID: "item-1", Key: "pay", Description: "pay by card", Severity: job.Minor}, Status: job.ItemFail, Note: "declined"},
@@ -222,14 +224,14 @@ func TestRobotsPlayASession(t *testing.T) {
 	c := s.inSandbox()
 	for range 2 { // the second is a repeat
 		got, err := s.ReadySlots(t.Context(), c, opened.SessionID, []int{1, 3})
-		if err != nil || got.Status != session.Lobby || got.ReadyCount != 2 {
+		if err != nil || got.Status != session.StatusLobby || got.ReadyCount != 2 {
 			t.Fatalf("the session is %+v, %v, want two to be ready in the lobby", got, err)
 		}
 	}
 	_, _, err = s.PlayJob(t.Context(), s.inSandbox(), slot(1), nil, "")
 	wantKind(t, err, domain.KindConflict)
 	got, err := s.ReadySlots(t.Context(), s.inSandbox(), opened.SessionID, nil)
-	if err != nil || got.Status != session.Active || got.ReadyCount != 3 {
+	if err != nil || got.Status != session.StatusActive || got.ReadyCount != 3 {
 		t.Fatalf("the session is %+v, %v, want it active", got, err)
 	}
 	for n := 1; n <= 3; n++ {
@@ -239,7 +241,7 @@ func TestRobotsPlayASession(t *testing.T) {
 		wantTypes(t, s.log, domain.JobStream(slot(n)), "job.created", "job.claimed", "job.slot_started", "job.completed")
 	}
 	ids := map[string]bool{}
-	for _, e := range s.log.all() {
+	for _, e := range s.log.All() {
 		if ids[e.ID.String()] {
 			t.Errorf("two events have the id of the %s in %s", e.Type, e.Stream)
 		}

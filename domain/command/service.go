@@ -1,5 +1,6 @@
-// Package command runs what callers ask for against the log: one file a
-// command. Each loads (or has cached) the streams it touches, lets the pure
+// Package command runs what callers ask for against the log. api.go is all that
+// can be asked, and what is answered; a file holds one command, or those of one
+// subject. Each loads (or has cached) the streams it touches, lets the pure
 // decide functions of the aggregates decide, and appends what follows at the
 // expected revision.
 //
@@ -23,6 +24,7 @@ import (
 	"humanqa/domain/host"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
@@ -41,7 +43,7 @@ const (
 type Sealer interface {
 	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
-	Fingerprint(ctx context.Context, accountID string, secret []byte) (string, error)
+	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
 }
 
 // ChecklistBrief is what a checklist is written from.
@@ -76,7 +78,7 @@ type AnalysisBrief struct {
 	Description string
 	Feature     string
 	Target      job.Target // what the job was to be tested on
-	Report      job.CompletedWith
+	Report      job.Completed
 }
 
 // Review is what the AI found on a page by itself. Every item has a verdict.
@@ -130,14 +132,15 @@ type Deps struct {
 // Service runs commands. It may be used by many goroutines.
 type Service struct {
 	Deps
-	accounts *streams[account.State]
-	checkers *streams[checker.State]
-	ledgers  *streams[credits.State]
-	projects *streams[project.State]
-	jobs     *streams[job.State]
-	hosts    *streams[host.State]
-	sessions *streams[session.State]
-	loops    *streams[loop.State]
+	accounts *repository[account.State]
+	checkers *repository[checker.State]
+	ledgers  *repository[credits.State]
+	projects *repository[project.State]
+	jobs     *repository[job.State]
+	hosts    *repository[host.State]
+	sessions *repository[session.State]
+	loops    *repository[loop.State]
+	people   *repository[person.State]
 }
 
 // New makes a Service.
@@ -146,14 +149,15 @@ func New(d Deps) *Service {
 	d.Now = func() time.Time { return clock().UTC().Truncate(time.Millisecond) }
 	return &Service{
 		Deps:     d,
-		accounts: newStreams(d.Log, d.Now, othersCached, account.Evolve),
-		checkers: newStreams(d.Log, d.Now, othersCached, checker.Evolve),
-		ledgers:  newStreams(d.Log, d.Now, ledgersCached, credits.Evolve),
-		projects: newStreams(d.Log, d.Now, projectsCached, project.Evolve),
-		jobs:     newStreams(d.Log, d.Now, jobsCached, job.Evolve),
-		hosts:    newStreams(d.Log, d.Now, projectsCached, host.Evolve),
-		sessions: newStreams(d.Log, d.Now, othersCached, session.Evolve),
-		loops:    newStreams(d.Log, d.Now, othersCached, loop.Evolve),
+		accounts: newRepository(d.Log, d.Now, othersCached, account.Evolve),
+		checkers: newRepository(d.Log, d.Now, othersCached, checker.Evolve),
+		ledgers:  newRepository(d.Log, d.Now, ledgersCached, credits.Evolve),
+		projects: newRepository(d.Log, d.Now, projectsCached, project.Evolve),
+		jobs:     newRepository(d.Log, d.Now, jobsCached, job.Evolve),
+		hosts:    newRepository(d.Log, d.Now, projectsCached, host.Evolve),
+		sessions: newRepository(d.Log, d.Now, othersCached, session.Evolve),
+		loops:    newRepository(d.Log, d.Now, othersCached, loop.Evolve),
+		people:   newRepository(d.Log, d.Now, othersCached, person.Evolve),
 	}
 }
 
@@ -168,10 +172,11 @@ func (s *Service) Drain() {
 	s.hosts.wait()
 	s.sessions.wait()
 	s.loops.wait()
+	s.people.wait()
 }
 
 // clock is the account's time: the service's, or what a sandbox has made of it
-// (decisions, section 10).
+// (decisions, "Sandbox clock").
 func (s *Service) clock(ctx context.Context, cause Cause) (time.Time, error) {
 	now := s.Now()
 	if cause.Sandbox {

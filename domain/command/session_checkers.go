@@ -17,7 +17,7 @@ func (s *Service) SessionReady(ctx context.Context, cause Cause, checkerID, sess
 	if err != nil {
 		return SessionStanding{}, err
 	}
-	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.Claimed && j.CheckerID == checkerID })
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusClaimed && j.CheckerID == checkerID })
 	if err != nil {
 		return SessionStanding{}, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) enter(
 		return SessionStanding{}, err
 	}
 	standing := standingIn(sessionID, after, slot)
-	at, err := s.settleSlots(ctx, cause, after)
+	at, err := s.settleSlots(ctx, cause, after, false)
 	standing.Position = written.Position.Max(at)
 	return standing, err
 }
@@ -63,9 +63,9 @@ func (s *Service) SessionLeave(ctx context.Context, cause Cause, checkerID, sess
 	if err != nil {
 		return SessionStanding{}, err
 	}
-	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.Claimed && j.CheckerID == checkerID })
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusClaimed && j.CheckerID == checkerID })
 	if err == nil && slot.Slot == 0 { // a repeat, unless they took another slot since
-		slot, err = s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.Pending && j.ReleasedBy == checkerID })
+		slot, err = s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusPending && j.ReleasedBy == checkerID })
 	}
 	if err != nil {
 		return SessionStanding{}, err

@@ -23,7 +23,7 @@ func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {
 	}
 	standing.Position = domain.Position{}
 	if want := (command.SessionStanding{
-		SessionID: s.SessionID, Status: session.Active, Slot: 2, JobID: s.Slots[1].JobID,
+		SessionID: s.SessionID, Status: session.StatusActive, Slot: 2, JobID: s.Slots[1].JobID,
 		ReadyCount: 2, CheckerCount: 2, ReadyDeadline: s.ReadyDeadline,
 	}); standing != want {
 		t.Errorf("standing: %+v", standing)
@@ -75,7 +75,7 @@ func TestLeavingGivesTheClaimUpAndCanBeRepeated(t *testing.T) {
 	ann := b.waiting(t, s, 1)
 	for range 2 {
 		standing, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID)
-		if err != nil || standing.Status != session.Lobby || standing.Slot != 1 || standing.ReadyCount != 0 {
+		if err != nil || standing.Status != session.StatusLobby || standing.Slot != 1 || standing.ReadyCount != 0 {
 			t.Errorf("standing: %+v, %v", standing, err)
 		}
 	}

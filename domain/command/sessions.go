@@ -16,13 +16,16 @@ import (
 // checklist (specification, "POST /v1/hosted/sessions"). A refusal writes
 // nothing. The charge of all slots is one append, the session stands before its
 // jobs: a crash in between leaves charges without jobs, which are settled like
-// any other. The same command completes what it began.
+// any other. The same command completes what it began; after a slot's charge
+// was given back it begins anew, with a session of its own.
 func (s *Service) CreateSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {
-	sessionID := domain.DeriveID(cause.CommandID, "session").String()
-	jobIDs := make([]string, len(in.Slots))
-	for i := range in.Slots {
-		jobIDs[i] = domain.DeriveID(cause.CommandID, fmt.Sprintf("slot %d", i+1)).String()
-	}
+	return anew(cause,
+		func(cause Cause) (CreatedSession, error) { return s.createSession(ctx, cause, in) },
+		func(cause Cause) (bool, error) { return s.sessionGivenUp(ctx, cause, len(in.Slots)) })
+}
+
+func (s *Service) createSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {
+	sessionID, jobIDs := ownSession(cause, len(in.Slots))
 	begun, err := s.session(ctx, sessionID)
 	if err != nil {
 		return CreatedSession{}, err
@@ -32,7 +35,16 @@ func (s *Service) CreateSession(ctx context.Context, cause Cause, in NewSession)
 		if err != nil {
 			return CreatedSession{}, err
 		}
-		if whole {
+		if !whole && begun.Closed() {
+			givenUp, err := s.sessionGivenUp(ctx, cause, len(in.Slots))
+			switch {
+			case err != nil:
+				return CreatedSession{}, err
+			case givenUp:
+				return CreatedSession{}, errGivenBack
+			}
+		}
+		if whole || begun.Closed() {
 			remaining, err := s.available(ctx, cause)
 			return handleOf(sessionID, begun, remaining), err
 		}
@@ -94,16 +106,8 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 // jobs are given back too: the read models pass over what happened to a slot
 // before they heard of its session, which then would wait for it.
 func (s *Service) stillCharged(ctx context.Context, cause Cause, jobIDs []string) error {
-	late := false
-	for _, id := range jobIDs {
-		voided, err := read(ctx, s.jobs, domain.JobStream(id), func(j job.State) bool { return j.Status == job.Voided })
-		if err != nil {
-			return err
-		}
-		late = late || voided
-	}
-	if !late {
-		return nil
+	if late, err := s.anyVoided(ctx, jobIDs); err != nil || !late {
+		return err
 	}
 	for _, id := range jobIDs {
 		if _, err := s.VoidJob(ctx, cause.step("give up "+id), id); err != nil {
@@ -111,6 +115,17 @@ func (s *Service) stillCharged(ctx context.Context, cause Cause, jobIDs []string
 		}
 	}
 	return errGivenBack
+}
+
+// anyVoided says whether one of the jobs was given up before it came.
+func (s *Service) anyVoided(ctx context.Context, jobIDs []string) (bool, error) {
+	for _, id := range jobIDs {
+		voided, err := read(ctx, s.jobs, domain.JobStream(id), func(j job.State) bool { return j.Status == job.StatusVoided })
+		if err != nil || voided {
+			return voided, err
+		}
+	}
+	return false, nil
 }
 
 // abandon cancels a session that cannot become whole, because the charge of a
@@ -124,12 +139,26 @@ func (s *Service) abandon(ctx context.Context, cause Cause, sessionID string, st
 	return stopped
 }
 
-// whole says that nothing of a session that was begun is missing: all jobs came,
-// or the session closed before they could.
+// abandoned says whether it was abandon that cancelled the session: the log
+// names the command of each event.
+func (s *Service) abandoned(ctx context.Context, cause Cause, sessionID string) (own bool, err error) {
+	err = s.sessions.log.Load(ctx, domain.SessionStream(sessionID), 0, func(r domain.Recorded) error {
+		if _, ok := r.Event.(*session.Cancelled); ok {
+			own = r.Meta.CommandID == cause.step("abandon").CommandID
+		}
+		return nil
+	})
+	if err != nil {
+		return false, domain.Unavailable(fmt.Errorf("read session %s: %w", sessionID, err))
+	}
+	return own, nil
+}
+
+// whole says that no job of a session that was begun is missing.
 func (s *Service) whole(ctx context.Context, st session.State) (bool, error) {
 	for _, slot := range st.Slots {
 		came, err := read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
-		if err != nil || !came && !st.Closed() {
+		if err != nil || !came {
 			return false, err
 		}
 	}
@@ -140,11 +169,11 @@ func (s *Service) whole(ctx context.Context, st session.State) (bool, error) {
 // list is written once, and now: an answer that counts its items cannot wait.
 // A repeat takes it from the first job, if that came.
 func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string, jobIDs []string, in NewSession) ([]job.Created, error) {
-	ground, err := s.layGround(ctx, cause, in.Test, jobIDs, nil)
+	prepared, err := s.prepareTest(ctx, cause, in.Test, jobIDs, nil)
 	if err != nil {
 		return nil, err
 	}
-	slot := ground.submission(in.Test)
+	slot := prepared.newJob(in.Test)
 	slot.Source, slot.SessionID, slot.Wait = "session", sessionID, true
 	common, err := s.draft(ctx, cause, slot)
 	if err != nil {
@@ -172,10 +201,12 @@ func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string,
 
 func lobbyOf(in NewSession, jobIDs []string, j job.Created) session.Created {
 	c := session.Created{
-		AccountID: j.AccountID, ProjectID: j.ProjectID, URL: j.URL, Feature: j.Feature,
-		ScenarioBrief: in.ScenarioBrief, VoiceEnabled: in.VoiceEnabled,
-		Type: j.Type, TypeEcho: j.TypeEcho, Urgent: j.Urgent, SLAMinutes: j.SLAMinutes,
-		SlotPrice: j.Price, ItemCount: len(j.Items), Sandbox: j.Sandbox,
+		Submission: session.Submission{
+			AccountID: j.AccountID, ProjectID: j.ProjectID, URL: j.URL, Feature: j.Feature,
+			ScenarioBrief: in.ScenarioBrief, VoiceEnabled: in.VoiceEnabled,
+			Type: j.Type, TypeEcho: j.TypeEcho, Urgent: j.Urgent, SLAMinutes: j.SLAMinutes,
+			SlotPrice: j.Price, ItemCount: len(j.Items), Sandbox: j.Sandbox,
+		},
 		ReadyDeadline: j.CreatedAt.Add(session.LobbyTime), At: j.CreatedAt,
 	}
 	for i, slot := range in.Slots {
@@ -199,7 +230,8 @@ func handleOf(sessionID string, st session.State, remaining domain.Credits) Crea
 // CancelSession ends a session of the account and refunds the slots that have
 // not ended. A repeat answers the same and refunds nothing more. A session
 // whose jobs have all ended is completed, whether that was written down yet or
-// not.
+// not, and so is one whose last job ends meanwhile. A crash after the first job
+// was cancelled leaves the rest to the policy.
 func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID string) (CancelledSession, error) {
 	known, err := s.session(ctx, sessionID)
 	if err != nil {
@@ -224,27 +256,37 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 	if err != nil {
 		return CancelledSession{}, err
 	}
-	out := CancelledSession{SessionID: sessionID, Status: st.Status}
-	at, err := s.settleSlots(ctx, cause, st)
+	at, err := s.settleSlots(ctx, cause, st, true)
 	if err != nil {
 		return CancelledSession{}, err
 	}
-	out.Position = written.Position.Max(at)
-	for _, slot := range st.Slots {
-		refunded, err := read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) domain.Credits {
-			if j.Status == job.Voided {
-				return st.SlotPrice
-			}
-			return j.Refund
-		})
-		if err != nil {
-			return CancelledSession{}, err
-		}
-		out.CreditsRefunded += refunded
+	st, ended, err := s.advance(ctx, cause.step("end"), sessionID, st, session.DecideComplete)
+	switch {
+	case err != nil:
+		return CancelledSession{}, err
+	case st.Status != session.StatusCancelled: // the last of its jobs was faster
+		_, err := session.DecideCancel(st, session.CancelClient, now)
+		return CancelledSession{}, err
 	}
+	out := CancelledSession{SessionID: sessionID, Status: st.Status, Position: written.Position.Max(at).Max(ended)}
+	of, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) (of refunds) {
+		for _, slot := range st.Slots {
+			if d, _ := ledger.Debit(slot.JobID); d.Refunded {
+				of.back, of.expired = of.back+d.Amount-d.Expired, of.expired+d.Expired
+			}
+		}
+		return of
+	})
+	if err != nil {
+		return CancelledSession{}, err
+	}
+	out.CreditsRefunded, out.CreditsExpired = of.back, of.expired
 	out.CreditsRemaining, err = s.available(ctx, cause)
 	return out, err
 }
+
+// refunds is what of several refunds came back, and what was lost.
+type refunds struct{ back, expired domain.Credits }
 
 // session is what the log holds of a session; the zero state if there is none.
 func (s *Service) session(ctx context.Context, sessionID string) (session.State, error) {

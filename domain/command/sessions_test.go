@@ -13,13 +13,26 @@ import (
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/eventstore/logtest"
 )
+
+// slot means the append of that slot's job.
+func slot(n int) logtest.Which {
+	return func(_ string, events []domain.NewEvent) bool {
+		created, ok := events[0].Event.(*job.Created)
+		return ok && created.SessionSlot == n
+	}
+}
 
 func aSession(slots int) command.NewSession {
 	return command.NewSession{
 		Test: command.HostedTest{
-			URL: "https://shop.example/cart", Host: "shop.example", Feature: "two buyers, one cart",
-			Type: job.GeneralQA, TypeEcho: "general_qa", AccessInstructions: "ring twice",
+			Submission: job.Submission{
+				URL: "https://shop.example/cart", Feature: "two buyers, one cart", Type: job.GeneralQA,
+				TypeEcho: "general_qa",
+			},
+			Host:               "shop.example",
+			AccessInstructions: "ring twice",
 		},
 		Slots:         append([]command.NewSlot{{RoleLabel: "Buyer", Target: job.Target{Device: "phone"}}}, make([]command.NewSlot, slots-1)...),
 		ScenarioBrief: "both buy the last pair", VoiceEnabled: true,
@@ -119,7 +132,7 @@ func (b bundle) wantUsed(t *testing.T, want domain.Credits) {
 // eventOf is the first event of that type in the stream.
 func eventOf[E domain.Event](t *testing.T, b bundle, stream string) (found E) {
 	t.Helper()
-	for _, r := range b.log.all() {
+	for _, r := range b.log.All() {
 		if e, ok := r.Event.(E); ok && r.Stream == stream {
 			return e
 		}
@@ -131,12 +144,12 @@ func eventOf[E domain.Event](t *testing.T, b bundle, stream string) (found E) {
 func TestASessionIsOneChargeAndAJobPerSlot(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 20)
-	appends := b.log.appends[domain.CreditsStream(b.account)]
+	appends := b.log.Appends(domain.CreditsStream(b.account))
 	out := b.opened(t, 3)
-	if out.Status != session.Lobby || out.CreditsDeducted != 15 || out.CreditsRemaining != 5 || out.ChecklistItemCount != 1 || len(out.Slots) != 3 {
+	if out.Status != session.StatusLobby || out.CreditsDeducted != 15 || out.CreditsRemaining != 5 || out.ChecklistItemCount != 1 || len(out.Slots) != 3 {
 		t.Errorf("handle: %+v", out)
 	}
-	if n := b.log.appends[domain.CreditsStream(b.account)] - appends; n != 1 {
+	if n := b.log.Appends(domain.CreditsStream(b.account)) - appends; n != 1 {
 		t.Errorf("%d appends to the ledger, want 1", n)
 	}
 	opened := eventOf[*session.Created](t, b, domain.SessionStream(out.SessionID))
@@ -161,10 +174,10 @@ func TestASessionIsOneChargeAndAJobPerSlot(t *testing.T) {
 func TestASessionThatCannotBePaidWritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 14)
-	before := len(b.log.all())
+	before := len(b.log.All())
 	_, err := b.CreateSession(t.Context(), b.cause(), aSession(3))
 	wantKind(t, err, domain.KindPayment)
-	if after := len(b.log.all()); after != before {
+	if after := len(b.log.All()); after != before {
 		t.Errorf("%d events were written", after-before)
 	}
 }
@@ -180,18 +193,11 @@ func TestASessionThatFailsAnywhereCanBeRepeated(t *testing.T) {
 			t.Run(fmt.Sprintf("write %d persisted %v", write+1, persist), func(t *testing.T) {
 				t.Parallel()
 				b := setup(t, 100)
-				n := 0
-				b.log.fault = func(string, []domain.NewEvent) *fault {
-					n++
-					if n == write+1 {
-						return &fault{persist: persist, err: errCut}
-					}
-					return nil
-				}
+				b.log.Fail(logtest.Nth(write+1), persist, errCut)
 				c := b.cause()
 				_, err := b.CreateSession(t.Context(), c, aSession(3))
 				wantKind(t, err, domain.KindUnavailable)
-				b.log.fault = nil
+				b.log.Heal()
 				again := bundle{Service: newService(b.log), log: b.log, account: b.account}
 				out, err := again.CreateSession(t.Context(), c, aSession(3))
 				if err != nil {
@@ -232,12 +238,7 @@ func TestARetryCompletesTheSessionThatWasBegun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)
 	ai := moody{lists: new(atomic.Int32)}
-	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
-		if j, ok := events[0].Event.(*job.Created); ok && j.SessionSlot == 2 {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	b.log.Fail(slot(2), false, errCut)
 	in := aSession(3)
 	in.Test.Feature, in.Test.Type, in.Test.TypeEcho = "", "", "" // the type is detected
 	c := b.cause()
@@ -246,7 +247,7 @@ func TestARetryCompletesTheSessionThatWasBegun(t *testing.T) {
 	if n := ai.lists.Load(); n != 1 {
 		t.Errorf("%d lists were written for three slots", n)
 	}
-	b.log.fault = nil
+	b.log.Heal()
 	out, err := serviceWith(b.log, ai, busy{}).CreateSession(t.Context(), c, in)
 	if err != nil || out.Type != job.FirstImpression {
 		t.Fatalf("retry: %+v, %v", out, err)
@@ -270,28 +271,27 @@ func TestASessionThatCannotBecomeWholeIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)
 	c := b.cause()
-	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
-		if j, ok := events[0].Event.(*job.Created); ok && j.SessionSlot == 2 {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	b.log.Fail(slot(2), false, errCut)
 	_, err := b.CreateSession(t.Context(), c, aSession(3))
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 	late := domain.DeriveID(c.CommandID, "slot 2").String()
 	if _, err := b.VoidJob(t.Context(), b.cause(), late); err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.CreateSession(t.Context(), c, aSession(3))
-	wantKind(t, err, domain.KindConflict)
+	out, err := b.CreateSession(t.Context(), c, aSession(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.wantSession(t, out, "", "", "", "") // begun anew
 	stream := domain.SessionStream(domain.DeriveID(c.CommandID, "session").String())
 	wantTypes(t, b.log, stream, "session.created", "session.cancelled")
 	for _, slot := range eventOf[*session.Created](t, b, stream).Slots {
-		types := b.log.types(domain.JobStream(slot.JobID))
+		types := b.log.Types(domain.JobStream(slot.JobID))
 		if last := types[len(types)-1]; last != "job.cancelled" && last != "job.voided" {
 			t.Errorf("slot %d ended with %s", slot.Slot, last)
 		}
 	}
-	b.wantUsed(t, 0)
+	b.wantUsed(t, 15)
+	b.wantIDsApart(t)
 }

@@ -30,7 +30,10 @@ func TestProjects(t *testing.T) {
 	}
 	t.Run("a job inherits the project's SLA", func(t *testing.T) {
 		j, err := b.SubmitJob(t.Context(), b.cause(), command.SubmitJob{
-			ProjectID: p.ProjectID, URL: "https://example.com", Title: "T", Type: job.Custom, TypeEcho: "Custom", Source: "api",
+			Submission: job.Submission{
+				ProjectID: p.ProjectID, URL: "https://example.com", Title: "T", Type: job.Custom,
+				TypeEcho: "Custom", Source: "api",
+			},
 		})
 		if err != nil || j.EstimatedMinutes != 30 {
 			t.Errorf("%+v, %v", j, err)
@@ -39,11 +42,24 @@ func TestProjects(t *testing.T) {
 	t.Run("another account's project is not found", func(t *testing.T) {
 		other := b.cause()
 		other.AccountID = "somebody-else"
-		_, err := b.SubmitJob(t.Context(), other, command.SubmitJob{ProjectID: p.ProjectID, Type: job.Custom})
+		_, err := b.SubmitJob(t.Context(), other, command.SubmitJob{Submission: job.Submission{ProjectID: p.ProjectID, Type: job.Custom}})
 		wantKind(t, err, domain.KindNotFound)
 		name := "mine"
 		_, _, err = b.UpdateProject(t.Context(), other, p.ProjectID, command.UpdateProject{Name: &name})
 		wantKind(t, err, domain.KindNotFound)
+	})
+	t.Run("so no key of another account is bound to it", func(t *testing.T) {
+		before := len(b.log.All())
+		for account, project := range map[string]string{b.account: "no-such-project", "somebody-else": p.ProjectID} {
+			_, err := b.IssueKey(t.Context(), operator(), account, command.IssueKey{Scope: "full", ProjectID: project})
+			wantKind(t, err, domain.KindNotFound)
+		}
+		if after := len(b.log.All()); after != before {
+			t.Errorf("%d events were written", after-before)
+		}
+		if _, err := b.IssueKey(t.Context(), operator(), b.account, command.IssueKey{Scope: "full", ProjectID: p.ProjectID}); err != nil {
+			t.Error(err)
+		}
 	})
 	t.Run("an update answers the settings after it", func(t *testing.T) {
 		name := "Store"

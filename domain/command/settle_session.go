@@ -23,7 +23,11 @@ func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID stri
 	if err != nil {
 		return domain.Position{}, err
 	}
-	settled, err := s.settleSlots(ctx, cause, st)
+	work, err := s.slotWork(ctx, st)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	settled, err := s.settleSlots(ctx, cause, st, st.GivenUp(work))
 	if err != nil {
 		return domain.Position{}, err
 	}
@@ -62,11 +66,11 @@ func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Wor
 		work[i], err = read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
 			w := session.Work{Claim: session.Claim{CheckerID: j.CheckerID, Token: j.Token}}
 			switch j.Status {
-			case job.Completed:
+			case job.StatusCompleted:
 				w.Ended, w.OverallStatus = true, j.Report.OverallStatus
-			case job.Cancelled, job.Failed, job.Voided:
-				w.Ended = true
-			case job.Pending, job.Claimed:
+			case job.StatusCancelled, job.StatusFailed, job.StatusVoided:
+				w.Ended, w.Cancelled = true, j.Status == job.StatusCancelled
+			case job.StatusPending, job.StatusClaimed:
 			}
 			return w
 		})
@@ -77,19 +81,19 @@ func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Wor
 	return work, nil
 }
 
-// settleSlots does to the jobs what became of their session. A job that has
-// ended, or was settled before, is left alone.
-func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State) (domain.Position, error) {
+// settleSlots does to the jobs what became of their session, or, if it is given
+// up, is to become. A job that has ended, or was settled before, is left alone.
+func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State, givenUp bool) (domain.Position, error) {
 	var last domain.Position
 	for _, slot := range st.Slots {
 		var at domain.Position
 		var err error
 		switch {
-		case st.Status == session.Expired, !st.Live(slot.Slot):
+		case st.Status == session.StatusExpired, !st.Live(slot.Slot):
 			at, err = s.dropSlot(ctx, cause, slot, job.CancelSessionExpired)
-		case st.Status == session.Cancelled:
+		case st.Status == session.StatusCancelled, st.Status == session.StatusActive && givenUp:
 			at, err = s.dropSlot(ctx, cause, slot, job.CancelSessionCancelled)
-		case st.Status == session.Active:
+		case st.Status == session.StatusActive:
 			at, err = s.startSlot(ctx, cause, slot, st)
 		}
 		if err != nil {
@@ -116,12 +120,16 @@ func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, 
 	if err != nil {
 		return domain.Position{}, err
 	}
+	expired, err := s.wouldExpire(ctx, cause, slot.JobID)
+	if err != nil {
+		return domain.Position{}, err
+	}
 	owed, written, err := execute(ctx, s.jobs, cause.step("drop"), domain.JobStream(slot.JobID),
 		func(j job.State, why *string) ([]domain.Event, error) {
 			switch {
-			case j.Status == job.Completed:
+			case j.Status == job.StatusCompleted:
 				return nil, nil
-			case j.Status == job.Failed:
+			case j.Status == job.StatusFailed:
 				*why = j.FailReason
 				return nil, nil
 			case !j.Exists:
@@ -129,18 +137,17 @@ func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, 
 				return job.DecideVoid(j, cause.AccountID, now)
 			}
 			*why = reason
-			return job.DecideCancel(j, reason, now)
+			events, err := job.DecideCancel(j, reason, now)
+			return foretold(events, expired), err
 		})
 	if err != nil || owed == "" {
 		return written.Position, err
 	}
-	// The ledger's events need ids of their own for each slot.
-	_, at, err := s.refund(ctx, cause.step("refund "+slot.JobID), slot.JobID, owed)
-	return written.Position.Max(at), err
+	back, err := s.refund(ctx, cause.step("refund "+slot.JobID), slot.JobID, owed)
+	return written.Position.Max(back.at), err
 }
 
-// step is a part of the command that may write to a stream that another part
-// writes to as well: event ids derive from the command's, and must differ.
+// step is a part of the command that is told apart from the others in the log.
 func (c Cause) step(name string) Cause {
 	c.CommandID = domain.DeriveID(c.CommandID, name)
 	return c

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/eventstore/logtest"
 )
 
 func TestTheDeadline(t *testing.T) {
@@ -33,7 +34,7 @@ func TestTheDeadline(t *testing.T) {
 		}
 		b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed cancelled", "claimed slot_started")
 		b.wantUsed(t, 10)
-		e := eventOf[*job.CancelledBy](t, b, domain.JobStream(s.Slots[1].JobID))
+		e := eventOf[*job.Cancelled](t, b, domain.JobStream(s.Slots[1].JobID))
 		if e.Reason != job.CancelSessionExpired || e.Refund != 5 || e.SessionID != s.SessionID {
 			t.Errorf("cancelled: %+v", e)
 		}
@@ -89,7 +90,7 @@ func TestASessionCompletesWhenItsLiveSlotsHaveEnded(t *testing.T) {
 	b.wantSession(t, s, "slot_ready slot_ready slot_ready started completed",
 		"claimed slot_started item_checked completed", "claimed slot_started item_checked completed",
 		"claimed slot_started failed_sla failed", "cancelled")
-	if done := eventOf[*session.CompletedWith](t, b, domain.SessionStream(s.SessionID)); done.PassCount != 1 || done.FailCount != 1 {
+	if done := eventOf[*session.Completed](t, b, domain.SessionStream(s.SessionID)); done.PassCount != 1 || done.FailCount != 1 {
 		t.Errorf("completed: %+v", done)
 	}
 	b.wantUsed(t, 10)
@@ -109,13 +110,13 @@ func TestCancellingASessionRefundsWhatHasNotEnded(t *testing.T) {
 			out, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
 			out.Position = domain.Position{}
 			if want := (command.CancelledSession{
-				SessionID: s.SessionID, Status: session.Cancelled, CreditsRefunded: 15, CreditsRemaining: 20,
+				SessionID: s.SessionID, Status: session.StatusCancelled, CreditsRefunded: 15, CreditsRemaining: 20,
 			}); err != nil || out != want {
 				t.Errorf("cancelled: %+v, %v", out, err)
 			}
 		}
 		b.wantSession(t, s, "slot_ready cancelled", "claimed cancelled", "claimed cancelled", "cancelled")
-		if e := eventOf[*job.CancelledBy](t, b, domain.JobStream(s.Slots[2].JobID)); e.Reason != job.CancelSessionCancelled {
+		if e := eventOf[*job.Cancelled](t, b, domain.JobStream(s.Slots[2].JobID)); e.Reason != job.CancelSessionCancelled {
 			t.Errorf("cancelled because of %s", e.Reason)
 		}
 	})
@@ -148,6 +149,62 @@ func TestCancellingASessionRefundsWhatHasNotEnded(t *testing.T) {
 		b.wantSession(t, s, "slot_ready slot_ready started completed")
 		b.wantUsed(t, 10)
 	})
+	t.Run("a session whose last job is completed meanwhile is completed", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 20)
+		s := b.opened(t, 2)
+		ann, bob := b.waiting(t, s, 1), b.waiting(t, s, 2)
+		b.finish(t, ann, s, 1, job.ItemPass)
+		faster := bundle{Service: newService(b.log), log: b.log, account: b.account}
+		b.between(domain.JobStream(s.Slots[1].JobID), func() { faster.finish(t, bob, s, 2, job.ItemPass) })
+		_, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+		wantKind(t, err, domain.KindConflict)
+		b.wantSession(t, s, "slot_ready slot_ready started completed",
+			"claimed slot_started item_checked completed", "claimed slot_started item_checked completed")
+		b.wantUsed(t, 10)
+	})
+	t.Run("a crash after the first job leaves the rest to the policy", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, 20)
+		s := b.opened(t, 2)
+		b.waiting(t, s, 1)
+		b.waiting(t, s, 2)
+		b.log.Fail(logtest.To(domain.JobStream(s.Slots[1].JobID)), false, errCut)
+		_, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+		wantKind(t, err, domain.KindUnavailable)
+		b.log.Heal()
+		b.settleAt(t, s, s.ReadyDeadline)
+		b.wantSession(t, s, "slot_ready slot_ready started cancelled", "claimed slot_started cancelled", "claimed slot_started cancelled")
+		b.wantUsed(t, 0)
+		b.wantIDsApart(t)
+	})
+	t.Run("what had expired by then is told apart", func(t *testing.T) {
+		t.Parallel()
+		b := setupHosted(t, 0)
+		soon := b.clock.now().Add(10 * time.Minute)
+		if _, _, err := b.GrantCredits(t.Context(), operator(), b.account, 7, &soon, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := b.GrantCredits(t.Context(), operator(), b.account, 5, nil, ""); err != nil {
+			t.Fatal(err)
+		}
+		s := b.opened(t, 2) // 5, then 2 and 3
+		b.clock.pass(11 * time.Minute)
+		for range 2 {
+			out, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+			out.Position = domain.Position{}
+			if want := (command.CancelledSession{
+				SessionID: s.SessionID, Status: session.StatusCancelled, CreditsRefunded: 3, CreditsExpired: 7, CreditsRemaining: 5,
+			}); err != nil || out != want {
+				t.Errorf("cancelled: %+v, %v", out, err)
+			}
+		}
+		for i, want := range []domain.Credits{5, 2} {
+			if e := eventOf[*job.Cancelled](t, b.bundle, domain.JobStream(s.Slots[i].JobID)); e.RefundExpired != want {
+				t.Errorf("slot %d: %+v", i+1, e)
+			}
+		}
+	})
 	t.Run("another account's session does not exist", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, 20)
@@ -179,18 +236,11 @@ func TestASettlementThatFailsAnywhereIsFinishedByTheNext(t *testing.T) {
 				t.Parallel()
 				b := setup(t, 100)
 				s := b.opened(t, 3)
-				n := 0
-				b.log.fault = func(string, []domain.NewEvent) *fault {
-					n++
-					if n == write+1 {
-						return &fault{persist: persist, err: errCut}
-					}
-					return nil
-				}
+				b.log.Fail(logtest.Nth(write+1), persist, errCut)
 				timer := timerOf(s.ReadyDeadline)
 				_, err := b.SettleSession(t.Context(), timer, s.SessionID)
 				wantKind(t, err, domain.KindUnavailable)
-				b.log.fault = nil
+				b.log.Heal()
 				if _, err := newService(b.log).SettleSession(t.Context(), timer, s.SessionID); err != nil { // the same timer again
 					t.Fatal(err)
 				}
@@ -228,7 +278,7 @@ func TestATimerThatFiresAgainWritesEventsOfTheirOwn(t *testing.T) {
 func (b bundle) wantIDsApart(t *testing.T) {
 	t.Helper()
 	var ids []string
-	for _, e := range b.log.all() {
+	for _, e := range b.log.All() {
 		ids = append(ids, e.ID.String())
 	}
 	slices.Sort(ids)
@@ -242,15 +292,10 @@ func TestASlotWhoseJobNeverCameIsVoidedAndRefundedWithItsSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)
 	c := b.cause()
-	b.log.fault = func(_ string, events []domain.NewEvent) *fault {
-		if j, ok := events[0].Event.(*job.Created); ok && j.SessionSlot == 2 {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	b.log.Fail(slot(2), false, errCut)
 	_, err := b.CreateSession(t.Context(), c, aSession(3))
 	wantKind(t, err, domain.KindUnavailable)
-	b.log.fault = nil
+	b.log.Heal()
 	id := domain.DeriveID(c.CommandID, "session").String()
 	out, err := b.CancelSession(t.Context(), b.cause(), id)
 	if err != nil || out.CreditsRefunded != 15 || out.CreditsRemaining != 100 {

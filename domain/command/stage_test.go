@@ -72,9 +72,7 @@ func (s stage) checkAll(t *testing.T, claim command.Claim) {
 
 // job folds a job as the log has it.
 func (b bundle) job(id string) (st job.State) {
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
-	for _, e := range b.log.streams[domain.JobStream(id)] {
+	for _, e := range b.log.Stream(domain.JobStream(id)) {
 		st = job.Evolve(st, e.Event)
 	}
 	return st
@@ -83,9 +81,9 @@ func (b bundle) job(id string) (st job.State) {
 // nothing expects that a call writes nothing.
 func (b bundle) nothing(t *testing.T, call func()) {
 	t.Helper()
-	before := len(b.log.all())
+	before := len(b.log.All())
 	call()
-	if more := b.log.all()[before:]; len(more) > 0 {
+	if more := b.log.All()[before:]; len(more) > 0 {
 		t.Errorf("%d events were written, the first a %s", len(more), more[0].Type)
 	}
 }

@@ -18,15 +18,9 @@ const defaultSLAMinutes = 60
 // a checklist is told.
 const briefedFailures = 20
 
-// submission is a job to submit, with what only the service itself says of it.
-type submission struct {
+// newJob is a job to submit, with what only the service itself says of it.
+type newJob struct {
 	SubmitJob
-	BatchID     string
-	BatchIndex  int
-	SessionID   string
-	SessionSlot int
-	LoopID      string
-	HostedApp   bool
 	// Prepared are the ids of the prepared fixes that Regressions verify.
 	Prepared []string
 	// GeneratedBy is who wrote Items, when the client did not.
@@ -39,7 +33,7 @@ type submission struct {
 // submit charges the account and opens the job: money before the job, so that
 // a crash in between leaves a charge to settle, never a job without one. The
 // id must derive from the command; the same command submits the same job once.
-func (s *Service) submit(ctx context.Context, cause Cause, jobID string, in submission) (SubmittedJob, error) {
+func (s *Service) submit(ctx context.Context, cause Cause, jobID string, in newJob) (SubmittedJob, error) {
 	if in.Wait && !s.AI.Instant() {
 		// A list that nobody can pay for is not worth the writing.
 		if err := s.affords(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(in.Type, in.Urgent)}); err != nil {
@@ -89,7 +83,7 @@ func (s *Service) inherit(ctx context.Context, accountID string, in *SubmitJob) 
 // draft writes the event, but for what is sealed under the job's id. Without
 // items it has the checklist written: now, or later (WriteChecklist) when that
 // takes its time and nobody wants to wait. An AI review makes its own list.
-func (s *Service) draft(ctx context.Context, cause Cause, in submission) (job.Created, error) {
+func (s *Service) draft(ctx context.Context, cause Cause, in newJob) (job.Created, error) {
 	now, err := s.clock(ctx, cause)
 	if err != nil {
 		return job.Created{}, err
@@ -98,16 +92,9 @@ func (s *Service) draft(ctx context.Context, cause Cause, in submission) (job.Cr
 		in.SLAMinutes = defaultSLAMinutes
 	}
 	created := job.Created{
-		AccountID: cause.AccountID, ProjectID: in.ProjectID,
-		URL: in.URL, Title: in.Title, Description: in.Description, Feature: in.Feature,
-		Type: in.Type, TypeEcho: in.TypeEcho, Urgent: in.Urgent, SLAMinutes: in.SLAMinutes,
-		Price: Price(in.Type, in.Urgent), Source: in.Source, ParentID: in.ParentID,
-		BatchID: in.BatchID, BatchIndex: in.BatchIndex,
-		SessionID: in.SessionID, SessionSlot: in.SessionSlot, LoopID: in.LoopID,
-		HostedApp: in.HostedApp, Sandbox: cause.Sandbox, Target: in.Target, Prepared: in.Prepared,
-		GeneratedBy: in.GeneratedBy,
-		CreatedAt:   now,
+		Submission: in.Submission, Prepared: in.Prepared, GeneratedBy: in.GeneratedBy, CreatedAt: now,
 	}
+	created.AccountID, created.Sandbox, created.Price = cause.AccountID, cause.Sandbox, Price(in.Type, in.Urgent)
 	items := in.Items
 	switch {
 	case len(items) > 0 || in.Type == job.AIReview:
@@ -208,13 +195,13 @@ var errGivenBack = domain.Conflict("the submission was abandoned and its charge 
 func (s *Service) open(ctx context.Context, cause Cause, jobID string, created job.Created) (SubmittedJob, error) {
 	handle, written, err := create(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, h *SubmittedJob) ([]domain.Event, error) {
 		*h = SubmittedJob{
-			JobID: jobID, Status: job.Pending,
+			JobID: jobID, Status: job.StatusPending,
 			EstimatedMinutes:   estimate(created.SLAMinutes, created.Urgent),
 			CreditsDeducted:    created.Price,
 			ChecklistItemCount: len(created.Items),
 		}
 		switch {
-		case st.Status == job.Voided:
+		case st.Status == job.StatusVoided:
 			return nil, errGivenBack
 		case st.Exists:
 			h.EstimatedMinutes = estimate(st.SLAMinutes, st.Urgent)

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"humanqa/domain"
@@ -13,15 +14,39 @@ import (
 // SubmitBulk submits all jobs or none: every job is drafted before anything is
 // written, and all are charged by one append. A crash between the charge and
 // the jobs leaves some of them to come: the same command sent again completes
-// the batch, and where nobody sends it what never came is refunded.
-func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (SubmittedBatch, error) {
+// the batch, and where nobody sends it what never came is refunded. Sent after
+// that, it completes the batch with new jobs in the place of those.
+func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (out SubmittedBatch, err error) {
+	jobIDs := make([]string, len(jobs))
+	for i := range jobs {
+		jobIDs[i] = domain.DeriveID(cause.CommandID, fmt.Sprintf("job-%d", i)).String()
+	}
+	charging := cause
+	for range maxRounds {
+		out, err = s.submitBatch(ctx, cause, charging, jobIDs, jobs)
+		if !domain.IsKind(err, domain.KindConflict) {
+			return out, err
+		}
+		next, any, failed := s.batchAgain(ctx, cause, jobIDs)
+		switch {
+		case failed != nil:
+			return out, failed
+		case !any:
+			return out, err
+		}
+		charging = next
+	}
+	return out, err
+}
+
+// submitBatch submits the jobs under these ids; charging is the command that
+// charges for those that are not charged yet.
+func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs []string, jobs []SubmitJob) (SubmittedBatch, error) {
 	batch := SubmittedBatch{
-		BatchID: domain.DeriveID(cause.CommandID, "batch").String(),
-		JobIDs:  make([]string, len(jobs)),
+		BatchID: domain.DeriveID(cause.CommandID, "batch").String(), JobIDs: slices.Clone(jobIDs),
 	}
 	charges := make([]credits.Charge, len(jobs))
 	for i := range jobs {
-		batch.JobIDs[i] = domain.DeriveID(cause.CommandID, fmt.Sprintf("job-%d", i)).String()
 		charges[i] = credits.Charge{JobID: batch.JobIDs[i], Amount: Price(jobs[i].Type, jobs[i].Urgent)}
 		batch.CreditsDeducted += charges[i].Amount
 	}
@@ -29,7 +54,7 @@ func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob)
 	if err != nil {
 		return SubmittedBatch{}, err
 	}
-	if batch.CreditsRemaining, err = s.debits(ctx, cause, charges...); err != nil {
+	if batch.CreditsRemaining, err = s.debits(ctx, charging, charges...); err != nil {
 		return SubmittedBatch{}, err
 	}
 	handles := make([]SubmittedJob, len(jobs))
@@ -48,14 +73,15 @@ func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob)
 func (s *Service) draftBatch(
 	ctx context.Context, cause Cause, batch SubmittedBatch, jobs []SubmitJob, charges []credits.Charge,
 ) ([]job.Created, error) {
-	submissions := make([]submission, len(jobs))
+	submissions := make([]newJob, len(jobs))
 	for i, in := range jobs {
 		if in.ProjectID != "" {
 			if err := s.inherit(ctx, cause.AccountID, &in); err != nil {
 				return nil, err
 			}
 		}
-		submissions[i] = submission{SubmitJob: in, BatchID: batch.BatchID, BatchIndex: i}
+		in.BatchID, in.BatchIndex = batch.BatchID, i
+		submissions[i] = newJob{SubmitJob: in}
 	}
 	if !s.AI.Instant() { // lists that nobody can pay for are not worth the writing
 		if err := s.affords(ctx, cause, charges...); err != nil {

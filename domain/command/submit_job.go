@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-
-	"humanqa/domain"
 )
 
 // SubmitJob charges the account and submits the job. It fails with
@@ -15,6 +13,7 @@ func (s *Service) SubmitJob(ctx context.Context, cause Cause, in SubmitJob) (Sub
 			return SubmittedJob{}, err
 		}
 	}
-	jobID := domain.DeriveID(cause.CommandID, "job").String()
-	return s.submit(ctx, cause, jobID, submission{SubmitJob: in})
+	return again(ctx, s, cause, func(cause Cause) (SubmittedJob, error) {
+		return s.submit(ctx, cause, ownJob(cause), newJob{SubmitJob: in})
+	})
 }

@@ -15,7 +15,10 @@ import (
 // plain is a submission without a list.
 func plain() command.SubmitJob {
 	return command.SubmitJob{
-		URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA, TypeEcho: "General QA", Source: "api",
+		Submission: job.Submission{
+			URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA,
+			TypeEcho: "General QA", Source: "api",
+		},
 	}
 }
 
@@ -33,7 +36,7 @@ func TestAListThatTakesItsTimeComesAfterTheAnswer(t *testing.T) {
 	s := setStage(t, 100)
 	s.ai.set(func(a *scriptedAI) { a.instant = false })
 	j, err := s.SubmitJob(t.Context(), s.cause(), plain())
-	if err != nil || j.ChecklistItemCount != 0 || j.Status != job.Pending {
+	if err != nil || j.ChecklistItemCount != 0 || j.Status != job.StatusPending {
 		t.Fatalf("submit: %+v, %v", j, err)
 	}
 	if len(s.ai.briefs) > 0 {
@@ -205,17 +208,17 @@ func TestABatchIsChargedByOneAppendAndKeepsItsOrder(t *testing.T) {
 	jobs := bulk(20)
 	jobs[3].Urgent, jobs[4].Type = true, job.AIReview
 	jobs[5].ProjectID = s.project(t, 15)
-	appends := s.log.appends[domain.CreditsStream(s.account)]
+	appends := s.log.Appends(domain.CreditsStream(s.account))
 	cause := s.cause()
 	got, err := s.SubmitBulk(t.Context(), cause, jobs)
 	if err != nil || len(got.JobIDs) != 20 || got.CreditsDeducted != 18*5+10+2 || got.CreditsRemaining != 1000-102 || got.EstimatedMinutes != 60 {
 		t.Fatalf("bulk: %+v, %v", got, err)
 	}
-	if n := s.log.appends[domain.CreditsStream(s.account)] - appends; n != 1 {
+	if n := s.log.Appends(domain.CreditsStream(s.account)) - appends; n != 1 {
 		t.Errorf("the batch was charged by %d appends", n)
 	}
 	for i, id := range got.JobIDs {
-		created := s.log.streams[domain.JobStream(id)][0].Event.(*job.Created)
+		created := s.log.Stream(domain.JobStream(id))[0].Event.(*job.Created)
 		if created.BatchID != got.BatchID || created.BatchIndex != i || created.Title != fmt.Sprint("Job ", i) {
 			t.Errorf("job %d is %+v", i, created)
 		}
@@ -253,16 +256,13 @@ func TestABatchThatFailsAnywhereCanBeRepeated(t *testing.T) {
 			t.Run(what+map[bool]string{true: " persisted", false: " lost"}[persist], func(t *testing.T) {
 				t.Parallel()
 				s := setStage(t, 100)
-				s.log.fault = func(_ string, events []domain.NewEvent) *fault {
-					if strings.Contains(fmt.Sprintf("%T %+v", events[0].Event, events[0].Event), what) {
-						return &fault{persist: persist, err: errCut}
-					}
-					return nil
-				}
+				s.log.Fail(func(_ string, events []domain.NewEvent) bool {
+					return strings.Contains(fmt.Sprintf("%T %+v", events[0].Event, events[0].Event), what)
+				}, persist, errCut)
 				cause := s.cause()
 				_, err := s.SubmitBulk(t.Context(), cause, bulk(4))
 				wantKind(t, err, domain.KindUnavailable)
-				s.log.fault = nil
+				s.log.Heal()
 				got, err := s.SubmitBulk(t.Context(), cause, bulk(4))
 				if err != nil {
 					t.Fatal(err)
@@ -281,15 +281,13 @@ func TestABatchThatFailsAnywhereCanBeRepeated(t *testing.T) {
 func TestWhatNeverCameOfABatchIsRefunded(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 100)
-	s.log.fault = func(_ string, events []domain.NewEvent) *fault {
-		if created, ok := events[0].Event.(*job.Created); ok && created.BatchIndex > 1 {
-			return &fault{err: errCut}
-		}
-		return nil
-	}
+	s.log.Fail(func(_ string, events []domain.NewEvent) bool {
+		created, ok := events[0].Event.(*job.Created)
+		return ok && created.BatchIndex > 1
+	}, false, errCut)
 	_, err := s.SubmitBulk(t.Context(), s.cause(), bulk(4))
 	wantKind(t, err, domain.KindUnavailable)
-	s.log.fault = nil
+	s.log.Heal()
 	s.settle(t)
 	if used := s.ledger().Used(); used != 10 {
 		t.Errorf("%d credits used for two jobs, want 10", used)

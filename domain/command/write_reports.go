@@ -81,7 +81,7 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 		list []job.Item
 	}
 	w, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *waiting {
-		if st.Type != job.AIReview || st.Status != job.Pending {
+		if st.Type != job.AIReview || st.Status != job.StatusPending {
 			return nil
 		}
 		return &waiting{url: st.URL, list: st.Items}

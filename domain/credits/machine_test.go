@@ -13,7 +13,7 @@ import (
 )
 
 // TestNoHistoryBreaksTheLedger runs random commands at random moments and
-// checks architecture, section 11, invariants 1 to 3 after every event.
+// checks invariants 1 to 3 (ARCHITECTURE.md) after every event.
 func TestNoHistoryBreaksTheLedger(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

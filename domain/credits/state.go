@@ -44,13 +44,15 @@ type debit struct {
 	amount   domain.Credits
 	lot      int32
 	refunded bool
+	expired  bool // the refund came too late for the lot
 }
 
 const noLot = -1
 
 type share struct {
-	lot    int32
-	amount domain.Credits
+	amount  domain.Credits
+	lot     int32
+	expired bool // as in debit
 }
 
 // Lot is something left to spend, as of a moment.
@@ -65,6 +67,8 @@ type Debit struct {
 	Amount   domain.Credits
 	Parts    []Part
 	Refunded bool
+	// Expired is what of the refund was lost with its lots.
+	Expired domain.Credits
 }
 
 // Balance is what the last event's balanceAfter says: all that is left in lots
@@ -117,11 +121,29 @@ func (s State) Debit(jobID string) (Debit, bool) {
 		return Debit{}, false
 	}
 	shares := s.shares(jobID, d)
-	parts := make([]Part, len(shares))
+	debit := Debit{Amount: d.amount, Parts: make([]Part, len(shares)), Refunded: d.refunded}
 	for n, sh := range shares {
-		parts[n] = Part{LotID: s.lots[sh.lot].id, Amount: sh.amount}
+		debit.Parts[n] = Part{LotID: s.lots[sh.lot].id, Amount: sh.amount, Expired: sh.expired}
+		if sh.expired {
+			debit.Expired += sh.amount
+		}
 	}
-	return Debit{Amount: d.amount, Parts: parts, Refunded: d.refunded}, true
+	return debit, true
+}
+
+// Lost is what of the job's debit goes into expired lots if it is refunded
+// then; of a refunded one, what did.
+func (s State) Lost(jobID string, now time.Time) (lost domain.Credits) {
+	d, ok := s.debits[jobID]
+	if !ok {
+		return 0
+	}
+	for _, sh := range s.shares(jobID, d) {
+		if sh.expired || !d.refunded && s.lots[sh.lot].gone(now) {
+			lost += sh.amount
+		}
+	}
+	return lost
 }
 
 // NextExpiry is when the next lot with something left expires.
@@ -208,7 +230,6 @@ func (s *State) refund(e *Refunded) {
 		return
 	}
 	d.refunded = true
-	s.debits[e.JobID] = d
 	s.used -= e.Amount
 	for _, p := range e.Parts {
 		i, ok := s.byID[p.LotID]
@@ -217,10 +238,15 @@ func (s *State) refund(e *Refunded) {
 			s.damaged("the refund for job %s goes to the unknown lot %s", e.JobID, p.LotID)
 		case p.Expired:
 			s.expired += p.Amount
+			d.expired = d.expired || d.lot == int32(i)
+			for n, sh := range s.split[e.JobID] {
+				s.split[e.JobID][n].expired = sh.expired || sh.lot == int32(i)
+			}
 		default:
 			s.give(i, p.Amount)
 		}
 	}
+	s.debits[e.JobID] = d
 }
 
 func (s *State) expire(e *LotExpired) {
@@ -296,7 +322,7 @@ func (l lot) gone(now time.Time) bool {
 
 func (s State) shares(jobID string, d debit) []share {
 	if d.lot != noLot {
-		return []share{{lot: d.lot, amount: d.amount}}
+		return []share{{lot: d.lot, amount: d.amount, expired: d.expired}}
 	}
 	return s.split[jobID]
 }

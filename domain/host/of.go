@@ -15,8 +15,8 @@ const (
 )
 
 // Of gives the host of a URL as projects are found by it: lower case, without
-// the scheme's own port, a leading "www." and the root's dot (decisions, section
-// 4). It is empty where there is no host.
+// the scheme's own port, a leading "www." and the root's dot (decisions,
+// "Auto-link"). It is empty where there is no host.
 func Of(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {

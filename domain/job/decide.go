@@ -9,7 +9,8 @@ import (
 
 // Every decision returns the events to write, none for a harmless repeat, or
 // the refusal. Whether the caller may see the job at all is decided before.
-// The claimant's own decisions are in work.go.
+// What is decided about a claim is in claim.go, about the work under it in
+// check.go.
 
 // The reasons for which a job is cancelled.
 const (
@@ -23,7 +24,7 @@ const (
 // job's charge was given back.
 func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	switch {
-	case s.Status == Voided:
+	case s.Status == StatusVoided:
 		return nil, domain.Conflict("the submission was given up and its charge refunded").
 			WithHint("submit the job again")
 	case s.Exists:
@@ -36,40 +37,12 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 // job.created loses. A job that did come is left alone.
 func DecideVoid(s State, accountID string, now time.Time) ([]domain.Event, error) {
 	switch {
-	case s.Status == Voided:
+	case s.Status == StatusVoided:
 		return nil, nil
 	case s.Exists:
 		return nil, domain.Conflict("the job exists")
 	}
-	return []domain.Event{&VoidedOrphan{AccountID: accountID, At: now}}, nil
-}
-
-// DecideClaim gives the job to a checker. The claimant asking again is a
-// repeat. The SLA's clock runs from the submission, not from the claim
-// (decisions, section 3). Robots do sandbox jobs and AI reviews
-// (DecideRobotComplete).
-func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, error) {
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("job")
-	case s.Status == Claimed && s.CheckerID == checkerID:
-		return nil, nil
-	case s.Status != Pending:
-		return nil, domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
-	case s.Type == AIReview:
-		return nil, domain.Conflict("an AI review is not for checkers").WithHint("claim another job")
-	case s.Sandbox:
-		return nil, domain.Conflict("a sandbox job is not for checkers").WithHint("claim another job")
-	case slices.Contains(s.Untestable, checkerID):
-		return nil, domain.Conflict("you reported the job as untestable").WithHint("claim another job")
-	case len(s.Items) == 0:
-		return nil, errNoList()
-	}
-	return []domain.Event{s.claim(checkerID, now)}, nil
-}
-
-func (s State) claim(checkerID string, now time.Time) *ClaimedBy {
-	return &ClaimedBy{CheckerID: checkerID, Token: s.Token + 1, DueAt: s.DueAt, At: now}
+	return []domain.Event{&Voided{AccountID: accountID, At: now}}, nil
 }
 
 func errNoList() error {
@@ -83,19 +56,19 @@ func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error)
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status == Cancelled:
+	case s.Status == StatusCancelled:
 		return nil, nil
 	case s.SessionID != "" && !bySession:
 		return nil, domain.Conflict("the job is a slot of a session").WithHint("cancel the session")
 	case s.SessionID == "" && bySession:
 		return nil, domain.Conflict("the job is no slot of a session")
-	case s.Status == Claimed && !bySession:
+	case s.Status == StatusClaimed && !bySession:
 		return nil, domain.Conflict("the job is claimed").
 			WithHint("a checker is testing it; wait for the report")
-	case s.Status != Pending && s.Status != Claimed:
+	case s.Status != StatusPending && s.Status != StatusClaimed:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending job can be cancelled")
 	}
-	return []domain.Event{&CancelledBy{
+	return []domain.Event{&Cancelled{
 		Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now,
 	}}, nil
 }
@@ -117,7 +90,7 @@ func DecideWriteChecklist(s State, items []Item, by string, now time.Time) ([]do
 // NeedsChecklist says that the job waits for its list. An AI review makes its
 // own.
 func (s State) NeedsChecklist() bool {
-	return s.Status == Pending && len(s.Items) == 0 && s.Type != AIReview
+	return s.Status == StatusPending && len(s.Items) == 0 && s.Type != AIReview
 }
 
 // DecideStartSlot starts the SLA's clock of a slot with its session. A slot
@@ -128,37 +101,10 @@ func DecideStartSlot(s State, dueAt, now time.Time) ([]domain.Event, error) {
 		return nil, domain.NotFound("job")
 	case s.SessionID == "":
 		return nil, domain.Conflict("the job is no slot of a session")
-	case !s.Waiting() || s.Status != Pending && s.Status != Claimed:
+	case !s.Waiting() || s.Status != StatusPending && s.Status != StatusClaimed:
 		return nil, nil
 	}
 	return []domain.Event{&SlotStarted{DueAt: dueAt, At: s.alive(now)}}, nil
-}
-
-// fenced refuses work that is not under the live claim: the checker must be
-// the claimant and the token the claim's own. A checker whose claim ended, or
-// who lost it and claimed again, holds an older token.
-func fenced(s State, checkerID string, token int) error {
-	switch {
-	case !s.Exists:
-		return domain.NotFound("job")
-	case s.Status == Pending:
-		return domain.Conflict("the claim has ended").WithHint("claim the job again")
-	case s.Status != Claimed:
-		return domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
-	case s.CheckerID != checkerID:
-		return domain.Conflict("the job is claimed by another checker").WithHint("claim another job")
-	case s.Token != token:
-		return domain.Conflict("the claim token is stale").WithHint("claim the job again")
-	}
-	return nil
-}
-
-// begun refuses a slot's work before its session has started.
-func begun(s State) error {
-	if s.Waiting() {
-		return domain.Conflict("the session has not started").WithHint("wait in the lobby until it starts")
-	}
-	return nil
 }
 
 // hasItem says whether the id names an item of the submitted list.

@@ -17,7 +17,7 @@ var (
 
 // Detect finds the type of a hosted test that names none: payment words in the
 // feature or the URL, then the first look at a project, then anything else
-// (decisions, section 4).
+// (decisions, "Type detection").
 func Detect(rawURL, feature string, tested bool) Type {
 	switch {
 	case aboutMoney(feature) || aboutMoney(unescaped(rawURL)):

@@ -10,20 +10,25 @@ import (
 )
 
 // Status is where a job stands (specification, "Job states"; decisions,
-// section 3).
+// "Job states").
 type Status string
 
-// The states. Completed, Cancelled and Failed are ends and absorb. Voided is
-// never shown: the submission crashed between its charge and its job, the
+// The states. Completed, cancelled and failed are ends and absorb. A voided job
+// is never shown: its submission crashed between the charge and the job, the
 // charge was given back, and a late job.created must lose.
 const (
-	Pending   Status = "pending"
-	Claimed   Status = "claimed"
-	Completed Status = "completed"
-	Cancelled Status = "cancelled"
-	Failed    Status = "failed"
-	Voided    Status = "voided"
+	StatusPending   Status = "pending"
+	StatusClaimed   Status = "claimed"
+	StatusCompleted Status = "completed"
+	StatusCancelled Status = "cancelled"
+	StatusFailed    Status = "failed"
+	StatusVoided    Status = "voided"
 )
+
+// Ended says that the state is an end that clients see.
+func (s Status) Ended() bool {
+	return s == StatusCompleted || s == StatusCancelled || s == StatusFailed
+}
 
 // ItemStatus is the verdict on one checklist item.
 type ItemStatus string
@@ -57,7 +62,8 @@ type Item struct {
 	Origin Origin `json:"origin,omitempty"`
 }
 
-// Origin is where a regression item comes from (decisions, section 4).
+// Origin is where a regression item comes from (decisions,
+// "Open failures" and "prepare-next").
 type Origin string
 
 // The origins.
@@ -66,43 +72,10 @@ const (
 	PreparedFix Origin = "prepared_fix" // queued by prepare-next
 )
 
-// Target is what the checker should test on. Empty strings mean anything.
-type Target struct {
-	Device     string `json:"device,omitempty"`
-	OS         string `json:"os,omitempty"`
-	Browser    string `json:"browser,omitempty"`
-	ScreenSize string `json:"screenSize,omitempty"`
-	Network    string `json:"network,omitempty"`
-}
-
 // Created submits a job. Its credits were debited before under the same job
 // id.
 type Created struct {
-	AccountID string `json:"accountId"`
-	ProjectID string `json:"projectId,omitempty"`
-	URL       string `json:"url"`
-	Title     string `json:"title"`
-	// Description is what the checker should test; Feature is the hosted
-	// endpoints' word for it.
-	Description string `json:"description,omitempty"`
-	Feature     string `json:"feature,omitempty"`
-	// Type is the canonical code, TypeEcho the spelling that was submitted.
-	Type        Type           `json:"type"`
-	TypeEcho    string         `json:"typeEcho"`
-	Urgent      bool           `json:"urgent,omitempty"`
-	SLAMinutes  int            `json:"slaMinutes"`
-	Price       domain.Credits `json:"price"`
-	Source      string         `json:"source"` // api, hosted, session, retest, bulk, deploy, loop
-	ParentID    string         `json:"parentId,omitempty"`
-	BatchID     string         `json:"batchId,omitempty"`
-	BatchIndex  int            `json:"batchIndex,omitempty"` // from 0, in submitted order
-	SessionID   string         `json:"sessionId,omitempty"`
-	SessionSlot int            `json:"sessionSlot,omitempty"` // from 1
-	LoopID      string         `json:"loopId,omitempty"`
-	HostedApp   bool           `json:"hostedApp,omitempty"`
-	// Sandbox jobs never reach human checkers (decisions, section 10).
-	Sandbox bool   `json:"sandbox,omitempty"`
-	Target  Target `json:"target,omitzero"`
+	Submission
 	// Items is empty while the checklist is still to be written.
 	Items       []Item `json:"items"`
 	GeneratedBy string `json:"generatedBy,omitempty"` // who wrote the checklist when the client did not
@@ -119,9 +92,9 @@ type Created struct {
 	CreatedAt          time.Time `json:"createdAt"`
 }
 
-// ClaimedBy says that a checker took the job. The token fences every later
+// Claimed says that a checker took the job. The token fences every later
 // call: work sent under an older token is refused. DueAt is when the SLA ends.
-type ClaimedBy struct {
+type Claimed struct {
 	CheckerID string    `json:"checkerId"`
 	Token     int       `json:"token"`
 	DueAt     time.Time `json:"dueAt"`
@@ -166,8 +139,8 @@ type ReportItem struct {
 	ScreenshotURL string     `json:"screenshotUrl,omitempty"`
 }
 
-// CompletedWith ends the job with its report.
-type CompletedWith struct {
+// Completed ends the job with its report.
+type Completed struct {
 	ReportID      string       `json:"reportId"`
 	OverallStatus string       `json:"overallStatus"` // pass, fail, inconclusive
 	PassCount     int          `json:"passCount"`
@@ -196,9 +169,11 @@ type SLAMissed struct {
 	RequeueCount int            `json:"requeueCount"`
 	Requeued     bool           `json:"requeued"`
 	Refund       domain.Credits `json:"refund,omitempty"`
-	DueAt        time.Time      `json:"dueAt,omitzero"`
-	SessionID    string         `json:"sessionId,omitempty"`
-	At           time.Time      `json:"at"`
+	// RefundExpired is as in Cancelled.
+	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
+	DueAt         time.Time      `json:"dueAt,omitzero"`
+	SessionID     string         `json:"sessionId,omitempty"`
+	At            time.Time      `json:"at"`
 }
 
 // UntestableReported is a checker's word that the job cannot be tested. It ends
@@ -212,14 +187,16 @@ type UntestableReported struct {
 	At        time.Time `json:"at"`
 }
 
-// FailedBy ends the job with a full refund; the refund follows in the ledger.
-// Items that failed never fail a job (decisions, section 3).
-type FailedBy struct {
-	Reason    string         `json:"reason"` // sla, untestable, operator
-	Refund    domain.Credits `json:"refund"`
-	SessionID string         `json:"sessionId,omitempty"`
-	LoopID    string         `json:"loopId,omitempty"`
-	At        time.Time      `json:"at"`
+// Failed ends the job with a full refund; the refund follows in the ledger.
+// Items that failed never fail a job (decisions, "failed").
+type Failed struct {
+	Reason string         `json:"reason"` // sla, untestable, operator
+	Refund domain.Credits `json:"refund"`
+	// RefundExpired is as in Cancelled.
+	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
+	SessionID     string         `json:"sessionId,omitempty"`
+	LoopID        string         `json:"loopId,omitempty"`
+	At            time.Time      `json:"at"`
 }
 
 // Heartbeat says that the claimant is still at work.
@@ -272,35 +249,38 @@ type Rated struct {
 	At     time.Time `json:"at"`
 }
 
-// CancelledBy ends a job that nobody had claimed. The refund follows in the
+// Cancelled ends a job that nobody had claimed. The refund follows in the
 // ledger; Refund is its amount.
-type CancelledBy struct {
-	Reason    string         `json:"reason"` // client, operator, session_expired, session_cancelled
-	Refund    domain.Credits `json:"refund"`
-	SessionID string         `json:"sessionId,omitempty"`
-	LoopID    string         `json:"loopId,omitempty"`
-	At        time.Time      `json:"at"`
+type Cancelled struct {
+	Reason string         `json:"reason"` // client, operator, session_expired, session_cancelled
+	Refund domain.Credits `json:"refund"`
+	// RefundExpired is what of Refund goes into lots that have expired, as the
+	// ledger stood when the job ended. The refund itself has the last word.
+	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
+	SessionID     string         `json:"sessionId,omitempty"`
+	LoopID        string         `json:"loopId,omitempty"`
+	At            time.Time      `json:"at"`
 }
 
-// VoidedOrphan closes the stream of a job that never came (see Voided).
-type VoidedOrphan struct {
+// Voided closes the stream of a job that never came (see StatusVoided).
+type Voided struct {
 	AccountID string    `json:"accountId"`
 	At        time.Time `json:"at"`
 }
 
-func (*Created) EventType() string       { return "job.created" }
-func (*ClaimedBy) EventType() string     { return "job.claimed" }
-func (*Released) EventType() string      { return "job.released" }
-func (*ItemChecked) EventType() string   { return "job.item_checked" }
-func (*FindingAdded) EventType() string  { return "job.finding_added" }
-func (*CompletedWith) EventType() string { return "job.completed" }
-func (*CancelledBy) EventType() string   { return "job.cancelled" }
-func (*VoidedOrphan) EventType() string  { return "job.voided" }
+func (*Created) EventType() string      { return "job.created" }
+func (*Claimed) EventType() string      { return "job.claimed" }
+func (*Released) EventType() string     { return "job.released" }
+func (*ItemChecked) EventType() string  { return "job.item_checked" }
+func (*FindingAdded) EventType() string { return "job.finding_added" }
+func (*Completed) EventType() string    { return "job.completed" }
+func (*Cancelled) EventType() string    { return "job.cancelled" }
+func (*Voided) EventType() string       { return "job.voided" }
 
 func (*ChecklistWritten) EventType() string   { return "job.checklist_written" }
 func (*SLAMissed) EventType() string          { return "job.failed_sla" }
 func (*UntestableReported) EventType() string { return "job.untestable_reported" }
-func (*FailedBy) EventType() string           { return "job.failed" }
+func (*Failed) EventType() string             { return "job.failed" }
 func (*Heartbeat) EventType() string          { return "job.heartbeat" }
 func (*SlotStarted) EventType() string        { return "job.slot_started" }
 func (*AIReportReady) EventType() string      { return "job.ai_report_ready" }
@@ -310,17 +290,17 @@ func (*Rated) EventType() string              { return "job.rated" }
 func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
 		{New: func() domain.Event { return new(Created) }},
-		{New: func() domain.Event { return new(ClaimedBy) }},
+		{New: func() domain.Event { return new(Claimed) }},
 		{New: func() domain.Event { return new(Released) }},
 		{New: func() domain.Event { return new(ItemChecked) }},
 		{New: func() domain.Event { return new(FindingAdded) }},
-		{New: func() domain.Event { return new(CompletedWith) }},
-		{New: func() domain.Event { return new(CancelledBy) }},
-		{New: func() domain.Event { return new(VoidedOrphan) }},
+		{New: func() domain.Event { return new(Completed) }},
+		{New: func() domain.Event { return new(Cancelled) }},
+		{New: func() domain.Event { return new(Voided) }},
 		{New: func() domain.Event { return new(ChecklistWritten) }},
 		{New: func() domain.Event { return new(SLAMissed) }},
 		{New: func() domain.Event { return new(UntestableReported) }},
-		{New: func() domain.Event { return new(FailedBy) }},
+		{New: func() domain.Event { return new(Failed) }},
 		{New: func() domain.Event { return new(Heartbeat) }},
 		{New: func() domain.Event { return new(SlotStarted) }},
 		{New: func() domain.Event { return new(AIReportReady) }},

@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 )
 
-// The reasons for which a job fails (decisions, section 3). Items that failed
+// The reasons for which a job fails (decisions, "failed"). Items that failed
 // are none.
 const (
 	FailSLA        = "sla"
@@ -27,7 +27,7 @@ func DecideMissSLA(s State, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status != Pending && s.Status != Claimed, s.Waiting(), now.Before(s.DueAt):
+	case s.Status != StatusPending && s.Status != StatusClaimed, s.Waiting(), now.Before(s.DueAt):
 		return nil, nil
 	}
 	missed := &SLAMissed{RequeueCount: s.RequeueCount, SessionID: s.SessionID, At: now}
@@ -77,9 +77,9 @@ func DecideFail(s State, reason string, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status == Failed:
+	case s.Status == StatusFailed:
 		return nil, nil
-	case s.Status != Pending && s.Status != Claimed:
+	case s.Status != StatusPending && s.Status != StatusClaimed:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending or claimed job can fail")
 	case reason != FailUntestable && reason != FailOperator:
 		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must be untestable or operator"})
@@ -87,6 +87,6 @@ func DecideFail(s State, reason string, now time.Time) ([]domain.Event, error) {
 	return []domain.Event{s.fail(reason, now)}, nil
 }
 
-func (s State) fail(reason string, now time.Time) *FailedBy {
-	return &FailedBy{Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now}
+func (s State) fail(reason string, now time.Time) *Failed {
+	return &Failed{Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now}
 }

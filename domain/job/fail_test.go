@@ -17,8 +17,8 @@ func missed(n int, at time.Time) *job.SLAMissed {
 	return &job.SLAMissed{RequeueCount: n, Requeued: true, DueAt: at.Add(30 * time.Minute), At: at}
 }
 
-func failed(reason string, at time.Time) *job.FailedBy {
-	return &job.FailedBy{Reason: reason, Refund: 5, At: at}
+func failed(reason string, at time.Time) *job.Failed {
+	return &job.Failed{Reason: reason, Refund: 5, At: at}
 }
 
 func untestable(checker string, token int) decide {
@@ -43,7 +43,7 @@ func TestAMissedSLA(t *testing.T) {
 	t.Parallel()
 	t.Run("puts a pending job back, counts it, and starts the clock again", func(t *testing.T) {
 		s := given(t, created()).When(missSLA(minute(30))).Events(missed(1, minute(30))).State()
-		if s.Status != job.Pending || s.RequeueCount != 1 || !s.DueAt.Equal(minute(60)) || !s.CreatedAt.Equal(t0) {
+		if s.Status != job.StatusPending || s.RequeueCount != 1 || !s.DueAt.Equal(minute(60)) || !s.CreatedAt.Equal(t0) {
 			t.Errorf("the job is %+v", s)
 		}
 	})
@@ -52,14 +52,14 @@ func TestAMissedSLA(t *testing.T) {
 			When(missSLA(minute(31))).
 			Events(missed(1, minute(31)))
 		s := g.State()
-		if s.Status != job.Pending || s.CheckerID != "" || !s.ClaimedAt.IsZero() || len(s.Verdicts) != 1 {
+		if s.Status != job.StatusPending || s.CheckerID != "" || !s.ClaimedAt.IsZero() || len(s.Verdicts) != 1 {
 			t.Errorf("the job is %+v", s)
 		}
 		g.When(check()).Conflict("the claim has ended")
 		g.When(complete).Conflict("the claim has ended")
 		g.When(release("ann", 1)).Conflict("the claim has ended")
 		g.When(untestable("ann", 1)).Conflict("the claim has ended")
-		claim := &job.ClaimedBy{CheckerID: "ann", Token: 2, DueAt: minute(61), At: minute(5)}
+		claim := &job.Claimed{CheckerID: "ann", Token: 2, DueAt: minute(61), At: minute(5)}
 		g.When(claimAs("ann")).Events(claim).When(complete).Conflict("the claim token is stale")
 	})
 	t.Run("is counted from the last time the job was put back", func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAMissedSLA(t *testing.T) {
 			When(missSLA(minute(90))).
 			Events(&job.SLAMissed{RequeueCount: 2, Refund: 5, At: minute(90)}, failed(job.FailSLA, minute(90))).
 			State()
-		if s.Status != job.Failed || s.FailReason != job.FailSLA || s.Refund != 5 || s.CheckerID != "" || !s.FailedAt.Equal(minute(90)) {
+		if s.Status != job.StatusFailed || s.FailReason != job.FailSLA || s.Refund != 5 || s.CheckerID != "" || !s.FailedAt.Equal(minute(90)) {
 			t.Errorf("the job is %+v", s)
 		}
 	})
@@ -96,7 +96,7 @@ func TestAMissedSLA(t *testing.T) {
 			When(missSLA(minute(40))).
 			Events(
 				&job.SLAMissed{Refund: 5, SessionID: "s1", At: minute(40)},
-				&job.FailedBy{Reason: job.FailSLA, Refund: 5, SessionID: "s1", LoopID: "l1", At: minute(40)},
+				&job.Failed{Reason: job.FailSLA, Refund: 5, SessionID: "s1", LoopID: "l1", At: minute(40)},
 			)
 	})
 }
@@ -108,7 +108,7 @@ func TestUntestable(t *testing.T) {
 			When(untestable("ann", 1)).
 			Events(reported("ann", 1)).
 			State()
-		if s.Status != job.Pending || s.CheckerID != "" || len(s.Verdicts) != 1 || !s.DueAt.Equal(minute(30)) {
+		if s.Status != job.StatusPending || s.CheckerID != "" || len(s.Verdicts) != 1 || !s.DueAt.Equal(minute(30)) {
 			t.Errorf("the job is %+v", s)
 		}
 	})
@@ -126,9 +126,9 @@ func TestUntestable(t *testing.T) {
 			When(untestable("bob", 2)).
 			Events(
 				reported("bob", 2),
-				&job.FailedBy{Reason: job.FailUntestable, Refund: 5, SessionID: "s1", LoopID: "l1", At: minute(8)},
+				&job.Failed{Reason: job.FailUntestable, Refund: 5, SessionID: "s1", LoopID: "l1", At: minute(8)},
 			).State()
-		if s.Status != job.Failed || s.FailReason != job.FailUntestable || s.Refund != 5 {
+		if s.Status != job.StatusFailed || s.FailReason != job.FailUntestable || s.Refund != 5 {
 			t.Errorf("the job is %+v", s)
 		}
 	})
@@ -158,7 +158,7 @@ func TestTheOperatorFailsAJob(t *testing.T) {
 		given(t, created()).When(fail(reason)).Events(failed(reason, minute(9)))
 		given(t, created(), claimedBy("ann", 1), reported("ann", 1)).When(fail(reason)).Events(failed(reason, minute(9)))
 		given(t, created(slot), claimedBy("ann", 1)).When(fail(reason)).
-			Events(&job.FailedBy{Reason: reason, Refund: 5, SessionID: "s1", At: minute(9)}).
+			Events(&job.Failed{Reason: reason, Refund: 5, SessionID: "s1", At: minute(9)}).
 			When(check()).
 			Conflict("the job is failed")
 	}

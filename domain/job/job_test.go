@@ -21,8 +21,10 @@ func given(t *testing.T, events ...domain.Event) *scenario.Given[job.State] {
 
 func submission() job.Created {
 	return job.Created{
-		AccountID: "acme", ProjectID: "p1", URL: "https://shop.example", Title: "Checkout", Type: job.PaymentFlow,
-		SLAMinutes: 30, Price: 5, Source: "api", CreatedAt: t0,
+		Submission: job.Submission{
+			AccountID: "acme", ProjectID: "p1", URL: "https://shop.example", Title: "Checkout", Type: job.PaymentFlow,
+			SLAMinutes: 30, Price: 5, Source: "api",
+		}, CreatedAt: t0,
 		Items: []job.Item{
 			{ID: "i1", Key: "log-in", Description: "Log in", Severity: job.Critical},
 			{ID: "i2", Key: "pay", Description: "Pay", Severity: job.Major},
@@ -45,7 +47,7 @@ func sandbox(c *job.Created)  { c.Sandbox = true }
 func looped(c *job.Created)   { c.LoopID = "l1" }
 
 func claimedBy(checker string, token int) domain.Event {
-	return &job.ClaimedBy{CheckerID: checker, Token: token, DueAt: minute(30), At: minute(5)}
+	return &job.Claimed{CheckerID: checker, Token: token, DueAt: minute(30), At: minute(5)}
 }
 
 func released(token int) domain.Event {
@@ -57,14 +59,14 @@ func checked(item string, status job.ItemStatus) *job.ItemChecked {
 }
 
 func completed() domain.Event {
-	return &job.CompletedWith{ReportID: "r1", OverallStatus: "pass", At: minute(20)}
+	return &job.Completed{ReportID: "r1", OverallStatus: "pass", At: minute(20)}
 }
 
 func cancelled() domain.Event {
-	return &job.CancelledBy{Reason: job.CancelClient, Refund: 5, At: minute(3)}
+	return &job.Cancelled{Reason: job.CancelClient, Refund: 5, At: minute(3)}
 }
 
-func voided() domain.Event { return &job.VoidedOrphan{AccountID: "acme", At: minute(1)} }
+func voided() domain.Event { return &job.Voided{AccountID: "acme", At: minute(1)} }
 
 func submit(s job.State) ([]domain.Event, error) { return job.DecideCreate(s, submission()) }
 
@@ -85,7 +87,7 @@ func void(s job.State) ([]domain.Event, error) { return job.DecideVoid(s, "acme"
 func TestASubmissionMakesAPendingJob(t *testing.T) {
 	t.Parallel()
 	s := given(t).When(submit).Happens(created()).State()
-	if !s.Exists || s.Status != job.Pending || s.AccountID != "acme" || s.Price != 5 || len(s.Items) != 2 ||
+	if !s.Exists || s.Status != job.StatusPending || s.AccountID != "acme" || s.Price != 5 || len(s.Items) != 2 ||
 		!s.CreatedAt.Equal(t0) || s.SLA() != 30*time.Minute || s.ReportID() != "" {
 		t.Errorf("the job is %+v", s)
 	}
@@ -95,7 +97,7 @@ func TestASubmissionMakesAPendingJob(t *testing.T) {
 func TestALateSubmissionLosesToItsSettlement(t *testing.T) {
 	t.Parallel()
 	s := given(t).When(void).Events(voided()).State()
-	if s.Exists || s.Status != job.Voided || s.AccountID != "acme" {
+	if s.Exists || s.Status != job.StatusVoided || s.AccountID != "acme" {
 		t.Errorf("the job is %+v", s)
 	}
 	given(t, voided()).When(submit).Conflict("the submission was given up and its charge refunded")
@@ -108,7 +110,7 @@ func TestClaim(t *testing.T) {
 	t.Parallel()
 	t.Run("gives a pending job to its checker until the SLA ends, counted from the submission", func(t *testing.T) {
 		s := given(t, created()).When(claimAs("ann")).Events(claimedBy("ann", 1)).State()
-		if s.Status != job.Claimed || s.CheckerID != "ann" || !s.DueAt.Equal(minute(30)) || !s.ClaimedAt.Equal(minute(5)) {
+		if s.Status != job.StatusClaimed || s.CheckerID != "ann" || !s.DueAt.Equal(minute(30)) || !s.ClaimedAt.Equal(minute(5)) {
 			t.Errorf("the job is %+v", s)
 		}
 	})
@@ -140,7 +142,7 @@ func TestRelease(t *testing.T) {
 			When(release("ann", 1)).
 			Events(released(1)).
 			State()
-		if s.Status != job.Pending || s.CheckerID != "" || !s.ClaimedAt.IsZero() || !s.DueAt.Equal(minute(30)) || !s.CreatedAt.Equal(t0) {
+		if s.Status != job.StatusPending || s.CheckerID != "" || !s.ClaimedAt.IsZero() || !s.DueAt.Equal(minute(30)) || !s.CreatedAt.Equal(t0) {
 			t.Errorf("the job is %+v", s)
 		}
 		if s.Verdicts["i1"].Status != job.ItemPass || len(s.Findings) != 1 {
@@ -167,7 +169,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	t.Run("gives a pending job's whole price back", func(t *testing.T) {
 		s := given(t, created()).When(cancel(job.CancelClient)).Events(cancelled()).State()
-		if s.Status != job.Cancelled || s.Refund != 5 || s.CancelReason != job.CancelClient || !s.CancelledAt.Equal(minute(3)) {
+		if s.Status != job.StatusCancelled || s.Refund != 5 || s.CancelReason != job.CancelClient || !s.CancelledAt.Equal(minute(3)) {
 			t.Errorf("the job is %+v", s)
 		}
 	})
@@ -196,9 +198,9 @@ func TestCancel(t *testing.T) {
 		}
 		for _, reason := range []string{job.CancelSessionExpired, job.CancelSessionCancelled} {
 			given(t, created(slot)).When(cancel(reason)).
-				Events(&job.CancelledBy{Reason: reason, Refund: 5, SessionID: "s1", At: minute(3)})
+				Events(&job.Cancelled{Reason: reason, Refund: 5, SessionID: "s1", At: minute(3)})
 			given(t, created(slot), claimedBy("ann", 1)).When(cancel(reason)).
-				Events(&job.CancelledBy{Reason: reason, Refund: 5, SessionID: "s1", At: minute(3)})
+				Events(&job.Cancelled{Reason: reason, Refund: 5, SessionID: "s1", At: minute(3)})
 			given(t, created()).When(cancel(reason)).Conflict("the job is no slot of a session")
 		}
 	})

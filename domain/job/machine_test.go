@@ -16,35 +16,35 @@ import (
 	"humanqa/domain/job"
 )
 
-// legal lists where each event may lead from where (architecture, section 11,
+// legal lists where each event may lead from where (ARCHITECTURE.md,
 // invariant 8). The status before the first event is empty.
 var legal = map[string]map[job.Status]job.Status{
-	"job.created":             {"": job.Pending},
-	"job.voided":              {"": job.Voided},
-	"job.checklist_written":   {job.Pending: job.Pending},
-	"job.slot_started":        {job.Pending: job.Pending, job.Claimed: job.Claimed},
-	"job.claimed":             {job.Pending: job.Claimed},
-	"job.released":            {job.Claimed: job.Pending},
-	"job.item_checked":        {job.Claimed: job.Claimed},
-	"job.finding_added":       {job.Claimed: job.Claimed},
-	"job.heartbeat":           {job.Claimed: job.Claimed},
-	"job.untestable_reported": {job.Claimed: job.Pending},
-	"job.failed_sla":          {job.Pending: job.Pending, job.Claimed: job.Pending},
-	"job.completed":           {job.Claimed: job.Completed},
-	"job.ai_report_ready":     {job.Completed: job.Completed},
-	"job.rated":               {job.Completed: job.Completed},
-	"job.cancelled":           {job.Pending: job.Cancelled, job.Claimed: job.Cancelled},
-	"job.failed":              {job.Pending: job.Failed, job.Claimed: job.Failed},
+	"job.created":             {"": job.StatusPending},
+	"job.voided":              {"": job.StatusVoided},
+	"job.checklist_written":   {job.StatusPending: job.StatusPending},
+	"job.slot_started":        {job.StatusPending: job.StatusPending, job.StatusClaimed: job.StatusClaimed},
+	"job.claimed":             {job.StatusPending: job.StatusClaimed},
+	"job.released":            {job.StatusClaimed: job.StatusPending},
+	"job.item_checked":        {job.StatusClaimed: job.StatusClaimed},
+	"job.finding_added":       {job.StatusClaimed: job.StatusClaimed},
+	"job.heartbeat":           {job.StatusClaimed: job.StatusClaimed},
+	"job.untestable_reported": {job.StatusClaimed: job.StatusPending},
+	"job.failed_sla":          {job.StatusPending: job.StatusPending, job.StatusClaimed: job.StatusPending},
+	"job.completed":           {job.StatusClaimed: job.StatusCompleted},
+	"job.ai_report_ready":     {job.StatusCompleted: job.StatusCompleted},
+	"job.rated":               {job.StatusCompleted: job.StatusCompleted},
+	"job.cancelled":           {job.StatusPending: job.StatusCancelled, job.StatusClaimed: job.StatusCancelled},
+	"job.failed":              {job.StatusPending: job.StatusFailed, job.StatusClaimed: job.StatusFailed},
 }
 
-var ends = []job.Status{job.Completed, job.Cancelled, job.Failed, job.Voided}
+var ends = []job.Status{job.StatusCompleted, job.StatusCancelled, job.StatusFailed, job.StatusVoided}
 
 // TestNoHistoryTakesAJobOutOfLine sends every command there is, of three
 // checkers and the robots, with tokens of claims past, present and future, in
 // any order, while the clock jumps. Only legal transitions happen, ends absorb,
 // one claim at a time is obeyed, and after every step the audit finds the job
-// and its account's ledger sound (architecture, section 11, invariants 1 to 4,
-// 7 and 8).
+// and its account's ledger sound (ARCHITECTURE.md, invariants 1 to 4, 7 and
+// 8).
 func TestNoHistoryTakesAJobOutOfLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -255,10 +255,10 @@ func (m *machine) check(t *rapid.T) {
 	if findings := m.audit.Findings(m.now.Add(time.Hour)); len(findings) > 0 {
 		t.Fatalf("the audit finds %v", findings)
 	}
-	if (s.Status == job.Claimed) != (s.CheckerID != "" && s.Report == nil) {
+	if (s.Status == job.StatusClaimed) != (s.CheckerID != "" && s.Report == nil) {
 		t.Fatalf("the job is %s and held by %q", s.Status, s.CheckerID)
 	}
-	if (s.Status == job.Completed) != (s.Report != nil) || s.Report == nil && (s.AIReport != nil || s.Rating != nil) {
+	if (s.Status == job.StatusCompleted) != (s.Report != nil) || s.Report == nil && (s.AIReport != nil || s.Rating != nil) {
 		t.Fatalf("the job is %s, its report %v, %v, %v", s.Status, s.Report, s.AIReport, s.Rating)
 	}
 	if s.Exists && s.DueAt.Before(s.CreatedAt.Add(s.SLA())) && s.StartedAt.IsZero() {

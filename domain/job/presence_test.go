@@ -61,7 +61,7 @@ func TestSilence(t *testing.T) {
 			draft := len(g.State().ReportItems())
 			g.When(releaseSilent(end.Add(-time.Millisecond))).Nothing()
 			s := g.When(releaseSilent(end)).Events(silent(1, end)).State()
-			if s.Status != job.Pending || s.CheckerID != "" || len(s.ReportItems()) != draft || !s.DueAt.Equal(minute(30)) {
+			if s.Status != job.StatusPending || s.CheckerID != "" || len(s.ReportItems()) != draft || !s.DueAt.Equal(minute(30)) {
 				t.Errorf("the job is %+v", s)
 			}
 		})
@@ -89,7 +89,7 @@ func TestLeavingASessionGivesTheSlotUp(t *testing.T) {
 	g := given(t, created(slot), claimedBy("ann", 1)).
 		When(leave("ann")).
 		Events(&job.Released{Token: 1, Reason: job.ReleaseLeft, At: minute(9)})
-	if s := g.State(); s.Status != job.Pending || s.CheckerID != "" {
+	if s := g.State(); s.Status != job.StatusPending || s.CheckerID != "" {
 		t.Errorf("the job is %+v", s)
 	}
 	given(t, created(slot), claimedBy("bob", 1)).When(leave("ann")).Nothing()

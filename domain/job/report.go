@@ -58,7 +58,7 @@ func Counts(items []ReportItem) (pass, fail, skip int) {
 }
 
 // OverallStatus is fail if any item failed, else pass if any passed, else
-// inconclusive (decisions, section 1).
+// inconclusive (decisions, "overallStatus").
 func OverallStatus(items []ReportItem) string {
 	switch pass, fail, _ := Counts(items); {
 	case fail > 0:
@@ -70,7 +70,7 @@ func OverallStatus(items []ReportItem) string {
 }
 
 // HealthScore is 100 less 25 for each critical, 10 for each major and 3 for
-// each minor item that failed, and never below 0 (decisions, section 1).
+// each minor item that failed, and never below 0 (decisions, "healthScore").
 func HealthScore(items []ReportItem) int {
 	score := 100
 	for _, i := range items {

@@ -24,7 +24,7 @@ func DecideRobotClaim(s State, now time.Time) ([]domain.Event, error) {
 	switch err := robotMay(s, Player); {
 	case err != nil:
 		return nil, err
-	case s.Status == Claimed:
+	case s.Status == StatusClaimed:
 		return nil, nil
 	case s.SessionID == "":
 		return nil, domain.Conflict("the job is no slot of a session")
@@ -47,7 +47,7 @@ type RobotCompletion struct {
 // it at once: the reviewer an AI review, the player any other job of a sandbox.
 // The same robot completing again is a repeat: the first report stands.
 func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
-	if s.Status == Completed && s.CheckerID == c.Robot {
+	if s.Status == StatusCompleted && s.CheckerID == c.Robot {
 		return nil, nil
 	}
 	if err := robotMay(s, c.Robot); err != nil {
@@ -79,7 +79,7 @@ func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
 		return nil, domain.Invalid(wrong...)
 	}
 	completed := s.complete(c.ReportID, c.Summary, "", items, c.At)
-	if s.Status == Claimed {
+	if s.Status == StatusClaimed {
 		return []domain.Event{completed}, nil
 	}
 	return []domain.Event{s.claim(c.Robot, c.At), completed}, nil
@@ -91,7 +91,7 @@ func robotMay(s State, robot string) error {
 	switch {
 	case !s.Exists:
 		return domain.NotFound("job")
-	case s.Status != Pending && (s.Status != Claimed || s.CheckerID != robot):
+	case s.Status != StatusPending && (s.Status != StatusClaimed || s.CheckerID != robot):
 		return domain.Conflict("the job is %s", s.Status)
 	case robot == Reviewer && s.Type != AIReview:
 		return domain.Conflict("the job is no AI review")

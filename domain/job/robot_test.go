@@ -27,8 +27,8 @@ func play(robot string, changes ...func([]job.ReportItem) []job.ReportItem) deci
 	}
 }
 
-func played(sessionID string) *job.CompletedWith {
-	return &job.CompletedWith{
+func played(sessionID string) *job.Completed {
+	return &job.Completed{
 		ReportID: "r1", OverallStatus: job.OverallFail, PassCount: 1, FailCount: 1, SkipCount: 1, Summary: "played",
 		Items: []job.ReportItem{
 			{Item: submission().Items[0], Status: job.ItemPass},
@@ -43,7 +43,7 @@ func TestARobot(t *testing.T) {
 	t.Parallel()
 	t.Run("claims and completes a job at once", func(t *testing.T) {
 		s := given(t, created(sandbox)).When(play(job.Player)).Events(claimedBy(job.Player, 1), played("")).State()
-		if s.Status != job.Completed || s.CheckerID != job.Player || s.ReportID() != "r1" {
+		if s.Status != job.StatusCompleted || s.CheckerID != job.Player || s.ReportID() != "r1" {
 			t.Errorf("the job is %+v", s)
 		}
 		given(t, created(aiReview)).When(play(job.Reviewer)).Events(claimedBy(job.Reviewer, 1), played(""))

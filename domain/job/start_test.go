@@ -68,7 +68,7 @@ func TestASlot(t *testing.T) {
 			t.Errorf("the job is %+v", s)
 		}
 		g = g.When(start).Events(started())
-		if s := g.State(); s.Waiting() || !s.DueAt.Equal(minute(40)) || !s.StartedAt.Equal(minute(10)) || s.Status != job.Claimed {
+		if s := g.State(); s.Waiting() || !s.DueAt.Equal(minute(40)) || !s.StartedAt.Equal(minute(10)) || s.Status != job.StatusClaimed {
 			t.Errorf("the job is %+v", s)
 		}
 		after := func(c *job.Check) { c.At = minute(11) }
@@ -77,10 +77,10 @@ func TestASlot(t *testing.T) {
 	t.Run("can be claimed after the start, until the session's end", func(t *testing.T) {
 		given(t, created(slot), started()).
 			When(claimAs("ann")).
-			Events(&job.ClaimedBy{CheckerID: "ann", Token: 1, DueAt: minute(40), At: minute(5)})
+			Events(&job.Claimed{CheckerID: "ann", Token: 1, DueAt: minute(40), At: minute(5)})
 	})
 	t.Run("that has ended is not started, a plain job neither", func(t *testing.T) {
-		given(t, created(slot), &job.CancelledBy{Reason: job.CancelSessionExpired}).When(start).Nothing()
+		given(t, created(slot), &job.Cancelled{Reason: job.CancelSessionExpired}).When(start).Nothing()
 		given(t, created(slot), failed(job.FailOperator, minute(9))).When(start).Nothing()
 		given(t, created()).When(start).Conflict("the job is no slot of a session")
 		given(t).When(start).NotFound("job")
@@ -90,7 +90,7 @@ func TestASlot(t *testing.T) {
 func TestAnEndNamesItsSessionAndItsLoop(t *testing.T) {
 	t.Parallel()
 	g := given(t, created(slot, looped), claimedBy("ann", 1), started(), checked("i1", job.ItemPass), checked("i2", job.ItemPass))
-	g = g.When(complete).Happens(&job.CompletedWith{
+	g = g.When(complete).Happens(&job.Completed{
 		ReportID: "r1", OverallStatus: job.OverallPass, PassCount: 2, Summary: "fine", RecordingURL: "https://v.example/1",
 		Items: []job.ReportItem{
 			{Item: submission().Items[0], Status: job.ItemPass},
@@ -100,5 +100,5 @@ func TestAnEndNamesItsSessionAndItsLoop(t *testing.T) {
 	})
 	g.When(complete).Nothing()
 	given(t, created(looped)).When(cancel(job.CancelClient)).
-		Events(&job.CancelledBy{Reason: job.CancelClient, Refund: 5, LoopID: "l1", At: minute(3)})
+		Events(&job.Cancelled{Reason: job.CancelClient, Refund: 5, LoopID: "l1", At: minute(3)})
 }

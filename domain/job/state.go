@@ -15,25 +15,7 @@ type State struct {
 	Status Status
 
 	// What was submitted (see Created).
-	AccountID          string
-	ProjectID          string
-	URL                string
-	Title              string
-	Description        string
-	Feature            string
-	Type               Type
-	TypeEcho           string
-	Urgent             bool
-	SLAMinutes         int
-	Price              domain.Credits
-	Source             string
-	ParentID           string
-	BatchID            string
-	SessionID          string
-	LoopID             string
-	HostedApp          bool
-	Sandbox            bool
-	Target             Target
+	Submission
 	Items              []Item // empty while the list is still to be written
 	Regressions        []Item // open that list
 	GeneratedBy        string
@@ -66,7 +48,7 @@ type State struct {
 	Findings []ReportItem
 
 	CompletedAt time.Time
-	Report      *CompletedWith
+	Report      *Completed
 	AIReport    *AIReport
 	Rating      *Rated
 
@@ -86,9 +68,6 @@ type Verdict struct {
 	Reason        string
 	ScreenshotURL string
 }
-
-// SLA is how long the job may take.
-func (s State) SLA() time.Duration { return time.Duration(s.SLAMinutes) * time.Minute }
 
 // Waiting says that the job is a slot whose session has not started.
 func (s State) Waiting() bool { return s.SessionID != "" && s.StartedAt.IsZero() }
@@ -112,8 +91,8 @@ func Evolve(s State, e domain.Event) State {
 	case *SlotStarted:
 		s.DueAt, s.StartedAt = e.DueAt, e.At
 		s.heard(e.At)
-	case *ClaimedBy:
-		s.Status, s.CheckerID, s.Token = Claimed, e.CheckerID, e.Token
+	case *Claimed:
+		s.Status, s.CheckerID, s.Token = StatusClaimed, e.CheckerID, e.Token
 		s.ClaimedAt, s.SignOfLife, s.ReleasedBy = e.At, e.At, ""
 	case *Heartbeat:
 		s.heard(e.At)
@@ -130,43 +109,38 @@ func Evolve(s State, e domain.Event) State {
 		s.heard(e.At)
 		s.Findings = append(s.Findings, ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
 	case *Released:
-		s.unclaim(Pending, s.CheckerID)
+		s.unclaim(StatusPending, s.CheckerID)
 	case *UntestableReported:
-		s.unclaim(Pending, e.CheckerID)
+		s.unclaim(StatusPending, e.CheckerID)
 		s.Untestable = append(s.Untestable, e.CheckerID)
 	case *SLAMissed:
-		s.unclaim(Pending, "")
+		s.unclaim(StatusPending, "")
 		s.RequeueCount = e.RequeueCount
 		if e.Requeued {
 			s.DueAt = e.DueAt
 		}
-	case *CompletedWith:
-		s.Status, s.CompletedAt, s.Report = Completed, e.At, e
+	case *Completed:
+		s.Status, s.CompletedAt, s.Report = StatusCompleted, e.At, e
 		s.Verdicts, s.Findings = nil, nil
 	case *AIReportReady:
 		s.AIReport = &e.AIReport
 	case *Rated:
 		s.Rating = e
-	case *CancelledBy:
-		s.unclaim(Cancelled, "")
+	case *Cancelled:
+		s.unclaim(StatusCancelled, "")
 		s.CancelledAt, s.CancelReason, s.Refund = e.At, e.Reason, e.Refund
-	case *FailedBy:
-		s.unclaim(Failed, s.ReleasedBy)
+	case *Failed:
+		s.unclaim(StatusFailed, s.ReleasedBy)
 		s.FailedAt, s.FailReason, s.Refund = e.At, e.Reason, e.Refund
-	case *VoidedOrphan:
-		s.Status, s.AccountID = Voided, e.AccountID
+	case *Voided:
+		s.Status, s.AccountID = StatusVoided, e.AccountID
 	}
 	return s
 }
 
 func (s *State) create(e *Created) {
-	s.Exists, s.Status = true, Pending
-	s.AccountID, s.ProjectID = e.AccountID, e.ProjectID
-	s.URL, s.Title, s.Description, s.Feature = e.URL, e.Title, e.Description, e.Feature
-	s.Type, s.TypeEcho, s.Urgent = e.Type, e.TypeEcho, e.Urgent
-	s.SLAMinutes, s.Price, s.Source = e.SLAMinutes, e.Price, e.Source
-	s.ParentID, s.BatchID, s.SessionID, s.LoopID = e.ParentID, e.BatchID, e.SessionID, e.LoopID
-	s.HostedApp, s.Sandbox, s.Target = e.HostedApp, e.Sandbox, e.Target
+	s.Exists, s.Status = true, StatusPending
+	s.Submission = e.Submission
 	s.Items, s.Regressions, s.GeneratedBy = e.Items, e.Regressions, e.GeneratedBy
 	s.Credentials, s.AccessInstructions = e.Credentials, e.AccessInstructions
 	s.CreatedAt, s.DueAt = e.CreatedAt, e.CreatedAt.Add(s.SLA())
@@ -181,7 +155,7 @@ func (s *State) unclaim(to Status, by string) {
 // heard notes a sign of the claimant's life. Nodes' clocks differ a little: an
 // earlier one never takes a later one's place.
 func (s *State) heard(at time.Time) {
-	if s.Status == Claimed && at.After(s.SignOfLife) {
+	if s.Status == StatusClaimed && at.After(s.SignOfLife) {
 		s.SignOfLife = at
 	}
 }

@@ -2,7 +2,7 @@ package job
 
 import "strings"
 
-// Type is a job type's canonical code (decisions, section 1).
+// Type is a job type's canonical code (decisions, "Job types").
 type Type string
 
 // The job types.
@@ -39,7 +39,7 @@ func ParseType(s string) (Type, bool) {
 }
 
 // ParseSeverity accepts the three severities and their usual synonyms, in any
-// case; empty means major (decisions, section 1).
+// case; empty means major (decisions, "Severity").
 func ParseSeverity(s string) (Severity, bool) {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "critical":

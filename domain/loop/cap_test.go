@@ -15,6 +15,6 @@ func TestTestsUnderWayDoNotPutTheCapOff(t *testing.T) {
 		judged("s1", "a", "fail", "pay"), iterated("s1", "c", 3),
 	}...).
 		When(judge("b", "fail", "mail")).
-		Events(judged("s1", "b", "fail", "mail"), ended("s1", loop.MaxIterations, after(3, 15, "r-b"), alert)).
+		Events(judged("s1", "b", "fail", "mail"), ended("s1", loop.StatusMaxIterations, after(3, 15, "r-b"), alert)).
 		When(judge("c", "pass")).Nothing()
 }

@@ -7,7 +7,7 @@ import (
 	"humanqa/domain"
 )
 
-// The rules of a loop (decisions, section 9).
+// The rules of a loop (decisions, "Loops").
 const (
 	// DefaultMaxIterations holds unless the agent sets another.
 	DefaultMaxIterations = 10
@@ -62,11 +62,11 @@ func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 		SessionID: s.Session.ID, JobID: j.JobID, Iteration: j.Iteration, Credits: j.Credits, At: at.Now,
 	}
 	var events []domain.Event
-	if s.Session.Status == Running {
+	if s.Session.Status == StatusRunning {
 		if again := j.Iteration == 1 && s.Session.Iterations > 0; !again && !s.Session.silent(at.Now) {
 			return []domain.Event{iterated}, nil
 		}
-		events = append(events, s.Session.end(Abandoned, at))
+		events = append(events, s.Session.end(StatusAbandoned, at))
 	}
 	if j.MaxIterations == 0 {
 		j.MaxIterations = DefaultMaxIterations
@@ -81,7 +81,7 @@ func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 // DecideJudge records the outcome of a test, and ends the session that it
 // settles. The outcome of a test of an earlier session changes nothing.
 func DecideJudge(s State, o Outcome, at Setting) ([]domain.Event, error) {
-	if _, open := s.Session.Open[o.JobID]; !open || s.Session.Status != Running {
+	if _, open := s.Session.Open[o.JobID]; !open || s.Session.Status != StatusRunning {
 		return nil, nil
 	}
 	judged := &Judged{
@@ -97,11 +97,11 @@ func DecideJudge(s State, o Outcome, at Setting) ([]domain.Event, error) {
 	}
 	switch {
 	case o.Overall == "pass":
-		events = append(events, after.end(Passed, at))
+		events = append(events, after.end(StatusPassed, at))
 	case o.ReportID != "" && s.Session.inARow(o.FailingKeys) >= stuckAfter:
-		events = append(events, after.end(StuckSameBug, at))
+		events = append(events, after.end(StatusStuckSameBug, at))
 	case known >= s.Session.MaxIterations:
-		events = append(events, after.end(MaxIterations, at))
+		events = append(events, after.end(StatusMaxIterations, at))
 	}
 	return events, nil
 }
@@ -127,36 +127,38 @@ func DecideFinalize(s State, sessionID string, final Status, at Setting) ([]doma
 // DecideOutOfCredits ends the session that runs, if there is one: its next
 // test could not be paid. If that had joined already, it cost nothing.
 func DecideOutOfCredits(s State, unpaid string, at Setting) ([]domain.Event, error) {
-	if s.Session.Status != Running {
+	if s.Session.Status != StatusRunning {
 		return nil, nil
 	}
 	price, joined := s.Session.Open[unpaid]
 	if !joined {
-		return []domain.Event{s.Session.end(OutOfCredits, at)}, nil
+		return []domain.Event{s.Session.end(StatusOutOfCredits, at)}, nil
 	}
 	after := s.Session // the maps stay the state's: only plain fields change
 	after.Spent -= price
 	return []domain.Event{
 		&Judged{SessionID: after.ID, JobID: unpaid, FailingKeys: []string{}, Refund: price, At: at.Now},
-		after.end(OutOfCredits, at),
+		after.end(StatusOutOfCredits, at),
 	}, nil
 }
 
 // DecideAbandon ends the session if it runs and was silent for too long.
 func DecideAbandon(s State, at Setting) ([]domain.Event, error) {
-	if s.Session.Status != Running || !s.Session.silent(at.Now) {
+	if s.Session.Status != StatusRunning || !s.Session.silent(at.Now) {
 		return nil, nil
 	}
-	return []domain.Event{s.Session.end(Abandoned, at)}, nil
+	return []domain.Event{s.Session.end(StatusAbandoned, at)}, nil
 }
 
 // Ends lists how a session ends.
-func Ends() []Status { return []Status{Passed, StuckSameBug, OutOfCredits, MaxIterations, Abandoned} }
+func Ends() []Status {
+	return []Status{StatusPassed, StatusStuckSameBug, StatusOutOfCredits, StatusMaxIterations, StatusAbandoned}
+}
 
 // alarming are the ends that somebody should hear of (specification, "Event
 // kinds").
 func (s Status) alarming() bool {
-	return s == StuckSameBug || s == OutOfCredits || s == MaxIterations
+	return s == StatusStuckSameBug || s == StatusOutOfCredits || s == StatusMaxIterations
 }
 
 func (s Session) silent(now time.Time) bool { return !now.Before(s.SeenAt.Add(SilentFor)) }

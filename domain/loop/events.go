@@ -1,6 +1,6 @@
 // Package loop follows auto-test agents: hosted tests that one agent skill
 // repeats on one project until they pass, or until something is wrong
-// (decisions, section 9). Everything here is pure; time and ids come in with
+// (decisions, "Loops"). Everything here is pure; time and ids come in with
 // the command.
 package loop
 
@@ -13,14 +13,14 @@ import (
 // Status is where a loop session stands.
 type Status string
 
-// The states. All but Running are ends.
+// The states. All but StatusRunning are ends.
 const (
-	Running       Status = "running"
-	Passed        Status = "passed"
-	StuckSameBug  Status = "stuck_same_bug"
-	OutOfCredits  Status = "out_of_credits"
-	MaxIterations Status = "max_iterations"
-	Abandoned     Status = "abandoned"
+	StatusRunning       Status = "running"
+	StatusPassed        Status = "passed"
+	StatusStuckSameBug  Status = "stuck_same_bug"
+	StatusOutOfCredits  Status = "out_of_credits"
+	StatusMaxIterations Status = "max_iterations"
+	StatusAbandoned     Status = "abandoned"
 )
 
 // Started opens a loop session. A stream holds the sessions of one skill on

@@ -114,22 +114,22 @@ func TestATestJoins(t *testing.T) {
 	t.Run("a new one when the agent begins again", func(t *testing.T) {
 		given(t, started("s1"), iterated("s1", "j1", 1)).
 			When(join("s2", "j2", 1, setting())).
-			Events(ended("s1", loop.Abandoned, after(1, 5, "")), started("s2"), iterated("s2", "j2", 1))
+			Events(ended("s1", loop.StatusAbandoned, after(1, 5, "")), started("s2"), iterated("s2", "j2", 1))
 	})
 	t.Run("a new one after a day of silence", func(t *testing.T) {
 		day := noon.Add(loop.SilentFor)
 		given(t, started("s1"), iterated("s1", "j1", 1)).
 			When(join("s2", "j2", 2, later(loop.SilentFor))).
-			Events(ended("s1", loop.Abandoned, after(1, 5, ""), at(day)),
+			Events(ended("s1", loop.StatusAbandoned, after(1, 5, ""), at(day)),
 				startedWith("s2", loop.DefaultMaxIterations, day), iteratedAt("s2", "j2", 2, day))
 	})
 	t.Run("a new one after an end", func(t *testing.T) {
-		given(t, started("s1"), iterated("s1", "j1", 1), judged("s1", "j1", "pass"), ended("s1", loop.Passed)).
+		given(t, started("s1"), iterated("s1", "j1", 1), judged("s1", "j1", "pass"), ended("s1", loop.StatusPassed)).
 			When(join("s2", "j2", 2, setting())).Events(started("s2"), iterated("s2", "j2", 2))
 	})
 	t.Run("once, however often it is sent", func(t *testing.T) {
 		given(t, started("s1"), iterated("s1", "j1", 1)).When(join("s2", "j1", 1, setting())).Nothing()
-		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.Abandoned)).
+		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.StatusAbandoned)).
 			When(join("s2", "j1", 1, setting())).Nothing()
 	})
 	t.Run("with the agent's own bound", func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestASessionPasses(t *testing.T) {
 	t.Parallel()
 	given(t, started("s1"), iterated("s1", "j1", 1)).
 		When(judge("j1", "pass")).
-		Events(judged("s1", "j1", "pass"), ended("s1", loop.Passed, after(1, 5, "r-j1")))
+		Events(judged("s1", "j1", "pass"), ended("s1", loop.StatusPassed, after(1, 5, "r-j1")))
 }
 
 // failed is a session in which each test failed with its own keys.
@@ -168,9 +168,9 @@ func TestASessionIsStuckOnTheSameBug(t *testing.T) {
 	}
 	t.Run("after three reports in a row with the same failing keys", func(t *testing.T) {
 		third(failed(pay, pay), "pay").
-			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StuckSameBug, after(3, 15, "r-z"), alert))
+			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(3, 15, "r-z"), alert))
 		third(failed(mail, both, both), "mail", "pay").
-			Events(judged("s1", "z", "fail", "mail", "pay"), ended("s1", loop.StuckSameBug, after(4, 20, "r-z"), alert))
+			Events(judged("s1", "z", "fail", "mail", "pay"), ended("s1", loop.StatusStuckSameBug, after(4, 20, "r-z"), alert))
 	})
 	t.Run("not after two", func(t *testing.T) {
 		third(failed(pay), "pay").Events(judged("s1", "z", "fail", "pay"))
@@ -189,7 +189,7 @@ func TestASessionIsStuckOnTheSameBug(t *testing.T) {
 	})
 	t.Run("a test without a report is passed over", func(t *testing.T) {
 		third(append(failed(pay, pay), iterated("s1", "l", 3), lost("s1", "l")), "pay").
-			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StuckSameBug, after(4, 15, "r-z"), alert))
+			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(4, 15, "r-z"), alert))
 	})
 	t.Run("silently while the project's alerts are snoozed", func(t *testing.T) {
 		given(t, append(failed(pay, pay), iterated("s1", "z", 3))...).
@@ -198,7 +198,7 @@ func TestASessionIsStuckOnTheSameBug(t *testing.T) {
 				s.Snoozed = true
 				return loop.DecideJudge(st, loop.Outcome{JobID: "z", Overall: "fail", ReportID: "r-z", FailingKeys: pay}, s)
 			}).
-			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StuckSameBug, after(3, 15, "r-z")))
+			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(3, 15, "r-z")))
 	})
 }
 
@@ -208,23 +208,23 @@ func TestASessionReachesItsCap(t *testing.T) {
 	t.Run("with the last allowed test", func(t *testing.T) {
 		given(t, append(capped, judged("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
 			When(judge("b", "fail", "mail")).
-			Events(judged("s1", "b", "fail", "mail"), ended("s1", loop.MaxIterations, after(2, 10, "r-b"), alert))
+			Events(judged("s1", "b", "fail", "mail"), ended("s1", loop.StatusMaxIterations, after(2, 10, "r-b"), alert))
 	})
 	t.Run("unless it passes", func(t *testing.T) {
 		given(t, append(capped, judged("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
 			When(judge("b", "pass")).
-			Events(judged("s1", "b", "pass"), ended("s1", loop.Passed, after(2, 10, "r-b")))
+			Events(judged("s1", "b", "pass"), ended("s1", loop.StatusPassed, after(2, 10, "r-b")))
 	})
 	t.Run("once the outcome of every test is known", func(t *testing.T) {
 		given(t, append(capped, iterated("s1", "b", 2))...).
 			When(judge("a", "fail", "pay")).Events(judged("s1", "a", "fail", "pay")).
 			When(judge("b", "pass")).
-			Events(judged("s1", "b", "pass"), ended("s1", loop.Passed, after(2, 10, "r-b")))
+			Events(judged("s1", "b", "pass"), ended("s1", loop.StatusPassed, after(2, 10, "r-b")))
 	})
 	t.Run("also with a test that was given back", func(t *testing.T) {
 		given(t, append(capped, judged("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
 			When(lose("b")).
-			Events(lost("s1", "b"), ended("s1", loop.MaxIterations, after(2, 5, "r-a"), alert))
+			Events(lost("s1", "b"), ended("s1", loop.StatusMaxIterations, after(2, 5, "r-a"), alert))
 	})
 }
 
@@ -234,8 +234,8 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 	given(t, running...).When(judge("j1", "fail", "pay")).Nothing()
 	t.Run("and only in the session that runs", func(t *testing.T) {
 		given(t, running...).When(judge("j9", "pass")).Nothing()
-		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.Abandoned)).When(judge("j1", "pass")).Nothing()
-		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.Abandoned), started("s2"), iterated("s2", "j2", 1)).
+		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.StatusAbandoned)).When(judge("j1", "pass")).Nothing()
+		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.StatusAbandoned), started("s2"), iterated("s2", "j2", 1)).
 			When(judge("j1", "pass")).Nothing()
 	})
 }
@@ -243,15 +243,15 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 func TestASessionRunsOutOfCredits(t *testing.T) {
 	t.Parallel()
 	given(t, started("s1"), iterated("s1", "j1", 1)).
-		When(outOfCredits("j9")).Events(ended("s1", loop.OutOfCredits, after(1, 5, ""), alert))
+		When(outOfCredits("j9")).Events(ended("s1", loop.StatusOutOfCredits, after(1, 5, ""), alert))
 	t.Run("and leaves out the test that could not be paid", func(t *testing.T) {
 		given(t, started("s1"), iterated("s1", "j1", 1), iterated("s1", "j2", 2)).
 			When(outOfCredits("j2")).
-			Events(lost("s1", "j2"), ended("s1", loop.OutOfCredits, after(2, 5, ""), alert))
+			Events(lost("s1", "j2"), ended("s1", loop.StatusOutOfCredits, after(2, 5, ""), alert))
 	})
 	t.Run("if one runs", func(t *testing.T) {
 		given(t).When(outOfCredits("j9")).Nothing()
-		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.Passed)).When(outOfCredits("j9")).Nothing()
+		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.StatusPassed)).When(outOfCredits("j9")).Nothing()
 	})
 }
 
@@ -259,7 +259,7 @@ func TestASilentSessionIsAbandoned(t *testing.T) {
 	t.Parallel()
 	running := []domain.Event{started("s1"), iterated("s1", "j1", 1)}
 	given(t, running...).When(abandon(later(loop.SilentFor))).
-		Events(ended("s1", loop.Abandoned, after(1, 5, ""), at(noon.Add(loop.SilentFor))))
+		Events(ended("s1", loop.StatusAbandoned, after(1, 5, ""), at(noon.Add(loop.SilentFor))))
 	given(t, running...).When(abandon(later(loop.SilentFor - time.Millisecond))).Nothing()
 	given(t, append(running, iteratedAt("s1", "j2", 2, noon.Add(time.Hour)))...).When(abandon(later(loop.SilentFor))).Nothing()
 	given(t).When(abandon(later(loop.SilentFor))).Nothing()
@@ -269,7 +269,7 @@ func TestAnAgentFinalizesItsSession(t *testing.T) {
 	t.Parallel()
 	running := []domain.Event{started("s1"), iterated("s1", "j1", 1)}
 	for final, alerts := range map[loop.Status]bool{
-		loop.Passed: false, loop.Abandoned: false, loop.StuckSameBug: true, loop.OutOfCredits: true, loop.MaxIterations: true,
+		loop.StatusPassed: false, loop.StatusAbandoned: false, loop.StatusStuckSameBug: true, loop.StatusOutOfCredits: true, loop.StatusMaxIterations: true,
 	} {
 		t.Run(string(final), func(t *testing.T) {
 			given(t, running...).When(finalize("s1", final)).
@@ -277,20 +277,20 @@ func TestAnAgentFinalizesItsSession(t *testing.T) {
 		})
 	}
 	t.Run("to one end only", func(t *testing.T) {
-		over := slices.Concat(running, []domain.Event{ended("s1", loop.Passed)})
-		given(t, over...).When(finalize("s1", loop.Abandoned)).Conflict("the loop session has ended: passed")
+		over := slices.Concat(running, []domain.Event{ended("s1", loop.StatusPassed)})
+		given(t, over...).When(finalize("s1", loop.StatusAbandoned)).Conflict("the loop session has ended: passed")
 		t.Run("also once another session runs", func(t *testing.T) {
 			next := slices.Concat(over, []domain.Event{started("s2"), iterated("s2", "j2", 1)})
-			given(t, next...).When(finalize("s1", loop.Passed)).Nothing()
-			given(t, next...).When(finalize("s1", loop.Abandoned)).Conflict("the loop session has ended: passed")
+			given(t, next...).When(finalize("s1", loop.StatusPassed)).Nothing()
+			given(t, next...).When(finalize("s1", loop.StatusAbandoned)).Conflict("the loop session has ended: passed")
 		})
 	})
 	t.Run("but not to one that is none", func(t *testing.T) {
-		given(t, running...).When(finalize("s1", loop.Running)).Invalid("finalStatus")
+		given(t, running...).When(finalize("s1", loop.StatusRunning)).Invalid("finalStatus")
 		given(t, running...).When(finalize("s1", "done")).Invalid("finalStatus")
 	})
 	t.Run("and nobody else's", func(t *testing.T) {
-		given(t, running...).When(finalize("s9", loop.Passed)).NotFound("loop session")
-		given(t).When(finalize("", loop.Passed)).NotFound("loop session")
+		given(t, running...).When(finalize("s9", loop.StatusPassed)).NotFound("loop session")
+		given(t).When(finalize("", loop.StatusPassed)).NotFound("loop session")
 	})
 }

@@ -46,7 +46,7 @@ func (h *history) happens(t *rapid.T, decide func(loop.State) ([]domain.Event, e
 
 func (h *history) check(t *rapid.T, e domain.Event) {
 	running := h.state.Session.ID
-	if h.state.Session.Status != loop.Running {
+	if h.state.Session.Status != loop.StatusRunning {
 		running = ""
 	}
 	switch e := e.(type) {
@@ -76,7 +76,7 @@ func (h *history) check(t *rapid.T, e domain.Event) {
 		if e.CreditsSpent != h.spent[e.SessionID] || e.Iterations != h.counted[e.SessionID] || e.CreditsSpent < 0 {
 			t.Fatalf("%+v, want %d credits for %d tests", e, h.spent[e.SessionID], h.counted[e.SessionID])
 		}
-		if bad := e.FinalStatus != loop.Passed && e.FinalStatus != loop.Abandoned; e.Alert != bad {
+		if bad := e.FinalStatus != loop.StatusPassed && e.FinalStatus != loop.StatusAbandoned; e.Alert != bad {
 			t.Fatalf("the end %s alerts: %v", e.FinalStatus, e.Alert)
 		}
 		h.ends[e.SessionID] = e.FinalStatus

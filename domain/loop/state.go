@@ -48,7 +48,7 @@ func Evolve(s State, e domain.Event) State {
 	case *Started:
 		s.Session = Session{
 			ID: e.SessionID, AccountID: e.AccountID, ProjectID: e.ProjectID, Skill: e.Skill,
-			Status: Running, MaxIterations: e.MaxIterations, SeenAt: e.At,
+			Status: StatusRunning, MaxIterations: e.MaxIterations, SeenAt: e.At,
 			Open: make(map[string]domain.Credits),
 		}
 	case *Iterated:

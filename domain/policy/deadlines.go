@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -16,8 +15,8 @@ type Deadlines interface {
 	ReleaseSilent(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 }
 
-// SLA watches how long a job takes (decisions, section 3). A session's slot has
-// until its session's start no clock at all (section 5).
+// SLA watches how long a job takes (decisions, "SLA"). A session's slot has no
+// clock at all until its session starts (decisions, "Slot SLA").
 type SLA struct{ Deadlines Deadlines }
 
 // Kind implements Policy.
@@ -25,7 +24,7 @@ func (SLA) Kind() string { return "sla" }
 
 // Handles implements Rule.
 func (SLA) Handles() []string {
-	return append(endsOfJob(), typesOf(&job.Created{}, &job.SlotStarted{}, &job.SLAMissed{})...)
+	return append(endsOfJob(), domain.TypesOf(&job.Created{}, &job.SlotStarted{}, &job.SLAMissed{})...)
 }
 
 // React implements Rule: what starts the clock sets the timer, the job's end
@@ -37,7 +36,7 @@ func (p SLA) React(r domain.Recorded) []Change {
 			return nil
 		}
 		due := e.CreatedAt.Add(time.Duration(e.SLAMinutes) * time.Minute)
-		return []Change{{First: true, Timer: Timer{Kind: p.Kind(), Key: jobOf(r), AccountID: e.AccountID, DueAt: due}}}
+		return []Change{{First: true, Timer: Timer{Kind: p.Kind(), Key: r.StreamID(), AccountID: e.AccountID, DueAt: due}}}
 	case *job.SlotStarted:
 		return []Change{ofJob(p.Kind(), r, e.DueAt)}
 	case *job.SLAMissed:
@@ -45,7 +44,7 @@ func (p SLA) React(r domain.Recorded) []Change {
 			return []Change{ofJob(p.Kind(), r, e.DueAt)}
 		}
 	}
-	return []Change{cleared(p.Kind(), jobOf(r))}
+	return []Change{cleared(p.Kind(), r.StreamID())}
 }
 
 // Fire implements Policy.
@@ -62,8 +61,8 @@ func (Silence) Kind() string { return "silent_claim" }
 
 // Handles implements Rule.
 func (Silence) Handles() []string {
-	return append(endsOfJob(), typesOf(
-		&job.ClaimedBy{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{},
+	return append(endsOfJob(), domain.TypesOf(
+		&job.Claimed{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{},
 		&job.Released{}, &job.SLAMissed{}, &job.UntestableReported{},
 	)...)
 }
@@ -74,7 +73,7 @@ func (Silence) Handles() []string {
 // silent.
 func (p Silence) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
-	case *job.ClaimedBy:
+	case *job.Claimed:
 		if job.IsRobot(e.CheckerID) {
 			return nil
 		}
@@ -88,7 +87,7 @@ func (p Silence) React(r domain.Recorded) []Change {
 	case *job.Heartbeat:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	}
-	return []Change{cleared(p.Kind(), jobOf(r))}
+	return []Change{cleared(p.Kind(), r.StreamID())}
 }
 
 // Fire implements Policy.
@@ -99,13 +98,11 @@ func (p Silence) Fire(ctx context.Context, t Timer) error {
 
 // endsOfJob lists the events after which nothing more happens to a job's test.
 func endsOfJob() []string {
-	return typesOf(&job.CompletedWith{}, &job.CancelledBy{}, &job.FailedBy{}, &job.VoidedOrphan{})
+	return domain.TypesOf(&job.Completed{}, &job.Cancelled{}, &job.Failed{}, &job.Voided{})
 }
-
-func jobOf(r domain.Recorded) string { return strings.TrimPrefix(r.Stream, domain.JobStreams) }
 
 // ofJob sets a job's timer. The account is the one whose command it was: a
 // checker's commands name none, but no checker ever works in a sandbox.
 func ofJob(kind string, r domain.Recorded, due time.Time) Change {
-	return Change{Timer: Timer{Kind: kind, Key: jobOf(r), AccountID: r.Meta.AccountID, DueAt: due}}
+	return Change{Timer: Timer{Kind: kind, Key: r.StreamID(), AccountID: r.Meta.AccountID, DueAt: due}}
 }

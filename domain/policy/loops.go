@@ -29,7 +29,7 @@ func (LoopJudge) Kind() string { return "loop_judge" }
 
 // Handles implements Rule.
 func (LoopJudge) Handles() []string {
-	return typesOf(&loop.Iterated{}, &loop.Judged{}, &job.CompletedWith{}, &job.CancelledBy{}, &job.FailedBy{})
+	return domain.TypesOf(&loop.Iterated{}, &loop.Judged{}, &job.Completed{}, &job.Cancelled{}, &job.Failed{})
 }
 
 // React implements Rule: the end of a loop's test sets the timer, the loop's
@@ -38,16 +38,16 @@ func (LoopJudge) Handles() []string {
 func (p LoopJudge) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *loop.Iterated:
-		c := p.judge(r, loopOf(r), e.JobID, settledAfter)
+		c := p.judge(r, r.StreamID(), e.JobID, settledAfter)
 		c.First = true
 		return []Change{c}
 	case *loop.Judged:
-		return []Change{cleared(p.Kind(), loopOf(r)+"/"+e.JobID)}
-	case *job.CompletedWith:
+		return []Change{cleared(p.Kind(), r.StreamID()+"/"+e.JobID)}
+	case *job.Completed:
 		return p.ended(r, e.LoopID)
-	case *job.CancelledBy:
+	case *job.Cancelled:
 		return p.ended(r, e.LoopID)
-	case *job.FailedBy:
+	case *job.Failed:
 		return p.ended(r, e.LoopID)
 	}
 	return nil
@@ -57,7 +57,7 @@ func (p LoopJudge) ended(r domain.Recorded, loopID string) []Change {
 	if loopID == "" {
 		return nil
 	}
-	return []Change{p.judge(r, loopID, jobOf(r), 0)}
+	return []Change{p.judge(r, loopID, r.StreamID(), 0)}
 }
 
 func (p LoopJudge) judge(r domain.Recorded, loopID, jobID string, after time.Duration) Change {
@@ -81,17 +81,17 @@ type LoopSilence struct{ Loops Loops }
 func (LoopSilence) Kind() string { return "loop_silence" }
 
 // Handles implements Rule.
-func (LoopSilence) Handles() []string { return typesOf(&loop.Iterated{}, &loop.Ended{}) }
+func (LoopSilence) Handles() []string { return domain.TypesOf(&loop.Iterated{}, &loop.Ended{}) }
 
 // React implements Rule: every test sets the timer anew, the session's end
 // clears it.
 func (p LoopSilence) React(r domain.Recorded) []Change {
 	if e, ok := r.Event.(*loop.Iterated); ok {
 		return []Change{{Timer: Timer{
-			Kind: p.Kind(), Key: loopOf(r), AccountID: r.Meta.AccountID, DueAt: e.At.Add(loop.SilentFor),
+			Kind: p.Kind(), Key: r.StreamID(), AccountID: r.Meta.AccountID, DueAt: e.At.Add(loop.SilentFor),
 		}}}
 	}
-	return []Change{cleared(p.Kind(), loopOf(r))}
+	return []Change{cleared(p.Kind(), r.StreamID())}
 }
 
 // Fire implements Policy.
@@ -99,5 +99,3 @@ func (p LoopSilence) Fire(ctx context.Context, t Timer) error {
 	_, err := p.Loops.AbandonLoop(ctx, cause(t), t.Key)
 	return err
 }
-
-func loopOf(r domain.Recorded) string { return strings.TrimPrefix(r.Stream, domain.LoopStreams) }

@@ -39,7 +39,7 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 	t.Parallel()
 	later := noon.Add(time.Hour)
 	submitted := func(change func(*job.Created)) *job.Created {
-		e := &job.Created{AccountID: "acc", Type: job.GeneralQA, SLAMinutes: 30, CreatedAt: ahead, Items: []job.Item{{ID: "i"}}}
+		e := &job.Created{Submission: job.Submission{AccountID: "acc", Type: job.GeneralQA, SLAMinutes: 30}, CreatedAt: ahead, Items: []job.Item{{ID: "i"}}}
 		change(e)
 		return e
 	}
@@ -47,7 +47,7 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 	review := submitted(func(e *job.Created) { e.Type, e.Items = job.AIReview, nil })
 	slot := submitted(func(e *job.Created) { e.SessionID = "s" })
 	listless := submitted(func(e *job.Created) { e.Items = nil })
-	ends := []domain.Event{&job.CompletedWith{}, &job.CancelledBy{}, &job.FailedBy{}, &job.VoidedOrphan{}}
+	ends := []domain.Event{&job.Completed{}, &job.Cancelled{}, &job.Failed{}, &job.Voided{}}
 
 	type reaction struct {
 		event domain.Event
@@ -65,9 +65,9 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 		}, nil},
 		{policy.Orphans{}, "job-j", nil, []domain.Event{plain}},
 		{policy.Refunds{}, "job-j", []reaction{
-			{&job.CancelledBy{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
-			{&job.FailedBy{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
-			{&job.VoidedOrphan{AccountID: "acc"}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
+			{&job.Cancelled{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
+			{&job.Failed{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
+			{&job.Voided{AccountID: "acc"}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
 		}, nil},
 		{policy.Refunds{}, "credits-acc", []reaction{{&credits.Refunded{JobID: "j"}, cleared("missing_refund", "j")}}, nil},
 		{policy.LotExpiry{}, "credits-acc", []reaction{
@@ -83,9 +83,9 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.SLAMissed{Requeued: true, DueAt: later}, set("sla", "j", later)},
 		}, append(ends, &job.SLAMissed{})},
 		{policy.Silence{}, "job-j", []reaction{
-			{&job.ClaimedBy{CheckerID: "ann", At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
-			{&job.ClaimedBy{CheckerID: job.Player, At: ahead}, nil},
-			{&job.ClaimedBy{CheckerID: job.Reviewer, At: ahead}, nil},
+			{&job.Claimed{CheckerID: "ann", At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+			{&job.Claimed{CheckerID: job.Player, At: ahead}, nil},
+			{&job.Claimed{CheckerID: job.Reviewer, At: ahead}, nil},
 			{&job.ItemChecked{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.FindingAdded{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.Heartbeat{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
@@ -96,7 +96,7 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{review, nil},
 		}, append(ends, &job.ChecklistWritten{})},
 		{policy.Analyst{}, "job-j", []reaction{
-			{&job.CompletedWith{}, first(wall(set("analysis", "j", noon)))},
+			{&job.Completed{}, first(wall(set("analysis", "j", noon)))},
 		}, []domain.Event{&job.AIReportReady{}}},
 		{policy.Reviewer{}, "job-j", []reaction{
 			{review, first(wall(set("review", "j", noon)))},
@@ -108,12 +108,12 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&loop.Judged{JobID: "j"}, cleared("loop_judge", "l/j")},
 		}, nil},
 		{policy.LoopJudge{}, "job-j", []reaction{
-			{&job.CompletedWith{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
-			{&job.CancelledBy{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
-			{&job.FailedBy{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
-			{&job.CompletedWith{}, nil},
-			{&job.CancelledBy{}, nil},
-			{&job.FailedBy{}, nil},
+			{&job.Completed{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
+			{&job.Cancelled{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
+			{&job.Failed{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
+			{&job.Completed{}, nil},
+			{&job.Cancelled{}, nil},
+			{&job.Failed{}, nil},
 		}, nil},
 		{policy.LoopSilence{}, "loop-l", []reaction{
 			{&loop.Iterated{JobID: "j", At: ahead}, set("loop_silence", "l", ahead.Add(24*time.Hour))},

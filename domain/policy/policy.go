@@ -74,11 +74,50 @@ type Policy interface {
 	Fire(context.Context, Timer) error
 }
 
-// Slow is a policy whose Fire waits for somebody outside, such as a model. It
+// Pooled is a policy whose Fire waits for somebody outside, such as a model. It
 // must not keep the others waiting.
-type Slow interface {
-	// FiresWithin is the most that a Fire takes.
-	FiresWithin() time.Duration
+type Pooled interface {
+	// Pool names the places that its firings take.
+	Pool() Pool
+}
+
+// Pool is a number of places that the firings of some policies share.
+type Pool struct {
+	Name   string
+	Places int
+	// PerAccount is how many of an account's timers are fired at once, over all
+	// nodes; 0: as many as there are places. Accounts take turns then.
+	PerAccount int
+	// Within is the most that a Fire takes.
+	Within time.Duration
+}
+
+// Outcome is what came of a firing. Err nil settles the timer; otherwise it
+// comes back after Retry. Final settles it although Err says why nothing was
+// done.
+type Outcome struct {
+	Timer
+	Err   error
+	Final bool
+	Retry time.Duration
+}
+
+// Timers are the rows that the projector keeps, and the leases on them.
+type Timers interface {
+	// TakeDue leases up to limit due timers of the kinds to the caller; no
+	// other node gets them until the lease ends. perAccount bounds how many of
+	// one account's are leased at a time, by anybody; 0: nothing does.
+	TakeDue(ctx context.Context, kinds []string, limit, perAccount int, lease time.Duration) ([]Timer, error)
+	// Settle ends the leases of what was fired. An outcome whose lease has been
+	// taken over meanwhile is passed over.
+	Settle(ctx context.Context, outcomes []Outcome) error
+	// Next says how long it is until a timer of the kinds gets due, as things
+	// stand; false: none will.
+	Next(ctx context.Context, kinds []string) (time.Duration, bool, error)
+	// Wake gives a channel that says when timers were set.
+	Wake(ctx context.Context) <-chan struct{}
+	// Forget drops what is kept of leases whose timers are long gone.
+	Forget(ctx context.Context) error
 }
 
 // Commands is what the policies ask of the domain: *command.Service.
@@ -132,12 +171,4 @@ func cause(t Timer) command.Cause {
 
 func cleared(kind, key string) Change {
 	return Change{Timer: Timer{Kind: kind, Key: key}, Clear: true}
-}
-
-func typesOf(events ...domain.Event) []string {
-	types := make([]string, len(events))
-	for i, e := range events {
-		types[i] = e.EventType()
-	}
-	return types
 }

@@ -22,7 +22,7 @@ const settleAfter = 5 * time.Second
 
 // Sessions ends lobbies at their deadline, finishes what a crash left of a
 // session's start or end, and completes sessions once their jobs have ended
-// (decisions, section 5).
+// (decisions, "Session states").
 type Sessions struct{ Settlement Settlement }
 
 // Kind implements Policy.
@@ -30,29 +30,33 @@ func (Sessions) Kind() string { return "session" }
 
 // Handles implements Rule.
 func (Sessions) Handles() []string {
-	return typesOf(
-		&session.Created{}, &session.Started{}, &session.ExpiredBy{}, &session.CancelledBy{},
-		&job.CompletedWith{}, &job.FailedBy{},
+	return domain.TypesOf(
+		&session.Created{}, &session.Started{}, &session.Expired{}, &session.Cancelled{},
+		&job.Completed{}, &job.Failed{}, &job.Cancelled{},
 	)
 }
 
 // React implements Rule. A session's own timer is its deadline; its start, or
 // its end, takes that one's place. The end of a slot's job has a timer of its
-// own, so that of two jobs neither's is lost. A slot's cancellation is the
-// session's doing and leads to nothing.
+// own, so that of two jobs neither's is lost. A slot that is cancelled tells that
+// the session is: what a crash leaves of it is finished.
 func (p Sessions) React(r domain.Recorded) []Change {
-	id := strings.TrimPrefix(r.Stream, domain.SessionStreams)
+	id := r.StreamID()
 	switch e := r.Event.(type) {
 	case *session.Created:
 		return []Change{{First: true, Timer: Timer{
 			Kind: p.Kind(), Key: id, AccountID: e.AccountID, DueAt: e.ReadyDeadline,
 		}}}
-	case *session.Started, *session.ExpiredBy, *session.CancelledBy:
+	case *session.Started, *session.Expired, *session.Cancelled:
 		return []Change{p.soon(r, id, settleAfter)}
-	case *job.CompletedWith:
+	case *job.Completed:
 		return p.ended(r, e.SessionID)
-	case *job.FailedBy:
+	case *job.Failed:
 		return p.ended(r, e.SessionID)
+	case *job.Cancelled:
+		if e.Reason == job.CancelSessionCancelled {
+			return []Change{p.soon(r, e.SessionID, settleAfter)}
+		}
 	}
 	return nil
 }
@@ -61,7 +65,7 @@ func (p Sessions) ended(r domain.Recorded, sessionID string) []Change {
 	if sessionID == "" {
 		return nil
 	}
-	return []Change{p.soon(r, sessionID+"/"+jobOf(r), 0)}
+	return []Change{p.soon(r, sessionID+"/"+r.StreamID(), 0)}
 }
 
 func (p Sessions) soon(r domain.Recorded, key string, after time.Duration) Change {

@@ -29,17 +29,20 @@ func TestWhatSetsASessionsTimers(t *testing.T) {
 		want   []policy.Change
 	}{
 		"a lobby ends at its deadline, by the account's clock": {
-			own, &session.Created{AccountID: "acc", ReadyDeadline: deadline},
+			own, &session.Created{Submission: session.Submission{AccountID: "acc"}, ReadyDeadline: deadline},
 			[]policy.Change{{First: true, Timer: policy.Timer{Kind: "session", Key: "s1", AccountID: "acc", DueAt: deadline}}},
 		},
 		"a start is finished":               {own, &session.Started{}, soon("s1", written.Add(5*time.Second))},
-		"an expiry is finished":             {own, &session.ExpiredBy{}, soon("s1", written.Add(5*time.Second))},
-		"a cancellation is finished":        {own, &session.CancelledBy{}, soon("s1", written.Add(5*time.Second))},
-		"a slot's report":                   {slot, &job.CompletedWith{SessionID: "s1"}, soon("s1/j1", written)},
-		"a slot's failure":                  {slot, &job.FailedBy{SessionID: "s1"}, soon("s1/j1", written)},
-		"a job of no session":               {slot, &job.CompletedWith{}, nil},
-		"a failure of no session":           {slot, &job.FailedBy{}, nil},
-		"a completed session needs no more": {own, &session.CompletedWith{}, nil},
+		"an expiry is finished":             {own, &session.Expired{}, soon("s1", written.Add(5*time.Second))},
+		"a cancellation is finished":        {own, &session.Cancelled{}, soon("s1", written.Add(5*time.Second))},
+		"a slot's report":                   {slot, &job.Completed{SessionID: "s1"}, soon("s1/j1", written)},
+		"a slot that is given up":           {slot, &job.Cancelled{SessionID: "s1", Reason: job.CancelSessionCancelled}, soon("s1", written.Add(5*time.Second))},
+		"a slot that expired":               {slot, &job.Cancelled{SessionID: "s1", Reason: job.CancelSessionExpired}, nil},
+		"a job that is cancelled":           {slot, &job.Cancelled{Reason: job.CancelClient}, nil},
+		"a slot's failure":                  {slot, &job.Failed{SessionID: "s1"}, soon("s1/j1", written)},
+		"a job of no session":               {slot, &job.Completed{}, nil},
+		"a failure of no session":           {slot, &job.Failed{}, nil},
+		"a completed session needs no more": {own, &session.Completed{}, nil},
 	} {
 		got := policy.Sessions{}.React(domain.Recorded{
 			Stream: c.stream, Event: c.event, Meta: domain.Metadata{AccountID: "acc", Time: written},

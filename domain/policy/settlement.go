@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -38,7 +37,7 @@ func (Orphans) Kind() string { return "orphaned_debit" }
 
 // Handles implements Rule.
 func (Orphans) Handles() []string {
-	return typesOf(&credits.Debited{}, &job.Created{}, &credits.Refunded{})
+	return domain.TypesOf(&credits.Debited{}, &job.Created{}, &credits.Refunded{})
 }
 
 // React implements Rule: a debit sets the timer; its job, or its refund,
@@ -48,10 +47,10 @@ func (o Orphans) React(r domain.Recorded) []Change {
 	case *credits.Debited:
 		return []Change{{First: true, Timer: Timer{
 			Kind: o.Kind(), Key: e.JobID, DueAt: r.Meta.Time.Add(orphanAfter), WallClock: true,
-			AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams),
+			AccountID: r.StreamID(),
 		}}}
 	case *job.Created:
-		return []Change{cleared(o.Kind(), strings.TrimPrefix(r.Stream, domain.JobStreams))}
+		return []Change{cleared(o.Kind(), r.StreamID())}
 	case *credits.Refunded:
 		return []Change{cleared(o.Kind(), e.JobID)}
 	}
@@ -73,16 +72,16 @@ func (Refunds) Kind() string { return "missing_refund" }
 
 // Handles implements Rule.
 func (Refunds) Handles() []string {
-	return typesOf(&job.CancelledBy{}, &job.FailedBy{}, &job.VoidedOrphan{}, &credits.Refunded{})
+	return domain.TypesOf(&job.Cancelled{}, &job.Failed{}, &job.Voided{}, &credits.Refunded{})
 }
 
 // React implements Rule: an end that is owed a refund sets the timer; the
 // refund clears it.
 func (p Refunds) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
-	case *job.CancelledBy, *job.FailedBy:
+	case *job.Cancelled, *job.Failed:
 		return []Change{p.owed(r, r.Meta.AccountID)}
-	case *job.VoidedOrphan:
+	case *job.Voided:
 		return []Change{p.owed(r, e.AccountID)}
 	case *credits.Refunded:
 		return []Change{cleared(p.Kind(), e.JobID)}
@@ -98,7 +97,7 @@ func (p Refunds) Fire(ctx context.Context, t Timer) error {
 
 func (p Refunds) owed(r domain.Recorded, accountID string) Change {
 	return Change{Timer: Timer{
-		Kind: p.Kind(), Key: strings.TrimPrefix(r.Stream, domain.JobStreams), AccountID: accountID,
+		Kind: p.Kind(), Key: r.StreamID(), AccountID: accountID,
 		DueAt: r.Meta.Time.Add(refundAfter), WallClock: true,
 	}}
 }
@@ -111,7 +110,7 @@ type LotExpiry struct{ Money Money }
 func (LotExpiry) Kind() string { return "lot_expiry" }
 
 // Handles implements Rule.
-func (LotExpiry) Handles() []string { return typesOf(&credits.Granted{}, &credits.LotExpired{}) }
+func (LotExpiry) Handles() []string { return domain.TypesOf(&credits.Granted{}, &credits.LotExpired{}) }
 
 // React implements Rule: a grant that ends sets the timer; its recorded end
 // clears it.
@@ -123,7 +122,7 @@ func (p LotExpiry) React(r domain.Recorded) []Change {
 		}
 		return []Change{{First: true, Timer: Timer{
 			Kind: p.Kind(), Key: e.LotID, DueAt: *e.ExpiresAt,
-			AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams),
+			AccountID: r.StreamID(),
 		}}}
 	case *credits.LotExpired:
 		return []Change{cleared(p.Kind(), e.LotID)}

@@ -16,15 +16,18 @@ type Writers interface {
 	ReviewJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 }
 
-// slow is what these policies share: they wait for a model, or for a page.
-type slow struct{}
+// writers is what these policies share: they may wait for a model. One account
+// leaves some places to others.
+type writers struct{}
 
-// FiresWithin implements Slow.
-func (slow) FiresWithin() time.Duration { return 2 * time.Minute }
+// Pool implements Pooled.
+func (writers) Pool() Pool {
+	return Pool{Name: "writers", Places: 16, PerAccount: 12, Within: 2 * time.Minute}
+}
 
 // ChecklistWriter writes the list of a job that was submitted without one.
 type ChecklistWriter struct {
-	slow
+	writers
 	Writers Writers
 }
 
@@ -33,7 +36,7 @@ func (ChecklistWriter) Kind() string { return "checklist" }
 
 // Handles implements Rule.
 func (ChecklistWriter) Handles() []string {
-	return append(endsOfJob(), typesOf(&job.Created{}, &job.ChecklistWritten{})...)
+	return append(endsOfJob(), domain.TypesOf(&job.Created{}, &job.ChecklistWritten{})...)
 }
 
 // React implements Rule: a job without a list sets the timer, its list or its
@@ -45,7 +48,7 @@ func (p ChecklistWriter) React(r domain.Recorded) []Change {
 		}
 		return []Change{now(p.Kind(), r, e.AccountID)}
 	}
-	return []Change{cleared(p.Kind(), jobOf(r))}
+	return []Change{cleared(p.Kind(), r.StreamID())}
 }
 
 // Fire implements Policy.
@@ -56,7 +59,7 @@ func (p ChecklistWriter) Fire(ctx context.Context, t Timer) error {
 
 // Analyst has every report analysed.
 type Analyst struct {
-	slow
+	writers
 	Writers Writers
 }
 
@@ -64,14 +67,14 @@ type Analyst struct {
 func (Analyst) Kind() string { return "analysis" }
 
 // Handles implements Rule.
-func (Analyst) Handles() []string { return typesOf(&job.CompletedWith{}, &job.AIReportReady{}) }
+func (Analyst) Handles() []string { return domain.TypesOf(&job.Completed{}, &job.AIReportReady{}) }
 
 // React implements Rule: a report sets the timer, its analysis clears it.
 func (p Analyst) React(r domain.Recorded) []Change {
-	if _, ok := r.Event.(*job.CompletedWith); ok {
+	if _, ok := r.Event.(*job.Completed); ok {
 		return []Change{now(p.Kind(), r, r.Meta.AccountID)}
 	}
-	return []Change{cleared(p.Kind(), jobOf(r))}
+	return []Change{cleared(p.Kind(), r.StreamID())}
 }
 
 // Fire implements Policy.
@@ -80,17 +83,22 @@ func (p Analyst) Fire(ctx context.Context, t Timer) error {
 	return err
 }
 
-// Reviewer does the AI reviews, a sandbox's too.
+// Reviewer does the AI reviews, a sandbox's too. Each waits for a stranger's
+// page: they have places of their own, and an account has a few of them.
 type Reviewer struct {
-	slow
 	Writers Writers
+}
+
+// Pool implements Pooled.
+func (Reviewer) Pool() Pool {
+	return Pool{Name: "reviews", Places: 16, PerAccount: 4, Within: 30 * time.Second}
 }
 
 // Kind implements Policy.
 func (Reviewer) Kind() string { return "review" }
 
 // Handles implements Rule.
-func (Reviewer) Handles() []string { return append(endsOfJob(), typesOf(&job.Created{})...) }
+func (Reviewer) Handles() []string { return append(endsOfJob(), domain.TypesOf(&job.Created{})...) }
 
 // React implements Rule: a review that is asked for sets the timer, its end
 // clears it.
@@ -102,7 +110,7 @@ func (p Reviewer) React(r domain.Recorded) []Change {
 	case ok:
 		return nil
 	}
-	return []Change{cleared(p.Kind(), jobOf(r))}
+	return []Change{cleared(p.Kind(), r.StreamID())}
 }
 
 // Fire implements Policy.
@@ -114,6 +122,6 @@ func (p Reviewer) Fire(ctx context.Context, t Timer) error {
 // now sets a job's timer for the moment of the event, which happens once.
 func now(kind string, r domain.Recorded, accountID string) Change {
 	return Change{First: true, Timer: Timer{
-		Kind: kind, Key: jobOf(r), AccountID: accountID, DueAt: r.Meta.Time, WallClock: true,
+		Kind: kind, Key: r.StreamID(), AccountID: accountID, DueAt: r.Meta.Time, WallClock: true,
 	}}
 }

@@ -82,7 +82,7 @@ func DecideCreate(s State, c CreateCommand) ([]domain.Event, error) {
 }
 
 // DecideUpdate changes settings and webhook (specification, "PATCH
-// /v1/projects/:id"; decisions, section 4). Values that are set already make
+// /v1/projects/:id"; decisions, "PATCH"). Values that are set already make
 // no event.
 func DecideUpdate(s State, c UpdateCommand) ([]domain.Event, error) {
 	if !s.Exists {

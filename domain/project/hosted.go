@@ -31,8 +31,8 @@ type TestCommand struct {
 }
 
 // DecideTest writes all of it in one append (specification, "POST
-// /v1/hosted/test", rules 1 to 5; decisions, section 4). A client's secret
-// counts only with a webhookUrl, unless it contradicts the project's: that is
+// /v1/hosted/test", rules 1 to 5; decisions, "Secret conflict"). A client's
+// secret counts only with a webhookUrl, unless it contradicts the project's: that is
 // refused either way, and nothing changes.
 func DecideTest(s State, c TestCommand) ([]domain.Event, error) {
 	events, err := receive(s, c)

@@ -18,23 +18,23 @@ type Fix struct {
 	AttachedAt time.Time
 }
 
-// Fate is what became of a job that took fixes along. The project's stream does
-// not know: whoever decides asks the jobs.
-type Fate int
+// Outcome is what became of a job that took fixes along. The project's stream
+// does not know: whoever decides asks the jobs.
+type Outcome int
 
-// The fates.
+// The outcomes.
 const (
-	Alive    Fate = iota // pending or claimed, or still on its way into the log
-	Reported             // completed
-	Lost                 // ended without a report, or never came
+	Alive    Outcome = iota // pending or claimed, or still on its way into the log
+	Reported                // completed
+	Lost                    // ended without a report, or never came
 )
 
 // Waiting gives the fixes that the next test may take along, the newest first:
 // those that wait, and those that the jobs of ours already have.
-func (s State) Waiting(ours []string, fate func(Fix) Fate) []Fix {
+func (s State) Waiting(ours []string, outcome func(Fix) Outcome) []Fix {
 	var waiting []Fix
 	for _, f := range slices.Backward(s.Queue) {
-		if len(f.JobIDs) == 0 || slices.Equal(f.JobIDs, ours) || fate(f) == Lost {
+		if len(f.JobIDs) == 0 || slices.Equal(f.JobIDs, ours) || outcome(f) == Lost {
 			waiting = append(waiting, f)
 		}
 	}
@@ -42,18 +42,18 @@ func (s State) Waiting(ours []string, fate func(Fix) Fate) []Fix {
 }
 
 // Verified gives the ids of the fixes that a test has reported on.
-func (s State) Verified(fate func(Fix) Fate) []string {
+func (s State) Verified(outcome func(Fix) Outcome) []string {
 	var ids []string
 	for _, f := range s.Queue {
-		if len(f.JobIDs) > 0 && fate(f) == Reported {
+		if len(f.JobIDs) > 0 && outcome(f) == Reported {
 			ids = append(ids, f.ID)
 		}
 	}
 	return ids
 }
 
-// FateOf adds the fates of a fix's jobs up.
-func FateOf(jobs []string, one func(jobID string) Fate) Fate {
+// OutcomeOf adds the outcomes of a fix's jobs up.
+func OutcomeOf(jobs []string, one func(jobID string) Outcome) Outcome {
 	whole := Lost
 	for _, id := range jobs {
 		switch one(id) {

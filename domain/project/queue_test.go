@@ -30,9 +30,9 @@ func take(jobs []string, ids ...string) decide {
 	return test(func(c *project.TestCommand) { c.JobIDs, c.Take = jobs, ids })
 }
 
-// all says that every job that took a fix along has this fate.
-func all(fate project.Fate) func(project.Fix) project.Fate {
-	return func(project.Fix) project.Fate { return fate }
+// all says that every job that took a fix along has this outcome.
+func all(outcome project.Outcome) func(project.Fix) project.Outcome {
+	return func(project.Fix) project.Outcome { return outcome }
 }
 
 func wantIDs(t *testing.T, got []project.Fix, want ...string) {
@@ -123,25 +123,25 @@ func TestAFixWaitsForEveryJobThatTookItAlong(t *testing.T) {
 	t.Parallel()
 	const alive, reported, lost = project.Alive, project.Reported, project.Lost
 	for _, c := range []struct {
-		fates []project.Fate
-		want  project.Fate
+		outcomes []project.Outcome
+		want     project.Outcome
 	}{
-		{[]project.Fate{alive}, alive},
-		{[]project.Fate{lost}, lost},
-		{[]project.Fate{reported}, reported},
-		{[]project.Fate{lost, alive}, alive},
-		{[]project.Fate{lost, lost}, lost},
-		{[]project.Fate{alive, reported}, reported},
-		{[]project.Fate{reported, lost}, reported},
+		{[]project.Outcome{alive}, alive},
+		{[]project.Outcome{lost}, lost},
+		{[]project.Outcome{reported}, reported},
+		{[]project.Outcome{lost, alive}, alive},
+		{[]project.Outcome{lost, lost}, lost},
+		{[]project.Outcome{alive, reported}, reported},
+		{[]project.Outcome{reported, lost}, reported},
 	} {
-		byJob := map[string]project.Fate{}
+		byJob := map[string]project.Outcome{}
 		var jobs []string
-		for i, fate := range c.fates {
+		for i, outcome := range c.outcomes {
 			id := fmt.Sprint(i)
-			jobs, byJob[id] = append(jobs, id), fate
+			jobs, byJob[id] = append(jobs, id), outcome
 		}
-		if got := project.FateOf(jobs, func(id string) project.Fate { return byJob[id] }); got != c.want {
-			t.Errorf("%v add up to %d, want %d", c.fates, got, c.want)
+		if got := project.OutcomeOf(jobs, func(id string) project.Outcome { return byJob[id] }); got != c.want {
+			t.Errorf("%v add up to %d, want %d", c.outcomes, got, c.want)
 		}
 	}
 }

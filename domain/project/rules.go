@@ -6,17 +6,8 @@ import (
 	"strings"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 )
-
-// EventNames lists the webhook events that a project can subscribe to
-// (specification, "Event kinds"). The others are sent only to a project that
-// never gave a list.
-func EventNames() []string {
-	return []string{
-		"job.created", "job.completed", "job.ai_report_ready",
-		"job.session_ready", "job.session_completed", "loop_session.ended",
-	}
-}
 
 // SLAMinutes lists the allowed SLAs.
 func SLAMinutes() []int { return []int{15, 30, 60} }
@@ -45,8 +36,8 @@ func (w *invalid) events(list *[]string) {
 		return
 	}
 	for i, name := range *list {
-		if !slices.Contains(EventNames(), name) {
-			w.add(fmt.Sprintf("subscribedWebhookEvents[%d]", i), "must be one of %s", strings.Join(EventNames(), ", "))
+		if !slices.Contains(announce.Subscribable(), name) {
+			w.add(fmt.Sprintf("subscribedWebhookEvents[%d]", i), "must be one of %s", strings.Join(announce.Subscribable(), ", "))
 		}
 	}
 }

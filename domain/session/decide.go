@@ -15,7 +15,8 @@ const (
 	// MinSlots and MaxSlots bound a session (specification, "Limits").
 	MinSlots = 2
 	MaxSlots = 10
-	// LobbyTime is how long the checkers have to gather (decisions, section 5).
+	// LobbyTime is how long the checkers have to gather (decisions,
+	// "Session states").
 	LobbyTime = 15 * time.Minute
 	// quorum is how many a session starts with at least.
 	quorum = 2
@@ -35,6 +36,8 @@ type Work struct {
 	Claim
 	// Ended says that nothing more will come of the job.
 	Ended bool
+	// Cancelled says that the job was cancelled, as only its session does.
+	Cancelled bool
 	// OverallStatus is the report's, empty without one.
 	OverallStatus string
 }
@@ -70,7 +73,7 @@ func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time
 		return nil, errNotHeld()
 	case !s.Live(slot):
 		return nil, domain.Conflict("the session started without this slot").WithHint("claim another job")
-	case s.Status == Active:
+	case s.Status == StatusActive:
 		return nil, nil // it has begun: a repeat, or who took a given-up place
 	case !now.Before(s.ReadyDeadline):
 		return nil, domain.Conflict("the time to get ready is over").WithHint("claim another job")
@@ -97,7 +100,7 @@ func DecideLeave(s State, slot int, checkerID string, now time.Time) ([]domain.E
 		return nil, errClosed()
 	case slot == 0:
 		return nil, errNotHeld()
-	case s.Status == Lobby && s.Ready[slot].CheckerID == checkerID:
+	case s.Status == StatusLobby && s.Ready[slot].CheckerID == checkerID:
 		return []domain.Event{&SlotLeft{Slot: slot, CheckerID: checkerID, At: now}}, nil
 	}
 	return nil, nil
@@ -106,23 +109,32 @@ func DecideLeave(s State, slot int, checkerID string, now time.Time) ([]domain.E
 // DecideDeadline ends the lobby once its time is over: with two or more ready
 // the session starts without the others, with fewer it expires.
 func DecideDeadline(s State, work []Work, now time.Time) []domain.Event {
-	if s.Status != Lobby || now.Before(s.ReadyDeadline) {
+	if s.Status != StatusLobby || now.Before(s.ReadyDeadline) {
 		return nil
 	}
 	ready, events := s.present(work, now)
 	if len(ready) < quorum {
-		return append(events, &ExpiredBy{ReadyCount: len(ready), At: now})
+		return append(events, &Expired{ReadyCount: len(ready), At: now})
 	}
 	return append(events, s.start(ready, now))
 }
 
 // DecideComplete ends a session that has started once every live slot's job has
-// ended. The counts are jobs; a job without a report is in neither.
+// ended. The counts are jobs; a job without a report is in neither. A session
+// of which a job was cancelled is cancelled.
 func DecideComplete(s State, work []Work, now time.Time) []domain.Event {
-	if s.Status != Active {
+	if s.Status != StatusActive {
 		return nil
 	}
-	done := &CompletedWith{At: now}
+	if s.GivenUp(work) {
+		for i, slot := range s.Slots {
+			if s.Live(slot.Slot) && !work[i].Ended {
+				return nil
+			}
+		}
+		return []domain.Event{&Cancelled{Reason: CancelClient, At: now}}
+	}
+	done := &Completed{At: now}
 	for i, slot := range s.Slots {
 		switch {
 		case !s.Live(slot.Slot):
@@ -137,17 +149,33 @@ func DecideComplete(s State, work []Work, now time.Time) []domain.Event {
 	return []domain.Event{done}
 }
 
-// DecideCancel ends the session. Asking again is a repeat.
+// GivenUp says that a session which has started is being cancelled: the job of a
+// live slot has been.
+func (s State) GivenUp(work []Work) bool {
+	if s.Status != StatusActive {
+		return false
+	}
+	for i, slot := range s.Slots {
+		if s.Live(slot.Slot) && work[i].Cancelled {
+			return true
+		}
+	}
+	return false
+}
+
+// DecideCancel ends the lobby. Asking again is a repeat. Of a session that has
+// started the jobs are cancelled first, and say whether the last of them was
+// faster (DecideComplete): a session whose jobs have all been done is completed.
 func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("session")
-	case s.Status == Cancelled:
+	case s.Status == StatusCancelled, s.Status == StatusActive:
 		return nil, nil
 	case s.Closed():
 		return nil, errClosed()
 	}
-	return []domain.Event{&CancelledBy{Reason: reason, At: now}}, nil
+	return []domain.Event{&Cancelled{Reason: reason, At: now}}, nil
 }
 
 // claimOf is the claim that the slot's job is held by.

@@ -10,16 +10,16 @@ import (
 	"humanqa/domain/job"
 )
 
-// Status is where a session stands (decisions, section 5).
+// Status is where a session stands (decisions, "Session states").
 type Status string
 
-// The states. Completed, Expired and Cancelled are ends and absorb.
+// The states. StatusCompleted, StatusExpired and StatusCancelled are ends and absorb.
 const (
-	Lobby     Status = "lobby"
-	Active    Status = "active"
-	Completed Status = "completed"
-	Expired   Status = "expired"
-	Cancelled Status = "cancelled"
+	StatusLobby     Status = "lobby"
+	StatusActive    Status = "active"
+	StatusCompleted Status = "completed"
+	StatusExpired   Status = "expired"
+	StatusCancelled Status = "cancelled"
 )
 
 // Slot is one checker's place. Slot counts from 1.
@@ -30,8 +30,8 @@ type Slot struct {
 	Target    job.Target `json:"target,omitzero"`
 }
 
-// Created opens the lobby. The slots' jobs were charged before, and follow.
-type Created struct {
+// Submission is what was asked for: in the event, the state and the read model.
+type Submission struct {
 	AccountID     string         `json:"accountId"`
 	ProjectID     string         `json:"projectId"`
 	URL           string         `json:"url"`
@@ -46,8 +46,13 @@ type Created struct {
 	ItemCount     int            `json:"itemCount"` // of each slot's checklist
 	Sandbox       bool           `json:"sandbox,omitempty"`
 	Slots         []Slot         `json:"slots"`
-	ReadyDeadline time.Time      `json:"readyDeadline"`
-	At            time.Time      `json:"at"`
+}
+
+// Created opens the lobby. The slots' jobs were charged before, and follow.
+type Created struct {
+	Submission
+	ReadyDeadline time.Time `json:"readyDeadline"`
+	At            time.Time `json:"at"`
 }
 
 // SlotReady says that the checker who holds the slot's job, by the claim of that
@@ -75,33 +80,33 @@ type Started struct {
 	At      time.Time `json:"at"`
 }
 
-// CompletedWith ends the session once every live slot's job has ended. The
+// Completed ends the session once every live slot's job has ended. The
 // counts are jobs.
-type CompletedWith struct {
+type Completed struct {
 	PassCount int       `json:"passCount"`
 	FailCount int       `json:"failCount"`
 	At        time.Time `json:"at"`
 }
 
-// ExpiredBy ends a lobby that fewer than two were ready in at the deadline.
-type ExpiredBy struct {
+// Expired ends a lobby that fewer than two were ready in at the deadline.
+type Expired struct {
 	ReadyCount int       `json:"readyCount"`
 	At         time.Time `json:"at"`
 }
 
-// CancelledBy ends the session at the client's or an operator's word.
-type CancelledBy struct {
+// Cancelled ends the session at the client's or an operator's word.
+type Cancelled struct {
 	Reason string    `json:"reason"` // client, operator
 	At     time.Time `json:"at"`
 }
 
-func (*Created) EventType() string       { return "session.created" }
-func (*SlotReady) EventType() string     { return "session.slot_ready" }
-func (*SlotLeft) EventType() string      { return "session.slot_left" }
-func (*Started) EventType() string       { return "session.started" }
-func (*CompletedWith) EventType() string { return "session.completed" }
-func (*ExpiredBy) EventType() string     { return "session.expired" }
-func (*CancelledBy) EventType() string   { return "session.cancelled" }
+func (*Created) EventType() string   { return "session.created" }
+func (*SlotReady) EventType() string { return "session.slot_ready" }
+func (*SlotLeft) EventType() string  { return "session.slot_left" }
+func (*Started) EventType() string   { return "session.started" }
+func (*Completed) EventType() string { return "session.completed" }
+func (*Expired) EventType() string   { return "session.expired" }
+func (*Cancelled) EventType() string { return "session.cancelled" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -110,8 +115,8 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(SlotReady) }},
 		{New: func() domain.Event { return new(SlotLeft) }},
 		{New: func() domain.Event { return new(Started) }},
-		{New: func() domain.Event { return new(CompletedWith) }},
-		{New: func() domain.Event { return new(ExpiredBy) }},
-		{New: func() domain.Event { return new(CancelledBy) }},
+		{New: func() domain.Event { return new(Completed) }},
+		{New: func() domain.Event { return new(Expired) }},
+		{New: func() domain.Event { return new(Cancelled) }},
 	}
 }

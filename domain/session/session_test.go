@@ -20,13 +20,15 @@ func minutes(n int) time.Time { return t0.Add(time.Duration(n) * time.Minute) }
 // opened is a session of three slots with the jobs j1, j2 and j3.
 func opened() *session.Created {
 	return &session.Created{
-		AccountID: "acc", ProjectID: "p1", URL: "https://app.example", Type: "general_qa", TypeEcho: "General QA",
-		SLAMinutes: 30, SlotPrice: 5, ItemCount: 4, ReadyDeadline: deadline, At: t0,
-		Slots: []session.Slot{
-			{Slot: 1, RoleLabel: "Buyer", JobID: "j1"},
-			{Slot: 2, RoleLabel: "Seller", JobID: "j2"},
-			{Slot: 3, RoleLabel: "Checker 3", JobID: "j3"},
+		Submission: session.Submission{
+			AccountID: "acc", ProjectID: "p1", URL: "https://app.example", Type: "general_qa", TypeEcho: "General QA",
+			SLAMinutes: 30, SlotPrice: 5, ItemCount: 4, Slots: []session.Slot{
+				{Slot: 1, RoleLabel: "Buyer", JobID: "j1"},
+				{Slot: 2, RoleLabel: "Seller", JobID: "j2"},
+				{Slot: 3, RoleLabel: "Checker 3", JobID: "j3"},
+			},
 		},
+		ReadyDeadline: deadline, At: t0,
 	}
 }
 
@@ -222,12 +224,12 @@ func TestDeadline(t *testing.T) {
 	t.Run("with one ready it expires", func(t *testing.T) {
 		given(t, opened(), isReady(1, "ann")).
 			When(timeUp(held("ann", "", ""), deadline)).
-			Events(&session.ExpiredBy{ReadyCount: 1, At: deadline})
+			Events(&session.Expired{ReadyCount: 1, At: deadline})
 	})
 	t.Run("who was ready and gave the claim up does not count", func(t *testing.T) {
 		given(t, opened(), isReady(1, "ann"), isReady(2, "bob")).
 			When(timeUp(held("ann", "eve", ""), minutes(16))).
-			Events(&session.SlotLeft{Slot: 2, CheckerID: "bob", At: minutes(16)}, &session.ExpiredBy{ReadyCount: 1, At: minutes(16)})
+			Events(&session.SlotLeft{Slot: 2, CheckerID: "bob", At: minutes(16)}, &session.Expired{ReadyCount: 1, At: minutes(16)})
 	})
 	t.Run("of no session is nothing", func(t *testing.T) {
 		given(t).When(timeUp(nil, deadline)).Nothing()
@@ -239,11 +241,11 @@ func TestComplete(t *testing.T) {
 	running := []domain.Event{opened(), isReady(1, "ann"), isReady(2, "bob"), startedAt(deadline, []int{1, 2}, []int{3})}
 	t.Run("counts the live slots' reports", func(t *testing.T) {
 		given(t, running...).When(complete(ended("pass", "fail", "…"))).
-			Events(&session.CompletedWith{PassCount: 1, FailCount: 1, At: minutes(20)})
+			Events(&session.Completed{PassCount: 1, FailCount: 1, At: minutes(20)})
 	})
 	t.Run("a job without a verdict counts for neither", func(t *testing.T) {
 		given(t, running...).When(complete(ended("", "inconclusive", ""))).
-			Events(&session.CompletedWith{At: minutes(20)})
+			Events(&session.Completed{At: minutes(20)})
 	})
 	t.Run("waits for every live slot", func(t *testing.T) {
 		given(t, running...).When(complete(ended("pass", "…", ""))).Nothing()
@@ -255,11 +257,22 @@ func TestComplete(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	cancelled := &session.CancelledBy{Reason: "client", At: minutes(5)}
+	cancelled := &session.Cancelled{Reason: "client", At: minutes(5)}
 	started := startedAt(minutes(1), []int{1, 2, 3}, []int{})
 	t.Run("a lobby", func(t *testing.T) { given(t, opened()).When(cancel).Events(cancelled) })
-	t.Run("a session that has started", func(t *testing.T) {
-		given(t, opened(), started).When(cancel).Events(cancelled)
+	t.Run("a session that has started is, once its jobs are", func(t *testing.T) {
+		given(t, opened(), started).When(cancel).Nothing()
+		work := ended("pass", "…", "pass")
+		work[2].Cancelled = true
+		given(t, opened(), started).When(complete(work)).Nothing()
+		work[1].Ended = true
+		given(t, opened(), started).When(complete(work)).Events(&session.Cancelled{Reason: "client", At: minutes(20)})
+	})
+	t.Run("a slot that it started without does not cancel it", func(t *testing.T) {
+		work := ended("pass", "pass", "")
+		work[2].Cancelled = true
+		given(t, opened(), startedAt(minutes(1), []int{1, 2}, []int{3})).When(complete(work)).
+			Events(&session.Completed{PassCount: 2, At: minutes(20)})
 	})
 	t.Run("of no session", func(t *testing.T) { given(t).When(cancel).NotFound("session") })
 }
@@ -268,9 +281,9 @@ func TestCancel(t *testing.T) {
 func TestEndsAbsorb(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]domain.Event{
-		"completed": &session.CompletedWith{At: t0},
-		"expired":   &session.ExpiredBy{At: t0},
-		"cancelled": &session.CancelledBy{Reason: "client", At: t0},
+		"completed": &session.Completed{At: t0},
+		"expired":   &session.Expired{At: t0},
+		"cancelled": &session.Cancelled{Reason: "client", At: t0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			closed := []domain.Event{opened(), isReady(1, "ann"), end}

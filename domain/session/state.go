@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/job"
 )
 
 // State is a session after some events. It belongs to its fold: Evolve changes
@@ -17,16 +16,7 @@ type State struct {
 	Status Status
 
 	// What was submitted (see Created).
-	AccountID     string
-	ProjectID     string
-	ScenarioBrief string
-	Type          job.Type
-	TypeEcho      string
-	SLAMinutes    int
-	SlotPrice     domain.Credits
-	ItemCount     int
-	Sandbox       bool
-	Slots         []Slot
+	Submission
 	ReadyDeadline time.Time
 
 	// Ready says by whose claim somebody waits in which slot; once the session
@@ -50,7 +40,7 @@ func (s State) SLA() time.Duration { return time.Duration(s.SLAMinutes) * time.M
 
 // Closed says that the session has ended.
 func (s State) Closed() bool {
-	return s.Status == Completed || s.Status == Expired || s.Status == Cancelled
+	return s.Status == StatusCompleted || s.Status == StatusExpired || s.Status == StatusCancelled
 }
 
 // Clone gives a state that its fold no longer changes.
@@ -68,25 +58,21 @@ func (s State) Live(slot int) bool { return !slices.Contains(s.Dropped, slot) }
 func Evolve(s State, e domain.Event) State {
 	switch e := e.(type) {
 	case *Created:
-		s.Exists, s.Status = true, Lobby
-		s.AccountID, s.ProjectID, s.Sandbox = e.AccountID, e.ProjectID, e.Sandbox
-		s.ScenarioBrief = e.ScenarioBrief
-		s.Type, s.TypeEcho, s.SLAMinutes = e.Type, e.TypeEcho, e.SLAMinutes
-		s.SlotPrice, s.ItemCount = e.SlotPrice, e.ItemCount
-		s.Slots, s.ReadyDeadline = e.Slots, e.ReadyDeadline
+		s.Exists, s.Status = true, StatusLobby
+		s.Submission, s.ReadyDeadline = e.Submission, e.ReadyDeadline
 		s.Ready = make(map[int]Claim, len(e.Slots))
 	case *SlotReady:
 		s.Ready[e.Slot] = Claim{CheckerID: e.CheckerID, Token: e.Token}
 	case *SlotLeft:
 		delete(s.Ready, e.Slot)
 	case *Started:
-		s.Status, s.Dropped, s.StartedAt, s.DueAt = Active, e.Dropped, e.At, e.DueAt
-	case *CompletedWith:
-		s.Status = Completed
-	case *ExpiredBy:
-		s.Status = Expired
-	case *CancelledBy:
-		s.Status = Cancelled
+		s.Status, s.Dropped, s.StartedAt, s.DueAt = StatusActive, e.Dropped, e.At, e.DueAt
+	case *Completed:
+		s.Status = StatusCompleted
+	case *Expired:
+		s.Status = StatusExpired
+	case *Cancelled:
+		s.Status = StatusCancelled
 	}
 	return s
 }

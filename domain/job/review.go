@@ -13,7 +13,7 @@ func DecideAnalysed(s State, report AIReport) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status != Completed:
+	case s.Status != StatusCompleted:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("there is no report to analyse")
 	case s.AIReport != nil:
 		return nil, nil
@@ -31,7 +31,7 @@ func DecideRate(s State, rating int, note string, now time.Time) ([]domain.Event
 		return nil, domain.Invalid(domain.Detail{Path: "rating", Message: "must be 1 to 5"})
 	case s.Type == AIReview:
 		return nil, domain.Conflict("an AI review has no checker").WithHint("there is nobody to rate")
-	case s.Status != Completed:
+	case s.Status != StatusCompleted:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("a job can be rated once it is completed")
 	case s.Rating != nil && s.Rating.Rating == rating && s.Rating.Note == note:
 		return nil, nil

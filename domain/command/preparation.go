@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"fmt"
 	"slices"
 	"time"
@@ -17,19 +18,19 @@ import (
 
 const (
 	// maxRegressions bounds what a test repeats of the project's past
-	// (decisions, section 4, "Open failures").
+	// (decisions, "Open failures").
 	maxRegressions = 20
 	// arriving is how long a job that the log does not have yet is believed to
 	// be on its way: longer than the appends before it may take.
 	arriving = time.Minute
-	// Lengths of the decisions, section 1.
+	// Decisions, "Lengths".
 	maxTitle       = 200
 	maxProjectName = 120
 )
 
-// ground is what a hosted test, or a session, stands on once its project is
-// settled and before it is paid for.
-type ground struct {
+// preparation is what a hosted test, or a session, starts from once its project
+// is settled and before it is paid for.
+type preparation struct {
 	projectID  string
 	slaMinutes int // the project's default, 0 without one
 	jobType    job.Type
@@ -43,113 +44,113 @@ type ground struct {
 	living string
 }
 
-// layGround finds the project, or opens it, attaches the webhook, and takes the
+// prepareTest finds the project, or opens it, attaches the webhook, and takes the
 // queue's fixes along for the jobs. Everything that can be refused is refused
-// before anything is written, in the order 404, 409, 402. The same command lays
-// the same ground once.
-func (s *Service) layGround(ctx context.Context, cause Cause, in HostedTest, jobIDs, deployKeys []string) (ground, error) {
-	site, err := s.find(ctx, cause, in)
+// before anything is written, in the order 404, 409, 402. The same command
+// settles the same once.
+func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, jobIDs, deployKeys []string) (preparation, error) {
+	to, err := s.findProject(ctx, cause, in)
 	if err != nil {
-		return ground{}, err
+		return preparation{}, err
 	}
-	fate, err := s.fates(ctx, cause, site.state, deployKeys)
+	outcomes, err := s.readOutcomes(ctx, cause, to.state, deployKeys)
 	if err != nil {
-		return ground{}, err
+		return preparation{}, err
 	}
-	if living := livingDeploy(site.state, deployKeys, jobIDs[0], fate); living != "" {
-		return ground{living: living}, nil
+	if living := livingDeploy(to.state, deployKeys, jobIDs[0], outcomes); living != "" {
+		return preparation{living: living}, nil
 	}
-	test, err := s.asked(ctx, cause, in, site)
+	test, err := s.testCommand(ctx, cause, in, to)
 	if err != nil {
-		return ground{}, err
+		return preparation{}, err
 	}
-	if err := test.RefuseSecret(site.state); err != nil {
-		return ground{}, err
+	if err := test.RefuseSecret(to.state); err != nil {
+		return preparation{}, err
 	}
-	jobType, echo, failures, err := s.past(ctx, cause, in, site)
+	jobType, echo, failures, err := s.readHistory(ctx, cause, in, to)
 	if err != nil {
-		return ground{}, err
+		return preparation{}, err
 	}
 	charges := make([]credits.Charge, len(jobIDs))
 	for i, id := range jobIDs {
 		charges[i] = credits.Charge{JobID: id, Amount: Price(jobType, in.Urgent)}
 	}
 	if err := s.affords(ctx, cause, charges...); err != nil {
-		if !site.state.Exists { // an agent cannot have a loop there
-			return ground{}, err
+		if !to.state.Exists { // an agent cannot have a loop there
+			return preparation{}, err
 		}
-		return ground{}, s.tellLoop(ctx, cause, site.projectID, in.Loop, jobIDs[0], err)
+		return preparation{}, s.tellLoop(ctx, cause, to.projectID, in.Loop, jobIDs[0], err)
 	}
 
-	if winner, err := s.link(ctx, cause, in, site); err != nil {
-		return ground{}, err
-	} else if winner != site.projectID {
-		return s.layGround(ctx, cause, in, jobIDs, deployKeys) // the host is linked now: no third round
+	if winner, err := s.link(ctx, cause, in, to); err != nil {
+		return preparation{}, err
+	} else if winner != to.projectID {
+		return s.prepareTest(ctx, cause, in, jobIDs, deployKeys) // the host is linked now: no third round
 	}
 	test.JobIDs, test.DeployKeys = jobIDs, deployKeys
-	laid, _, err := execute(ctx, s.projects, cause, domain.ProjectStream(site.projectID),
-		func(st project.State, laid *ground) ([]domain.Event, error) {
-			if living := livingDeploy(st, deployKeys, jobIDs[0], fate); living != "" {
+	laid, _, err := execute(ctx, s.projects, cause, domain.ProjectStream(to.projectID),
+		func(st project.State, laid *preparation) ([]domain.Event, error) {
+			if living := livingDeploy(st, deployKeys, jobIDs[0], outcomes); living != "" {
 				laid.living = living
 				return nil, nil
 			}
-			*laid = ground{projectID: site.projectID, jobType: jobType, typeEcho: echo}
+			*laid = preparation{projectID: to.projectID, jobType: jobType, typeEcho: echo}
 			if st.DefaultSLAMinutes != nil {
 				laid.slaMinutes = *st.DefaultSLAMinutes
 			}
 			write := test
 			if jobType != job.AIReview { // no fetch can tell whether a bug is gone
-				waiting := st.Waiting(jobIDs, fate.fix)
+				waiting := st.Waiting(jobIDs, outcomes.fix)
 				laid.regressions, laid.prepared = regressions(failures, waiting)
-				write.Take, write.Forget = laid.prepared, st.Verified(fate.fix)
+				write.Take, write.Forget = laid.prepared, st.Verified(outcomes.fix)
 			}
 			return project.DecideTest(st, write)
 		})
 	if err != nil {
-		return ground{}, fmt.Errorf("prepare project %s: %w", site.projectID, err)
+		return preparation{}, fmt.Errorf("prepare project %s: %w", to.projectID, err)
 	}
 	return laid, nil
 }
 
-// site is where a hosted test goes, as the log knew it a moment ago. state is
-// empty for a project that is still to be opened.
-type site struct {
+// destination is the project a hosted test goes to, as the log knew it a moment
+// ago. state is empty for one that is still to be opened.
+type destination struct {
 	projectID string
 	state     project.State
 	linked    bool // or needs no link
 }
 
-// find names the project: the caller's, the host's, the newest one whose
-// default URL has the host, or one still to be opened (decisions, section 4,
+// findProject names the project: the caller's, the host's, the newest one whose
+// default URL has the host, or one still to be opened (decisions,
 // "Auto-link"). The id of that one derives from account and host, so that two
 // first tests at once open one project.
-func (s *Service) find(ctx context.Context, cause Cause, in HostedTest) (site, error) {
+func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (destination, error) {
 	if in.ProjectID != "" {
 		p, err := s.ownedProject(ctx, cause, in.ProjectID)
-		return site{projectID: in.ProjectID, state: p, linked: true}, err
+		return destination{projectID: in.ProjectID, state: p, linked: true}, err
 	}
 	id, err := read(ctx, s.hosts, domain.HostStream(cause.AccountID, in.Host), func(st host.State) string { return st.ProjectID })
 	if err != nil {
-		return site{}, err
+		return destination{}, err
 	}
 	linked := id != ""
 	if !linked {
 		var found bool
 		if id, found, err = s.Nominate.ProjectForHost(ctx, cause.AccountID, in.Host); err != nil {
-			return site{}, domain.Unavailable(fmt.Errorf("project for the host: %w", err))
+			return destination{}, domain.Unavailable(fmt.Errorf("project for the host: %w", err))
 		} else if !found {
-			return site{projectID: domain.CommandIDFor("project", cause.AccountID, in.Host).String()}, nil
+			return destination{projectID: domain.CommandIDFor("project", cause.AccountID, in.Host).String()}, nil
 		}
 	}
 	p, err := s.ownedProject(ctx, cause, id)
 	if linked && domain.IsKind(err, domain.KindNotFound) {
 		err = nil // linked by somebody who has not opened it yet, and may never
 	}
-	return site{projectID: id, state: p, linked: linked}, err
+	return destination{projectID: id, state: p, linked: linked}, err
 }
 
 // link binds the host to the project and says which project it is bound to.
-func (s *Service) link(ctx context.Context, cause Cause, in HostedTest, to site) (string, error) {
+func (s *Service) link(ctx context.Context, cause Cause, in HostedTest, to destination) (string, error) {
 	if to.linked {
 		return to.projectID, nil
 	}
@@ -166,8 +167,8 @@ func (s *Service) link(ctx context.Context, cause Cause, in HostedTest, to site)
 	return winner, err
 }
 
-// asked is what the test asks of its project, but for the fixes.
-func (s *Service) asked(ctx context.Context, cause Cause, in HostedTest, of site) (project.TestCommand, error) {
+// testCommand is what the test asks of its project, but for the fixes.
+func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, of destination) (project.TestCommand, error) {
 	now, err := s.clock(ctx, cause)
 	if err != nil {
 		return project.TestCommand{}, err
@@ -178,6 +179,9 @@ func (s *Service) asked(ctx context.Context, cause Cause, in HostedTest, of site
 	switch {
 	case test.Supplied:
 		test.Secret, err = s.sealSecret(ctx, cause, of.projectID, []byte(in.Webhook.Secret))
+		if err == nil && s.sameSecret(ctx, cause, of, in.Webhook.Secret) {
+			test.Secret.Fingerprint = of.state.Secret.Fingerprint
+		}
 	case in.Webhook.URL != "" && of.state.Secret.ID == "":
 		test.Secret, err = s.newSecret(ctx, cause, of.projectID)
 	}
@@ -191,9 +195,19 @@ func (s *Service) asked(ctx context.Context, cause Cause, in HostedTest, of site
 	return test, err
 }
 
-// past gives the test's type, found by what the project has been tested for,
+// sameSecret compares a client's secret with the project's own. A fingerprint
+// may be from the time when fingerprints did not carry their use.
+func (s *Service) sameSecret(ctx context.Context, cause Cause, of destination, secret string) bool {
+	if of.state.Secret.ID == "" {
+		return false
+	}
+	own, err := s.Sealer.Unseal(ctx, cause.AccountID, domain.ProjectStream(of.projectID), of.state.Secret.Sealed)
+	return err == nil && subtle.ConstantTimeCompare(own, []byte(secret)) == 1 // a shredded one is nobody's
+}
+
+// readHistory gives the test's type, found by what the project has been tested for,
 // and the project's open failures.
-func (s *Service) past(ctx context.Context, cause Cause, in HostedTest, of site) (t job.Type, echo string, failures []Regression, err error) {
+func (s *Service) readHistory(ctx context.Context, cause Cause, in HostedTest, of destination) (t job.Type, echo string, failures []Regression, err error) {
 	tested := false
 	if of.state.Exists {
 		if tested, err = s.Nominate.Tested(ctx, cause.AccountID, of.projectID); err != nil {

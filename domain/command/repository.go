@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"humanqa/domain"
 )
 
@@ -34,7 +36,7 @@ const (
 // finds the lane idle starts it, and everything that queued while an append
 // was under way is decided in order and written by the next append, whole or
 // not at all. A busy ledger so pays for one commit per batch, not per charge.
-type streams[S any] struct {
+type repository[S any] struct {
 	log    domain.Log
 	evolve func(S, domain.Event) S
 	now    func() time.Time
@@ -49,11 +51,11 @@ type streams[S any] struct {
 // lane is one stream. mu guards the queue; everything below it belongs to the
 // goroutine that runs the lane.
 type lane[S any] struct {
-	stream string
-	place  *list.Element
+	stream  string
+	element *list.Element
 
 	mu      sync.Mutex
-	queue   []*request[S]
+	queue   []*queued[S]
 	running bool
 
 	loaded    bool
@@ -63,22 +65,23 @@ type lane[S any] struct {
 	contended time.Time // until when one command an append
 }
 
-// request is one queued command. decide may be called several times, each time
+// queued is one queued command. decide may be called several times, each time
 // on a newer state; the last one holds.
-type request[S any] struct {
+type queued[S any] struct {
 	cause  Cause
 	fresh  bool // the stream is believed not to exist: don't load it first
 	decide func(S) ([]domain.Event, error)
-	done   chan outcome
+	done   chan appendResult
 }
 
-type outcome struct {
+// appendResult answers one queued command.
+type appendResult struct {
 	written domain.Written
 	err     error
 }
 
-func newStreams[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, domain.Event) S) *streams[S] {
-	return &streams[S]{
+func newRepository[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, domain.Event) S) *repository[S] {
+	return &repository[S]{
 		log: log, evolve: evolve, now: now, limit: limit,
 		lanes: make(map[string]*lane[S]), used: list.New(),
 	}
@@ -89,7 +92,7 @@ func newStreams[S any](log domain.Log, now func() time.Time, limit int, evolve f
 // caller wants to know goes into the result. Deciding nothing is a repeat;
 // Written then names the stream's last event.
 func execute[S, R any](
-	ctx context.Context, s *streams[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+	ctx context.Context, s *repository[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
 ) (R, domain.Written, error) {
 	return submit(ctx, s, stream, cause, false, decide)
 }
@@ -97,14 +100,14 @@ func execute[S, R any](
 // create is execute for a stream that should not exist yet: it is not read
 // unless the append finds it.
 func create[S, R any](
-	ctx context.Context, s *streams[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+	ctx context.Context, s *repository[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
 ) (R, domain.Written, error) {
 	return submit(ctx, s, stream, cause, true, decide)
 }
 
 // read shows the stream's state as the log has it now. see must not keep the
 // state.
-func read[S, R any](ctx context.Context, s *streams[S], stream string, see func(S) R) (R, error) {
+func read[S, R any](ctx context.Context, s *repository[S], stream string, see func(S) R) (R, error) {
 	r, _, err := submit(ctx, s, stream, Cause{}, false, func(state S, r *R) ([]domain.Event, error) {
 		*r = see(state)
 		return nil, nil
@@ -116,13 +119,13 @@ func read[S, R any](ctx context.Context, s *streams[S], stream string, see func(
 type none = struct{}
 
 // wait returns when no lane runs any more.
-func (s *streams[S]) wait() { s.busy.Wait() }
+func (s *repository[S]) wait() { s.busy.Wait() }
 
 func submit[S, R any](
-	ctx context.Context, s *streams[S], stream string, cause Cause, fresh bool, decide func(S, *R) ([]domain.Event, error),
+	ctx context.Context, s *repository[S], stream string, cause Cause, fresh bool, decide func(S, *R) ([]domain.Event, error),
 ) (R, domain.Written, error) {
 	result := new(R)
-	r := &request[S]{cause: cause, fresh: fresh, done: make(chan outcome, 1)}
+	r := &queued[S]{cause: cause, fresh: fresh, done: make(chan appendResult, 1)}
 	r.decide = func(state S) ([]domain.Event, error) {
 		*result = *new(R)
 		return decide(state, result)
@@ -148,15 +151,15 @@ func submit[S, R any](
 
 // lane finds or makes the stream's lane and drops the least recently used idle
 // ones beyond the limit.
-func (s *streams[S]) lane(stream string) *lane[S] {
+func (s *repository[S]) lane(stream string) *lane[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l, ok := s.lanes[stream]; ok {
-		s.used.MoveToFront(l.place)
+		s.used.MoveToFront(l.element)
 		return l
 	}
 	l := &lane[S]{stream: stream}
-	l.place = s.used.PushFront(l)
+	l.element = s.used.PushFront(l)
 	s.lanes[stream] = l
 	for e := s.used.Back(); e != nil && len(s.lanes) > s.limit; {
 		old := e.Value.(*lane[S])
@@ -164,7 +167,7 @@ func (s *streams[S]) lane(stream string) *lane[S] {
 		// A lane that runs, or that somebody is about to queue on, is in use:
 		// two lanes for one stream would only cost conflicts, never truth.
 		if old != l && old.idle() {
-			s.used.Remove(old.place)
+			s.used.Remove(old.element)
 			delete(s.lanes, old.stream)
 		}
 	}
@@ -178,7 +181,7 @@ func (l *lane[S]) idle() bool {
 }
 
 // take removes the next batch from the queue, or ends the lane's run.
-func (l *lane[S]) take(now time.Time) []*request[S] {
+func (l *lane[S]) take(now time.Time) []*queued[S] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(len(l.queue), maxBatch)
@@ -195,7 +198,7 @@ func (l *lane[S]) take(now time.Time) []*request[S] {
 	return batch
 }
 
-func (s *streams[S]) run(l *lane[S]) {
+func (s *repository[S]) run(l *lane[S]) {
 	for {
 		batch := l.take(s.now())
 		if batch == nil {
@@ -209,7 +212,7 @@ func (s *streams[S]) run(l *lane[S]) {
 }
 
 // settle decides and writes one batch, answering every request in it.
-func (s *streams[S]) settle(ctx context.Context, l *lane[S], batch []*request[S]) {
+func (s *repository[S]) settle(ctx context.Context, l *lane[S], batch []*queued[S]) {
 	var err error
 	for attempt := range maxAttempts {
 		if attempt > 0 {
@@ -240,7 +243,7 @@ func (s *streams[S]) settle(ctx context.Context, l *lane[S], batch []*request[S]
 		err = domain.Unavailable(fmt.Errorf("%s: %w", l.stream, err))
 	}
 	for _, r := range batch {
-		r.done <- outcome{err: err}
+		r.done <- appendResult{err: err}
 	}
 }
 
@@ -252,7 +255,7 @@ var errStale = errors.New("the stream was written to by somebody else")
 //
 // Also a refusal and a repeat must rest on a state that the log has confirmed:
 // by the append of the batch they stand in, or by reading the tail.
-func (s *streams[S]) try(ctx context.Context, l *lane[S], batch []*request[S]) (done bool, err error) {
+func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S]) (done bool, err error) {
 	confirmed := !l.loaded && !batch[0].fresh
 	if err := s.load(ctx, l, batch[0].fresh); err != nil {
 		return false, err
@@ -274,7 +277,7 @@ func (s *streams[S]) try(ctx context.Context, l *lane[S], batch []*request[S]) (
 		if decided, errs[i] = r.decide(l.state); errs[i] == nil && len(decided) > 0 {
 			tail = decided
 			writers++
-			events = s.envelop(events, l.stream, r.cause, decided)
+			events = s.envelop(events, r.cause, decided)
 		}
 	}
 	switch {
@@ -307,14 +310,14 @@ func (s *streams[S]) try(ctx context.Context, l *lane[S], batch []*request[S]) (
 	}
 	last := domain.Written{Revision: uint64(max(l.revision, 0)), Position: l.position}
 	for i, r := range batch {
-		r.done <- outcome{written: last, err: errs[i]}
+		r.done <- appendResult{written: last, err: errs[i]}
 	}
 	return true, nil
 }
 
 // load makes the lane's state that of the log, unless it is there already. A
 // fresh stream is believed to be empty; the append will tell.
-func (s *streams[S]) load(ctx context.Context, l *lane[S], fresh bool) error {
+func (s *repository[S]) load(ctx context.Context, l *lane[S], fresh bool) error {
 	if l.loaded {
 		return nil
 	}
@@ -330,7 +333,7 @@ func (s *streams[S]) load(ctx context.Context, l *lane[S], fresh bool) error {
 
 // catchUp folds in what the log has beyond the lane's state. After an error
 // the state is a true one, only perhaps not the newest.
-func (s *streams[S]) catchUp(ctx context.Context, l *lane[S]) (news bool, err error) {
+func (s *repository[S]) catchUp(ctx context.Context, l *lane[S]) (news bool, err error) {
 	err = s.log.Load(ctx, l.stream, uint64(l.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
 		if r.Event == nil {
 			return fmt.Errorf("event %d has the unknown type %q: this binary is older than the log", r.Revision, r.Type)
@@ -352,13 +355,17 @@ func (l *lane[S]) fold(evolve func(S, domain.Event) S, events []domain.Event) {
 	}
 }
 
-// envelop gives the events their ids and metadata. The ids derive from the
-// command, so that the same command can only write the same events.
-func (s *streams[S]) envelop(to []domain.NewEvent, stream string, c Cause, events []domain.Event) []domain.NewEvent {
+// envelop gives the events their ids and metadata. The ids are new for each
+// decision. The log takes ids that it has at that place for a repeat, whatever
+// the bytes: did they derive from the command, then another process that decides
+// it again, at another time or with another checklist, would be told that its
+// events were written, and go on from a state that the log does not have. So it
+// meets the revision instead, reads, and finds its command done.
+func (s *repository[S]) envelop(to []domain.NewEvent, c Cause, events []domain.Event) []domain.NewEvent {
 	at := s.now()
-	for n, e := range events {
+	for _, e := range events {
 		to = append(to, domain.NewEvent{
-			ID:    domain.EventID(c.CommandID, stream, n),
+			ID:    uuid.New(),
 			Event: e,
 			Meta: domain.Metadata{
 				CommandID: c.CommandID, CorrelationID: c.CorrelationID, CausationID: c.CausationID,

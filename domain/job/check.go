@@ -12,7 +12,7 @@ import (
 // report.
 const MaxFindings = 100
 
-// SkipReasons lists why an item may be skipped (decisions, section 1).
+// SkipReasons lists why an item may be skipped (decisions, "Item status").
 func SkipReasons() []string {
 	return []string{"blocked", "not_applicable", "no_access", "out_of_time"}
 }
@@ -123,15 +123,6 @@ func DecideAddFinding(s State, f Finding) ([]domain.Event, error) {
 	return []domain.Event{&FindingAdded{Item: f.Item, Status: f.Status, Note: f.Note, At: s.alive(f.At)}}, nil
 }
 
-// alive is when the claimant shows a sign of life: never before the one that is
-// known, although nodes' clocks differ. The silence is timed from the last one.
-func (s State) alive(at time.Time) time.Time {
-	if at.Before(s.SignOfLife) {
-		return s.SignOfLife
-	}
-	return at
-}
-
 // freeKey is the finding's key, made unlike every other key of the job.
 func (s State) freeKey(finding Item) string {
 	all := make([]Item, 0, len(s.Items)+len(s.Findings)+1)
@@ -147,7 +138,7 @@ func (s State) freeKey(finding Item) string {
 // verdict. The same claim completing again is a repeat, whatever it says: the
 // first report stands.
 func DecideComplete(s State, c Completion) ([]domain.Event, error) {
-	if s.Status == Completed && s.CheckerID == c.CheckerID && s.Token == c.Token {
+	if s.Status == StatusCompleted && s.CheckerID == c.CheckerID && s.Token == c.Token {
 		return nil, nil
 	}
 	if err := working(s, c.CheckerID, c.Token); err != nil {
@@ -168,80 +159,11 @@ func DecideComplete(s State, c Completion) ([]domain.Event, error) {
 	return []domain.Event{s.complete(c.ReportID, c.Summary, c.RecordingURL, items, c.At)}, nil
 }
 
-func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *CompletedWith {
-	done := &CompletedWith{
+func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *Completed {
+	done := &Completed{
 		ReportID: reportID, Summary: summary, RecordingURL: recordingURL, Items: items,
 		OverallStatus: OverallStatus(items), SessionID: s.SessionID, LoopID: s.LoopID, At: at,
 	}
 	done.PassCount, done.FailCount, done.SkipCount = Counts(items)
 	return done
-}
-
-// The reasons for which a claim is given up.
-const (
-	ReleaseChecker = "checker" // the claimant's own wish
-	ReleaseSilent  = "silent"  // nothing was heard of them
-	ReleaseLeft    = "left"    // they left the session
-)
-
-// DecideRelease puts the job back into the queue. The same claim releasing
-// again, while nobody else took the job, is a repeat.
-func DecideRelease(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
-	if s.Status == Pending && token > 0 && s.Token == token && s.ReleasedBy == checkerID {
-		return nil, nil
-	}
-	if err := fenced(s, checkerID, token); err != nil {
-		return nil, err
-	}
-	return []domain.Event{&Released{Token: token, Reason: ReleaseChecker, At: now}}, nil
-}
-
-// DecideLeave gives up whatever claim the checker holds on a session's slot.
-func DecideLeave(s State, checkerID string, now time.Time) ([]domain.Event, error) {
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("job")
-	case s.Status != Claimed || s.CheckerID != checkerID:
-		return nil, nil
-	}
-	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseLeft, At: now}}, nil
-}
-
-// heartbeatEvery is how often a sign of life is worth an event.
-const heartbeatEvery = time.Minute
-
-// SilentAfter is how long a claim stands without a sign of life.
-const SilentAfter = 6 * time.Minute
-
-// DecideHeartbeat notes that the claimant is still at work. Within a minute of
-// the last sign of life there is nothing to note.
-func DecideHeartbeat(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
-	if err := fenced(s, checkerID, token); err != nil {
-		return nil, err
-	}
-	if now.Sub(s.SignOfLife) < heartbeatEvery {
-		return nil, nil
-	}
-	return []domain.Event{&Heartbeat{Token: token, At: now}}, nil
-}
-
-// DecideReleaseSilent takes the claim back when nothing was heard of the
-// claimant for too long; the verdicts stay as a draft for the next one. Robots
-// have nothing to say.
-func DecideReleaseSilent(s State, now time.Time) ([]domain.Event, error) {
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("job")
-	case s.Status != Claimed || IsRobot(s.CheckerID) || now.Sub(s.SignOfLife) < SilentAfter:
-		return nil, nil
-	}
-	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseSilent, At: now}}, nil
-}
-
-// working is fenced for what belongs into the report.
-func working(s State, checkerID string, token int) error {
-	if err := fenced(s, checkerID, token); err != nil {
-		return err
-	}
-	return begun(s)
 }

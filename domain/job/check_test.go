@@ -185,7 +185,7 @@ func TestComplete(t *testing.T) {
 				ScreenshotURL: "https://s.example/1", At: minute(9),
 			}).
 			When(complete).
-			Events(&job.CompletedWith{
+			Events(&job.Completed{
 				ReportID: "r1", OverallStatus: "fail", PassCount: 1, FailCount: 1, SkipCount: 1,
 				Summary: "fine", RecordingURL: "https://v.example/1", At: minute(20),
 				Items: []job.ReportItem{
@@ -204,7 +204,7 @@ func TestComplete(t *testing.T) {
 				},
 			}).
 			State()
-		if s.Status != job.Completed || s.ReportID() != "r1" || !s.CompletedAt.Equal(minute(20)) || len(s.ReportItems()) != 3 {
+		if s.Status != job.StatusCompleted || s.ReportID() != "r1" || !s.CompletedAt.Equal(minute(20)) || len(s.ReportItems()) != 3 {
 			t.Errorf("the job is %+v", s)
 		}
 	})
@@ -217,7 +217,7 @@ func TestComplete(t *testing.T) {
 		}
 	})
 	t.Run("of a job without a list is inconclusive", func(t *testing.T) {
-		given(t, created(noList), claimedBy("ann", 1)).When(complete).Events(&job.CompletedWith{
+		given(t, created(noList), claimedBy("ann", 1)).When(complete).Events(&job.Completed{
 			ReportID: "r1", OverallStatus: "inconclusive", Summary: "fine", RecordingURL: "https://v.example/1",
 			Items: []job.ReportItem{}, At: minute(20),
 		})
@@ -233,7 +233,7 @@ func TestComplete(t *testing.T) {
 		s := given(t, created(), claimedBy("bob", 1), checked("i1", job.ItemPass), checked("i2", job.ItemPass), released(1),
 			claimedBy("ann", 2)).State()
 		events, err := completeAs("ann", 2)(s)
-		if err != nil || len(events) != 1 || events[0].(*job.CompletedWith).PassCount != 2 {
+		if err != nil || len(events) != 1 || events[0].(*job.Completed).PassCount != 2 {
 			t.Errorf("decided %v, %v", events, err)
 		}
 	})

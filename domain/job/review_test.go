@@ -28,7 +28,7 @@ func TestTheAnalysis(t *testing.T) {
 			When(analyse).
 			Events(&job.AIReportReady{AIReport: analysis()}).
 			State()
-		if s.Status != job.Completed || s.AIReport == nil || s.AIReport.ID != "a1" {
+		if s.Status != job.StatusCompleted || s.AIReport == nil || s.AIReport.ID != "a1" {
 			t.Errorf("the job is %+v", s)
 		}
 		other := &job.AIReportReady{AIReport: job.AIReport{ID: "a0"}}
@@ -48,7 +48,7 @@ func TestARating(t *testing.T) {
 	t.Run("is recorded from one to five", func(t *testing.T) {
 		for rating := 1; rating <= 5; rating++ {
 			s := given(t, done...).When(rate(rating, "thorough")).Events(rated(rating, "thorough")).State()
-			if s.Rating == nil || s.Rating.Rating != rating || s.Status != job.Completed {
+			if s.Rating == nil || s.Rating.Rating != rating || s.Status != job.StatusCompleted {
 				t.Errorf("the job is %+v", s)
 			}
 		}

@@ -1,0 +1,173 @@
+// Package announce says what the outside world is told of: which events of the
+// log are announced, under which public name, whether a project's list may name
+// them, and what is said. Webhooks and the feed of events both announce, so
+// they say the same.
+//
+// A new announcement is one line of a table, beside the payload it names:
+// job.go, session.go and loop.go.
+package announce
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+)
+
+// Revision is the catalogue's and the Enrichment's. Raise it when an event that
+// the log may already hold is announced from now on, or when more is learned of
+// old events: the feed is then built anew.
+const Revision = 2
+
+// Kind is one kind of announcement.
+type Kind struct {
+	// Name is public: subscriptions, the header X-Service-Event and the body
+	// show it.
+	Name string
+	// Type is the event's name in the log.
+	Type string
+	// Subscribable kinds may be named by a project's list. The others are sent
+	// only where no list was given (decisions, "Unnamed events").
+	Subscribable bool
+
+	// holds narrows the kind to some events of the type; nil: all.
+	holds func(domain.Event) bool
+	data  func(subject, domain.Event) any
+}
+
+// Whether a project's list may name the kind.
+const (
+	subscribable = true
+	unnamed      = false
+)
+
+// kind describes the announcement of the events of Go type E.
+func kind[E domain.Event](name string, subscribable bool, data func(subject, E) any) Kind {
+	var e E
+	return Kind{
+		Name: name, Type: e.EventType(), Subscribable: subscribable,
+		data: func(s subject, e domain.Event) any { return data(s, e.(E)) },
+	}
+}
+
+// where narrows a kind to some events of its type.
+func where[E domain.Event](holds func(E) bool, k Kind) Kind {
+	k.holds = func(e domain.Event) bool { return holds(e.(E)) }
+	return k
+}
+
+var (
+	catalogue = slices.Concat(jobKinds, sessionKinds, loopKinds)
+	byType    = func() map[string]Kind {
+		kinds := make(map[string]Kind, len(catalogue))
+		for _, k := range catalogue {
+			kinds[k.Type] = k
+		}
+		return kinds
+	}()
+)
+
+// Kinds lists everything that is announced.
+func Kinds() []Kind { return slices.Clone(catalogue) }
+
+// Subscribable lists the names that a project's list may hold (specification,
+// "Event kinds").
+func Subscribable() (names []string) {
+	for _, k := range catalogue {
+		if k.Subscribable {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// Of gives the kind under which an event is announced; announced is false for
+// events that nobody outside hears of.
+func Of(e domain.Event) (k Kind, announced bool) {
+	if e == nil {
+		return Kind{}, false
+	}
+	k, known := byType[e.EventType()]
+	if !known || k.holds != nil && !k.holds(e) {
+		return Kind{}, false
+	}
+	return k, true
+}
+
+// envelope is the body of an announcement (specification, "Delivery
+// envelope"). What is not about a job has no jobId and no dashboardReportUrl.
+type envelope struct {
+	Event              string    `json:"event"`
+	Type               string    `json:"type"`
+	Timestamp          string    `json:"timestamp"`
+	ProjectID          projectID `json:"projectId"`
+	JobID              string    `json:"jobId,omitempty"`
+	DashboardReportURL string    `json:"dashboardReportUrl,omitempty"`
+	Data               any       `json:"data"`
+}
+
+// projectID is null where there is none: a feed tells of such jobs, too.
+type projectID string
+
+// MarshalJSON implements json.Marshaler.
+func (p projectID) MarshalJSON() ([]byte, error) {
+	if p == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(p))
+}
+
+// subject is what an announcement is about: the job, session or loop of that
+// id.
+type subject struct {
+	Enrichment
+	id      string
+	baseURL string
+}
+
+// Render gives the bytes that announce an event: the same event and enrichment
+// always give the same ones. announced is false, and nothing else is given, for
+// events without a Kind. An error means that no second try will do better.
+func Render(baseURL string, r domain.Recorded, about Enrichment) (body []byte, announced bool, err error) {
+	k, announced := Of(r.Event)
+	if !announced {
+		return nil, false, nil
+	}
+	_, id, _ := strings.Cut(r.Stream, "-")
+	out := envelope{
+		Event: k.Name, Type: k.Name, Timestamp: stamp(r.Meta.Time), ProjectID: projectID(about.ProjectID),
+		Data: k.data(subject{Enrichment: about, id: id, baseURL: baseURL}, r.Event),
+	}
+	if strings.HasPrefix(r.Stream, domain.JobStreams) {
+		out.JobID, out.DashboardReportURL = id, ReportPage(baseURL, id)
+	}
+	body, err = encode(out)
+	return body, true, err
+}
+
+// ReportPage is the dashboard's page of a job.
+func ReportPage(baseURL, jobID string) string { return baseURL + "/dashboard/jobs/" + jobID }
+
+// SessionPage is the dashboard's page of a session.
+func SessionPage(baseURL, sessionID string) string {
+	return baseURL + "/dashboard/sessions/" + sessionID
+}
+
+// stamp writes a time as the API does: UTC, milliseconds, Z.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// encode leaves <, > and & as they are: nothing here goes into a page, and
+// URLs stay readable.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode payload: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

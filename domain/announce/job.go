@@ -1,0 +1,218 @@
+package announce
+
+import (
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+var jobKinds = []Kind{
+	kind("job.created", subscribable, created),
+	kind("job.completed", subscribable, completed),
+	kind("job.ai_report_ready", subscribable, aiReportReady),
+	kind("job.claimed", unnamed, claimed),
+	kind("job.failed_sla", unnamed, slaMissed),
+	kind("job.cancelled", unnamed, cancelled),
+	kind("job.failed", unnamed, failed),
+}
+
+// common is what data holds for every event about a job (decisions,
+// "Job payloads").
+type common struct {
+	ProjectID          projectID  `json:"projectId"`
+	JobID              string     `json:"jobId"`
+	DashboardReportURL string     `json:"dashboardReportUrl"`
+	Title              string     `json:"title"`
+	URL                string     `json:"url"`
+	JobType            string     `json:"jobType"` // as submitted
+	JobTypeCode        string     `json:"jobTypeCode"`
+	Status             job.Status `json:"status"`
+	Priority           string     `json:"priority"`
+	SessionID          *string    `json:"sessionId"`
+}
+
+// job gives what every announcement about the job says, with its status after
+// the event.
+func (s subject) job(status job.Status) common {
+	c := common{
+		ProjectID: projectID(s.ProjectID), JobID: s.id, DashboardReportURL: ReportPage(s.baseURL, s.id),
+		Title: s.Title, URL: s.URL, JobType: s.TypeEcho, JobTypeCode: string(s.Type),
+		Status: status, Priority: "normal",
+	}
+	if s.Urgent {
+		c.Priority = "urgent"
+	}
+	if s.SessionID != "" {
+		c.SessionID = &s.SessionID
+	}
+	return c
+}
+
+type createdData struct {
+	common
+	CreatedAt          string         `json:"createdAt"`
+	SLAMinutes         int            `json:"slaMinutes"`
+	CreditsDeducted    domain.Credits `json:"creditsDeducted"`
+	ChecklistItemCount int            `json:"checklistItemCount"`
+	Source             string         `json:"source"`
+}
+
+// claimedData never says who claimed.
+type claimedData struct {
+	common
+	ClaimedAt string `json:"claimedAt"`
+}
+
+type slaData struct {
+	common
+	SLAMinutes      int            `json:"slaMinutes"`
+	RequeueCount    int            `json:"requeueCount"`
+	Requeued        bool           `json:"requeued"`
+	CreditsRefunded domain.Credits `json:"creditsRefunded"` // what came back
+	CreditsExpired  domain.Credits `json:"creditsExpired"`  // what went into expired lots
+}
+
+type cancelledData struct {
+	common
+	CancelledAt     string         `json:"cancelledAt"`
+	Reason          string         `json:"reason"`
+	CreditsRefunded domain.Credits `json:"creditsRefunded"` // what came back
+	CreditsExpired  domain.Credits `json:"creditsExpired"`  // what went into expired lots
+}
+
+type failedData struct {
+	common
+	FailedAt        string         `json:"failedAt"`
+	Reason          string         `json:"reason"`
+	CreditsRefunded domain.Credits `json:"creditsRefunded"` // what came back
+	CreditsExpired  domain.Credits `json:"creditsExpired"`  // what went into expired lots
+}
+
+// completedData is the union of both documented variants. The analysis comes
+// later, with an event of its own, so aiReport is null here.
+type completedData struct {
+	common
+	ReportID       string          `json:"reportId"`
+	OverallStatus  string          `json:"overallStatus"`
+	PassCount      int             `json:"passCount"`
+	FailCount      int             `json:"failCount"`
+	SkipCount      int             `json:"skipCount"`
+	Summary        string          `json:"summary"`
+	AIReport       *aiReport       `json:"aiReport"`
+	OverallScore   int             `json:"overallScore"`
+	CriticalIssues int             `json:"criticalIssues"`
+	MajorIssues    int             `json:"majorIssues"`
+	MinorIssues    int             `json:"minorIssues"`
+	CompletedAt    string          `json:"completedAt"`
+	Checklist      []checklistItem `json:"checklist"`
+}
+
+type checklistItem struct {
+	Description string `json:"description"`
+	Status      string `json:"status"`
+	Severity    string `json:"severity"`
+	Notes       string `json:"notes,omitempty"`
+}
+
+type aiReportData struct {
+	common
+	ReportID string   `json:"reportId"`
+	AIReport aiReport `json:"aiReport"`
+}
+
+// aiReport is the analysis as the report variant documents it.
+type aiReport struct {
+	ID               string   `json:"id"`
+	Status           string   `json:"status"`
+	HealthScore      int      `json:"healthScore"`
+	ExecutiveSummary string   `json:"executiveSummary"`
+	BugCount         int      `json:"bugCount"`
+	Bugs             []bug    `json:"bugs"`
+	Strengths        []string `json:"strengths"`
+	Recommendations  []string `json:"recommendations"`
+}
+
+type bug struct {
+	Title        string       `json:"title"`
+	Severity     job.Severity `json:"severity"`
+	SuggestedFix string       `json:"suggestedFix"`
+}
+
+func created(s subject, e *job.Created) any {
+	return createdData{
+		common: s.job(job.StatusPending), CreatedAt: stamp(e.CreatedAt), SLAMinutes: e.SLAMinutes,
+		CreditsDeducted: e.Price, ChecklistItemCount: len(e.Items), Source: e.Source,
+	}
+}
+
+func claimed(s subject, e *job.Claimed) any {
+	return claimedData{common: s.job(job.StatusClaimed), ClaimedAt: stamp(e.At)}
+}
+
+func slaMissed(s subject, e *job.SLAMissed) any {
+	status := job.StatusFailed
+	if e.Requeued {
+		status = job.StatusPending
+	}
+	return slaData{
+		common: s.job(status), SLAMinutes: s.SLAMinutes, RequeueCount: e.RequeueCount, Requeued: e.Requeued,
+		CreditsRefunded: e.Refund - e.RefundExpired, CreditsExpired: e.RefundExpired,
+	}
+}
+
+func cancelled(s subject, e *job.Cancelled) any {
+	return cancelledData{
+		common: s.job(job.StatusCancelled), CancelledAt: stamp(e.At), Reason: e.Reason,
+		CreditsRefunded: e.Refund - e.RefundExpired, CreditsExpired: e.RefundExpired,
+	}
+}
+
+func failed(s subject, e *job.Failed) any {
+	return failedData{
+		common: s.job(job.StatusFailed), FailedAt: stamp(e.At), Reason: e.Reason,
+		CreditsRefunded: e.Refund - e.RefundExpired, CreditsExpired: e.RefundExpired,
+	}
+}
+
+func aiReportReady(s subject, e *job.AIReportReady) any {
+	return aiReportData{common: s.job(job.StatusCompleted), ReportID: s.ReportID, AIReport: analysis(e.AIReport)}
+}
+
+func completed(s subject, e *job.Completed) any {
+	d := completedData{
+		common: s.job(job.StatusCompleted), ReportID: e.ReportID, OverallStatus: e.OverallStatus,
+		PassCount: e.PassCount, FailCount: e.FailCount, SkipCount: e.SkipCount, Summary: e.Summary,
+		OverallScore: job.HealthScore(e.Items), CompletedAt: stamp(e.At),
+		Checklist: make([]checklistItem, 0, len(e.Items)),
+	}
+	for _, i := range e.Items {
+		d.Checklist = append(d.Checklist, checklistItem{
+			Description: i.Description, Status: string(i.Status), Severity: string(i.Severity), Notes: i.Note,
+		})
+		if i.Status != job.ItemFail {
+			continue
+		}
+		switch i.Severity {
+		case job.Critical:
+			d.CriticalIssues++
+		case job.Major:
+			d.MajorIssues++
+		case job.Minor:
+			d.MinorIssues++
+		}
+	}
+	return d
+}
+
+func analysis(r job.AIReport) aiReport {
+	a := aiReport{
+		ID: r.ID, Status: "completed", HealthScore: r.HealthScore, ExecutiveSummary: r.ExecutiveSummary,
+		BugCount: len(r.Bugs), Bugs: make([]bug, 0, len(r.Bugs)),
+		// Empty lists, never null.
+		Strengths:       append([]string{}, r.Strengths...),
+		Recommendations: append([]string{}, r.Recommendations...),
+	}
+	for _, b := range r.Bugs {
+		a.Bugs = append(a.Bugs, bug{Title: b.Title, Severity: b.Severity, SuggestedFix: b.SuggestedFix})
+	}
+	return a
+}

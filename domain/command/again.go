@@ -1,0 +1,123 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+// A submission that was cut off between its charge and its job is given up by
+// the policy after a while: the job's stream is closed (job.voided), the charge
+// given back. The same command, sent again, begins anew as a command that derives
+// from it, for a job of its own. What was given up stays so for ever, and whoever
+// comes with the command follows the same way: of all the jobs that it may lead
+// to one lives at most, and is charged.
+
+// maxRounds bounds how often one submission begins anew: the policy waits longer
+// than a round takes.
+const maxRounds = 5
+
+// again runs a submission of one job, anew if its job was given up.
+func again[R any](ctx context.Context, s *Service, cause Cause, submit func(Cause) (R, error)) (R, error) {
+	return anew(cause, submit, func(cause Cause) (bool, error) { return s.giveBack(ctx, cause, ownJob(cause)) })
+}
+
+// anew runs a submission, and if it was given up runs it as the command that
+// follows.
+func anew[R any](cause Cause, submit func(Cause) (R, error), isGivenUp func(Cause) (bool, error)) (out R, err error) {
+	for range maxRounds {
+		out, err = submit(cause)
+		if !domain.IsKind(err, domain.KindConflict) {
+			return out, err
+		}
+		givenUp, failed := isGivenUp(cause)
+		switch {
+		case failed != nil:
+			return out, failed
+		case !givenUp:
+			return out, err
+		}
+		cause = cause.step("again")
+	}
+	return out, err
+}
+
+// ownJob is the job that a submission leads to.
+func ownJob(cause Cause) string { return domain.DeriveID(cause.CommandID, "job").String() }
+
+// giveBack says whether the job was given up, and sees to its refund: the new
+// charge must not wait for that.
+func (s *Service) giveBack(ctx context.Context, cause Cause, jobID string) (givenUp bool, err error) {
+	givenUp, err = read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) bool {
+		return st.Status == job.StatusVoided && st.AccountID == cause.AccountID
+	})
+	if err != nil || !givenUp {
+		return false, err
+	}
+	_, err = s.RefundJob(ctx, cause.step("give back "+jobID), jobID, "job_never_created")
+	if domain.IsKind(err, domain.KindNotFound) { // it was never charged
+		err = nil
+	}
+	return true, err
+}
+
+// sessionGivenUp says whether the command's session was given up, and sees to
+// the refunds of its slots: it never began, or it was abandoned or expired,
+// and a slot's job never came. One that its client cancelled was not.
+func (s *Service) sessionGivenUp(ctx context.Context, cause Cause, slots int) (bool, error) {
+	sessionID, jobIDs := ownSession(cause, slots)
+	st, err := s.session(ctx, sessionID)
+	if err != nil {
+		return false, err
+	}
+	switch st.Status {
+	case session.StatusExpired:
+	case session.StatusCancelled:
+		if abandoned, err := s.abandoned(ctx, cause, sessionID); err != nil || !abandoned {
+			return false, err
+		}
+	default:
+		if st.Exists {
+			return false, nil
+		}
+		err := s.stillCharged(ctx, cause, jobIDs)
+		if errors.Is(err, errGivenBack) {
+			return true, nil
+		}
+		return false, err
+	}
+	if _, err := s.settleSlots(ctx, cause.step("give back"), st, true); err != nil {
+		return false, err
+	}
+	return s.anyVoided(ctx, jobIDs)
+}
+
+// ownSession is the session that a command leads to, and its slots' jobs.
+func ownSession(cause Cause, slots int) (sessionID string, jobIDs []string) {
+	for i := range slots {
+		jobIDs = append(jobIDs, domain.DeriveID(cause.CommandID, fmt.Sprintf("slot %d", i+1)).String())
+	}
+	return domain.DeriveID(cause.CommandID, "session").String(), jobIDs
+}
+
+// batchAgain puts new jobs in the place of a batch's that were given up, and
+// gives the command that charges for them; none were: false.
+func (s *Service) batchAgain(ctx context.Context, cause Cause, jobIDs []string) (charging Cause, any bool, err error) {
+	for i, id := range jobIDs {
+		givenUp, err := s.giveBack(ctx, cause, id)
+		if err != nil {
+			return cause, false, err
+		}
+		if givenUp {
+			jobIDs[i], any = domain.DeriveID(uuid.MustParse(id), "again").String(), true
+		}
+	}
+	return cause.step("charge " + strings.Join(jobIDs, " ")), any, nil
+}

@@ -1,0 +1,141 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	"humanqa/domain"
+)
+
+// DecideClaim gives the job to a checker. The claimant asking again is a
+// repeat. The SLA's clock runs from the submission, not from the claim
+// (decisions, "SLA"). Robots do sandbox jobs and AI reviews
+// (DecideRobotComplete).
+func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status == StatusClaimed && s.CheckerID == checkerID:
+		return nil, nil
+	case s.Status != StatusPending:
+		return nil, domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
+	case s.Type == AIReview:
+		return nil, domain.Conflict("an AI review is not for checkers").WithHint("claim another job")
+	case s.Sandbox:
+		return nil, domain.Conflict("a sandbox job is not for checkers").WithHint("claim another job")
+	case slices.Contains(s.Untestable, checkerID):
+		return nil, domain.Conflict("you reported the job as untestable").WithHint("claim another job")
+	case len(s.Items) == 0:
+		return nil, errNoList()
+	}
+	return []domain.Event{s.claim(checkerID, now)}, nil
+}
+
+func (s State) claim(checkerID string, now time.Time) *Claimed {
+	return &Claimed{CheckerID: checkerID, Token: s.Token + 1, DueAt: s.DueAt, At: now}
+}
+
+// The reasons for which a claim is given up.
+const (
+	ReleaseChecker = "checker" // the claimant's own wish
+	ReleaseSilent  = "silent"  // nothing was heard of them
+	ReleaseLeft    = "left"    // they left the session
+)
+
+// DecideRelease puts the job back into the queue. The same claim releasing
+// again, while nobody else took the job, is a repeat.
+func DecideRelease(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
+	if s.Status == StatusPending && token > 0 && s.Token == token && s.ReleasedBy == checkerID {
+		return nil, nil
+	}
+	if err := fenced(s, checkerID, token); err != nil {
+		return nil, err
+	}
+	return []domain.Event{&Released{Token: token, Reason: ReleaseChecker, At: now}}, nil
+}
+
+// DecideLeave gives up whatever claim the checker holds on a session's slot.
+func DecideLeave(s State, checkerID string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status != StatusClaimed || s.CheckerID != checkerID:
+		return nil, nil
+	}
+	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseLeft, At: now}}, nil
+}
+
+// heartbeatEvery is how often a sign of life is worth an event.
+const heartbeatEvery = time.Minute
+
+// SilentAfter is how long a claim stands without a sign of life.
+const SilentAfter = 6 * time.Minute
+
+// DecideHeartbeat notes that the claimant is still at work. Within a minute of
+// the last sign of life there is nothing to note.
+func DecideHeartbeat(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
+	if err := fenced(s, checkerID, token); err != nil {
+		return nil, err
+	}
+	if now.Sub(s.SignOfLife) < heartbeatEvery {
+		return nil, nil
+	}
+	return []domain.Event{&Heartbeat{Token: token, At: now}}, nil
+}
+
+// DecideReleaseSilent takes the claim back when nothing was heard of the
+// claimant for too long; the verdicts stay as a draft for the next one. Robots
+// have nothing to say.
+func DecideReleaseSilent(s State, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.Status != StatusClaimed || IsRobot(s.CheckerID) || now.Sub(s.SignOfLife) < SilentAfter:
+		return nil, nil
+	}
+	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseSilent, At: now}}, nil
+}
+
+// working is fenced for what belongs into the report.
+func working(s State, checkerID string, token int) error {
+	if err := fenced(s, checkerID, token); err != nil {
+		return err
+	}
+	return begun(s)
+}
+
+// fenced refuses work that is not under the live claim: the checker must be
+// the claimant and the token the claim's own. A checker whose claim ended, or
+// who lost it and claimed again, holds an older token.
+func fenced(s State, checkerID string, token int) error {
+	switch {
+	case !s.Exists:
+		return domain.NotFound("job")
+	case s.Status == StatusPending:
+		return domain.Conflict("the claim has ended").WithHint("claim the job again")
+	case s.Status != StatusClaimed:
+		return domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
+	case s.CheckerID != checkerID:
+		return domain.Conflict("the job is claimed by another checker").WithHint("claim another job")
+	case s.Token != token:
+		return domain.Conflict("the claim token is stale").WithHint("claim the job again")
+	}
+	return nil
+}
+
+// begun refuses a slot's work before its session has started.
+func begun(s State) error {
+	if s.Waiting() {
+		return domain.Conflict("the session has not started").WithHint("wait in the lobby until it starts")
+	}
+	return nil
+}
+
+// alive is when the claimant shows a sign of life: never before the one that is
+// known, although nodes' clocks differ. The silence is timed from the last one.
+func (s State) alive(at time.Time) time.Time {
+	if at.Before(s.SignOfLife) {
+		return s.SignOfLife
+	}
+	return at
+}

@@ -1,0 +1,57 @@
+package job
+
+import (
+	"time"
+
+	"humanqa/domain"
+)
+
+// Submission is what was asked for. It is one value wherever it goes: in the
+// command, the event, the state, the read models and what is announced.
+type Submission struct {
+	AccountID string `json:"accountId"`
+	ProjectID string `json:"projectId,omitempty"`
+	URL       string `json:"url"`
+	Title     string `json:"title"`
+	// Description is what the checker should test; Feature is the hosted
+	// endpoints' word for it.
+	Description string `json:"description,omitempty"`
+	Feature     string `json:"feature,omitempty"`
+	// Type is the canonical code, TypeEcho the spelling that was submitted.
+	Type        Type           `json:"type"`
+	TypeEcho    string         `json:"typeEcho"`
+	Urgent      bool           `json:"urgent,omitempty"`
+	SLAMinutes  int            `json:"slaMinutes"`
+	Price       domain.Credits `json:"price"`
+	Source      string         `json:"source"` // api, hosted, session, retest, bulk, deploy, loop
+	ParentID    string         `json:"parentId,omitempty"`
+	BatchID     string         `json:"batchId,omitempty"`
+	BatchIndex  int            `json:"batchIndex,omitempty"` // from 0, in submitted order
+	SessionID   string         `json:"sessionId,omitempty"`
+	SessionSlot int            `json:"sessionSlot,omitempty"` // from 1
+	LoopID      string         `json:"loopId,omitempty"`
+	HostedApp   bool           `json:"hostedApp,omitempty"`
+	// Sandbox jobs never reach human checkers (decisions, "Sandbox").
+	Sandbox bool   `json:"sandbox,omitempty"`
+	Target  Target `json:"target,omitzero"`
+}
+
+// Target is what the checker should test on. Empty strings mean anything.
+type Target struct {
+	Device     string `json:"device,omitempty"`
+	OS         string `json:"os,omitempty"`
+	Browser    string `json:"browser,omitempty"`
+	ScreenSize string `json:"screenSize,omitempty"`
+	Network    string `json:"network,omitempty"`
+}
+
+// Again is the submission of a retest: the same, but in no session, batch or
+// loop.
+func (s Submission) Again(parentID string) Submission {
+	s.Source, s.ParentID = "retest", parentID
+	s.BatchID, s.BatchIndex, s.SessionID, s.SessionSlot, s.LoopID = "", 0, "", 0, ""
+	return s
+}
+
+// SLA is how long the job may take.
+func (s Submission) SLA() time.Duration { return time.Duration(s.SLAMinutes) * time.Minute }

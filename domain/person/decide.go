@@ -1,0 +1,100 @@
+package person
+
+import (
+	"slices"
+
+	"humanqa/domain"
+)
+
+// Every decision returns the events to write, none for a harmless repeat, or
+// the refusal. Whether the caller may ask at all is not decided here.
+
+// DecideInvite makes the person. The same invitation again is a repeat.
+func DecideInvite(s State, g Grant) ([]domain.Event, error) {
+	switch {
+	case s.Exists && s.Has(g):
+		return nil, nil
+	case s.Exists:
+		return nil, domain.Conflict("the person exists already")
+	}
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	return []domain.Event{&Invited{g}}, nil
+}
+
+// DecideJoin takes the invitation up.
+func DecideJoin(s State) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("person")
+	case s.Disabled:
+		return nil, errDisabled
+	case s.Joined:
+		return nil, nil
+	}
+	return []domain.Event{&Joined{}}, nil
+}
+
+// DecideGrant gives the person a role. One person tests as one checker.
+func DecideGrant(s State, g Grant) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("person")
+	case s.Disabled:
+		return nil, errDisabled
+	case s.Has(g):
+		return nil, nil
+	}
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	if id := s.CheckerID(); g.Role == Checker && id != "" {
+		return nil, domain.Conflict("the person is a checker already").With("checkerId", id)
+	}
+	return []domain.Event{&RoleGranted{g}}, nil
+}
+
+// DecideRevoke takes a role back. One that the person does not hold is a
+// repeat.
+func DecideRevoke(s State, g Grant) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("person")
+	case !s.Has(g):
+		return nil, nil
+	}
+	return []domain.Event{&RoleRevoked{g}}, nil
+}
+
+// DecideDisable ends all the person may do.
+func DecideDisable(s State, reason string) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("person")
+	case s.Disabled:
+		return nil, nil
+	}
+	return []domain.Event{&Disabled{Reason: reason}}, nil
+}
+
+var errDisabled = domain.Conflict("the person is disabled").WithHint("invite them anew")
+
+// check refuses a grant that says too little or too much.
+func (g Grant) check() error {
+	known := append(AccountRoles(), Checker, Operator)
+	var wrong []domain.Detail
+	if !slices.Contains(known, g.Role) {
+		wrong = append(wrong, domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
+	}
+	if g.Role.OfAccount() != (g.AccountID != "") {
+		wrong = append(wrong, domain.Detail{Path: "accountId", Message: "goes with a role of an account, and with no other"})
+	}
+	if (g.Role == Checker) != (g.CheckerID != "") {
+		wrong = append(wrong, domain.Detail{Path: "checkerId", Message: "goes with the role of a checker, and with no other"})
+	}
+	if len(wrong) > 0 {
+		return domain.Invalid(wrong...)
+	}
+	return nil
+}
