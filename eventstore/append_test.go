@@ -15,12 +15,15 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/eventstore/node"
+	"humanqa/internal/eventually"
+	"humanqa/internal/pgtest"
 )
 
 func TestWhatIsAppendedIsLoaded(t *testing.T) {
 	t.Parallel()
 	n, c := setup(t)
-	first := []domain.NewEvent{newEvent(&job.Created{URL: "https://example.com/?a<b&c", Items: []job.Item{{ID: "1"}}}), note("b")}
+	first := []domain.NewEvent{newEvent(&job.Created{Submission: job.Submission{URL: "https://example.com/?a<b&c"}, Items: []job.Item{{ID: "1"}}}), note("b")}
 	second := []domain.NewEvent{note("c")}
 
 	w1, err := c.Append(t.Context(), "job-1", domain.NoStream, first)
@@ -170,7 +173,7 @@ func TestAnUnknownOutcomeIsSentAgainAndWrittenOnce(t *testing.T) {
 		w, err := c.Append(t.Context(), "job-1", domain.NoStream, []domain.NewEvent{event})
 		done <- result{w, err}
 	}()
-	eventually(t, "the node writes", func() bool { return n.node.Head() == before+1 })
+	eventually.True(t, "the node writes", func() bool { return n.node.Head() == before+1 })
 	p.mute.Store(false)
 	p.cut()
 
@@ -204,7 +207,7 @@ func TestANodeThatSaysNothingIsNoticed(t *testing.T) {
 	}
 	p.mute.Store(false)
 	p.cut()
-	eventually(t, "the client finds back", func() bool {
+	eventually.True(t, "the client finds back", func() bool {
 		return c.Load(t.Context(), "job-1", 0, func(domain.Recorded) error { return nil }) == nil
 	})
 }
@@ -264,7 +267,7 @@ func TestWritersSurviveACrashOfTheNode(t *testing.T) {
 		})
 	}
 	for _, at := range []int64{writers * events / 4, writers * events / 2} {
-		eventually(t, "the log grows", func() bool { return n.node.Head() >= at })
+		eventually.True(t, "the log grows", func() bool { return n.node.Head() >= at })
 		n.stop()
 		n.start()
 	}
@@ -296,5 +299,26 @@ func TestAConnectionStringsSecretStaysOutOfTheError(t *testing.T) {
 	_, err := Open("esdb://admin:topsecret@host:port with blanks", quietLog())
 	if err == nil || strings.Contains(err.Error(), "topsecret") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheSuccessorsSchemeIsTheSameProtocol(t *testing.T) {
+	t.Parallel()
+	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.NewDSN(t), InsecureListen: "127.0.0.1:0", Log: quietLog()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close(context.Background()) })
+	for _, scheme := range []string{"kurrentdb://", "kurrentdb+discover://"} {
+		c, err := Open(strings.Replace(n.ConnectionStrings()[0], "esdb://", scheme, 1), quietLog())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Head(t.Context()); err != nil {
+			t.Errorf("%s: %v", scheme, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +46,15 @@ type Client struct {
 }
 
 // Open prepares a client for an esdb:// (or esdb+discover://) connection
-// string. It does not dial: the first call does.
+// string; kurrentdb:// and kurrentdb+discover:// are the same. It does not dial:
+// the first call does.
 func Open(connection string, log logrus.FieldLogger) (*Client, error) {
+	if rest, newer := strings.CutPrefix(connection, "kurrentdb"); newer {
+		// The successor's name for the same protocol, which this client line
+		// does not know.
+		log.Info("the event store's kurrentdb:// address is read as esdb://: the protocol is the same")
+		connection = "esdb" + rest
+	}
 	config, err := esdb.ParseConnectionString(connection)
 	if err != nil {
 		// A url.Error repeats the whole string, password included.

@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/host"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
@@ -32,6 +33,7 @@ var registry = register(
 	host.Specs(),
 	session.Specs(),
 	loop.Specs(),
+	person.Specs(),
 )
 
 // register composes the aggregates' events. A name that is there twice, or a

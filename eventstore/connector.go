@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/backoff"
 )
 
 const (
@@ -325,13 +326,8 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 }
 
 // pause waits for about that long, or until ctx ends, and gives the next,
-// longer wait. The jitter keeps a crowd from coming back in step.
+// longer wait.
 func pause(ctx context.Context, wait time.Duration) time.Duration {
-	timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = backoff.Wait(ctx, backoff.Jitter(wait)) // the next try finds out that ctx has ended
 	return min(2*wait, maxBackoff)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/eventually"
 )
 
 // run starts a feed with a small ring if maxEvents is set.
@@ -126,7 +127,7 @@ func TestAConsumerThatFellOutOfTheRingReadsPages(t *testing.T) {
 	s := consumer{at: Checkpoint{Start: true}}
 	for n := 0; n < 200; n += 50 {
 		last := grow(t, c, "job-1", n, 50)
-		eventually(t, "the feed arrives", func() bool { return f.Head() == last.Position })
+		eventually.True(t, "the feed arrives", func() bool { return f.Head() == last.Position })
 		if err := s.read(t.Context(), f, n+25, 5); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestAFeedSurvivesCrashesOfTheNode(t *testing.T) {
 		}
 	})
 	for at := int64(100); at < total; at += 200 {
-		eventually(t, "the log grows", func() bool { return n.node.Head() >= at })
+		eventually.True(t, "the log grows", func() bool { return n.node.Head() >= at })
 		n.stop()
 		n.start()
 	}
@@ -178,9 +179,9 @@ func TestAFeedWaitsForANodeThatIsAwayForLong(t *testing.T) {
 	c := connect(t, n.socket, limits{call: 100 * time.Millisecond, patience: 200 * time.Millisecond, quiet: time.Minute})
 	grow(t, c, "job-1", 0, 3)
 	f := run(t, c, 0)
-	eventually(t, "the feed runs", func() bool { return f.Head().Commit == 3 })
+	eventually.True(t, "the feed runs", func() bool { return f.Head().Commit == 3 })
 	n.stop()
-	eventually(t, "an append gives up", func() bool {
+	eventually.True(t, "an append gives up", func() bool {
 		_, err := c.Append(t.Context(), "job-2", domain.NoStream, []domain.NewEvent{note("x")})
 		return domain.IsKind(err, domain.KindUnavailable)
 	})
@@ -203,10 +204,10 @@ func TestAFeedNoticesThatItsSubscriptionIsDeaf(t *testing.T) {
 	c := connect(t, p.socket, limits{call: 300 * time.Millisecond, patience: time.Second, quiet: 200 * time.Millisecond})
 	f := run(t, c, 0)
 	grow(t, direct, "job-1", 0, 1)
-	eventually(t, "the feed runs", func() bool { return f.Head().Commit == 1 })
+	eventually.True(t, "the feed runs", func() bool { return f.Head().Commit == 1 })
 	p.deafen()
 	grow(t, direct, "job-1", 1, 1)
-	eventually(t, "the feed subscribes again", func() bool { return f.Head().Commit == 2 })
+	eventually.True(t, "the feed subscribes again", func() bool { return f.Head().Commit == 2 })
 }
 
 func TestNextEndsWithItsContext(t *testing.T) {
@@ -237,7 +238,7 @@ func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {
 	t.Parallel()
 	_, c := setup(t)
 	early := run(t, c, 0) // serves from its ring
-	eventually(t, "the feed runs", func() bool {
+	eventually.True(t, "the feed runs", func() bool {
 		early.mu.Lock()
 		defer early.mu.Unlock()
 		return early.ring != nil
@@ -245,7 +246,7 @@ func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {
 	grow(t, c, "job-1", 0, 2)
 	put(t, c, "job-1", "job.released", `{"token":"not a number"}`, `{"schema":1}`)
 	grow(t, c, "job-2", 0, 1)
-	eventually(t, "the feed arrives", func() bool { return early.Head().Commit == 4 })
+	eventually.True(t, "the feed arrives", func() bool { return early.Head().Commit == 4 })
 	late := run(t, c, 0) // reads pages
 
 	for name, f := range map[string]*Feed{"ring": early, "pages": late} {
@@ -288,7 +289,7 @@ func TestForeignAndSystemEventsArePassedOver(t *testing.T) {
 	put(t, c, "other", "invoice.sent", `{}`, `not json`)
 	put(t, c, "$$other", "$metadata", `{"$maxAge":3600}`, ``)
 	put(t, c, "$$other", "$metadata", `{"$maxAge":7200}`, ``)
-	eventually(t, "the feed arrives", func() bool { return early.Head().Commit == 3 })
+	eventually.True(t, "the feed arrives", func() bool { return early.Head().Commit == 3 })
 	late := run(t, c, 0)
 	for name, f := range map[string]*Feed{"ring": early, "pages": late} {
 		page, err := f.Next(t.Context(), Checkpoint{Start: true}, 10)

@@ -101,20 +101,6 @@ func quietLog() *logrus.Logger {
 	return log
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(within)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !met() {
-		if time.Now().After(deadline) {
-			t.Fatalf("still waiting: %s", what)
-		}
-		<-tick.C
-	}
-}
-
 func newEvent(e domain.Event) domain.NewEvent {
 	return domain.NewEvent{ID: uuid.New(), Event: e, Meta: domain.Metadata{
 		CommandID: uuid.New(), CorrelationID: "request-1", Actor: "operator", AccountID: "acc",

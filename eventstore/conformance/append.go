@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
@@ -192,6 +194,27 @@ var repeatTests = []test{
 			c.Fatalf("got %+v, want %+v", again, first)
 		}
 		c.equal(c.revisionsOf(c.stream("a")), sequence(0, 2))
+	}},
+	{"with any equal ids are the first of them", func(c *scenario) {
+		one := event(0)
+		six := slices.Repeat([]esdb.EventData{one}, 6)
+		for _, expected := range []struct {
+			revision    esdb.ExpectedRevision
+			first, then uint64
+		}{{esdb.Any{}, 5, 0}, {esdb.NoStream{}, 5, 5}} {
+			stream := c.stream(fmt.Sprintf("%T", expected.revision))
+			if r := c.written(stream, expected.revision, six...); r.NextExpectedVersion != expected.first {
+				c.Fatalf("got %+v", r)
+			}
+			if r := c.written(stream, expected.revision, six...); r.NextExpectedVersion != expected.then {
+				c.Fatalf("again: got %+v", r)
+			}
+		}
+		c.written(c.stream("exists"), esdb.NoStream{}, event(1))
+		c.written(c.stream("exists"), esdb.StreamExists{}, six...)
+		if r := c.written(c.stream("exists"), esdb.StreamExists{}, six...); r.NextExpectedVersion != 1 {
+			c.Fatalf("again: got %+v", r)
+		}
 	}},
 	{"with any half a repeat is a conflict", func(c *scenario) {
 		e := events(2)

@@ -51,6 +51,16 @@ var deleteTests = []test{
 			c.equal(c.revisionsOf(stream), sequence(3, 5))
 		}
 	}},
+	{"an append without events revives it", func(c *scenario) {
+		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
+		c.must(c.remove(c.stream("a"), esdb.Any{}))
+		if r := c.written(c.stream("a"), esdb.Any{}); r.CommitPosition == 0 {
+			c.Fatalf("got %+v", r)
+		}
+		c.equal(c.revisionsOf(c.stream("a")), nil)
+		c.written(c.stream("a"), esdb.Revision(2), event(3))
+		c.equal(c.revisionsOf(c.stream("a")), sequence(3, 3))
+	}},
 	{"stream exists is refused on a deleted stream", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, event(0))
 		c.must(c.remove(c.stream("a"), esdb.Any{}))
@@ -144,6 +154,14 @@ var linkTests = []test{
 		ofAll := c.readAll(esdb.ReadAllOptions{From: at(written), ResolveLinkTos: true}, 1)[0]
 		if ofAll.Link == nil || ofAll.Event.StreamID != c.stream("a") || *ofAll.Commit != written.CommitPosition {
 			c.Fatalf("got %+v", ofAll)
+		}
+	}},
+	{"a link to revision -1 is to the last event", func(c *scenario) {
+		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
+		c.written(c.stream("links"), esdb.NoStream{}, esdb.EventData{EventType: "$>", Data: []byte("-1@" + c.stream("a"))})
+		got := c.read(c.stream("links"), esdb.ReadStreamOptions{ResolveLinkTos: true}, 1)[0]
+		if got.Event == nil || got.Event.StreamID != c.stream("a") || got.Event.EventNumber != 2 {
+			c.Fatalf("got %+v", got)
 		}
 	}},
 	{"a link to nowhere comes without its event", func(c *scenario) {

@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"slices"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"humanqa/internal/eventually"
 )
 
 func (c *scenario) setMetadata(stream string, set func(*esdb.StreamMetadata)) {
@@ -55,6 +58,21 @@ var metadataTests = []test{
 		c.equal(c.revisionsOf(c.stream("a")), sequence(8, 10))
 		c.equal(revisions(c.subscribe(c.stream("a"), esdb.Start{}).untilLive()), sequence(8, 10))
 	}},
+	{"its names count by case, and one bad field voids all", func(c *scenario) {
+		for i, raw := range []string{
+			`{"$MaxCount": 1}`, `{"$maxCount": 1, "$tb": "2"}`, `{"$maxCount": 0, "$tb": 2}`, `{"$tb": 2, "$maxAge": -1}`,
+			`{"$tb": 2.5}`, `{"$tb": 2, "$cacheControl": null}`, `{"$tb": 2, "$acl": 1}`, `[1]`,
+		} {
+			stream := c.stream(string(rune('a' + i)))
+			c.written(stream, esdb.NoStream{}, events(3)...)
+			m := event(0)
+			m.EventType, m.Data = "$metadata", []byte(raw)
+			c.written("$$"+stream, esdb.NoStream{}, m)
+			if got := c.revisionsOf(stream); !slices.Equal(got, sequence(0, 2)) {
+				c.Errorf("%s: got revisions %v", raw, got)
+			}
+		}
+	}},
 	{"truncate before hides what is before", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, events(6)...)
 		c.setMetadata(c.stream("a"), func(m *esdb.StreamMetadata) { m.SetTruncateBefore(4) })
@@ -77,7 +95,7 @@ var metadataTests = []test{
 		c.setMetadata(c.stream("a"), func(m *esdb.StreamMetadata) { m.SetMaxAge(time.Hour) })
 		c.equal(c.revisionsOf(c.stream("a")), sequence(0, 1))
 		c.setMetadata(c.stream("a"), func(m *esdb.StreamMetadata) { m.SetMaxAge(time.Second) })
-		c.eventually(func() bool { return len(c.revisionsOf(c.stream("a"))) == 0 })
+		eventually.True(c, "an age hides the events", func() bool { return len(c.revisionsOf(c.stream("a"))) == 0 })
 	}},
 	{"it may come before its stream", func(c *scenario) {
 		c.setMetadata(c.stream("a"), func(m *esdb.StreamMetadata) { m.SetMaxCount(2) })
@@ -96,18 +114,4 @@ var metadataTests = []test{
 			c.Fatalf("got %+v", got)
 		}
 	}},
-}
-
-// eventually waits for the one thing that only time brings: an age.
-func (c *scenario) eventually(ok func() bool) {
-	c.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-c.ctx.Done():
-			c.Fatal("it never happened")
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -12,11 +13,15 @@ import (
 )
 
 const (
-	// maxAppendSize bounds the events of one append: the most that the original
-	// can be set to. Its default, 1 MiB, is less than the largest report.
-	maxAppendSize = 16 << 20
-	// maxAppendEvents keeps one append from filling a group many times over.
-	maxAppendEvents = 64 * 1024
+	// MaxAppendSize is the most that the data of one append may be set to, and
+	// what it is unless set: as in the original. The original's default is
+	// MinAppendSize, less than the largest report.
+	MaxAppendSize = 16_767_216
+	MinAppendSize = 1 << 20
+	// maxAppendEvents and maxAppendBytes bound what one append holds in memory,
+	// metadata and names included, which the limit above does not count.
+	maxAppendEvents = 512 * 1024
+	maxAppendBytes  = 64 << 20
 	// Names stand in an index whose entries Postgres bounds at 2.7 kB.
 	maxStreamName = 1024
 	maxEventType  = 1024
@@ -86,10 +91,11 @@ func (w *write) propose(p proposal) error {
 	if kind == "" || len(kind) > maxEventType || !storable(kind) {
 		return invalid("the event type is empty, too long or contains NUL")
 	}
-	// The original's measure: two bytes a character of the type.
-	w.size += len(p.GetData()) + len(p.GetCustomMetadata()) + 2*len(kind)
-	if w.size > maxAppendSize || len(w.events) >= maxAppendEvents {
-		return maxAppendSizeExceeded()
+	// Like the original's, the limit counts data only.
+	w.data += len(p.GetData())
+	w.size += len(p.GetData()) + len(p.GetCustomMetadata()) + len(kind)
+	if w.data > w.limit || w.size > maxAppendBytes || len(w.events) >= maxAppendEvents {
+		return maxAppendSizeExceeded(w.limit)
 	}
 	w.events = append(w.events, proposed{
 		id: id, json: contentType == contentTypeJSON, kind: kind, data: p.GetData(), metadata: p.GetCustomMetadata(),
@@ -99,6 +105,22 @@ func (w *write) propose(p proposal) error {
 
 func newWrite(ctx context.Context, op operation, stream string, expected int64) *write {
 	return &write{ctx: ctx, op: op, stream: stream, expected: expected, done: make(chan outcome, 1)}
+}
+
+// newAppend is a write that events are proposed to.
+func (n *Node) newAppend(ctx context.Context, stream string, expected int64) *write {
+	w := newWrite(ctx, opAppend, stream, expected)
+	w.limit = n.config.MaxAppendSize
+	return w
+}
+
+// expectedRevision reads the revision that a client expects. Its maximum is how
+// older clients spell "no stream".
+func expectedRevision(v uint64) int64 {
+	if v == math.MaxUint64 {
+		return expectNoStream
+	}
+	return lastOf(v)
 }
 
 // submit hands a write to the writer and waits for its outcome. A caller that
@@ -152,7 +174,7 @@ func (s *streamsServer) append(in streams.Streams_AppendServer) (*streams.Append
 	var expected int64
 	switch e := options.GetExpectedStreamRevision().(type) {
 	case *streams.AppendReq_Options_Revision:
-		expected = lastOf(e.Revision)
+		expected = expectedRevision(e.Revision)
 	case *streams.AppendReq_Options_NoStream:
 		expected = expectNoStream
 	case *streams.AppendReq_Options_Any:
@@ -162,7 +184,7 @@ func (s *streamsServer) append(in streams.Streams_AppendServer) (*streams.Append
 	default:
 		return nil, invalid("the expected revision is required")
 	}
-	w := newWrite(in.Context(), opAppend, stream, expected)
+	w := s.node.newAppend(in.Context(), stream, expected)
 	for {
 		next, err := in.Recv()
 		if errors.Is(err, io.EOF) {

@@ -90,7 +90,7 @@ func (s *streamsServer) receiveBatches(call streams.Streams_BatchAppendServer, f
 			if len(open) >= batchesOpen {
 				return invalid("too many appends are open in one call")
 			}
-			b = beginBatch(call.Context(), req)
+			b = s.node.beginBatch(call.Context(), req)
 			open[correlation] = b
 		}
 		b.add(req.GetProposedMessages())
@@ -112,7 +112,7 @@ func (s *streamsServer) receiveBatches(call streams.Streams_BatchAppendServer, f
 	}
 }
 
-func beginBatch(ctx context.Context, req *streams.BatchAppendReq) *batch {
+func (n *Node) beginBatch(ctx context.Context, req *streams.BatchAppendReq) *batch {
 	o := req.GetOptions()
 	timeout := batchTimeout
 	switch d := o.GetDeadlineOption().(type) {
@@ -128,7 +128,7 @@ func beginBatch(ctx context.Context, req *streams.BatchAppendReq) *batch {
 	expected, known := int64(0), true
 	switch e := o.GetExpectedStreamPosition().(type) {
 	case *streams.BatchAppendReq_Options_StreamPosition:
-		expected = lastOf(e.StreamPosition)
+		expected = expectedRevision(e.StreamPosition)
 	case *streams.BatchAppendReq_Options_NoStream:
 		expected = expectNoStream
 	case *streams.BatchAppendReq_Options_Any:
@@ -146,7 +146,7 @@ func beginBatch(ctx context.Context, req *streams.BatchAppendReq) *batch {
 	case ctx.Err() != nil:
 		b.refused = refusal(ctx.Err())
 	}
-	b.write = newWrite(ctx, opAppend, stream, expected)
+	b.write = n.newAppend(ctx, stream, expected)
 	return b
 }
 

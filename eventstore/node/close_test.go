@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/eventually"
 	"humanqa/internal/pgtest"
 )
 
@@ -124,7 +125,7 @@ func TestCloseWhileWritersWrite(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, "load", func() bool { return acked.Load() > 200 })
+	eventually.True(t, "load", func() bool { return acked.Load() > 200 })
 	stop(t, n)
 	wg.Wait()
 	var found int

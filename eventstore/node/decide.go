@@ -42,7 +42,9 @@ type write struct {
 	stream   string
 	expected int64
 	events   []proposed
-	size     int
+	limit    int // of an append's data, in bytes
+	data     int // bytes of data so far
+	size     int // bytes in memory, roughly
 	done     chan outcome
 }
 
@@ -227,13 +229,17 @@ func (d *decider) append(w *write, st, other *state, softDeleted bool) outcome {
 		out.position = r.position
 	}
 	out.revision = st.last
-	if len(w.events) == 0 {
-		return out
-	}
 	if !isMetaStream(w.stream) {
 		if softDeleted {
 			d.undelete(companion(w.stream), other, other.meta.raw, st.last+1-int64(len(w.events)))
 		}
+		if len(w.events) == 0 {
+			out.position = d.head // as far as the log reaches with this answer
+		}
+		return out
+	}
+	if len(w.events) == 0 {
+		out.position = d.head
 		return out
 	}
 	// Metadata for a deleted stream revives it too.

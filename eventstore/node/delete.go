@@ -12,7 +12,7 @@ func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*st
 	var expected int64
 	switch e := o.GetExpectedStreamRevision().(type) {
 	case *streams.DeleteReq_Options_Revision:
-		expected = lastOf(e.Revision)
+		expected = expectedRevision(e.Revision)
 	case *streams.DeleteReq_Options_NoStream:
 		expected = expectNoStream
 	case *streams.DeleteReq_Options_Any:
@@ -36,7 +36,7 @@ func (s *streamsServer) Tombstone(ctx context.Context, req *streams.TombstoneReq
 	var expected int64
 	switch e := o.GetExpectedStreamRevision().(type) {
 	case *streams.TombstoneReq_Options_Revision:
-		expected = lastOf(e.Revision)
+		expected = expectedRevision(e.Revision)
 	case *streams.TombstoneReq_Options_NoStream:
 		expected = expectNoStream
 	case *streams.TombstoneReq_Options_Any:

@@ -50,8 +50,8 @@ func wrongExpectedVersion(operation, stream string, expected, current int64) err
 		grpcmeta.Pairs("exception", "wrong-expected-version", "stream-name", stream, "expected-version", e, "actual-version", c)}
 }
 
-func maxAppendSizeExceeded() error {
-	size := strconv.Itoa(maxAppendSize)
+func maxAppendSizeExceeded(limit int) error {
+	size := strconv.Itoa(limit)
 	return &failure{codes.InvalidArgument, "Maximum Append Size of " + size + " Exceeded.",
 		grpcmeta.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", size)}
 }
@@ -88,7 +88,11 @@ func refusal(err error) *rpc.Status {
 	var f *failure
 	switch {
 	case errors.As(err, &f) && f.trailers.Get("exception")[0] == "maximum-append-size-exceeded":
-		return batchStatus(f.code, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: maxAppendSize})
+		limit, err := strconv.ParseUint(f.trailers.Get("maximum-append-size")[0], 10, 32)
+		if err != nil { // maxAppendSizeExceeded wrote it
+			panic(err)
+		}
+		return batchStatus(f.code, "MaximumAppendSizeExceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: uint32(limit)})
 	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
 		return batchStatus(codes.DeadlineExceeded, "Timeout", &shared.Timeout{})
 	case errors.Is(err, context.Canceled):

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/eventually"
 	"humanqa/internal/pgtest"
 )
 
@@ -57,22 +57,6 @@ func persistentWriter(ctx context.Context, t *testing.T, config *esdb.Configurat
 		acked.Add(1)
 	}
 	return ids
-}
-
-// waitFor polls a condition that nothing announces.
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited for %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // requireWhole checks the log in Postgres: positions without a hole, each
@@ -138,7 +122,7 @@ func TestNoAcknowledgedAppendIsLostWhenPostgresDropsTheNode(t *testing.T) {
 	}
 	for cut := range cuts {
 		want := int64((cut + 1) * writers * each / (cuts + 1))
-		waitFor(t, "load", func() bool { return acked.Load() >= want || t.Failed() })
+		eventually.True(t, "load", func() bool { return acked.Load() >= want || t.Failed() })
 		if _, err := db.ExecContext(ctx, terminateNode); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +175,7 @@ func TestAFailedGroupLeavesNoTraceInMemory(t *testing.T) {
 	}
 	// The writer comes back with the head of the log as it is.
 	var result *esdb.WriteResult
-	waitFor(t, "the writer", func() bool {
+	eventually.True(t, "the writer", func() bool {
 		var err error
 		result, err = written(esdb.Revision(0), lost)
 		return err == nil
@@ -253,7 +237,7 @@ func TestASubscriptionResumesOnARestartedNode(t *testing.T) {
 	wg.Go(func() { follow(ctx, t, address, writers*each, seen) })
 	for r := range restarts {
 		want := int64((r + 1) * writers * each / (restarts + 1))
-		waitFor(t, "load", func() bool { return acked.Load() >= want || t.Failed() })
+		eventually.True(t, "load", func() bool { return acked.Load() >= want || t.Failed() })
 		kill(n)
 		n = start(t, config)
 	}

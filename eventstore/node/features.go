@@ -3,12 +3,12 @@ package node
 import (
 	"context"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"google.golang.org/grpc/peer"
 )
 
 // protocolVersion is the release of the original whose behaviour the node
@@ -35,26 +35,26 @@ func (*featuresServer) GetSupportedMethods(context.Context, *shared.Empty) (*ser
 	}, nil
 }
 
+// gossipServer describes a cluster of one, by the address it was reached at.
 type gossipServer struct {
 	gossip.UnimplementedGossipServer
 	node *Node
+	// host is the name the listener was given; empty for one that listens on
+	// every address, or on a socket.
+	host string
 }
 
-// Read describes a cluster of one. Its address is the first TCP one; behind
-// the unix socket alone it is the socket's target, with no port.
-func (g *gossipServer) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo, error) {
-	at := &gossip.EndPoint{Address: g.node.Addr()}
-	for _, e := range g.node.endpoints {
-		host, port, err := net.SplitHostPort(e.address)
-		if e.listener.Addr().Network() != "tcp" || err != nil {
-			continue
+// Read names the listener that was asked, so that a client that looks for the
+// leader stays where it is: on the TLS address, or without it.
+func (g *gossipServer) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
+	at := &gossip.EndPoint{Address: g.node.Addr()} // of a socket: its target, without a port
+	if p, ok := peer.FromContext(ctx); ok {
+		if local, ok := p.LocalAddr.(*net.TCPAddr); ok {
+			at = &gossip.EndPoint{Address: local.IP.String(), Port: uint32(local.Port)}
+			if g.host != "" {
+				at.Address = g.host
+			}
 		}
-		number, err := strconv.ParseUint(port, 10, 16)
-		if err != nil {
-			continue
-		}
-		at = &gossip.EndPoint{Address: host, Port: uint32(number)}
-		break
 	}
 	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
 		InstanceId:   idToProto(g.node.id, false),
@@ -63,4 +63,13 @@ func (g *gossipServer) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo
 		IsAlive:      true,
 		HttpEndPoint: at,
 	}}}, nil
+}
+
+// hostOf is the host of a listen address, unless that means every address.
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip != nil && ip.IsUnspecified() {
+		return ""
+	}
+	return host
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -20,6 +21,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +35,7 @@ const (
 	// Username is the one user of the TLS address.
 	Username = "admin"
 
+	caLife           = 20 * 365 * 24 * time.Hour
 	certificateLife  = 825 * 24 * time.Hour
 	certificateSlack = 30 * 24 * time.Hour
 
@@ -40,11 +43,13 @@ const (
 )
 
 // identityFile is how the node proves itself on its TLS address, and how
-// clients prove themselves to it. The password is 256 random bits, so its plain
-// hash is kept; nobody can print it a second time.
+// clients prove themselves to it. Its certificate is a leaf, signed by an
+// authority of the node's own: some clients take no authority for a server. The
+// password is 256 random bits, so its plain hash is kept; nobody can print it a
+// second time.
 type identityFile struct {
 	certificate  tls.Certificate
-	certFile     string
+	caFile       string // what clients trust
 	passwordHash [sha256.Size]byte
 	// password is set only in the process that made it.
 	password string
@@ -57,80 +62,140 @@ func loadIdentity(dir, address string) (*identityFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the certificate directory: %w", err)
 	}
-	f := &identityFile{certFile: filepath.Join(dir, "node.crt")}
-	if err := f.loadCertificate(filepath.Join(dir, "node.key"), address); err != nil {
+	ca, err := loadCertificate(filepath.Join(dir, "ca"), caLife, func(life time.Duration) (*keyPair, error) {
+		return newCertificate(caTemplate(life), nil)
+	})
+	if err != nil {
 		return nil, err
 	}
+	leaf, err := loadCertificate(filepath.Join(dir, "node"), certificateLife, func(life time.Duration) (*keyPair, error) {
+		return newCertificate(leafTemplate(address, life), &ca)
+	}, signedBy(ca.Leaf))
+	if err != nil {
+		return nil, err
+	}
+	f := &identityFile{certificate: leaf, caFile: filepath.Join(dir, "ca.crt")}
 	if err := f.loadPassword(filepath.Join(dir, "node.password.sha256")); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *identityFile) loadCertificate(keyFile, address string) error {
-	pair, err := tls.LoadX509KeyPair(f.certFile, keyFile)
-	switch {
-	case err == nil && pair.Leaf != nil && time.Until(pair.Leaf.NotAfter) > certificateSlack:
-		f.certificate = pair
-		return nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("load the node's certificate: %w", err)
+// keyPair is a new certificate and its key, in PEM.
+type keyPair struct{ certificate, key []byte }
+
+// loadCertificate reads name.crt and name.key. What is not there, ends soon or
+// does not fit is made anew.
+func loadCertificate(name string, life time.Duration, create func(time.Duration) (*keyPair, error), fits ...func(*x509.Certificate) bool) (tls.Certificate, error) {
+	certFile, keyFile := name+".crt", name+".key"
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pair, fmt.Errorf("load the node's certificate: %w", err)
 	}
-	certPEM, keyPEM, err := newCertificate(address)
+	if err == nil && time.Until(pair.Leaf.NotAfter) > certificateSlack &&
+		!slices.ContainsFunc(fits, func(fits func(*x509.Certificate) bool) bool { return !fits(pair.Leaf) }) {
+		return pair, nil
+	}
+	made, err := create(life)
 	if err != nil {
-		return fmt.Errorf("make the node's certificate: %w", err)
+		return pair, fmt.Errorf("make the node's certificate: %w", err)
 	}
-	// The key first: a crash in between leaves a certificate missing, and the
-	// next start makes both anew.
-	if err := os.WriteFile(keyFile, keyPEM, 0o600); err != nil {
-		return fmt.Errorf("save the node's key: %w", err)
+	// The key first: a crash in between leaves a certificate missing, or one that
+	// its key does not fit, which is removed here before.
+	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pair, fmt.Errorf("replace the node's certificate: %w", err)
 	}
-	if err := os.WriteFile(f.certFile, certPEM, 0o600); err != nil {
-		return fmt.Errorf("save the node's certificate: %w", err)
+	if err := os.WriteFile(keyFile, made.key, 0o600); err != nil {
+		return pair, fmt.Errorf("save the node's key: %w", err)
 	}
-	f.certificate, err = tls.X509KeyPair(certPEM, keyPEM)
-	return err
+	if err := os.WriteFile(certFile, made.certificate, 0o600); err != nil {
+		return pair, fmt.Errorf("save the node's certificate: %w", err)
+	}
+	return tls.X509KeyPair(made.certificate, made.key)
 }
 
-func newCertificate(address string) (certPEM, keyPEM []byte, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
+// signedBy refuses the leaf of another authority, and the certificate of before,
+// which was its own.
+func signedBy(ca *x509.Certificate) func(*x509.Certificate) bool {
+	return func(leaf *x509.Certificate) bool { return !leaf.IsCA && leaf.CheckSignatureFrom(ca) == nil }
+}
+
+func caTemplate(life time.Duration) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "humanqa event store authority"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life),
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		IsCA:     true, BasicConstraintsValid: true, MaxPathLenZero: true,
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, nil, err
-	}
+}
+
+// leafTemplate names the host it listens on; where that is every address, all
+// that the machine has.
+func leafTemplate(address string, life time.Duration) *x509.Certificate {
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "humanqa event store node"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		Subject:   pkix.Name{CommonName: "humanqa event store node"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life),
+		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IsCA:        true, BasicConstraintsValid: true,
 		DNSNames:    []string{"localhost"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
-	if host, _, err := net.SplitHostPort(address); err == nil && host != "" {
-		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, host)
-		}
+	host := hostOf(address)
+	switch ip := net.ParseIP(host); {
+	case ip != nil:
+		template.IPAddresses = append(template.IPAddresses, ip)
+	case host != "":
+		template.DNSNames = append(template.DNSNames, host)
+	default:
+		template.IPAddresses = append(template.IPAddresses, ownAddresses()...)
 	}
 	if name, err := os.Hostname(); err == nil {
 		template.DNSNames = append(template.DNSNames, name)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	return template
+}
+
+func ownAddresses() []net.IP {
+	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil, nil, err
+		return nil // the names are left
+	}
+	var ips []net.IP
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			ips = append(ips, n.IP)
+		}
+	}
+	return ips
+}
+
+// newCertificate is signed by the authority; without one by itself.
+func newCertificate(template *x509.Certificate, ca *tls.Certificate) (*keyPair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	parent, signer := template, crypto.PrivateKey(key)
+	if ca != nil {
+		parent, signer = ca.Leaf, ca.PrivateKey
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		return nil, err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
+	return &keyPair{
+		certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
+	}, nil
 }
 
 func (f *identityFile) loadPassword(file string) error {

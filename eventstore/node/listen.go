@@ -10,12 +10,12 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 )
@@ -49,6 +49,19 @@ func (e *endpoint) close() {
 	_ = e.listener.Close()
 }
 
+// connectionString is what a client is given to reach a TCP address; empty for
+// a socket.
+func (e *endpoint) connectionString(caFile string) string {
+	switch {
+	case e.secure:
+		// Pasted as it is: some clients don't decode what is escaped.
+		return "esdb://" + e.address + "?tlsCaFile=" + (&url.URL{Path: caFile}).EscapedPath()
+	case e.listener.Addr().Network() == "tcp":
+		return "esdb://" + e.address + "?tls=false"
+	}
+	return ""
+}
+
 // listen opens every configured address; on an error none stays open.
 func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 	defer func() {
@@ -64,7 +77,7 @@ func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 		if err != nil {
 			return open, err
 		}
-		open = append(open, &endpoint{listener: l, server: n.newServer(nil, nil), address: "unix:" + path})
+		open = append(open, &endpoint{listener: l, server: n.newServer("", nil), address: "unix:" + path})
 	}
 	if address := n.config.InsecureListen; address != "" {
 		if err := requireLoopback(address); err != nil {
@@ -74,7 +87,7 @@ func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 		if err != nil {
 			return open, fmt.Errorf("listen: %w", err)
 		}
-		open = append(open, &endpoint{listener: l, server: n.newServer(nil, nil), address: l.Addr().String()})
+		open = append(open, n.overTCP(l, hostOf(address), nil))
 	}
 	if address := n.config.Listen; address != "" {
 		identity, err := loadIdentity(n.config.CertDir, address)
@@ -86,12 +99,33 @@ func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 		if err != nil {
 			return open, fmt.Errorf("listen: %w", err)
 		}
-		config := &tls.Config{Certificates: []tls.Certificate{identity.certificate}, MinVersion: tls.VersionTLS12}
-		open = append(open, &endpoint{
-			listener: l, server: n.newServer(credentials.NewTLS(config), identity), address: l.Addr().String(), secure: true,
-		})
+		open = append(open, n.overTCP(l, hostOf(address), identity))
 	}
 	return open, nil
+}
+
+// overTCP serves a TCP listener; with an identity over TLS and for a password.
+// TLS ends at the listener, since what is spoken inside is known only then.
+func (n *Node) overTCP(l net.Listener, host string, identity *identityFile) *endpoint {
+	e := &endpoint{address: l.Addr().String(), secure: identity != nil, server: n.newServer(host, identity)}
+	if host != "" {
+		e.address = net.JoinHostPort(host, portOf(l.Addr()))
+	}
+	if identity != nil {
+		l = tls.NewListener(l, &tls.Config{
+			Certificates: []tls.Certificate{identity.certificate}, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2", "http/1.1"},
+		})
+	}
+	e.listener = &protocolListener{l}
+	return e
+}
+
+func portOf(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return strconv.Itoa(tcp.Port)
+	}
+	return ""
 }
 
 // listenSocket replaces a socket left by a node that was killed, but not one
@@ -131,15 +165,16 @@ func requireLoopback(address string) error {
 	return fmt.Errorf("without TLS only a loopback address is served, not %s", address)
 }
 
-// newServer makes a server; with an identity its Streams want a password.
-func (n *Node) newServer(creds credentials.TransportCredentials, guard *identityFile) *grpc.Server {
+// newServer makes a server that calls itself host; with an identity its Streams
+// want a password.
+func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 	unary := []grpc.UnaryServerInterceptor{n.recoverUnary}
 	stream := []grpc.StreamServerInterceptor{n.recoverStream}
 	if guard != nil {
 		unary = append(unary, guard.unary)
 		stream = append(stream, guard.stream)
 	}
-	options := []grpc.ServerOption{
+	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(maxMessage),
@@ -154,12 +189,8 @@ func (n *Node) newServer(creds credentials.TransportCredentials, guard *identity
 		// policy would cut it off for that.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-	}
-	if creds != nil {
-		options = append(options, grpc.Creds(creds))
-	}
-	server := grpc.NewServer(options...)
-	n.register(server)
+	)
+	n.register(server, host)
 	return server
 }
 
@@ -184,18 +215,19 @@ func (n *Node) recovered(method string, err *error) {
 // first TCP address. It suits esdb.Configuration.Address.
 func (n *Node) Addr() string { return n.endpoints[0].address }
 
-// ConnectionString is what a client is given to reach the node over TCP; empty
-// if it listens on its socket only, for which esdb:// has no form: there set
-// esdb.Configuration.Address to Addr. The password of a TLS address is not in
-// it.
-func (n *Node) ConnectionString() string {
+// ConnectionStrings are what clients are given to reach the node over TCP, the
+// TLS address first; none if it listens on its socket only, for which esdb://
+// has no form: there set esdb.Configuration.Address to Addr. The password of a
+// TLS address is not in it.
+func (n *Node) ConnectionStrings() []string {
+	var secure, open []string
 	for _, e := range n.endpoints {
 		switch {
 		case e.secure:
-			return "esdb://" + e.address + "?tlsCaFile=" + url.QueryEscape(n.identity.certFile)
+			secure = append(secure, e.connectionString(n.identity.caFile))
 		case e.listener.Addr().Network() == "tcp":
-			return "esdb://" + e.address + "?tls=false"
+			open = append(open, e.connectionString(""))
 		}
 	}
-	return ""
+	return append(secure, open...)
 }

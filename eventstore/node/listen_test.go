@@ -44,7 +44,7 @@ func TestWithoutTLSOnlyLoopbackIsServed(t *testing.T) {
 		}
 	}
 	n := start(t, node.Config{DSN: dsn, InsecureListen: "127.0.0.1:0"})
-	config, err := esdb.ParseConnectionString(n.ConnectionString())
+	config, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestTheTLSAddressWantsThePassword(t *testing.T) {
 	}
 	attempt := func(n *node.Node, user, password string) error {
 		t.Helper()
-		config, err := esdb.ParseConnectionString(n.ConnectionString())
+		config, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestTheTLSAddressWantsThePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(c.CertDir, "*"))
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("got %v, %v", files, err)
 	}
 	for _, file := range files {

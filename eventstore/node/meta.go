@@ -25,25 +25,43 @@ type metadata struct {
 // latest metadata counts.
 var metaStreamMetadata = metadata{maxCount: 1}
 
-// parseMetadata reads the last event of a metadata stream. As in the original
-// what can't be understood limits nothing.
+// parseMetadata reads the last event of a metadata stream as the original
+// does: names count by case, and one field that can't be understood makes all of
+// it limit nothing.
 func parseMetadata(isJSON bool, data []byte) metadata {
 	if !isJSON || len(data) == 0 {
 		return metadata{}
 	}
-	var fields struct {
-		MaxCount       json.Number `json:"$maxCount"`
-		MaxAge         json.Number `json:"$maxAge"`
-		TruncateBefore json.Number `json:"$tb"`
-	}
+	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return metadata{}
 	}
-	m := metadata{
-		maxCount:       positive(fields.MaxCount),
-		maxAge:         time.Duration(min(positive(fields.MaxAge), maxAgeSeconds)) * time.Second,
-		truncateBefore: positive(fields.TruncateBefore),
+	var m metadata
+	var maxAge, cacheControl int64
+	for _, field := range []struct {
+		name  string
+		least int64
+		into  *int64
+	}{
+		{"$maxCount", 1, &m.maxCount},
+		{"$maxAge", 1, &maxAge},
+		{"$tb", 0, &m.truncateBefore},
+		{"$cacheControl", 1, &cacheControl}, // limits nothing itself
+	} {
+		text, set := fields[field.name]
+		if !set {
+			continue
+		}
+		v, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil || v < field.least {
+			return metadata{}
+		}
+		*field.into = v
 	}
+	if acl, set := fields["$acl"]; set && acl[0] != '{' {
+		return metadata{}
+	}
+	m.maxAge = time.Duration(min(maxAge, maxAgeSeconds)) * time.Second
 	if m.truncateBefore == softDeleted {
 		m.raw = data
 	}
@@ -52,14 +70,6 @@ func parseMetadata(isJSON bool, data []byte) metadata {
 
 // maxAgeSeconds keeps $maxAge inside time.Duration (292 years).
 const maxAgeSeconds = 9_000_000_000
-
-func positive(n json.Number) int64 {
-	v, err := strconv.ParseInt(n.String(), 10, 64)
-	if err != nil || v < 0 {
-		return 0
-	}
-	return v
-}
 
 func (m metadata) deleted() bool { return m.truncateBefore == softDeleted }
 

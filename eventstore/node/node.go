@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"humanqa/internal/backoff"
 	"maps"
 	"sync"
 	"time"
@@ -44,6 +45,9 @@ type Config struct {
 	// CertDir keeps the certificate and the password's hash of Listen. They are
 	// made there on first use.
 	CertDir string
+	// MaxAppendSize is how many bytes of data one append may carry, between
+	// MinAppendSize and MaxAppendSize; 0 is MaxAppendSize.
+	MaxAppendSize int
 	// Log is required.
 	Log logrus.FieldLogger
 	// Registerer receives the node's metrics, if set.
@@ -74,6 +78,13 @@ type Node struct {
 // Start takes the writer's lock and begins to serve. If another node keeps the
 // lock it returns ErrLocked after a few seconds. ctx bounds only the start.
 func Start(ctx context.Context, c Config) (*Node, error) {
+	if c.MaxAppendSize == 0 {
+		c.MaxAppendSize = MaxAppendSize
+	}
+	if c.MaxAppendSize < MinAppendSize || c.MaxAppendSize > MaxAppendSize {
+		return nil, fmt.Errorf("start the event store node: an append is bounded between %d and %d bytes, not %d",
+			MinAppendSize, MaxAppendSize, c.MaxAppendSize)
+	}
 	n := &Node{config: c, log: c.Log, id: uuid.New(), closing: make(chan struct{})}
 	if err := n.start(ctx); err != nil {
 		n.release()
@@ -144,11 +155,7 @@ func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 		default:
 			return s, err
 		}
-		timer := time.NewTimer(lockRetry)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if backoff.Wait(ctx, lockRetry) != nil {
 			return nil, ErrLocked
 		}
 	}
@@ -190,10 +197,10 @@ func openDB(dsn string, size int) (*sql.DB, error) {
 
 // register puts the node's services on a server. Everything else the protocol
 // has answers Unimplemented.
-func (n *Node) register(server *grpc.Server) {
+func (n *Node) register(server *grpc.Server, host string) {
 	streams.RegisterStreamsServer(server, &streamsServer{node: n})
 	serverfeatures.RegisterServerFeaturesServer(server, &featuresServer{})
-	gossip.RegisterGossipServer(server, &gossipServer{node: n})
+	gossip.RegisterGossipServer(server, &gossipServer{node: n, host: host})
 }
 
 // Head is the position of the last committed event; zero for an empty log.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"humanqa/internal/backoff"
 	"math"
 	"time"
 
@@ -194,6 +195,9 @@ func (p *pages) event(ctx context.Context, stream string, revision int64) (*reco
 	if err != nil || info.deleted || info.absent() {
 		return nil, err
 	}
+	if revision == lastRevision {
+		revision = info.last
+	}
 	minRevision, minCreated := info.meta.limits(info.last, time.Now())
 	if revision < minRevision {
 		return nil, nil
@@ -214,11 +218,7 @@ func retryRead(ctx context.Context, read func() error) error {
 		if err == nil || ctx.Err() != nil || attempt == readAttempts {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if backoff.Wait(ctx, wait) != nil {
 			return err
 		}
 		wait *= 3

@@ -2,10 +2,10 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 )
 
@@ -72,7 +72,8 @@ func (s *streamsServer) read(req *streams.ReadReq, out streams.Streams_ReadServe
 // position names the place before its event. The head is taken once, so a read
 // ends even while writers are faster than it.
 func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward bool, count uint64) error {
-	from, to := int64(0), r.node.tail.lastPosition()
+	head := r.node.tail.lastPosition()
+	from, to := int64(0), head
 	switch at := o.GetAllOption().(type) {
 	case *streams.ReadReq_Options_AllOptions_Start:
 		if backward {
@@ -83,7 +84,10 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 			return nil
 		}
 	case *streams.ReadReq_Options_AllOptions_Position:
-		position := lastOf(at.Position.GetCommitPosition())
+		position, err := allPosition(at.Position, head)
+		if err != nil {
+			return err
+		}
 		if backward {
 			to = min(to, position-1)
 		} else {
@@ -110,7 +114,7 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 			if !f.passes(e) {
 				continue
 			}
-			if err := r.send(e, true); err != nil {
+			if err := r.send(e); err != nil {
 				return err
 			}
 			if count--; count == 0 {
@@ -122,6 +126,20 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 		}
 	}
 	return nil
+}
+
+// allPosition reads a place in $all. One that this log never gave out is an
+// error, as in the original: it belongs to another log, or to a longer one. The
+// maximum means the end.
+func allPosition(p *streams.ReadReq_Options_Position, head int64) (int64, error) {
+	commit, prepare := p.GetCommitPosition(), p.GetPreparePosition()
+	if commit == math.MaxUint64 && prepare == math.MaxUint64 {
+		return math.MaxInt64, nil
+	}
+	if commit != prepare || commit > uint64(head) {
+		return 0, invalid(fmt.Sprintf("invalid position: this log has none at %d/%d", commit, prepare))
+	}
+	return int64(commit), nil
 }
 
 func (r *reading) stream(o *streams.ReadReq_Options_StreamOptions, backward bool, count uint64) error {
@@ -141,24 +159,22 @@ func (r *reading) stream(o *streams.ReadReq_Options_StreamOptions, backward bool
 		}})
 	}
 	minRevision, minCreated := info.meta.limits(info.last, time.Now())
-	from, to := minRevision, info.last
+	asked := int64(0)
 	switch at := o.GetRevisionOption().(type) {
 	case *streams.ReadReq_Options_StreamOptions_Start:
-		if backward {
-			to = 0
-		}
 	case *streams.ReadReq_Options_StreamOptions_End:
-		if !backward {
-			from = math.MaxInt64
-		}
+		asked = math.MaxInt64
 	case *streams.ReadReq_Options_StreamOptions_Revision:
-		if backward {
-			to = min(to, lastOf(at.Revision))
-		} else {
-			from = max(from, lastOf(at.Revision))
-		}
+		asked = lastOf(at.Revision)
 	default:
 		return invalid("a stream read needs a start")
+	}
+	from, to := max(minRevision, asked), info.last
+	bounds := bounds{reading: r, asked: asked, first: minRevision, last: info.last}
+	if backward {
+		from, to = minRevision, min(to, asked)
+	} else if err := bounds.before(count); err != nil {
+		return err
 	}
 	sent := uint64(0)
 	for sent < count && from <= to {
@@ -172,7 +188,7 @@ func (r *reading) stream(o *streams.ReadReq_Options_StreamOptions, backward bool
 			} else {
 				from = e.revision + 1
 			}
-			if err := r.send(e, false); err != nil {
+			if err := r.send(e); err != nil {
 				return err
 			}
 			sent++
@@ -181,30 +197,61 @@ func (r *reading) stream(o *streams.ReadReq_Options_StreamOptions, backward bool
 			break
 		}
 	}
-	return r.sendBounds(backward, sent, minRevision, info.last)
-}
-
-// sendBounds tells clients that asked for it where the stream begins, if the
-// read found nothing, and where it ends. Others would not understand it.
-func (r *reading) sendBounds(backward bool, sent uint64, first, last int64) error {
-	if !r.compatible {
-		return nil
-	}
 	if sent == 0 && !backward {
-		if err := r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_FirstStreamPosition{FirstStreamPosition: uint64(first)}}); err != nil {
+		if err := bounds.nothing(); err != nil {
 			return err
 		}
 	}
-	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_LastStreamPosition{LastStreamPosition: uint64(last)}})
+	return bounds.after()
+}
+
+// originalPage is how many revisions the original looks at in one step of a
+// read. What it tells of a stream's beginning depends on it.
+const originalPage = 32
+
+// bounds tells clients that asked for it where a stream begins and ends. Others
+// would not understand it. While nothing was sent, the original names the
+// beginning whenever one of its pages is empty and the next begins elsewhere
+// than was asked.
+type bounds struct {
+	*reading
+	asked       int64 // where the read begins
+	first, last int64 // of the stream
+}
+
+// before tells of a first page that ends before the stream begins.
+func (b *bounds) before(count uint64) error {
+	page := int64(min(count, originalPage))
+	if !b.compatible || b.asked == math.MaxInt64 || b.asked+page-1 >= b.first {
+		return nil
+	}
+	b.asked = b.first
+	return b.begin(b.first)
+}
+
+// nothing tells where the next event will stand, of a read that found none.
+func (b *bounds) nothing() error {
+	if !b.compatible || b.asked == b.last+1 {
+		return nil
+	}
+	return b.begin(b.last + 1)
+}
+
+func (b *bounds) begin(revision int64) error {
+	return b.out.Send(&streams.ReadResp{Content: &streams.ReadResp_FirstStreamPosition{FirstStreamPosition: uint64(revision)}})
+}
+
+func (b *bounds) after() error {
+	if !b.compatible {
+		return nil
+	}
+	return b.out.Send(&streams.ReadResp{Content: &streams.ReadResp_LastStreamPosition{LastStreamPosition: uint64(b.last)}})
 }
 
 // send sends one event, in place of a link the event it points to.
-func (r *reading) send(e *record, ofAll bool) error {
-	out := &streams.ReadResp_ReadEvent{}
-	if ofAll {
-		out.Position = &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: uint64(e.position)}
-	} else {
-		out.Position = &streams.ReadResp_ReadEvent_NoPosition{NoPosition: &shared.Empty{}}
+func (r *reading) send(e *record) error {
+	out := &streams.ReadResp_ReadEvent{
+		Position: &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: uint64(e.position)},
 	}
 	if r.links && e.kind == typeLink {
 		out.Link = e.toProto(r.idString)

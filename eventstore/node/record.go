@@ -104,6 +104,9 @@ func (r *record) toProto(idAsString bool) *streams.ReadResp_ReadEvent_RecordedEv
 	}
 }
 
+// lastRevision in a link is the last event of its stream, whichever that is.
+const lastRevision = -1
+
 // linkTarget parses the data of a link event: "revision@stream".
 func linkTarget(data []byte) (stream string, revision int64, ok bool) {
 	rev, name, found := strings.Cut(string(data), "@")
@@ -111,5 +114,5 @@ func linkTarget(data []byte) (stream string, revision int64, ok bool) {
 		return "", 0, false
 	}
 	revision, err := strconv.ParseInt(rev, 10, 64)
-	return name, revision, err == nil && revision >= 0
+	return name, revision, err == nil && revision >= lastRevision
 }

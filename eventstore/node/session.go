@@ -29,6 +29,21 @@ FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $5::boolean[], $6::text[], $
   AS g (position, revision, event_id, is_json, stream, type, data, metadata)`
 )
 
+// Head is the position of the log's last event in a migrated database, and when
+// it was written. It needs no node; an empty log gives zeros.
+func Head(ctx context.Context, q interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (position int64, at time.Time, err error) {
+	var created int64
+	if err := q.QueryRowContext(ctx, sqlHead).Scan(&position, &created); err != nil {
+		return 0, time.Time{}, fmt.Errorf("read the head of the log: %w", err)
+	}
+	if position > 0 {
+		at = time.UnixMicro(created).UTC()
+	}
+	return position, at, nil
+}
+
 // session is the writer's hold on the log: one connection, the advisory lock
 // on it, and the one statement that writes. It is never repaired: after any
 // error it is closed and a new one is made.

@@ -47,11 +47,11 @@ func (s *state) at(from, to int64) ([]identity, bool) {
 	return s.recent[from-oldest : to-oldest+1], true
 }
 
-// find returns the revision at which a remembered event was written.
+// find returns the revision at which a remembered event was first written.
 func (s *state) find(id uuid.UUID) (identity, int64, bool) {
-	for i := len(s.recent) - 1; i >= 0; i-- {
-		if s.recent[i].id == id {
-			return s.recent[i], s.last - int64(len(s.recent)-1-i), true
+	for i, e := range s.recent {
+		if e.id == id {
+			return e, s.last - int64(len(s.recent)-1-i), true
 		}
 	}
 	return identity{}, 0, false

@@ -17,8 +17,11 @@ func (r *reading) confirm() error {
 	}})
 }
 
-func (r *reading) caughtUp() error {
-	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}})
+// caughtUp says that the subscription is live from the place on that at spells.
+func (r *reading) caughtUp(at place) error {
+	message := &streams.ReadResp_CaughtUp{}
+	message.ProtoReflect().SetUnknown(at.append(appendTimestamp(nil, caughtUpTimestamp, time.Now())))
+	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: message}})
 }
 
 // feed walks $all from behind position on, for ever: pages while the tail does
@@ -78,10 +81,12 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 	case *streams.ReadReq_Options_AllOptions_End:
 		position = r.node.tail.lastPosition()
 	case *streams.ReadReq_Options_AllOptions_Position:
-		position = lastOf(at.Position.GetCommitPosition())
-		if position == math.MaxInt64 {
-			position = r.node.tail.lastPosition()
+		head := r.node.tail.lastPosition()
+		var err error
+		if position, err = allPosition(at.Position, head); err != nil {
+			return err
 		}
+		position = min(position, head)
 	default:
 		return invalid("a subscription to $all needs a start")
 	}
@@ -95,13 +100,13 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 			return nil
 		}
 		checkpoint, considered = position, 0
-		return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Checkpoint_{Checkpoint: &streams.ReadResp_Checkpoint{
-			CommitPosition: uint64(position), PreparePosition: uint64(position),
-		}}})
+		message := &streams.ReadResp_Checkpoint{CommitPosition: uint64(position), PreparePosition: uint64(position)}
+		message.ProtoReflect().SetUnknown(appendTimestamp(nil, checkpointTimestamp, time.Now()))
+		return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Checkpoint_{Checkpoint: message}})
 	}
 	each := func(e *record) error {
 		if f.passes(e) {
-			if err := r.send(e, true); err != nil {
+			if err := r.send(e); err != nil {
 				return err
 			}
 		}
@@ -119,7 +124,7 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 				return err
 			}
 		}
-		return r.caughtUp()
+		return r.caughtUp(allPlace(position))
 	}
 	return r.feed(position, each, live)
 }
@@ -166,7 +171,7 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 		if e.stream != name || e.revision <= sent {
 			return nil
 		}
-		if err := r.send(e, false); err != nil {
+		if err := r.send(e); err != nil {
 			return err
 		}
 		sent = e.revision
@@ -175,7 +180,7 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 		}
 		return nil
 	}
-	return r.feed(head, each, func(int64) error { return r.caughtUp() })
+	return r.feed(head, each, func(int64) error { return r.caughtUp(streamPlace(sent)) })
 }
 
 // catchUpStream sends the events behind a revision and returns the last one.
@@ -191,7 +196,7 @@ func (r *reading) catchUpStream(name string, info streamInfo, sent int64) (int64
 			return sent, err
 		}
 		for _, e := range p.events {
-			if err := r.send(e, false); err != nil {
+			if err := r.send(e); err != nil {
 				return sent, err
 			}
 			sent = e.revision

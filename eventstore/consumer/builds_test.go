@@ -1,0 +1,62 @@
+package consumer_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/access"
+	"humanqa/projections/credits"
+	"humanqa/projections/modeltest"
+	"humanqa/projections/projects"
+)
+
+// After an upgrade the old rows stand at the log's end and nobody moves them
+// on: that they have caught up says nothing about the new code.
+func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	stop := w.Run(w.Sup)
+	modeltest.Lives(w.Log, "a", 50)
+	w.Reach(w.Sup)
+	stop()
+
+	gate := w.Log.Copy()
+	gate.Hold(20)
+	next := w.Service(gate, jobsNext{}, credits.Projector{}, projects.Projector{}, access.Projector{})
+	w.Run(next)
+	problem := func(of *consumer.Supervisor) string {
+		list, err := of.Status(w.Ctx())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, s := range list {
+			if s.Serving && s.Problem() != "" {
+				found = append(found, s.Problem())
+			}
+		}
+		return strings.Join(found, ", ")
+	}
+	if got, want := problem(next), "projection jobs shows rows of version 2, until those of version 3 are built"; got != want {
+		t.Errorf("the problem is %q, want %q", got, want)
+	}
+	if got := problem(w.Sup); got != "" {
+		t.Errorf("the old code has a problem with its own rows: %q", got)
+	}
+	short, cancel := context.WithTimeout(w.Ctx(), 200*time.Millisecond)
+	defer cancel()
+	if err := next.WaitForBuilds(short); err == nil || !strings.Contains(err.Error(), "still to build: jobs: ") {
+		t.Errorf("waiting gave %v", err)
+	}
+
+	gate.Hold(0)
+	if err := next.WaitForBuilds(w.Ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if got := problem(next) + problem(w.Sup); got != "" || w.Status("jobs").Version != (jobsNext{}).Version() {
+		t.Errorf("the problem is %q with %+v", got, w.Status("jobs"))
+	}
+}

@@ -1,0 +1,267 @@
+package consumer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+)
+
+// State says what a generation is doing.
+type State string
+
+// The states. A generation that is building may be serving too: the first one
+// of a projection, until it has caught up. A retired one was replaced; its
+// tables are dropped soon.
+const (
+	Building State = "building"
+	Live     State = "live"
+	Stopped  State = "stopped"
+	Retired  State = "retired"
+)
+
+// generation is a row of projection_checkpoints.
+type generation struct {
+	Name            string     `db:"name"`
+	Number          int        `db:"generation"`
+	Version         int        `db:"version"`
+	Schema          string     `db:"schema_name"`
+	State           State      `db:"status"`
+	Serving         bool       `db:"serving"`
+	Commit          int64      `db:"commit_position"`
+	Prepare         int64      `db:"prepare_position"`
+	Applied         int64      `db:"applied"`
+	Unknown         int64      `db:"unknown"`
+	Skipped         int64      `db:"skipped"`
+	Owner           *string    `db:"owner"`
+	Epoch           int64      `db:"epoch"`
+	LeaseUntil      *time.Time `db:"lease_until"`
+	FailureCategory *string    `db:"failure_category"`
+	FailureCommit   *int64     `db:"failure_commit"`
+	FailurePrepare  *int64     `db:"failure_prepare"`
+	FailureDetail   *string    `db:"failure_detail"`
+	FailureAttempts int        `db:"failure_attempts"`
+	FailedAt        *time.Time `db:"failed_at"`
+	Obstacle        string     `db:"obstacle"`
+	CreatedAt       time.Time  `db:"created_at"`
+	UpdatedAt       time.Time  `db:"updated_at"`
+}
+
+// generationColumns names the columns: a later binary's table may have more.
+const generationColumns = `
+    name, generation, version, schema_name, status, serving, commit_position, prepare_position, applied, unknown, skipped, owner,
+    epoch, lease_until, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts, failed_at, obstacle, created_at, updated_at`
+
+func (g generation) checkpoint() eventstore.Checkpoint {
+	if g.Commit < 0 {
+		return eventstore.Checkpoint{Start: true}
+	}
+	return eventstore.At(domain.Position{Commit: uint64(g.Commit), Prepare: uint64(g.Prepare)})
+}
+
+// columns is the inverse of generation.checkpoint.
+func columns(c eventstore.Checkpoint) (commit, prepare int64) {
+	if c.Start {
+		return -1, -1
+	}
+	return int64(c.Position.Commit), int64(c.Position.Prepare)
+}
+
+// failure is why the line stopped, nil while it runs.
+func (g generation) failure() *Failure {
+	if g.State != Stopped || g.FailureCategory == nil {
+		return nil
+	}
+	f := &Failure{Category: Category(*g.FailureCategory), Attempts: g.FailureAttempts}
+	if g.FailureCommit != nil && g.FailurePrepare != nil {
+		f.Position = domain.Position{Commit: uint64(*g.FailureCommit), Prepare: uint64(*g.FailurePrepare)}
+	}
+	if g.FailureDetail != nil {
+		f.Detail = *g.FailureDetail
+	}
+	if g.FailedAt != nil {
+		f.At = g.FailedAt.UTC()
+	}
+	return f
+}
+
+// reached says that who stands at c has seen the event at p.
+func reached(c eventstore.Checkpoint, p domain.Position) bool {
+	return !c.Start && c.Position.Compare(p) >= 0
+}
+
+// atLeast says that a has seen everything that b has.
+func atLeast(a, b eventstore.Checkpoint) bool {
+	return b.Start || reached(a, b.Position)
+}
+
+// lease is the right to advance a generation's checkpoint, and what its owner
+// knows about it. It belongs to one runner's goroutine.
+type lease struct {
+	generation
+	owner string
+	// stored is the checkpoint in Postgres, seen how far the runner has read:
+	// between them lie only events that change nothing.
+	stored, seen eventstore.Checkpoint
+	// counted since stored
+	handled, unknown, skipped int64
+}
+
+// errNotOwner says that the checkpoint is not where, or not whose, the runner
+// believes. Whatever the transaction wrote must roll back.
+var errNotOwner = errors.New("not the owner of the lease any more")
+
+// A lease is taken when it is free, has ended by Postgres' clock, or is the
+// runner's own: after a lost connection it does not know what it holds.
+const acquireSQL = `
+UPDATE projection_checkpoints
+SET owner = $3,
+    epoch = epoch + 1,
+    lease_until = clock_timestamp() + make_interval(secs => $4)
+WHERE name = $1
+  AND generation = $2
+  AND status IN ('building', 'live')
+  AND (owner IS NULL OR owner = $3 OR lease_until < clock_timestamp())
+RETURNING ` + generationColumns
+
+// Whether the transaction that this statement opens waits for the disk is said
+// in here, which spares a round trip a batch.
+const advanceSQL = `
+UPDATE projection_checkpoints
+SET commit_position = $7,
+    prepare_position = $8,
+    applied = applied + $9,
+    unknown = unknown + $10,
+    skipped = skipped + $11,
+    status = $12,
+    lease_until = clock_timestamp() + make_interval(secs => $13),
+    updated_at = clock_timestamp()
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4
+  AND commit_position = $5
+  AND prepare_position = $6
+  AND set_config('synchronous_commit', $14, true) = $14`
+
+const stopSQL = `
+UPDATE projection_checkpoints
+SET status = 'stopped',
+    owner = NULL,
+    lease_until = NULL,
+    failure_attempts = CASE
+        WHEN failure_commit = $6 AND failure_prepare = $7 THEN failure_attempts + 1
+        ELSE 1
+    END,
+    failure_category = $5,
+    failure_commit = $6,
+    failure_prepare = $7,
+    failure_detail = $8,
+    failed_at = clock_timestamp()
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4`
+
+const releaseSQL = `
+UPDATE projection_checkpoints
+SET owner = NULL,
+    lease_until = NULL
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4`
+
+const getGenerationSQL = `
+SELECT ` + generationColumns + `
+FROM projection_checkpoints
+WHERE name = $1
+  AND generation = $2`
+
+const listGenerationsSQL = `
+SELECT ` + generationColumns + `
+FROM projection_checkpoints
+ORDER BY name, generation`
+
+// acquire takes the lease; nil means that somebody else has it, or that there
+// is nothing to run (stopped, retired, gone).
+func acquire(ctx context.Context, db *sqlx.DB, g generation, owner string, length time.Duration) (*lease, error) {
+	l := &lease{owner: owner}
+	err := db.GetContext(ctx, &l.generation, acquireSQL, g.Name, g.Number, owner, length.Seconds())
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("take the lease of %s: %w", g.Schema, err)
+	}
+	l.stored = l.checkpoint()
+	l.seen = l.stored
+	return l, nil
+}
+
+// advance moves the stored checkpoint inside tx, and renews the lease.
+func (l *lease) advance(ctx context.Context, tx *sqlx.Tx, to eventstore.Checkpoint, applied int64, length time.Duration, durable string) error {
+	oldCommit, oldPrepare := columns(l.stored)
+	commit, prepare := columns(to)
+	return one(tx.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.Epoch, oldCommit, oldPrepare,
+		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), durable))
+}
+
+// advanced records that the advance was committed.
+func (l *lease) advanced(to eventstore.Checkpoint) {
+	l.stored, l.seen = to, to
+	l.handled, l.unknown, l.skipped = 0, 0, 0
+}
+
+func (l *lease) stop(ctx context.Context, db *sqlx.DB, f Failure) error {
+	return one(db.ExecContext(ctx, stopSQL, l.Name, l.Number, l.owner, l.Epoch,
+		f.Category, int64(f.Position.Commit), int64(f.Position.Prepare), f.Detail))
+}
+
+// release gives the lease back. It matters little if it fails or is not ours
+// any more: the lease ends by itself.
+func (l *lease) release(ctx context.Context, db *sqlx.DB) error {
+	_, err := db.ExecContext(ctx, releaseSQL, l.Name, l.Number, l.owner, l.Epoch)
+	return err
+}
+
+// one expects that a fenced update found its row.
+func one(res sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return errNotOwner
+	}
+	return nil
+}
+
+// getGeneration reads one row; ok is false when it is gone.
+func getGeneration(ctx context.Context, q sqlx.QueryerContext, name string, number int) (g generation, ok bool, err error) {
+	err = sqlx.GetContext(ctx, q, &g, getGenerationSQL, name, number)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return g, false, nil
+	case err != nil:
+		return g, false, fmt.Errorf("read the checkpoint of %s: %w", name, err)
+	}
+	return g, true, nil
+}
+
+func listGenerations(ctx context.Context, q sqlx.QueryerContext) ([]generation, error) {
+	var all []generation
+	if err := sqlx.SelectContext(ctx, q, &all, listGenerationsSQL); err != nil {
+		return nil, fmt.Errorf("read the checkpoints: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,97 @@
+package consumer
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+)
+
+// Consumer follows the log into Postgres. It is a Projector, or a Preparer.
+//
+// What a batch leads to must not depend on how the log was cut into batches nor
+// on the clock.
+type Consumer interface {
+	// Name is the consumer's name, in lower case. It never changes.
+	Name() string
+	// Handles lists the event types that it wants; it sees no others.
+	Handles() []string
+}
+
+// Projector is a consumer whose rows can be folded anew from the log at any
+// time: a read model. A rebuild in batches of thousands has to end with the very
+// rows that the live runner wrote one by one.
+type Projector interface {
+	Consumer
+	// Version goes up by one with every change of the tables or of the fold;
+	// the next start then builds the new version beside the one that serves.
+	Version() int
+	// Tables lists what to create in a generation's schema. Each gets a view of
+	// its name in the schema readmodel, so names are unique over all projectors.
+	Tables() []Table
+	// Apply writes the batch's effect into the schema. The runner commits it
+	// together with the checkpoint, so a batch is applied exactly once. An error
+	// that is not the connection's stops the line (see Retry and Skip).
+	Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error
+}
+
+// Preparer is a consumer that cannot be rebuilt, because what it does shows
+// elsewhere: it never goes back behind its checkpoint. Its tables are those of
+// the schema that has its name. It finds out before the transaction what is to
+// be written, so it may wait for the log.
+type Preparer interface {
+	Consumer
+	// Begin is called when the lease was taken: what the consumer remembers of
+	// its rows may be out of date. Until the next call nobody else writes them.
+	Begin(ctx context.Context) error
+	// Prepare says what the batch leads to; a nil Write is nothing, which moves
+	// the checkpoint a little later. With an error, done events of the batch are
+	// prepared, and the error is about the next one: a *PoisonError or an
+	// *eventstore.DecodeError stops the line right before it, any other is tried
+	// again.
+	Prepare(ctx context.Context, batch []domain.Recorded) (write Write, done int, err error)
+}
+
+// Write is what a Preparer writes, in the transaction that moves its checkpoint.
+type Write func(ctx context.Context, tx *sqlx.Tx) error
+
+// Lazy is a consumer that WaitFor does not wait for. Who reads it right behind a
+// write waits then (CatchUp).
+type Lazy interface {
+	// Gather is the least time between two batches.
+	Gather() time.Duration
+}
+
+// Durable is a consumer whose commits wait for the disk. All others may lose
+// their last batches in a crash of Postgres, rows and checkpoint alike, and
+// apply them again.
+type Durable interface {
+	// Durable marks the type.
+	Durable()
+}
+
+// Table is a table of a read model. DDL holds its CREATE statements, with
+// {schema} where the schema's name belongs.
+type Table struct {
+	Name string
+	DDL  string
+}
+
+// Source is where runners read the log: eventstore.Feed.
+type Source interface {
+	// Next gives what lies behind the checkpoint; it blocks until there is
+	// something. A known event that cannot be read is an *eventstore.DecodeError
+	// once it comes first.
+	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+	// Head is the newest position seen, zero before the first.
+	Head() domain.Position
+}
+
+// In puts the schema's name into a statement. Names come from schemaName only.
+func In(schema, query string) string {
+	return strings.ReplaceAll(query, "{schema}", schema)
+}

@@ -1,0 +1,59 @@
+// Package consumer runs what follows the log into Postgres: the folds of the
+// read models (package projections), and the webhooks' subscriber. Where each
+// stands is a row of projection_checkpoints.
+//
+// # A batch
+//
+// A runner takes whatever has arrived behind its checkpoint and writes, in one
+// transaction, the batch's rows and the new checkpoint. The checkpoint moves by
+// compare-and-set: the old position, the owner and the owner's epoch must still
+// be what the runner believes. If they are not, somebody else took the lease
+// over, and the whole batch rolls back. So a batch is applied exactly once,
+// whoever crashed where. Unless the consumer is Durable, the transaction does
+// not wait for the disk (synchronous_commit = off): what a crash of Postgres
+// takes back, rows and checkpoint alike, is applied again.
+//
+// Events that change nothing move the checkpoint in memory at once and in
+// Postgres a little later. Reading them again is harmless.
+//
+// # What can be rebuilt, and what cannot
+//
+// A Projector's rows are a fold of the log and nothing else: it can be built
+// anew at any time. A Preparer's have an effect elsewhere (a webhook is sent):
+// it has one generation for ever and never goes back behind its checkpoint.
+//
+// # Generations
+//
+// Each read model lives in a Postgres schema of its own generation
+// (jobs_v1_g1); readers only know the views in schema readmodel. A rebuild fills
+// the next generation beside the serving one, from the first event on, and when
+// it is at least as far it takes the views over in one transaction. A rebuild
+// that is stopped goes on from its own checkpoint.
+//
+// The views outlive it, with the rights on them and the views that others have
+// built upon them (views.go). What cannot be kept, such as a view that uses a
+// column which is gone, is in the way: the old rows serve on, and the status
+// says what it is (Status.Obstacle).
+//
+// New code with a higher version orders its own rebuild at the start. Until that
+// is done the old rows are shown, and only code of the old version, in a service
+// that was not replaced yet, keeps them up to date. The new code is not ready
+// meanwhile (Status.Problem): a query of it that names a column or a table which
+// the old rows lack fails, and the API answers 503; the others are answered from
+// the old rows.
+//
+// # One runner at a time
+//
+// A generation has a lease in its checkpoint row: an owner, an epoch that goes
+// up with every change of hands, and an end by Postgres' clock. Every batch
+// renews it. The others stand by and take over when it ends.
+//
+// # When something fails
+//
+// What may get better (a lost connection, a deadlock) is tried again. What will
+// not (an event that cannot be decoded, a violated constraint) stops the line:
+// the runner narrows the batch down to the event, applies what precedes it, and
+// records the failure. An operator then retries, or skips the event with a
+// record of who and why. Event types that this binary does not know are counted
+// and passed over.
+package consumer

@@ -1,0 +1,69 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+)
+
+// The package's tests fold real read models, which import it: they stand
+// outside, and reach in through this file.
+
+// What the tests compare with and run by themselves.
+var (
+	ErrNotOwner = errNotOwner
+	ErrOldCode  = errOldCode
+	DropRetired = dropRetired
+	Transient   = transient
+)
+
+// StallAfter is when a standstill becomes a problem.
+const StallAfter = stallAfter
+
+// ChangeLimits changes some of the limits.
+func (s *Supervisor) ChangeLimits(change func(*Limits)) { change(&s.limits) }
+
+// VerifyGeneration verifies any generation up to its own checkpoint.
+func (s *Supervisor) VerifyGeneration(ctx context.Context, name string, number int) ([]Difference, error) {
+	return s.verify(ctx, name, getGenerationSQL, name, number)
+}
+
+// Tenure is one owner's time with the first generation's lease.
+type Tenure struct{ f *following }
+
+// Acquire takes the lease of the projector's first generation; nil when
+// somebody else has it.
+func (s *Supervisor) Acquire(ctx context.Context, c Consumer, owner string, length time.Duration) (*Tenure, error) {
+	g, exists, err := getGeneration(ctx, s.db, c.Name(), 1)
+	if err != nil || !exists {
+		return nil, fmt.Errorf("read the first generation: %v, %w", exists, err)
+	}
+	r := s.runner(c, g)
+	r.owner = owner
+	l, err := acquire(ctx, s.db, g, owner, length)
+	if l == nil || err != nil {
+		return nil, err
+	}
+	return &Tenure{&following{runner: r, lease: l}}, nil
+}
+
+// Choose keeps the events that the projector handles.
+func (t *Tenure) Choose(events []domain.Recorded) []domain.Recorded { return t.f.choose(events) }
+
+// Commit applies a batch and moves the checkpoint to its end.
+func (t *Tenure) Commit(ctx context.Context, batch []domain.Recorded) error {
+	write, _, err := t.f.prepare(ctx, batch)
+	if err != nil {
+		return err
+	}
+	return t.f.commit(ctx, write, len(batch), eventstore.At(batch[len(batch)-1].Position))
+}
+
+// Stored is the checkpoint as the owner knows it.
+func (t *Tenure) Stored() eventstore.Checkpoint { return t.f.stored }
+
+// Believe makes the owner think that the checkpoint is elsewhere.
+func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.stored = at }

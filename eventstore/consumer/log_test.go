@@ -1,0 +1,107 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/node"
+	"humanqa/internal/pgtest"
+	"humanqa/projections"
+	"humanqa/projections/jobs"
+	"humanqa/projections/modeltest"
+)
+
+// The same on the real log: the embedded node, the official client, the feed.
+func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	dir, err := os.MkdirTemp("", "es") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "node")
+	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.DSN(t, w.DB), Socket: socket, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := eventstore.OpenSocket(socket, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	feed := eventstore.NewFeed(client, quiet)
+	ctx, cancel := context.WithCancel(t.Context())
+	fed := make(chan error, 1)
+	go func() { fed <- feed.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-fed; err != nil {
+			t.Error(err)
+		}
+	})
+	s := w.Service(feed, projections.All()...)
+	w.Run(s)
+
+	submit := func(i int) domain.Position {
+		t.Helper()
+		stream := domain.JobStream(fmt.Sprint("j", i))
+		written, err := client.Append(w.Ctx(), stream, domain.NoStream, []domain.NewEvent{
+			{ID: uuid.New(), Event: modeltest.Created("acc"), Meta: domain.Metadata{CommandID: uuid.New(), Time: modeltest.Noon}},
+			{ID: uuid.New(), Event: modeltest.Claimed("ann"), Meta: domain.Metadata{CommandID: uuid.New(), Time: modeltest.Noon}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written.Position
+	}
+	const before, during = 100, 200
+	for i := range before {
+		submit(i)
+	}
+	rebuilt := make(chan error, 1)
+	go func() { rebuilt <- s.Rebuild(w.Ctx(), "jobs", nil) }()
+	for i := range during {
+		if err := s.WaitFor(w.Ctx(), submit(before+i)); err != nil {
+			t.Fatal(err)
+		}
+		if _, total, err := w.reads.Jobs.List(w.Ctx(), "acc", jobs.Filter{Limit: 1}); err != nil || total != before+i+1 {
+			t.Fatalf("after job %d a reader met %d jobs, %v", before+i+1, total, err)
+		}
+	}
+	if err := <-rebuilt; err != nil {
+		t.Fatal(err)
+	}
+	w.Sound(s, projections.Names()...)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(s.Collector())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(families) != 6 || len(families[0].GetMetric()) != len(projections.All()) {
+		t.Errorf("got metrics %v", families)
+	}
+}

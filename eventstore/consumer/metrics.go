@@ -1,0 +1,66 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// scrapeLimit bounds the one query that a scrape makes.
+const scrapeLimit = time.Second
+
+var (
+	lagDesc = prometheus.NewDesc("humanqa_projection_lag",
+		"Positions between the projection and the end of the log.", []string{"projection"}, nil)
+	stalledDesc = prometheus.NewDesc("humanqa_projection_stalled_seconds",
+		"How long the projection has stood still short of the end of the log.", []string{"projection"}, nil)
+	stoppedDesc = prometheus.NewDesc("humanqa_projection_stopped",
+		"1 while the projection waits for an operator.", []string{"projection"}, nil)
+	appliedDesc = prometheus.NewDesc("humanqa_projection_applied_events",
+		"Events that the serving generation has applied.", []string{"projection"}, nil)
+	unknownDesc = prometheus.NewDesc("humanqa_projection_unknown_events",
+		"Events passed over because their type was not known.", []string{"projection"}, nil)
+	skippedDesc = prometheus.NewDesc("humanqa_projection_skipped_events",
+		"Events passed over by an operator's word.", []string{"projection"}, nil)
+)
+
+// Collector gives the metrics of the serving generations, wherever they run. A
+// scrape that cannot reach Postgres gives none.
+func (s *Supervisor) Collector() prometheus.Collector { return collector{s} }
+
+type collector struct{ s *Supervisor }
+
+func (collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lagDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, skippedDesc} {
+		to <- d
+	}
+}
+
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	list, err := c.s.Status(ctx)
+	if err != nil {
+		c.s.log.WithError(err).Debug("the projections' metrics cannot be read")
+		return
+	}
+	for _, status := range list {
+		if !status.Serving {
+			continue
+		}
+		gauge := func(desc *prometheus.Desc, value float64) {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, status.Name)
+		}
+		stopped := 0.0
+		if status.Failure != nil {
+			stopped = 1
+		}
+		gauge(lagDesc, float64(status.Lag))
+		gauge(stalledDesc, status.Stalled.Seconds())
+		gauge(stoppedDesc, stopped)
+		gauge(appliedDesc, float64(status.Applied))
+		gauge(unknownDesc, float64(status.Unknown))
+		gauge(skippedDesc, float64(status.Skipped))
+	}
+}

@@ -1,0 +1,117 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
+)
+
+// Progress is how far a rebuild is.
+type Progress struct {
+	Name            string
+	Generation      int
+	Applied         int64 // events handed to the projector
+	Position        domain.Position
+	Head            domain.Position // where the log ends by now
+	EventsPerSecond float64
+	ETA             time.Duration // 0 while it cannot be told
+	Done            bool
+}
+
+// progressEvery is how often a rebuild reports.
+const progressEvery = 200 * time.Millisecond
+
+// Rebuild builds the projection's next generation beside the serving one and
+// ends when that serves. One that was begun before goes on where it was. It
+// runs here, unless the running service takes it; if ctx ends it can be
+// resumed. progress may be nil.
+func (s *Supervisor) Rebuild(ctx context.Context, name string, progress func(Progress)) error {
+	p := s.projector(name)
+	if p == nil {
+		return fmt.Errorf("there is no projection %s", name)
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return err
+	}
+	var g generation
+	err := pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
+		g, err = startBuild(ctx, tx, p)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	crew := newCrew(s, s.consumers)
+	defer crew.wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	crew.staff(ctx, g)
+	return s.watch(ctx, g, progress)
+}
+
+// watch reports until the generation serves.
+func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(Progress)) error {
+	meter := newMeter(begun)
+	tick := time.NewTicker(min(progressEvery, s.limits.StandBy))
+	defer tick.Stop()
+	for {
+		now, exists, err := getGeneration(ctx, s.db, begun.Name, begun.Number)
+		switch {
+		case err != nil:
+			return err
+		case !exists:
+			return fmt.Errorf("the rebuild of %s was dropped", begun.Name)
+		}
+		p := meter.progress(now.Applied-begun.Applied, now.checkpoint(), s.source.Head())
+		p.Applied, p.Done = now.Applied, now.Serving
+		progress(p)
+		if f := now.failure(); f != nil {
+			return &StoppedError{Name: now.Name, Failure: *f}
+		}
+		if now.Serving || now.State == Retired {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// meter measures a build from where it was when the watch began.
+type meter struct {
+	begun generation
+	at    time.Time
+}
+
+func newMeter(begun generation) meter { return meter{begun: begun, at: time.Now()} }
+
+// progress extrapolates the log's positions, which need not be dense, at the
+// speed so far.
+func (m meter) progress(applied int64, at eventstore.Checkpoint, head domain.Position) Progress {
+	elapsed := time.Since(m.at)
+	commit, _ := columns(at)
+	p := Progress{
+		Name: m.begun.Name, Generation: m.begun.Number, Applied: m.begun.Applied + applied,
+		Position: at.Position, Head: head,
+	}
+	if elapsed <= 0 {
+		return p
+	}
+	p.EventsPerSecond = float64(applied) / elapsed.Seconds()
+	moved, left := float64(commit-m.begun.Commit), float64(int64(head.Commit)-commit)
+	if moved > 0 && left > 0 {
+		p.ETA = time.Duration(left / moved * float64(elapsed)).Round(time.Millisecond)
+	}
+	return p
+}

@@ -1,0 +1,238 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections"
+	"humanqa/projections/access"
+	"humanqa/projections/credits"
+	"humanqa/projections/jobs"
+	"humanqa/projections/modeltest"
+	"humanqa/projections/projects"
+)
+
+// jobsNext is the next version of the jobs projection: one more column.
+type jobsNext struct{ jobs.Projector }
+
+func (jobsNext) Version() int { return jobs.Projector{}.Version() + 1 }
+
+func (jobsNext) Tables() []consumer.Table {
+	tables := jobs.Projector{}.Tables()
+	tables[0].DDL += "ALTER TABLE {schema}.jobs ADD COLUMN word_count integer;"
+	return tables
+}
+
+// load appends and reads until it is stopped; readers must never see an error
+// nor a job vanish.
+func (w *world) load() (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			case <-time.After(3 * time.Millisecond):
+				modeltest.Lives(w.Log, fmt.Sprint("load", i, "-"), 6)
+			}
+		}
+	})
+	running.Go(func() {
+		most := 0
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			_, total, err := w.reads.Jobs.List(w.Ctx(), "acc1", jobs.Filter{Limit: 5})
+			if err != nil || total < most {
+				w.T.Errorf("a reader met %d jobs after %d, %v", total, most, err)
+				return
+			}
+			most = total
+			if _, err := w.reads.Jobs.Queue(w.Ctx(), "ann", 5); err != nil {
+				w.T.Errorf("a reader met %v", err)
+				return
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(done)
+		running.Wait()
+	})
+}
+
+// soundAt verifies any generation up to its own checkpoint.
+func (w *world) soundAt(s *consumer.Supervisor, name string, number int) {
+	w.T.Helper()
+	differences, err := s.VerifyGeneration(w.Ctx(), name, number)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for _, d := range differences {
+		w.T.Errorf("generation %d of %s differs from the fold: %+v", number, name, d)
+	}
+}
+
+func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	modeltest.Lives(w.Log, "before", 500)
+	w.Reach(w.Sup)
+	stop := w.load()
+	defer stop()
+
+	var seen []consumer.Progress
+	if err := w.Sup.Rebuild(w.Ctx(), "jobs", func(p consumer.Progress) { seen = append(seen, p) }); err != nil {
+		t.Fatal(err)
+	}
+	last := seen[len(seen)-1]
+	if !last.Done || last.Generation != 2 || last.Applied < 500 || last.EventsPerSecond <= 0 {
+		t.Errorf("last progress: %+v", last)
+	}
+	served := w.Log.Head()
+	w.Eventually("the load goes on behind the flip", func() bool { return w.Log.Head().Commit > served.Commit+50 })
+	stop()
+	w.Reach(w.Sup)
+	w.Sound(w.Sup, "jobs")      // the new rows are the fold of the log …
+	w.soundAt(w.Sup, "jobs", 1) // … and so were the old ones when they were replaced
+
+	// At rest both stand at the same position and can be compared directly.
+	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); err != nil {
+		t.Fatal(err)
+	}
+	w.Equal(jobs.Projector{}, "jobs_v2_g2", "jobs_v2_g3")
+	if s := w.Status("jobs"); s.Schema != "jobs_v2_g3" || s.State != consumer.Live {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	stopOld := w.Run(w.Sup)
+	modeltest.Lives(w.Log, "before", 300)
+	w.Reach(w.Sup)
+	stop := w.load()
+	defer stop()
+
+	next := w.Service(w.Log, jobsNext{}, credits.Projector{}, projects.Projector{}, access.Projector{})
+	w.Run(next)
+	w.Eventually("the next version serves", func() bool { return w.Status("jobs").Version == jobsNext{}.Version() })
+	served := w.Log.Head()
+	w.Eventually("the load goes on behind the flip", func() bool { return w.Log.Head().Commit > served.Commit+50 })
+	stop()
+	w.Reach(next)
+	w.Reach(w.Sup) // a service with the old code still knows how far the new rows are
+	w.Sound(next, "jobs")
+	w.soundAt(w.Sup, "jobs", 1)
+	stopOld()
+	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); !errors.Is(err, consumer.ErrOldCode) {
+		t.Errorf("old code was let loose on new rows: %v", err)
+	}
+}
+
+func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	modeltest.Lives(w.Log, "a", 400)
+	w.Reach(w.Sup)
+
+	gate := w.Log.Copy()
+	gate.Hold(500)
+	operator := w.Service(gate, jobsNext{})
+	ctx, cancel := context.WithCancel(w.Ctx())
+	defer cancel()
+	err := operator.Rebuild(ctx, "jobs", func(p consumer.Progress) {
+		if p.Position.Commit >= 500 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if s := w.Status("jobs"); s.Version != (jobs.Projector{}).Version() {
+		t.Errorf("an unfinished build serves: %+v", s)
+	}
+
+	gate.Hold(0)
+	asked := len(gate.Asked())
+	if err := operator.Rebuild(w.Ctx(), "jobs", nil); err != nil {
+		t.Fatal(err)
+	}
+	if first := gate.Asked()[asked]; first != eventstore.At(w.Log.Events()[499].Position) {
+		t.Errorf("the build went on behind %+v", first)
+	}
+	w.Sound(operator, "jobs")
+	if s := w.Status("jobs"); s.Version != (jobsNext{}).Version() || s.Generation != 2 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestARebuildCanBeOrderedFromAnotherProcess(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Sup.ChangeLimits(func(l *consumer.Limits) { l.Retired = 0 })
+	if err := consumer.RequestRebuild(w.Ctx(), w.DB, "credits"); err != nil {
+		t.Fatal(err)
+	}
+	if err := consumer.RequestRebuild(w.Ctx(), w.DB, "credits"); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(w.Sup) // on an empty log: zero events is a normal case
+	w.Eventually("generation 2 serves", func() bool { return w.Status("credits").Generation == 2 })
+	w.Eventually("the old generation is dropped", func() bool {
+		return w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'credits_v1_g1'") == 0
+	})
+	list, err := consumer.List(w.Ctx(), w.DB)
+	if err != nil || len(list) != len(projections.All()) {
+		t.Errorf("list: %+v, %v", list, err)
+	}
+	modeltest.Lives(w.Log, "a", 5)
+	w.Reach(w.Sup)
+}
+
+// Somebody who still reads the old rows holds nobody up.
+func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	modeltest.Lives(w.Log, "a", 10)
+	w.Reach(w.Sup)
+	reader, err := w.DB.BeginTxx(w.Ctx(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Rollback() }()
+	var n int
+	if err := reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM jobs_v2_g1.jobs"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := consumer.DropRetired(w.Ctx(), w.DB, 0); !consumer.Transient(err) {
+		t.Fatalf("the rows were taken from under their reader: %v", err)
+	}
+	modeltest.Lives(w.Log, "b", 10)
+	w.Reach(w.Sup)
+	if err := reader.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := consumer.DropRetired(w.Ctx(), w.DB, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'jobs_v2_g1'"); n != 0 {
+		t.Error("the old rows are still there")
+	}
+}

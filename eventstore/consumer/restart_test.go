@@ -1,0 +1,29 @@
+package consumer_test
+
+import (
+	"testing"
+
+	"humanqa/eventstore/consumer"
+	"humanqa/projections"
+	"humanqa/projections/modeltest"
+)
+
+func TestADeadOwnersLeaseNeedNotEndAfterARestartOfPostgres(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Exec("UPDATE projection_checkpoints SET owner = 'dead', epoch = epoch + 1, lease_until = now() + interval '1 hour'")
+	if err := consumer.ReleaseAll(w.Ctx(), w.DB); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(w.Sup)
+	modeltest.Lives(w.Log, "a", 10)
+	w.Reach(w.Sup)
+
+	// An owner that is alive after all loses its lease and takes it again.
+	if err := consumer.ReleaseAll(w.Ctx(), w.DB); err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Lives(w.Log, "b", 10)
+	w.Reach(w.Sup)
+	w.Sound(w.Sup, projections.Names()...)
+}

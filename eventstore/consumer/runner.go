@@ -1,0 +1,484 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
+)
+
+// Limits are the sizes and times of the runners; tests shorten them.
+type Limits struct {
+	Live, Rebuild int           // events in a page
+	Lease         time.Duration // how long a silent owner keeps a projection
+	StandBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
+	Store         time.Duration // how long a checkpoint may be ahead in memory
+	Gather        time.Duration // the least time between two batches of a live projection
+	Backoff       time.Duration // the first pause after a transient failure
+	MaxBackoff    time.Duration
+	Retired       time.Duration // how long a replaced generation is kept
+	Report        time.Duration // how often a build that nobody watches tells of itself
+}
+
+func defaultLimits() Limits {
+	return Limits{
+		Live: 500, Rebuild: 2000,
+		Lease: 15 * time.Second, StandBy: 250 * time.Millisecond, Store: 100 * time.Millisecond,
+		Gather:  5 * time.Millisecond,
+		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
+		Retired: time.Minute, Report: 5 * time.Second,
+	}
+}
+
+// errStopped says that the line stopped at a poison event, and that this is
+// recorded.
+var errStopped = errors.New("the line stopped")
+
+// runner advances one generation while it has the lease, and stands by while
+// it has not.
+type runner struct {
+	db       *sqlx.DB
+	source   Source
+	log      logrus.FieldLogger
+	arrivals *arrivals
+	limits   Limits
+	consumer Consumer
+	handles  map[string]bool
+	durable  string // what synchronous_commit is set to
+	owner    string
+	target   generation // which generation; its state is read anew with every lease
+}
+
+// run ends with ctx, or when the generation was replaced or removed.
+func (r *runner) run(ctx context.Context) {
+	wait := r.limits.Backoff
+	for ctx.Err() == nil {
+		progressed, err := r.hold(ctx)
+		pause := r.limits.StandBy
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errGone):
+			return
+		case err == nil, errors.Is(err, errNotOwner), errors.Is(err, errStopped):
+			wait = r.limits.Backoff
+		default:
+			if progressed {
+				wait = r.limits.Backoff
+			}
+			pause = wait
+			wait = min(2*wait, r.limits.MaxBackoff)
+			r.log.WithError(err).WithField("again_in", pause.String()).Warn("the consumer ran into trouble, trying again")
+		}
+		_ = backoff.Wait(ctx, pause) // the loop finds out that ctx has ended
+	}
+}
+
+// takeTime bounds the taking of a lease.
+const takeTime = 2 * time.Second
+
+// errGone says that the generation was replaced or removed.
+var errGone = errors.New("the generation is gone")
+
+// hold takes the lease, if it can be had, and follows the log until it loses it.
+func (r *runner) hold(ctx context.Context) (progressed bool, err error) {
+	// Not cut off by a stop: a lease that was taken is always given back.
+	taking, done := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
+	l, err := acquire(taking, r.db, r.target, r.owner, r.limits.Lease)
+	done()
+	if err != nil {
+		return false, err
+	}
+	if l == nil {
+		g, exists, err := getGeneration(ctx, r.db, r.target.Name, r.target.Number)
+		if err == nil && (!exists || g.State == Retired) {
+			err = errGone
+		}
+		return false, err
+	}
+	f := &following{runner: r, lease: l}
+	if l.Serving {
+		f.serve()
+	}
+	defer f.leave()
+	before := l.stored
+	err = f.follow(ctx)
+	if errors.Is(err, errNotOwner) {
+		r.log.Info("another runner has taken the consumer over, standing by")
+	}
+	// Also when ctx has ended: a service that stops lets the next one start.
+	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if ctx.Err() != nil && l.seen != l.stored {
+		_ = f.store(farewell) // else those events are read again, which is harmless
+	}
+	if releaseErr := l.release(farewell, r.db); releaseErr != nil {
+		r.log.WithError(releaseErr).Debug("the lease was not released and will end by itself")
+	}
+	return l.stored != before, err
+}
+
+// following is one tenure of the lease.
+type following struct {
+	*runner
+	*lease
+	skips   map[domain.Position]bool
+	serving bool      // reported to arrivals
+	applied int64     // in this tenure
+	at      time.Time // of the last batch
+	kept    time.Time // when the checkpoint was stored
+	refused time.Time // when a flip was
+}
+
+// serve makes this runner's word count for those who wait.
+func (f *following) serve() {
+	f.serving = true
+	f.arrivals.runsHere(f.Name, f.seen)
+}
+
+// leave ends that.
+func (f *following) leave() {
+	if f.serving {
+		f.serving = false
+		f.arrivals.leftHere(f.Name)
+	}
+}
+
+// read is a page, or why there is none.
+type read struct {
+	page eventstore.Page
+	err  error
+}
+
+// follow reads and applies until something is in the way.
+func (f *following) follow(ctx context.Context) error {
+	var err error
+	if f.skips, err = loadSkips(ctx, f.db, f.Name); err != nil {
+		return err
+	}
+	if p, ok := f.consumer.(Preparer); ok {
+		if err := p.Begin(ctx); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+	}
+	f.kept = time.Now()
+	if err := f.catchUp(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	meter := newMeter(f.generation)
+	report := time.NewTicker(f.limits.Report)
+	defer report.Stop()
+	pages, reading := make(chan read), false
+	defer func() {
+		cancel()
+		if reading {
+			<-pages
+		}
+	}()
+	timer := time.NewTimer(f.pause())
+	defer timer.Stop()
+	for {
+		if !reading {
+			reading = true
+			from, size, rest := f.seen, f.pageSize(), f.rest()
+			go func() {
+				if err := backoff.Wait(ctx, rest); err != nil {
+					pages <- read{err: err}
+					return
+				}
+				page, err := f.source.Next(ctx, from, size)
+				pages <- read{page, err}
+			}()
+		}
+		select {
+		case next := <-pages:
+			reading = false
+			err = f.take(ctx, next)
+		case <-timer.C:
+			err = f.store(ctx)
+		case <-report.C:
+			if f.State == Building {
+				f.tell(meter.progress(f.applied, f.stored, f.source.Head()))
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err == nil {
+			err = f.catchUp(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		timer.Reset(f.pause())
+	}
+}
+
+func (f *following) pageSize() int {
+	if f.State == Building {
+		return f.limits.Rebuild
+	}
+	return f.limits.Live
+}
+
+// rest lets a busy log gather into larger batches: each costs Postgres the same
+// few statements, however many events it holds. After a quiet moment the first
+// event is applied at once.
+func (f *following) rest() time.Duration {
+	if f.State == Building {
+		return 0
+	}
+	gather := f.limits.Gather
+	if lazy, ok := f.consumer.(Lazy); ok {
+		gather = lazy.Gather()
+	}
+	return gather - time.Since(f.at)
+}
+
+// pause is how long the runner may wait for a page before the stored
+// checkpoint, and the lease with it, has to be renewed. One that is building
+// also looks whether it has caught up.
+func (f *following) pause() time.Duration {
+	if f.seen != f.stored || f.State == Building {
+		return f.limits.Store
+	}
+	return f.limits.Lease / 3
+}
+
+// take deals with what was read.
+func (f *following) take(ctx context.Context, next read) error {
+	var undecodable *eventstore.DecodeError
+	switch {
+	case errors.As(next.err, &undecodable):
+		if f.skips[undecodable.Position] {
+			f.skipped++
+			return f.pass(ctx, eventstore.At(undecodable.Position))
+		}
+		return f.stop(ctx, failureAt(undecodable.Position, next.err))
+	case next.err != nil:
+		return fmt.Errorf("read the log: %w", next.err)
+	}
+	batch := f.choose(next.page.Events)
+	if len(batch) == 0 {
+		return f.pass(ctx, eventstore.At(next.page.Next))
+	}
+	return f.apply(ctx, batch, next.page.Next)
+}
+
+// choose keeps the events that the consumer handles and counts the others.
+func (f *following) choose(events []domain.Recorded) []domain.Recorded {
+	batch := make([]domain.Recorded, 0, len(events))
+	for _, e := range events {
+		switch {
+		case f.skips[e.Position]:
+			f.skipped++
+		case e.Event == nil:
+			f.unknown++
+		case f.handles[e.Type]:
+			batch = append(batch, e)
+		}
+	}
+	return batch
+}
+
+// pass moves past events that change nothing: in memory at once, in Postgres a
+// little later.
+func (f *following) pass(ctx context.Context, at eventstore.Checkpoint) error {
+	f.seen = at
+	if f.serving {
+		f.arrivals.advance(f.Name, at)
+	}
+	if time.Since(f.kept) < f.limits.Store {
+		return nil
+	}
+	return f.store(ctx)
+}
+
+// apply commits the batch with the checkpoint behind it. If it is refused, its
+// halves are tried by themselves, down to the one event that is to blame: what
+// precedes that is applied, then the line stops.
+func (f *following) apply(ctx context.Context, batch []domain.Recorded, next domain.Position) error {
+	write, done, poison := f.prepare(ctx, batch)
+	if poison != nil && !poisonous(poison) {
+		return fmt.Errorf("prepare: %w", poison)
+	}
+	if poison != nil {
+		return f.applyBefore(ctx, batch, write, done, poison)
+	}
+	err := f.commit(ctx, write, len(batch), eventstore.At(next))
+	switch {
+	case err == nil:
+		return nil
+	case transient(err):
+		return err
+	case len(batch) == 1:
+		return f.stop(ctx, failureAt(batch[0].Position, err))
+	}
+	half := len(batch) / 2
+	if err := f.apply(ctx, batch[:half], batch[half-1].Position); err != nil {
+		return err
+	}
+	return f.apply(ctx, batch[half:], next)
+}
+
+// applyBefore applies what was prepared of a batch, and stops at the event
+// behind it.
+func (f *following) applyBefore(ctx context.Context, batch []domain.Recorded, write Write, done int, poison error) error {
+	if done > 0 {
+		if err := f.commit(ctx, write, done, eventstore.At(batch[done-1].Position)); err != nil {
+			return err
+		}
+	}
+	return f.stop(ctx, failureAt(batch[done].Position, poison))
+}
+
+// prepare says what is to be written for a batch.
+func (f *following) prepare(ctx context.Context, batch []domain.Recorded) (write Write, done int, err error) {
+	if p, ok := f.consumer.(Preparer); ok {
+		return p.Prepare(ctx, batch)
+	}
+	p := f.consumer.(Projector)
+	return func(ctx context.Context, tx *sqlx.Tx) error {
+		return p.Apply(ctx, tx, f.Schema, batch)
+	}, len(batch), nil
+}
+
+// commit writes rows and checkpoint in one transaction; events that lead to
+// nothing are passed. The checkpoint comes first: its row lock makes a runner
+// that lost the lease wait, and then fail before it writes anything.
+func (f *following) commit(ctx context.Context, write Write, events int, to eventstore.Checkpoint) error {
+	if write == nil && events > 0 {
+		f.handled += int64(events)
+		return f.pass(ctx, to)
+	}
+	handled := f.handled + int64(events)
+	err := pgpool.InTx(ctx, f.db, func(tx *sqlx.Tx) error {
+		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, f.durable); err != nil || write == nil {
+			return err
+		}
+		return write(ctx, tx)
+	})
+	if err != nil {
+		return err
+	}
+	f.advanced(to)
+	f.kept = time.Now()
+	f.applied += handled
+	if write != nil {
+		f.at = f.kept
+	}
+	if f.serving {
+		f.arrivals.advance(f.Name, to)
+	}
+	return nil
+}
+
+// store writes the checkpoint where the runner stands, which also renews the
+// lease.
+func (f *following) store(ctx context.Context) error {
+	return f.commit(ctx, nil, 0, f.seen)
+}
+
+// catchUp lets a generation that is building go live, or take over, as soon as
+// it is far enough.
+func (f *following) catchUp(ctx context.Context) error {
+	switch {
+	case f.State != Building:
+		return nil
+	case f.Serving:
+		if !atLeast(f.seen, headOf(f.source)) {
+			return nil
+		}
+		f.State = Live
+		return f.store(ctx)
+	}
+	serving, err := f.servingCheckpoint(ctx)
+	if err != nil || !atLeast(f.seen, serving) {
+		return err
+	}
+	if err := f.store(ctx); err != nil {
+		return err
+	}
+	if time.Since(f.refused) < f.limits.MaxBackoff {
+		return nil
+	}
+	flipped, err := flip(ctx, f.db, f.consumer.(Projector), f.lease)
+	if err != nil {
+		return f.cannotFlip(ctx, err)
+	}
+	if !flipped {
+		return nil
+	}
+	f.Obstacle = ""
+	f.State, f.Serving = Live, true
+	f.serve()
+	f.log.WithField("position", f.seen.Position.String()).Info("the new generation serves")
+	return nil
+}
+
+// cannotFlip notes what is in the way, and goes on following the log: what it is
+// may go away.
+func (f *following) cannotFlip(ctx context.Context, err error) error {
+	what := inTheWay(ctx, f.db, err)
+	if what == "" {
+		return err
+	}
+	f.refused = time.Now()
+	if what == f.Obstacle {
+		return nil
+	}
+	f.log.WithField("obstacle", what).Warn("the new generation cannot serve yet")
+	return f.tellObstacle(ctx, f.db, what)
+}
+
+func (f *following) tell(p Progress) {
+	f.log.WithFields(logrus.Fields{
+		"position": p.Position.String(), "head": p.Head.String(),
+		"events_per_second": int64(p.EventsPerSecond), "eta": p.ETA.String(),
+	}).Info("building")
+}
+
+const servingGenerationSQL = `
+SELECT ` + generationColumns + `
+FROM projection_checkpoints
+WHERE name = $1
+  AND serving`
+
+func (f *following) servingCheckpoint(ctx context.Context) (eventstore.Checkpoint, error) {
+	var g generation
+	if err := f.db.GetContext(ctx, &g, servingGenerationSQL, f.Name); err != nil {
+		return eventstore.Checkpoint{}, fmt.Errorf("read the serving checkpoint of %s: %w", f.Name, err)
+	}
+	return g.checkpoint(), nil
+}
+
+// stop records the poison event and gives the lease back. What was seen before
+// it is stored first, so that a retry starts at the event itself.
+func (f *following) stop(ctx context.Context, failure Failure) error {
+	if f.seen != f.stored {
+		if err := f.store(ctx); err != nil {
+			return err
+		}
+	}
+	if err := f.lease.stop(ctx, f.db, failure); err != nil {
+		return err
+	}
+	f.log.WithFields(logrus.Fields{
+		"category": failure.Category, "position": failure.Position.String(), "detail": failure.Detail,
+	}).Error("the line stopped: look at the event, then `humanqa projections retry` or `skip`")
+	return errStopped
+}
+
+// headOf is the log's end as far as the source knows it.
+func headOf(s Source) eventstore.Checkpoint {
+	head := s.Head()
+	return eventstore.Checkpoint{Position: head, Start: head == domain.Position{}}
+}

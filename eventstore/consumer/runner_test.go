@@ -1,0 +1,300 @@
+package consumer_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections"
+	"humanqa/projections/jobs"
+	"humanqa/projections/modeltest"
+)
+
+// broken is the jobs projector with faults.
+type broken struct {
+	consumer.Projector
+	apply func(ctx context.Context, tx *sqlx.Tx, inner func() error) error
+}
+
+func (b broken) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	return b.apply(ctx, tx, func() error { return b.Projector.Apply(ctx, tx, schema, batch) })
+}
+
+// A runner that dies after it wrote the rows and before it committed leaves
+// nothing behind, however it dies.
+func TestABatchThatIsNotCommittedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	w := setup(t, broken{jobs.Projector{}, func(ctx context.Context, tx *sqlx.Tx, inner func() error) error {
+		if err := inner(); err != nil {
+			return err
+		}
+		switch calls.Add(1) % 4 {
+		case 1:
+			return driver.ErrBadConn
+		case 2:
+			_, err := tx.ExecContext(ctx, "SELECT pg_terminate_backend(pg_backend_pid())")
+			if err == nil {
+				t.Error("the connection outlived its end")
+			}
+			return err
+		}
+		return nil
+	}})
+	w.Run(w.Sup)
+	for i := range 20 {
+		modeltest.Lives(w.Log, fmt.Sprint("a", i, "-"), 10)
+		w.Reach(w.Sup)
+	}
+	w.Sound(w.Service(w.Log, jobs.Projector{}), "jobs")
+	if s := w.Status("jobs"); s.Failure != nil || s.Lag != 0 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// The commit of a batch whose answer was lost must not be followed by the same
+// batch again.
+func TestApplyingABatchTwiceIsImpossible(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	modeltest.Lives(w.Log, "j", 30)
+	tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector{}, "owner", time.Minute)
+	if err != nil || tenure == nil {
+		t.Fatalf("acquire: %v, %v", tenure, err)
+	}
+	batch := tenure.Choose(w.Log.Events())
+	for from := range batch {
+		before := tenure.Stored()
+		if err := tenure.Commit(w.Ctx(), batch[from:from+1]); err != nil {
+			t.Fatal(err)
+		}
+		after := tenure.Stored()
+		tenure.Believe(before) // as if the commit's answer had been lost
+		for to := from + 1; to <= len(batch); to += 7 {
+			if err := tenure.Commit(w.Ctx(), batch[from:to]); !errors.Is(err, consumer.ErrNotOwner) {
+				t.Fatalf("the same batch again: %v", err)
+			}
+		}
+		tenure.Believe(after)
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+func TestTwoRunnersNeverAdvanceOneCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	others := []*consumer.Supervisor{w.Sup, w.Service(w.Log, projections.All()...), w.Service(w.Log, projections.All()...)}
+	for _, s := range others {
+		w.Run(s)
+	}
+	for i := range 60 {
+		modeltest.Lives(w.Log, fmt.Sprint("a", i, "-"), 5)
+		// The lease ends under whoever has it, as if they had been asleep.
+		w.Exec("UPDATE projection_checkpoints SET lease_until = now() - interval '1 hour'")
+		if i%10 == 0 {
+			w.Reach(others[i/10%len(others)])
+		}
+	}
+	for _, s := range others {
+		w.Reach(s)
+	}
+	w.Sound(w.Sup, projections.Names()...)
+	handled := 0
+	for _, r := range w.Log.Events() {
+		if slices.Contains((jobs.Projector{}).Handles(), r.Type) {
+			handled++
+		}
+	}
+	if s := w.Status("jobs"); s.Applied != int64(handled) {
+		t.Errorf("%d events were applied, the log has %d", s.Applied, handled)
+	}
+	if n := w.Count("SELECT max(epoch) FROM projection_checkpoints"); n < 3 {
+		t.Errorf("the lease changed hands %d times: the test shows nothing", n)
+	}
+}
+
+func TestAServiceThatStopsLetsTheNextOneStartAtOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	stop := w.Run(w.Sup)
+	modeltest.Lives(w.Log, "a", 10)
+	w.Reach(w.Sup)
+	stop()
+	if n := w.Count("SELECT COUNT(*) FROM projection_checkpoints WHERE owner IS NOT NULL"); n != 0 {
+		t.Errorf("%d leases are still held", n)
+	}
+	next := w.Service(w.Log, projections.All()...)
+	next.ChangeLimits(func(l *consumer.Limits) { l.Lease = time.Hour })
+	w.Run(next)
+	modeltest.Lives(w.Log, "b", 10)
+	w.Reach(next)
+	w.Sound(next, "jobs")
+}
+
+func TestUnknownEventsAreCountedAndPassedOver(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	w.Log.Append("weather-1", nil, nil, nil)
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Reach(w.Sup)
+	if s := w.Status("jobs"); s.Unknown != 3 || s.Applied != 1 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestAPoisonEventStopsTheLine(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	stream := domain.AccountStream("acc")
+	w.Log.Append(stream, &account.Created{Name: "shop"}, modeltest.Issued(1))
+	poison := w.Log.Append(stream, modeltest.Issued(1)) // the same hash once more
+	w.Log.Append(stream, modeltest.Issued(2))
+	w.Run(w.Sup)
+
+	stopped := func(attempts int) {
+		t.Helper()
+		w.Eventually("access stops", func() bool {
+			f := w.Status("access").Failure
+			return f != nil && f.Attempts == attempts
+		})
+		f := w.Status("access").Failure
+		if f.Category != consumer.CategoryConstraint || f.Position != poison || f.Detail == "" {
+			t.Errorf("got %+v", f)
+		}
+		if _, found, err := w.reads.Access.Key(w.Ctx(), "hash1"); !found || err != nil {
+			t.Errorf("what precedes the poison is applied: %v, %v", found, err)
+		}
+		if _, found, err := w.reads.Access.Key(w.Ctx(), "hash2"); found || err != nil {
+			t.Errorf("what follows the poison is not applied: %v, %v", found, err)
+		}
+	}
+	stopped(1)
+	if problem := w.Status("access").Problem(); problem != "projection access stopped at 3/3 (constraint)" {
+		t.Errorf("problem: %q", problem)
+	}
+
+	var stop *consumer.StoppedError
+	if err := w.Sup.WaitFor(w.Ctx(), w.Log.Head()); !errors.As(err, &stop) || stop.Name != "access" {
+		t.Errorf("who waits is told at once: %v", err)
+	}
+	if err := w.Sup.WaitFor(w.Ctx(), domain.Position{Commit: 2, Prepare: 2}); err != nil {
+		t.Errorf("what was applied can still be waited for: %v", err)
+	}
+
+	if err := consumer.Retry(w.Ctx(), w.DB, "access"); err != nil {
+		t.Fatal(err)
+	}
+	stopped(2)
+
+	if err := consumer.Retry(w.Ctx(), w.DB, "jobs"); err == nil {
+		t.Error("a projection that runs was retried")
+	}
+	if err := consumer.Skip(w.Ctx(), w.DB, "access", domain.Position{Commit: 2, Prepare: 2}, "ops", "a guess"); err == nil {
+		t.Error("an event was skipped that stopped nothing")
+	}
+	if err := consumer.Skip(w.Ctx(), w.DB, "access", poison, "ops", ""); err == nil {
+		t.Error("an event was skipped for no reason")
+	}
+	if err := consumer.Skip(w.Ctx(), w.DB, "access", poison, "ops", "issued twice"); err != nil {
+		t.Fatal(err)
+	}
+	w.Reach(w.Sup)
+	if _, found, err := w.reads.Access.Key(w.Ctx(), "hash2"); !found || err != nil {
+		t.Errorf("the line goes on behind the skip: %v, %v", found, err)
+	}
+	skips, err := consumer.Skips(w.Ctx(), w.DB, "access")
+	if err != nil || len(skips) != 1 {
+		t.Fatalf("skips: %+v, %v", skips, err)
+	}
+	if s := skips[0]; s.Position != poison || s.Who != "ops" || s.Why != "issued twice" || s.Detail == "" || s.At.IsZero() {
+		t.Errorf("got %+v", s)
+	}
+	if s := w.Status("access"); s.Skipped != 1 || s.Failure != nil || s.State != consumer.Live {
+		t.Errorf("got %+v", s)
+	}
+	w.Sound(w.Sup, "access")
+	if err := w.Sup.Rebuild(w.Ctx(), "access", nil); err != nil {
+		t.Errorf("a rebuild passes over what was skipped: %v", err)
+	}
+}
+
+func TestAnUndecodableEventStopsEveryProjection(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	modeltest.Lives(w.Log, "a", 3)
+	bad := w.Log.Append(domain.JobStream("bad"), modeltest.Created("acc"))
+	w.Log.Spoil(bad)
+	modeltest.Lives(w.Log, "b", 3)
+	w.Run(w.Sup)
+	for _, name := range projections.Names() {
+		w.Eventually(name+" stops", func() bool { return w.Status(name).Failure != nil })
+		if f := w.Status(name).Failure; f.Category != consumer.CategoryDecode || f.Position != bad {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if err := consumer.Skip(w.Ctx(), w.DB, name, bad, "ops", "written by a bug"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Reach(w.Sup)
+	w.Sound(w.Sup, projections.Names()...)
+}
+
+// A zombie whose lease was taken over while it applied a batch must not
+// commit it.
+func TestATakeOverDuringABatchFencesTheOldOwner(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	modeltest.Lives(w.Log, "a", 5)
+	acquire := func(owner string, length time.Duration) *consumer.Tenure {
+		tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector{}, owner, length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tenure
+	}
+	old, heir := acquire("old", time.Nanosecond), acquire("heir", time.Nanosecond)
+	batch := old.Choose(w.Log.Events())
+	if err := old.Commit(w.Ctx(), batch); !errors.Is(err, consumer.ErrNotOwner) {
+		t.Errorf("the old owner's batch: %v", err)
+	}
+	if err := heir.Commit(w.Ctx(), batch); err != nil {
+		t.Errorf("the heir's batch: %v", err)
+	}
+	if acquire("third", time.Minute) != nil {
+		t.Error("a lease in force was taken")
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+// A new projection exists, with its views, before anything is in the log.
+func TestManyServicesPrepareAtOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if err := w.Sup.Prepare(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := w.Count("SELECT COUNT(*) FROM projection_checkpoints"); n != len(projections.All()) {
+		t.Errorf("%d generations, want one of each projection", n)
+	}
+	if _, total, err := w.reads.Jobs.List(w.Ctx(), "acc", jobs.Filter{Limit: 1}); err != nil || total != 0 {
+		t.Errorf("an empty read model answers: %d, %v", total, err)
+	}
+}

@@ -1,0 +1,28 @@
+package consumer_test
+
+import (
+	"os"
+	"testing"
+
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgtest"
+	"humanqa/projections"
+	"humanqa/projections/modeltest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+type world struct {
+	*modeltest.World
+	reads *projections.Reads
+}
+
+// setup runs every read model, unless some are named.
+func setup(t *testing.T, consumers ...consumer.Consumer) *world {
+	t.Helper()
+	if len(consumers) == 0 {
+		consumers = projections.All()
+	}
+	w := modeltest.New(t, consumers...)
+	return &world{World: w, reads: projections.NewReads(w.DB)}
+}

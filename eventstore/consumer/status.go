@@ -1,0 +1,196 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+)
+
+// stallAfter is how long a projection may stand still behind the log's end
+// before it counts as stalled.
+const stallAfter = 10 * time.Second
+
+// Status is where one generation of a projection stands.
+type Status struct {
+	Name    string
+	Version int
+	// Code is the version of this binary's code; 0 where that is not known.
+	Code       int
+	Generation int
+	Schema     string
+	State      State
+	Serving    bool
+	Started    bool            // it has seen an event
+	Position   domain.Position // of the last event seen
+	// Lag is how far the log's end lies ahead, in positions: in events, on the
+	// embedded node. 0 when the log's end is not known.
+	Lag uint64
+	// Ahead says that the log ends before the checkpoint. For a moment that is
+	// two clocks being read; if it stays, the log has lost its tail.
+	Ahead   bool
+	Applied int64
+	Unknown int64 // events of types that the binary did not know
+	Skipped int64 // events passed over by an operator's word
+	Owner   string
+	Failure *Failure // nil while the line runs
+	// Obstacle is what keeps a generation that is built from serving.
+	Obstacle string
+	// Stalled is how long it has been at one place that is not the log's end.
+	Stalled   time.Duration
+	UpdatedAt time.Time
+}
+
+// older says that what serves was written by older code than this binary's.
+func (s Status) older() bool { return s.Serving && s.Version < s.Code }
+
+// Problem says in one line what is wrong with a generation; empty when nothing
+// is. One that is only being built has a problem when it cannot get on.
+func (s Status) Problem() string {
+	switch {
+	case !s.Serving && s.Failure != nil:
+		return fmt.Sprintf("the rebuild of projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
+	case !s.Serving && s.Obstacle != "":
+		return fmt.Sprintf("the rebuilt projection %s cannot be shown: %s", s.Name, s.Obstacle)
+	case !s.Serving:
+		return ""
+	case s.older():
+		return fmt.Sprintf("projection %s shows rows of version %d, until those of version %d are built", s.Name, s.Version, s.Code)
+	case s.Failure != nil:
+		return fmt.Sprintf("projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
+	case s.Stalled >= stallAfter && s.Ahead:
+		return fmt.Sprintf("projection %s stands at %s, beyond the log's end: was the log restored from a backup? rebuild it", s.Name, s.Position)
+	case s.Stalled >= stallAfter:
+		return fmt.Sprintf("projection %s stands at %s for %s, %d behind", s.Name, s.Position, s.Stalled.Round(time.Second), s.Lag)
+	}
+	return ""
+}
+
+// List gives every generation that is not retired, without what only a running
+// service knows (Lag, Stalled).
+func List(ctx context.Context, db *sqlx.DB) ([]Status, error) {
+	all, err := listGenerations(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return statuses(all), nil
+}
+
+func statuses(all []generation) []Status {
+	list := make([]Status, 0, len(all))
+	for _, g := range all {
+		if g.State == Retired {
+			continue
+		}
+		at := g.checkpoint()
+		status := Status{
+			Name: g.Name, Version: g.Version, Generation: g.Number, Schema: g.Schema, State: g.State,
+			Serving: g.Serving, Started: !at.Start, Position: at.Position,
+			Applied: g.Applied, Unknown: g.Unknown, Skipped: g.Skipped,
+			Failure: g.failure(), Obstacle: g.Obstacle, UpdatedAt: g.UpdatedAt.UTC(),
+		}
+		if g.Owner != nil {
+			status.Owner = *g.Owner
+		}
+		list = append(list, status)
+	}
+	return list
+}
+
+// Status gives every generation with its lag behind the log's end. A
+// registered projection without a generation is an error: nothing prepared it.
+func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
+	all, err := listGenerations(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	s.observe(all)
+	list := statuses(all)
+	head := s.source.Head()
+	for _, c := range s.consumers {
+		if serving, _ := find(all, c); serving == nil {
+			return nil, fmt.Errorf("%s was never prepared", c.Name())
+		}
+	}
+	for i := range list {
+		status := &list[i]
+		if c := byName(s.consumers, status.Name); c != nil {
+			status.Code = versionOf(c)
+		}
+		at := s.known(*status)
+		status.Started, status.Position = !at.Start, at.Position
+		switch {
+		case atEnd(at, head):
+			continue
+		case reached(at, head):
+			status.Ahead = true
+		default:
+			status.Lag = head.Commit - at.Position.Commit
+		}
+		status.Stalled = s.stalls.since(status.Schema)
+	}
+	return list, nil
+}
+
+// atEnd says that there is nothing to do, or that the log's end is not known.
+func atEnd(at eventstore.Checkpoint, head domain.Position) bool {
+	return head == domain.Position{} || !at.Start && at.Position == head
+}
+
+// known is the checkpoint, or where this process's runner is beyond it.
+func (s *Supervisor) known(status Status) eventstore.Checkpoint {
+	at := eventstore.Checkpoint{Position: status.Position, Start: !status.Started}
+	if here := s.arrivals.at(status.Name); status.Serving && atLeast(here, at) {
+		return here
+	}
+	return at
+}
+
+// observe notes which generations stand still.
+func (s *Supervisor) observe(all []generation) {
+	head := s.source.Head()
+	for _, status := range statuses(all) {
+		at := s.known(status)
+		s.stalls.observe(status.Schema, at, atEnd(at, head), time.Now())
+	}
+}
+
+// stalls remembers since when each generation has been where it is without
+// being at the log's end: "the same lag for a while" is what tells a runner
+// that is stuck from one that is busy.
+type stalls struct {
+	mu    sync.Mutex
+	seen  map[string]stall // by schema
+	clock time.Time        // of the last observation
+}
+
+type stall struct {
+	at    eventstore.Checkpoint
+	since time.Time
+}
+
+func (s *stalls) observe(schema string, at eventstore.Checkpoint, done bool, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = map[string]stall{}
+	}
+	s.clock = now
+	if old, ok := s.seen[schema]; !ok || old.at != at || done {
+		s.seen[schema] = stall{at: at, since: now}
+	}
+}
+
+func (s *stalls) since(schema string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.seen[schema]; ok {
+		return s.clock.Sub(old.since)
+	}
+	return 0
+}

@@ -1,0 +1,259 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/internal/pgpool"
+)
+
+// Supervisor runs the consumers of this process, and knows how far all are,
+// wherever they run.
+type Supervisor struct {
+	db        *sqlx.DB
+	source    Source
+	log       logrus.FieldLogger
+	consumers []Consumer
+	arrivals  *arrivals
+	stalls    stalls
+	limits    Limits
+}
+
+// New makes a supervisor; nothing runs before Run. A node that only serves the
+// API calls Prepare, WaitFor and Status, and never Run.
+func New(db *sqlx.DB, source Source, log logrus.FieldLogger, consumers ...Consumer) *Supervisor {
+	return &Supervisor{
+		db: db, source: source, log: log.WithField("component", "consumers"), consumers: consumers,
+		arrivals: newArrivals(db, consumers), limits: defaultLimits(),
+	}
+}
+
+// SetLimits changes the sizes and times of all runners, before Run.
+func (s *Supervisor) SetLimits(l Limits) { s.limits = l }
+
+// Prepare creates the schemas and views of projections that are new. It is
+// safe to call by any number of processes at once, and by Run itself.
+func (s *Supervisor) Prepare(ctx context.Context) error {
+	return prepare(ctx, s.db, s.consumers)
+}
+
+// Run keeps a runner for every generation that this binary's code can advance,
+// until ctx ends, which gives nil; then all leases are released.
+func (s *Supervisor) Run(ctx context.Context) error { return s.run(ctx, s.consumers) }
+
+// Only gives a Run for some of the consumers.
+func (s *Supervisor) Only(names ...string) func(context.Context) error {
+	var wanted []Consumer
+	for _, c := range s.consumers {
+		if slices.Contains(names, c.Name()) {
+			wanted = append(wanted, c)
+		}
+	}
+	return func(ctx context.Context) error { return s.run(ctx, wanted) }
+}
+
+func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
+	if err := s.Prepare(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	crew := newCrew(s, consumers)
+	defer crew.wait()
+	tick := time.NewTicker(s.limits.StandBy)
+	defer tick.Stop()
+	for blind := false; ; {
+		err := s.look(ctx, crew)
+		if err != nil && !blind && ctx.Err() == nil { // once an outage, not once a tick
+			s.log.WithError(err).Warn("the projections' orders cannot be read, trying again")
+		}
+		blind = err != nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// look takes orders, staffs what has no runner yet, and clears away.
+func (s *Supervisor) look(ctx context.Context, crew *crew) error {
+	if err := crew.takeOrders(ctx); err != nil {
+		return err
+	}
+	all, err := listGenerations(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	retired := false
+	for _, g := range all {
+		if g.State == Retired {
+			retired = true
+			continue
+		}
+		crew.staff(ctx, g)
+	}
+	s.observe(all)
+	if !retired {
+		return nil
+	}
+	err = dropRetired(ctx, s.db, s.limits.Retired)
+	if err != nil && transient(err) {
+		return nil // somebody still reads it, the next look may find it free
+	}
+	return err
+}
+
+// takeOrders turns operators' orders into generations to build. Orders for
+// projections that this binary does not have, or has an older version of, are
+// left to the services that can follow them.
+func (c *crew) takeOrders(ctx context.Context) error {
+	var names []string
+	if err := c.s.db.SelectContext(ctx, &names, listRebuildsSQL); err != nil {
+		return fmt.Errorf("look for orders to rebuild: %w", err)
+	}
+	for _, name := range names {
+		p, ok := byName(c.consumers, name).(Projector)
+		if !ok {
+			continue
+		}
+		err := pgpool.InTx(ctx, c.s.db, func(tx *sqlx.Tx) error {
+			if err := one(tx.ExecContext(ctx, takeRebuildSQL, name)); err != nil {
+				return err
+			}
+			_, err := startBuild(ctx, tx, p)
+			return err
+		})
+		if err != nil && !errors.Is(err, errNotOwner) && !errors.Is(err, errOldCode) {
+			return fmt.Errorf("follow the order to rebuild %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// errOldCode says that a newer binary's generation serves.
+var errOldCode = errors.New("this binary's code is older than what serves")
+
+// startBuild creates the next generation, or gives the one that is being built
+// already.
+func startBuild(ctx context.Context, tx *sqlx.Tx, p Projector) (generation, error) {
+	if _, err := tx.ExecContext(ctx, lockGenerationsSQL); err != nil {
+		return generation{}, fmt.Errorf("lock the generations: %w", err)
+	}
+	all, err := listGenerations(ctx, tx)
+	if err != nil {
+		return generation{}, err
+	}
+	switch serving, building := find(all, p); {
+	case building != nil:
+		return *building, nil
+	case serving == nil:
+		return generation{}, fmt.Errorf("projection %s was never started", p.Name())
+	case serving.Version > p.Version():
+		return generation{}, fmt.Errorf("projection %s: version %d, not %d: %w", p.Name(), p.Version(), serving.Version, errOldCode)
+	}
+	return create(ctx, tx, p, all, false)
+}
+
+// WaitFor blocks until every registered projection's serving generation has
+// seen the position, one that has not started too. It fails at once with a
+// *StoppedError if one of them stopped before it.
+func (s *Supervisor) WaitFor(ctx context.Context, position domain.Position) error {
+	return s.arrivals.wait(ctx, position)
+}
+
+// CatchUp blocks until the named projection's serving generation has seen what
+// the others show by now: for reading a lazy one behind a write.
+func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
+	return s.arrivals.catchUp(ctx, name)
+}
+
+// crew is the runners of some consumers in one process, one for each generation.
+type crew struct {
+	s         *Supervisor
+	consumers []Consumer
+	running   sync.WaitGroup
+
+	mu    sync.Mutex
+	posts map[string]bool // by schema
+}
+
+func newCrew(s *Supervisor, consumers []Consumer) *crew {
+	return &crew{s: s, consumers: consumers, posts: map[string]bool{}}
+}
+
+// staff starts a runner for the generation, if its code is in this binary and
+// it has none.
+func (c *crew) staff(ctx context.Context, g generation) {
+	wanted := byName(c.consumers, g.Name)
+	if wanted == nil || versionOf(wanted) != g.Version {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.posts[g.Schema] {
+		return
+	}
+	c.posts[g.Schema] = true
+	r := c.s.runner(wanted, g)
+	c.running.Go(func() {
+		r.run(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.posts, g.Schema)
+	})
+}
+
+func (c *crew) wait() { c.running.Wait() }
+
+// byName is the consumer of that name, nil if there is none here.
+func byName(consumers []Consumer, name string) Consumer {
+	for _, c := range consumers {
+		if c.Name() == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// projector is the one of that name, nil if there is none here that can be
+// folded anew.
+func (s *Supervisor) projector(name string) Projector {
+	p, _ := byName(s.consumers, name).(Projector)
+	return p
+}
+
+// versionOf is the version of a consumer's rows; those that cannot be rebuilt
+// have only one.
+func versionOf(c Consumer) int {
+	if p, ok := c.(Projector); ok {
+		return p.Version()
+	}
+	return 1
+}
+
+func (s *Supervisor) runner(c Consumer, g generation) *runner {
+	handles := map[string]bool{}
+	for _, eventType := range c.Handles() {
+		handles[eventType] = true
+	}
+	durable := "off"
+	if _, ok := c.(Durable); ok {
+		durable = "on"
+	}
+	return &runner{
+		db: s.db, source: s.source, arrivals: s.arrivals, limits: s.limits,
+		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
+		consumer: c, handles: handles, durable: durable, owner: uuid.NewString(), target: g,
+	}
+}

@@ -1,0 +1,136 @@
+package consumer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+)
+
+// Difference is a row that a projection has and the fold of the log has not,
+// or the other way round.
+type Difference struct {
+	Table  string
+	InFold bool   // the fold has it and the projection lacks it
+	Row    string // as JSON
+}
+
+// maxDifferences bounds what Verify tells about one table, per direction.
+const maxDifferences = 10
+
+const differenceSQL = `
+SELECT row_to_json(d)::text
+FROM (
+    SELECT * FROM {a}
+    EXCEPT ALL
+    SELECT * FROM {b}
+    LIMIT $1) d`
+
+// Verify folds the log anew, up to the serving generation's checkpoint, and
+// compares every row (ARCHITECTURE.md, invariant 9). It holds nobody up: rows and
+// checkpoint are read from one snapshot, the fold's own tables live and die in
+// the same transaction.
+func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, error) {
+	return s.verify(ctx, name, servingGenerationSQL, name)
+}
+
+// verify compares the generation that the query selects.
+func (s *Supervisor) verify(ctx context.Context, name, query string, args ...any) ([]Difference, error) {
+	p := s.projector(name)
+	if p == nil {
+		return nil, fmt.Errorf("there is no projection %s", name)
+	}
+	tx, err := s.db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		return nil, fmt.Errorf("verify projection %s: %w", name, err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing in it is meant to stay
+	var g generation
+	if err := tx.GetContext(ctx, &g, query, args...); err != nil {
+		return nil, fmt.Errorf("read the checkpoint of %s: %w", name, err)
+	}
+	if g.Version != p.Version() {
+		return nil, fmt.Errorf("projection %s has rows of version %d, this binary folds version %d", name, g.Version, p.Version())
+	}
+	scratch := name + "_verify_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	if err := CreateTables(ctx, tx, p, scratch); err != nil {
+		return nil, err
+	}
+	if err := s.foldInto(ctx, tx, p, scratch, g.checkpoint()); err != nil {
+		return nil, fmt.Errorf("fold the log for %s: %w", name, err)
+	}
+	var differences []Difference
+	for _, t := range p.Tables() {
+		d, err := Compare(ctx, tx, t.Name, g.Schema, scratch)
+		if err != nil {
+			return nil, err
+		}
+		differences = append(differences, d...)
+	}
+	return differences, nil
+}
+
+// foldInto applies the log up to a checkpoint, as the runner of a rebuild does.
+func (s *Supervisor) foldInto(ctx context.Context, tx *sqlx.Tx, p Projector, schema string, to eventstore.Checkpoint) error {
+	skips, err := loadSkips(ctx, s.db, p.Name())
+	if err != nil {
+		return err
+	}
+	f := following{runner: s.runner(p, generation{}), lease: &lease{}, skips: skips}
+	for at := (eventstore.Checkpoint{Start: true}); !atLeast(at, to); {
+		page, err := s.source.Next(ctx, at, s.limits.Rebuild)
+		var undecodable *eventstore.DecodeError
+		switch {
+		case errors.As(err, &undecodable) && skips[undecodable.Position]:
+			at = eventstore.At(undecodable.Position)
+			continue
+		case err != nil:
+			return err
+		}
+		batch := until(f.choose(page.Events), to.Position)
+		if len(batch) > 0 {
+			if err := p.Apply(ctx, tx, schema, batch); err != nil {
+				return err
+			}
+		}
+		at = eventstore.At(page.Next)
+	}
+	return nil
+}
+
+// until cuts off what lies behind a position.
+func until(batch []domain.Recorded, position domain.Position) []domain.Recorded {
+	for i, r := range batch {
+		if r.Position.Compare(position) > 0 {
+			return batch[:i]
+		}
+	}
+	return batch
+}
+
+// Compare gives the rows that only one of two schemas has.
+func Compare(ctx context.Context, tx *sqlx.Tx, table, rows, fold string) ([]Difference, error) {
+	var differences []Difference
+	for _, inFold := range []bool{false, true} {
+		a, b := rows+"."+table, fold+"."+table
+		if inFold {
+			a, b = b, a
+		}
+		query := strings.NewReplacer("{a}", a, "{b}", b).Replace(differenceSQL)
+		var found []string
+		if err := tx.SelectContext(ctx, &found, query, maxDifferences); err != nil {
+			return nil, fmt.Errorf("compare %s with %s: %w", a, b, err)
+		}
+		for _, row := range found {
+			differences = append(differences, Difference{Table: table, InFold: inFold, Row: row})
+		}
+	}
+	return differences, nil
+}

@@ -1,0 +1,456 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"humanqa/eventstore/node"
+	"humanqa/internal/pgtest"
+)
+
+// What the official Go client hides: these tests speak the protocol itself.
+
+func dial(t *testing.T, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// raw is a node's Streams service, and a client that writes to the same node.
+type raw struct {
+	*testing.T
+	streams.StreamsClient
+	client *esdb.Client
+}
+
+func rawNode(t *testing.T) *raw {
+	t.Helper()
+	n := onSocket(t)
+	return &raw{
+		T: t, StreamsClient: streams.NewStreamsClient(dial(t, n.Addr(), insecure.NewCredentials())),
+		client: connect(t, socketConfig(n.Addr())),
+	}
+}
+
+func (r *raw) write(stream string, n int) {
+	r.Helper()
+	events := make([]esdb.EventData, n)
+	for i := range events {
+		events[i] = event()
+	}
+	if _, err := r.client.AppendToStream(r.Context(), stream, esdb.AppendToStreamOptions{}, events...); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func stream(name string) *shared.StreamIdentifier {
+	return &shared.StreamIdentifier{StreamName: []byte(name)}
+}
+
+// reads runs a read and lists what came, up to the end or stop.
+func (r *raw) reads(o *streams.ReadReq_Options, stop func(*streams.ReadResp) bool) ([]*streams.ReadResp, error) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	o.UuidOption = &streams.ReadReq_Options_UUIDOption{Content: &streams.ReadReq_Options_UUIDOption_String_{}}
+	call, err := r.Read(ctx, &streams.ReadReq{Options: o})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var all []*streams.ReadResp
+	for {
+		resp, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, resp)
+		if stop != nil && stop(resp) {
+			return all, nil
+		}
+	}
+}
+
+func TestAReadTellsTheBoundsOfItsStreamAsTheOriginalPages(t *testing.T) {
+	t.Parallel()
+	r := rawNode(t)
+	truncated := func(before uint64) string {
+		name := uniqueStream("bounds")
+		r.write(name, 64)
+		var m esdb.StreamMetadata
+		m.SetTruncateBefore(before)
+		if _, err := r.client.SetStreamMetadata(t.Context(), name, esdb.AppendToStreamOptions{}, m); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for _, c := range []struct {
+		truncate, from uint64
+		want           string
+	}{
+		{32, 0, "first=32 events=32 last=63"},
+		{20, 0, "events=44 last=63"}, // the first page reaches into the stream
+		{32, 64, "last=63"},
+		{32, 100, "first=64 last=63"},
+		{100, 0, "first=100 first=64 last=63"},
+	} {
+		got, err := r.reads(&streams.ReadReq_Options{
+			StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
+				StreamIdentifier: stream(truncated(c.truncate)),
+				RevisionOption:   &streams.ReadReq_Options_StreamOptions_Revision{Revision: c.from},
+			}},
+			CountOption:   &streams.ReadReq_Options_Count{Count: math.MaxInt32},
+			ControlOption: &streams.ReadReq_Options_ControlOption{Compatibility: 1},
+		}, nil)
+		if told := tell(got); err != nil || told != c.want {
+			t.Errorf("truncated before %d, from %d: got %q, %v, want %q", c.truncate, c.from, told, err, c.want)
+		}
+	}
+}
+
+func tell(responses []*streams.ReadResp) string {
+	var told []string
+	events := 0
+	for _, resp := range responses {
+		if resp.GetEvent() != nil {
+			events++
+			continue
+		}
+		if events > 0 {
+			told, events = append(told, fmt.Sprintf("events=%d", events)), 0
+		}
+		switch c := resp.GetContent().(type) {
+		case *streams.ReadResp_FirstStreamPosition:
+			told = append(told, fmt.Sprintf("first=%d", c.FirstStreamPosition))
+		case *streams.ReadResp_LastStreamPosition:
+			told = append(told, fmt.Sprintf("last=%d", c.LastStreamPosition))
+		default:
+			told = append(told, fmt.Sprintf("%T", c))
+		}
+	}
+	return strings.Join(told, " ")
+}
+
+func TestAReadOfAStreamNamesThePositionOfEachEvent(t *testing.T) {
+	t.Parallel()
+	r := rawNode(t)
+	r.write("other", 2)
+	r.write("s", 1)
+	got, err := r.reads(&streams.ReadReq_Options{
+		StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
+			StreamIdentifier: stream("s"), RevisionOption: &streams.ReadReq_Options_StreamOptions_Start{},
+		}},
+		CountOption: &streams.ReadReq_Options_Count{Count: 1},
+	}, nil)
+	if err != nil || len(got) != 1 || got[0].GetEvent().GetCommitPosition() != 3 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+}
+
+// laterFields are the fields that the stubs don't know, by number.
+func laterFields(t *testing.T, unknown []byte) map[protowire.Number]any {
+	t.Helper()
+	fields := map[protowire.Number]any{}
+	for len(unknown) > 0 {
+		number, kind, n := protowire.ConsumeTag(unknown)
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		unknown = unknown[n:]
+		if kind == protowire.VarintType {
+			fields[number], n = protowire.ConsumeVarint(unknown)
+		} else {
+			var b []byte
+			b, n = protowire.ConsumeBytes(unknown)
+			fields[number] = laterFields(t, b)
+		}
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		unknown = unknown[n:]
+	}
+	return fields
+}
+
+func TestACaughtUpSubscriptionSaysWhenAndWhere(t *testing.T) {
+	t.Parallel()
+	r := rawNode(t)
+	r.write("s", 3)
+	caughtUp := func(o *streams.ReadReq_Options) map[protowire.Number]any {
+		t.Helper()
+		o.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
+		got, err := r.reads(o, func(resp *streams.ReadResp) bool { return resp.GetCaughtUp() != nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := laterFields(t, got[len(got)-1].GetCaughtUp().ProtoReflect().GetUnknown())
+		if seconds := fields[1].(map[protowire.Number]any)[1].(uint64); seconds < 1_700_000_000 {
+			t.Fatalf("it caught up at %d", seconds)
+		}
+		for _, resp := range got {
+			if c := resp.GetCheckpoint(); c != nil && laterFields(t, c.ProtoReflect().GetUnknown())[3] == nil {
+				t.Fatalf("a checkpoint without a time: %v", c)
+			}
+		}
+		return fields
+	}
+	toStream := func(name string) *streams.ReadReq_Options {
+		return &streams.ReadReq_Options{StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
+			StreamIdentifier: stream(name), RevisionOption: &streams.ReadReq_Options_StreamOptions_Start{},
+		}}}
+	}
+	all := &streams.ReadReq_Options{
+		StreamOption: &streams.ReadReq_Options_All{All: &streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Start{}}},
+		FilterOption: &streams.ReadReq_Options_Filter{Filter: &streams.ReadReq_Options_FilterOptions{
+			Filter:                       &streams.ReadReq_Options_FilterOptions_EventType{EventType: &streams.ReadReq_Options_FilterOptions_Expression{Prefix: []string{"no"}}},
+			CheckpointIntervalMultiplier: 1,
+		}},
+	}
+	if fields := caughtUp(toStream("s")); fields[2] != uint64(2) || fields[3] != nil {
+		t.Fatalf("of a stream: got %v", fields)
+	}
+	if fields := caughtUp(toStream("none")); fields[2] != nil || fields[3] != nil {
+		t.Fatalf("of a stream that is not there: got %v", fields)
+	}
+	if fields := caughtUp(all); fields[2] != nil || fields[3].(map[protowire.Number]any)[1] != uint64(3) {
+		t.Fatalf("of $all: got %v", fields)
+	}
+}
+
+func TestAPositionThatTheLogNeverGaveOutIsAnError(t *testing.T) {
+	t.Parallel()
+	r := rawNode(t)
+	r.write("s", 3)
+	for _, p := range []*streams.ReadReq_Options_Position{{CommitPosition: 4, PreparePosition: 4}, {CommitPosition: 2, PreparePosition: 1}} {
+		for _, o := range []*streams.ReadReq_Options{
+			{CountOption: &streams.ReadReq_Options_Count{Count: 1}},
+			{CountOption: &streams.ReadReq_Options_Count{Count: 1}, ReadDirection: streams.ReadReq_Options_Backwards},
+			{CountOption: &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}},
+		} {
+			o.StreamOption = &streams.ReadReq_Options_All{All: &streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Position{Position: p}}}
+			if _, err := r.reads(o, nil); status.Code(err) != codes.InvalidArgument {
+				t.Errorf("%v: got %v", o, err)
+			}
+		}
+	}
+}
+
+func TestTheGreatestRevisionIsNoStream(t *testing.T) {
+	t.Parallel()
+	r := rawNode(t)
+	appends := func(name string) (*streams.AppendResp, error) {
+		call, err := r.Append(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, req := range []*streams.AppendReq{
+			{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
+				StreamIdentifier: stream(name), ExpectedStreamRevision: &streams.AppendReq_Options_Revision{Revision: math.MaxUint64},
+			}}},
+			{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
+				Id:       &shared.UUID{Value: &shared.UUID_String_{String_: event().EventID.String()}},
+				Metadata: map[string]string{"type": "t", "content-type": "application/json"}, Data: []byte("{}"),
+			}}},
+		} {
+			if err := call.Send(req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return call.CloseAndRecv()
+	}
+	if resp, err := appends("s"); err != nil || resp.GetSuccess() == nil {
+		t.Fatalf("got %v, %v", resp, err)
+	}
+	if resp, err := appends("s"); err != nil || resp.GetWrongExpectedVersion() == nil {
+		t.Fatalf("of a stream that is there: got %v, %v", resp, err)
+	}
+	_, err := r.Delete(t.Context(), &streams.DeleteReq{Options: &streams.DeleteReq_Options{
+		StreamIdentifier: stream("s"), ExpectedStreamRevision: &streams.DeleteReq_Options_Revision{Revision: math.MaxUint64},
+	}})
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("delete: got %v", err)
+	}
+	_, err = r.Tombstone(t.Context(), &streams.TombstoneReq{Options: &streams.TombstoneReq_Options{
+		StreamIdentifier: stream("new"), ExpectedStreamRevision: &streams.TombstoneReq_Options_Revision{Revision: math.MaxUint64},
+	}})
+	if err != nil {
+		t.Errorf("tombstone: got %v", err)
+	}
+}
+
+func TestOneAppendMayCarryManySmallEvents(t *testing.T) {
+	t.Parallel()
+	r := rawNode(t)
+	const many = 70_000
+	messages := make([]*streams.BatchAppendReq_ProposedMessage, many)
+	for i := range messages {
+		messages[i] = &streams.BatchAppendReq_ProposedMessage{
+			Id:       &shared.UUID{Value: &shared.UUID_String_{String_: event().EventID.String()}},
+			Metadata: map[string]string{"type": "t", "content-type": "application/octet-stream"}, Data: []byte("0123456789"),
+		}
+	}
+	call, err := r.BatchAppend(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = call.Send(&streams.BatchAppendReq{
+		CorrelationId: messages[0].GetId(), ProposedMessages: messages, IsFinal: true,
+		Options: &streams.BatchAppendReq_Options{
+			StreamIdentifier:       stream("s"),
+			ExpectedStreamPosition: &streams.BatchAppendReq_Options_NoStream{NoStream: &emptypb.Empty{}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := call.Recv()
+	if err != nil || resp.GetSuccess().GetCurrentRevision() != many-1 {
+		t.Fatalf("got %v, %v", resp, err)
+	}
+}
+
+func TestTheAppendLimitCountsDataAndIsSet(t *testing.T) {
+	t.Parallel()
+	config := node.Config{DSN: pgtest.NewDSN(t), Socket: filepath.Join(socketDir(t), "s"), MaxAppendSize: node.MinAppendSize, Log: quiet()}
+	client := connect(t, socketConfig(start(t, config).Addr()))
+	attempt := func(data int) error {
+		e := event()
+		e.Data, e.Metadata = bytes.Repeat([]byte("x"), data), bytes.Repeat([]byte(" "), 4096)
+		_, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, e)
+		return err
+	}
+	if err := attempt(node.MinAppendSize); err != nil {
+		t.Errorf("as much as the limit: %v", err)
+	}
+	if err := attempt(node.MinAppendSize + 1); err == nil || !strings.Contains(err.Error(), "Maximum Append Size of 1048576 Exceeded") {
+		t.Errorf("one byte more: got %v", err)
+	}
+	for _, wrong := range []int{node.MinAppendSize - 1, node.MaxAppendSize + 1, -1} {
+		config.MaxAppendSize = wrong
+		if _, err := node.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "between 1048576 and 16767216 bytes") {
+			t.Errorf("%d: got %v", wrong, err)
+		}
+	}
+}
+
+// listening is a node on a TLS address and an insecure one.
+func listening(t *testing.T) (n *node.Node, ca *x509.CertPool) {
+	t.Helper()
+	certs := filepath.Join(t.TempDir(), "certs")
+	n = start(t, node.Config{DSN: pgtest.NewDSN(t), Listen: "localhost:0", InsecureListen: "127.0.0.1:0", CertDir: certs})
+	pem, err := os.ReadFile(filepath.Join(certs, "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca = x509.NewCertPool()
+	if !ca.AppendCertsFromPEM(pem) {
+		t.Fatal("the authority's file holds no certificate")
+	}
+	return n, ca
+}
+
+// addressOf is the address in a connection string.
+func addressOf(connectionString string) string {
+	address, _, _ := strings.Cut(strings.TrimPrefix(connectionString, "esdb://"), "?")
+	return address
+}
+
+func TestGossipNamesTheListenerThatWasAsked(t *testing.T) {
+	t.Parallel()
+	n, ca := listening(t)
+	addresses := n.ConnectionStrings()
+	if len(addresses) != 2 || strings.Contains(addresses[0], "%2F") || !strings.HasSuffix(addresses[0], "/certs/ca.crt") {
+		t.Fatalf("got %q", addresses)
+	}
+	for i, creds := range []credentials.TransportCredentials{
+		credentials.NewTLS(&tls.Config{RootCAs: ca, MinVersion: tls.VersionTLS12}), insecure.NewCredentials(),
+	} {
+		asked := addressOf(addresses[i])
+		info, err := gossip.NewGossipClient(dial(t, asked, creds)).Read(t.Context(), &shared.Empty{})
+		if err != nil || len(info.GetMembers()) != 1 {
+			t.Fatalf("%s: got %v, %v", asked, info, err)
+		}
+		at := info.GetMembers()[0].GetHttpEndPoint()
+		if named := net.JoinHostPort(at.GetAddress(), fmt.Sprint(at.GetPort())); named != asked {
+			t.Errorf("asked at %s it names %s", asked, named)
+		}
+	}
+	// So a client that looks for the leader stays on TLS.
+	config, err := esdb.ParseConnectionString(strings.Replace(addresses[0], "esdb://", "esdb+discover://admin:"+n.GeneratedPassword()+"@", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Logger = nil
+	if _, err := connect(t, config).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheCertificateIsALeafOfAnAuthorityThatOutlivesIt(t *testing.T) {
+	t.Parallel()
+	n, ca := listening(t)
+	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: ca, MinVersion: tls.VersionTLS12}}).DialContext(t.Context(), "tcp", addressOf(n.ConnectionStrings()[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }() // it was only looked at
+	chain := conn.(*tls.Conn).ConnectionState().PeerCertificates
+	if leaf := chain[0]; leaf.IsCA || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) {
+		t.Errorf("the node shows an authority's certificate: %+v", leaf.Subject)
+	}
+}
+
+func TestWhatIsNotOfferedAnswersSoInHTTP1(t *testing.T) {
+	t.Parallel()
+	n, ca := listening(t)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca, MinVersion: tls.VersionTLS12}}}
+	defer client.CloseIdleConnections()
+	for i, scheme := range []string{"https://", "http://"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scheme+addressOf(n.ConnectionStrings()[i])+"/subscriptions", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusNotImplemented || !strings.Contains(string(body), "Persistent subscriptions") {
+			t.Errorf("%s: got %d %s", scheme, resp.StatusCode, body)
+		}
+	}
+}
