@@ -12,7 +12,10 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -36,8 +39,76 @@ const (
 	lockAttempts = 120
 )
 
-// Up brings the database to the newest schema; on a current one it does nothing.
+// ErrNewer matches, through errors.Is, the refusal of a database that a newer
+// binary has migrated: this one would read and write it by rules that no longer
+// hold.
+var ErrNewer = errors.New("the database belongs to a newer humanqa")
+
+// ErrOlder matches the refusal of a database that has not been migrated yet.
+var ErrOlder = errors.New("the database is not up to date")
+
+// Newest is the schema that this binary knows: the number of its last file.
+func Newest() (int64, error) {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil || len(names) == 0 {
+		return 0, fmt.Errorf("list the migrations: %w", err)
+	}
+	newest, err := goose.NumericComponent(slices.Max(names))
+	if err != nil {
+		return 0, fmt.Errorf("read the number of a migration: %w", err)
+	}
+	return newest, nil
+}
+
+const versionTableSQL = `
+SELECT to_regclass('` + table + `') IS NOT NULL`
+
+const versionSQL = `
+SELECT COALESCE(max(version_id), 0)
+FROM ` + table + `
+WHERE is_applied`
+
+// Version is the schema that the database has; 0 before the first Up.
+func Version(ctx context.Context, db interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (version int64, err error) {
+	var migrated bool
+	err = db.QueryRowContext(ctx, versionTableSQL).Scan(&migrated)
+	if err == nil && migrated {
+		err = db.QueryRowContext(ctx, versionSQL).Scan(&version)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	return version, nil
+}
+
+// Check says, as ErrNewer or ErrOlder, why this binary and the database do not
+// go together. It changes nothing.
+func Check(ctx context.Context, db *sql.DB) error {
+	newest, err := Newest()
+	if err != nil {
+		return err
+	}
+	version, err := Version(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case version > newest:
+		return fmt.Errorf("%w: its schema is %d, this binary knows %d: use the newer binary, or a backup from before the upgrade", ErrNewer, version, newest)
+	case version < newest:
+		return fmt.Errorf("%w: its schema is %d, this binary needs %d: start humanqa serve of this version, which migrates it", ErrOlder, version, newest)
+	}
+	return nil
+}
+
+// Up brings the database to the newest schema; on a current one it does
+// nothing, and one that is newer still it refuses with ErrNewer, also when a
+// newer binary has migrated it while this one waited for the lock.
 func Up(ctx context.Context, db *sql.DB) error {
+	if err := Check(ctx, db); err != nil && !errors.Is(err, ErrOlder) {
+		return err
+	}
 	locker, err := lock.NewPostgresSessionLocker(
 		lock.WithLockID(lockID),
 		lock.WithLockTimeout(lockPeriod, lockAttempts),
@@ -57,5 +128,5 @@ func Up(ctx context.Context, db *sql.DB) error {
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	return nil
+	return Check(ctx, db)
 }

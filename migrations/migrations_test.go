@@ -1,7 +1,12 @@
 package migrations_test
 
 import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -37,6 +42,40 @@ func TestStartersMayMigrateAtOnce(t *testing.T) {
 	}
 	if got, want := applied(t, db), applied(t, pgtest.New(t)); got != want {
 		t.Errorf("records = %d, want %d", got, want)
+	}
+}
+
+func TestABinaryOlderThanTheSchemaRefusesIt(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	if err := migrations.Check(t.Context(), db.DB); err != nil {
+		t.Fatalf("today's database: %v", err)
+	}
+	newest, err := migrations.Newest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(),
+		"INSERT INTO public.humanqa_migrations (version_id, is_applied) VALUES ($1, TRUE)", newest+1); err != nil {
+		t.Fatal(err)
+	}
+	before := applied(t, db)
+	for name, refuse := range map[string]func(context.Context, *sql.DB) error{"Check": migrations.Check, "Up": migrations.Up} {
+		err := refuse(t.Context(), db.DB)
+		if !errors.Is(err, migrations.ErrNewer) || !strings.Contains(err.Error(), fmt.Sprintf("its schema is %d, this binary knows %d", newest+1, newest)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if after := applied(t, db); after != before {
+		t.Errorf("records = %d, want %d", after, before)
+	}
+}
+
+func TestADatabaseWithoutTheSchemaIsTold(t *testing.T) {
+	t.Parallel()
+	db := pgtest.NewEmpty(t)
+	if err := migrations.Check(t.Context(), db.DB); !errors.Is(err, migrations.ErrOlder) {
+		t.Errorf("error %v, want that it is older", err)
 	}
 }
 

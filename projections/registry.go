@@ -4,49 +4,75 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain/policy"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/access"
+	"humanqa/projections/credits"
+	"humanqa/projections/events"
+	"humanqa/projections/history"
+	"humanqa/projections/jobs"
+	"humanqa/projections/ledger"
+	"humanqa/projections/loops"
+	"humanqa/projections/people"
+	"humanqa/projections/projects"
+	"humanqa/projections/sessions"
+	"humanqa/projections/timers"
 )
 
-// All lists every read model. A new one is one file (DDL, projector, queries)
-// and a line here.
-func All() []Projector {
-	return []Projector{
-		jobsProjector{},
-		creditsProjector{},
-		projectsProjector{},
-		historyProjector{},
-		eventsProjector{},
-		sessionsProjector{},
-		loopsProjector{},
-		accessProjector{},
-		newTimersProjector(policy.Rules()),
+// All lists every read model. A new one is a folder (tables, fold, queries) and
+// a line here.
+func All() []consumer.Consumer {
+	return []consumer.Consumer{
+		jobs.Projector{},
+		credits.Projector{},
+		ledger.Projector{},
+		projects.Projector{},
+		history.Projector{},
+		events.Projector{},
+		sessions.Projector{},
+		loops.Projector{},
+		access.Projector{},
+		people.Projector{},
+		timers.NewProjector(policy.Rules()),
 	}
 }
 
-// Reads answers every query from the read models. Its methods see committed
-// rows only; whoever must see a write waits for its position first
+// Reads answers the API's queries from the read models. Its methods see
+// committed rows only; whoever must see a write waits for its position first
 // (Supervisor.WaitFor).
 type Reads struct {
-	Jobs     *Jobs
-	Credits  *Credits
-	Projects *Projects
-	Access   *Access
-	History  *History
-	Sessions *Sessions
-	Loops    *Loops
-	Events   *Events
+	Jobs     *jobs.Reads
+	Credits  *credits.Reads
+	Ledger   *ledger.Reads
+	Projects *projects.Reads
+	Access   *access.Reads
+	People   *people.Reads
+	History  *history.Reads
+	Sessions *sessions.Reads
+	Loops    *loops.Reads
+	Events   *events.Reads
 }
 
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads {
-	db = mapped(db)
 	return &Reads{
-		Jobs:     &Jobs{db: db},
-		Credits:  &Credits{db: db},
-		Projects: &Projects{db: db},
-		Access:   &Access{db: db},
-		History:  &History{db: db},
-		Sessions: &Sessions{db: db},
-		Loops:    &Loops{db: db},
-		Events:   &Events{db: db},
+		Jobs:     jobs.NewReads(db),
+		Credits:  credits.NewReads(db),
+		Ledger:   ledger.NewReads(db),
+		Projects: projects.NewReads(db),
+		Access:   access.NewReads(db),
+		People:   people.NewReads(db),
+		History:  history.NewReads(db),
+		Sessions: sessions.NewReads(db),
+		Loops:    loops.NewReads(db),
+		Events:   events.NewReads(db),
 	}
+}
+
+// Names lists every read model's name.
+func Names() []string {
+	var names []string
+	for _, p := range All() {
+		names = append(names, p.Name())
+	}
+	return names
 }

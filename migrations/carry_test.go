@@ -1,0 +1,95 @@
+package migrations_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/pressly/goose/v3"
+
+	"humanqa/internal/pgtest"
+	"humanqa/migrations"
+)
+
+// before gives a database as the files up to a number have left it.
+func before(t *testing.T, number int64) *sqlx.DB {
+	t.Helper()
+	db := pgtest.NewEmpty(t)
+	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, os.DirFS("."),
+		goose.WithTableName("public.humanqa_migrations"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), number-1); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// A subscriber that stood at an event stands there still, under the projections'
+// runner, and what an operator skipped stays on record.
+func TestTheWebhookSubscribersCheckpointIsCarriedOver(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		old  string // the old row's columns
+		want string
+	}{
+		"live": {
+			"started = true, commit_position = 41, prepare_position = 40, events = 7",
+			"webhooks live t 41/40 7 - -",
+		},
+		"stopped": {
+			`started = true, commit_position = 41, prepare_position = 40, events = 7, status = 'stopped', failure_category = 'payload',
+			failure_detail = 'no head', failure_stream = 'job-1', failure_type = 'job.claimed', failure_commit = 42, failure_prepare = 42, failure_attempts = 3`,
+			"webhooks stopped t 41/40 7 42/42x3 job.claimed in job-1: no head",
+		},
+		"stopped at the first event": {
+			"status = 'stopped', failure_category = 'decode', failure_detail = 'd', failure_stream = 's', failure_type = 't', failure_attempts = 1",
+			"webhooks stopped t -1/-1 0 0/0x1 t in s: d",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := before(t, 12)
+			if _, err := db.ExecContext(t.Context(), "UPDATE webhooks.checkpoint SET owner = gen_random_uuid(), lease_until = now() + interval '1 hour', "+test.old); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the same event may have been skipped twice
+				_, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.skips (commit_position, prepare_position, stream, type, detail, actor, reason)
+					VALUES (9, 8, 'job-2', 'job.rated', 'bad', 'ann', 'a test')`)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := migrations.Up(t.Context(), db.DB); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			err := db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', schema_name, status, serving, commit_position || '/' || prepare_position, applied,
+				CASE WHEN status = 'stopped' THEN failure_commit || '/' || failure_prepare || 'x' || failure_attempts ELSE '-' END,
+				CASE WHEN status = 'stopped' THEN failure_detail ELSE '-' END)
+				FROM projection_checkpoints WHERE name = 'webhooks' AND owner IS NULL AND lease_until IS NULL`)
+			if err != nil || len(got) != 1 || got[0] != test.want {
+				t.Errorf("the checkpoint is %q, %v, want %q", got, err, test.want)
+			}
+			got = nil
+			err = db.SelectContext(t.Context(), &got, `SELECT name || ' ' || commit_position || '/' || prepare_position || ' ' || detail || ' ' || who || ': ' || why FROM projection_skips`)
+			if err != nil || len(got) != 1 || got[0] != "webhooks 9/8 job.rated in job-2: bad ann: a test" {
+				t.Errorf("the skips are %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// A fresh database has nothing to carry over: the first start makes the row.
+func TestASubscriberThatNeverReadLeavesNoCheckpoint(t *testing.T) {
+	t.Parallel()
+	db := before(t, 12)
+	if err := migrations.Up(t.Context(), db.DB); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := db.GetContext(t.Context(), &n, "SELECT count(*) FROM projection_checkpoints"); err != nil || n != 0 {
+		t.Errorf("%d checkpoints, %v", n, err)
+	}
+}

@@ -1,0 +1,218 @@
+// Package access is the read model of who may call: keys, accounts, checkers.
+package access
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps who may call: API keys by the hash of their token, the
+// accounts behind them, and checkers.
+type Projector struct{}
+
+func (Projector) Name() string { return "access" }
+func (Projector) Version() int { return 2 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{
+		{Name: "accounts", DDL: accountsDDL},
+		{Name: "api_keys", DDL: apiKeysDDL},
+		{Name: "checkers", DDL: checkersDDL},
+	}
+}
+
+const accountsDDL = `
+CREATE TABLE {schema}.accounts (
+    account_id text PRIMARY KEY,
+    name       text NOT NULL,
+    sandbox    boolean NOT NULL,
+    suspended  boolean NOT NULL
+);
+CREATE INDEX accounts_suspended ON {schema}.accounts (account_id) WHERE suspended;
+`
+
+const apiKeysDDL = `
+CREATE TABLE {schema}.api_keys (
+    hash       text PRIMARY KEY,
+    account_id text NOT NULL,
+    key_id     text NOT NULL,
+    prefix     text NOT NULL,
+    scope      text NOT NULL,
+    project_id text NOT NULL,
+    expires_at timestamptz,
+    revoked    boolean NOT NULL,
+    UNIQUE (account_id, key_id)
+);
+`
+
+const checkersDDL = `
+CREATE TABLE {schema}.checkers (
+    checker_id text PRIMARY KEY,
+    hash       text NOT NULL UNIQUE,
+    name       text NOT NULL,
+    prefix     text NOT NULL,
+    accounts   text[] NOT NULL
+);
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf(
+		(*account.Created)(nil),
+		(*account.Suspended)(nil),
+		(*account.Reinstated)(nil),
+		(*account.KeyIssued)(nil),
+		(*account.KeyRevoked)(nil),
+		(*checker.Created)(nil),
+	)
+}
+
+const insertAccountSQL = `
+INSERT INTO {schema}.accounts (account_id, name, sandbox, suspended)
+VALUES ($1, $2, $3, FALSE)`
+
+const suspendAccountSQL = `
+UPDATE {schema}.accounts
+SET suspended = $2
+WHERE account_id = $1`
+
+const insertKeySQL = `
+INSERT INTO {schema}.api_keys (hash, account_id, key_id, prefix, scope, project_id, expires_at, revoked)
+VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE)`
+
+const revokeKeySQL = `
+UPDATE {schema}.api_keys
+SET revoked = TRUE
+WHERE account_id = $1
+  AND key_id = $2`
+
+const insertCheckerSQL = `
+INSERT INTO {schema}.checkers (checker_id, hash, name, prefix, accounts)
+VALUES ($1, $2, $3, $4, $5)`
+
+// Apply writes event by event: accounts and keys change rarely.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	for _, r := range batch {
+		query, args, err := accessChange(r)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
+
+func accessChange(r domain.Recorded) (query string, args []any, err error) {
+	accountID := r.StreamID()
+	switch e := r.Event.(type) {
+	case *account.Created:
+		return insertAccountSQL, []any{accountID, e.Name, e.Sandbox}, nil
+	case *account.Suspended:
+		return suspendAccountSQL, []any{accountID, true}, nil
+	case *account.Reinstated:
+		return suspendAccountSQL, []any{accountID, false}, nil
+	case *account.KeyIssued:
+		return insertKeySQL, []any{e.Hash, accountID, e.KeyID, e.Prefix, e.Scope, e.ProjectID, e.ExpiresAt}, nil
+	case *account.KeyRevoked:
+		return revokeKeySQL, []any{accountID, e.KeyID}, nil
+	case *checker.Created:
+		id := r.StreamID()
+		return insertCheckerSQL, []any{id, e.Hash, e.Name, e.Prefix, pq.Array(append([]string{}, e.Accounts...))}, nil
+	}
+	return "", nil, fmt.Errorf("no statement for %s", r.Type)
+}
+
+// Reads looks callers up by the hash of the token they sent.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Key is an API key and what matters of its account.
+type Key struct {
+	KeyID     string
+	AccountID string
+	Scope     account.Scope
+	ProjectID string // bound to this project; empty: to none
+	ExpiresAt *time.Time
+	Revoked   bool
+	Suspended bool // the account is
+	Sandbox   bool // the account is
+}
+
+// Checker is a human checker.
+type Checker struct {
+	ID       string
+	Name     string
+	Accounts []string // their own; they never see these accounts' jobs
+}
+
+const getKeySQL = `
+SELECT k.key_id, k.account_id, k.scope, k.project_id, k.expires_at, k.revoked, a.suspended, a.sandbox
+FROM readmodel.api_keys k
+JOIN readmodel.accounts a ON a.account_id = k.account_id
+WHERE k.hash = $1`
+
+const getCheckerSQL = `
+SELECT checker_id, name, accounts
+FROM readmodel.checkers
+WHERE hash = $1`
+
+const validKeysSQL = `
+SELECT k.hash
+FROM readmodel.api_keys k
+JOIN readmodel.accounts a ON a.account_id = k.account_id
+WHERE k.hash = ANY($1)
+  AND NOT k.revoked
+  AND NOT a.suspended
+  AND (k.expires_at IS NULL OR k.expires_at > $2)`
+
+// Valid gives those of the keys that may still be used.
+func (q *Reads) Valid(ctx context.Context, hashes []string, now time.Time) (valid []string, err error) {
+	if err := q.db.SelectContext(ctx, &valid, validKeysSQL, pq.Array(hashes), now); err != nil {
+		return nil, fmt.Errorf("look at the keys in use: %w", err)
+	}
+	return valid, nil
+}
+
+// Key finds an API key, a revoked or expired one too. hash is the lower-case
+// hex SHA-256 of the token.
+func (q *Reads) Key(ctx context.Context, hash string) (Key, bool, error) {
+	var k Key
+	err := q.db.QueryRowxContext(ctx, getKeySQL, hash).Scan(
+		&k.KeyID, &k.AccountID, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked, &k.Suspended, &k.Sandbox)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Key{}, false, nil
+	case err != nil:
+		return Key{}, false, fmt.Errorf("look an API key up: %w", err)
+	}
+	readmodel.UTC(k.ExpiresAt)
+	return k, true, nil
+}
+
+// Checker finds a checker by the hash of their key.
+func (q *Reads) Checker(ctx context.Context, hash string) (Checker, bool, error) {
+	var c Checker
+	err := q.db.QueryRowxContext(ctx, getCheckerSQL, hash).Scan(&c.ID, &c.Name, pq.Array(&c.Accounts))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Checker{}, false, nil
+	case err != nil:
+		return Checker{}, false, fmt.Errorf("look a checker up: %w", err)
+	}
+	return c, true, nil
+}

@@ -1,0 +1,146 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+)
+
+// Account is an account as operators see it.
+type Account struct {
+	ID        string
+	Name      string
+	Sandbox   bool
+	Suspended bool
+}
+
+// IssuedKey is an API key without what would let anybody in.
+type IssuedKey struct {
+	ID        string
+	Hint      string // how the token begins
+	Scope     account.Scope
+	ProjectID string     // bound to this project; empty: to none
+	ExpiresAt *time.Time // nil: never
+	Revoked   bool
+}
+
+// Page is a part of a list.
+type Page struct{ Limit, Offset int }
+
+const listAccountsSQL = `
+SELECT account_id, name, sandbox, suspended
+FROM readmodel.accounts
+ORDER BY name, account_id
+LIMIT $1
+OFFSET $2`
+
+const countAccountsSQL = `
+SELECT count(*)
+FROM readmodel.accounts`
+
+const getAccountSQL = `
+SELECT account_id, name, sandbox, suspended
+FROM readmodel.accounts
+WHERE account_id = $1`
+
+const listKeysSQL = `
+SELECT key_id, prefix, scope, project_id, expires_at, revoked
+FROM readmodel.api_keys
+WHERE account_id = $1
+ORDER BY revoked, key_id
+LIMIT $2
+OFFSET $3`
+
+const countKeysSQL = `
+SELECT count(*)
+FROM readmodel.api_keys
+WHERE account_id = $1`
+
+const listCheckersSQL = `
+SELECT checker_id, name, accounts
+FROM readmodel.checkers
+ORDER BY name, checker_id
+LIMIT $1
+OFFSET $2`
+
+const countCheckersSQL = `
+SELECT count(*)
+FROM readmodel.checkers`
+
+// Accounts lists every account, by name, and how many there are.
+func (q *Reads) Accounts(ctx context.Context, page Page) ([]Account, int, error) {
+	return list(ctx, q, "accounts", countAccountsSQL, listAccountsSQL, page, scanAccount)
+}
+
+// Account finds one by its id.
+func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
+	a, err := scanAccount(q.db.QueryRowxContext(ctx, getAccountSQL, id))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Account{}, domain.NotFound("account")
+	case err != nil:
+		return Account{}, fmt.Errorf("read account %s: %w", id, err)
+	}
+	return a, nil
+}
+
+// Keys lists an account's keys, those that work first, and how many there are.
+func (q *Reads) Keys(ctx context.Context, accountID string, page Page) ([]IssuedKey, int, error) {
+	return list(ctx, q, "keys", countKeysSQL, listKeysSQL, page, func(row scanner) (k IssuedKey, err error) {
+		err = row.Scan(&k.ID, &k.Hint, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked)
+		if k.ExpiresAt != nil {
+			*k.ExpiresAt = k.ExpiresAt.UTC()
+		}
+		return k, err
+	}, accountID)
+}
+
+// Checkers lists every checker, by name, and how many there are.
+func (q *Reads) Checkers(ctx context.Context, page Page) ([]Checker, int, error) {
+	return list(ctx, q, "checkers", countCheckersSQL, listCheckersSQL, page, func(row scanner) (c Checker, err error) {
+		err = row.Scan(&c.ID, &c.Name, pq.Array(&c.Accounts))
+		return c, err
+	})
+}
+
+type scanner interface{ Scan(into ...any) error }
+
+func scanAccount(row scanner) (a Account, err error) {
+	err = row.Scan(&a.ID, &a.Name, &a.Sandbox, &a.Suspended)
+	return a, err
+}
+
+// list gives a page and the total; of are the parameters of both queries, and
+// the page's come after them.
+func list[T any](
+	ctx context.Context, q *Reads, what, countSQL, listSQL string, page Page, scan func(scanner) (T, error), of ...any,
+) ([]T, int, error) {
+	var total int
+	if err := q.db.QueryRowxContext(ctx, countSQL, of...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("count %s: %w", what, err)
+	}
+	rows, err := q.db.QueryxContext(ctx, listSQL, append(of, page.Limit, page.Offset)...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list %s: %w", what, err)
+	}
+	defer func() { _ = rows.Close() }() // its error is the rows' own
+	found := []T{}
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, 0, fmt.Errorf("list %s: %w", what, err)
+		}
+		found = append(found, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, fmt.Errorf("list %s: %w", what, err)
+	}
+	return found, total, nil
+}

@@ -1,0 +1,173 @@
+// Package changes tells open pages that the read models show something new.
+package changes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+const (
+	// changesBatch bounds how many events one look takes.
+	changesBatch = 500
+	// changesWait bounds how long news is held back for the read models.
+	changesWait = 5 * time.Second
+	// changesRetry is the pause after a look that failed.
+	changesRetry = time.Second
+	// tooMany changed streams are told as Everything.
+	tooMany = 50
+)
+
+// Everything stands for more streams than are worth naming.
+const Everything = "*"
+
+// Changes tells those who follow an account which of its streams the read models
+// show anew. One reader serves all followers of this process; while there are
+// none it only keeps its place.
+type Changes struct {
+	source  consumer.Source
+	db      *sqlx.DB
+	waitFor func(context.Context, domain.Position) error
+	log     logrus.FieldLogger
+
+	mu        sync.Mutex
+	followers map[*follower]struct{}
+}
+
+// follower gathers what it has not taken yet.
+type follower struct {
+	accounts []string
+	out      chan []string // holds one, which stands for all that was gathered
+}
+
+// New prepares; Run makes it move. waitFor returns when every read model shows
+// the position.
+func New(source consumer.Source, db *sqlx.DB, waitFor func(context.Context, domain.Position) error, log logrus.FieldLogger) *Changes {
+	return &Changes{
+		source: source, db: readmodel.Pool(db), waitFor: waitFor, log: log.WithField("component", "changes"),
+		followers: map[*follower]struct{}{},
+	}
+}
+
+// Follow hands out the streams of the accounts that changed, until leave is
+// called. What was not taken is merged with what comes.
+func (c *Changes) Follow(accounts ...string) (changed <-chan []string, leave func()) {
+	f := &follower{accounts: accounts, out: make(chan []string, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.followers[f] = struct{}{}
+	return f.out, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.followers, f)
+	}
+}
+
+func (c *Changes) followed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.followers) > 0
+}
+
+// Run reads the log from its end on, until ctx ends.
+func (c *Changes) Run(ctx context.Context, from domain.Position) error {
+	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
+	for ctx.Err() == nil {
+		page, err := c.source.Next(ctx, at, changesBatch)
+		if err == nil {
+			at = eventstore.Checkpoint{Position: page.Next}
+			err = c.tell(ctx, page)
+		}
+		if err != nil && ctx.Err() == nil {
+			// A page that is not told is one that its readers reload late; what
+			// stops the projections is told there.
+			c.log.WithError(err).Warn("open pages are not told of a change")
+			select {
+			case <-time.After(changesRetry):
+			case <-ctx.Done():
+			}
+		}
+	}
+	return nil
+}
+
+// ownersSQL finds whose streams they are: what a checker writes does not say.
+const ownersSQL = `
+SELECT stream, account_id
+FROM readmodel.event_streams
+WHERE stream = ANY($1)`
+
+func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
+	if len(page.Events) == 0 || !c.followed() {
+		return nil
+	}
+	owner := map[string]string{}
+	var unknown []string
+	for _, e := range page.Events {
+		if e.Meta.AccountID != "" {
+			owner[e.Stream] = e.Meta.AccountID
+		} else if _, asked := owner[e.Stream]; !asked {
+			owner[e.Stream] = ""
+			unknown = append(unknown, e.Stream)
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, changesWait)
+	defer cancel()
+	// Late read models are told all the same: the next change tells again.
+	_ = c.waitFor(short, page.Next)
+	if len(unknown) > 0 {
+		var rows []struct {
+			Stream    string `json:"stream"`
+			AccountID string `json:"account_id"`
+		}
+		if err := c.db.SelectContext(ctx, &rows, ownersSQL, pq.Array(unknown)); err != nil {
+			return fmt.Errorf("find whose streams changed: %w", err)
+		}
+		for _, r := range rows {
+			if owner[r.Stream] == "" {
+				owner[r.Stream] = r.AccountID
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f := range c.followers {
+		f.gather(owner)
+	}
+	return nil
+}
+
+// gather adds to what waits to be taken. The caller holds the lock, so nobody
+// else puts anything in between.
+func (f *follower) gather(owner map[string]string) {
+	var news []string
+	for stream, account := range owner {
+		if account != "" && slices.Contains(f.accounts, account) {
+			news = append(news, stream)
+		}
+	}
+	if len(news) == 0 {
+		return
+	}
+	select {
+	case waiting := <-f.out:
+		news = append(news, waiting...)
+	default:
+	}
+	slices.Sort(news)
+	if news = slices.Compact(news); len(news) > tooMany || news[0] == Everything {
+		news = []string{Everything}
+	}
+	f.out <- news
+}

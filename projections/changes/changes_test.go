@@ -1,0 +1,100 @@
+package changes
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/internal/pgtest"
+	"humanqa/projections/events"
+	"humanqa/projections/modeltest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// Who follows an account hears of its streams, those a checker writes too, once
+// the read models show them; and never of another account's.
+func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t, events.Projector{})
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	w.Run(w.Sup)
+	c := New(w.Log, w.DB, w.Sup.WaitFor, log)
+	ours, leave := c.Follow("acc")
+	theirs, leaveTheirs := c.Follow("other")
+	defer leaveTheirs()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+
+	heard := func(want string) {
+		t.Helper()
+		timeout := time.After(time.Minute)
+		for {
+			select {
+			case streams := <-ours:
+				if slices.Contains(streams, want) {
+					return
+				}
+			case <-timeout:
+				t.Fatalf("nothing was heard of %s", want)
+			}
+		}
+	}
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Reach(w.Sup)
+	// The log of these tests says of no event whose it is, as a checker's don't:
+	// the stream is known by then.
+	w.Eventually("the stream is known", func() bool {
+		return w.Count(`SELECT COUNT(*) FROM readmodel.event_streams WHERE stream = $1`, domain.JobStream("j1")) == 1
+	})
+	w.Log.Append(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
+	heard(domain.JobStream("j1"))
+
+	leave()
+	w.Log.Append(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemFail})
+	w.Log.Append(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 1, BalanceAfter: 1})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	select {
+	case streams := <-theirs:
+		t.Errorf("another account hears of %v", streams)
+	default:
+	}
+}
+
+func TestWhatIsNotTakenIsMerged(t *testing.T) {
+	t.Parallel()
+	f := &follower{accounts: []string{"acc"}, out: make(chan []string, 1)}
+	f.gather(map[string]string{"job-2": "acc", "job-9": "other"})
+	f.gather(map[string]string{"job-1": "acc"})
+	f.gather(map[string]string{"job-2": "acc", "job-3": ""})
+	if got := <-f.out; !slices.Equal(got, []string{"job-1", "job-2"}) {
+		t.Errorf("told %v", got)
+	}
+	many := map[string]string{}
+	for i := range tooMany + 1 {
+		many[domain.JobStream(string(rune('a'+i)))] = "acc"
+	}
+	f.gather(many)
+	f.gather(map[string]string{"job-1": "acc"})
+	if got := <-f.out; !slices.Equal(got, []string{Everything}) {
+		t.Errorf("told %v", got)
+	}
+	select {
+	case got := <-f.out:
+		t.Errorf("told twice: %v", got)
+	default:
+	}
+}

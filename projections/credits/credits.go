@@ -1,0 +1,245 @@
+// Package credits is the read model of balances and lots.
+package credits
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps the sums of each ledger and what is left in its lots.
+type Projector struct{}
+
+func (Projector) Name() string { return "credits" }
+func (Projector) Version() int { return 1 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{
+		{Name: "credit_accounts", DDL: creditAccountsDDL},
+		{Name: "credit_lots", DDL: creditLotsDDL},
+	}
+}
+
+// granted = used + expired + what is left in the lots; used is net of refunds.
+const creditAccountsDDL = `
+CREATE TABLE {schema}.credit_accounts (
+    account_id text PRIMARY KEY,
+    granted    bigint NOT NULL,
+    used       bigint NOT NULL,
+    expired    bigint NOT NULL
+) WITH (fillfactor = 50);
+`
+
+const creditLotsDDL = `
+CREATE TABLE {schema}.credit_lots (
+    account_id text NOT NULL,
+    lot_id     text NOT NULL,
+    amount     bigint NOT NULL,
+    remaining  bigint NOT NULL CHECK (remaining BETWEEN 0 AND amount),
+    expires_at timestamptz,
+    PRIMARY KEY (account_id, lot_id)
+) WITH (fillfactor = 50);
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf(
+		(*credits.Granted)(nil),
+		(*credits.Debited)(nil),
+		(*credits.Refunded)(nil),
+		(*credits.LotExpired)(nil),
+	)
+}
+
+// accountRow holds what a batch adds to a ledger's sums.
+type accountRow struct {
+	AccountID string         `json:"account_id"`
+	Granted   domain.Credits `json:"granted"`
+	Used      domain.Credits `json:"used"`
+	Expired   domain.Credits `json:"expired"`
+}
+
+// lotRow is a lot that a batch grants, or, with an amount of zero, what the
+// batch adds to the remainder of a lot that is there.
+type lotRow struct {
+	AccountID string         `json:"account_id"`
+	LotID     string         `json:"lot_id"`
+	Amount    domain.Credits `json:"amount"`
+	Remaining domain.Credits `json:"remaining"`
+	ExpiresAt *time.Time     `json:"expires_at"`
+}
+
+const addToCreditAccountsSQL = `
+INSERT INTO {schema}.credit_accounts AS a
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.credit_accounts, $1)
+ON CONFLICT (account_id) DO UPDATE
+SET granted = a.granted + EXCLUDED.granted,
+    used = a.used + EXCLUDED.used,
+    expired = a.expired + EXCLUDED.expired`
+
+const insertCreditLotsSQL = `
+INSERT INTO {schema}.credit_lots
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.credit_lots, $1)`
+
+const addToCreditLotsSQL = `
+UPDATE {schema}.credit_lots l
+SET remaining = l.remaining + r.remaining
+FROM json_populate_recordset(NULL::{schema}.credit_lots, $1) r
+WHERE l.account_id = r.account_id
+  AND l.lot_id = r.lot_id`
+
+// Apply adds the batch up per ledger and lot, so that a hot account costs one
+// row however many jobs it paid for.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	f := creditsFold{accounts: map[string]*accountRow{}, lots: map[lotKey]*lotRow{}}
+	for _, r := range batch {
+		f.fold(r.StreamID(), r.Event)
+	}
+	if err := readmodel.Write(ctx, tx, schema, addToCreditAccountsSQL, f.sums); err != nil {
+		return fmt.Errorf("add to the ledgers: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertCreditLotsSQL, f.granted); err != nil {
+		return fmt.Errorf("insert lots: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, addToCreditLotsSQL, f.changed); err != nil {
+		return fmt.Errorf("add to the lots: %w", err)
+	}
+	return nil
+}
+
+type lotKey struct{ accountID, lotID string }
+
+// creditsFold is one batch on its way into the tables; the slices are in order
+// of first appearance.
+type creditsFold struct {
+	accounts map[string]*accountRow
+	sums     []*accountRow
+	lots     map[lotKey]*lotRow
+	granted  []*lotRow // new lots
+	changed  []*lotRow // changes of older ones
+}
+
+func (f *creditsFold) fold(accountID string, e domain.Event) {
+	sums := f.account(accountID)
+	switch e := e.(type) {
+	case *credits.Granted:
+		sums.Granted += e.Amount
+		lot := &lotRow{AccountID: accountID, LotID: e.LotID, Amount: e.Amount, Remaining: e.Amount}
+		if e.ExpiresAt != nil {
+			lot.ExpiresAt = readmodel.MomentPtr(*e.ExpiresAt)
+		}
+		f.lots[lotKey{accountID, e.LotID}] = lot
+		f.granted = append(f.granted, lot)
+	case *credits.Debited:
+		sums.Used += e.Amount
+		for _, p := range e.Parts {
+			f.lot(accountID, p.LotID).Remaining -= p.Amount
+		}
+	case *credits.Refunded:
+		sums.Used -= e.Amount
+		for _, p := range e.Parts {
+			if p.Expired {
+				sums.Expired += p.Amount
+			} else {
+				f.lot(accountID, p.LotID).Remaining += p.Amount
+			}
+		}
+	case *credits.LotExpired:
+		sums.Expired += e.Amount
+		f.lot(accountID, e.LotID).Remaining -= e.Amount
+	}
+}
+
+func (f *creditsFold) account(id string) *accountRow {
+	a := f.accounts[id]
+	if a == nil {
+		a = &accountRow{AccountID: id}
+		f.accounts[id] = a
+		f.sums = append(f.sums, a)
+	}
+	return a
+}
+
+func (f *creditsFold) lot(accountID, lotID string) *lotRow {
+	key := lotKey{accountID, lotID}
+	l := f.lots[key]
+	if l == nil {
+		l = &lotRow{AccountID: accountID, LotID: lotID}
+		f.lots[key] = l
+		f.changed = append(f.changed, l)
+	}
+	return l
+}
+
+// Reads reads balances.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Balance is what an account has at a moment: Available = Total - Used. What a
+// lot still held when it expired has left Total.
+type Balance struct {
+	Available domain.Credits
+	Used      domain.Credits // net of refunds
+	Total     domain.Credits
+	Expiring  []ExpiringCredits // within ExpirySoon, soonest first
+}
+
+// ExpiringCredits is the rest of a lot.
+type ExpiringCredits struct {
+	Amount    domain.Credits
+	ExpiresAt time.Time
+}
+
+// ExpirySoon is how far ahead a balance shows expiring lots (decisions,
+// "Expiring credits").
+const ExpirySoon = 30 * 24 * time.Hour
+
+// One row per lot that can still be spent, the sum of the ledger's debits
+// beside it: both from one snapshot. An account without such a lot has one row
+// of nulls.
+const balanceSQL = `
+SELECT a.used, l.remaining, l.expires_at
+FROM readmodel.credit_accounts a
+LEFT JOIN readmodel.credit_lots l
+  ON l.account_id = a.account_id
+ AND l.remaining > 0
+ AND (l.expires_at IS NULL OR l.expires_at > $2)
+WHERE a.account_id = $1
+ORDER BY l.expires_at, l.lot_id`
+
+// Balance adds up what can be spent at that moment. A lot whose time is over
+// is out at once, whether or not its expiry was recorded.
+func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (Balance, error) {
+	var rows []struct {
+		Used      domain.Credits  `json:"used"`
+		Remaining *domain.Credits `json:"remaining"`
+		ExpiresAt sql.NullTime    `json:"expires_at"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, balanceSQL, accountID, now); err != nil {
+		return Balance{}, fmt.Errorf("read the balance of %s: %w", accountID, err)
+	}
+	var b Balance
+	for _, r := range rows {
+		b.Used = r.Used
+		if r.Remaining == nil {
+			continue
+		}
+		b.Available += *r.Remaining
+		if r.ExpiresAt.Valid && !r.ExpiresAt.Time.After(now.Add(ExpirySoon)) {
+			b.Expiring = append(b.Expiring, ExpiringCredits{Amount: *r.Remaining, ExpiresAt: r.ExpiresAt.Time.UTC()})
+		}
+	}
+	b.Total = b.Available + b.Used
+	return b, nil
+}

@@ -1,0 +1,22 @@
+package credits
+
+import (
+	"os"
+	"testing"
+
+	"humanqa/internal/pgtest"
+	"humanqa/projections/modeltest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+type world struct {
+	*modeltest.World
+	reads *Reads
+}
+
+func setup(t *testing.T) *world {
+	t.Helper()
+	w := modeltest.New(t, Projector{})
+	return &world{World: w, reads: NewReads(w.DB)}
+}

@@ -1,0 +1,235 @@
+package events
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/projections/readmodel"
+)
+
+// Reads reads the account's events that webhooks announce, in the log's
+// order. What a command has answered is there once the projection has
+// caught up (Supervisor.CatchUp).
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// AccountEvent is an event with what its announcement says beside it. Cursor
+// grows with the log; it is opaque to clients.
+type AccountEvent struct {
+	Cursor   string
+	Recorded domain.Recorded // secrets left out
+	About    announce.Enrichment
+}
+
+// Filter narrows a page. After is a Cursor, empty for the beginning.
+type Filter struct {
+	After     string
+	Types     []string // the log's; none: all
+	ProjectID string   // a project-bound key's
+	Limit     int
+}
+
+var selectEventsSQL = `
+SELECT ` + readmodel.Columns[accountEventRow]("e.") + `, s.project_id, s.about
+FROM readmodel.account_events e
+JOIN readmodel.event_streams s ON s.stream = e.stream
+WHERE e.account_id = $1`
+
+const orderEventsSQL = `
+ORDER BY e.commit_position, e.prepare_position`
+
+var jobEventsSQL = selectEventsSQL + `
+  AND e.stream = $2` + orderEventsSQL
+
+const newsSQL = `
+SELECT account_id, commit_position, prepare_position
+FROM readmodel.account_events
+WHERE (commit_position, prepare_position) > ($1, $2)
+ORDER BY commit_position, prepare_position
+LIMIT $3`
+
+const newestEventSQL = `
+SELECT commit_position, prepare_position
+FROM readmodel.account_events
+ORDER BY commit_position DESC, prepare_position DESC
+LIMIT 1`
+
+type readEventRow struct {
+	accountEventRow
+	ProjectID string          `json:"project_id"`
+	About     json.RawMessage `json:"about"`
+}
+
+// OfJob gives the events of one job of the account; none for another account's.
+func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) ([]AccountEvent, error) {
+	return q.read(ctx, jobEventsSQL, accountID, domain.JobStream(jobID))
+}
+
+// After gives a page of the account's events. A cursor that is none of ours is
+// Invalid, path "after".
+func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]AccountEvent, error) {
+	after, err := parseCursor(f.After)
+	if err != nil {
+		return nil, err
+	}
+	where := f.where(accountID, after)
+	query := selectEventsSQL + where.SQL + orderEventsSQL + "\nLIMIT " + where.Param(f.Limit)
+	return q.read(ctx, query, where.Args...)
+}
+
+func (f Filter) where(accountID string, after place) *readmodel.Where {
+	c := readmodel.WhereAccount(accountID)
+	c.SQL = fmt.Sprintf("\n  AND (e.commit_position, e.prepare_position) > (%s, %s)", c.Param(after.commit), c.Param(after.prepare))
+	if len(f.Types) > 0 {
+		c.And("e.type = ANY(%s)", pq.Array(f.Types))
+	}
+	if f.ProjectID != "" {
+		c.And("s.project_id = %s", f.ProjectID)
+	}
+	return c
+}
+
+func (q *Reads) read(ctx context.Context, query string, args ...any) ([]AccountEvent, error) {
+	var rows []readEventRow
+	if err := q.db.SelectContext(ctx, &rows, query, args...); err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	events := make([]AccountEvent, len(rows))
+	for i, row := range rows {
+		e, err := row.event()
+		if err != nil {
+			return nil, err
+		}
+		events[i] = e
+	}
+	return events, nil
+}
+
+func (r readEventRow) event() (AccountEvent, error) {
+	readmodel.UTC(&r.Time)
+	meta, err := json.Marshal(domain.Metadata{AccountID: r.AccountID, Time: r.Time, Schema: r.SchemaVersion})
+	if err != nil {
+		return AccountEvent{}, fmt.Errorf("encode the metadata of event %s: %w", r.EventID, err)
+	}
+	id, err := uuid.Parse(r.EventID)
+	if err != nil {
+		return AccountEvent{}, fmt.Errorf("event id %q: %w", r.EventID, err)
+	}
+	recorded, err := eventstore.RawEvent{
+		ID: id, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Data: []byte(r.Data), Meta: meta,
+		Position: domain.Position{Commit: r.CommitPosition, Prepare: r.PreparePosition},
+	}.Decode()
+	if err != nil {
+		return AccountEvent{}, err
+	}
+	e := AccountEvent{
+		Cursor: cursorAt(recorded.Position), Recorded: recorded,
+		About: announce.Enrichment{Submission: job.Submission{AccountID: r.AccountID, ProjectID: r.ProjectID}},
+	}
+	if err := json.Unmarshal(r.About, &e.About); err != nil {
+		return AccountEvent{}, fmt.Errorf("decode what %s is about: %w", r.Stream, err)
+	}
+	return e, nil
+}
+
+// newsPage bounds what one call of News reads.
+const newsPage = 1000
+
+// News names the accounts that have events behind a cursor, in no order, and
+// gives the cursor to ask with next.
+func (q *Reads) News(ctx context.Context, after string) (accounts []string, next string, err error) {
+	from, err := parseCursor(after)
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []accountEventRow
+	if err := q.db.SelectContext(ctx, &rows, newsSQL, from.commit, from.prepare, newsPage); err != nil {
+		return nil, "", fmt.Errorf("look for new events: %w", err)
+	}
+	next = after
+	for _, r := range rows {
+		next = cursorAt(domain.Position{Commit: r.CommitPosition, Prepare: r.PreparePosition})
+		accounts = append(accounts, r.AccountID)
+	}
+	slices.Sort(accounts)
+	return slices.Compact(accounts), next, nil
+}
+
+// Newest is the cursor of the newest event of all, empty before the first.
+func (q *Reads) Newest(ctx context.Context) (string, error) {
+	var row accountEventRow
+	switch err := q.db.GetContext(ctx, &row, newestEventSQL); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look for the newest event: %w", err)
+	}
+	return cursorAt(domain.Position{Commit: row.CommitPosition, Prepare: row.PreparePosition}), nil
+}
+
+// place is a position as Postgres compares it.
+type place struct{ commit, prepare int64 }
+
+func cursorAt(p domain.Position) string {
+	return strconv.FormatUint(p.Commit, 10) + "-" + strconv.FormatUint(p.Prepare, 10)
+}
+
+var cursorPattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})$`)
+
+// IsCursor says whether the text is a cursor, or empty.
+func IsCursor(s string) bool {
+	_, err := parseCursor(s)
+	return err == nil
+}
+
+// LaterCursor is the one of two cursors that lies behind the other.
+func LaterCursor(a, b string) string {
+	pa, errA := parseCursor(a)
+	pb, errB := parseCursor(b)
+	if errB != nil || errA == nil && (pa.commit > pb.commit || pa.commit == pb.commit && pa.prepare >= pb.prepare) {
+		return a
+	}
+	return b
+}
+
+// parseCursor reads what cursorAt wrote; empty is before the first event.
+func parseCursor(s string) (place, error) {
+	if s == "" {
+		return place{-1, -1}, nil
+	}
+	bad := domain.Invalid(domain.Detail{Path: "after", Message: "must be a cursor of this feed"})
+	if !cursorPattern.MatchString(s) {
+		return place{}, bad
+	}
+	commit, prepare, _ := strings.Cut(s, "-")
+	var p place
+	for _, part := range []struct {
+		text string
+		into *int64
+	}{{commit, &p.commit}, {prepare, &p.prepare}} {
+		n, err := strconv.ParseUint(part.text, 10, 64)
+		if err != nil || n > math.MaxInt64 {
+			return place{}, bad
+		}
+		*part.into = int64(n)
+	}
+	return p, nil
+}

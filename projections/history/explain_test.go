@@ -1,0 +1,53 @@
+package history
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const longPastSQL = `
+INSERT INTO history_v2_g1.history_projects
+SELECT 'p' || n, 'acc' || (n % 3), 'name', 10000, 5000, 5000, 0, 0, '[]', '[]', '[]'
+FROM generate_series(1, 500) n;
+INSERT INTO history_v2_g1.history_tests
+SELECT 'job' || n, 'acc1', CASE WHEN n % 10 = 0 THEN 'p' || (n % 500) ELSE 'p1' END, n, 'fail', n % 100, 1, 1, now()
+FROM generate_series(1, 11000) n;
+INSERT INTO history_v2_g1.history_items
+SELECT 'acc1', 'p' || (n % 20), 'key' || n, n, 'fail', n % 2 = 0, 'job', 'item', 'd', '', 'minor', n, 1, now(), now(), 1, NULL
+FROM generate_series(1, 12000) n;
+ANALYZE;`
+
+// What a project with ten thousand tests answers costs what a young one's does.
+func TestAHistoryIsReadThroughIndexesHoweverLongItIs(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Exec(longPastSQL)
+	for _, test := range []struct {
+		name, query string
+		args        []any
+		indexes     []string
+	}{
+		{"history", getHistorySQL, []any{"acc1", "p1"}, []string{"history_projects_pkey", "history_by_test"}},
+		{"open failures", openFailuresSQL, []any{"acc1", "p4", 20}, []string{"history_open"}},
+		{"last failures", lastFailuresSQL, []any{"acc1", "p1"}, []string{"history_projects_pkey"}},
+	} {
+		plan := w.Plan(test.query, test.args...)
+		for _, index := range test.indexes {
+			if !strings.Contains(plan, index) {
+				t.Errorf("%s does not use %s:\n%s", test.name, index, plan)
+			}
+		}
+		if strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s reads more than it shows:\n%s", test.name, plan)
+		}
+	}
+	started := time.Now()
+	const reads = 200
+	for range reads {
+		if _, err := w.reads.Project(w.Ctx(), "acc1", "p1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("a history of 10,000 tests takes %s", time.Since(started)/reads)
+}

@@ -1,0 +1,222 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/projections/readmodel"
+)
+
+// Reads reads what a project's tests add up to (decisions, "Counts",
+// "Regressions" and "Open failures").
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Project is a project's past. Counts count jobs; PassRate is 0 to 100.
+type Project struct {
+	ProjectID   string
+	ProjectName string
+	TotalTests  int // completed ones
+	PassCount   int
+	FailCount   int
+	PassRate    float64
+	// AverageHealthScore is that of the ScoredTests, those with an AI report; 0
+	// if there is none.
+	AverageHealthScore float64
+	ScoredTests        int
+	LatestFailures     []FailedItem // of the latest completed test
+	Regressions        []string     // descriptions, passed in the previous test and failed in the latest
+	Trend              []TrendTest  // the ten latest, newest first
+	Prepared           []PreparedBatch
+}
+
+// FailedItem is an item that failed in one test. ID is the item's in that test.
+type FailedItem struct {
+	JobID           string
+	ID              string
+	Key             string
+	Description     string
+	ExpectedOutcome string
+	Severity        job.Severity
+}
+
+// TrendTest is one completed test. The counts count items. HealthScore is nil
+// without an AI report.
+type TrendTest struct {
+	JobID         string
+	OverallStatus string // lower case
+	HealthScore   *int
+	PassCount     int
+	FailCount     int
+	TestedAt      time.Time
+}
+
+// PreparedBatch is what one prepare-next queued and no test has taken yet.
+type PreparedBatch struct {
+	BugIDs       []string
+	Descriptions []string
+	PreparedAt   time.Time
+}
+
+// OpenFailure is an item whose latest result in the project is fail, with its
+// lineage: when it first failed in this row of failures, in how many tests
+// since, and when it last passed (nil: never).
+type OpenFailure struct {
+	FailedItem
+	FailedAt      time.Time
+	FirstFailedAt time.Time
+	FailedTests   int
+	LastPassedAt  *time.Time
+}
+
+// One statement, so that the totals and the trend are of the same moment.
+var getHistorySQL = `
+SELECT ` + readmodel.Columns[historyProjectRow]("p.") + `, COALESCE((
+    SELECT json_agg(t.*)
+    FROM (
+        SELECT job_id, overall_status, health_score, pass_count, fail_count, tested_at
+        FROM readmodel.history_tests
+        WHERE account_id = $1
+          AND project_id = $2
+        ORDER BY n DESC
+        LIMIT 10) t), '[]') AS trend
+FROM readmodel.history_projects p
+WHERE p.account_id = $1
+  AND p.project_id = $2`
+
+var openFailuresSQL = `
+SELECT ` + readmodel.Columns[historyItemRow]("") + `
+FROM readmodel.history_items
+WHERE account_id = $1
+  AND project_id = $2
+  AND open
+ORDER BY failed_in DESC, place
+LIMIT $3`
+
+const lastFailuresSQL = `
+SELECT failures
+FROM readmodel.history_projects
+WHERE account_id = $1
+  AND project_id = $2`
+
+// Project gives the history of one project; NotFound for another account's.
+func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Project, error) {
+	var row struct {
+		historyProjectRow
+		Trend json.RawMessage `json:"trend"`
+	}
+	switch err := q.db.GetContext(ctx, &row, getHistorySQL, accountID, projectID); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Project{}, domain.NotFound("project")
+	case err != nil:
+		return Project{}, fmt.Errorf("read the history of project %s: %w", projectID, err)
+	}
+	p, err := row.past()
+	if err != nil {
+		return Project{}, err
+	}
+	h := Project{
+		ProjectID: row.ProjectID, ProjectName: row.Name,
+		TotalTests: row.Tests, PassCount: row.Passed, FailCount: row.Failed, ScoredTests: row.HealthTests,
+		LatestFailures: p.failures, Regressions: p.regressions, Prepared: waiting(p.state.Queue),
+	}
+	if row.Tests > 0 {
+		h.PassRate = float64(row.Passed) * 100 / float64(row.Tests)
+	}
+	if row.HealthTests > 0 {
+		h.AverageHealthScore = float64(row.HealthSum) / float64(row.HealthTests)
+	}
+	var trend []historyTestRow
+	if err := json.Unmarshal(row.Trend, &trend); err != nil {
+		return Project{}, fmt.Errorf("decode the trend of project %s: %w", projectID, err)
+	}
+	for _, t := range trend {
+		readmodel.UTC(&t.TestedAt)
+		h.Trend = append(h.Trend, TrendTest{
+			JobID: t.JobID, OverallStatus: t.OverallStatus, HealthScore: t.HealthScore,
+			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: t.TestedAt,
+		})
+	}
+	return h, nil
+}
+
+// waiting gives the fixes that no test has along, a batch each, the oldest
+// first.
+func waiting(queue []project.Fix) []PreparedBatch {
+	var batches []PreparedBatch
+	last := ""
+	for _, fix := range queue {
+		if len(fix.JobIDs) > 0 {
+			continue
+		}
+		if fix.BatchID != last { // the queue is in the order of the calls
+			last = fix.BatchID
+			batches = append(batches, PreparedBatch{BugIDs: []string{}, PreparedAt: readmodel.Moment(fix.PreparedAt)})
+		}
+		b := &batches[len(batches)-1]
+		if fix.BugID != "" {
+			b.BugIDs = append(b.BugIDs, fix.BugID)
+		}
+		b.Descriptions = append(b.Descriptions, fix.Description)
+	}
+	return batches
+}
+
+// OpenFailures gives the project's open failures, the newest first, at most
+// limit; NotFound for another account's project.
+func (q *Reads) OpenFailures(ctx context.Context, accountID, projectID string, limit int) ([]OpenFailure, error) {
+	failures, err := q.Open(ctx, accountID, projectID, limit)
+	if err != nil || len(failures) > 0 {
+		return failures, err
+	}
+	_, err = q.LastFailures(ctx, accountID, projectID) // is there a project at all?
+	return nil, err
+}
+
+// Open is OpenFailures for a project that need not exist: it then has none.
+func (q *Reads) Open(ctx context.Context, accountID, projectID string, limit int) ([]OpenFailure, error) {
+	var rows []historyItemRow
+	if err := q.db.SelectContext(ctx, &rows, openFailuresSQL, accountID, projectID, limit); err != nil {
+		return nil, fmt.Errorf("read the open failures of project %s: %w", projectID, err)
+	}
+	failures := make([]OpenFailure, len(rows))
+	for i, r := range rows {
+		readmodel.UTC(r.FailedAt, r.FirstFailedAt, r.LastPassedAt)
+		failures[i] = OpenFailure{
+			FailedItem: FailedItem{
+				JobID: r.JobID, ID: r.ItemID, Key: r.Key, Description: r.Description,
+				ExpectedOutcome: r.ExpectedOutcome, Severity: r.Severity,
+			},
+			FailedAt: *r.FailedAt, FirstFailedAt: *r.FirstFailedAt,
+			FailedTests: r.FailedTests, LastPassedAt: r.LastPassedAt,
+		}
+	}
+	return failures, nil
+}
+
+// LastFailures gives the failed items of the project's latest completed test.
+func (q *Reads) LastFailures(ctx context.Context, accountID, projectID string) ([]FailedItem, error) {
+	var data []byte
+	switch err := q.db.GetContext(ctx, &data, lastFailuresSQL, accountID, projectID); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, domain.NotFound("project")
+	case err != nil:
+		return nil, fmt.Errorf("read the last failures of project %s: %w", projectID, err)
+	}
+	var failures []FailedItem
+	if err := json.Unmarshal(data, &failures); err != nil {
+		return nil, fmt.Errorf("decode the last failures of project %s: %w", projectID, err)
+	}
+	return failures, nil
+}

@@ -1,0 +1,178 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// The fold's way from the tables and back.
+
+// load fetches the rows that the batch builds on: jobs lead to projects, and
+// with them to items.
+func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var ended, analysed, projects []string
+	created := map[string]string{}
+	for _, r := range batch {
+		id := idIn(r.Stream)
+		switch e := r.Event.(type) {
+		case *job.Created:
+			created[id] = e.ProjectID
+		case *job.AIReportReady:
+			analysed = append(analysed, id)
+		case *job.Completed, *job.Cancelled, *job.Failed, *job.Voided:
+			ended = append(ended, id)
+		default:
+			projects = append(projects, id)
+		}
+	}
+	var live []historyJobRow
+	if err := readmodel.SelectAny(ctx, tx, schema, loadHistoryJobsSQL, &live, ended); err != nil {
+		return fmt.Errorf("load jobs: %w", err)
+	}
+	for _, row := range live {
+		f.jobs[row.JobID] = row.ProjectID
+		projects = append(projects, row.ProjectID)
+	}
+	for _, id := range ended {
+		if created[id] != "" {
+			projects = append(projects, created[id])
+		}
+	}
+	var tests []historyTestRow
+	if err := readmodel.SelectAny(ctx, tx, schema, loadHistoryTestsSQL, &tests, analysed); err != nil {
+		return fmt.Errorf("load tests: %w", err)
+	}
+	for _, row := range tests {
+		f.tests[row.JobID] = &row
+		projects = append(projects, row.ProjectID)
+	}
+	slices.Sort(projects)
+	var rows []historyProjectRow
+	if err := readmodel.SelectAny(ctx, tx, schema, loadHistoryProjectsSQL, &rows, slices.Compact(projects)); err != nil {
+		return fmt.Errorf("load projects: %w", err)
+	}
+	for _, row := range rows {
+		p, err := row.past()
+		if err != nil {
+			return err
+		}
+		f.projects[row.ProjectID] = p
+	}
+	return f.loadItems(ctx, tx, schema, batch, created)
+}
+
+// loadItems fetches the items of the tests that the batch completes.
+func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded, created map[string]string) error {
+	var accounts, projects, keys []string
+	wanted := map[itemAt]bool{}
+	for _, r := range batch {
+		e, completes := r.Event.(*job.Completed)
+		if !completes {
+			continue
+		}
+		projectID := f.jobs[idIn(r.Stream)]
+		if projectID == "" {
+			projectID = created[idIn(r.Stream)]
+		}
+		p := f.projects[projectID]
+		if p == nil {
+			continue // it begins in this batch, or there is none
+		}
+		for _, i := range e.Items {
+			if at := (itemAt{projectID, i.Key}); !wanted[at] {
+				wanted[at] = true
+				accounts, projects, keys = append(accounts, p.state.AccountID), append(projects, projectID), append(keys, i.Key)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	var rows []historyItemRow
+	err := readmodel.Select(ctx, tx, schema, &rows, loadHistoryItemsSQL, pq.Array(accounts), pq.Array(projects), pq.Array(keys))
+	if err != nil {
+		return fmt.Errorf("load items: %w", err)
+	}
+	for _, row := range rows {
+		readmodel.UTC(row.FailedAt, row.FirstFailedAt, row.LastPassedAt)
+		f.items[itemAt{row.ProjectID, row.Key}] = &row
+	}
+	return nil
+}
+
+// write puts the folded batch into the tables, a statement per table.
+func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
+	var projects []historyProjectRow
+	for _, p := range f.touched {
+		if err := p.seal(); err != nil {
+			return err
+		}
+		projects = append(projects, p.row)
+	}
+	var opened []historyJobRow
+	for _, id := range f.opened {
+		if projectID, live := f.jobs[id]; live {
+			opened = append(opened, historyJobRow{JobID: id, ProjectID: projectID})
+		}
+	}
+	if err := readmodel.Write(ctx, tx, schema, writeHistoryProjectsSQL, projects); err != nil {
+		return fmt.Errorf("write projects: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, writeHistoryTestsSQL, f.changed); err != nil {
+		return fmt.Errorf("write tests: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, writeHistoryItemsSQL, f.seen); err != nil {
+		return fmt.Errorf("write items: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertHistoryJobsSQL, opened); err != nil {
+		return fmt.Errorf("insert jobs: %w", err)
+	}
+	if len(f.ended) == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended)); err != nil {
+		return fmt.Errorf("delete jobs: %w", err)
+	}
+	return nil
+}
+
+// past opens a row for folding.
+func (r historyProjectRow) past() (*pastProject, error) {
+	p := &pastProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name}}
+	for _, part := range []struct {
+		data []byte
+		into any
+	}{{r.Failures, &p.failures}, {r.Regressions, &p.regressions}, {r.Queue, &p.state.Queue}} {
+		if err := json.Unmarshal(part.data, part.into); err != nil {
+			return nil, fmt.Errorf("decode the history of project %s: %w", r.ProjectID, err)
+		}
+	}
+	return p, nil
+}
+
+// seal is past's way back.
+func (p *pastProject) seal() error {
+	p.row.AccountID, p.row.Name = p.state.AccountID, p.state.Name
+	for _, part := range []struct {
+		data *json.RawMessage
+		from any
+	}{{&p.row.Failures, p.failures}, {&p.row.Regressions, p.regressions}, {&p.row.Queue, append([]project.Fix{}, p.state.Queue...)}} {
+		data, err := json.Marshal(part.from)
+		if err != nil {
+			return fmt.Errorf("encode the history of project %s: %w", p.row.ProjectID, err)
+		}
+		*part.data = data
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+// Package history is the read model of what a project's tests add up to.
+package history
+
+import (
+	"encoding/json"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/eventstore/consumer"
+)
+
+// Projector keeps what a project's completed tests add up to (decisions,
+// "Counts"): totals, a row per test, the latest result of every item by its
+// key, and the prepared fixes that wait. What is shown of a project costs the
+// same however many tests it has. Jobs without a project leave no trace here.
+type Projector struct{}
+
+func (Projector) Name() string { return "history" }
+func (Projector) Version() int { return 2 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{
+		{Name: "history_projects", DDL: historyProjectsDDL},
+		{Name: "history_tests", DDL: historyTestsDDL},
+		{Name: "history_items", DDL: historyItemsDDL},
+		{Name: "history_jobs", DDL: historyJobsDDL},
+	}
+}
+
+// failures and regressions are those of the latest test. queue holds the
+// prepared fixes that wait or are with a test (project.Fix).
+const historyProjectsDDL = `
+CREATE TABLE {schema}.history_projects (
+    project_id   text PRIMARY KEY,
+    account_id   text NOT NULL,
+    name         text NOT NULL,
+    tests        integer NOT NULL,
+    passed       integer NOT NULL,
+    failed       integer NOT NULL,
+    health_sum   bigint NOT NULL,
+    health_tests integer NOT NULL,
+    failures     jsonb NOT NULL,
+    regressions  jsonb NOT NULL,
+    queue        jsonb NOT NULL
+) WITH (fillfactor = 50);
+`
+
+// n numbers the project's tests in the order in which the log completed them.
+const historyTestsDDL = `
+CREATE TABLE {schema}.history_tests (
+    job_id         text PRIMARY KEY,
+    account_id     text NOT NULL,
+    project_id     text NOT NULL,
+    n              integer NOT NULL,
+    overall_status text NOT NULL,
+    health_score   integer,
+    pass_count     integer NOT NULL,
+    fail_count     integer NOT NULL,
+    tested_at      timestamptz NOT NULL
+);
+CREATE UNIQUE INDEX history_by_test ON {schema}.history_tests (account_id, project_id, n DESC);
+`
+
+// seen_in and seen_as are the latest test that had the item, and its verdict
+// there, a skip too. The rest tells of passes and failures alone: a skipped
+// item was not tested, so what failed stays open.
+const historyItemsDDL = `
+CREATE TABLE {schema}.history_items (
+    account_id       text NOT NULL,
+    project_id       text NOT NULL,
+    key              text NOT NULL,
+    seen_in          integer NOT NULL,
+    seen_as          text NOT NULL,
+    open             boolean NOT NULL,
+    job_id           text NOT NULL,
+    item_id          text NOT NULL,
+    description      text NOT NULL,
+    expected_outcome text NOT NULL,
+    severity         text NOT NULL,
+    failed_in        integer NOT NULL,
+    place            integer NOT NULL,
+    failed_at        timestamptz,
+    first_failed_at  timestamptz,
+    failed_tests     integer NOT NULL,
+    last_passed_at   timestamptz,
+    PRIMARY KEY (account_id, project_id, key)
+);
+CREATE INDEX history_open ON {schema}.history_items (account_id, project_id, failed_in DESC, place) WHERE open;
+`
+
+// The jobs of projects that have not ended, also those that took prepared fixes
+// along and are still on their way into the log.
+const historyJobsDDL = `
+CREATE TABLE {schema}.history_jobs (
+    job_id     text PRIMARY KEY,
+    project_id text NOT NULL
+);
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf(
+		(*project.Created)(nil),
+		(*project.SettingsChanged)(nil),
+		(*project.RegressionsPrepared)(nil),
+		(*project.RegressionsAttached)(nil),
+		(*job.Created)(nil),
+		(*job.Completed)(nil),
+		(*job.AIReportReady)(nil),
+		(*job.Cancelled)(nil),
+		(*job.Failed)(nil),
+		(*job.Voided)(nil),
+	)
+}
+
+type historyProjectRow struct {
+	ProjectID   string          `json:"project_id"`
+	AccountID   string          `json:"account_id"`
+	Name        string          `json:"name"`
+	Tests       int             `json:"tests"`
+	Passed      int             `json:"passed"`
+	Failed      int             `json:"failed"`
+	HealthSum   int64           `json:"health_sum"`
+	HealthTests int             `json:"health_tests"`
+	Failures    json.RawMessage `json:"failures"`
+	Regressions json.RawMessage `json:"regressions"`
+	Queue       json.RawMessage `json:"queue"`
+}
+
+type historyTestRow struct {
+	JobID         string    `json:"job_id"`
+	AccountID     string    `json:"account_id"`
+	ProjectID     string    `json:"project_id"`
+	N             int       `json:"n"`
+	OverallStatus string    `json:"overall_status"`
+	HealthScore   *int      `json:"health_score"`
+	PassCount     int       `json:"pass_count"`
+	FailCount     int       `json:"fail_count"`
+	TestedAt      time.Time `json:"tested_at"`
+
+	dirty bool // to be written
+}
+
+type historyItemRow struct {
+	AccountID       string         `json:"account_id"`
+	ProjectID       string         `json:"project_id"`
+	Key             string         `json:"key"`
+	SeenIn          int            `json:"seen_in"`
+	SeenAs          job.ItemStatus `json:"seen_as"`
+	Open            bool           `json:"open"`
+	JobID           string         `json:"job_id"`
+	ItemID          string         `json:"item_id"`
+	Description     string         `json:"description"`
+	ExpectedOutcome string         `json:"expected_outcome"`
+	Severity        job.Severity   `json:"severity"`
+	FailedIn        int            `json:"failed_in"`
+	Place           int            `json:"place"`
+	FailedAt        *time.Time     `json:"failed_at"`
+	FirstFailedAt   *time.Time     `json:"first_failed_at"`
+	FailedTests     int            `json:"failed_tests"`
+	LastPassedAt    *time.Time     `json:"last_passed_at"`
+
+	dirty bool // to be written
+}
+
+type historyJobRow struct {
+	JobID     string `json:"job_id"`
+	ProjectID string `json:"project_id"`
+}
+
+const loadHistoryJobsSQL = `
+SELECT job_id, project_id
+FROM {schema}.history_jobs
+WHERE job_id = ANY($1)`
+
+const loadHistoryTestsSQL = `
+SELECT *
+FROM {schema}.history_tests
+WHERE job_id = ANY($1)`
+
+const loadHistoryProjectsSQL = `
+SELECT *
+FROM {schema}.history_projects
+WHERE project_id = ANY($1)`
+
+const loadHistoryItemsSQL = `
+SELECT i.*
+FROM {schema}.history_items i
+JOIN unnest($1::text[], $2::text[], $3::text[]) AS w (account_id, project_id, key)
+  ON i.account_id = w.account_id
+ AND i.project_id = w.project_id
+ AND i.key = w.key`
+
+const writeHistoryProjectsSQL = `
+INSERT INTO {schema}.history_projects
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.history_projects, $1)
+ON CONFLICT (project_id) DO UPDATE
+SET name = EXCLUDED.name,
+    tests = EXCLUDED.tests,
+    passed = EXCLUDED.passed,
+    failed = EXCLUDED.failed,
+    health_sum = EXCLUDED.health_sum,
+    health_tests = EXCLUDED.health_tests,
+    failures = EXCLUDED.failures,
+    regressions = EXCLUDED.regressions,
+    queue = EXCLUDED.queue`
+
+const writeHistoryTestsSQL = `
+INSERT INTO {schema}.history_tests
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.history_tests, $1)
+ON CONFLICT (job_id) DO UPDATE
+SET health_score = EXCLUDED.health_score`
+
+const writeHistoryItemsSQL = `
+INSERT INTO {schema}.history_items
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.history_items, $1)
+ON CONFLICT (account_id, project_id, key) DO UPDATE
+SET seen_in = EXCLUDED.seen_in,
+    seen_as = EXCLUDED.seen_as,
+    open = EXCLUDED.open,
+    job_id = EXCLUDED.job_id,
+    item_id = EXCLUDED.item_id,
+    description = EXCLUDED.description,
+    expected_outcome = EXCLUDED.expected_outcome,
+    severity = EXCLUDED.severity,
+    failed_in = EXCLUDED.failed_in,
+    place = EXCLUDED.place,
+    failed_at = EXCLUDED.failed_at,
+    first_failed_at = EXCLUDED.first_failed_at,
+    failed_tests = EXCLUDED.failed_tests,
+    last_passed_at = EXCLUDED.last_passed_at`
+
+// A job that took fixes along is here before it is created.
+const insertHistoryJobsSQL = `
+INSERT INTO {schema}.history_jobs
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.history_jobs, $1)
+ON CONFLICT (job_id) DO NOTHING`
+
+const deleteHistoryJobsSQL = `
+DELETE FROM {schema}.history_jobs
+WHERE job_id = ANY($1)`

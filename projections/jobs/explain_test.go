@@ -1,0 +1,61 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain/job"
+	"humanqa/projections/modeltest"
+)
+
+const manyJobsSQL = `
+INSERT INTO jobs_v2_g1.jobs
+SELECT r.*
+FROM generate_series(1, 12000) n,
+     json_populate_record(NULL::jobs_v2_g1.jobs, json_build_object(
+        'id', 'job' || n, 'account_id', 'acc' || (n % 3), 'project_id', CASE WHEN n % 2 = 0 THEN '' ELSE 'p' || (n % 50) END,
+        'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,
+        'title', 'title', 'url', 'https://app.example', 'description', repeat('d', 200), 'feature', '',
+        'type', 'custom', 'type_echo', 'Custom', 'urgent', n % 9 = 0, 'sla_minutes', 60, 'price', 5, 'refunded', 0,
+        'source', 'api', 'parent_id', '', 'batch_id', CASE WHEN n % 10 = 0 THEN 'b' || (n / 100) ELSE '' END, 'batch_index', n % 100, 'session_id', '', 'loop_id', '', 'hosted_app', false,
+        'sandbox', false, 'target', '{}'::json, 'generated_by', '',
+        'in_queue', true, 'checker_id', '', 'untestable_by', '[]'::json, 'report_id', '', 'overall_status', '', 'analysed', false, 'cancel_reason', '', 'fail_reason', '', 'requeue_count', 0,
+        'created_at', now() - n * interval '1 second', 'due_at', now(), 'queue_due_at', now(), 'items', '[]'::json)) r`
+
+// The hot queries walk an index in the order of the answer: they read a page,
+// not an account.
+func TestHotQueriesWalkTheirIndexes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Exec(manyJobsSQL)
+	w.Exec("ANALYZE jobs_v2_g1.jobs")
+	list := func(f Filter) (string, []any) {
+		where := f.where("acc1")
+		return listJobsSQL + where.SQL + fmt.Sprintf(orderJobsSQL, where.Param(100), where.Param(0)), where.Args
+	}
+	tests := []struct {
+		name, index string
+		query       func() (string, []any)
+	}{
+		{"list", "jobs_by_account", func() (string, []any) { return list(Filter{}) }},
+		{"list by status", "jobs_by_status", func() (string, []any) { return list(Filter{Status: job.StatusPending}) }},
+		{"list by project", "jobs_by_project", func() (string, []any) { return list(Filter{ProjectID: "p7"}) }},
+		{"list since", "jobs_by_account", func() (string, []any) { return list(Filter{Since: &modeltest.Noon}) }},
+		{"total", "job_counts_pkey", func() (string, []any) { return totalJobsSQL, []any{"acc1"} }},
+		{"job", "jobs_pkey", func() (string, []any) { return getJobSQL, []any{"acc1", "job7"} }},
+		{"batch", "jobs_by_batch", func() (string, []any) { return batchSQL, []any{"acc1", "b7"} }},
+		{"AI report", "job_ai_reports_pkey", func() (string, []any) { return getAIReportSQL, []any{"acc1", "job7"} }},
+		{"queue", "jobs_queue", func() (string, []any) { return listQueueSQL, []any{"ann", 20} }},
+		{"head of the queue", "jobs_queue", func() (string, []any) { return nextInQueueSQL, []any{"ann", pq.Array([]string{"job1"})} }},
+	}
+	for _, test := range tests {
+		query, args := test.query()
+		plan := w.Plan(query, args...)
+		if !strings.Contains(plan, test.index) || strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan on jobs") {
+			t.Errorf("%s does not walk %s:\n%s", test.name, test.index, plan)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/projections/readmodel"
+)
+
+// Apply folds the batch per job in memory, so that a job is written once
+// however many of its events the batch holds.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	f := jobsFold{
+		jobs: map[string]*foldedJob{}, reported: map[string]*reportRow{},
+		sandboxed: map[string]bool{}, counts: map[countRow]*countRow{},
+	}
+	if err := f.load(ctx, tx, schema, batch); err != nil {
+		return err
+	}
+	for _, r := range batch {
+		if err := f.fold(r); err != nil {
+			return fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return f.write(ctx, tx, schema)
+}
+
+// jobsFold is one batch on its way into the tables.
+type jobsFold struct {
+	jobs      map[string]*foldedJob
+	order     []*foldedJob // in order of first appearance: what is written never depends on map order
+	reports   []*reportRow
+	reported  map[string]*reportRow // those of this batch, by job
+	aiReports []aiReportRow
+	ratings   []ratingRow // of reports of earlier batches
+	sandboxes []sandboxRow
+	sandboxed map[string]bool
+	counts    map[countRow]*countRow
+	tally     []*countRow
+}
+
+type foldedJob struct {
+	row            jobRow
+	isNew, changed bool
+}
+
+// load fetches what the batch builds on: the jobs it changes but did not
+// create, and which of the creating accounts are sandboxes.
+func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var changed, creators []string
+	created, seen := map[string]bool{}, map[string]bool{}
+	for _, r := range batch {
+		id := readmodel.JobOf(r)
+		switch e := r.Event.(type) {
+		case *account.Created:
+		case *job.Created:
+			created[id] = true
+			if !seen[e.AccountID] {
+				seen[e.AccountID] = true
+				creators = append(creators, e.AccountID)
+			}
+		default:
+			if !created[id] && !seen[id] {
+				seen[id] = true
+				changed = append(changed, id)
+			}
+		}
+	}
+	if len(creators) > 0 {
+		var sandboxed []string
+		err := readmodel.Select(ctx, tx, schema, &sandboxed, loadSandboxesSQL, pq.Array(creators))
+		if err != nil {
+			return fmt.Errorf("load sandbox accounts: %w", err)
+		}
+		for _, id := range sandboxed {
+			f.sandboxed[id] = true
+		}
+	}
+	if len(changed) > 0 {
+		var rows []jobRow
+		if err := readmodel.Select(ctx, tx, schema, &rows, loadJobsSQL, pq.Array(changed)); err != nil {
+			return fmt.Errorf("load jobs: %w", err)
+		}
+		for _, row := range rows {
+			j := &foldedJob{row: row}
+			f.jobs[row.ID] = j
+			f.order = append(f.order, j)
+		}
+	}
+	return nil
+}
+
+// write puts the folded batch into the tables, a statement per table.
+func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
+	var inserts, updates []jobRow
+	for _, j := range f.order {
+		if !j.changed {
+			continue
+		}
+		if j.isNew {
+			inserts = append(inserts, j.row)
+		} else {
+			updates = append(updates, j.row)
+		}
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertSandboxesSQL, f.sandboxes); err != nil {
+		return fmt.Errorf("insert sandbox accounts: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertJobsSQL, inserts); err != nil {
+		return fmt.Errorf("insert jobs: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, updateJobsSQL, updates); err != nil {
+		return fmt.Errorf("update jobs: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertReportsSQL, f.reports); err != nil {
+		return fmt.Errorf("insert reports: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertAIReportsSQL, f.aiReports); err != nil {
+		return fmt.Errorf("insert AI reports: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, rateReportsSQL, f.ratings); err != nil {
+		return fmt.Errorf("rate reports: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, addCountsSQL, f.tally); err != nil {
+		return fmt.Errorf("add to the counts: %w", err)
+	}
+	return nil
+}
+
+// fold applies one event. A job that has no row is passed over: an operator
+// skipped its job.created, or it never came (a refund of a voided submission).
+func (f *jobsFold) fold(r domain.Recorded) error {
+	switch e := r.Event.(type) {
+	case *account.Created:
+		if e.Sandbox {
+			id := r.StreamID()
+			f.sandboxed[id] = true
+			f.sandboxes = append(f.sandboxes, sandboxRow{AccountID: id})
+		}
+		return nil
+	case *job.Created:
+		return f.create(readmodel.JobOf(r), e)
+	}
+	j := f.jobs[readmodel.JobOf(r)]
+	if j == nil {
+		return nil
+	}
+	j.changed = true
+	switch e := r.Event.(type) {
+	case *job.ChecklistWritten:
+		j.list(e.Items, e.GeneratedBy)
+	case *job.Claimed:
+		f.move(j, job.StatusClaimed)
+		j.row.CheckerID, j.row.ClaimedAt, j.row.DueAt = e.CheckerID, readmodel.MomentPtr(e.At), readmodel.Moment(e.DueAt)
+	case *job.Released:
+		f.requeue(j)
+	case *job.SlotStarted:
+		j.row.DueAt, j.row.QueueDueAt = readmodel.Moment(e.DueAt), readmodel.Moment(e.DueAt)
+	case *job.SLAMissed:
+		j.row.RequeueCount, j.row.LastFailedSLAAt = e.RequeueCount, readmodel.MomentPtr(e.At)
+		if e.Requeued {
+			j.row.QueueDueAt = readmodel.Moment(e.DueAt)
+		}
+		f.requeue(j) // where the job is not queued again, job.failed is the next event
+	case *job.UntestableReported:
+		j.row.UntestableBy = append(j.row.UntestableBy, e.CheckerID)
+		f.requeue(j)
+	case *job.ItemChecked:
+		return j.check(e)
+	case *job.FindingAdded:
+		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
+	case *job.Completed:
+		f.complete(j, e)
+	case *job.AIReportReady:
+		f.analyse(j, e)
+	case *job.Rated:
+		f.rate(j, e)
+	case *job.Cancelled:
+		f.move(j, job.StatusCancelled)
+		j.row.CancelReason, j.row.CancelledAt, j.row.Refunded = e.Reason, readmodel.MomentPtr(e.At), e.Refund
+	case *job.Failed:
+		f.move(j, job.StatusFailed)
+		j.row.FailReason, j.row.FailedAt, j.row.Refunded = e.Reason, readmodel.MomentPtr(e.At), e.Refund
+	case *credits.Refunded:
+		j.row.Refunded = e.Amount
+	}
+	return nil
+}
+
+func (f *jobsFold) create(id string, e *job.Created) error {
+	if f.jobs[id] != nil {
+		return fmt.Errorf("job %s was created before", id)
+	}
+	due := readmodel.Moment(e.CreatedAt).Add(e.SLA())
+	j := &foldedJob{isNew: true, changed: true, row: jobRow{
+		ID: id, submission: submission(e.Submission),
+		Progress:     Progress{CreatedAt: readmodel.Moment(e.CreatedAt), DueAt: due},
+		UntestableBy: pq.StringArray{}, QueueDueAt: due,
+	}}
+	j.row.Target.V, j.row.Items.V = e.Target, []job.ReportItem{}
+	j.row.Sandbox = e.Sandbox || f.sandboxed[e.AccountID]
+	j.list(e.Items, e.GeneratedBy)
+	f.jobs[id] = j
+	f.order = append(f.order, j)
+	f.move(j, job.StatusPending)
+	return nil
+}
+
+func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
+	items := e.Items
+	if items == nil {
+		items = []job.ReportItem{}
+	}
+	f.move(j, job.StatusCompleted)
+	j.row.Items.V = items
+	j.row.ReportID, j.row.OverallStatus, j.row.CompletedAt = e.ReportID, e.OverallStatus, readmodel.MomentPtr(e.At)
+	if e.OverallStatus == "pass" {
+		f.count(j, job.StatusCompleted).Passed++
+	}
+	report := &reportRow{
+		JobID: j.row.ID, AccountID: j.row.AccountID, ReportID: e.ReportID, OverallStatus: e.OverallStatus,
+		PassCount: e.PassCount, FailCount: e.FailCount, SkipCount: e.SkipCount,
+		Summary: e.Summary, RecordingURL: e.RecordingURL, Items: readmodel.JSON[[]job.ReportItem]{V: items}, CreatedAt: readmodel.Moment(e.At),
+	}
+	f.reports, f.reported[j.row.ID] = append(f.reports, report), report
+}
+
+func (f *jobsFold) analyse(j *foldedJob, e *job.AIReportReady) {
+	j.row.Analysed = true
+	f.aiReports = append(f.aiReports, aiReportRow{JobID: j.row.ID, AccountID: j.row.AccountID, Report: e.AIReport})
+}
+
+// rate keeps the client's last word on the report.
+func (f *jobsFold) rate(j *foldedJob, e *job.Rated) {
+	if report := f.reported[j.row.ID]; report != nil {
+		report.CheckerRating = &e.Rating
+		return
+	}
+	f.ratings = slices.DeleteFunc(f.ratings, func(r ratingRow) bool { return r.JobID == j.row.ID })
+	f.ratings = append(f.ratings, ratingRow{JobID: j.row.ID, CheckerRating: e.Rating})
+}
+
+// check puts a verdict on an item of the list; a later one replaces an earlier
+// one.
+func (j *foldedJob) check(e *job.ItemChecked) error {
+	i := slices.IndexFunc(j.row.Items.V, func(item job.ReportItem) bool { return item.ID == e.ItemID })
+	if i < 0 {
+		return fmt.Errorf("the job has no item %s", e.ItemID)
+	}
+	item := &j.row.Items.V[i]
+	item.Status, item.Note, item.Reason, item.ScreenshotURL = e.Status, e.Note, e.Reason, e.ScreenshotURL
+	if e.Severity != "" {
+		item.Severity = e.Severity
+	}
+	return nil
+}
+
+// list gives the job its checklist. Only with one is there something to claim.
+func (j *foldedJob) list(items []job.Item, by string) {
+	for _, item := range items {
+		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: item, Status: job.ItemPending})
+	}
+	j.row.GeneratedBy = by
+	j.row.InQueue = len(j.row.Items.V) > 0 && j.row.Type != job.AIReview && !j.row.Sandbox
+}
+
+// requeue ends the claim, if there is one.
+func (f *jobsFold) requeue(j *foldedJob) {
+	f.move(j, job.StatusPending)
+	j.row.CheckerID, j.row.ClaimedAt, j.row.DueAt = "", nil, j.row.QueueDueAt
+}
+
+// move changes the status and both counts.
+func (f *jobsFold) move(j *foldedJob, to job.Status) {
+	if j.row.Status != "" {
+		f.count(j, j.row.Status).Jobs--
+	}
+	j.row.Status = to
+	f.count(j, to).Jobs++
+}
+
+// count is what the batch adds to the count of the job's account, project and
+// the status.
+func (f *jobsFold) count(j *foldedJob, status job.Status) *countRow {
+	key := countRow{AccountID: j.row.AccountID, ProjectID: j.row.ProjectID, Status: status}
+	c := f.counts[key]
+	if c == nil {
+		sum := key
+		c = &sum
+		f.counts[key] = c
+		f.tally = append(f.tally, c)
+	}
+	return c
+}

@@ -1,0 +1,256 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/projections/modeltest"
+)
+
+func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	stream := domain.JobStream("j1")
+	target := job.Target{Device: "phone", OS: "android"}
+	read := func() Job {
+		t.Helper()
+		w.Reach(w.Sup)
+		j, err := w.reads.Job(w.Ctx(), "acc", "j1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+
+	submitted := modeltest.Created("acc", func(e *job.Created) {
+		e.ProjectID, e.ParentID, e.Feature, e.Target, e.Urgent = "p1", "j0", "shoes", target, true
+		e.Credentials, e.AccessInstructions = "sealed-credentials", "sealed-instructions"
+		e.CreatedAt = modeltest.Noon.Add(123456 * time.Nanosecond)
+	})
+	w.Log.Append(stream, submitted)
+	want := Job{
+		Outline: Outline{
+			ID: "j1", Submission: submitted.Submission,
+			Progress: Progress{Status: job.StatusPending, CreatedAt: modeltest.Noon, DueAt: *modeltest.At(60)},
+		},
+		Items: []job.ReportItem{
+			{Item: submitted.Items[0], Status: job.ItemPending},
+			{Item: submitted.Items[1], Status: job.ItemPending},
+		},
+	}
+	modeltest.Same(t, read(), want)
+	if got := read().CreditsUsed(); got != 5 {
+		t.Errorf("it cost %d credits", got)
+	}
+
+	w.Log.Append(stream, modeltest.Claimed("ann"))
+	want.Status, want.ClaimedAt, want.DueAt = job.StatusClaimed, modeltest.At(1), *modeltest.At(90)
+	modeltest.Same(t, read(), want)
+
+	w.Log.Append(stream,
+		&job.ItemChecked{ItemID: "i1", Status: job.ItemSkip, Reason: "blocked", At: modeltest.Noon},
+		&job.ItemChecked{ItemID: "i1", Status: job.ItemFail, Note: "declined", Severity: job.Major, ScreenshotURL: "/s.png", At: modeltest.Noon},
+		&job.FindingAdded{Item: job.Item{ID: "f1", Description: "typo", Severity: job.Minor}, Status: job.ItemFail, Note: "a blank too many", At: modeltest.Noon})
+	want.Items[0].Status, want.Items[0].Note, want.Items[0].Severity = job.ItemFail, "declined", job.Major
+	want.Items[0].ScreenshotURL = "/s.png"
+	want.Items = append(want.Items, job.ReportItem{
+		Item: job.Item{ID: "f1", Description: "typo", Severity: job.Minor}, Status: job.ItemFail, Note: "a blank too many",
+	})
+	modeltest.Same(t, read(), want)
+
+	w.Log.Append(stream, &job.Released{Token: 1, Reason: "checker", At: modeltest.Noon})
+	want.Status, want.ClaimedAt, want.DueAt = job.StatusPending, nil, *modeltest.At(60)
+	modeltest.Same(t, read(), want)
+	if _, err := w.reads.Report(w.Ctx(), "acc", "j1"); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("a job that is not completed has a report: %v", err)
+	}
+
+	done := modeltest.Completed("fail")
+	w.Log.Append(stream, modeltest.Claimed("bob"), done)
+	want.Status, want.ClaimedAt, want.DueAt, want.CompletedAt = job.StatusCompleted, modeltest.At(1), *modeltest.At(90), modeltest.At(30)
+	want.ReportID, want.OverallStatus, want.Items = "r1", "fail", done.Items
+	modeltest.Same(t, read(), want)
+	if got := read().AIReport(); got != AIReportGenerating {
+		t.Errorf("the analysis is %q", got)
+	}
+	if !want.IsFinal() {
+		t.Error("a completed job is final")
+	}
+
+	report, err := w.reads.Report(w.Ctx(), "acc", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Same(t, report, Report{
+		ID: "r1", JobID: "j1", OverallStatus: "fail", PassCount: 1, FailCount: 1, Summary: "mostly fine",
+		RecordingURL: "https://rec.example/1", Items: done.Items, CreatedAt: *modeltest.At(30),
+	})
+	if n := w.Count("SELECT COUNT(*) FROM readmodel.jobs j WHERE j::text LIKE '%sealed%'"); n > 0 {
+		t.Error("credentials reached the read model")
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+func TestACancelledJobCostsNothing(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), &job.Cancelled{Reason: "client", Refund: 5, At: modeltest.Noon})
+	w.Log.Append(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 5, BalanceAfter: 5},
+		&credits.Debited{JobID: "j1", Amount: 5, Parts: []credits.Part{{LotID: "l", Amount: 5}}},
+		&credits.Refunded{JobID: "j1", Amount: 5, Parts: []credits.Part{{LotID: "l", Amount: 5}}, BalanceAfter: 5},
+		&credits.Refunded{JobID: "never-came", Parts: []credits.Part{}, BalanceAfter: 5})
+	w.Reach(w.Sup)
+	j, err := w.reads.Job(w.Ctx(), "acc", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Status != job.StatusCancelled || j.CreditsUsed() != 0 || j.CancelReason != "client" || !j.CancelledAt.Equal(modeltest.Noon) || !j.IsFinal() {
+		t.Errorf("got %+v", j)
+	}
+}
+
+func TestAnotherAccountsJobDoesNotExist(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("pass"))
+	w.Reach(w.Sup)
+	if _, err := w.reads.Job(w.Ctx(), "other", "j1"); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := w.reads.Report(w.Ctx(), "other", "j1"); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("report: %v", err)
+	}
+	jobs, total, err := w.reads.List(w.Ctx(), "other", Filter{Limit: 10})
+	if err != nil || len(jobs) != 0 || total != 0 {
+		t.Errorf("list: %d jobs of %d, %v", len(jobs), total, err)
+	}
+}
+
+func TestListsAreFilteredOrderedAndCounted(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	for i := range 9 {
+		w.Log.Append(domain.JobStream(fmt.Sprint("j", i)), modeltest.Created("acc", func(e *job.Created) {
+			e.ProjectID = []string{"", "p1", "p2"}[i%3]
+			e.CreatedAt = modeltest.Noon.Add(time.Duration(i/2) * time.Minute) // two by two at the same instant
+		}))
+	}
+	w.Log.Append(domain.JobStream("j4"), modeltest.Claimed("ann"))
+	w.Log.Append(domain.JobStream("j7"), modeltest.Claimed("ann"), modeltest.Completed("pass"))
+	w.Log.Append(domain.JobStream("x"), modeltest.Created("other"))
+	w.Reach(w.Sup)
+	tests := []struct {
+		name   string
+		filter Filter
+		want   string
+		total  int
+	}{
+		{"all, the newest first, ties by id", Filter{Limit: 20}, "j8 j7 j6 j5 j4 j3 j2 j1 j0", 9},
+		{"a page", Filter{Limit: 3, Offset: 2}, "j6 j5 j4", 9},
+		{"past the end", Filter{Limit: 3, Offset: 20}, "", 9},
+		{"by status", Filter{Status: job.StatusClaimed, Limit: 20}, "j4", 1},
+		{"by project", Filter{ProjectID: "p1", Limit: 20}, "j7 j4 j1", 3},
+		{"by both", Filter{ProjectID: "p1", Status: job.StatusPending, Limit: 20}, "j1", 1},
+		{"by an unknown project", Filter{ProjectID: "nope", Limit: 20}, "", 0},
+		{"strictly since", Filter{Since: modeltest.At(3), Limit: 20}, "j8", 1},
+		{"since, paged", Filter{Since: modeltest.At(0), Limit: 2, Offset: 1}, "j7 j6", 7},
+		{"since, by project and status", Filter{Since: modeltest.At(0), ProjectID: "p2", Status: job.StatusPending, Limit: 9}, "j8 j5 j2", 3},
+	}
+	for _, test := range tests {
+		jobs, total, err := w.reads.List(w.Ctx(), "acc", test.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, j := range jobs {
+			ids = append(ids, j.ID)
+		}
+		if got := strings.Join(ids, " "); got != test.want || total != test.total {
+			t.Errorf("%s: got %q of %d, want %q of %d", test.name, got, total, test.want, test.total)
+		}
+	}
+}
+
+func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	w.Log.Append(domain.AccountStream("sandbox"), &account.Created{Name: "trial", Sandbox: true})
+	w.Log.Append(domain.AccountStream("acc"), &account.Created{Name: "shop"})
+	w.Log.Append(domain.CheckerStream("ann"), &checker.Created{Name: "ann", Hash: "h1", Accounts: []string{"anns"}})
+	w.Log.Append(domain.CheckerStream("bob"), &checker.Created{Name: "bob", Hash: "h2"})
+	submit := func(id, accountID string, minute int, change func(*job.Created)) {
+		w.Log.Append(domain.JobStream(id), modeltest.Created(accountID, func(e *job.Created) {
+			e.CreatedAt = *modeltest.At(minute)
+			change(e)
+		}))
+	}
+	plain := func(*job.Created) {}
+	urgent := func(e *job.Created) { e.Urgent = true }
+	submit("newer", "acc", 2, plain)
+	submit("older", "acc", 1, plain)
+	submit("urgent", "acc", 3, urgent)
+	submit("anns", "anns", 0, plain)
+	submit("review", "acc", 0, func(e *job.Created) { e.Type = job.AIReview })
+	submit("play", "sandbox", 0, urgent)
+	submit("taken", "acc", 0, urgent)
+	w.Log.Append(domain.JobStream("taken"), modeltest.Claimed("bob"))
+	w.Reach(w.Sup)
+
+	queue := func(checkerID string, limit int) string {
+		jobs, err := w.reads.Queue(w.Ctx(), checkerID, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, j := range jobs {
+			ids = append(ids, j.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	if got := queue("ann", 10); got != "urgent older newer" {
+		t.Errorf("ann's queue: %s", got)
+	}
+	if got := queue("bob", 10); got != "urgent anns older newer" {
+		t.Errorf("bob's queue: %s", got)
+	}
+	if got := queue("bob", 1); got != "urgent" {
+		t.Errorf("one of bob's queue: %s", got)
+	}
+	jobs, err := w.reads.Queue(w.Ctx(), "bob", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Same(t, jobs[0], QueuedJob{
+		ID: "urgent", Title: "checkout", URL: "https://app.example", Type: job.PaymentFlow, TypeEcho: "Payment Flow",
+		Urgent: true, SLAMinutes: 60, CreatedAt: *modeltest.At(3), DueAt: *modeltest.At(63),
+	})
+
+	next := func(checkerID string, skip ...string) string {
+		id, ok, err := w.reads.NextForChecker(w.Ctx(), checkerID, skip)
+		if err != nil || ok != (id != "") {
+			t.Fatalf("next: %q, %v, %v", id, ok, err)
+		}
+		return id
+	}
+	if got := next("ann"); got != "urgent" {
+		t.Errorf("next for ann: %s", got)
+	}
+	if got := next("ann", "urgent", "older"); got != "newer" {
+		t.Errorf("next for ann but two: %s", got)
+	}
+	if got := next("ann", "urgent", "older", "newer"); got != "" {
+		t.Errorf("next for ann but all: %s", got)
+	}
+}

@@ -1,0 +1,98 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain/job"
+	"humanqa/projections/readmodel"
+)
+
+// QueuedJob is a job that waits for a human checker, as the checker may see
+// it: nothing in it tells whose job it is.
+type QueuedJob struct {
+	ID         string
+	Title      string
+	URL        string
+	Type       job.Type
+	TypeEcho   string
+	Urgent     bool
+	SLAMinutes int
+	SessionID  string
+	Target     job.Target
+	CreatedAt  time.Time
+	DueAt      time.Time
+}
+
+// A checker never sees a job of an account they belong to, by themselves or as
+// the person who works as this checker, nor one they have called untestable.
+// While an account is suspended its jobs are not in the queue. Which accounts
+// are meant is read once, before the index is walked in queue order.
+const queueSQL = `
+FROM readmodel.jobs
+WHERE in_queue
+  AND status = 'pending'
+  AND $1 <> ALL (untestable_by)
+  AND account_id <> ALL (COALESCE((
+        SELECT c.accounts
+        FROM readmodel.checkers c
+        WHERE c.checker_id = $1), '{}'))
+  AND account_id <> ALL (ARRAY(
+        SELECT a.account_id
+        FROM readmodel.accounts a
+        WHERE a.suspended))
+  AND account_id <> ALL (ARRAY(
+        SELECT r.account_id
+        FROM readmodel.person_roles w
+        JOIN readmodel.person_roles r ON r.person_id = w.person_id
+        WHERE w.checker_id = $1
+          AND w.checker_id <> ''))`
+
+const listQueueSQL = `
+SELECT id, title, url, type, type_echo, urgent, sla_minutes, session_id, target, created_at, due_at` + queueSQL + `
+ORDER BY urgent DESC, created_at, id
+LIMIT $2`
+
+const nextInQueueSQL = `
+SELECT id` + queueSQL + `
+  AND id <> ALL ($2)
+ORDER BY urgent DESC, created_at, id
+LIMIT 1`
+
+// Queue lists what the checker may claim: urgent jobs first, then the oldest.
+func (q *Reads) Queue(ctx context.Context, checkerID string, limit int) ([]QueuedJob, error) {
+	var rows []jobRow
+	if err := q.db.SelectContext(ctx, &rows, listQueueSQL, checkerID, limit); err != nil {
+		return nil, fmt.Errorf("list the queue: %w", err)
+	}
+	jobs := make([]QueuedJob, len(rows))
+	for i, r := range rows {
+		readmodel.UTC(&r.CreatedAt, &r.DueAt)
+		jobs[i] = QueuedJob{
+			ID: r.ID, Title: r.Title, URL: r.URL, Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent,
+			SLAMinutes: r.SLAMinutes, SessionID: r.SessionID, Target: r.Target.V, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
+		}
+	}
+	return jobs, nil
+}
+
+// NextForChecker nominates the job at the head of the checker's queue, those
+// in skip left out. The log is the judge of who gets it: whoever loses the
+// claim asks again and skips that job.
+func (q *Reads) NextForChecker(ctx context.Context, checkerID string, skip []string) (jobID string, ok bool, err error) {
+	if skip == nil {
+		skip = []string{}
+	}
+	switch err := q.db.GetContext(ctx, &jobID, nextInQueueSQL, checkerID, pq.Array(skip)); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("read the head of the queue: %w", err)
+	}
+	return jobID, true, nil
+}

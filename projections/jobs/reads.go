@@ -1,0 +1,291 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/projections/readmodel"
+)
+
+// Reads reads jobs and reports. Every method but the queue's is bound to one
+// account; another account's job does not exist for it.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Summary is a job in a list.
+type Summary struct {
+	ID        string     `json:"id"`
+	ProjectID string     `json:"project_id"`
+	Status    job.Status `json:"status"`
+	Title     string     `json:"title"`
+	URL       string     `json:"url"`
+	Type      job.Type   `json:"type"`
+	TypeEcho  string     `json:"type_echo"` // the spelling that was submitted
+	Urgent    bool       `json:"urgent"`
+	ReportID  string     `json:"report_id"` // empty until there is a report
+	CreatedAt time.Time  `json:"created_at"`
+
+	OverallStatus string `json:"overall_status"` // empty until there is a report
+}
+
+// Outline is a job but for its items: what was asked for, and what became of
+// it.
+type Outline struct {
+	ID string
+	job.Submission
+	Progress
+}
+
+// Job is a job as its account may see it.
+type Job struct {
+	Outline
+	Items []job.ReportItem // with the verdicts so far, findings last
+}
+
+// AIReportState says how far the analysis of a job is.
+type AIReportState string
+
+// The states of an analysis.
+const (
+	AIReportNone       AIReportState = ""           // the job is not completed
+	AIReportGenerating AIReportState = "generating" // completed, the analysis is on its way
+	AIReportReady      AIReportState = "completed"
+)
+
+// AIReport says how far the job's analysis is.
+func (p Progress) AIReport() AIReportState {
+	switch {
+	case p.Analysed:
+		return AIReportReady
+	case p.Status == job.StatusCompleted:
+		return AIReportGenerating
+	}
+	return AIReportNone
+}
+
+// IsFinal says that the job has ended.
+func (p Progress) IsFinal() bool { return p.Status.Ended() }
+
+// IsFinal says that the job has ended.
+func (s Summary) IsFinal() bool { return s.Status.Ended() }
+
+// CreditsUsed is what the job cost, net of refunds.
+func (o Outline) CreditsUsed() domain.Credits { return o.Price - o.Refunded }
+
+// Summary is the job as a list shows it.
+func (o Outline) Summary() Summary {
+	return Summary{
+		ID: o.ID, ProjectID: o.ProjectID, Status: o.Status, Title: o.Title, URL: o.URL,
+		Type: o.Type, TypeEcho: o.TypeEcho, Urgent: o.Urgent, ReportID: o.ReportID, CreatedAt: o.CreatedAt,
+		OverallStatus: o.OverallStatus,
+	}
+}
+
+// Filter narrows a list; zero fields don't. Since is exclusive.
+type Filter struct {
+	Status    job.Status
+	ProjectID string
+	Since     *time.Time
+	Limit     int
+	Offset    int
+}
+
+// Report is the finished report of a job.
+type Report struct {
+	ID            string
+	JobID         string
+	OverallStatus string
+	PassCount     int
+	FailCount     int
+	SkipCount     int
+	Summary       string
+	RecordingURL  string
+	CheckerRating *int // nil until the client rates
+	Items         []job.ReportItem
+	CreatedAt     time.Time
+}
+
+var getJobSQL = `
+SELECT ` + readmodel.Columns[jobRow]("") + `
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND id = $2`
+
+var getReportSQL = `
+SELECT ` + readmodel.Columns[reportRow]("") + `
+FROM readmodel.job_reports
+WHERE account_id = $1
+  AND job_id = $2`
+
+// The texts and the items are left out: they are megabytes that nobody asks
+// for. The last condition is implied; it lets the planner use the partial index.
+const batchSQL = `
+SELECT id, account_id, project_id, status, title, url, '' AS description, '' AS feature, type, type_echo,
+       urgent, sla_minutes, price, refunded, source, parent_id, batch_id, batch_index, session_id, loop_id,
+       hosted_app, sandbox, target, generated_by, report_id, overall_status, analysed, cancel_reason,
+       fail_reason, requeue_count, created_at, due_at, claimed_at, completed_at, cancelled_at, failed_at,
+       last_failed_sla_at, '[]'::jsonb AS items
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND batch_id = $2
+  AND batch_id <> ''
+ORDER BY batch_index`
+
+// A page shows no more than this; every column costs a hundred values a page.
+const listJobsSQL = `
+SELECT id, project_id, status, title, url, type, type_echo, urgent, report_id, created_at, overall_status
+FROM readmodel.jobs
+WHERE account_id = $1`
+
+const getAIReportSQL = `
+SELECT report
+FROM readmodel.job_ai_reports
+WHERE account_id = $1
+  AND job_id = $2`
+
+const orderJobsSQL = `
+ORDER BY created_at DESC, id DESC
+LIMIT %s
+OFFSET %s`
+
+// The total of a list comes from the counts. Only a list that starts at a
+// moment has to count rows.
+const totalJobsSQL = `
+SELECT COALESCE(SUM(jobs), 0)
+FROM readmodel.job_counts
+WHERE account_id = $1`
+
+const totalJobsSinceSQL = `
+SELECT COUNT(*)
+FROM readmodel.jobs
+WHERE account_id = $1`
+
+// where gives the conditions of a list; since is left out for the counts,
+// which don't know it.
+func (f Filter) where(accountID string) *readmodel.Where {
+	c := readmodel.WhereAccount(accountID)
+	if f.Status != "" {
+		c.And("status = %s", f.Status)
+	}
+	if f.ProjectID != "" {
+		// The second half is implied; it lets the planner use the partial index.
+		c.And("project_id = %s AND project_id <> ''", f.ProjectID)
+	}
+	if f.Since != nil {
+		c.And("created_at > %s", *f.Since)
+	}
+	return c
+}
+
+// List gives a page of the account's jobs, the newest first, and how many
+// there are on all pages.
+func (q *Reads) List(ctx context.Context, accountID string, f Filter) (page []Summary, total int, err error) {
+	where := f.where(accountID)
+	totalSQL := totalJobsSQL
+	if f.Since != nil {
+		totalSQL = totalJobsSinceSQL
+	}
+	if err := q.db.GetContext(ctx, &total, totalSQL+where.SQL, where.Args...); err != nil {
+		return nil, 0, fmt.Errorf("count jobs: %w", err)
+	}
+	query := listJobsSQL + where.SQL
+	query += fmt.Sprintf(orderJobsSQL, where.Param(f.Limit), where.Param(f.Offset))
+	if err := q.db.SelectContext(ctx, &page, query, where.Args...); err != nil {
+		return nil, 0, fmt.Errorf("list jobs: %w", err)
+	}
+	for i := range page {
+		readmodel.UTC(&page[i].CreatedAt)
+	}
+	return page, total, nil
+}
+
+// Job gives one job with its items.
+func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
+	var row jobRow
+	switch err := q.db.GetContext(ctx, &row, getJobSQL, accountID, id); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Job{}, domain.NotFound("job")
+	case err != nil:
+		return Job{}, fmt.Errorf("read job %s: %w", id, err)
+	}
+	return Job{Outline: row.outline(), Items: row.Items.V}, nil
+}
+
+// Report gives the report of a job. A job without one answers not found; who
+// must tell that from a job that does not exist reads the job first.
+func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, error) {
+	var row reportRow
+	switch err := q.db.GetContext(ctx, &row, getReportSQL, accountID, jobID); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Report{}, domain.NotFound("report")
+	case err != nil:
+		return Report{}, fmt.Errorf("read the report of job %s: %w", jobID, err)
+	}
+	return Report{
+		ID: row.ReportID, JobID: row.JobID, OverallStatus: row.OverallStatus,
+		PassCount: row.PassCount, FailCount: row.FailCount, SkipCount: row.SkipCount,
+		Summary: row.Summary, RecordingURL: row.RecordingURL, CheckerRating: row.CheckerRating, Items: row.Items.V,
+		CreatedAt: row.CreatedAt.UTC(),
+	}, nil
+}
+
+// AIReport gives the analysis of a completed job; NotFound while there is none.
+func (q *Reads) AIReport(ctx context.Context, accountID, jobID string) (job.AIReport, error) {
+	var report readmodel.JSON[job.AIReport]
+	switch err := q.db.GetContext(ctx, &report, getAIReportSQL, accountID, jobID); {
+	case errors.Is(err, sql.ErrNoRows):
+		return job.AIReport{}, domain.NotFound("AI report")
+	case err != nil:
+		return job.AIReport{}, fmt.Errorf("read the AI report of job %s: %w", jobID, err)
+	}
+	return report.V, nil
+}
+
+// Batch gives the jobs of a bulk submission in submitted order, without their
+// texts; NotFound when the account has no such batch.
+func (q *Reads) Batch(ctx context.Context, accountID, batchID string) ([]Outline, error) {
+	var rows []jobRow
+	if err := q.db.SelectContext(ctx, &rows, batchSQL, accountID, batchID); err != nil {
+		return nil, fmt.Errorf("read batch %s: %w", batchID, err)
+	}
+	if len(rows) == 0 {
+		return nil, domain.NotFound("batch")
+	}
+	batch := make([]Outline, len(rows))
+	for i := range rows {
+		batch[i] = rows[i].outline()
+	}
+	return batch, nil
+}
+
+func (r *jobRow) outline() Outline {
+	readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.FailedAt, r.LastFailedSLAAt)
+	o := Outline{ID: r.ID, Submission: job.Submission(r.submission), Progress: r.Progress}
+	o.Target = r.Target.V
+	return o
+}
+
+const testedSQL = `
+SELECT EXISTS (
+    SELECT 1
+    FROM readmodel.job_counts
+    WHERE account_id = $1
+      AND project_id = $2
+      AND jobs > 0)`
+
+// Tested says whether the project has had a job.
+func (q *Reads) Tested(ctx context.Context, accountID, projectID string) (tested bool, err error) {
+	if err := q.db.GetContext(ctx, &tested, testedSQL, accountID, projectID); err != nil {
+		return false, fmt.Errorf("look whether project %s was tested: %w", projectID, err)
+	}
+	return tested, nil
+}

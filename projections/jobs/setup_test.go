@@ -1,0 +1,24 @@
+package jobs
+
+import (
+	"os"
+	"testing"
+
+	"humanqa/internal/pgtest"
+	"humanqa/projections/access"
+	"humanqa/projections/modeltest"
+	"humanqa/projections/people"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+type world struct {
+	*modeltest.World
+	reads *Reads
+}
+
+func setup(t *testing.T) *world {
+	t.Helper()
+	w := modeltest.New(t, Projector{}, access.Projector{}, people.Projector{})
+	return &world{World: w, reads: NewReads(w.DB)}
+}

@@ -1,0 +1,226 @@
+package jobs
+
+import (
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/job"
+	"humanqa/projections/modeltest"
+)
+
+// walk appends events one after the other and compares the job behind each.
+func (w *world) walk(stream string, want Job, steps []step) {
+	w.T.Helper()
+	for _, s := range steps {
+		w.Log.Append(stream, s.event)
+		w.Reach(w.Sup)
+		s.change(&want)
+		got, err := w.reads.Job(w.Ctx(), want.AccountID, want.ID)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.T.Run("behind "+s.event.EventType(), func(t *testing.T) { modeltest.Same(t, got, want) })
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+type step struct {
+	event  domain.Event
+	change func(*Job)
+}
+
+func TestAJobThatWaitsForItsChecklistIsNotInTheQueue(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	stream := domain.JobStream("j1")
+	queue := func() string {
+		t.Helper()
+		w.Reach(w.Sup)
+		jobs, err := w.reads.Queue(w.Ctx(), "ann", 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, j := range jobs {
+			ids = append(ids, j.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	w.Log.Append(stream, modeltest.Created("acc", func(e *job.Created) { e.Items = nil }))
+	if got := queue(); got != "" {
+		t.Errorf("without a list the queue is %q", got)
+	}
+	list := modeltest.Created("").Items
+	w.Log.Append(stream, &job.ChecklistWritten{Items: list, GeneratedBy: "rules", At: modeltest.Noon})
+	if got := queue(); got != "j1" {
+		t.Errorf("with a list the queue is %q", got)
+	}
+	j, err := w.reads.Job(w.Ctx(), "acc", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Same(t, j.Items, []job.ReportItem{{Item: list[0], Status: job.ItemPending}, {Item: list[1], Status: job.ItemPending}})
+	if j.GeneratedBy != "rules" {
+		t.Errorf("the list is by %q", j.GeneratedBy)
+	}
+	for id, change := range map[string]func(*job.Created){
+		"review":  func(e *job.Created) { e.Type = job.AIReview },
+		"sandbox": func(e *job.Created) { e.Sandbox = true },
+	} {
+		w.Log.Append(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.Items = nil }, change),
+			&job.ChecklistWritten{Items: list, GeneratedBy: "rules", At: modeltest.Noon})
+	}
+	if got := queue(); got != "j1" {
+		t.Errorf("a list brought into the queue what is not for humans: %q", got)
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+func TestACheckerNeverMeetsAJobAgainThatTheyCalledUntestable(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"),
+		&job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", At: modeltest.Noon})
+	w.Reach(w.Sup)
+	for checkerID, want := range map[string]int{"ann": 0, "bob": 1} {
+		jobs, err := w.reads.Queue(w.Ctx(), checkerID, 5)
+		if err != nil || len(jobs) != want {
+			t.Errorf("%s's queue: %d jobs, %v", checkerID, len(jobs), err)
+		}
+		if _, ok, err := w.reads.NextForChecker(w.Ctx(), checkerID, nil); err != nil || ok != (want == 1) {
+			t.Errorf("next for %s: %v, %v", checkerID, ok, err)
+		}
+	}
+}
+
+func TestTheSLAOfAJobIsMissedThreeTimes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	e := modeltest.Created("acc", func(e *job.Created) { e.ProjectID, e.LoopID, e.HostedApp, e.Items = "p1", "l1", true, nil })
+	want := Job{
+		Outline: Outline{
+			ID: "j1", Submission: e.Submission,
+			Progress: Progress{Status: job.StatusPending, CreatedAt: modeltest.Noon, DueAt: *modeltest.At(60)},
+		},
+		Items: []job.ReportItem{},
+	}
+	w.walk(domain.JobStream("j1"), want, []step{
+		{e, func(*Job) {}},
+		{modeltest.Claimed("ann"), func(j *Job) { j.Status, j.ClaimedAt, j.DueAt = job.StatusClaimed, modeltest.At(1), *modeltest.At(90) }},
+		{&job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: *modeltest.At(120), At: *modeltest.At(60)}, func(j *Job) {
+			j.Status, j.ClaimedAt, j.DueAt, j.RequeueCount, j.LastFailedSLAAt = job.StatusPending, nil, *modeltest.At(120), 1, modeltest.At(60)
+		}},
+		{modeltest.Claimed("bob"), func(j *Job) { j.Status, j.ClaimedAt, j.DueAt = job.StatusClaimed, modeltest.At(1), *modeltest.At(90) }},
+		{&job.Released{Token: 2, Reason: "silent", At: *modeltest.At(70)}, func(j *Job) {
+			j.Status, j.ClaimedAt, j.DueAt = job.StatusPending, nil, *modeltest.At(120) // not the first clock's end
+		}},
+		{&job.SLAMissed{RequeueCount: 2, Requeued: true, DueAt: *modeltest.At(180), At: *modeltest.At(120)}, func(j *Job) {
+			j.DueAt, j.RequeueCount, j.LastFailedSLAAt = *modeltest.At(180), 2, modeltest.At(120)
+		}},
+		{&job.SLAMissed{RequeueCount: 2, Refund: 5, At: *modeltest.At(180)}, func(j *Job) { j.LastFailedSLAAt = modeltest.At(180) }},
+		{&job.Failed{Reason: "sla", Refund: 5, At: *modeltest.At(180)}, func(j *Job) {
+			j.Status, j.FailReason, j.FailedAt, j.Refunded = job.StatusFailed, "sla", modeltest.At(180), 5
+		}},
+	})
+	for status, n := range map[string]int{"failed": 1, "pending": 0, "claimed": 0} {
+		if got := w.Count("SELECT jobs FROM readmodel.job_counts WHERE status = $1", status); got != n {
+			t.Errorf("%d jobs are counted as %s, want %d", got, status, n)
+		}
+	}
+}
+
+func TestASlotsClockStartsWithItsSession(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc", func(e *job.Created) { e.SessionID = "s1" }), modeltest.Claimed("ann"),
+		&job.SlotStarted{DueAt: *modeltest.At(75), At: *modeltest.At(15)})
+	w.Reach(w.Sup)
+	j, err := w.reads.Job(w.Ctx(), "acc", "j1")
+	if err != nil || !j.DueAt.Equal(*modeltest.At(75)) || j.Status != job.StatusClaimed {
+		t.Errorf("got %+v, %v", j, err)
+	}
+	w.Log.Append(domain.JobStream("j1"), &job.Released{Token: 1, Reason: "left", At: *modeltest.At(20)})
+	w.Reach(w.Sup)
+	if j, err := w.reads.Job(w.Ctx(), "acc", "j1"); err != nil || !j.DueAt.Equal(*modeltest.At(75)) {
+		t.Errorf("released it is due at %s, %v", j.DueAt, err)
+	}
+}
+
+func TestAReportIsRatedAndAnalysed(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	read := func() (Job, Report) {
+		t.Helper()
+		w.Reach(w.Sup)
+		j, err := w.reads.Job(w.Ctx(), "acc", "j1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.reads.Report(w.Ctx(), "acc", "j1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j, r
+	}
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"))
+	if j, r := read(); j.AIReport() != AIReportGenerating || r.CheckerRating != nil {
+		t.Errorf("just completed: %s, rated %v", j.AIReport(), r.CheckerRating)
+	}
+	if _, err := w.reads.AIReport(w.Ctx(), "acc", "j1"); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("there is an analysis already: %v", err)
+	}
+	w.Log.Append(domain.JobStream("j1"), &job.Rated{Rating: 2, At: modeltest.Noon}, &job.Rated{Rating: 4, At: modeltest.Noon}, modeltest.Analysed(62))
+	j, r := read()
+	if j.AIReport() != AIReportReady || r.CheckerRating == nil || *r.CheckerRating != 4 {
+		t.Errorf("analysed and rated: %s, rated %v", j.AIReport(), r.CheckerRating)
+	}
+	report, err := w.reads.AIReport(w.Ctx(), "acc", "j1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Same(t, report, modeltest.Analysed(62).AIReport)
+	if _, err := w.reads.AIReport(w.Ctx(), "other", "j1"); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("another account reads the analysis: %v", err)
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+func TestABatchIsReadInSubmittedOrder(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	for i, id := range []string{"c", "a", "b"} {
+		w.Log.Append(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.BatchID, e.BatchIndex = "b1", i }))
+	}
+	w.Log.Append(domain.JobStream("x"), modeltest.Created("acc"))
+	w.Reach(w.Sup)
+	jobs, err := w.reads.Batch(w.Ctx(), "acc", "b1")
+	if err != nil || len(jobs) != 3 || jobs[0].ID != "c" || jobs[1].ID != "a" || jobs[2].ID != "b" {
+		t.Errorf("got %+v, %v", jobs, err)
+	}
+	for _, other := range [][2]string{{"other", "b1"}, {"acc", "b2"}, {"acc", ""}} {
+		if _, err := w.reads.Batch(w.Ctx(), other[0], other[1]); !domain.IsKind(err, domain.KindNotFound) {
+			t.Errorf("%s reads batch %q: %v", other[0], other[1], err)
+		}
+	}
+}
+
+// Submissions that were written before they said so themselves.
+func TestAnOldSubmissionOfASandboxIsASandboxJob(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	w.Log.Append(domain.AccountStream("acc"), &account.Created{Name: "trial", Sandbox: true})
+	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Reach(w.Sup)
+	if j, err := w.reads.Job(w.Ctx(), "acc", "j1"); err != nil || !j.Sandbox {
+		t.Errorf("got %+v, %v", j, err)
+	}
+}

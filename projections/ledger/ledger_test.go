@@ -1,0 +1,56 @@
+package ledger
+
+import (
+	"os"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/internal/pgtest"
+	"humanqa/projections/modeltest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// Each entry shows the balance that its event says, and all of them add up to
+// the newest one: also where a refund came back to a lot that had expired.
+func TestTheEntriesAddUpToTheBalance(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t, Projector{})
+	reads := NewReads(w.DB)
+	w.Exec(`CREATE VIEW readmodel.jobs AS SELECT 'j1'::text AS id, 'acc'::text AS account_id, 'Checkout'::text AS title`)
+	w.Run(w.Sup)
+	w.Log.Append(domain.CreditsStream("acc"),
+		&credits.Granted{LotID: "l1", Amount: 20, Reason: "Welcome", BalanceAfter: 20},
+		&credits.Debited{JobID: "j1", Amount: 5, BalanceAfter: 15},
+		&credits.Debited{JobID: "j2", Amount: 10, BalanceAfter: 5},
+		&credits.Refunded{JobID: "j2", Amount: 10, Expired: 4, Reason: "client", BalanceAfter: 11},
+		&credits.LotExpired{LotID: "l1", Amount: 1, BalanceAfter: 10})
+	w.Log.Append(domain.CreditsStream("other"), &credits.Granted{LotID: "l2", Amount: 7, BalanceAfter: 7})
+	w.Reach(w.Sup)
+
+	got, err := reads.Entries(w.Ctx(), "acc", 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := modeltest.Noon
+	if len(got) == 3 {
+		at = got[0].At
+	}
+	modeltest.Same(t, got, []Entry{
+		{Kind: Refunded, Change: 6, Expired: 4, Balance: 11, JobID: "j2", Reason: "client", At: at},
+		{Kind: Debited, Change: -10, Balance: 5, JobID: "j2", At: at},
+		{Kind: Debited, Change: -5, Balance: 15, JobID: "j1", JobTitle: "Checkout", At: at},
+	})
+	sum, err := reads.Sum(w.Ctx(), "acc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Same(t, sum, Sum{Entries: 5, Sum: 10, Balance: 10})
+	none, err := reads.Sum(w.Ctx(), "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Same(t, none, Sum{})
+	w.Sound(w.Sup, "ledger")
+}

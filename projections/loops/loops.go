@@ -1,0 +1,223 @@
+// Package loops is the read model of the sessions of agents' loops.
+package loops
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/loop"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps the sessions of agents' loops.
+type Projector struct{}
+
+func (Projector) Name() string { return "loops" }
+func (Projector) Version() int { return 1 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{{Name: "loop_sessions", DDL: loopSessionsDDL}}
+}
+
+const loopSessionsDDL = `
+CREATE TABLE {schema}.loop_sessions (
+    id              text        PRIMARY KEY,
+    loop_id         text        NOT NULL,
+    account_id      text        NOT NULL,
+    project_id      text        NOT NULL,
+    skill           text        NOT NULL,
+    status          text        NOT NULL,
+    iterations      integer     NOT NULL,
+    max_iterations  integer     NOT NULL,
+    credits_spent   bigint      NOT NULL,
+    final_report_id text        NOT NULL,
+    failing_keys    text[]      NOT NULL,
+    job_ids         text[]      NOT NULL,
+    started_at      timestamptz NOT NULL,
+    last_seen_at    timestamptz NOT NULL,
+    ended_at        timestamptz
+) WITH (fillfactor = 70);
+`
+
+func (Projector) Handles() []string {
+	var types []string
+	for _, spec := range loop.Specs() {
+		types = append(types, spec.New().EventType())
+	}
+	return types
+}
+
+// loopRow is a session. FailingKeys are those of its latest report.
+type loopRow struct {
+	ID            string         `json:"id"`
+	LoopID        string         `json:"loop_id"`
+	AccountID     string         `json:"account_id"`
+	ProjectID     string         `json:"project_id"`
+	Skill         string         `json:"skill"`
+	Status        loop.Status    `json:"status"`
+	Iterations    int            `json:"iterations"`
+	MaxIterations int            `json:"max_iterations"`
+	CreditsSpent  domain.Credits `json:"credits_spent"`
+	FinalReportID string         `json:"final_report_id"`
+	FailingKeys   pq.StringArray `json:"failing_keys"`
+	JobIDs        pq.StringArray `json:"job_ids"`
+	StartedAt     time.Time      `json:"started_at"`
+	LastSeenAt    time.Time      `json:"last_seen_at"`
+	EndedAt       *time.Time     `json:"ended_at"`
+}
+
+const loadLoopSessionsSQL = `
+SELECT *
+FROM {schema}.loop_sessions
+WHERE id = ANY ($1)`
+
+const writeLoopSessionsSQL = `
+INSERT INTO {schema}.loop_sessions
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.loop_sessions, $1)
+ON CONFLICT (id) DO UPDATE
+SET status = EXCLUDED.status,
+    iterations = EXCLUDED.iterations,
+    credits_spent = EXCLUDED.credits_spent,
+    final_report_id = EXCLUDED.final_report_id,
+    failing_keys = EXCLUDED.failing_keys,
+    job_ids = EXCLUDED.job_ids,
+    last_seen_at = EXCLUDED.last_seen_at,
+    ended_at = EXCLUDED.ended_at`
+
+// Apply folds the batch per session in memory: each is written once. One that
+// has no row (an operator skipped its beginning) is passed over.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var known []string
+	for _, r := range batch {
+		if _, starts := r.Event.(*loop.Started); !starts {
+			known = append(known, loopSessionOf(r.Event))
+		}
+	}
+	var loaded []loopRow
+	if err := readmodel.Select(ctx, tx, schema, &loaded, loadLoopSessionsSQL, pq.Array(known)); err != nil {
+		return fmt.Errorf("load loop sessions: %w", err)
+	}
+	rows := make(map[string]*loopRow, len(loaded))
+	var order []*loopRow
+	for i := range loaded {
+		rows[loaded[i].ID] = &loaded[i]
+		order = append(order, &loaded[i])
+	}
+	for _, r := range batch {
+		if e, ok := r.Event.(*loop.Started); ok {
+			row := startedLoop(r.StreamID(), e)
+			rows[e.SessionID] = row
+			order = append(order, row)
+			continue
+		}
+		if row := rows[loopSessionOf(r.Event)]; row != nil {
+			row.fold(r.Event)
+		}
+	}
+	out := make([]loopRow, len(order))
+	for i, row := range order {
+		out[i] = *row
+	}
+	if err := readmodel.Write(ctx, tx, schema, writeLoopSessionsSQL, out); err != nil {
+		return fmt.Errorf("write loop sessions: %w", err)
+	}
+	return nil
+}
+
+func loopSessionOf(e domain.Event) string {
+	switch e := e.(type) {
+	case *loop.Started:
+		return e.SessionID
+	case *loop.Iterated:
+		return e.SessionID
+	case *loop.Judged:
+		return e.SessionID
+	case *loop.Ended:
+		return e.SessionID
+	}
+	return ""
+}
+
+func startedLoop(loopID string, e *loop.Started) *loopRow {
+	return &loopRow{
+		ID: e.SessionID, LoopID: loopID, AccountID: e.AccountID, ProjectID: e.ProjectID, Skill: e.Skill,
+		Status: loop.StatusRunning, MaxIterations: e.MaxIterations,
+		FailingKeys: pq.StringArray{}, JobIDs: pq.StringArray{},
+		StartedAt: readmodel.Moment(e.At), LastSeenAt: readmodel.Moment(e.At),
+	}
+}
+
+func (r *loopRow) fold(e domain.Event) {
+	switch e := e.(type) {
+	case *loop.Iterated:
+		r.Iterations++
+		r.CreditsSpent += e.Credits
+		r.JobIDs = append(r.JobIDs, e.JobID)
+		r.LastSeenAt = readmodel.Moment(e.At)
+	case *loop.Judged:
+		r.CreditsSpent -= e.Refund
+		if e.ReportID != "" {
+			r.FinalReportID, r.FailingKeys = e.ReportID, append(pq.StringArray{}, e.FailingKeys...)
+		}
+	case *loop.Ended:
+		r.Status, r.EndedAt = e.FinalStatus, readmodel.MomentPtr(e.At)
+	}
+}
+
+// Reads reads agent loop sessions.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Session is one run of an agent on a project. LoopID names its stream.
+type Session struct {
+	ID            string
+	LoopID        string
+	AccountID     string
+	ProjectID     string
+	Skill         string
+	Status        loop.Status
+	Iterations    int
+	MaxIterations int
+	CreditsSpent  domain.Credits
+	FinalReportID string
+	FailingKeys   []string // of the latest report
+	JobIDs        []string // in order
+	StartedAt     time.Time
+	LastSeenAt    time.Time
+	EndedAt       *time.Time
+}
+
+var loopSessionSQL = `
+SELECT ` + readmodel.Columns[loopRow]("") + `
+FROM readmodel.loop_sessions
+WHERE account_id = $1
+  AND id = $2`
+
+// Session gives one loop session.
+func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, error) {
+	var r loopRow
+	switch err := q.db.GetContext(ctx, &r, loopSessionSQL, accountID, id); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Session{}, domain.NotFound("loop session")
+	case err != nil:
+		return Session{}, fmt.Errorf("read loop session: %w", err)
+	}
+	readmodel.UTC(&r.StartedAt, &r.LastSeenAt, r.EndedAt)
+	return Session{
+		ID: r.ID, LoopID: r.LoopID, AccountID: r.AccountID, ProjectID: r.ProjectID, Skill: r.Skill,
+		Status: r.Status, Iterations: r.Iterations, MaxIterations: r.MaxIterations, CreditsSpent: r.CreditsSpent,
+		FinalReportID: r.FinalReportID, FailingKeys: r.FailingKeys, JobIDs: r.JobIDs,
+		StartedAt: r.StartedAt, LastSeenAt: r.LastSeenAt, EndedAt: r.EndedAt,
+	}, nil
+}

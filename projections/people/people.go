@@ -1,0 +1,268 @@
+// Package people is the read model of who may sign in, and what they may do.
+package people
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps who may sign in, and what they may do then. What people
+// are called is not in the log (internal/credential).
+type Projector struct{}
+
+func (Projector) Name() string { return "people" }
+func (Projector) Version() int { return 1 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{
+		{Name: "people", DDL: peopleDDL},
+		{Name: "person_roles", DDL: personRolesDDL},
+	}
+}
+
+const peopleDDL = `
+CREATE TABLE {schema}.people (
+    person_id  text PRIMARY KEY,
+    invited_at timestamptz NOT NULL,
+    joined_at  timestamptz,
+    disabled   boolean NOT NULL
+);
+`
+
+const personRolesDDL = `
+CREATE TABLE {schema}.person_roles (
+    person_id  text NOT NULL,
+    account_id text NOT NULL,
+    role       text NOT NULL,
+    checker_id text NOT NULL,
+    PRIMARY KEY (person_id, account_id, role)
+);
+CREATE INDEX person_roles_by_account ON {schema}.person_roles (account_id) WHERE account_id <> '';
+CREATE INDEX person_roles_by_checker ON {schema}.person_roles (checker_id) WHERE checker_id <> '';
+`
+
+func (Projector) Handles() []string {
+	var types []string
+	for _, spec := range person.Specs() {
+		types = append(types, spec.New().EventType())
+	}
+	return types
+}
+
+const insertPersonSQL = `
+INSERT INTO {schema}.people (person_id, invited_at, disabled)
+VALUES ($1, $2, FALSE)`
+
+const joinPersonSQL = `
+UPDATE {schema}.people
+SET joined_at = $2
+WHERE person_id = $1`
+
+const disablePersonSQL = `
+UPDATE {schema}.people
+SET disabled = TRUE
+WHERE person_id = $1`
+
+// A role of an account takes the place of the one held there.
+const grantRoleSQL = `
+WITH replaced AS (
+    DELETE FROM {schema}.person_roles
+    WHERE person_id = $1
+      AND account_id = $2
+      AND account_id <> ''
+      AND role <> $3
+)
+INSERT INTO {schema}.person_roles (person_id, account_id, role, checker_id)
+VALUES ($1, $2, $3, $4)
+ON CONFLICT DO NOTHING`
+
+const revokeRoleSQL = `
+DELETE FROM {schema}.person_roles
+WHERE person_id = $1
+  AND account_id = $2
+  AND role = $3`
+
+// Apply writes event by event: people change rarely.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	apply := func(r domain.Recorded, query string, args ...any) error {
+		args = append([]any{r.StreamID()}, args...)
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+		return nil
+	}
+	grant := func(r domain.Recorded, g person.Grant) error {
+		return apply(r, grantRoleSQL, g.AccountID, g.Role, g.CheckerID)
+	}
+	for _, r := range batch {
+		var err error
+		switch e := r.Event.(type) {
+		case *person.Invited:
+			if err = apply(r, insertPersonSQL, readmodel.Moment(r.Meta.Time)); err == nil {
+				err = grant(r, e.Grant)
+			}
+		case *person.Joined:
+			err = apply(r, joinPersonSQL, readmodel.Moment(r.Meta.Time))
+		case *person.RoleGranted:
+			err = grant(r, e.Grant)
+		case *person.RoleRevoked:
+			err = apply(r, revokeRoleSQL, e.AccountID, e.Role)
+		case *person.Disabled:
+			err = apply(r, disablePersonSQL)
+		default:
+			err = fmt.Errorf("no statement for %s", r.Type)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reads says who may do what.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Person is somebody who may sign in, or may one day.
+type Person struct {
+	ID        string
+	InvitedAt time.Time
+	JoinedAt  *time.Time // nil: they have not taken the invitation up
+	Disabled  bool
+	Roles     []PersonRole
+}
+
+// PersonRole is a role and where it holds; of an account's, what matters of the
+// account beside it.
+type PersonRole struct {
+	person.Grant
+	Account Account
+}
+
+// Account is an account as the people in it see it.
+type Account struct {
+	ID        string
+	Name      string
+	Sandbox   bool
+	Suspended bool
+}
+
+const personSQL = `
+SELECT p.person_id, p.invited_at, p.joined_at, p.disabled,
+       COALESCE(r.role, '') AS role, COALESCE(r.account_id, '') AS account_id, COALESCE(r.checker_id, '') AS checker_id,
+       COALESCE(a.name, '') AS name, COALESCE(a.sandbox, FALSE) AS sandbox, COALESCE(a.suspended, FALSE) AS suspended
+FROM readmodel.people p
+LEFT JOIN readmodel.person_roles r ON r.person_id = p.person_id
+LEFT JOIN readmodel.accounts a ON a.account_id = r.account_id`
+
+const onePersonSQL = personSQL + `
+WHERE p.person_id = $1
+ORDER BY a.name, r.account_id, r.role`
+
+const membersSQL = personSQL + `
+WHERE r.account_id = $1
+  AND r.account_id <> ''
+  AND NOT p.disabled
+ORDER BY p.invited_at, p.person_id`
+
+const anyOperatorSQL = `
+SELECT EXISTS (
+    SELECT
+    FROM readmodel.person_roles r
+    JOIN readmodel.people p ON p.person_id = r.person_id
+    WHERE r.role = 'operator'
+      AND NOT p.disabled
+      AND (p.joined_at IS NOT NULL OR NOT $1))`
+
+// Person gives one person with their roles, a disabled one too.
+func (q *Reads) Person(ctx context.Context, id string) (Person, error) {
+	people, err := q.list(ctx, onePersonSQL, id)
+	switch {
+	case err != nil:
+		return Person{}, fmt.Errorf("read person %s: %w", id, err)
+	case len(people) == 0:
+		return Person{}, domain.NotFound("person")
+	}
+	return people[0], nil
+}
+
+// Members gives the people of the account, those who have not joined yet too,
+// each with their role there. The first invited comes first.
+func (q *Reads) Members(ctx context.Context, accountID string) ([]Person, error) {
+	people, err := q.list(ctx, membersSQL, accountID)
+	if err != nil {
+		return nil, fmt.Errorf("list the members of %s: %w", accountID, err)
+	}
+	return people, nil
+}
+
+// AnyOperator says whether there is somebody who runs the service, or was
+// invited to.
+func (q *Reads) AnyOperator(ctx context.Context, joined bool) (bool, error) {
+	var any bool
+	if err := q.db.GetContext(ctx, &any, anyOperatorSQL, joined); err != nil {
+		return false, fmt.Errorf("look for an operator: %w", err)
+	}
+	return any, nil
+}
+
+const accountSQL = `
+SELECT account_id, name, sandbox, suspended
+FROM readmodel.accounts
+WHERE account_id = $1`
+
+// Account gives what the people of an account see of it.
+func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
+	var a Account
+	err := q.db.QueryRowxContext(ctx, accountSQL, id).Scan(&a.ID, &a.Name, &a.Sandbox, &a.Suspended)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Account{}, domain.NotFound("account")
+	case err != nil:
+		return Account{}, fmt.Errorf("read account %s: %w", id, err)
+	}
+	return a, nil
+}
+
+// list reads people from rows of one role each.
+func (q *Reads) list(ctx context.Context, query, arg string) ([]Person, error) {
+	rows, err := q.db.QueryxContext(ctx, query, arg)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var people []Person
+	for rows.Next() {
+		var (
+			p Person
+			r PersonRole
+		)
+		err := rows.Scan(&p.ID, &p.InvitedAt, &p.JoinedAt, &p.Disabled,
+			&r.Role, &r.AccountID, &r.CheckerID, &r.Account.Name, &r.Account.Sandbox, &r.Account.Suspended)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(people); n == 0 || people[n-1].ID != p.ID {
+			readmodel.UTC(&p.InvitedAt, p.JoinedAt)
+			people = append(people, p)
+		}
+		if r.Role != "" {
+			r.Account.ID = r.AccountID
+			last := &people[len(people)-1]
+			last.Roles = append(last.Roles, r)
+		}
+	}
+	return people, rows.Err()
+}

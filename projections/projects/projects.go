@@ -1,0 +1,413 @@
+// Package projects is the read model of projects and their settings.
+package projects
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/host"
+	"humanqa/domain/project"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps a row per project. The signing secret stays in the
+// log, sealed; only the times of its rotations get here.
+type Projector struct{}
+
+func (Projector) Name() string { return "projects" }
+func (Projector) Version() int { return 3 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{{Name: "projects", DDL: projectsDDL}}
+}
+
+// default_host is that of default_url, or empty (see host.Of). events is null
+// when the list was omitted (every kind), an array otherwise. rotations holds
+// the newest last.
+const projectsDDL = `
+CREATE TABLE {schema}.projects (
+    id                  text PRIMARY KEY,
+    account_id          text NOT NULL,
+    name                text NOT NULL,
+    description         text,
+    default_url         text,
+    default_host        text NOT NULL,
+    default_job_type    text,
+    default_sla_minutes integer,
+    hook_hash           text NOT NULL UNIQUE,
+    webhook_url         text NOT NULL,
+    events              jsonb,
+    disabled            boolean NOT NULL,
+    disabled_by         text NOT NULL,
+    disabled_reason     text NOT NULL,
+    rotations           jsonb NOT NULL,
+    secret_rotated_at   timestamptz,
+    created_at          timestamptz NOT NULL,
+    updated_at          timestamptz NOT NULL,
+
+    loop_alerts_snoozed_until timestamptz
+);
+CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
+CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
+`
+
+func (Projector) Handles() []string {
+	var types []string
+	for _, spec := range project.Specs() {
+		types = append(types, spec.New().EventType())
+	}
+	return types
+}
+
+type projectRow struct {
+	ID                string           `json:"id"`
+	AccountID         string           `json:"account_id"`
+	Name              string           `json:"name"`
+	Description       *string          `json:"description"`
+	DefaultURL        *string          `json:"default_url"`
+	DefaultHost       string           `json:"default_host"`
+	DefaultJobType    *string          `json:"default_job_type"`
+	DefaultSLAMinutes *int             `json:"default_sla_minutes"`
+	HookHash          string           `json:"hook_hash"`
+	WebhookURL        string           `json:"webhook_url"`
+	Events            *json.RawMessage `json:"events"`
+	Disabled          bool             `json:"disabled"`
+	DisabledBy        string           `json:"disabled_by"`
+	DisabledReason    string           `json:"disabled_reason"`
+	Rotations         json.RawMessage  `json:"rotations"`
+	SecretRotatedAt   *time.Time       `json:"secret_rotated_at"`
+	CreatedAt         time.Time        `json:"created_at"`
+	UpdatedAt         time.Time        `json:"updated_at"`
+
+	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
+}
+
+const loadProjectsSQL = `
+SELECT *
+FROM {schema}.projects
+WHERE id = ANY($1)`
+
+const writeProjectsSQL = `
+INSERT INTO {schema}.projects AS p
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.projects, $1)
+ON CONFLICT (id) DO UPDATE
+SET name = EXCLUDED.name,
+    description = EXCLUDED.description,
+    default_url = EXCLUDED.default_url,
+    default_host = EXCLUDED.default_host,
+    default_job_type = EXCLUDED.default_job_type,
+    default_sla_minutes = EXCLUDED.default_sla_minutes,
+    webhook_url = EXCLUDED.webhook_url,
+    events = EXCLUDED.events,
+    disabled = EXCLUDED.disabled,
+    disabled_by = EXCLUDED.disabled_by,
+    disabled_reason = EXCLUDED.disabled_reason,
+    rotations = EXCLUDED.rotations,
+    secret_rotated_at = EXCLUDED.secret_rotated_at,
+    updated_at = EXCLUDED.updated_at,
+    loop_alerts_snoozed_until = EXCLUDED.loop_alerts_snoozed_until`
+
+// Apply folds each project of the batch with the aggregate's own Evolve. What
+// it knows beyond the row (the secret) is of no matter for the row.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var ids []string
+	for _, r := range batch {
+		id := r.StreamID()
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	var rows []projectRow
+	if err := readmodel.Select(ctx, tx, schema, &rows, loadProjectsSQL, pq.Array(ids)); err != nil {
+		return fmt.Errorf("load projects: %w", err)
+	}
+	states := map[string]project.State{}
+	for _, row := range rows {
+		s, err := row.state()
+		if err != nil {
+			return err
+		}
+		states[row.ID] = s
+	}
+	for _, r := range batch {
+		id := r.StreamID()
+		states[id] = project.Evolve(states[id], r.Event)
+	}
+	rows = rows[:0]
+	for _, id := range ids {
+		if s := states[id]; s.Exists { // else an operator skipped its project.created
+			row, err := rowOf(id, s)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+	}
+	if err := readmodel.Write(ctx, tx, schema, writeProjectsSQL, rows); err != nil {
+		return fmt.Errorf("write projects: %w", err)
+	}
+	return nil
+}
+
+// SecretRotation is one replacement of the signing secret.
+type SecretRotation struct {
+	At     time.Time `json:"at"`
+	UserID *string   `json:"userId"` // nil where no user of the dashboard did it
+}
+
+func (r projectRow) state() (project.State, error) {
+	readmodel.UTC(&r.CreatedAt, &r.UpdatedAt, r.SecretRotatedAt, r.LoopAlertsSnoozedUntil)
+	s := project.State{
+		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
+		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
+		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
+		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
+		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil,
+	}
+	if r.Events != nil {
+		if err := json.Unmarshal(*r.Events, &s.Events); err != nil {
+			return s, fmt.Errorf("decode the event list of project %s: %w", r.ID, err)
+		}
+	}
+	var rotations []SecretRotation
+	if err := json.Unmarshal(r.Rotations, &rotations); err != nil {
+		return s, fmt.Errorf("decode the rotations of project %s: %w", r.ID, err)
+	}
+	for _, rotation := range rotations {
+		s.Rotations = append(s.Rotations, project.Rotation(rotation))
+	}
+	return s, nil
+}
+
+func rowOf(id string, s project.State) (projectRow, error) {
+	row := projectRow{
+		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
+		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
+		HookHash: s.HookHash, WebhookURL: s.WebhookURL,
+		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
+		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt),
+	}
+	if s.DefaultURL != nil {
+		row.DefaultHost = host.Of(*s.DefaultURL)
+	}
+	if s.SecretRotatedAt != nil {
+		row.SecretRotatedAt = readmodel.MomentPtr(*s.SecretRotatedAt)
+	}
+	if s.LoopAlertsSnoozedUntil != nil {
+		row.LoopAlertsSnoozedUntil = readmodel.MomentPtr(*s.LoopAlertsSnoozedUntil)
+	}
+	if s.Events != nil {
+		list, err := json.Marshal(append([]string{}, *s.Events...)) // never null: an empty list means no event
+		if err != nil {
+			return row, fmt.Errorf("encode the event list of project %s: %w", id, err)
+		}
+		row.Events = (*json.RawMessage)(&list)
+	}
+	rotations := []SecretRotation{}
+	for _, r := range s.Rotations {
+		rotations = append(rotations, SecretRotation{At: readmodel.Moment(r.At), UserID: r.UserID})
+	}
+	var err error
+	if row.Rotations, err = json.Marshal(rotations); err != nil {
+		return row, fmt.Errorf("encode the rotations of project %s: %w", id, err)
+	}
+	return row, nil
+}
+
+// Reads reads projects. Every method is bound to one account.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Project is a project with the figures of its jobs.
+type Project struct {
+	ID                string
+	AccountID         string
+	Name              string
+	Description       *string
+	DefaultURL        *string
+	DefaultJobType    *string
+	DefaultSLAMinutes *int
+	// WebhookURL is empty when none is configured. Events nil means every kind,
+	// empty means none.
+	WebhookURL      string
+	Events          *[]string
+	WebhookDisabled bool
+	DisabledReason  string
+	// SecretRotations are the five most recent ones, the newest first; nil when
+	// no webhook is configured, empty when the secret was never replaced.
+	SecretRotations []SecretRotation
+	SecretRotatedAt *time.Time
+	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
+	LoopAlertsSnoozedUntil *time.Time
+
+	JobCount       int
+	CompletedCount int     // jobs with a report
+	PassRate       float64 // passed / completed tests, 0..1; 0 without tests
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// HookTarget is the project that a deploy hook's token opens.
+type HookTarget struct {
+	AccountID string
+	ProjectID string
+	Suspended bool // the account is
+	Sandbox   bool // the account is
+}
+
+const byHookSQL = `
+SELECT p.account_id, p.id, a.suspended, a.sandbox
+FROM readmodel.projects p
+JOIN readmodel.accounts a ON a.account_id = p.account_id
+WHERE p.hook_hash = $1`
+
+// ByHook finds a project by the hash of its deploy hook's token.
+func (q *Reads) ByHook(ctx context.Context, hash string) (HookTarget, bool, error) {
+	var target HookTarget
+	err := q.db.QueryRowxContext(ctx, byHookSQL, hash).Scan(
+		&target.AccountID, &target.ProjectID, &target.Suspended, &target.Sandbox)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return HookTarget{}, false, nil
+	case err != nil:
+		return HookTarget{}, false, fmt.Errorf("look a deploy hook up: %w", err)
+	}
+	return target, true, nil
+}
+
+var selectProjectsSQL = `
+SELECT ` + readmodel.Columns[projectRow]("p.") + `,
+       COALESCE(c.jobs, 0) AS jobs,
+       COALESCE(c.completed, 0) AS completed,
+       COALESCE(c.passed, 0) AS passed
+FROM readmodel.projects p
+LEFT JOIN (
+    SELECT project_id,
+           SUM(jobs) AS jobs,
+           SUM(jobs) FILTER (WHERE status = 'completed') AS completed,
+           SUM(passed) AS passed
+    FROM readmodel.job_counts
+    WHERE account_id = $1
+    GROUP BY project_id) c ON c.project_id = p.id
+WHERE p.account_id = $1`
+
+var listProjectsSQL = selectProjectsSQL + `
+  AND ($2 = '' OR p.id = $2)
+ORDER BY p.created_at DESC, p.id DESC
+LIMIT $3
+OFFSET $4`
+
+const totalProjectsSQL = `
+SELECT COUNT(*)
+FROM readmodel.projects p
+WHERE p.account_id = $1
+  AND ($2 = '' OR p.id = $2)`
+
+var getProjectSQL = selectProjectsSQL + `
+  AND p.id = $2`
+
+type projectWithCounts struct {
+	projectRow
+	Jobs      int `json:"jobs"`
+	Completed int `json:"completed"`
+	Passed    int `json:"passed"`
+}
+
+// Filter narrows a list of projects. Limit is required.
+type Filter struct {
+	ID     string // only this one; empty for all
+	Limit  int
+	Offset int
+}
+
+// List gives a page of the account's projects, the newest first, and how many
+// there are on all pages.
+func (q *Reads) List(ctx context.Context, accountID string, f Filter) ([]Project, int, error) {
+	var total int
+	if err := q.db.GetContext(ctx, &total, totalProjectsSQL, accountID, f.ID); err != nil {
+		return nil, 0, fmt.Errorf("count projects: %w", err)
+	}
+	var rows []projectWithCounts
+	if err := q.db.SelectContext(ctx, &rows, listProjectsSQL, accountID, f.ID, f.Limit, f.Offset); err != nil {
+		return nil, 0, fmt.Errorf("list projects: %w", err)
+	}
+	projects := make([]Project, len(rows))
+	for i, row := range rows {
+		p, err := row.project()
+		if err != nil {
+			return nil, 0, err
+		}
+		projects[i] = p
+	}
+	return projects, total, nil
+}
+
+// Get gives one project.
+func (q *Reads) Get(ctx context.Context, accountID, id string) (Project, error) {
+	var row projectWithCounts
+	switch err := q.db.GetContext(ctx, &row, getProjectSQL, accountID, id); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Project{}, domain.NotFound("project")
+	case err != nil:
+		return Project{}, fmt.Errorf("read project %s: %w", id, err)
+	}
+	return row.project()
+}
+
+func (r projectWithCounts) project() (Project, error) {
+	s, err := r.state()
+	if err != nil {
+		return Project{}, err
+	}
+	p := Project{
+		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
+		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
+		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
+		SecretRotatedAt:        s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
+	if r.Completed > 0 {
+		p.PassRate = float64(r.Passed) / float64(r.Completed)
+	}
+	if s.WebhookURL != "" {
+		p.SecretRotations = []SecretRotation{}
+		for _, rotation := range slices.Backward(s.Rotations) {
+			p.SecretRotations = append(p.SecretRotations, SecretRotation(rotation))
+		}
+	}
+	return p, nil
+}
+
+// The last condition is implied; it lets the planner use the partial index.
+const projectForHostSQL = `
+SELECT id
+FROM readmodel.projects
+WHERE account_id = $1
+  AND default_host = $2
+  AND default_host <> ''
+ORDER BY created_at DESC, id DESC
+LIMIT 1`
+
+// ForHost finds the account's newest project whose default URL has the host.
+func (q *Reads) ForHost(ctx context.Context, accountID, host string) (id string, found bool, err error) {
+	switch err := q.db.GetContext(ctx, &id, projectForHostSQL, accountID, host); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("look up the project of %s: %w", host, err)
+	}
+	return id, true, nil
+}

@@ -1,0 +1,142 @@
+// Package readmodel holds what the folds and the queries of all read models
+// share.
+package readmodel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/jmoiron/sqlx/reflectx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/credits"
+	"humanqa/eventstore/consumer"
+)
+
+// mapper lets one struct tag name a row's column, both for scanning and for
+// json_populate_recordset (see Write).
+var mapper = reflectx.NewMapper("json")
+
+// Pool gives the same pool for rows that are tagged as json.
+func Pool(db *sqlx.DB) *sqlx.DB {
+	mapped := sqlx.NewDb(db.DB, db.DriverName())
+	mapped.Mapper = mapper
+	return mapped
+}
+
+// Columns lists a row's columns, each with the prefix. A query names what it
+// reads: while services are replaced one by one, old code reads the rows of
+// newer projectors, which may have more.
+func Columns[Row any](prefix string) string {
+	var names []string
+	for _, field := range mapper.TypeMap(reflect.TypeFor[Row]()).Index {
+		if !field.Embedded && !strings.Contains(field.Path, ".") {
+			names = append(names, prefix+field.Path)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Write runs a statement that takes all its rows at once: its only parameter is
+// a JSON array, which the statement opens with
+// json_populate_recordset(NULL::{schema}.<table>, $1). One round trip and one
+// parse, however many rows and columns there are.
+func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(rows)
+	if err != nil {
+		return fmt.Errorf("encode rows: %w", err)
+	}
+	_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
+	return err
+}
+
+// Select reads rows of a generation into a slice of structs.
+func Select(ctx context.Context, tx *sqlx.Tx, schema string, rows any, query string, args ...any) error {
+	mapped := *tx
+	mapped.Mapper = mapper
+	return mapped.SelectContext(ctx, rows, consumer.In(schema, query), args...)
+}
+
+// SelectAny runs a query whose parameter is a list of ids, unless it is empty.
+func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows *[]Row, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return Select(ctx, tx, schema, rows, query, pq.Array(ids))
+}
+
+// JobOf is the job an event is about; empty when it is about none.
+func JobOf(r domain.Recorded) string {
+	switch e := r.Event.(type) {
+	case *credits.Refunded:
+		return e.JobID
+	case *account.Created:
+		return ""
+	}
+	return r.StreamID()
+}
+
+// Moment is a time as the API shows it: milliseconds, UTC. Finer digits would
+// make two instants differ that look equal (decisions, "Timestamps").
+func Moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// MomentPtr is Moment for a column that may be null.
+func MomentPtr(t time.Time) *time.Time {
+	m := Moment(t)
+	return &m
+}
+
+// UTC turns what the driver scanned, in the session's time zone, back into UTC.
+func UTC(times ...*time.Time) {
+	for _, t := range times {
+		if t != nil {
+			*t = t.UTC()
+		}
+	}
+}
+
+// Where collects the conditions of a list and their parameters, the account's
+// first.
+type Where struct {
+	SQL  string
+	Args []any
+}
+
+// WhereAccount begins with the account, which the query names $1 itself.
+func WhereAccount(accountID string) *Where { return &Where{Args: []any{accountID}} }
+
+// And adds a condition that names its parameter %s.
+func (w *Where) And(condition string, arg any) {
+	w.SQL += fmt.Sprintf("\n  AND "+condition, w.Param(arg))
+}
+
+// Param adds a parameter and gives its name.
+func (w *Where) Param(arg any) string {
+	w.Args = append(w.Args, arg)
+	return fmt.Sprintf("$%d", len(w.Args))
+}
+
+// JSON is a column that holds a value as JSON.
+type JSON[T any] struct{ V T }
+
+// Scan implements sql.Scanner.
+func (j *JSON[T]) Scan(src any) error {
+	data, ok := src.([]byte)
+	if !ok {
+		return fmt.Errorf("a column of JSON holds a %T", src)
+	}
+	return json.Unmarshal(data, &j.V)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (j JSON[T]) MarshalJSON() ([]byte, error) { return json.Marshal(j.V) }

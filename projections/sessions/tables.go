@@ -1,0 +1,281 @@
+// Package sessions is the read model of sessions and their slots.
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps a row per session, its slots within it: a session is
+// always read whole. session_jobs leads from a slot's job to its session; most
+// of a job's events don't name it.
+type Projector struct{}
+
+func (Projector) Name() string { return "sessions" }
+func (Projector) Version() int { return 2 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{
+		{Name: "sessions", DDL: sessionsDDL},
+		{Name: "session_jobs", DDL: sessionJobsDDL},
+	}
+}
+
+const sessionsDDL = `
+CREATE TABLE {schema}.sessions (
+    id             text PRIMARY KEY,
+    account_id     text NOT NULL,
+    project_id     text NOT NULL,
+    status         text NOT NULL,
+    url            text NOT NULL,
+    feature        text NOT NULL,
+    scenario_brief text NOT NULL,
+    voice_enabled  boolean NOT NULL,
+    type           text NOT NULL,
+    type_echo      text NOT NULL,
+    item_count     integer NOT NULL,
+    charged        bigint NOT NULL,
+    refunded       bigint NOT NULL, -- what came back
+    expired        bigint NOT NULL, -- what of the refunds went into lots that had expired
+    pass_count     integer NOT NULL,
+    fail_count     integer NOT NULL,
+    close_reason   text NOT NULL,
+    ready_deadline timestamptz NOT NULL,
+    created_at     timestamptz NOT NULL,
+    started_at     timestamptz,
+    closed_at      timestamptz,
+    slots          jsonb NOT NULL
+);
+CREATE INDEX sessions_by_account ON {schema}.sessions (account_id, created_at DESC, id DESC);
+CREATE INDEX sessions_by_status  ON {schema}.sessions (account_id, status, created_at DESC, id DESC);
+CREATE INDEX sessions_by_project ON {schema}.sessions (account_id, project_id, created_at DESC, id DESC);
+`
+
+const sessionJobsDDL = `
+CREATE TABLE {schema}.session_jobs (
+    job_id     text PRIMARY KEY,
+    session_id text NOT NULL
+);
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf(
+		(*session.Created)(nil),
+		(*session.SlotReady)(nil),
+		(*session.SlotLeft)(nil),
+		(*session.Started)(nil),
+		(*session.Completed)(nil),
+		(*session.Expired)(nil),
+		(*session.Cancelled)(nil),
+		(*job.Claimed)(nil),
+		(*job.Released)(nil),
+		(*job.SLAMissed)(nil),
+		(*job.UntestableReported)(nil),
+		(*job.Completed)(nil),
+		(*job.Failed)(nil),
+		(*job.Cancelled)(nil),
+		(*job.Voided)(nil),
+		(*credits.Refunded)(nil),
+	)
+}
+
+type sessionRow struct {
+	ID            string          `json:"id"`
+	AccountID     string          `json:"account_id"`
+	ProjectID     string          `json:"project_id"`
+	Status        session.Status  `json:"status"`
+	URL           string          `json:"url"`
+	Feature       string          `json:"feature"`
+	ScenarioBrief string          `json:"scenario_brief"`
+	VoiceEnabled  bool            `json:"voice_enabled"`
+	Type          job.Type        `json:"type"`
+	TypeEcho      string          `json:"type_echo"`
+	ItemCount     int             `json:"item_count"`
+	Charged       domain.Credits  `json:"charged"`
+	Refunded      domain.Credits  `json:"refunded"`
+	Expired       domain.Credits  `json:"expired"`
+	PassCount     int             `json:"pass_count"`
+	FailCount     int             `json:"fail_count"`
+	CloseReason   string          `json:"close_reason"`
+	ReadyDeadline time.Time       `json:"ready_deadline"`
+	CreatedAt     time.Time       `json:"created_at"`
+	StartedAt     *time.Time      `json:"started_at"`
+	ClosedAt      *time.Time      `json:"closed_at"`
+	Slots         json.RawMessage `json:"slots"`
+}
+
+// slotRow is one element of slots.
+type slotRow struct {
+	Slot      int        `json:"slot"`
+	RoleLabel string     `json:"roleLabel"`
+	JobID     string     `json:"jobId"`
+	Target    job.Target `json:"target"`
+	Status    string     `json:"status"`
+	ReadyAt   *time.Time `json:"readyAt"`
+	JobStatus job.Status `json:"jobStatus"`
+	ReportID  string     `json:"reportId"`
+}
+
+type sessionJobRow struct {
+	JobID     string `json:"job_id"`
+	SessionID string `json:"session_id"`
+}
+
+const loadSessionJobsSQL = `
+SELECT job_id, session_id
+FROM {schema}.session_jobs
+WHERE job_id = ANY($1)`
+
+const loadSessionsSQL = `
+SELECT *
+FROM {schema}.sessions
+WHERE id = ANY($1)`
+
+const insertSessionsSQL = `
+INSERT INTO {schema}.sessions
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.sessions, $1)`
+
+const insertSessionJobsSQL = `
+INSERT INTO {schema}.session_jobs
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.session_jobs, $1)`
+
+const updateSessionsSQL = `
+UPDATE {schema}.sessions s
+SET status = r.status,
+    refunded = r.refunded,
+    expired = r.expired,
+    pass_count = r.pass_count,
+    fail_count = r.fail_count,
+    close_reason = r.close_reason,
+    started_at = r.started_at,
+    closed_at = r.closed_at,
+    slots = r.slots
+FROM json_populate_recordset(NULL::{schema}.sessions, $1) r
+WHERE s.id = r.id`
+
+// Apply folds the batch per session in memory, so that a session is written
+// once however many of its events the batch holds.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	f := sessionsFold{sessions: map[string]*foldedSession{}, ofJob: map[string]string{}}
+	if err := f.load(ctx, tx, schema, batch); err != nil {
+		return err
+	}
+	for _, r := range batch {
+		if err := f.fold(r); err != nil {
+			return fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return f.write(ctx, tx, schema)
+}
+
+// sessionsFold is one batch on its way into the tables.
+type sessionsFold struct {
+	sessions map[string]*foldedSession
+	order    []*foldedSession // in order of first appearance: what is written never depends on map order
+	ofJob    map[string]string
+	jobs     []sessionJobRow
+}
+
+type foldedSession struct {
+	row            sessionRow
+	slots          []slotRow
+	isNew, changed bool
+}
+
+// sessionOf is the session whose stream the event stands in; empty for those
+// of jobs and ledgers.
+func sessionOf(r domain.Recorded) string {
+	id, found := strings.CutPrefix(r.Stream, domain.SessionStreams)
+	if !found {
+		return ""
+	}
+	return id
+}
+
+// load fetches the sessions that the batch changes but did not create.
+func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var jobs, ids []string
+	for _, r := range batch {
+		if id := sessionOf(r); id != "" {
+			ids = append(ids, id)
+		} else {
+			jobs = append(jobs, readmodel.JobOf(r))
+		}
+	}
+	if len(jobs) > 0 {
+		var links []sessionJobRow
+		if err := readmodel.Select(ctx, tx, schema, &links, loadSessionJobsSQL, pq.Array(distinct(jobs))); err != nil {
+			return fmt.Errorf("load the sessions of jobs: %w", err)
+		}
+		for _, l := range links {
+			f.ofJob[l.JobID] = l.SessionID
+			ids = append(ids, l.SessionID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var rows []sessionRow
+	if err := readmodel.Select(ctx, tx, schema, &rows, loadSessionsSQL, pq.Array(distinct(ids))); err != nil {
+		return fmt.Errorf("load sessions: %w", err)
+	}
+	for _, row := range rows {
+		s := &foldedSession{row: row}
+		if err := json.Unmarshal(row.Slots, &s.slots); err != nil {
+			return fmt.Errorf("decode the slots of session %s: %w", row.ID, err)
+		}
+		f.sessions[row.ID] = s
+		f.order = append(f.order, s)
+	}
+	return nil
+}
+
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// write puts the folded batch into the tables, a statement per table.
+func (f *sessionsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
+	var inserts, updates []sessionRow
+	for _, s := range f.order {
+		if !s.changed {
+			continue
+		}
+		var err error
+		if s.row.Slots, err = json.Marshal(s.slots); err != nil {
+			return fmt.Errorf("encode the slots of session %s: %w", s.row.ID, err)
+		}
+		if s.isNew {
+			inserts = append(inserts, s.row)
+		} else {
+			updates = append(updates, s.row)
+		}
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertSessionsSQL, inserts); err != nil {
+		return fmt.Errorf("insert sessions: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, insertSessionJobsSQL, f.jobs); err != nil {
+		return fmt.Errorf("insert the jobs of sessions: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, updateSessionsSQL, updates); err != nil {
+		return fmt.Errorf("update sessions: %w", err)
+	}
+	return nil
+}

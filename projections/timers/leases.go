@@ -1,0 +1,294 @@
+package timers
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain/policy"
+	"humanqa/internal/pgpool"
+	"humanqa/projections/readmodel"
+)
+
+// Timers hands due timers to the policies (policy.Timers).
+type Timers struct {
+	db  *sqlx.DB
+	dsn string
+}
+
+// New reads the timers through their view. dsn is where to listen for new
+// ones; without it they are only looked for now and then.
+func New(db *sqlx.DB, dsn string) *Timers { return &Timers{db: readmodel.Pool(db), dsn: dsn} }
+
+// A timer that nobody has is due once its time has come, by Postgres' clock. A
+// lease that was settled, or that has not ended, stands for the event that set
+// the timer then: a later one makes it due again, an earlier one (the timers
+// are being rebuilt) never.
+//
+// A lease that is taken by somebody else in the same moment is not returned:
+// the conflict's WHERE sees it. Locking the rows only keeps nodes from choosing
+// the same ones. Behind the horizon everything is settled. While the first build
+// of the timers runs, rows are shown that the log has cleared long ago: there is
+// no horizon then, and nothing is due.
+const takeDueTimersSQL = `
+WITH due AS (
+    SELECT t.kind, t.key, t.account_id, t.due_at, t.wall_clock, t.sandbox, t.cause_id, t.position
+    FROM ` + dueTimersSQL + `
+    ORDER BY t.fire_at
+    LIMIT $2
+    FOR UPDATE OF t SKIP LOCKED
+), ` + leaseDueTimersSQL
+
+// Accounts take turns: the first of each comes before the second of any, and
+// what an account has leased by anybody counts. Two nodes that look in the same
+// moment may give it a few more.
+const takeSharedTimersSQL = `
+WITH held AS (
+    SELECT t.account_id, count(*) AS places
+    FROM policy.leases l
+    JOIN readmodel.timers t USING (kind, key)
+    WHERE l.kind = ANY ($1)
+      AND l.state = 'leased'
+      AND l.until > now()
+    GROUP BY t.account_id
+), ranked AS (
+    SELECT t.kind, t.key, coalesce((SELECT places FROM held WHERE held.account_id = t.account_id), 0)
+        + row_number() OVER (PARTITION BY t.account_id ORDER BY t.fire_at) AS turn
+    FROM ` + dueTimersSQL + `
+), due AS (
+    SELECT t.kind, t.key, t.account_id, t.due_at, t.wall_clock, t.sandbox, t.cause_id, t.position
+    FROM readmodel.timers t
+    JOIN ranked USING (kind, key)
+    WHERE turn <= $4
+    ORDER BY turn, t.fire_at
+    LIMIT $2
+    FOR UPDATE OF t SKIP LOCKED
+), ` + leaseDueTimersSQL
+
+const dueTimersSQL = `readmodel.timers t
+    LEFT JOIN policy.leases l USING (kind, key)
+    WHERE t.kind = ANY ($1)
+      AND t.fire_at BETWEEN (` + horizonSQL + `) AND now()
+      AND ` + freeTimer
+
+const leaseDueTimersSQL = `taken AS (
+    INSERT INTO policy.leases AS l (kind, key, position, state, until, attempts, fence)
+    SELECT kind, key, position, 'leased', now() + make_interval(secs => $3), 1, 1
+    FROM due
+    ORDER BY kind, key
+    ON CONFLICT (kind, key) DO UPDATE
+    SET position = EXCLUDED.position,
+        state = 'leased',
+        until = EXCLUDED.until,
+        attempts = CASE WHEN l.position = EXCLUDED.position THEN l.attempts + 1 ELSE 1 END,
+        fence = l.fence + 1,
+        last_error = NULL
+    WHERE l.state <> 'leased' AND l.position < EXCLUDED.position
+      OR l.state <> 'settled' AND l.position <= EXCLUDED.position AND l.until <= now()
+    RETURNING kind, key, attempts, fence
+)
+SELECT due.*, taken.attempts, taken.fence
+FROM due
+JOIN taken USING (kind, key)`
+
+const horizonSQL = `
+        SELECT coalesce(h.fire_at, '-infinity')
+        FROM projection_checkpoints p
+        LEFT JOIN policy.horizons h ON h.generation = p.schema_name
+        WHERE p.name = 'timers'
+          AND p.serving
+          AND p.status <> 'building'`
+
+const freeTimer = `(
+        l.kind IS NULL
+        OR l.state <> 'leased' AND l.position < t.position
+        OR l.state <> 'settled' AND l.position <= t.position AND l.until <= now())`
+
+// TakeDue implements policy.Timers.
+func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit, perAccount int, lease time.Duration) ([]policy.Timer, error) {
+	query, args := takeDueTimersSQL, []any{pq.Array(kinds), limit, lease.Seconds()}
+	if perAccount > 0 {
+		query, args = takeSharedTimersSQL, append(args, perAccount)
+	}
+	var rows []timerRow
+	err := t.db.SelectContext(ctx, &rows, query, args...)
+	switch {
+	case older(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("take due timers: %w", err)
+	}
+	due := make([]policy.Timer, len(rows))
+	for i, r := range rows {
+		readmodel.UTC(&r.DueAt)
+		due[i] = policy.Timer{
+			Kind: r.Kind, Key: r.Key, AccountID: r.AccountID, DueAt: r.DueAt, WallClock: r.WallClock,
+			Sandbox: r.Sandbox, CauseID: r.CauseID, Position: r.Position, Attempt: r.Attempts, Fence: r.Fence,
+		}
+	}
+	return due, nil
+}
+
+// older says that the view still shows a generation of an older version, which
+// lacks a column. Ours is being built beside it: nothing is due until it serves.
+func older(err error) bool {
+	var refused *pq.Error
+	return errors.As(err, &refused) && refused.Code == "42703"
+}
+
+type outcomeRow struct {
+	Kind  string  `json:"kind"`
+	Key   string  `json:"key"`
+	Fence int64   `json:"fence"`
+	State string  `json:"state"`
+	Retry float64 `json:"retry"` // seconds
+	Error *string `json:"error"`
+}
+
+const settleTimersSQL = `
+UPDATE policy.leases l
+SET state = o.state,
+    until = now() + make_interval(secs => o.retry),
+    last_error = left(o.error, 1000)
+FROM json_to_recordset($1) AS o (kind text, key text, fence bigint, state text, retry float8, error text)
+WHERE l.kind = o.kind
+  AND l.key = o.key
+  AND l.fence = o.fence`
+
+// Settle implements policy.Timers.
+func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
+	rows := make([]outcomeRow, len(outcomes))
+	for i, o := range outcomes {
+		rows[i] = outcomeRow{Kind: o.Kind, Key: o.Key, Fence: o.Fence, State: "settled", Retry: o.Retry.Seconds()}
+		if o.Err != nil {
+			// Anything may stand in it, such as what a model answered.
+			text := strings.ReplaceAll(o.Err.Error(), "\x00", "\uFFFD")
+			rows[i].Error = &text
+			if !o.Final {
+				rows[i].State = "failed"
+			}
+		}
+	}
+	data, err := json.Marshal(rows)
+	if err != nil {
+		return fmt.Errorf("encode what timers led to: %w", err)
+	}
+	if _, err := t.db.ExecContext(ctx, settleTimersSQL, string(data)); err != nil {
+		return fmt.Errorf("settle timers: %w", err)
+	}
+	return nil
+}
+
+const nextTimerSQL = `
+SELECT extract(epoch FROM least(
+    (
+        SELECT t.fire_at
+        FROM readmodel.timers t
+        LEFT JOIN policy.leases l USING (kind, key)
+        WHERE t.kind = ANY ($1)
+          AND t.fire_at > now()
+          AND (l.kind IS NULL OR l.position < t.position)
+        ORDER BY t.fire_at
+        LIMIT 1
+    ), (
+        SELECT min(until)
+        FROM policy.leases
+        WHERE state <> 'settled'
+          AND kind = ANY ($1)
+          AND until > now()
+    )) - now())`
+
+// Next implements policy.Timers.
+func (t *Timers) Next(ctx context.Context, kinds []string) (time.Duration, bool, error) {
+	var seconds sql.NullFloat64
+	err := t.db.GetContext(ctx, &seconds, nextTimerSQL, pq.Array(kinds))
+	switch {
+	case older(err):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("look for the next timer: %w", err)
+	}
+	// Rounded up: a look that comes too early finds nothing.
+	return time.Duration(seconds.Float64*float64(time.Second)) + time.Millisecond, seconds.Valid, nil
+}
+
+// Wake implements policy.Timers.
+func (t *Timers) Wake(ctx context.Context) <-chan struct{} {
+	if t.dsn == "" {
+		return nil
+	}
+	// A broken connection is mended; the policies look now and then all the same.
+	return pgpool.Listen(ctx, t.dsn, timersChannel, nil)
+}
+
+const forgetTimerLeasesSQL = `
+DELETE FROM policy.leases l
+WHERE until < now() - interval '1 hour'
+  AND NOT EXISTS (
+    SELECT 1
+    FROM readmodel.timers t
+    WHERE t.kind = l.kind
+      AND t.key = l.key)
+  AND EXISTS (` + horizonSQL + `)`
+
+const forgetHorizonsSQL = `
+DELETE FROM policy.horizons h
+WHERE NOT EXISTS (
+    SELECT 1
+    FROM projection_checkpoints p
+    WHERE p.schema_name = h.generation)`
+
+const lockHorizonSQL = `
+SELECT h.generation
+FROM policy.horizons h
+JOIN projection_checkpoints p ON p.schema_name = h.generation
+WHERE p.name = 'timers'
+  AND p.serving
+  AND p.status <> 'building'
+FOR UPDATE OF h`
+
+const moveHorizonSQL = `
+UPDATE policy.horizons h
+SET fire_at = coalesce((
+    SELECT t.fire_at
+    FROM readmodel.timers t
+    LEFT JOIN policy.leases l USING (kind, key)
+    WHERE t.fire_at BETWEEN h.fire_at AND now()
+      AND (l.kind IS NULL OR l.state <> 'settled' OR l.position < t.position)
+    ORDER BY t.fire_at
+    LIMIT 1), now())
+WHERE h.generation = $1`
+
+// Forget implements policy.Timers. It also moves the horizon to the first timer
+// that is not settled.
+func (t *Timers) Forget(ctx context.Context) error {
+	if _, err := t.db.ExecContext(ctx, forgetTimerLeasesSQL); err != nil {
+		return fmt.Errorf("forget ended leases of timers: %w", err)
+	}
+	if _, err := t.db.ExecContext(ctx, forgetHorizonsSQL); err != nil {
+		return fmt.Errorf("forget horizons of timers: %w", err)
+	}
+	err := pgpool.InTx(ctx, t.db, func(tx *sqlx.Tx) error {
+		var generation string
+		err := tx.GetContext(ctx, &generation, lockHorizonSQL)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // the timers are being built
+		}
+		if err == nil {
+			// A statement of its own: it sees what the lock has waited for.
+			_, err = tx.ExecContext(ctx, moveHorizonSQL, generation)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("move the horizon of timers: %w", err)
+	}
+	return nil
+}
