@@ -21,14 +21,14 @@ WHERE project_id = $1 AND disabled_by = $2`
 
 // announce tells the log about endpoints that were disabled. The rows remember
 // what it has not been told, so a crash between the two only delays the event.
-func (d *Dispatcher) announce(ctx context.Context, tell <-chan struct{}) {
+func (d *Dispatcher) announce(ctx context.Context) {
 	again := time.NewTimer(d.cfg.Poll)
 	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tell:
+		case <-d.tell:
 		case <-again.C:
 		}
 		wait := d.cfg.Poll

@@ -2,142 +2,15 @@ package webhooks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"humanqa/domain"
-	"humanqa/domain/project"
-	"humanqa/eventstore"
 )
-
-// work is what a page of events means, prepared before the transaction: nothing
-// in it waits for the log.
-type work struct {
-	passed []domain.Recorded // all events read
-	steps  []step
-}
-
-// step is one event that may touch an endpoint.
-type step struct {
-	domain.Recorded
-	projectID string
-	kind      string // of an announcement; empty for a project event
-	body      []byte // of an announcement
-}
-
-func (w work) idle() bool { return len(w.steps) == 0 }
-
-// poison is an event that nothing can be made of.
-type poison struct {
-	category          string // decode, payload
-	stream, eventType string
-	position          domain.Position
-	err               error
-}
-
-// prepare sorts out what concerns projects and renders payloads. reached says
-// that the whole page was read; otherwise bad says what stands behind the last
-// event passed.
-func (s *Subscriber) prepare(ctx context.Context, page eventstore.Page) (w work, reached bool, bad *poison, err error) {
-	for _, r := range page.Events {
-		st, relevant, err := s.prepareOne(ctx, r)
-		if err != nil {
-			if fault := poisonOf(r, err); fault != nil {
-				return w, false, fault, nil
-			}
-			return work{}, false, nil, err
-		}
-		if relevant {
-			w.steps = append(w.steps, st)
-		}
-		w.passed = append(w.passed, r)
-	}
-	return w, true, nil, nil
-}
-
-// errPayload marks what trying again cannot change.
-var errPayload = errors.New("no payload can be made")
-
-func poisonOf(r domain.Recorded, err error) *poison {
-	var undecoded *eventstore.DecodeError
-	p := &poison{stream: r.Stream, eventType: r.Type, position: r.Position, err: err}
-	switch {
-	case errors.As(err, &undecoded):
-		p.category = "decode"
-	case errors.Is(err, errHeadless), errors.Is(err, errPayload):
-		p.category = "payload"
-	default:
-		return nil
-	}
-	return p
-}
-
-func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (st step, relevant bool, err error) {
-	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok {
-		if e, ok := r.Event.(*project.WebhookSet); ok && e.URL != "" {
-			s.urls[id] = true
-		}
-		return step{Recorded: r, projectID: id}, concerns(r.Event), nil
-	}
-	kind := Kind(r.Event)
-	if kind == "" || len(s.urls) == 0 {
-		return step{}, false, nil
-	}
-	f, err := s.jobs.facts(ctx, r)
-	if err != nil || !s.urls[f.ProjectID] {
-		return step{}, false, err
-	}
-	body, _, err := Render(s.cfg.BaseURL, r, f)
-	if err != nil {
-		return step{}, false, fmt.Errorf("%w: %w", errPayload, err)
-	}
-	return step{Recorded: r, projectID: f.ProjectID, kind: kind, body: body}, true, nil
-}
-
-// moveCheckpoint is the fence: it moves only from where this subscriber knows
-// it to be, and only while this subscriber owns it.
-const moveCheckpoint = `
-UPDATE webhooks.checkpoint
-SET started = $2, commit_position = $3, prepare_position = $4, events = events + $5,
-	lease_until = now() + $6 * interval '1 millisecond', updated_at = now(),
-	failure_category = '', failure_detail = '', failure_stream = '', failure_type = '',
-	failure_commit = 0, failure_prepare = 0, failure_attempts = 0
-WHERE name = 'webhooks' AND owner = $1 AND status = 'live'
-	AND started = $7 AND commit_position = $8 AND prepare_position = $9`
-
-// commit writes what the events led to and moves the checkpoint, or neither.
-func (s *Subscriber) commit(ctx context.Context, w work, to eventstore.Checkpoint, events int) error {
-	// If the database forgets the commit in a crash it forgets deliveries and
-	// checkpoint alike, and whatever was sent of them comes again under the
-	// same id.
-	err := inTx(ctx, s.db, false, func(tx *sqlx.Tx) error {
-		moved, err := tx.ExecContext(ctx, moveCheckpoint, s.owner,
-			!to.Start, int64(to.Position.Commit), int64(to.Position.Prepare), events, s.cfg.SubscriberLease.Milliseconds(),
-			!s.committed.Start, int64(s.committed.Position.Commit), int64(s.committed.Position.Prepare))
-		if err != nil {
-			return fmt.Errorf("move the checkpoint: %w", err)
-		}
-		if n, err := moved.RowsAffected(); err != nil || n == 0 {
-			return errNotOwner
-		}
-		if w.idle() {
-			return nil
-		}
-		return s.write(ctx, tx, w.steps)
-	})
-	if err != nil {
-		return err
-	}
-	s.committed, s.read, s.at = to, to, time.Now()
-	return nil
-}
 
 // lockConcerned locks the endpoints that get something: a project's own events
 // always do, those of its jobs only where there is a URL.
@@ -286,7 +159,7 @@ func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row) error {
 		ids = append(ids, r.id.String())
 		projects = append(projects, r.projectID)
 		events = append(events, r.ID.String())
-		kinds = append(kinds, r.kind)
+		kinds = append(kinds, r.kind.Name)
 		keys = append(keys, r.Stream)
 		revisions = append(revisions, int64(r.Revision))
 		bodies = append(bodies, r.body)

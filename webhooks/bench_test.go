@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
 	"humanqa/internal/pgtest"
 	"humanqa/webhooks"
@@ -45,7 +46,7 @@ func benchmarkDeliveries(b *testing.B, endpoints int) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	cfg := webhooks.Config{
-		BaseURL: "https://qa.example", DSN: dsn, Log: quiet, CAFile: caFile,
+		DSN: dsn, Log: quiet, CAFile: caFile,
 		Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
 	}
 
@@ -60,19 +61,10 @@ func benchmarkDeliveries(b *testing.B, endpoints int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan error, 2)
-	go func() { ended <- webhooks.NewSubscriber(db, feed, feed, cfg).Run(ctx) }()
-	for deadline := time.Now().Add(time.Minute); ; {
-		s, err := webhooks.ReadSubscriberStatus(ctx, db)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if s.Position.Commit == feed.head() {
-			break
-		}
-		if time.Now().After(deadline) {
-			b.Fatal("the subscriber is too slow")
-		}
-	}
+	go func() { ended <- subscriber(db, feed).Run(ctx) }()
+	eventually.True(b, "the subscriber has read the log", func() bool {
+		return subscriberStatus(b, db).Position.Commit == feed.head()
+	})
 	b.ResetTimer()
 	start := time.Now()
 	go func() {

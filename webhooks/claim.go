@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
 )
 
 // queue is the dispatcher's view of the tables: deliveries that are due, leased
@@ -79,7 +81,7 @@ WITH served AS (
 ), lost AS (
 	INSERT INTO webhooks.attempts (delivery_id, attempt, at, duration_ms, url, status, error, response)
 	SELECT id, lost_attempt, delivery_due - $4 * interval '1 millisecond', $4, url, NULL,
-		'the outcome is unknown: the sender went away', ''
+		'` + lost + `', ''
 	FROM picked
 	WHERE lost_lease IS NOT NULL
 	ON CONFLICT DO NOTHING
@@ -114,7 +116,7 @@ WHERE due_at IS NOT NULL`
 // leases that run out.
 func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
 	// A lost commit is a claim that never was: nothing has been sent yet.
-	err = inTx(ctx, q.db, false, func(tx *sqlx.Tx) error {
+	err = pgpool.InTxAsync(ctx, q.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, noBitmaps); err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
@@ -146,14 +148,16 @@ func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time
 
 // rearmEndpoints schedules the look after this one: when a lease runs out while
 // the endpoint is full (a settled attempt pokes it sooner); else when its first
-// delivery in line is due, and behind all endpoints that wait already.
+// delivery in line is due, and behind all endpoints that wait already. Without one
+// there is no look: greatest would pass over the NULL and make it due now, and now
+// again.
 const rearmEndpoints = `
 UPDATE webhooks.endpoints e
 SET due_at = n.due_at
 FROM (
 	SELECT e.project_id, CASE
 		WHEN leased.count >= CASE WHEN e.cautious THEN 1 ELSE $2 END THEN leased.until
-		ELSE greatest(first.due_at, now())
+		WHEN first.due_at IS NOT NULL THEN greatest(first.due_at, now())
 	END AS due_at
 	FROM webhooks.endpoints e
 	CROSS JOIN LATERAL (
@@ -202,25 +206,3 @@ FROM webhooks.endpoints
 WHERE project_id = ANY($1)
 ORDER BY project_id
 FOR UPDATE`
-
-// inTx commits what f did, or nothing. What is not durable may be forgotten by
-// a crash of the database.
-func inTx(ctx context.Context, db *sqlx.DB, durable bool, f func(*sqlx.Tx) error) error {
-	tx, err := db.BeginTxx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-	if !durable {
-		if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
-			return fmt.Errorf("begin: %w", err)
-		}
-	}
-	if err := f(tx); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
-}

@@ -16,11 +16,9 @@ type Vault interface {
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
 }
 
-// Config is what the Subscriber and the Dispatcher are told. The zero value of
+// Config is what the Dispatcher is told. The zero value of
 // a field that says so means its default.
 type Config struct {
-	// BaseURL starts the links that deliveries carry.
-	BaseURL string
 	// DSN is the database's URL: the dispatcher listens on a connection of its
 	// own. Without it, it finds out by polling.
 	DSN string
@@ -47,9 +45,6 @@ type Config struct {
 	Retries []time.Duration
 	// Poll bounds how late the dispatcher notices what nobody told it (15 s).
 	Poll time.Duration
-	// SubscriberLease is how long a subscriber that died keeps the others
-	// waiting (6 s).
-	SubscriberLease time.Duration
 	// Keep is how long deliveries stay that were delivered or dropped (30
 	// days), PurgeEvery how often they are looked for (1 h).
 	Keep       time.Duration
@@ -63,7 +58,6 @@ func (c Config) withDefaults() Config {
 	set(&c.Lease, c.Timeout+5*time.Second)
 	set(&c.Drain, 3*time.Second)
 	set(&c.Poll, 15*time.Second)
-	set(&c.SubscriberLease, 6*time.Second)
 	set(&c.Keep, 30*24*time.Hour)
 	set(&c.PurgeEvery, time.Hour)
 	if c.Log == nil {

@@ -176,7 +176,8 @@ func TestARedirectIsAFailureAndNotFollowed(t *testing.T) {
 	}
 }
 
-func TestGoneIsNotRetried(t *testing.T) {
+// The contract knows no status and no address that is final at once.
+func TestGoneIsAFailedAttemptLikeAnyOther(t *testing.T) {
 	b := setup(t)
 	e := b.endpoint(status(http.StatusGone))
 	b.project("p1", e.URL, nil)
@@ -188,10 +189,13 @@ func TestGoneIsNotRetried(t *testing.T) {
 		t.Errorf("the log was told %q, want %q", told, want)
 	}
 	b.settled("p1", map[string]int{"failed": 1})
+	for range b.cfg.Retries {
+		e.next()
+	}
 	e.none()
 }
 
-func TestABlockedAddressIsNotDialledAndNotRetried(t *testing.T) {
+func TestABlockedAddressIsNotDialledAndTriedAgain(t *testing.T) {
 	b := setup(t)
 	e := b.endpoint(status(http.StatusOK))
 	b.cfg.Allow = nil
@@ -200,7 +204,7 @@ func TestABlockedAddressIsNotDialledAndNotRetried(t *testing.T) {
 	b.subscribe()
 	b.dispatch()
 	b.settled("p1", map[string]int{"failed": 1})
-	if d := b.deliveries("p1")[0]; d.Attempts != 1 || d.LastError != "the endpoint's address is private or reserved" {
+	if d := b.deliveries("p1")[0]; d.Attempts != 4 || d.LastError != "the endpoint's address is private or reserved" {
 		t.Errorf("the delivery is %+v", d)
 	}
 	e.none()
@@ -217,7 +221,7 @@ func TestANameThatTurnedPrivateIsNotDialled(t *testing.T) {
 	b.subscribe()
 	b.dispatch()
 	b.settled("p1", map[string]int{"failed": 1})
-	if d := b.deliveries("p1")[0]; d.Attempts != 1 || d.LastError != "the endpoint's address is private or reserved" {
+	if d := b.deliveries("p1")[0]; d.Attempts != 4 || d.LastError != "the endpoint's address is private or reserved" {
 		t.Errorf("the delivery is %+v", d)
 	}
 	e.none()

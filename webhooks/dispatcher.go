@@ -3,31 +3,23 @@ package webhooks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
+	"humanqa/internal/workloop"
 )
 
 // dueChannel is notified once per batch of new work.
 const dueChannel = "webhooks_due"
 
-const (
-	listenMinWait = 100 * time.Millisecond
-	listenMaxWait = 5 * time.Second
-	// faultWait is how long the dispatcher leaves a failing database alone.
-	faultWait = 500 * time.Millisecond
-	// lookAgain is the least time between two looks that found nothing: an
-	// endpoint that another dispatcher holds stays due.
-	lookAgain = 10 * time.Millisecond
-	// unsealWait postpones a delivery whose secret cannot be opened.
-	unsealWait = time.Minute
-)
+// unsealWait postpones a delivery whose secret cannot be opened.
+const unsealWait = time.Minute
 
 // Disable tells the log that an endpoint was disabled, because of which
 // delivery and why. It is called again until it returns nil, so a repeat must
@@ -42,226 +34,122 @@ type Dispatcher struct {
 	vault   Vault
 	disable Disable
 	log     logrus.FieldLogger
+	loop    *workloop.Loop[claimed, outcome]
+	sender  *sender       // while it runs
+	tell    chan struct{} // an endpoint was disabled
+	metrics metrics
 }
 
-// NewDispatcher prepares a dispatcher; Run starts it.
+// NewDispatcher prepares a dispatcher; Run starts it, once.
 func NewDispatcher(db *sqlx.DB, vault Vault, disable Disable, cfg Config) *Dispatcher {
 	cfg = cfg.withDefaults()
-	return &Dispatcher{
+	d := &Dispatcher{
 		cfg:     cfg,
 		queue:   queue{db: db, perEndpoint: cfg.PerEndpoint, lease: cfg.Lease},
 		vault:   vault,
 		disable: disable,
 		log:     cfg.Log,
+		tell:    make(chan struct{}, 1),
+		metrics: newMetrics(),
 	}
+	d.loop = workloop.New(deliveries{d}, workloop.Config{
+		Name: "webhooks", Places: cfg.Pool, Lease: cfg.Lease, Drain: cfg.Drain, Poll: cfg.Poll, Log: cfg.Log,
+	})
+	return d
 }
 
 // Run sends until the context ends, then lets running requests finish for
-// Config.Drain and settles them. It leaves no goroutine behind. The error is
-// about the configuration; nothing was sent then.
-func (d *Dispatcher) Run(ctx context.Context) error {
-	sender, err := newSender(d.cfg)
-	if err != nil {
+// Config.Drain and settles them. The error is about the configuration; nothing
+// was sent then.
+func (d *Dispatcher) Run(ctx context.Context) (err error) {
+	if d.sender, err = newSender(d.cfg); err != nil {
 		return err
 	}
-	defer sender.close()
+	defer d.sender.close()
 
-	wake, stopListening := d.listen()
-	defer stopListening()
-
-	tell := make(chan struct{}, 1)
-	tell <- struct{}{} // a crash may have come between disabling and telling
+	var wake <-chan struct{}
+	if d.cfg.DSN != "" {
+		wake = pgpool.Listen(ctx, d.cfg.DSN, dueChannel, func(err error) {
+			d.log.WithError(err).Warn("listening for due webhooks was interrupted")
+		})
+	}
+	d.tell <- struct{}{} // a crash may have come between disabling and telling
 	var beside sync.WaitGroup
-	beside.Go(func() { d.announce(ctx, tell) })
+	beside.Go(func() { d.announce(ctx) })
 	beside.Go(func() { d.purge(ctx) })
 	defer beside.Wait()
-
-	// Requests outlive ctx for a while; abort ends them.
-	sending, abort := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer abort(nil)
-	l := &rounds{Dispatcher: d, sender: sender, sending: sending, results: make(chan outcome, d.cfg.Pool), tell: tell}
-	l.run(ctx, wake)
-	l.drain(abort)
+	d.loop.Run(ctx, wake)
 	return nil
 }
 
-// listen gives a channel that says "there may be something due".
-func (d *Dispatcher) listen() (wake <-chan *pq.Notification, stop func()) {
-	if d.cfg.DSN == "" {
-		return nil, func() {}
-	}
-	listener := pq.NewListener(d.cfg.DSN, listenMinWait, listenMaxWait, func(_ pq.ListenerEventType, err error) {
-		if err != nil {
-			d.log.WithError(err).Warn("listening for due webhooks was interrupted")
-		}
-	})
-	// Listen waits for the first connection, which may take as long as the
-	// database is away; the loop polls meanwhile.
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := listener.Listen(dueChannel); err != nil && !errors.Is(err, pq.ErrChannelAlreadyOpen) {
-			d.log.WithError(err).Debug("listening for due webhooks ended")
-		}
-	}()
-	stop = func() {
-		_ = listener.Close() // nothing is lost with the connection
-		<-done
-	}
-	return listener.Notify, stop
+// Problem says why nothing is sent although there is work; empty: nothing is
+// wrong.
+func (d *Dispatcher) Problem() string { return d.loop.Problem() }
+
+// Collectors give the dispatcher's metrics.
+func (d *Dispatcher) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{d.loop, d.metrics.outcomes, d.metrics.took, endpointsCollector{d}}
 }
 
-// rounds is one run of a dispatcher. Only its goroutine touches the fields;
-// requests hand their outcomes in through results.
-type rounds struct {
-	*Dispatcher
-	sender   *sender
-	sending  context.Context
-	results  chan outcome // as large as the pool: a request never waits for it
-	inFlight int          // requests running or not settled
-	finished []outcome
-	tell     chan<- struct{}
+// deliveries is the work of a dispatcher's loop.
+type deliveries struct{ *Dispatcher }
+
+// Take implements workloop.Work.
+func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Duration, error) {
+	return d.queue.claim(ctx, limit)
 }
 
-// run alternates between settling what has finished and claiming what is due.
-// While one round talks to the database the next one's outcomes gather, so
-// batches grow with the load.
-func (l *rounds) run(ctx context.Context, wake <-chan *pq.Notification) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case o := <-l.results:
-			l.gather(o)
-		case <-wake:
-			skipRest(wake)
-		case <-timer.C:
-		}
-		next, err := l.round(ctx)
-		if err != nil && ctx.Err() == nil {
-			l.log.WithError(err).Warn("webhook dispatch is interrupted")
-		}
-		timer.Reset(next)
-	}
-}
-
-// skipRest drops notifications that say the same.
-func skipRest(wake <-chan *pq.Notification) {
-	for range len(wake) {
-		<-wake
-	}
-}
-
-// gather takes everything that has finished by now.
-func (l *rounds) gather(first outcome) {
-	l.finished = append(l.finished, first)
-	for {
-		select {
-		case o := <-l.results:
-			l.finished = append(l.finished, o)
-		default:
-			return
-		}
-	}
-}
-
-// round settles and claims once, and says when to do so again unless something
-// happens before.
-func (l *rounds) round(ctx context.Context) (time.Duration, error) {
-	if err := l.settleFinished(ctx); err != nil {
-		return faultWait, err
-	}
-	free := l.cfg.Pool - l.inFlight
-	if free == 0 {
-		return l.cfg.Poll, nil // a result comes first
-	}
-	batch, next, err := l.queue.claim(ctx, free)
+// Settle implements workloop.Work. What has settled lets the next delivery of
+// its job go.
+func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err error) {
+	disabled, err := d.queue.settle(ctx, done)
 	if err != nil {
-		return faultWait, fmt.Errorf("claim: %w", err)
+		return false, err
 	}
-	for _, c := range batch {
-		l.inFlight++
-		go func() { l.results <- l.attempt(c) }()
+	d.metrics.count(done)
+	for _, e := range disabled {
+		d.log.WithFields(logrus.Fields{"project": e.ProjectID, "delivery": e.DisabledBy, "reason": e.DisabledReason}).
+			Warn("a webhook is disabled: the last retry of a delivery failed")
 	}
-	switch {
-	case next < 0 || next > l.cfg.Poll:
-		return l.cfg.Poll, nil
-	case len(batch) > 0:
-		return next, nil
-	}
-	return max(next, lookAgain), nil
-}
-
-func (l *rounds) settleFinished(ctx context.Context) error {
-	if len(l.finished) == 0 {
-		return nil
-	}
-	disabled, err := l.queue.settle(ctx, l.finished)
-	if err != nil {
-		return fmt.Errorf("settle: %w", err)
-	}
-	l.inFlight -= len(l.finished)
-	l.finished = l.finished[:0]
-	if disabled {
+	if len(disabled) > 0 {
 		select {
-		case l.tell <- struct{}{}:
+		case d.tell <- struct{}{}:
 		default: // it is told already
 		}
 	}
-	return nil
+	return true, nil
 }
 
-// errStopping ends requests that outlast the drain.
-var errStopping = errors.New("the service stopped")
-
-// attempt sends one delivery. It never waits longer than Config.Timeout, and a
-// little for the vault.
-func (l *rounds) attempt(c claimed) outcome {
-	secret, previous, err := l.secrets(c)
+// Do implements workloop.Work: it sends one delivery. It never waits longer than
+// Config.Timeout, and a little for the vault.
+func (d deliveries) Do(ctx context.Context, c claimed) outcome {
+	secret, previous, err := d.secrets(ctx, c)
 	if err != nil {
-		l.log.WithError(err).WithField("project", c.ProjectID).Error("a webhook secret cannot be opened")
+		d.log.WithError(err).WithField("project", c.ProjectID).Error("a webhook secret cannot be opened")
 		return outcome{
-			claimed: c, verdict: postponed, wait: unsealWait, unsent: true,
+			claimed: c, result: postponed, wait: unsealWait, unsent: true,
 			answer: answer{err: "the signing secret cannot be opened"},
 		}
 	}
-	a := l.sender.send(l.sending, c, secret, previous)
-	if a.err != "" && errors.Is(context.Cause(l.sending), errStopping) {
-		a.err = "interrupted: " + errStopping.Error()
-		a.timedOut = false
-		return outcome{claimed: c, answer: a, verdict: postponed}
+	a := d.sender.send(ctx, c, secret, previous)
+	if a.err != "" && errors.Is(context.Cause(ctx), workloop.ErrStopped) {
+		a.err = interrupted + workloop.ErrStopped.Error()
+		a.slow = false
+		return outcome{claimed: c, answer: a, result: postponed}
 	}
-	return judge(c, a, l.cfg.Retries)
+	return classify(c, a, d.cfg.Retries)
 }
 
-func (l *rounds) secrets(c claimed) (secret, previous []byte, err error) {
-	ctx, cancel := context.WithTimeout(l.sending, l.cfg.Lease-l.cfg.Timeout)
+func (d deliveries) secrets(ctx context.Context, c claimed) (secret, previous []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Lease-d.cfg.Timeout)
 	defer cancel()
 	stream := domain.ProjectStream(c.ProjectID)
-	if secret, err = l.vault.Unseal(ctx, c.AccountID, stream, c.Secret); err != nil {
+	if secret, err = d.vault.Unseal(ctx, c.AccountID, stream, c.Secret); err != nil {
 		return nil, nil, err
 	}
 	if c.PreviousSecret == "" {
 		return secret, nil, nil
 	}
-	previous, err = l.vault.Unseal(ctx, c.AccountID, stream, c.PreviousSecret)
+	previous, err = d.vault.Unseal(ctx, c.AccountID, stream, c.PreviousSecret)
 	return secret, previous, err
-}
-
-// drain waits for the requests that are running, ends those that take too
-// long, and settles all. What cannot be settled keeps its lease, runs out, and
-// is sent again.
-func (l *rounds) drain(abort context.CancelCauseFunc) {
-	timer := time.AfterFunc(l.cfg.Drain, func() { abort(errStopping) })
-	defer timer.Stop()
-	for len(l.finished) < l.inFlight {
-		l.finished = append(l.finished, <-l.results)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.sending), l.cfg.Drain)
-	defer cancel()
-	if err := l.settleFinished(ctx); err != nil {
-		l.log.WithError(err).Warn("the last webhook attempts are not recorded; they will be repeated")
-	}
 }

@@ -1,11 +1,11 @@
 // Package webhooks tells a project's endpoint what happened, by signed POSTs.
 //
-// The Subscriber follows the log. In one transaction it keeps the endpoints
-// (which URL, which secret, which kinds of events; folded from project.*
-// events), writes a delivery with the exact bytes to send for each event that
-// an endpoint wants, and moves its checkpoint. A crash before the commit leaves
-// nothing; the repeat makes the same rows, because a delivery's id derives from
-// endpoint and event.
+// The Subscriber follows the log; eventstore/consumer runs it, as it does the
+// read models. In one transaction it keeps the endpoints (which URL, which
+// secret, which kinds of events; folded from project.* events), writes a
+// delivery with the exact bytes to send for each event that an endpoint wants,
+// and moves its checkpoint. A crash before the commit leaves nothing; the repeat
+// makes the same rows, because a delivery's id derives from endpoint and event.
 //
 // The Dispatcher sends. It leases due deliveries, sends each with a deadline
 // shorter than the lease, and settles what became of them: state and attempt
@@ -19,7 +19,11 @@
 // row also says when the endpoint is to be looked at next (due_at): the
 // dispatcher serves the endpoints in that order, a few deliveries each, and an
 // endpoint that was served goes to the back. That, and the cap in flight per
-// endpoint, is why one that hangs is not felt by the others.
+// endpoint, is why one that hangs is not felt by the others. What it answers is
+// read by guard.Answers: a status below 200 is a failed attempt at once, no read
+// outlasts the attempt, and once the status is there the body gets a second. An
+// endpoint that took all the time it was given is served one at a time until it
+// answers promptly.
 //
 // When a delivery fails for good its endpoint is disabled at once, in the rows;
 // the others of its deliveries are held. The event that tells the log

@@ -7,6 +7,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/project"
 )
 
@@ -87,14 +88,14 @@ func (e *endpoint) replaceSecret(event *project.SecretSet, recorded time.Time) {
 }
 
 // wants says whether the endpoint is subscribed to that kind. The kinds that a
-// list cannot name are sent only when it was omitted (decisions, sections 3
-// and 7).
-func (e *endpoint) wants(kind string) bool {
+// list cannot name are sent only when it was omitted (decisions,
+// "Unnamed events").
+func (e *endpoint) wants(kind announce.Kind) bool {
 	switch {
 	case e.URL == "":
 		return false
 	case e.Events == nil:
 		return true
 	}
-	return slices.Contains(e.Events, kind) && slices.Contains(project.EventNames(), kind)
+	return kind.Subscribable && slices.Contains(e.Events, kind.Name)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
@@ -17,7 +18,7 @@ import (
 
 func TestTheEventListFilters(t *testing.T) {
 	list := func(names ...string) *[]string { l := append([]string{}, names...); return &l }
-	every := append(project.EventNames(), "job.claimed", "job.failed_sla", "job.cancelled", "job.failed")
+	every := append(announce.Subscribable(), "job.claimed", "job.failed_sla", "job.cancelled", "job.failed")
 	tests := []struct {
 		name string
 		list *[]string
@@ -26,7 +27,7 @@ func TestTheEventListFilters(t *testing.T) {
 		{"omitted means every kind", nil, every},
 		{"empty means none", list(), nil},
 		{"exactly those named", list("job.completed"), []string{"job.completed"}},
-		{"what the list cannot name is not sent to who gave one", list(every...), project.EventNames()},
+		{"what the list cannot name is not sent to who gave one", list(every...), announce.Subscribable()},
 	}
 	b := setup(t)
 	e := b.endpoint(status(http.StatusOK))
@@ -38,12 +39,12 @@ func TestTheEventListFilters(t *testing.T) {
 		b.log.record(domain.JobStream("job-of-"+id), claimed(),
 			&job.SLAMissed{RequeueCount: 1, Requeued: true, At: at}, claimed(), completed(), analysed())
 		b.submit(id, "cancelled-of-"+id)
-		b.log.record(domain.JobStream("cancelled-of-"+id), &job.CancelledBy{Reason: "client", At: at})
+		b.log.record(domain.JobStream("cancelled-of-"+id), &job.Cancelled{Reason: "client", At: at})
 		b.submit(id, "failed-of-"+id)
-		b.log.record(domain.JobStream("failed-of-"+id), &job.FailedBy{Reason: "operator", At: at})
+		b.log.record(domain.JobStream("failed-of-"+id), &job.Failed{Reason: "operator", At: at})
 		lobby := openSession()
 		lobby.ProjectID = id
-		b.log.record(domain.SessionStream("session-of-"+id), lobby, &session.Started{At: at}, &session.CompletedWith{At: at})
+		b.log.record(domain.SessionStream("session-of-"+id), lobby, &session.Started{At: at}, &session.Completed{At: at})
 		b.log.record(domain.LoopStream("loop-of-"+id), &loop.Ended{ProjectID: id, Alert: true, At: at})
 	}
 	b.subscribed()

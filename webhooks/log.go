@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 // The states of a delivery. A held one belongs to an endpoint that was
@@ -179,7 +180,7 @@ func (l *Log) change(ctx context.Context, accountID, projectID, query string, st
 	for _, id := range ids {
 		named = append(named, id.String())
 	}
-	err = inTx(ctx, l.db, true, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
 		var e endpoint
 		err := tx.GetContext(ctx, &e, lockOwn, accountID, projectID)
 		if errors.Is(err, sql.ErrNoRows) {

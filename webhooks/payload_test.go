@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/session"
-	"humanqa/webhooks"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -44,28 +44,28 @@ func stories() []told {
 		told{job1, &job.Rated{Rating: 5, Note: "well done", At: at}, ""},
 
 		told{job2, created("p1"), "job.created.json"},
-		told{job2, &job.CancelledBy{Reason: "client", Refund: 5, At: at}, "job.cancelled.json"},
+		told{job2, &job.Cancelled{Reason: "client", Refund: 5, At: at}, "job.cancelled.json"},
 
 		told{job3, unlisted, "job.created.no_checklist.json"},
 		told{job3, &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: at.Add(time.Hour), At: at}, "job.failed_sla.json"},
 		told{job3, &job.UntestableReported{CheckerID: "ann-the-checker", Reason: "no_access", At: at}, ""},
 		told{job3, &job.SLAMissed{RequeueCount: 3, Refund: 5, At: at}, "job.failed_sla.last.json"},
-		told{job3, &job.FailedBy{Reason: "sla", Refund: 5, At: at}, "job.failed.json"},
+		told{job3, &job.Failed{Reason: "sla", Refund: 5, At: at}, "job.failed.json"},
 	)
 	lobby := domain.SessionStream("sess")
 	list = append(list,
 		told{lobby, openSession(), ""},
 		told{lobby, &session.SlotReady{Slot: 1, CheckerID: "ann-the-checker", At: at}, ""},
 		told{lobby, &session.Started{Ready: []int{1, 3}, Dropped: []int{2}, DueAt: at.Add(time.Hour), At: at}, "job.session_ready.json"},
-		told{lobby, &session.CompletedWith{PassCount: 1, FailCount: 1, At: at}, "job.session_completed.json"},
+		told{lobby, &session.Completed{PassCount: 1, FailCount: 1, At: at}, "job.session_completed.json"},
 	)
 	ended := loop.Ended{
 		SessionID: "loop-session", ProjectID: "p1", ProjectName: "Shop", Skill: "fix-until-green",
-		FinalStatus: loop.StuckSameBug, Iterations: 4, CreditsSpent: 20, FinalReportID: "rep", Alert: true, At: at,
+		FinalStatus: loop.StatusStuckSameBug, Iterations: 4, CreditsSpent: 20, FinalReportID: "rep", Alert: true, At: at,
 	}
 	snoozed, noReport := ended, ended
 	snoozed.Alert = false
-	noReport.FinalReportID, noReport.FinalStatus = "", loop.OutOfCredits
+	noReport.FinalReportID, noReport.FinalStatus = "", loop.StatusOutOfCredits
 	loops := domain.LoopStream("l1")
 	return append(list,
 		told{loops, &loop.Started{SessionID: "loop-session", ProjectID: "p1", At: at}, ""},
@@ -77,10 +77,12 @@ func stories() []told {
 
 func openSession() *session.Created {
 	return &session.Created{
-		AccountID: "acc", ProjectID: "p1", URL: "https://app.example", Slots: []session.Slot{
-			{Slot: 1, RoleLabel: "Buyer", JobID: "j1"},
-			{Slot: 2, RoleLabel: "Checker 2", JobID: "j2"},
-			{Slot: 3, RoleLabel: "Seller", JobID: "j3"},
+		Submission: session.Submission{
+			AccountID: "acc", ProjectID: "p1", URL: "https://app.example", Slots: []session.Slot{
+				{Slot: 1, RoleLabel: "Buyer", JobID: "j1"},
+				{Slot: 2, RoleLabel: "Checker 2", JobID: "j2"},
+				{Slot: 3, RoleLabel: "Seller", JobID: "j3"},
+			},
 		}, At: at,
 	}
 }
@@ -120,8 +122,8 @@ func TestPayloads(t *testing.T) {
 					continue
 				}
 				r := e.next()
-				if r.event() != webhooks.Kind(s.event) {
-					t.Errorf("%s came, want %s", r.event(), webhooks.Kind(s.event))
+				if kind, _ := announce.Of(s.event); r.event() != kind.Name {
+					t.Errorf("%s came, want %s", r.event(), kind.Name)
 				}
 				for _, secret := range []string{"ann-the-checker", "sealed-credentials", "sealed-instructions", "secret of"} {
 					if strings.Contains(r.body, secret) {
@@ -148,7 +150,7 @@ func pretty(t *testing.T, body string) []byte {
 func TestWhatNobodyHearsOfRendersToNothing(t *testing.T) {
 	for _, s := range stories() {
 		r := domain.Recorded{Stream: s.stream, Event: s.event}
-		body, announced, err := webhooks.Render("https://qa.example", r, webhooks.Facts{})
+		body, announced, err := announce.Render("https://qa.example", r, announce.Enrichment{})
 		if want := s.file != ""; err != nil || announced != want || (body != nil) != want {
 			t.Errorf("%s: announced %t with %d bytes, error %v", s.event.EventType(), announced, len(body), err)
 		}

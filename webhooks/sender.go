@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,6 +27,8 @@ const (
 	snippetLimit = 1 << 10
 	bodyLimit    = 64 << 10
 	headerLimit  = 64 << 10
+	// bodyTime is what a body may take once the status is there.
+	bodyTime = time.Second
 
 	caCheckEvery = time.Second
 )
@@ -65,8 +66,7 @@ type answer struct {
 	status   int // 0: none
 	err      string
 	response string
-	timedOut bool
-	final    bool // trying again will not help
+	slow     bool // it took the whole time it was given
 }
 
 // send makes one request. The body goes out as it is.
@@ -80,9 +80,9 @@ func (s *sender) send(ctx context.Context, c claimed, secret, previous []byte) a
 	var timeout net.Error
 	switch {
 	case errors.Is(err, guard.ErrBlocked):
-		a.final, a.err = true, "the endpoint's address is private or reserved"
+		a.err = "the endpoint's address is private or reserved"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		a.timedOut, a.err = true, fmt.Sprintf("no answer within %s", s.timeout)
+		a.slow, a.err = true, fmt.Sprintf("no answer within %s", s.timeout)
 	default:
 		a.err = clean(err.Error())
 	}
@@ -106,22 +106,27 @@ func (s *sender) post(ctx context.Context, c claimed, secret, previous []byte, a
 	sign(req.Header, c.ID, a.at, c.Body, secret, previous)
 
 	resp, err := s.current().Do(req)
+	var interim *guard.InterimError
+	if errors.As(err, &interim) {
+		a.status = interim.Status
+		return interim
+	}
 	if err != nil {
 		return withoutURL(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the status is known; nothing is lost with the rest
+	defer resp.Body.Close()
 	a.status = resp.StatusCode
-	head, _ := io.ReadAll(io.LimitReader(resp.Body, snippetLimit)) // a broken body changes no verdict
+	// The status has decided; a body that breaks off changes nothing.
+	head, _, err := guard.ReadBody(resp, snippetLimit, bodyLimit, bodyTime)
 	a.response = clean(string(head))
+	a.slow = errors.Is(err, guard.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
 	switch {
-	case a.status >= 200 && a.status < 300:
-	case a.status >= 300 && a.status < 400:
+	case a.status < 300:
+	case a.status < 400:
 		a.err = fmt.Sprintf("answered %d; redirects are not followed", a.status)
 	default:
 		a.err = fmt.Sprintf("answered %d", a.status)
-		a.final = a.status == http.StatusGone
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, bodyLimit) // lets the connection be used again
 	return nil
 }
 
@@ -212,7 +217,7 @@ func (s *sender) newClient(pool *x509.CertPool) *http.Client {
 	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
+		Transport: guard.Answers(&http.Transport{
 			// No Proxy: one would dial where the guard does not see it.
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
@@ -222,6 +227,6 @@ func (s *sender) newClient(pool *x509.CertPool) *http.Client {
 			MaxIdleConnsPerHost:    64, // many endpoints may live on one host
 			IdleConnTimeout:        time.Minute,
 			MaxResponseHeaderBytes: headerLimit,
-		},
+		}),
 	}
 }

@@ -8,38 +8,40 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
 )
 
-// verdict is what one attempt means for its delivery.
-type verdict string
+// result is what one attempt means for its delivery.
+type result string
 
 const (
-	delivered verdict = "delivered"
-	retry     verdict = "retry"     // one failure more, due again after a while
-	exhausted verdict = "exhausted" // the last failure: the endpoint is disabled
-	postponed verdict = "postponed" // no fault of the endpoint; due again after a while
+	delivered result = "delivered"
+	retry     result = "retry"     // one failure more, due again after a while
+	exhausted result = "exhausted" // the last failure: the endpoint is disabled
+	postponed result = "postponed" // no fault of the endpoint; due again after a while
 )
 
 // outcome is a finished attempt on its way into the rows.
 type outcome struct {
 	claimed
 	answer
-	verdict verdict
-	wait    time.Duration
-	unsent  bool // nothing left this process: no attempt to log
+	result result
+	wait   time.Duration
+	unsent bool // nothing left this process: no attempt to log
 }
 
-// judge applies the delivery rules (specification, "Delivery rules"; decisions,
-// section 7, "Retries").
-func judge(c claimed, a answer, retries []time.Duration) outcome {
+// classify applies the delivery rules (specification, "Delivery rules"; decisions,
+// "Retries").
+func classify(c claimed, a answer, retries []time.Duration) outcome {
 	o := outcome{claimed: c, answer: a}
 	switch {
 	case a.err == "":
-		o.verdict = delivered
-	case a.final || c.Failures >= len(retries):
-		o.verdict = exhausted
+		o.result = delivered
+	case c.Failures >= len(retries):
+		o.result = exhausted
 	default:
-		o.verdict, o.wait = retry, retries[c.Failures]
+		o.result, o.wait = retry, retries[c.Failures]
 	}
 	return o
 }
@@ -50,18 +52,18 @@ func judge(c claimed, a answer, retries []time.Duration) outcome {
 const settleDeliveries = `
 UPDATE webhooks.deliveries d
 SET state = CASE
-		WHEN r.verdict = 'delivered' THEN 'delivered'
-		WHEN r.verdict = 'exhausted' THEN 'failed'
+		WHEN r.result = 'delivered' THEN 'delivered'
+		WHEN r.result = 'exhausted' THEN 'failed'
 		ELSE d.state
 	END,
-	settled_at = CASE WHEN r.verdict IN ('delivered', 'exhausted') THEN now() END,
-	failures = CASE WHEN r.verdict IN ('retry', 'exhausted') THEN d.failures + 1 ELSE d.failures END,
+	settled_at = CASE WHEN r.result IN ('delivered', 'exhausted') THEN now() END,
+	failures = CASE WHEN r.result IN ('retry', 'exhausted') THEN d.failures + 1 ELSE d.failures END,
 	due_at = now() + r.wait * interval '1 millisecond',
 	lease_id = NULL,
 	last_status = nullif(r.status, 0),
 	last_error = r.error
 FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::integer[], $6::text[])
-	AS r (id, lease_id, verdict, wait, status, error)
+	AS r (id, lease_id, result, wait, status, error)
 WHERE d.id = r.id AND d.lease_id = r.lease_id
 RETURNING d.id || ' ' || r.lease_id`
 
@@ -76,31 +78,13 @@ ON CONFLICT (delivery_id, attempt) DO UPDATE
 SET at = excluded.at, duration_ms = excluded.duration_ms, url = excluded.url,
 	status = excluded.status, error = excluded.error, response = excluded.response`
 
-const setCautious = `
-UPDATE webhooks.endpoints e
-SET cautious = r.cautious
-FROM unnest($1::text[], $2::boolean[]) AS r (project_id, cautious)
-WHERE e.project_id = r.project_id`
-
-const disableEndpoints = `
-UPDATE webhooks.endpoints e
-SET enabled = false, announced = false, disabled_by = r.delivery_id, disabled_reason = r.reason, due_at = NULL
-FROM unnest($1::text[], $2::text[], $3::text[]) AS r (project_id, delivery_id, reason)
-WHERE e.project_id = r.project_id AND e.enabled`
-
-// holdDeliveries leaves running attempts their leases: a success still counts.
-const holdDeliveries = `
-UPDATE webhooks.deliveries
-SET state = 'held'
-WHERE project_id = ANY($1) AND state = 'pending'`
-
 // settle writes what became of a batch of attempts, states and log in one
-// transaction. disabled says that an endpoint was switched off and the log has
+// transaction. disabled are the endpoints that were switched off: the log has
 // to be told. After an error nothing was written; the same batch may be settled
 // again.
-func (q queue) settle(ctx context.Context, batch []outcome) (disabled bool, err error) {
+func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint, err error) {
 	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
-	err = inTx(ctx, q.db, true, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, q.db, func(tx *sqlx.Tx) error {
 		var endpoints []endpoint
 		if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
 			return fmt.Errorf("lock endpoints: %w", err)
@@ -120,13 +104,13 @@ func (q queue) settle(ctx context.Context, batch []outcome) (disabled bool, err 
 		if err != nil {
 			return err
 		}
-		if disabled, err = disable(ctx, tx, closed, now); err != nil {
+		if disabled, err = conclude(ctx, tx, closed, now); err != nil {
 			return err
 		}
 		return poke(ctx, tx, projectIDs)
 	})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	return disabled, nil
 }
@@ -134,8 +118,8 @@ func (q queue) settle(ctx context.Context, batch []outcome) (disabled bool, err 
 // spare turns the last failure into a postponement when the endpoint has been
 // changed since the claim: the failure is about something that is gone.
 func (o *outcome) spare(e endpoint) {
-	if o.verdict == exhausted && o.Generation != e.Generation {
-		o.verdict, o.wait = postponed, 0
+	if o.result == exhausted && o.Generation != e.Generation {
+		o.result, o.wait = postponed, 0
 	}
 }
 
@@ -143,20 +127,20 @@ func (o *outcome) spare(e endpoint) {
 // to say no longer counts.
 func (q queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome) ([]outcome, error) {
 	var (
-		ids, leases, verdicts, errs []string
-		waits, statuses             []int64
+		ids, leases, results, errs []string
+		waits, statuses            []int64
 	)
 	for _, o := range batch {
 		ids = append(ids, o.ID)
 		leases = append(leases, o.LeaseID.String())
-		verdicts = append(verdicts, string(o.verdict))
+		results = append(results, string(o.result))
 		waits = append(waits, o.wait.Milliseconds())
 		statuses = append(statuses, int64(o.status))
 		errs = append(errs, o.err)
 	}
 	var closed []string
 	err := tx.SelectContext(ctx, &closed, settleDeliveries,
-		pq.Array(ids), pq.Array(leases), pq.Array(verdicts), pq.Array(waits), pq.Array(statuses), pq.Array(errs))
+		pq.Array(ids), pq.Array(leases), pq.Array(results), pq.Array(waits), pq.Array(statuses), pq.Array(errs))
 	if err != nil {
 		return nil, fmt.Errorf("settle deliveries: %w", err)
 	}
@@ -195,51 +179,6 @@ func (q queue) writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) 
 		return fmt.Errorf("log attempts: %w", err)
 	}
 	return nil
-}
-
-// disable draws the endpoints' conclusions: one that timed out is served one at
-// a time until a 2xx; one whose delivery failed for good is switched off and
-// its other deliveries are held.
-func disable(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (bool, error) {
-	cautious := map[string]bool{}
-	causes := map[string]outcome{}
-	for _, o := range batch {
-		switch {
-		case o.timedOut:
-			cautious[o.ProjectID] = true
-		case o.verdict == delivered:
-			cautious[o.ProjectID] = false
-		}
-		if _, known := causes[o.ProjectID]; o.verdict == exhausted && now[o.ProjectID].Enabled && !known {
-			causes[o.ProjectID] = o
-		}
-	}
-	var changed []string
-	var flags []bool
-	for id, flag := range cautious {
-		if flag != now[id].Cautious {
-			changed, flags = append(changed, id), append(flags, flag)
-		}
-	}
-	if len(changed) > 0 {
-		if _, err := tx.ExecContext(ctx, setCautious, pq.Array(changed), pq.Array(flags)); err != nil {
-			return false, fmt.Errorf("mark endpoints that time out: %w", err)
-		}
-	}
-	if len(causes) == 0 {
-		return false, nil
-	}
-	var ids, deliveries, reasons []string
-	for id, o := range causes {
-		ids, deliveries, reasons = append(ids, id), append(deliveries, o.ID), append(reasons, o.err)
-	}
-	if _, err := tx.ExecContext(ctx, disableEndpoints, pq.Array(ids), pq.Array(deliveries), pq.Array(reasons)); err != nil {
-		return false, fmt.Errorf("disable endpoints: %w", err)
-	}
-	if _, err := tx.ExecContext(ctx, holdDeliveries, pq.Array(ids)); err != nil {
-		return false, fmt.Errorf("hold deliveries: %w", err)
-	}
-	return true, nil
 }
 
 func distinct[T any](list []T, key func(T) string) []string {

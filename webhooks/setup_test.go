@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -26,6 +27,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
 	"humanqa/internal/pgtest"
 	"humanqa/webhooks"
@@ -132,6 +135,12 @@ func (l *memoryLog) head() uint64 {
 	return uint64(len(l.events))
 }
 
+// Head implements consumer.Source.
+func (l *memoryLog) Head() domain.Position {
+	n := l.head()
+	return domain.Position{Commit: n, Prepare: n}
+}
+
 func (l *memoryLog) setBroken(position uint64, broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,11 +183,10 @@ func setup(t *testing.T) *bundle {
 	return &bundle{
 		T: t, db: pgtest.NewDB(t, dsn), log: newMemoryLog(), told: make(chan string, 100),
 		cfg: webhooks.Config{
-			BaseURL: "https://qa.example", DSN: dsn, Log: quiet,
+			DSN: dsn, Log: quiet,
 			Allow:   guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
 			Retries: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond},
 			Timeout: 2 * time.Second, Lease: 4 * time.Second, Drain: time.Second, Poll: time.Second,
-			SubscriberLease: 2 * time.Second,
 		},
 	}
 }
@@ -200,17 +208,44 @@ func (b *bundle) run(loop func(context.Context) error) (stop func()) {
 }
 
 func (b *bundle) subscribe() (stop func()) {
-	return b.run(webhooks.NewSubscriber(b.db, b.log, b.log, b.cfg).Run)
+	return b.run(subscriber(b.db, b.log).Run)
+}
+
+// subscriber is run as the service runs it, with shorter times.
+func subscriber(db *sqlx.DB, log *memoryLog) *consumer.Supervisor {
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	s := consumer.New(db, log, quiet, webhooks.NewSubscriber(db, log, "https://qa.example"))
+	s.SetLimits(consumer.Limits{
+		Live: 500, Rebuild: 500, Lease: 2 * time.Second, StandBy: 10 * time.Millisecond, Store: 5 * time.Millisecond,
+		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: time.Hour,
+	})
+	return s
+}
+
+// subscriberStatus is where the subscriber stands; zero before its first start.
+func subscriberStatus(t testing.TB, db *sqlx.DB) consumer.Status {
+	t.Helper()
+	all, err := consumer.List(context.Background(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(all, func(s consumer.Status) bool { return s.Name == webhooks.SubscriberName })
+	if at < 0 {
+		return consumer.Status{}
+	}
+	return all[at]
 }
 
 func (b *bundle) dispatch() (stop func()) { return b.dispatchOn(b.db) }
 
 func (b *bundle) dispatchOn(db *sqlx.DB) (stop func()) {
-	tell := func(_ context.Context, projectID, deliveryID, reason string) error {
-		b.told <- projectID + " " + deliveryID + " " + reason
-		return nil
-	}
-	return b.run(webhooks.NewDispatcher(db, plainVault{}, tell, b.cfg).Run)
+	return b.run(webhooks.NewDispatcher(db, plainVault{}, b.tell, b.cfg).Run)
+}
+
+func (b *bundle) tell(_ context.Context, projectID, deliveryID, reason string) error {
+	b.told <- projectID + " " + deliveryID + " " + reason
+	return nil
 }
 
 // project records a project with a webhook and the secret "secret of <id>".
@@ -238,22 +273,24 @@ func (b *bundle) submit(projectID, jobID string) {
 
 func created(projectID string) *job.Created {
 	return &job.Created{
-		AccountID: "acc", ProjectID: projectID, URL: "https://app.example/?a=1&b=<2>", Title: "Checkout",
-		Description: "buy something", Type: job.PaymentFlow, TypeEcho: "Payment Flow", SLAMinutes: 30, Price: 5,
-		Source: "api", Items: []job.Item{{ID: "i1"}, {ID: "i2"}}, CreatedAt: at,
+		Submission: job.Submission{
+			AccountID: "acc", ProjectID: projectID, URL: "https://app.example/?a=1&b=<2>", Title: "Checkout",
+			Description: "buy something", Type: job.PaymentFlow, TypeEcho: "Payment Flow", SLAMinutes: 30, Price: 5,
+			Source: "api",
+		}, Items: []job.Item{{ID: "i1"}, {ID: "i2"}}, CreatedAt: at,
 		Credentials: "sealed-credentials", AccessInstructions: "sealed-instructions",
 	}
 }
 
-func claimed() *job.ClaimedBy {
-	return &job.ClaimedBy{CheckerID: "ann-the-checker", Token: 1, DueAt: at.Add(time.Hour), At: at.Add(time.Minute)}
+func claimed() *job.Claimed {
+	return &job.Claimed{CheckerID: "ann-the-checker", Token: 1, DueAt: at.Add(time.Hour), At: at.Add(time.Minute)}
 }
 
-func completed() *job.CompletedWith {
+func completed() *job.Completed {
 	item := func(severity job.Severity, status job.ItemStatus, note string) job.ReportItem {
 		return job.ReportItem{Item: job.Item{Description: "a " + string(severity) + " one", Severity: severity}, Status: status, Note: note}
 	}
-	return &job.CompletedWith{
+	return &job.Completed{
 		ReportID: "rep", OverallStatus: "fail", PassCount: 1, FailCount: 3, SkipCount: 1, Summary: "Mostly broken.",
 		Items: []job.ReportItem{
 			item(job.Critical, job.ItemFail, "crashes"), item(job.Major, job.ItemFail, ""), item(job.Minor, job.ItemFail, ""),
@@ -343,28 +380,14 @@ func (e *endpoint) none() {
 // eventually waits for a condition.
 func (b *bundle) eventually(what string, met func() bool) {
 	b.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !met() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			b.Fatalf("never happened: %s", what)
-		}
-	}
+	eventually.True(b, what, met)
 }
 
 // subscribed waits until the subscriber has read the whole log.
 func (b *bundle) subscribed() {
 	b.Helper()
 	b.eventually("the subscriber has read the log", func() bool {
-		s, err := webhooks.ReadSubscriberStatus(context.Background(), b.db)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return s.Position.Commit == b.log.head()
+		return subscriberStatus(b, b.db).Position.Commit == b.log.head()
 	})
 }
 
@@ -388,14 +411,11 @@ func (b *bundle) states(projectID string) map[string]int {
 
 func (b *bundle) settled(projectID string, want map[string]int) {
 	b.Helper()
-	var got map[string]int
-	deadline := time.Now().Add(patience)
-	b.eventually(fmt.Sprintf("deliveries %v", want), func() bool {
-		got = b.states(projectID)
-		if time.Now().Add(time.Second).After(deadline) {
-			b.Fatalf("deliveries are %v, want %v", got, want)
+	eventually.Within(b, eventually.Patience, func() error {
+		if got := b.states(projectID); !maps.Equal(got, want) {
+			return fmt.Errorf("deliveries are %v, want %v", got, want)
 		}
-		return fmt.Sprint(got) == fmt.Sprint(want)
+		return nil
 	})
 }
 

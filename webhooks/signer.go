@@ -13,7 +13,7 @@ import (
 )
 
 // The headers of a delivery (specification, "Delivery headers"; decisions,
-// section 7).
+// "Delivery id").
 const (
 	SignatureHeader         = "X-Service-Signature"
 	PreviousSignatureHeader = "X-Service-Signature-Previous"

@@ -4,199 +4,67 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
-	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
-	"humanqa/eventstore"
+	"humanqa/domain/announce"
+	"humanqa/domain/project"
+	"humanqa/eventstore/consumer"
 )
 
-const (
-	// pageSize bounds one transaction.
-	pageSize = 500
-	// lazyCommit is how long pages without news for any endpoint may go
-	// uncommitted: they are cheap to read again.
-	lazyCommit = time.Second
-	// stoppedLook is how often a stopped subscriber looks for an operator's
-	// word.
-	stoppedLook = time.Second
-)
+// SubscriberName is the subscriber's name among what follows the log.
+const SubscriberName = "webhooks"
 
-// Feed is the tail of the log.
-type Feed interface {
-	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
-}
-
-// Subscriber turns events into deliveries. One works at a time; others, in any
-// process, stand by. It never goes back behind its checkpoint, so nothing is
-// announced twice, whatever is rebuilt elsewhere.
+// Subscriber turns events into deliveries; eventstore/consumer runs it. It never
+// goes back behind its checkpoint, so nothing is announced twice, whatever is
+// rebuilt elsewhere. If the database forgets a commit in a crash it forgets
+// deliveries and checkpoint alike, and whatever was sent of them comes again
+// under the same id.
 type Subscriber struct {
-	db    *sqlx.DB
-	feed  Feed
-	jobs  *book
-	cfg   Config
-	log   logrus.FieldLogger
-	owner uuid.UUID
-
-	committed eventstore.Checkpoint // as the row has it
-	read      eventstore.Checkpoint // committed, and pages behind it without news
-	at        time.Time             // of the last commit: the lease counts from there
+	db       *sqlx.DB
+	enricher *enricher
+	baseURL  string
 
 	// urls holds the projects that have a URL, and maybe some that had one: the
 	// events of all others are not worth a look. Only the owner of the lease
-	// changes URLs, so it stays true as long as the checkpoint is where we left
-	// it.
+	// changes URLs.
 	urls map[string]bool
 }
 
-// NewSubscriber prepares a subscriber; Run starts it. log is asked about jobs
-// that were submitted long ago.
-func NewSubscriber(db *sqlx.DB, feed Feed, log domain.Log, cfg Config) *Subscriber {
-	cfg = cfg.withDefaults()
-	return &Subscriber{
-		db:    db,
-		feed:  feed,
-		jobs:  newBook(log),
-		cfg:   cfg,
-		log:   cfg.Log,
-		owner: uuid.New(),
-	}
+var (
+	_ consumer.Preparer = (*Subscriber)(nil)
+	_ consumer.Lazy     = (*Subscriber)(nil)
+)
+
+// NewSubscriber prepares a subscriber. log is asked about jobs that were
+// submitted long ago; baseURL starts the links that deliveries carry.
+func NewSubscriber(db *sqlx.DB, log domain.Log, baseURL string) *Subscriber {
+	return &Subscriber{db: db, enricher: newEnricher(log), baseURL: baseURL}
 }
 
-// errNotOwner says that another subscriber has the lease.
-var errNotOwner = errors.New("another subscriber has taken over")
+// Name implements consumer.Consumer.
+func (*Subscriber) Name() string { return SubscriberName }
 
-// Run follows the log until the context ends, through outages of log and
-// database.
-func (s *Subscriber) Run(ctx context.Context) error {
-	defer s.release(ctx)
-	for ctx.Err() == nil {
-		err := s.reign(ctx)
-		wait := faultWait
-		switch {
-		case ctx.Err() != nil:
-		case errors.Is(err, errNotOwner):
-			wait = s.cfg.SubscriberLease / 3
-			s.log.Debug("standing by: another webhook subscriber works")
-		default:
-			s.log.WithError(err).Warn("the webhook subscriber is interrupted")
-		}
-		pause(ctx, wait)
-	}
-	return nil
-}
+// Gather implements consumer.Lazy: what a delivery says is no answer to a
+// command, but it should not be late either.
+func (*Subscriber) Gather() time.Duration { return 0 }
 
-// reign takes the lease and works until something goes wrong.
-func (s *Subscriber) reign(ctx context.Context) error {
-	live, err := s.take(ctx)
-	for err == nil && ctx.Err() == nil {
-		if live {
-			err = s.step(ctx)
-		} else {
-			pause(ctx, stoppedLook)
-		}
-		switch {
-		case err != nil:
-		case !live || time.Since(s.at) > s.cfg.SubscriberLease/3:
-			live, err = s.renew(ctx)
+// Handles implements consumer.Consumer: what is announced, and what changes
+// where it goes.
+func (*Subscriber) Handles() []string {
+	var types []string
+	for _, spec := range project.Specs() {
+		if e := spec.New(); concerns(e) {
+			types = append(types, e.EventType())
 		}
 	}
-	return err
-}
-
-// renew keeps the lease; what was read without news is committed with it.
-func (s *Subscriber) renew(ctx context.Context) (live bool, err error) {
-	if s.read != s.committed {
-		if err := s.commit(ctx, work{}, s.read, 0); err != nil {
-			return false, err
-		}
-		return true, nil
+	for _, k := range announce.Kinds() {
+		types = append(types, k.Type)
 	}
-	return s.take(ctx)
-}
-
-// step reads one page and commits what it leads to. An event that nothing can
-// be made of stops the line right before it.
-func (s *Subscriber) step(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, s.cfg.SubscriberLease/3)
-	defer cancel()
-	page, err := s.feed.Next(within, s.read, pageSize)
-	var undecoded *eventstore.DecodeError
-	switch {
-	case err == nil:
-	case within.Err() != nil:
-		return nil // nothing came
-	case errors.As(err, &undecoded):
-		return s.stop(ctx, poison{
-			category: "decode", stream: undecoded.Stream, eventType: undecoded.Type,
-			position: undecoded.Position, err: undecoded.Err,
-		})
-	default:
-		return fmt.Errorf("read the log: %w", err)
-	}
-
-	w, reached, bad, err := s.prepare(ctx, page)
-	if err != nil {
-		return err
-	}
-	to := s.read
-	if reached {
-		to = eventstore.At(page.Next)
-	} else if len(w.passed) > 0 {
-		to = eventstore.At(w.passed[len(w.passed)-1].Position)
-	}
-	if w.idle() && bad == nil && time.Since(s.at) < min(lazyCommit, s.cfg.SubscriberLease/3) {
-		s.read = to
-		return nil
-	}
-	if to != s.committed {
-		if err := s.commit(ctx, w, to, len(w.passed)); err != nil {
-			return err
-		}
-	}
-	if bad != nil {
-		return s.stop(ctx, *bad)
-	}
-	return nil
-}
-
-// takeLease succeeds for the owner, and for others once the lease ran out.
-const takeLease = `
-UPDATE webhooks.checkpoint
-SET owner = $1, lease_until = now() + $2 * interval '1 millisecond'
-WHERE name = 'webhooks' AND (owner = $1 OR lease_until < now())
-RETURNING started, commit_position, prepare_position, status = 'live' AS live`
-
-// take gets or keeps the lease and reads the checkpoint. live is false while
-// the line is stopped.
-func (s *Subscriber) take(ctx context.Context) (live bool, err error) {
-	var rows []struct {
-		Started bool  `db:"started"`
-		Commit  int64 `db:"commit_position"`
-		Prepare int64 `db:"prepare_position"`
-		Live    bool  `db:"live"`
-	}
-	if err := s.db.SelectContext(ctx, &rows, takeLease, s.owner, s.cfg.SubscriberLease.Milliseconds()); err != nil {
-		return false, fmt.Errorf("take the subscriber's lease: %w", err)
-	}
-	if len(rows) == 0 {
-		return false, errNotOwner
-	}
-	r := rows[0]
-	at := eventstore.Checkpoint{Start: true}
-	if r.Started {
-		at = eventstore.At(position(r.Commit, r.Prepare))
-	}
-	if s.urls == nil || at != s.committed {
-		if err := s.loadURLs(ctx); err != nil {
-			return false, err
-		}
-	}
-	s.committed, s.read, s.at = at, at, time.Now()
-	return r.Live, nil
+	return types
 }
 
 const listURLs = `
@@ -204,7 +72,8 @@ SELECT project_id
 FROM webhooks.endpoints
 WHERE url <> ''`
 
-func (s *Subscriber) loadURLs(ctx context.Context) error {
+// Begin implements consumer.Preparer.
+func (s *Subscriber) Begin(ctx context.Context) error {
 	var ids []string
 	if err := s.db.SelectContext(ctx, &ids, listURLs); err != nil {
 		return fmt.Errorf("list endpoints: %w", err)
@@ -216,27 +85,61 @@ func (s *Subscriber) loadURLs(ctx context.Context) error {
 	return nil
 }
 
-const releaseLease = `
-UPDATE webhooks.checkpoint
-SET lease_until = now()
-WHERE name = 'webhooks' AND owner = $1`
-
-// release lets the next one start at once. Without it they wait for the lease
-// to run out.
-func (s *Subscriber) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Drain)
-	defer cancel()
-	if _, err := s.db.ExecContext(ctx, releaseLease, s.owner); err != nil {
-		s.log.WithError(err).Debug("the webhook subscriber's lease is left to run out")
-	}
+// step is one event that may touch an endpoint.
+type step struct {
+	domain.Recorded
+	projectID string
+	kind      announce.Kind // of an announcement; zero for a project event
+	body      []byte        // of an announcement
 }
 
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+// Prepare implements consumer.Preparer: it sorts out what concerns endpoints
+// and renders payloads.
+func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
+	var steps []step
+	for _, r := range batch {
+		st, relevant, failed := s.prepareOne(ctx, r)
+		if failed != nil {
+			err = fmt.Errorf("%s in %s: %w", r.Type, r.Stream, failed)
+			break
+		}
+		if relevant {
+			steps = append(steps, st)
+		}
+		done++
 	}
+	if len(steps) > 0 {
+		write = func(ctx context.Context, tx *sqlx.Tx) error { return s.write(ctx, tx, steps) }
+	}
+	return write, done, err
+}
+
+func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (st step, relevant bool, err error) {
+	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok {
+		if e, ok := r.Event.(*project.WebhookSet); ok && e.URL != "" {
+			s.urls[id] = true
+		}
+		return step{Recorded: r, projectID: id}, concerns(r.Event), nil
+	}
+	kind, announced := announce.Of(r.Event)
+	if !announced || len(s.urls) == 0 {
+		return step{}, false, nil
+	}
+	about, err := s.enricher.enrich(ctx, r)
+	if errors.Is(err, errHeadless) {
+		return step{}, false, noPayload(err)
+	}
+	if err != nil || !s.urls[about.ProjectID] {
+		return step{}, false, err
+	}
+	body, _, err := announce.Render(s.baseURL, r, about)
+	if err != nil {
+		return step{}, false, noPayload(err)
+	}
+	return step{Recorded: r, projectID: about.ProjectID, kind: kind, body: body}, true, nil
+}
+
+// noPayload marks what trying again cannot change.
+func noPayload(err error) error {
+	return &consumer.PoisonError{Category: consumer.CategoryPayload, Err: fmt.Errorf("no payload can be made: %w", err)}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/eventstore/consumer"
 	"humanqa/webhooks"
 )
 
@@ -20,13 +22,9 @@ func newDispatcher(b *bundle) *webhooks.Dispatcher {
 	return webhooks.NewDispatcher(b.db, plainVault{}, func(context.Context, string, string, string) error { return nil }, b.cfg)
 }
 
-func (b *bundle) status() webhooks.SubscriberStatus {
+func (b *bundle) status() consumer.Status {
 	b.Helper()
-	s, err := webhooks.ReadSubscriberStatus(context.Background(), b.db)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return s
+	return subscriberStatus(b, b.db)
 }
 
 func TestASubscriberGoesOnAtItsCheckpoint(t *testing.T) {
@@ -59,7 +57,7 @@ func TestReadingEventsTwiceMakesNoSecondDelivery(t *testing.T) {
 	b.dispatch()
 	b.settled("p1", map[string]int{"delivered": 2})
 	stop()
-	if _, err := b.db.Exec(`UPDATE webhooks.checkpoint SET started = false, commit_position = 0, prepare_position = 0`); err != nil {
+	if _, err := b.db.Exec(`UPDATE projection_checkpoints SET commit_position = -1, prepare_position = -1 WHERE name = 'webhooks'`); err != nil {
 		t.Fatal(err)
 	}
 	b.subscribe()
@@ -93,7 +91,7 @@ func TestASubscriberThatLostItsLeaseWritesNothing(t *testing.T) {
 	b.subscribe()
 	b.subscribed()
 	before := b.status().Position
-	if _, err := b.db.Exec(`UPDATE webhooks.checkpoint SET owner = gen_random_uuid(), lease_until = now() + interval '1 second'`); err != nil {
+	if _, err := b.db.Exec(`UPDATE projection_checkpoints SET owner = 'another', epoch = epoch + 1, lease_until = now() + interval '1 second' WHERE name = 'webhooks'`); err != nil {
 		t.Fatal(err)
 	}
 	b.submit("p1", "j1")
@@ -102,7 +100,7 @@ func TestASubscriberThatLostItsLeaseWritesNothing(t *testing.T) {
 			Other bool  `db:"other"`
 			At    int64 `db:"at"`
 		}
-		err := b.db.Get(&state, `SELECT lease_until > now() AS other, commit_position AS at FROM webhooks.checkpoint`)
+		err := b.db.Get(&state, `SELECT coalesce(owner = 'another' AND lease_until > now(), false) AS other, commit_position AS at FROM projection_checkpoints WHERE name = 'webhooks'`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,16 +123,16 @@ func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
 	b.submit("p1", "j2")
 	b.submit("p1", "j3")
 	b.subscribe()
-	b.eventually("the line stands", func() bool { return !b.status().Live })
+	b.eventually("the line stands", func() bool { return b.status().State == consumer.Stopped })
 	s := b.status()
-	if s.Failure == nil || s.Failure.Category != "decode" || s.Failure.Stream != "job-j2" || s.Failure.Position.Commit != 5 ||
-		s.Failure.Detail != "bad JSON" || s.Position.Commit != 4 {
+	if s.Failure == nil || s.Failure.Category != consumer.CategoryDecode || s.Failure.Position.Commit != 5 ||
+		!strings.Contains(s.Failure.Detail, "at job-j2@") || !strings.Contains(s.Failure.Detail, "bad JSON") || s.Position.Commit != 4 {
 		t.Fatalf("the status is %+v, failure %+v", s, s.Failure)
 	}
 	b.settled("p1", map[string]int{"pending": 1})
 
 	b.log.setBroken(5, false)
-	if err := webhooks.RetrySubscriber(ctx, b.db); err != nil {
+	if err := consumer.Retry(ctx, b.db, webhooks.SubscriberName); err != nil {
 		t.Fatal(err)
 	}
 	b.subscribed()
@@ -142,8 +140,8 @@ func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
 	if s := b.status(); s.Failure != nil {
 		t.Errorf("the failure is still there: %+v", s.Failure)
 	}
-	if err := webhooks.RetrySubscriber(ctx, b.db); !domain.IsKind(err, domain.KindConflict) {
-		t.Errorf("a retry of a live subscriber gives %v, want a conflict", err)
+	if err := consumer.Retry(ctx, b.db, webhooks.SubscriberName); err == nil {
+		t.Error("a live subscriber was resumed")
 	}
 }
 
@@ -156,22 +154,22 @@ func TestAnEventWithoutItsJobIsSkippedOnAnOperatorsWord(t *testing.T) {
 	b.log.record(domain.JobStream("headless"), claimed())
 	b.submit("p1", "j2")
 	b.subscribe()
-	b.eventually("the line stands", func() bool { return !b.status().Live })
-	if s := b.status(); s.Failure.Category != "payload" || s.Failure.Stream != "job-headless" {
+	b.eventually("the line stands", func() bool { return b.status().State == consumer.Stopped })
+	if s := b.status(); s.Failure.Category != consumer.CategoryPayload || !strings.Contains(s.Failure.Detail, "in job-headless: ") {
 		t.Fatalf("the failure is %+v", s.Failure)
 	}
 	b.settled("p1", map[string]int{"pending": 1})
-	if err := webhooks.SkipSubscriber(ctx, b.db, "operator", "it was a test"); err != nil {
+	if err := consumer.Skip(ctx, b.db, webhooks.SubscriberName, b.status().Failure.Position, "operator", "it was a test"); err != nil {
 		t.Fatal(err)
 	}
 	b.subscribed()
 	b.settled("p1", map[string]int{"pending": 2})
-	var skips []string
-	if err := b.db.Select(&skips, `SELECT stream || ' by ' || actor || ': ' || reason FROM webhooks.skips`); err != nil {
+	skips, err := consumer.Skips(ctx, b.db, webhooks.SubscriberName)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(skips) != 1 || skips[0] != "job-headless by operator: it was a test" {
-		t.Errorf("the record of skips is %v", skips)
+	if len(skips) != 1 || skips[0].Who != "operator" || skips[0].Why != "it was a test" || !strings.Contains(skips[0].Detail, "job-headless") {
+		t.Errorf("the record of skips is %+v", skips)
 	}
 }
 
@@ -180,7 +178,7 @@ func TestUnknownEventsAndOtherStreamsPass(t *testing.T) {
 	e := b.endpoint(status(http.StatusOK))
 	b.project("p1", e.URL, nil)
 	b.log.record("account-acc", &job.Released{})
-	b.log.record(domain.JobStream("voided"), &job.VoidedOrphan{AccountID: "acc", At: at})
+	b.log.record(domain.JobStream("voided"), &job.Voided{AccountID: "acc", At: at})
 	b.on("p1", &project.SettingsChanged{Name: "new", At: at})
 	b.submit("p1", "j1")
 	b.subscribe()

@@ -1,0 +1,112 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// conclude draws the endpoints' conclusions from attempts that are written: one
+// that was slow is served one at a time until it answers a 2xx in time; one whose
+// delivery failed for good is switched off and its other deliveries are held.
+func conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (disabled []endpoint, err error) {
+	cautious := map[string]bool{}
+	causes := map[string]string{} // deliveries that failed for good, by project
+	for _, o := range batch {
+		switch {
+		case o.slow:
+			cautious[o.ProjectID] = true
+		case o.result == delivered:
+			cautious[o.ProjectID] = false
+		}
+		if _, known := causes[o.ProjectID]; o.result == exhausted && now[o.ProjectID].Enabled && !known {
+			causes[o.ProjectID] = o.ID
+		}
+	}
+	maps.DeleteFunc(cautious, func(id string, flag bool) bool { return flag == now[id].Cautious })
+	if err := markCautious(ctx, tx, cautious); err != nil || len(causes) == 0 {
+		return nil, err
+	}
+	return disable(ctx, tx, causes)
+}
+
+const setCautious = `
+UPDATE webhooks.endpoints e
+SET cautious = r.cautious
+FROM unnest($1::text[], $2::boolean[]) AS r (project_id, cautious)
+WHERE e.project_id = r.project_id`
+
+func markCautious(ctx context.Context, tx *sqlx.Tx, cautious map[string]bool) error {
+	if len(cautious) == 0 {
+		return nil
+	}
+	ids := slices.Collect(maps.Keys(cautious))
+	flags := make([]bool, len(ids))
+	for i, id := range ids {
+		flags[i] = cautious[id]
+	}
+	if _, err := tx.ExecContext(ctx, setCautious, pq.Array(ids), pq.Array(flags)); err != nil {
+		return fmt.Errorf("mark slow endpoints: %w", err)
+	}
+	return nil
+}
+
+// What ended attempts that say nothing about the endpoint.
+const (
+	interrupted = "interrupted: "
+	lost        = "the outcome is unknown: the sender went away"
+)
+
+// disableEndpoints says why: what the delivery's failed attempts met, each thing
+// once, in the order it first came. The last one alone may be a mere symptom, such
+// as a time-out after three refused certificates.
+const disableEndpoints = `
+WITH failed AS (
+	SELECT c.project_id, a.error, a.attempt, d.failures,
+		row_number() OVER (PARTITION BY c.project_id ORDER BY a.attempt DESC) AS back
+	FROM unnest($1::text[], $2::uuid[]) AS c (project_id, delivery_id)
+	JOIN webhooks.deliveries d ON d.id = c.delivery_id
+	JOIN webhooks.attempts a ON a.delivery_id = d.id
+	WHERE a.error NOT IN ('', '` + lost + `') AND a.error NOT LIKE '` + interrupted + `%'
+), met AS (
+	SELECT project_id, error, min(attempt) AS first
+	FROM failed
+	WHERE back <= failures
+	GROUP BY project_id, error
+), cause AS (
+	SELECT c.project_id, c.delivery_id, left(coalesce(string_agg(m.error, '; then ' ORDER BY m.first), ''), 1000) AS reason
+	FROM unnest($1::text[], $2::uuid[]) AS c (project_id, delivery_id)
+	LEFT JOIN met m USING (project_id)
+	GROUP BY c.project_id, c.delivery_id
+)
+UPDATE webhooks.endpoints e
+SET enabled = false, announced = false, disabled_by = c.delivery_id, disabled_reason = c.reason, due_at = NULL
+FROM cause c
+WHERE e.project_id = c.project_id AND e.enabled
+RETURNING e.*`
+
+// holdDeliveries leaves running attempts their leases: a success still counts.
+const holdDeliveries = `
+UPDATE webhooks.deliveries
+SET state = 'held'
+WHERE project_id = ANY($1) AND state = 'pending'`
+
+// disable switches endpoints off because of deliveries, both by project.
+func disable(ctx context.Context, tx *sqlx.Tx, causes map[string]string) (disabled []endpoint, err error) {
+	ids := slices.Collect(maps.Keys(causes))
+	deliveries := make([]string, len(ids))
+	for i, id := range ids {
+		deliveries[i] = causes[id]
+	}
+	if err := tx.SelectContext(ctx, &disabled, disableEndpoints, pq.Array(ids), pq.Array(deliveries)); err != nil {
+		return nil, fmt.Errorf("disable endpoints: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, holdDeliveries, pq.Array(ids)); err != nil {
+		return nil, fmt.Errorf("hold deliveries: %w", err)
+	}
+	return disabled, nil
+}
