@@ -6,24 +6,24 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
 type aiReportBody struct {
-	ID               string                    `json:"id"`
-	JobID            string                    `json:"jobId"`
-	ReportID         string                    `json:"reportId"`
-	Status           projections.AIReportState `json:"status"`
-	ExecutiveSummary string                    `json:"executiveSummary"`
-	HealthScore      int                       `json:"healthScore"`
-	Bugs             []bugBody                 `json:"bugs"`
-	PassCount        int                       `json:"passCount"`
-	FailCount        int                       `json:"failCount"`
-	SkipCount        int                       `json:"skipCount"`
-	Strengths        []string                  `json:"strengths"`
-	Recommendations  []string                  `json:"recommendations"`
-	GeneratedBy      string                    `json:"generatedBy"`
-	CreatedAt        timestamp                 `json:"createdAt"`
+	ID               string             `json:"id"`
+	JobID            string             `json:"jobId"`
+	ReportID         string             `json:"reportId"`
+	Status           jobs.AIReportState `json:"status"`
+	ExecutiveSummary string             `json:"executiveSummary"`
+	HealthScore      int                `json:"healthScore"`
+	Bugs             []bugBody          `json:"bugs"`
+	PassCount        int                `json:"passCount"`
+	FailCount        int                `json:"failCount"`
+	SkipCount        int                `json:"skipCount"`
+	Strengths        []string           `json:"strengths"`
+	Recommendations  []string           `json:"recommendations"`
+	GeneratedBy      string             `json:"generatedBy"`
+	CreatedAt        timestamp          `json:"createdAt"`
 }
 
 type bugBody struct {
@@ -36,8 +36,8 @@ type bugBody struct {
 }
 
 type generatingBody struct {
-	JobID  string                    `json:"jobId"`
-	Status projections.AIReportState `json:"status"`
+	JobID  string             `json:"jobId"`
+	Status jobs.AIReportState `json:"status"`
 }
 
 // aiReportRetrySeconds is how long a client is told to wait for an analysis.
@@ -49,13 +49,13 @@ func (a *API) getAIReport(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if j.Status != job.Completed {
+	if j.Status != job.StatusCompleted {
 		return answer{}, noReport(j, "AI report", "the AI report follows once the job is completed")
 	}
 	report, err := a.reads.Jobs.AIReport(r.Context(), r.caller.accountID, j.ID)
 	switch {
 	case domain.IsKind(err, domain.KindNotFound):
-		ans, err := reply(http.StatusAccepted, generatingBody{JobID: j.ID, Status: projections.AIReportGenerating})
+		ans, err := reply(http.StatusAccepted, generatingBody{JobID: j.ID, Status: jobs.AIReportGenerating})
 		ans.header = http.Header{"Retry-After": {strconv.Itoa(aiReportRetrySeconds)}}
 		return ans, err
 	case err != nil:
@@ -64,9 +64,9 @@ func (a *API) getAIReport(r *request) (answer, error) {
 	return reply(http.StatusOK, aiReportOf(j, report))
 }
 
-func aiReportOf(j projections.Job, report job.AIReport) aiReportBody {
+func aiReportOf(j jobs.Job, report job.AIReport) aiReportBody {
 	out := aiReportBody{
-		ID: report.ID, JobID: j.ID, ReportID: j.ReportID, Status: projections.AIReportReady,
+		ID: report.ID, JobID: j.ID, ReportID: j.ReportID, Status: jobs.AIReportReady,
 		ExecutiveSummary: report.ExecutiveSummary, HealthScore: report.HealthScore, Bugs: []bugBody{},
 		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
 		Strengths: listOf(report.Strengths), Recommendations: listOf(report.Recommendations),

@@ -9,7 +9,7 @@ import (
 	"humanqa/domain"
 )
 
-// Decisions, section 3, "AI report": 404, 202, 200 in each state.
+// Decisions, "AI report": 404, 202, 200 in each state.
 func TestTheAIReportThroughTheLifeOfAJob(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -15,19 +15,26 @@ import (
 	"humanqa/domain"
 	"humanqa/internal/guard"
 	"humanqa/internal/hosting"
+	"humanqa/projections"
 )
 
 // Deps is what the API stands on. Metrics may be nil, all else is required.
 type Deps struct {
 	Commands Commands
-	Reads    Reads
+	Reads    *projections.Reads
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
+	// FeedShown returns when the feed of events shows what anybody was answered
+	// before.
+	FeedShown func(context.Context) error
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
 	DB    *sqlx.DB // idempotency keys, rate limits, what is known of evidence
 	Vault Vault
+	// SpoolDir is where large bodies lie while they come; empty for the system's
+	// directory for temporary files.
+	SpoolDir string
 	// Evidence is where uploaded files lie.
 	Evidence EvidenceFiles
 	Log      logrus.FieldLogger
@@ -57,14 +64,15 @@ type Problem struct {
 type Vault interface {
 	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
-	Fingerprint(ctx context.Context, accountID string, secret []byte) (string, error)
+	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
 }
 
 // API is the service's http.Handler.
 type API struct {
 	commands     Commands
-	reads        Reads
+	reads        *projections.Reads
 	waitFor      func(context.Context, domain.Position) error
+	feedShown    func(context.Context) error
 	ready        *readiness
 	vault        Vault
 	log          logrus.FieldLogger
@@ -79,11 +87,10 @@ type API struct {
 	limits        limiter
 	evidence      evidenceRows
 	evidenceFiles EvidenceFiles
-	large         *places
-	uploads       *places
+	spool         *spool
 	metrics       *metrics
 	stopping      *stopSignal
-	news          *newsroom
+	feedWatch     *feedWatch
 	streams       *streamPlaces
 	beat          time.Duration // between two signs of life of a stream
 }
@@ -94,7 +101,7 @@ func New(d Deps) *API {
 		d.HostedDomains = hosting.Known()
 	}
 	return &API{
-		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, ready: &readiness{look: d.Ready, log: d.Log},
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, ready: &readiness{look: d.Ready, log: d.Log},
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
 		hostedDomains: d.HostedDomains,
@@ -103,13 +110,14 @@ func New(d Deps) *API {
 		limits:        newLimiter(d.DB, d.RateLimit),
 		evidence:      evidenceRows{db: d.DB},
 		evidenceFiles: d.Evidence,
-		large:         newPlaces(largeBodies),
-		uploads:       newPlaces(largeUploads),
+		spool:         newSpool(d.SpoolDir),
 		metrics:       newMetrics(d.Metrics),
 		stopping:      newStopSignal(),
-		news:          &newsroom{events: d.Reads.Events, log: d.Log, ears: map[*ear]struct{}{}},
-		streams:       &streamPlaces{open: map[string]int{}},
-		beat:          streamBeat,
+		feedWatch: &feedWatch{
+			events: d.Reads.Events, access: d.Reads.Access, now: d.Now, log: d.Log, listeners: map[*listener]struct{}{},
+		},
+		streams: &streamPlaces{open: map[string]int{}},
+		beat:    streamBeat,
 	}
 }
 
@@ -146,7 +154,9 @@ type request struct {
 	match
 	id     string
 	caller caller
-	body   []byte
+	came   *body     // closed with the request
+	body   []byte    // what came, until it has been parsed (letGo); not of a file
+	read   *problems // once a handler opened the body
 	log    logrus.FieldLogger
 }
 
@@ -197,7 +207,7 @@ func (a *API) answer(w http.ResponseWriter, r *request) (ans answer) {
 	return ans
 }
 
-// handle is the order of checks (decisions, section 2) up to the handler.
+// handle is the order of checks (decisions, "Order of checks") up to the handler.
 func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	var err error
 	if r.caller, err = a.authenticate(r.Context(), r.Header, r.match); err != nil {
@@ -209,16 +219,15 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	if err := a.limitCaller(r, w.Header()); err != nil {
 		return answer{}, err
 	}
-	large := a.large
-	if r.route != nil && r.route.upload {
-		large = a.uploads
+	if err := r.mayWrite(); err != nil { // counted like any call: guessing is not free
+		return answer{}, err
 	}
-	body, leave, err := readBody(w, r.Request, r.caller, large)
-	defer leave()
+	body, err := a.spool.readBody(w, r.Request, r.caller)
 	if err != nil {
 		return answer{}, err
 	}
-	r.body = body
+	defer body.close()
+	r.came = body
 	switch {
 	case r.pattern == "":
 		return answer{}, domain.NotFound("path").WithHint("GET /docs shows the paths there are")
@@ -228,11 +237,16 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 			Message: "the method is not allowed here", Hint: "allowed: " + r.allow,
 		}, "Allow", r.allow)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), handleTime)
-	defer cancel()
 	// A copy: once the handler is done and its context cancelled, r's own still
 	// says whether the client is there.
 	timed := *r
+	if !r.route.upload { // a file is read where it lies
+		if timed.body, err = body.load(r.Context()); err != nil {
+			return answer{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), handleTime)
+	defer cancel()
 	timed.Request = r.WithContext(ctx)
 	return r.route.handle(a, &timed)
 }

@@ -33,7 +33,8 @@ func (c caller) owner() string {
 	return c.accountID
 }
 
-// authenticate is the 401 and 403 of the order of checks. API keys only work
+// authenticate is the 401, and the 403 of a suspended account, of the order of
+// checks. API keys only work
 // outside /v1/checker, checker keys only inside: elsewhere they are no
 // credential at all. A deploy hook's credential is its path.
 func (a *API) authenticate(ctx context.Context, h http.Header, m match) (caller, error) {
@@ -52,14 +53,15 @@ func (a *API) authenticate(ctx context.Context, h http.Header, m match) (caller,
 	if m.audience == checkers {
 		return a.checker(ctx, token)
 	}
-	c, err := a.client(ctx, token)
-	if err != nil {
-		return caller{}, err
+	return a.client(ctx, token)
+}
+
+// mayWrite refuses a read-only key what writes.
+func (r *request) mayWrite() error {
+	if r.route != nil && r.route.write && r.audience == clients && r.caller.scope != account.ScopeFull {
+		return domain.Forbidden("the API key is read-only").WithHint("use a key with full scope")
 	}
-	if m.route != nil && m.route.write && c.scope != account.ScopeFull {
-		return caller{}, domain.Forbidden("the API key is read-only").WithHint("use a key with full scope")
-	}
-	return c, nil
+	return nil
 }
 
 func (a *API) client(ctx context.Context, token string) (caller, error) {

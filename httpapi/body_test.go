@@ -7,15 +7,18 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/eventually"
 )
 
-// holders are the callers that hold a place.
+// holders are the callers that hold something.
 func (p *places) holders() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,83 +44,127 @@ func halfSent(key, path string) string {
 		path, key, maxBody, make([]byte, smallBody+1))
 }
 
-// refusedPlace says that the owner gets no place at once.
-func (p *places) refusedPlace(t *testing.T, owner string) {
+// refused says that the owner gets none at once.
+func (p *places) refused(t *testing.T, owner string, n int64) {
 	t.Helper()
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
-	if leave, err := p.take(now, owner); !domain.IsKind(err, domain.KindUnavailable) {
+	if err := p.take(now, owner, n); !domain.IsKind(err, domain.KindUnavailable) {
 		t.Errorf("%s: got %v", owner, err)
-		if err == nil {
-			leave()
-		}
 	}
 }
 
-func (p *places) taken(t *testing.T, owner string) (leave func()) {
+func (p *places) taken(t *testing.T, owner string, n int64) {
 	t.Helper()
-	leave, err := p.take(t.Context(), owner)
-	if err != nil {
+	if err := p.take(t.Context(), owner, n); err != nil {
 		t.Fatalf("%s: %v", owner, err)
 	}
-	return leave
 }
 
-func TestOnlyAFewLargeBodiesAreHeldAtATimeAndOneOfEachCaller(t *testing.T) {
+func TestNobodyTakesMoreThanThereIsOrThanTheirShare(t *testing.T) {
 	t.Parallel()
-	p := newPlaces(2)
-	leaveA := p.taken(t, "a")
-	p.refusedPlace(t, "a") // though there is one
-	leaveB := p.taken(t, "b")
-	p.refusedPlace(t, "c")
+	p := newPlaces(5, 3, time.Minute)
+	p.taken(t, "a", 2)
+	p.refused(t, "a", 2) // though there are as many
+	p.taken(t, "b", 3)
+	p.refused(t, "c", 1)
 
-	waited := make(chan func(), 1)
-	go func() {
-		leave, _ := p.take(t.Context(), "a")
-		waited <- leave
-	}()
-	leaveA()
-	leaveA() // once only
-	again := <-waited
-	p.refusedPlace(t, "c")
-	leaveB()
-	leaveC := p.taken(t, "c")
-	leaveC()
-	again()
+	waited := make(chan error, 1)
+	go func() { waited <- p.take(t.Context(), "a", 3) }()
+	p.giveBack("a", 2)
+	p.refused(t, "c", 3)
+	p.giveBack("b", 3)
+	if err := <-waited; err != nil {
+		t.Fatal(err)
+	}
+	p.taken(t, "c", 2)
+	p.giveBack("c", 2)
+	p.giveBack("a", 3)
 	equal(t, p.holders(), []string{})
-	equal(t, p.free, 2)
+	equal(t, p.free, int64(5))
 }
 
-func TestACallersSlowBodyLeavesThePlacesToTheOthers(t *testing.T) {
+func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	greedy, slow := s.account(0)
 	_, key := s.account(0)
 	srv := s.online()
 	addr := srv.Listener.Addr()
-	s.stalled(addr, slow, "/v1/jobs")
-	soon(t, "the slow body has come", func() bool { return slices.Equal(s.large.holders(), []string{greedy}) })
-	s.large.refusedPlace(t, greedy) // whatever key of theirs the next comes with
-	status, _ := post(t, srv, key, strings.NewReader(strings.Repeat("x", 3<<20)), 3<<20)
-	equal(t, status, http.StatusBadRequest) // it was read, and is no JSON
-	equal(t, s.large.holders(), []string{greedy})
-
+	var slow []string
+	for range 6 {
+		id, other := s.account(0)
+		s.stalled(addr, other, "/v1/jobs")
+		slow = append(slow, id)
+	}
 	checker := s.checker()
 	s.stalled(addr, checker, "/v1/checker/jobs/1/evidence")
-	soon(t, "the upload has come", func() bool { return len(s.uploads.holders()) == 1 })
-	equal(t, s.large.holders(), []string{greedy}) // whose places are not the uploads'
+	eventually.True(t, "the slow bodies have come", func() bool { return len(s.spool.disk.holders()) == len(slow)+1 })
+	for _, size := range []int{3 << 20, 49 << 20} {
+		begun := time.Now()
+		status, _ := post(t, srv, key, strings.NewReader(strings.Repeat("x", size)), int64(size))
+		equal(t, status, http.StatusBadRequest) // it was read, and is no JSON
+		if took := time.Since(begun); took > placeWait {
+			t.Errorf("%d bytes took %s", size, took)
+		}
+	}
+	equal(t, s.spool.parse.holders(), []string{})
+	equal(t, len(s.spool.disk.holders()), len(slow)+1) // each still has what it sent
+	for _, id := range slow {
+		s.spool.disk.taken(t, id, spoolShare-3*spoolStep)
+		s.spool.disk.refused(t, id, 3*spoolStep)
+		s.spool.disk.giveBack(id, spoolShare-3*spoolStep)
+	}
+}
+
+func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.spool.dir = t.TempDir()
+	_, key := s.account(100)
+	padding := strings.Repeat(" ", 3<<20)
+	one := `{"jobs":[` + aJob + `],` + padding + `"of":"me"}`
+	for range 2 { // whose digest is the same, too
+		s.call(key, "POST", "/v1/jobs", aJob[:1]+padding+aJob[1:], "Idempotency-Key", "k").want(http.StatusCreated)
+	}
+	equal(t, s.log.Count("job.created"), 1)
+	s.call(key, "POST", "/v1/jobs", one).refused(http.StatusBadRequest, domain.CodeInvalidRequest) // a batch is no job
+	left, err := os.ReadDir(s.spool.dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v are left: %v", left, err)
+	}
+	equal(t, s.spool.disk.holders(), []string{})
+
+	s.spool.dir = filepath.Join(s.spool.dir, "nowhere")
+	s.call(key, "POST", "/v1/jobs", one).refused(http.StatusServiceUnavailable, domain.CodeUnavailable) // a disk that takes nothing
+	equal(t, s.spool.disk.holders(), []string{})
+}
+
+func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	during := make(chan []string, 1)
+	s.log.Before(func(string) {
+		select {
+		case during <- s.spool.parse.holders():
+		default:
+		}
+	})
+	padding := strings.Repeat(" ", 2<<20)
+	s.call(key, "POST", "/v1/jobs", aJob+padding).want(http.StatusCreated)
+	equal(t, <-during, []string{})
 }
 
 func TestABodyThatArrivesTooSlowlyIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	s.large.grace = 50 * time.Millisecond
+	s.spool.grace = 50 * time.Millisecond
 	_, key := s.account(0)
 	status, _, body := raw(t, s.online().Listener.Addr(), halfSent(key, "/v1/jobs"))
 	if status != http.StatusBadRequest || !strings.Contains(body, `"details":[{"path":"body","message":"arrived too slowly"}]`) {
 		t.Errorf("got %d %s", status, body)
 	}
-	equal(t, s.large.holders(), []string{})
+	equal(t, s.spool.disk.holders(), []string{})
 }
 
 func TestABodyHasToKeepTheLeastRate(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
 // maxBulkJobs is how many jobs one request may submit (specification,
@@ -23,22 +23,21 @@ type submittedBatch struct {
 	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
 }
 
-// submitBulk is POST /v1/jobs/bulk: all jobs or none (decisions, section 3,
-// "Bulk").
+// submitBulk is POST /v1/jobs/bulk: all jobs or none (decisions, "Bulk").
 func (a *API) submitBulk(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
-	jobs := readBulk(parseObject(r.body, &p))
+	submits := readBulk(r.object(&p))
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	for i := range jobs {
-		if err := a.place(r, &jobs[i], "bulk"); err != nil {
+	for i := range submits {
+		if err := a.place(r, &submits[i], "bulk"); err != nil {
 			return answer{}, err
 		}
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
-		out, err := a.commands.SubmitBulk(ctx, cause, jobs)
+		out, err := a.commands.SubmitBulk(ctx, cause, submits)
 		if err != nil {
 			return answer{}, err
 		}
@@ -56,16 +55,15 @@ func readBulk(o object) []command.SubmitJob {
 	if o.fields != nil && (!given || len(values) == 0) {
 		o.wrong(name, "must have 1 to %d entries", maxBulkJobs) // unless something else is wrong with it
 	}
-	var jobs []command.SubmitJob
+	var submits []command.SubmitJob
 	for _, one := range o.objects(name, maxBulkJobs) {
-		jobs = append(jobs, readSubmit(one))
+		submits = append(submits, readSubmit(one))
 	}
-	return jobs
+	return submits
 }
 
 // The values of a batch's overallStatus.
 const (
-	batchPending    = "pending"
 	batchInProgress = "in_progress"
 	batchCompleted  = "completed"
 )
@@ -91,19 +89,19 @@ type batchJob struct {
 
 // getBatch is GET /v1/jobs/bulk/:batchId.
 func (a *API) getBatch(r *request) (answer, error) {
-	id, jobs, err := a.ownBatch(r)
+	id, batch, err := a.ownBatch(r)
 	if err != nil {
 		return answer{}, err
 	}
-	return reply(http.StatusOK, batchOf(id, jobs))
+	return reply(http.StatusOK, batchOf(id, batch))
 }
 
 // batchOf counts jobs. Cancelled and failed ones end a batch, too, but don't
 // count as completed.
-func batchOf(id string, jobs []projections.Job) batchBody {
-	out := batchBody{BatchID: id, OverallStatus: batchStatus(jobs), TotalJobs: len(jobs), Jobs: []batchJob{}}
-	for _, j := range jobs {
-		if j.Status == job.Completed {
+func batchOf(id string, batch []jobs.Outline) batchBody {
+	out := batchBody{BatchID: id, OverallStatus: batchStatus(batch), TotalJobs: len(batch), Jobs: []batchJob{}}
+	for _, j := range batch {
+		if j.Status == job.StatusCompleted {
 			out.CompletedJobs++
 		}
 		switch j.OverallStatus {
@@ -120,32 +118,28 @@ func batchOf(id string, jobs []projections.Job) batchBody {
 	return out
 }
 
-func batchStatus(jobs []projections.Job) string {
-	begun := func(j projections.Job) bool { return j.Status != job.Pending }
-	open := func(j projections.Job) bool { return !j.IsFinal() }
-	switch {
-	case !slices.ContainsFunc(jobs, open):
-		return batchCompleted
-	case slices.ContainsFunc(jobs, begun):
+// batchStatus is in progress from the submission until every job has ended.
+func batchStatus(batch []jobs.Outline) string {
+	if slices.ContainsFunc(batch, func(j jobs.Outline) bool { return !j.IsFinal() }) {
 		return batchInProgress
 	}
-	return batchPending
+	return batchCompleted
 }
 
 // ownBatch reads the jobs of the batch the path names. A project-bound key is
 // refused a batch that holds anything of another project.
-func (a *API) ownBatch(r *request) (id string, jobs []projections.Job, err error) {
+func (a *API) ownBatch(r *request) (id string, batch []jobs.Outline, err error) {
 	id = r.vars["batchId"]
 	if !idPattern.MatchString(id) {
 		return "", nil, domain.NotFound("batch")
 	}
-	jobs, err = a.reads.Jobs.Batch(r.Context(), r.caller.accountID, id)
+	batch, err = a.reads.Jobs.Batch(r.Context(), r.caller.accountID, id)
 	if err != nil {
 		return "", nil, err
 	}
 	bound := r.caller.projectID
-	if bound != "" && slices.ContainsFunc(jobs, func(j projections.Job) bool { return j.ProjectID != bound }) {
+	if bound != "" && slices.ContainsFunc(batch, func(j jobs.Outline) bool { return j.ProjectID != bound }) {
 		return "", nil, errOtherProject
 	}
-	return id, jobs, nil
+	return id, batch, nil
 }

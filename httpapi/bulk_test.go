@@ -35,7 +35,7 @@ func texts(list any) []string {
 	return out
 }
 
-// Specification, "POST /v1/jobs/bulk"; decisions, section 3, "Bulk".
+// Specification, "POST /v1/jobs/bulk"; decisions, "Bulk".
 func TestABatchFromItsSubmissionToItsEnd(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -72,7 +72,7 @@ func TestABatchFromItsSubmissionToItsEnd(t *testing.T) {
 		})
 	}
 	equal(t, pending, map[string]any{
-		"batchId": id, "overallStatus": "pending", "totalJobs": 5.0, "completedJobs": 0.0,
+		"batchId": id, "overallStatus": "in_progress", "totalJobs": 5.0, "completedJobs": 0.0,
 		"passCount": 0.0, "failCount": 0.0, "jobs": want,
 	})
 
@@ -181,7 +181,7 @@ func TestABatchIsSubmittedOnceUnderOneKey(t *testing.T) {
 	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
 	equal(t, again.Body.String(), first.Body.String())
 	s.call(key, "POST", "/v1/jobs/bulk", bulkOf(2, nil), "Idempotency-Key", "b").refused(http.StatusConflict, domain.CodeConflict)
-	equal(t, s.log.count("job.created"), 3)
+	equal(t, s.log.Count("job.created"), 3)
 }
 
 func TestWhoMayReadABatch(t *testing.T) {

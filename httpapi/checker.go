@@ -2,7 +2,8 @@ package httpapi
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,10 +12,11 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
-// The checker's interface (decisions, section 8).
+// The checker's interface (decisions, "Checker keys", "Claims", "Checker
+// queue" and "Checker work").
 
 type queuedJob struct {
 	ID               string    `json:"id"`
@@ -45,18 +47,18 @@ func (a *API) checkerQueue(r *request) (answer, error) {
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	jobs, err := a.reads.Jobs.Queue(r.Context(), r.caller.checkerID, limit)
+	queue, err := a.reads.Jobs.Queue(r.Context(), r.caller.checkerID, limit)
 	if err != nil {
 		return answer{}, err
 	}
 	out := queueBody{Jobs: []queuedJob{}}
-	for _, j := range jobs {
+	for _, j := range queue {
 		out.Jobs = append(out.Jobs, queuedOf(j))
 	}
 	return reply(http.StatusOK, out)
 }
 
-func queuedOf(j projections.QueuedJob) queuedJob {
+func queuedOf(j jobs.QueuedJob) queuedJob {
 	return queuedJob{
 		ID: j.ID, Title: j.Title, URL: j.URL, JobType: j.TypeEcho, JobTypeCode: j.Type,
 		Priority: priority(j.Urgent), SLAMinutes: j.SLAMinutes,
@@ -65,115 +67,6 @@ func queuedOf(j projections.QueuedJob) queuedJob {
 		TargetBrowser: orNull(j.Target.Browser), TargetScreenSize: orNull(j.Target.ScreenSize),
 		TargetNetwork: orNull(j.Target.Network),
 	}
-}
-
-type claimBody struct {
-	JobID      string          `json:"jobId"`
-	ClaimToken string          `json:"claimToken"`
-	DueAt      timestamp       `json:"dueAt"`
-	Brief      briefBody       `json:"brief"`
-	Checklist  []checklistItem `json:"checklist"`
-}
-
-// briefBody is the one answer that holds a client's secrets, for the claimant.
-type briefBody struct {
-	Title              string           `json:"title"`
-	URL                string           `json:"url"`
-	Description        string           `json:"description"`
-	Feature            *string          `json:"feature"`
-	Credentials        *credentialsBody `json:"credentials"`
-	AccessInstructions *string          `json:"accessInstructions"`
-	ScenarioBrief      string           `json:"scenarioBrief,omitempty"` // of a session's slot
-	RoleLabel          string           `json:"roleLabel,omitempty"`     // of a session's slot
-}
-
-type credentialsBody struct {
-	Username string `json:"username"`
-	Password string `json:"password"`
-	Notes    string `json:"notes"`
-}
-
-type checklistItem struct {
-	ID              string       `json:"id"`
-	Key             string       `json:"key"`
-	Description     string       `json:"description"`
-	ExpectedOutcome string       `json:"expectedOutcome"`
-	Severity        job.Severity `json:"severity"`
-}
-
-// claimAttempts bounds how often the next job of the queue is tried when other
-// checkers are faster.
-const claimAttempts = 8
-
-// claimJob is POST /v1/checker/claims. Without a jobId the read model
-// nominates, the log decides: a nominee that is gone is skipped.
-func (a *API) claimJob(r *request) (answer, error) {
-	var p problems
-	o := parseOptional(r.body, &p)
-	wanted := o.id("jobId")
-	if err := p.err(); err != nil {
-		return answer{}, err
-	}
-	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
-		if wanted != "" {
-			return a.claim(ctx, r, cause, wanted)
-		}
-		var gone []string
-		var lost error
-		for range claimAttempts {
-			next, ok, err := a.reads.Jobs.NextForChecker(ctx, r.caller.checkerID, gone)
-			if err != nil {
-				return answer{}, err
-			}
-			if !ok {
-				return answer{status: http.StatusNoContent}, nil
-			}
-			cause.CommandID = command.NewCommandID() // each attempt is a command of its own
-			ans, err := a.claim(ctx, r, cause, next)
-			if err == nil || !jobGone(err) {
-				return ans, err
-			}
-			gone, lost = append(gone, next), err
-		}
-		return answer{}, lost
-	})
-}
-
-// jobGone says that only this job is out of reach, not the whole queue because
-// of the claims the checker holds already.
-func jobGone(err error) bool {
-	var refused *domain.Error
-	if !errors.As(err, &refused) {
-		return false
-	}
-	_, full := refused.Extras["claimedJobs"]
-	return !full && (refused.Kind == domain.KindConflict || refused.Kind == domain.KindNotFound)
-}
-
-func (a *API) claim(ctx context.Context, r *request, cause command.Cause, jobID string) (answer, error) {
-	c, err := a.commands.ClaimJob(ctx, cause, r.caller.checkerID, jobID)
-	if err != nil {
-		return answer{}, err
-	}
-	a.visible(ctx, r, c.Position)
-	out := claimBody{
-		JobID: c.JobID, ClaimToken: strconv.Itoa(c.Token), DueAt: timestamp(c.DueAt),
-		Brief: briefBody{
-			Title: c.Brief.Title, URL: c.Brief.URL, Description: c.Brief.Description,
-			Feature: orNull(c.Brief.Feature), AccessInstructions: orNull(c.Brief.AccessInstructions),
-			ScenarioBrief: c.Brief.ScenarioBrief, RoleLabel: c.Brief.RoleLabel,
-		},
-		Checklist: []checklistItem{},
-	}
-	if secret := c.Brief.Credentials; secret != nil {
-		out.Brief.Credentials = &credentialsBody{Username: secret.Username, Password: secret.Password, Notes: secret.Notes}
-	}
-	for _, i := range c.Checklist {
-		out.Checklist = append(out.Checklist, checklistItem{
-			ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
-		})
-	}
-	return reply(http.StatusCreated, out)
 }
 
 const claimTokenHeader = "X-Claim-Token"
@@ -197,19 +90,22 @@ func claimOf(r *request, p *problems) (command.Claim, error) {
 	return command.Claim{CheckerID: r.caller.checkerID, JobID: r.vars["id"], Token: int(token)}, nil
 }
 
+// checkedItem is an item with its verdict, which is pending until there is one.
 type checkedItem struct {
-	checklistItem
-	Status        job.ItemStatus `json:"status"`
-	Note          string         `json:"note"`
-	Reason        *string        `json:"reason"`
-	ScreenshotURL *string        `json:"screenshotUrl"`
+	ID              string         `json:"id"`
+	Key             string         `json:"key"`
+	Description     string         `json:"description"`
+	ExpectedOutcome string         `json:"expectedOutcome"`
+	Severity        job.Severity   `json:"severity"`
+	Status          job.ItemStatus `json:"status"`
+	Note            string         `json:"note"`
+	Reason          *string        `json:"reason"`
+	ScreenshotURL   *string        `json:"screenshotUrl"`
 }
 
 func checkedOf(i job.ReportItem) checkedItem {
 	return checkedItem{
-		checklistItem: checklistItem{
-			ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
-		},
+		ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
 		Status: i.Status, Note: i.Note, Reason: orNull(i.Reason), ScreenshotURL: orNull(i.ScreenshotURL),
 	}
 }
@@ -217,7 +113,7 @@ func checkedOf(i job.ReportItem) checkedItem {
 // checkItem is PUT /v1/checker/jobs/:id/items/:itemId.
 func (a *API) checkItem(r *request) (answer, error) {
 	var p problems
-	o := parseObject(r.body, &p)
+	o := r.object(&p)
 	in := command.CheckItem{
 		ItemID:        r.vars["itemId"],
 		Status:        job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail, job.ItemSkip)),
@@ -274,7 +170,7 @@ func (o object) skipReason(status job.ItemStatus, reason string) {
 // addFinding is POST /v1/checker/jobs/:id/items.
 func (a *API) addFinding(r *request) (answer, error) {
 	var p problems
-	o := parseObject(r.body, &p)
+	o := r.object(&p)
 	r.idempotencyKey(&p)
 	in := command.AddFinding{
 		Description: o.required("description", maxItemText),
@@ -309,9 +205,9 @@ type completedJob struct {
 // completeJob is POST /v1/checker/jobs/:id/complete.
 func (a *API) completeJob(r *request) (answer, error) {
 	var p problems
-	o := parseOptional(r.body, &p)
+	o := r.optionalObject(&p)
 	in := command.CompleteJob{
-		Summary:      o.optional("summary", maxSummary),
+		Summary:      o.summary(),
 		RecordingURL: o.optional("recordingUrl", maxURL),
 	}
 	o.link("recordingUrl", in.RecordingURL)
@@ -329,10 +225,36 @@ func (a *API) completeJob(r *request) (answer, error) {
 		}
 		a.visible(ctx, r, at)
 		return reply(http.StatusOK, completedJob{
-			JobID: claim.JobID, Status: job.Completed, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
+			JobID: claim.JobID, Status: job.StatusCompleted, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
 			PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
 		})
 	})
+}
+
+// summary reads the checker's words on the whole. A completion cannot be taken
+// back, so words that would be lost under another name are refused.
+func (o object) summary() string {
+	for _, name := range []string{"summary", "checkerSummary"} { // the report's name of it
+		if words := o.optional(name, maxSummary); words != "" {
+			return words
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		if name != "recordingUrl" && tellsSomething(name, o.fields[name]) {
+			o.wrong(clip(name, maxWord), "is not known, and reads like the summary: send it as summary")
+		}
+	}
+	return ""
+}
+
+// tellsSomething says whether a field reads like words for people: by its name,
+// or because there is more than one word in it.
+func tellsSomething(name string, raw json.RawMessage) bool {
+	var text string
+	if raw[0] != '"' || json.Unmarshal(raw, &text) != nil || strings.TrimSpace(text) == "" {
+		return false
+	}
+	return len(strings.Fields(text)) > 1 || strings.Contains(strings.ToLower(name), "summary") || near(name, "summary")
 }
 
 type releasedJob struct {
@@ -352,6 +274,6 @@ func (a *API) releaseJob(r *request) (answer, error) {
 			return answer{}, err
 		}
 		a.visible(ctx, r, at)
-		return reply(http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.Pending})
+		return reply(http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.StatusPending})
 	})
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,7 +13,7 @@ import (
 	"humanqa/domain"
 )
 
-// Decisions, section 3, "failed", and section 8.
+// Decisions, "failed" and "Checker work".
 func TestTwoCheckersWhoCannotTestAJobFailIt(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -76,4 +78,145 @@ func TestWhatAnUntestableJobsCheckerMustSay(t *testing.T) {
 	equal(t, s.call(checker, "POST", work+"/heartbeat", ``).paths(), []string{token})
 	s.call(checker, "POST", work+"/untestable", `{"reason":"x"}`, token, "1").refused(http.StatusNotFound, domain.CodeNotFound)
 	s.call(checker, "POST", work+"/heartbeat", "", token, "1").refused(http.StatusNotFound, domain.CodeNotFound)
+}
+
+// A checker whose browser was closed goes on where they were.
+func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submittedWith(key, `"credentials":{"username":"u","password":"p"},`+checklistOf(3))
+	ann, bob := s.checker(), s.checker()
+	before := s.call(ann, "GET", "/v1/checker/claims", "")
+	before.want(http.StatusNoContent)
+	equal(t, before.Body.Len(), 0)
+
+	w := s.claims(ann, id)
+	w.checks(passes, `{"status":"fail","note":"broken","severity":"critical"}`)
+	finding := w.call("POST", "/items", `{"description":"A typo","status":"fail","severity":"low"}`).want(http.StatusCreated)
+	item := func(n int, of map[string]any) map[string]any {
+		out := map[string]any{
+			"id": w.items[n], "key": fmt.Sprintf("step-%d", n+1), "description": fmt.Sprintf("Step %d", n+1), "expectedOutcome": "",
+			"severity": "major", "status": "pending", "note": "", "reason": nil, "screenshotUrl": nil,
+		}
+		maps.Copy(out, of)
+		return out
+	}
+	head := s.log.Head()
+	claim := s.call(ann, "GET", "/v1/checker/claims", "")
+	equal(t, claim.want(http.StatusOK), map[string]any{
+		"jobId": id, "claimToken": w.token, "dueAt": s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["dueAt"],
+		"brief": map[string]any{
+			"title": "Checkout", "url": "https://example.com/shop", "description": "Buy a thing", "feature": nil,
+			"credentials": map[string]any{"username": "u", "password": "p", "notes": ""}, "accessInstructions": nil,
+		},
+		"checklist": []any{
+			item(0, map[string]any{"status": "pass"}),
+			item(1, map[string]any{"status": "fail", "note": "broken", "severity": "critical"}),
+			item(2, nil),
+		},
+		"findings": []any{finding},
+	})
+	equal(t, claim.Header().Get("Cache-Control"), "no-store")
+	equal(t, s.log.Head(), head)
+	s.call(bob, "GET", "/v1/checker/claims", "").want(http.StatusNoContent)
+
+	// The draft passes on with the job, the claim does not.
+	w.call("POST", "/release", "").want(http.StatusOK)
+	s.call(ann, "GET", "/v1/checker/claims", "").want(http.StatusNoContent)
+	next := s.call(bob, "POST", "/v1/checker/claims", "").want(http.StatusCreated)
+	equal(t, field(next["checklist"], 1, "note"), any("broken"))
+	equal(t, next["findings"], any([]any{finding}))
+	equal(t, s.call(bob, "GET", "/v1/checker/claims", "").want(http.StatusOK), next)
+	again := work{s: s, checker: bob, jobID: id, token: next["claimToken"].(string), items: w.items}
+	again.check(2, passes)
+	again.completes("Tested.")
+	s.call(bob, "GET", "/v1/checker/claims", "").want(http.StatusNoContent)
+}
+
+// Evidence is shown with a link that works, as long as the claim lives.
+func TestTheDraftsPicturesHaveFreshLinks(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	w := s.claims(s.checker(), s.submittedWith(key, checklistOf(1)))
+	w.check(0, `{"status":"fail","screenshotUrl":"`+w.shown(aPNG)+`"}`)
+	claim := s.call(w.checker, "GET", "/v1/checker/claims", "").want(http.StatusOK)
+	equal(t, s.visit(fmt.Sprint(field(claim["checklist"], 0, "screenshotUrl"))).Body.String(), aPNG)
+}
+
+func TestTheSummaryOfACompletion(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	for body, want := range map[string]string{
+		`{"summary":"All is well."}`:                               "All is well.",
+		`{"checkerSummary":"All is well."}`:                        "All is well.",
+		`{"summary":"All is well.","checkerSummary":"x","text":1}`: "All is well.",
+		`{"summary":"","checkerSummary":"All is well."}`:           "All is well.",
+		`{"summary":"All is well.","notes":"and more words"}`:      "All is well.",
+		`{"client":"workbench-2","notes":" ","at":5}`:              "",
+		``: "",
+	} {
+		id := s.submittedWith(key, checklistOf(1))
+		w := s.claims(s.checker(), id).checks(passes)
+		w.call("POST", "/complete", body).want(http.StatusOK)
+		equal(t, s.call(key, "GET", "/v1/jobs/"+id+"/report", "").want(http.StatusOK)["checkerSummary"], any(want))
+	}
+}
+
+// A completion cannot be taken back: words that nobody would read are refused.
+func TestACompletionWhoseWordsWouldBeLostIsRefused(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	id := s.submittedWith(key, checklistOf(1))
+	w := s.claims(s.checker(), id).checks(passes)
+	for body, want := range map[string][]string{
+		`{"Summary":"Fine"}`:                           {"Summary"},
+		`{"summarx":"Fine"}`:                           {"summarx"},
+		`{"overall_summary":"Fine"}`:                   {"overall_summary"},
+		`{"text":"All is well."}`:                      {"text"},
+		`{"summary":null,"report":"All is well."}`:     {"report"},
+		`{"checkerSummary":7}`:                         {"checkerSummary"},
+		`{"` + strings.Repeat("x", 5000) + `":"a b"}`:  {strings.Repeat("x", maxWord)},
+		`{"recordingUrl":"a b","notes":"two  words "}`: {"notes", "recordingUrl"},
+	} {
+		equal(t, w.call("POST", "/complete", body).paths(), want)
+	}
+	equal(t, s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["status"], any("claimed"))
+	w.completes("Fine.")
+}
+
+// Decisions, "Suspended account".
+func TestASuspendedAccountsJobsLeaveTheQueueUntilItIsReinstated(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	_, other := s.account(100)
+	begun, open := s.submittedWith(key, checklistOf(1)), s.submittedWith(key, checklistOf(1))
+	theirs := s.submitted(other)
+	work := s.claims(s.checker(), begun)
+	checker := s.checker()
+	queue := func() (ids []string) {
+		t.Helper()
+		list, _ := s.call(checker, "GET", "/v1/checker/queue", "").want(http.StatusOK)["jobs"].([]any)
+		for i := range list {
+			ids = append(ids, fmt.Sprint(field(list, i, "id")))
+		}
+		return ids
+	}
+	equal(t, queue(), []string{open, theirs})
+
+	at, err := s.commands.SuspendAccount(t.Context(), operator(uuid.New()), accountID)
+	s.visible(at, err)
+	equal(t, queue(), []string{theirs})
+	s.call(checker, "POST", "/v1/checker/claims", `{"jobId":"`+open+`"}`).refused(http.StatusConflict, domain.CodeConflict)
+	work.check(0, passes) // what is claimed may be finished
+	work.completes("done")
+
+	at, err = s.commands.ReinstateAccount(t.Context(), operator(uuid.New()), accountID)
+	s.visible(at, err)
+	equal(t, queue(), []string{open, theirs})
+	equal(t, s.call(checker, "POST", "/v1/checker/claims", "").want(http.StatusCreated)["jobId"], any(open))
 }

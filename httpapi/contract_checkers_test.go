@@ -10,8 +10,8 @@ import (
 	"humanqa/domain"
 )
 
-// Decisions, section 8, "GET /v1/checker/queue": urgent first, then oldest, and
-// nothing in it that belongs to the client's account or login.
+// Decisions, "Checker queue": urgent first, then oldest, and nothing in it
+// that belongs to the client's account or login.
 func TestTheQueueAsACheckerSeesIt(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -68,9 +68,12 @@ func TestWhatAClaimHandsOver(t *testing.T) {
 			"credentials": map[string]any{"username": "u", "password": "p", "notes": ""}, "accessInstructions": "4711-door",
 		},
 		"checklist": []any{
-			map[string]any{"id": field(items, 0, "id"), "key": "the-cart-opens", "description": "The cart opens", "expectedOutcome": "", "severity": "major"},
-			map[string]any{"id": field(items, 1, "id"), "key": "pay", "description": "A card is charged", "expectedOutcome": "a receipt", "severity": "critical"},
+			map[string]any{"id": field(items, 0, "id"), "key": "the-cart-opens", "description": "The cart opens", "expectedOutcome": "", "severity": "major",
+				"status": "pending", "note": "", "reason": nil, "screenshotUrl": nil},
+			map[string]any{"id": field(items, 1, "id"), "key": "pay", "description": "A card is charged", "expectedOutcome": "a receipt", "severity": "critical",
+				"status": "pending", "note": "", "reason": nil, "screenshotUrl": nil},
 		},
+		"findings": []any{},
 	})
 	s.call(s.checker(), "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).refused(http.StatusConflict, domain.CodeConflict)
 }

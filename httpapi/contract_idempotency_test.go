@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 )
 
-// Decisions, section 2, "Idempotency-Key": on every POST that charges or
+// Decisions, "Idempotency-Key": on every POST that charges or
 // creates, the same rules. A route that is marked as creating and has no row
 // here fails the test.
 func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Specification, "GET /v1/jobs": the fields of an entry, which are those of the
-// job. reportId is there once a report is (decisions, section 2).
+// job. reportId is there once a report is (decisions, "Absent and null").
 func TestAnEntryOfTheListOfJobs(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -44,7 +44,7 @@ func TestAnEntryOfTheListOfJobs(t *testing.T) {
 }
 
 // Specification, "GET /v1/jobs": status takes the four names; decisions,
-// section 2: and cancelled.
+// "status filter": and cancelled.
 func TestTheStatusFilterTakesEveryNameAndFindsItsJobs(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -62,8 +62,8 @@ func TestTheStatusFilterTakesEveryNameAndFindsItsJobs(t *testing.T) {
 	}
 }
 
-// Decisions, section 3, "SLA": request, then project default, then 60; section
-// 1, "estimatedCompletionMinutes": the SLA, half of it when it is urgent.
+// Decisions, "SLA": request, then project default, then 60; decisions,
+// "estimatedCompletionMinutes": the SLA, half of it when it is urgent.
 func TestWhoseSLAMinutesCount(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -100,7 +100,7 @@ func TestWhoseSLAMinutesCount(t *testing.T) {
 	with(t, hosted, map[string]any{"projectId": id, "estimatedCompletionMinutes": 30.0})
 }
 
-// Decisions, section 1, "target* fields": optional, trimmed, without a closed
+// Decisions, "Target fields": optional, trimmed, without a closed
 // list, on plain jobs, hosted tests and slots; echoed, or null.
 func TestEveryTargetIsTrimmedAndEchoedOrNull(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestEveryTargetIsTrimmedAndEchoedOrNull(t *testing.T) {
 	with(t, slots[1].(map[string]any), none)
 }
 
-// Decisions, section 3, "checklistItems": [] = absent.
+// Decisions, "checklistItems": [] = absent.
 func TestAnEmptyChecklistIsAnAbsentOne(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -141,8 +141,8 @@ func TestAnEmptyChecklistIsAnAbsentOne(t *testing.T) {
 	}
 }
 
-// Decisions, section 3, "AI Review": never in the human queue, done by the AI
-// port; recordingUrl and checkerRating null. Section 1, "Prices": 2 credits.
+// Decisions, "AI Review": never in the human queue, done by the AI port;
+// recordingUrl and checkerRating null. Decisions, "Prices": 2 credits.
 func TestAnAIReviewIsDoneWithoutACheckerAndHasNoRecordingAndNoRating(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -161,7 +161,7 @@ func TestAnAIReviewIsDoneWithoutACheckerAndHasNoRecordingAndNoRating(t *testing.
 	})
 }
 
-// Decisions, section 3, "failed": never because items failed; section 1,
+// Decisions, "failed": never because items failed; decisions,
 // "overallStatus" and "Item status".
 func TestWhateverItsItemsSayATestedJobIsCompleted(t *testing.T) {
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestWhateverItsItemsSayATestedJobIsCompleted(t *testing.T) {
 	}
 }
 
-// Decisions, section 3, "Cancel": claimed or ended, 409 with a hint, whatever
+// Decisions, "Cancel": claimed or ended, 409 with a hint, whatever
 // way it ended.
 func TestWhatCannotBeCancelledSaysWhatToDo(t *testing.T) {
 	t.Parallel()

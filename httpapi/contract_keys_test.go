@@ -10,7 +10,7 @@ import (
 	"humanqa/domain/command"
 )
 
-// Decisions, section 2, "Another account's id": 403 FORBIDDEN is a read-only
+// Decisions, "Another account's id": 403 FORBIDDEN is a read-only
 // key's that writes. Which routes write stands in the table.
 func TestAReadOnlyKeyReadsEverythingAndWritesNothing(t *testing.T) {
 	t.Parallel()

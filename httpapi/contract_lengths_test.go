@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Decisions, section 1, "Lengths": each on every endpoint that takes the text,
+// Decisions, "Lengths": each on every endpoint that takes the text,
 // at its limit and one over. The character takes four bytes and two UTF-16
 // units, so that nothing but characters can have been counted. ¤ is where the
 // text goes.
@@ -97,7 +97,7 @@ func TestEveryLengthIsCountedInCharacters(t *testing.T) {
 	}
 }
 
-// Decisions, section 1, "Lengths"; specification, "Limits": how many entries a
+// Decisions, "Lengths"; specification, "Limits": how many entries a
 // list may have.
 func TestEveryListTakesAsManyEntriesAsItsLimit(t *testing.T) {
 	t.Parallel()

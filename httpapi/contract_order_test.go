@@ -27,7 +27,7 @@ func (s *service) huge(key, method, target, body string) result {
 	return result{w, s.t}
 }
 
-// Decisions, section 2, "Order of checks": what is wrong in two ways is refused
+// Decisions, "Order of checks": what is wrong in two ways is refused
 // for the one that is looked at first.
 func TestThe401And403And429And413ComeInThisOrder(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,8 @@ func TestThe401And403And429And413ComeInThisOrder(t *testing.T) {
 	}
 	each("429 before 413", func(method, path string) result { return one.huge(key, method, path, "{") }, 429, domain.CodeRateLimited)
 	each("413 before 400", func(method, path string) result { return s.huge(key, method, path, "{") }, 413, domain.CodePayloadTooLarge)
-	each("403 before 429 and 413", func(method, path string) result { return one.huge(readOnly, method, path, "{") }, 403, domain.CodeForbidden)
+	each("429 before read-only", func(method, path string) result { return one.huge(readOnly, method, path, "{") }, 429, domain.CodeRateLimited)
+	each("read-only before 413", func(method, path string) result { return s.huge(readOnly, method, path, "{") }, 403, domain.CodeForbidden)
 	each("401 before 413", func(method, path string) result { return s.huge(issued.Token, method, path, "{") }, 401, domain.CodeUnauthorized)
 	equal(t, s.log.Head(), before)
 

@@ -8,11 +8,10 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/domain/project"
+	"humanqa/domain/announce"
 )
 
-// Specification, "GET /v1/projects"; decisions, section 2, "List order" and
-// section 4, "Counts".
+// Specification, "GET /v1/projects"; decisions, "List order" and "Counts".
 func TestTheListOfProjects(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -30,16 +29,16 @@ func TestTheListOfProjects(t *testing.T) {
 	equal(t, list, []any{alone(second), alone(first)}) // newest first, each as it is read alone
 	entry, _ := list[1].(map[string]any)
 	equal(t, entry["webhookSecretRotations"], any([]any{}))
-	equal(t, entry["subscribedWebhookEvents"], any(eventList(project.EventNames()...)))
+	equal(t, entry["subscribedWebhookEvents"], any(eventList(announce.Subscribable()...)))
 	equal(t, with(t, entry, map[string]any{
-		"id": first, "projectId": first, "name": "First", "defaultUrl": "https://first.example.com", "jobCount": 5.0, "passRate": 0.75,
+		"id": first, "projectId": first, "name": "First", "defaultUrl": "https://first.example.com", "jobCount": 5.0, "completedCount": 4.0, "passRate": 0.75,
 		"webhookSecretRotatedAt": nil, "description": nil, "webhookUrl": "https://hooks.example.com/in", "allWebhookEvents": true,
 	})["webhookSecret"], nil)
 	with(t, list[0].(map[string]any), map[string]any{
-		"jobCount": 0.0, "passRate": 0.0, "defaultUrl": nil, "webhookSecretRotatedAt": nil, "webhookSecretRotations": nil,
+		"jobCount": 0.0, "completedCount": 0.0, "passRate": 0.0, "defaultUrl": nil, "webhookSecretRotatedAt": nil, "webhookSecretRotations": nil,
 	})
 	history := s.call(key, "GET", "/v1/projects/"+first+"/history", "").want(http.StatusOK)
-	with(t, history, map[string]any{"totalTests": 4.0, "passCount": 3.0, "failCount": 1.0, "passRate": 75.0})
+	with(t, history, map[string]any{"totalTests": 4.0, "passCount": 3.0, "failCount": 1.0, "completedCount": 4.0, "passRate": 75.0})
 }
 
 // Specification, "POST /v1/hosted/sessions": what is not said has its default.
@@ -61,7 +60,7 @@ func TestTheDefaultsOfASession(t *testing.T) {
 	})
 }
 
-// Decisions, section 4, "Open failures": sessions, too, repeat what failed and
+// Decisions, "Open failures": sessions, too, repeat what failed and
 // what was fixed.
 func TestASessionTakesFailuresAndPreparedFixesAlong(t *testing.T) {
 	t.Parallel()
@@ -79,7 +78,7 @@ func TestASessionTakesFailuresAndPreparedFixesAlong(t *testing.T) {
 	}
 }
 
-// Decisions, section 3, "Retest": works on any job; what it was part of, it is
+// Decisions, "Retest": works on any job; what it was part of, it is
 // not.
 func TestASlotAndABatchsJobAreTestedAgainAlone(t *testing.T) {
 	t.Parallel()
@@ -98,7 +97,7 @@ func TestASlotAndABatchsJobAreTestedAgainAlone(t *testing.T) {
 	}
 }
 
-// Decisions, section 2, "Idempotency-Key": a 400 is not stored, also where only
+// Decisions, "Idempotency-Key": a 400 is not stored, also where only
 // the project's past, or its settings, tell that it is one.
 func TestARefusalThatThePastTellsIsNotStored(t *testing.T) {
 	t.Parallel()
@@ -120,7 +119,7 @@ func TestARefusalThatThePastTellsIsNotStored(t *testing.T) {
 	s.call("", "POST", hook, "", under...).want(http.StatusCreated)
 }
 
-// Decisions, section 7, "While disabled": a PATCH that sets webhookUrl enables
+// Decisions, "While disabled": a PATCH that sets webhookUrl enables
 // it again.
 func TestAWebhookThatIsSetAnewIsEnabled(t *testing.T) {
 	t.Parallel()
@@ -185,8 +184,9 @@ func TestACreatedProjectsSecretIsGenerated(t *testing.T) {
 }
 
 // Specification, "Project history", preparedRegressions: what is queued for the
-// next test, with the ids of the bugs it names; decisions, section 4: it leaves
-// with the job that takes it along, and comes back if that is cancelled or failed.
+// next test, with the ids of the bugs it names; decisions, "prepare-next": it
+// leaves with the job that takes it along, and comes back if that is cancelled
+// or failed.
 func TestTheHistoryShowsWhatIsPreparedForTheNextTest(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Decisions, section 1, "Unknown keys": ignored on every endpoint, in the body
+// Decisions, "Unknown keys": ignored on every endpoint, in the body
 // and in the query, however they are nested.
 func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 	t.Parallel()
@@ -57,8 +57,8 @@ func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 }
 
 // Specification, "Errors": x-request-id. Honoured and echoed when it is 1 to 80
-// of its characters; else ignored, never an error (decisions, section 2), on
-// good answers and on refusals.
+// of its characters; else ignored, never an error (decisions, "x-request-id"),
+// on good answers and on refusals.
 func TestAClientsRequestIDIsHonouredOrIgnoredOnGoodAnswersAndRefusals(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -109,7 +109,7 @@ func TestAWebhookSecretMayHoldEveryPrintableCharacter(t *testing.T) {
 	}
 }
 
-// Decisions, section 4, "Deploy hook": the token has at least 128 bits, and is
+// Decisions, "Deploy hook": the token has at least 128 bits, and is
 // stored hashed.
 func TestADeployHooksTokenStandsNowhereInTheClear(t *testing.T) {
 	t.Parallel()
@@ -130,9 +130,7 @@ func TestADeployHooksTokenStandsNowhereInTheClear(t *testing.T) {
 			t.Errorf("it stands in %s", table)
 		}
 	}
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
-	for _, e := range s.log.events {
+	for _, e := range s.log.All() {
 		raw, err := encode(e.Event)
 		if err != nil {
 			t.Fatal(err)

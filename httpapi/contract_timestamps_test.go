@@ -39,7 +39,7 @@ func moments(t *testing.T, where string, body any, seen map[string]bool) {
 	}
 }
 
-// Decisions, section 1, "Timestamps": RFC 3339, UTC, Z, milliseconds, wherever
+// Decisions, "Timestamps": RFC 3339, UTC, Z, milliseconds, wherever
 // a time is shown. The list of names is what keeps this test from seeing none.
 func TestEveryTimestampHasOneForm(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"humanqa/domain/job"
 )
 
-// Decisions, section 1, "Job types": both spellings, whatever their case, on
+// Decisions, "Job types": both spellings, whatever their case, on
 // every endpoint that takes a type; the spelling is echoed, the code beside it.
 func TestEveryEndpointTakesAJobTypeInBothSpellingsAndEchoesIt(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func (s *service) grant(accountID string, amount domain.Credits, after time.Dura
 	return expiresAt
 }
 
-// Decisions, section 6.
+// Decisions, "Expiring credits".
 func TestCreditsShowTheLotsThatExpireWithinThirtyDaysSoonestFirst(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -42,7 +42,7 @@ func TestCreditsShowTheLotsThatExpireWithinThirtyDaysSoonestFirst(t *testing.T) 
 	})
 }
 
-// Decisions, section 10: a sandbox's time is its own, for what it reads as for
+// Decisions, "Sandbox clock": a sandbox's time is its own, for what it reads as for
 // what it does.
 func TestASandboxesCreditsExpireByItsOwnClock(t *testing.T) {
 	t.Parallel()

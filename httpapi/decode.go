@@ -21,10 +21,18 @@ const (
 	// memory and, a few microseconds each, time: a hundred items of the largest
 	// body are to be refused within a second.
 	maxKeys = 256
+	// maxDigits and maxChoice bound, in bytes, how a number and a word of a
+	// closed list may be spelled.
+	maxDigits = 1024
+	maxChoice = 1024
 )
 
-// problems collects every offending path of one request.
-type problems struct{ details []domain.Detail }
+// problems collects every offending path of one request, and what was read of
+// it on the way.
+type problems struct {
+	details []domain.Detail
+	objects []object // in the order they were opened
+}
 
 // add notes what is wrong at a path. The first finding there is enough.
 func (p *problems) add(path, format string, args ...any) {
@@ -40,7 +48,7 @@ func (p *problems) err() error {
 		return nil
 	}
 	slices.SortStableFunc(p.details, func(a, b domain.Detail) int { return comparePaths(a.Path, b.Path) })
-	return domain.Invalid(p.details...)
+	return domain.Invalid(p.details...).WithHint("%s", p.hint())
 }
 
 // comparePaths orders paths as people read them: items[2] before items[10].
@@ -77,11 +85,25 @@ func leadingDigits(s string) string {
 
 // object is a JSON object on its way into a request struct. Its readers note
 // what is wrong and return a zero value, so that one pass finds everything.
-// Unknown keys are never looked at; of duplicates the last one counts.
+// Unknown keys are ignored, but for a warning (warnings.go); of duplicates the
+// last one counts.
 type object struct {
 	path     string // "", or a prefix such as "checklistItems[2]."
 	fields   map[string]json.RawMessage
+	asked    *[]string // the names that readers looked for
 	problems *problems
+}
+
+// object reads the request's body, which must be one JSON object.
+func (r *request) object(p *problems) object {
+	r.read = p
+	return parseObject(r.body, p)
+}
+
+// optionalObject is object where an empty body stands for an empty object.
+func (r *request) optionalObject(p *problems) object {
+	r.read = p
+	return parseOptional(r.body, p)
 }
 
 // parseObject reads a body that must be one JSON object. The values stay as
@@ -118,54 +140,35 @@ func (o *object) read(at string, raw json.RawMessage) {
 		return
 	}
 	o.fields = make(map[string]json.RawMessage)
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil { // the brace
-		o.problems.add(at, "must be valid JSON")
+	keys := 0
+	members(raw, func(name string, value json.RawMessage) bool {
+		keys++
+		o.fields[name] = value
+		return keys <= maxKeys
+	})
+	if keys > maxKeys {
+		o.problems.add(at, "has more than %d keys", maxKeys)
+		o.fields = nil
 		return
 	}
-	for keys := 1; d.More(); keys++ {
-		if keys > maxKeys {
-			o.problems.add(at, "has more than %d keys", maxKeys)
-			o.fields = nil
-			return
-		}
-		key, err := d.Token()
-		if err != nil {
-			o.problems.add(at, "must be valid JSON")
-			return
-		}
-		value, err := next(d, raw)
-		if err != nil {
-			o.problems.add(at, "must be valid JSON")
-			return
-		}
-		name, _ := key.(string) // the key of an object is a string
-		o.fields[name] = value
-	}
+	o.asked = new([]string)
+	o.problems.objects = append(o.problems.objects, *o)
 }
 
-// next steps over one value and gives its bytes, without a copy.
-func next(d *json.Decoder, raw json.RawMessage) (json.RawMessage, error) {
-	var skip skipped
-	if err := d.Decode(&skip); err != nil {
-		return nil, err
+// field is the field's value, null too, unless it is absent. Every reader looks
+// here: a name that none asks for is unknown.
+func (o object) field(name string) (raw json.RawMessage, there bool) {
+	if o.asked != nil {
+		*o.asked = append(*o.asked, name)
 	}
-	end := d.InputOffset()
-	return raw[end-int64(skip.size) : end], nil
-}
-
-// skipped measures a value instead of keeping it.
-type skipped struct{ size int }
-
-func (s *skipped) UnmarshalJSON(b []byte) error {
-	s.size = len(b)
-	return nil
+	raw, there = o.fields[name]
+	return raw, there
 }
 
 // given is the field's value unless it is absent or null.
 func (o object) given(name string) (json.RawMessage, bool) {
-	raw, ok := o.fields[name]
-	return raw, ok && !isNull(raw)
+	raw, there := o.field(name)
+	return raw, there && !isNull(raw)
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
@@ -180,6 +183,12 @@ func (o object) text(name string, raw json.RawMessage, limit int) (string, bool)
 		o.wrong(name, "must be a string")
 		return "", false
 	}
+	if len(raw)-2 > limit { // a long one is not unescaped only to be refused
+		if n := characters(raw); n > limit {
+			o.wrong(name, "must have at most %d characters, has %d", limit, n)
+			return "", false
+		}
+	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
 		o.wrong(name, "must be a string")
@@ -187,10 +196,6 @@ func (o object) text(name string, raw json.RawMessage, limit int) (string, bool)
 	}
 	if strings.ContainsRune(s, 0) {
 		o.wrong(name, "must not contain NUL")
-		return "", false
-	}
-	if n := utf8.RuneCountInString(s); n > limit {
-		o.wrong(name, "must have at most %d characters, has %d", limit, n)
 		return "", false
 	}
 	return s, true
@@ -238,6 +243,10 @@ func (o object) integer(name string) (int, bool) {
 		o.wrong(name, "must be a number")
 		return 0, false
 	}
+	if len(raw) > maxDigits {
+		o.wrong(name, "must be a whole number")
+		return 0, false
+	}
 	if n, err := strconv.ParseInt(string(raw), 10, 32); err == nil {
 		return int(n), true
 	}
@@ -255,7 +264,10 @@ func (o object) oneOf(name, whenAbsent string, values ...string) string {
 	if !ok {
 		return whenAbsent
 	}
-	s, ok := o.text(name, raw, math.MaxInt32)
+	if raw[0] == '"' && len(raw) > maxChoice { // not unescaped only to be refused
+		raw = json.RawMessage(`""`)
+	}
+	s, ok := o.text(name, raw, maxChoice)
 	if ok && !slices.Contains(values, s) {
 		o.wrong(name, "must be %s", oneOfWords(values))
 	}
@@ -291,22 +303,16 @@ func (o object) list(name string, limit int) (values []json.RawMessage, ok bool)
 		o.wrong(name, "must be an array")
 		return nil, false
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil { // the bracket
-		o.wrong(name, "must be an array")
+	many := false
+	elements(raw, func(value json.RawMessage) bool {
+		if many = len(values) == limit; !many {
+			values = append(values, value)
+		}
+		return !many
+	})
+	if many {
+		o.wrong(name, "must have at most %d entries", limit)
 		return nil, false
-	}
-	for d.More() {
-		if len(values) == limit {
-			o.wrong(name, "must have at most %d entries", limit)
-			return nil, false
-		}
-		value, err := next(d, raw)
-		if err != nil {
-			o.wrong(name, "must be an array")
-			return nil, false
-		}
-		values = append(values, value)
 	}
 	return values, true
 }

@@ -125,12 +125,12 @@ func TestAFullSubmissionIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"ProjectID":"p1","URL":"https://example.com/x","Title":"last","Description":"d","Feature":"",` +
-		`"Type":"payment_flow","TypeEcho":"payment FLOW","Urgent":true,"SLAMinutes":15,"Items":[` +
+	want := `{"accountId":"","projectId":"p1","url":"https://example.com/x","title":"last","description":"d",` +
+		`"type":"payment_flow","typeEcho":"payment FLOW","urgent":true,"slaMinutes":15,"price":0,"source":"",` +
+		`"target":{"device":"phone"},"Items":[` +
 		`{"Key":"pay","Description":"pays","ExpectedOutcome":"receipt","Severity":"major"},` +
 		`{"Key":"","Description":"b","ExpectedOutcome":"","Severity":"major"}],` +
-		`"Credentials":{"username":"u","password":"p"},"AccessInstructions":"ring twice",` +
-		`"Target":{"device":"phone"},"Source":"","ParentID":"","Wait":true}`
+		`"Credentials":{"username":"u","password":"p"},"AccessInstructions":"ring twice","Wait":true}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/host"
+	"humanqa/domain/job"
 )
 
 const (
@@ -28,7 +29,7 @@ type deployedJob struct {
 func (a *API) deployHook(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
-	in := readDeploy(parseOptional(r.body, &p))
+	in := readDeploy(r.optionalObject(&p))
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
@@ -69,12 +70,14 @@ func (a *API) deployedURL(ctx context.Context, c caller, test *command.HostedTes
 	return nil
 }
 
-// readDeploy reads the body of a deploy (decisions, section 4, "Deploy hook").
+// readDeploy reads the body of a deploy (decisions, "Deploy hook").
 func readDeploy(o object) command.Deploy {
 	in := command.Deploy{Test: command.HostedTest{
-		URL:     o.optional("url", maxURL),
-		Feature: strings.TrimSpace(o.optional("feature", maxFeature)),
-		Urgent:  o.oneOf("priority", normal, normal, urgent) == urgent,
+		Submission: job.Submission{
+			URL:     o.optional("url", maxURL),
+			Feature: strings.TrimSpace(o.optional("feature", maxFeature)),
+			Urgent:  o.oneOf("priority", normal, normal, urgent) == urgent,
+		},
 	}}
 	o.publicURL("url", in.Test.URL)
 	word := func(name string, limit int) string { return strings.TrimSpace(o.optional(name, limit)) }

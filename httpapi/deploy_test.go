@@ -82,7 +82,7 @@ func TestManyDeploysOfOneCommitAtOnceMakeOneJob(t *testing.T) {
 	wg.Wait()
 	slices.Sort(codes)
 	equal(t, codes, append(slices.Repeat([]int{http.StatusOK}, 9), http.StatusCreated))
-	equal(t, []int{s.log.count("job.created"), s.log.count("credits.debited")}, []int{1, 1})
+	equal(t, []int{s.log.Count("job.created"), s.log.Count("credits.debited")}, []int{1, 1})
 }
 
 func TestADeployTakesFailuresAndPreparedFixesAlongOnce(t *testing.T) {
@@ -137,7 +137,7 @@ func TestADeployWithAnIdempotencyKeyIsOneDeployAndItsTokenIsStoredNowhere(t *tes
 	equal(t, again.want(http.StatusCreated), first)
 	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
 	s.call("", "POST", other, "", "Idempotency-Key", "k").want(http.StatusCreated)
-	equal(t, s.log.count("job.created"), 2)
+	equal(t, s.log.Count("job.created"), 2)
 	var paths []string
 	if err := s.db.SelectContext(t.Context(), &paths, `SELECT path FROM http_idempotency`); err != nil {
 		t.Fatal(err)

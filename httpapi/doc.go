@@ -4,7 +4,7 @@
 // gorilla/mux only matches paths: it is asked, not served through, because its
 // middleware is skipped on 404 and 405 and it answers odd paths with redirects
 // that carry no envelope. Every request takes the same way (api.go), in the
-// order of decisions, section 2:
+// order that holds for all (decisions, "Order of checks"):
 //
 //	request id → 401 → 403 → 429 → 413 → 404/405 of the route → 400 → 404 → 409 → 402
 //

@@ -18,13 +18,24 @@ const (
 	cacheAndCheck = "no-cache"
 )
 
-var documentFile = sync.OnceValue(func() openapi.File {
-	return openapi.NewFile("application/json; charset=utf-8", openapi.Document())
-})
+// documentFile is a version of the document as a file.
+func documentFile(document func() []byte) func() openapi.File {
+	return sync.OnceValue(func() openapi.File { return openapi.NewFile("application/json; charset=utf-8", document()) })
+}
+
+var (
+	document30 = documentFile(openapi.Document)
+	document31 = documentFile(openapi.Document31)
+)
 
 // openAPI is GET /v1/openapi.json.
 func (a *API) openAPI(r *request) (answer, error) {
-	return serveFile(r, documentFile(), cacheAndCheck), nil
+	return serveFile(r, document30(), cacheAndCheck), nil
+}
+
+// openAPI31 is GET /v1/openapi-3.1.json.
+func (a *API) openAPI31(r *request) (answer, error) {
+	return serveFile(r, document31(), cacheAndCheck), nil
 }
 
 // docs is GET /docs: the document, for people.

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/lib/pq"
 	"github.com/sirupsen/logrus"
 
@@ -130,4 +132,26 @@ func TestRequestIDs(t *testing.T) {
 		}
 		seen[got] = true
 	}
+}
+
+func TestA400SaysTheNextStep(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	checker := s.checker()
+	for _, c := range []struct{ key, call, body, want string }{
+		{key, "POST /v1/jobs", strings.Replace(aJob, `"title"`, `"Title"`, 1), "Title is not known and was ignored; did you mean title?"},
+		{key, "POST /v1/jobs", strings.Replace(aJob, `"jobType"`, `"job_type"`, 1), "job_type is not known and was ignored; did you mean jobType?"},
+		{key, "POST /v1/jobs", `{`, hints["body"]},
+		{key, "POST /v1/jobs", strings.Replace(aJob, "https://example.com", "http://10.0.0.1", 1), hints["url"]},
+		{key, "POST /v1/jobs/bulk", `{"jobs":[` + strings.Replace(aJob, "Payment Flow", "Chess", 1) + `]}`, hints["jobType"]},
+		{key, "GET /v1/jobs?since=yesterday", "", hints["since"]},
+		{key, "GET /v1/events?after=x", "", hints["after"]},
+		{checker, "POST /v1/checker/jobs/" + uuid.NewString() + "/release", "", hints[claimTokenHeader]},
+	} {
+		method, path, _ := strings.Cut(c.call, " ")
+		equal(t, s.call(c.key, method, path, c.body).refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], any(c.want))
+	}
+	// The message says it all.
+	equal(t, s.call(key, "GET", "/v1/jobs?limit=0", "").refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], nil)
 }

@@ -25,7 +25,7 @@ type estimateBody struct {
 // body. It writes nothing, so a read-only key may ask.
 func (a *API) estimateJob(r *request) (answer, error) {
 	var p problems
-	in := readSubmit(parseObject(r.body, &p))
+	in := readSubmit(r.object(&p))
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"humanqa/domain/command"
 )
 
-// Decisions, section 1, "Prices" and "estimatedCompletionMinutes".
+// Decisions, "Prices" and "estimatedCompletionMinutes".
 func TestAnEstimateIsWhatTheSubmissionThenCosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/projections"
-	"humanqa/webhooks"
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/projections/events"
 )
 
 const (
 	// streamBeat shows a client, and whatever stands in between, that a stream
-	// lives. With each the key is looked at again.
+	// lives.
 	streamBeat = 15 * time.Second
 	// streamPage is how many events a stream reads at once.
 	streamPage = 20
@@ -29,8 +30,8 @@ const (
 // names under which they are announced.
 var announcedTypes = func() map[string]string {
 	types := map[string]string{}
-	for _, e := range projections.AnnouncedEvents() {
-		types[webhooks.Kind(e)] = e.EventType()
+	for _, k := range announce.Kinds() {
+		types[k.Name] = k.Type
 	}
 	return types
 }()
@@ -46,11 +47,12 @@ func (a *API) jobEvents(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	events, err := a.reads.Events.OfJob(r.Context(), r.caller.accountID, j.ID)
+	a.feedCatchesUp(r)
+	found, err := a.reads.Events.OfJob(r.Context(), r.caller.accountID, j.ID)
 	if err != nil {
 		return answer{}, err
 	}
-	list, err := a.feedItems(events)
+	list, err := a.feedItems(found)
 	if err != nil {
 		return answer{}, err
 	}
@@ -76,28 +78,29 @@ func (a *API) accountEvents(r *request) (answer, error) {
 	}
 	limit := f.Limit
 	f.Limit++ // tells whether there are more
-	events, err := a.reads.Events.After(r.Context(), r.caller.accountID, f)
+	a.feedCatchesUp(r)
+	found, err := a.reads.Events.After(r.Context(), r.caller.accountID, f)
 	if err != nil {
 		return answer{}, err
 	}
-	page := eventPage{Next: orNull(f.After), HasMore: len(events) > limit}
-	events = events[:min(limit, len(events))]
-	if len(events) > 0 {
-		page.Next = &events[len(events)-1].Cursor
+	page := eventPage{Next: orNull(f.After), HasMore: len(found) > limit}
+	found = found[:min(limit, len(found))]
+	if len(found) > 0 {
+		page.Next = &found[len(found)-1].Cursor
 	}
-	if page.Events, err = a.feedItems(events); err != nil {
+	if page.Events, err = a.feedItems(found); err != nil {
 		return answer{}, err
 	}
 	return reply(http.StatusOK, page)
 }
 
 // eventFilter reads the query. A project-bound key only sees its project.
-func (r *request) eventFilter(p *problems) projections.EventFilter {
+func (r *request) eventFilter(p *problems) events.Filter {
 	q := parseQuery(r.URL.RawQuery, p)
-	f := projections.EventFilter{
+	f := events.Filter{
 		After: q.text("after"), ProjectID: r.caller.projectID, Limit: q.integer("limit", 20, 1, 100),
 	}
-	if !projections.IsCursor(f.After) {
+	if !events.IsCursor(f.After) {
 		p.add("after", "must be a cursor of this feed")
 	}
 	names := q.text("types")
@@ -117,10 +120,10 @@ func (r *request) eventFilter(p *problems) projections.EventFilter {
 
 // feedItems renders events as webhooks announce them, with the event's id and
 // its place in the feed in front.
-func (a *API) feedItems(events []projections.AccountEvent) ([]json.RawMessage, error) {
-	items := make([]json.RawMessage, len(events))
-	for i, e := range events {
-		body, announced, err := webhooks.Render(a.baseURL, e.Recorded, factsOf(e))
+func (a *API) feedItems(found []events.AccountEvent) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, len(found))
+	for i, e := range found {
+		body, announced, err := announce.Render(a.baseURL, e.Recorded, e.About)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("render event %s: %w", e.Recorded.ID, err)
@@ -133,11 +136,13 @@ func (a *API) feedItems(events []projections.AccountEvent) ([]json.RawMessage, e
 	return items, nil
 }
 
-func factsOf(e projections.AccountEvent) webhooks.Facts {
-	return webhooks.Facts{
-		ProjectID: e.ProjectID, URL: e.About.URL, Title: e.About.Title, Type: e.About.Type, TypeEcho: e.About.TypeEcho,
-		Urgent: e.About.Urgent, SLAMinutes: e.About.SLAMinutes, SessionID: e.About.SessionID, ReportID: e.About.ReportID,
-		Slots: e.About.Slots, Dropped: e.About.Dropped,
+// feedCatchesUp waits until the feed shows what was answered before. Writes
+// don't wait for it: it gathers.
+func (a *API) feedCatchesUp(r *request) {
+	ctx, cancel := context.WithTimeout(r.Context(), visibleWithin)
+	defer cancel()
+	if err := a.feedShown(ctx); err != nil && r.Context().Err() == nil {
+		r.log.WithError(err).Warn("the feed was read before it caught up")
 	}
 }
 
@@ -162,7 +167,7 @@ func (a *API) streamEvents(r *request) (answer, error) {
 	f.Limit = streamPage
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		f.After = last
-		if !projections.IsCursor(last) {
+		if !events.IsCursor(last) {
 			p.add("Last-Event-ID", "must be a cursor of this feed")
 		}
 	}
@@ -187,8 +192,12 @@ func (a *API) streamEvents(r *request) (answer, error) {
 // follow sends the account's events until the client is gone, the service stops
 // or the key is refused. Whatever ends it, the client goes on behind the last
 // event it got.
-func (a *API) follow(ctx context.Context, r *request, f projections.EventFilter, w *streamWriter) error {
-	wake, leave := a.news.listen(r.caller.accountID)
+func (a *API) follow(ctx context.Context, r *request, f events.Filter, w *streamWriter) error {
+	token, err := bearer(r.Header)
+	if err != nil {
+		return err
+	}
+	news, leave := a.feedWatch.listen(r.caller.accountID, domain.HashToken(token))
 	defer leave()
 	beat := time.NewTicker(a.beat)
 	defer beat.Stop()
@@ -208,15 +217,15 @@ func (a *API) follow(ctx context.Context, r *request, f projections.EventFilter,
 			return nil
 		case <-a.stopping.begun():
 			return nil
-		case <-wake:
+		case <-news.refused:
+			return a.stillMay(ctx, r)
+		case <-news.wake:
 			more = true
 		case <-next:
 			more, err = a.sendEvents(ctx, r.caller.accountID, &f, w)
 		case <-beat.C:
 			more = true // in case nobody woke us
-			if err = a.stillMay(ctx, r); err == nil {
-				err = w.write([]byte(": alive\n\n"))
-			}
+			err = w.write([]byte(": alive\n\n"))
 		}
 		if err != nil {
 			return err
@@ -236,32 +245,33 @@ func (a *API) stillMay(ctx context.Context, r *request) error {
 // sendEvents sends the next page, moves the filter behind what it has looked at,
 // and says whether there may be more. What was passed over is not looked at
 // again: a stream of rare events costs no more than any other.
-func (a *API) sendEvents(ctx context.Context, accountID string, f *projections.EventFilter, w *streamWriter) (more bool, err error) {
+func (a *API) sendEvents(ctx context.Context, accountID string, f *events.Filter, w *streamWriter) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
 	defer cancel()
 	end, err := a.reads.Events.Newest(ctx) // before the page, which so reaches as far at least
 	if err != nil {
 		return false, err
 	}
-	events, err := a.reads.Events.After(ctx, accountID, *f)
+	found, err := a.reads.Events.After(ctx, accountID, *f)
 	if err != nil {
 		return false, err
 	}
-	if len(events) == 0 {
-		f.After = projections.LaterCursor(f.After, end)
+	if len(found) == 0 {
+		f.After = events.LaterCursor(f.After, end)
 		return false, nil
 	}
-	items, err := a.feedItems(events)
+	items, err := a.feedItems(found)
 	if err != nil {
 		return false, err
 	}
 	var page bytes.Buffer
 	for i, item := range items {
-		fmt.Fprintf(&page, "id: %s\nevent: %s\ndata: %s\n\n", events[i].Cursor, webhooks.Kind(events[i].Recorded.Event), item)
+		kind, _ := announce.Of(found[i].Recorded.Event)
+		fmt.Fprintf(&page, "id: %s\nevent: %s\ndata: %s\n\n", found[i].Cursor, kind.Name, item)
 	}
-	f.After = events[len(events)-1].Cursor
-	if more = len(events) == f.Limit; !more {
-		f.After = projections.LaterCursor(f.After, end)
+	f.After = found[len(found)-1].Cursor
+	if more = len(found) == f.Limit; !more {
+		f.After = events.LaterCursor(f.After, end)
 	}
 	return more, w.write(page.Bytes())
 }

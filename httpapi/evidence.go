@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -20,7 +19,7 @@ import (
 	"humanqa/internal/blob"
 )
 
-// Evidence: what checkers show beside what they say (decisions, section 8).
+// Evidence: what checkers show beside what they say (decisions, "Checker work").
 
 const (
 	maxImage = 10 << 20
@@ -53,9 +52,9 @@ type evidenceBody struct {
 	Size        int64  `json:"size"`
 }
 
-// uploadEvidence is POST /v1/checker/jobs/:id/evidence. The body has been read
-// by then, and holds one of the few places for large ones until the file is in
-// the bucket: however many upload at once, the memory is bounded.
+// uploadEvidence is POST /v1/checker/jobs/:id/evidence. The body is there by
+// then, a large one on the disk: however many upload at once, the memory is
+// bounded.
 func (a *API) uploadEvidence(r *request) (answer, error) {
 	var p problems
 	found, err := readPiece(r)
@@ -119,7 +118,7 @@ func form(r *request) (*multipart.Reader, error) {
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
 		return nil, formError{bodyPath, "must be multipart/form-data with the file in its part " + evidenceField}
 	}
-	return multipart.NewReader(bytes.NewReader(r.body), params["boundary"]), nil
+	return multipart.NewReader(r.came.open(), params["boundary"]), nil
 }
 
 // readPiece judges the form, and finds out what the file in it is.

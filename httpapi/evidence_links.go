@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
 const (
@@ -19,38 +19,53 @@ const (
 	evidencePath = "/v1/evidence/"
 	// linkValid is how long a link works from the answer that shows it.
 	linkValid = 15 * time.Minute
+	// lasting is the expiry of a link that does not expire.
+	lasting = ""
 )
 
-// signature is what makes a link to the account's evidence valid until then. It
-// is keyed by the account: shredding its key ends all its links.
-func (a *API) signature(ctx context.Context, accountID, id string, expires int64) (string, error) {
-	return a.vault.Fingerprint(ctx, accountID, []byte("evidence link\n"+id+"\n"+strconv.FormatInt(expires, 10)))
+// signature is what makes a link to the account's evidence valid until then: a
+// time in seconds, or lasting. It is keyed by the account: shredding its key
+// ends all its links.
+func (a *API) signature(ctx context.Context, accountID, id, expires string) (string, error) {
+	return a.vault.Fingerprint(ctx, accountID, "evidence link", []byte(id+"\n"+expires))
 }
 
 // evidenceLink gives what an answer shows of a stored link: a fresh signed one
 // if it refers to evidence, anybody else's as it is.
 func (a *API) evidenceLink(ctx context.Context, accountID, stored string) (string, error) {
+	return a.linkUntil(ctx, accountID, stored, strconv.FormatInt(a.now().Add(linkValid).Unix(), 10))
+}
+
+// lastingLink is evidenceLink for what is kept, as a report in a repository is
+// (decisions, "Links in exports").
+func (a *API) lastingLink(ctx context.Context, accountID, stored string) (string, error) {
+	return a.linkUntil(ctx, accountID, stored, lasting)
+}
+
+func (a *API) linkUntil(ctx context.Context, accountID, stored, expires string) (string, error) {
 	id, ours := strings.CutPrefix(stored, evidencePath)
 	if !ours {
 		return stored, nil
 	}
-	expires := a.now().Add(linkValid).Unix()
 	signature, err := a.signature(ctx, accountID, id, expires)
 	if err != nil {
 		return "", err
 	}
-	query := url.Values{"expires": {strconv.FormatInt(expires, 10)}, "signature": {signature}}
+	query := url.Values{"signature": {signature}}
+	if expires != lasting {
+		query.Set("expires", expires)
+	}
 	return a.baseURL + evidencePath + id + "?" + query.Encode(), nil
 }
 
 // linkReport makes the report's references links that work.
-func (a *API) linkReport(ctx context.Context, accountID string, report *projections.Report) (err error) {
-	if report.RecordingURL, err = a.evidenceLink(ctx, accountID, report.RecordingURL); err != nil {
+func linkReport(report *jobs.Report, link func(stored string) (string, error)) (err error) {
+	if report.RecordingURL, err = link(report.RecordingURL); err != nil {
 		return err
 	}
 	for i := range report.Items {
 		shown := &report.Items[i].ScreenshotURL
-		if *shown, err = a.evidenceLink(ctx, accountID, *shown); err != nil {
+		if *shown, err = link(*shown); err != nil {
 			return err
 		}
 	}
@@ -63,16 +78,16 @@ func (a *API) signed(r *request, e evidenceRow) error {
 	query := r.URL.Query()
 	raw := query.Get("expires")
 	expires, err := strconv.ParseInt(raw, 10, 64)
-	if err != nil || strconv.FormatInt(expires, 10) != raw {
+	if raw != lasting && (err != nil || strconv.FormatInt(expires, 10) != raw) {
 		return errNoEvidence
 	}
-	want, err := a.signature(r.Context(), e.AccountID, e.ID, expires)
+	want, err := a.signature(r.Context(), e.AccountID, e.ID, raw)
 	switch {
 	case err != nil:
 		return err
 	case subtle.ConstantTimeCompare([]byte(want), []byte(query.Get("signature"))) != 1:
 		return errNoEvidence
-	case a.now().Unix() >= expires:
+	case raw != lasting && a.now().Unix() >= expires:
 		return domain.Forbidden("the link has expired").WithHint("read the report again: it has fresh links")
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -65,7 +66,7 @@ RETURNING id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS s
 // reserve gives the piece its row. Uploads to one job take turns here, so that
 // two at once cannot both be the last one allowed.
 func (r evidenceRows) reserve(ctx context.Context, accountID, jobID, checkerID string, p piece) (row evidenceRow, err error) {
-	err = r.inTx(ctx, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, jobID); err != nil {
 			return err
 		}
@@ -83,10 +84,6 @@ func (r evidenceRows) reserve(ctx context.Context, accountID, jobID, checkerID s
 	return row, err
 }
 
-// What is answered must outlive a crash of the database, even where its default
-// says otherwise.
-const durableEvidenceSQL = `SET LOCAL synchronous_commit = on`
-
 const storedEvidenceSQL = `
 UPDATE http_evidence
 SET stored_at = COALESCE(stored_at, now())
@@ -96,10 +93,8 @@ WHERE account_id = $1
 // stored notes that the file is there. A row that is gone was swept, and its
 // file with it: the upload has to be sent again.
 func (r evidenceRows) stored(ctx context.Context, e evidenceRow) error {
-	return r.inTx(ctx, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, durableEvidenceSQL); err != nil {
-			return err
-		}
+	// What is answered must outlive a crash of the database.
+	return pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
 		done, err := tx.ExecContext(ctx, storedEvidenceSQL, e.AccountID, e.ID)
 		if err != nil {
 			return err
@@ -151,10 +146,36 @@ DELETE FROM http_evidence
 WHERE account_id = $1
   AND id = $2`
 
+const storedEvidenceListSQL = `
+SELECT id, account_id, job_id, content_type, size, true AS stored
+FROM http_evidence
+WHERE stored_at IS NOT NULL
+ORDER BY account_id, job_id, id`
+
+// StoredEvidence calls each for every piece of evidence that is in the bucket:
+// whose job's it is, its key there, and its size in bytes.
+func StoredEvidence(ctx context.Context, q sqlx.QueryerContext, each func(jobID, key string, size int64) error) error {
+	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL)
+	if err != nil {
+		return fmt.Errorf("list the evidence: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // its error is the rows' own
+	for rows.Next() {
+		var e evidenceRow
+		if err := rows.StructScan(&e); err != nil {
+			return fmt.Errorf("list the evidence: %w", err)
+		}
+		if err := each(e.JobID, e.key(), e.Size); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // sweep removes uploads that broke off. Their rows stay locked until their
 // files are gone, so the same file sent again waits, and begins anew.
 func (r evidenceRows) sweep(ctx context.Context, files EvidenceFiles) error {
-	err := r.inTx(ctx, func(tx *sqlx.Tx) error {
+	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
 		var broken []evidenceRow
 		if err := tx.SelectContext(ctx, &broken, unfinishedEvidenceSQL, evidenceMinutes, evidenceBatch); err != nil {
 			return err
@@ -173,16 +194,4 @@ func (r evidenceRows) sweep(ctx context.Context, files EvidenceFiles) error {
 		return fmt.Errorf("sweep evidence: %w", err)
 	}
 	return nil
-}
-
-func (r evidenceRows) inTx(ctx context.Context, do func(*sqlx.Tx) error) error {
-	tx, err := r.db.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // says "done" after a commit
-	if err := do(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -177,10 +178,8 @@ func TestAReportsLinksWorkInEveryFormat(t *testing.T) {
 		equal(t, s.visit("https://qa.example"+path+"?"+query).Body.String(), aPNG)
 	}
 	// What the log keeps says nothing without a signature, and no host.
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
 	kept := 0
-	for _, e := range s.log.events {
+	for _, e := range s.log.All() {
 		raw, err := json.Marshal(e)
 		if err != nil {
 			t.Fatal(err)
@@ -347,7 +346,7 @@ func TestEvidenceHasItsLimits(t *testing.T) {
 	if got := s.visit(link).Body.Len(); got != maxVideo {
 		t.Errorf("%d bytes came back", got)
 	}
-	equal(t, s.uploads.holders(), []string{}) // every place was given back
+	equal(t, s.spool.disk.holders(), []string{}) // everything was given back
 	finished, unfinished := s.pieces()
 	equal(t, []int{finished, unfinished}, []int{2, 0})
 }
@@ -436,6 +435,76 @@ func TestALinkOpensWhatItWasSignedForAsLongAsItSays(t *testing.T) {
 	equal(t, expired["hint"], any("read the report again: it has fresh links"))
 	s.visit(withQuery(t, link, func(q url.Values) { q.Set("signature", flipped(q.Get("signature"))) })).
 		refused(http.StatusNotFound, domain.CodeNotFound)
+}
+
+// A report that was exported stays whole: its links last as long as the account's
+// key, and open one file each.
+func TestTheLinksOfAnExportedReportLast(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	now := time.Now()
+	s.now = func() time.Time { return now }
+	w := s.working(key)
+	shot, other := w.shown(aPNG), w.shown(aPNG+"2")
+	w.check(0, `{"status":"fail","screenshotUrl":"`+shot+`"}`)
+	w.completes("Broken.")
+	path, query, _ := strings.Cut(shot, "?")
+	otherPath, _, _ := strings.Cut(other, "?")
+	link := regexp.MustCompile(regexp.QuoteMeta(path) + `\?[^ "<>)]*`)
+	var kept []string
+	for _, format := range []string{"md", "markdown", "junit", "ctrf"} {
+		body := s.call(key, "GET", "/v1/jobs/"+w.jobID+"/report?format="+format, "").Body.String()
+		kept = append(kept, link.FindString(body))
+	}
+	now = now.AddDate(10, 0, 0)
+	for _, link := range kept {
+		equal(t, link, kept[0])
+		equal(t, s.visit(link).Body.String(), aPNG)
+	}
+	s.visit(shot).refused(http.StatusForbidden, domain.CodeForbidden) // the JSON report's last for minutes
+
+	_, lasting, _ := strings.Cut(kept[0], "?")
+	for name, forged := range map[string]string{
+		"another file's":          otherPath + "?" + lasting,
+		"with a time":             kept[0] + "&expires=" + fmt.Sprint(now.Add(time.Hour).Unix()),
+		"that of a passing link":  path + "?" + withoutExpiry(t, query),
+		"a signature's beginning": kept[0][:len(kept[0])-1],
+	} {
+		if r := s.visit(forged); r.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", name, r.Code)
+		}
+	}
+	if err := s.deps.Vault.(*vault.Vault).Shred(t.Context(), accountID); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.visit(kept[0]); r.Code == http.StatusOK {
+		t.Errorf("the account's key is gone, and the link works: %d", r.Code)
+	}
+}
+
+func withoutExpiry(t *testing.T, query string) string {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values.Del("expires")
+	return values.Encode()
+}
+
+// Decisions, "Checker work": a link is text like any other.
+func TestALinkWithWhatNobodySeesIsRefused(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	w := s.working(key)
+	for _, hidden := range []string{"\u202e", "\u2028", "\u0085", " ", "\u00a0", "\u200b", "\u2066"} {
+		link := "https://shots.example/a" + hidden + "b.png"
+		equal(t, w.call("PUT", "/items/"+w.items[0], `{"status":"pass","screenshotUrl":"`+link+`"}`).paths(), []string{"screenshotUrl"})
+		equal(t, w.call("POST", "/complete", `{"summary":"s","recordingUrl":"`+link+`"}`).paths(), []string{"recordingUrl"})
+	}
+	w.call("PUT", "/items/"+w.items[0], `{"status":"pass","screenshotUrl":"https://shots.example/%E2%80%AEb%20é.png"}`).want(http.StatusOK)
 }
 
 // flipped is the signature with its first digit changed.

@@ -10,7 +10,7 @@ import (
 )
 
 // A stranger needs no key to send a body to a path that takes none. It must
-// neither be kept nor hold one of the few places for large ones.
+// neither be kept nor hold any room for large ones.
 func TestBodiesThatNobodyAskedForAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

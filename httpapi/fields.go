@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/internal/guard"
 )
 
-// Lengths, in characters (decisions, section 1, "Lengths"; the checker's own
-// texts are bounded like their counterparts there).
+// Lengths, in characters (decisions, "Lengths").
 const (
 	maxURL                = 2048
 	maxTitle              = 200
@@ -95,6 +95,9 @@ func (o object) link(name, raw string) {
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
 			return errors.New("must be an http or https URL without a user name")
 		}
+		if strings.ContainsFunc(raw, unseen) {
+			return errors.New("must have no blanks and no characters that cannot be seen, or have them escaped")
+		}
 		return nil
 	})
 }
@@ -134,8 +137,8 @@ func (o object) eventNames(name string) *[]string {
 		return nil
 	}
 	for i, n := range *names {
-		if !slices.Contains(project.EventNames(), n) {
-			o.wrong(fmt.Sprintf("%s[%d]", name, i), "must be %s", oneOfWords(project.EventNames()))
+		if !slices.Contains(announce.Subscribable(), n) {
+			o.wrong(fmt.Sprintf("%s[%d]", name, i), "must be %s", oneOfWords(announce.Subscribable()))
 		}
 	}
 	return names
@@ -143,7 +146,7 @@ func (o object) eventNames(name string) *[]string {
 
 // patchText reads a field of a PATCH that null and "" clear.
 func (o object) patchText(name string, limit int) command.Field[string] {
-	if _, there := o.fields[name]; !there {
+	if _, there := o.field(name); !there {
 		return command.Field[string]{}
 	}
 	return command.Field[string]{Set: true, Value: o.pointer(name, limit)}
@@ -151,7 +154,7 @@ func (o object) patchText(name string, limit int) command.Field[string] {
 
 // patchSLA reads the SLA of a PATCH, which null clears.
 func (o object) patchSLA(name string) command.Field[int] {
-	raw, there := o.fields[name]
+	raw, there := o.field(name)
 	if !there {
 		return command.Field[int]{}
 	}
@@ -164,7 +167,7 @@ func (o object) patchSLA(name string) command.Field[int] {
 
 // patchTime reads the moment of a PATCH, which null clears.
 func (o object) patchTime(name string) command.Field[time.Time] {
-	raw, there := o.fields[name]
+	raw, there := o.field(name)
 	if !there {
 		return command.Field[time.Time]{}
 	}
@@ -182,7 +185,7 @@ func (o object) patchTime(name string) command.Field[time.Time] {
 
 // notNull refuses null for a field of a PATCH that cannot be cleared that way.
 func (o object) notNull(name, hint string) {
-	if raw, there := o.fields[name]; there && isNull(raw) {
+	if raw, there := o.field(name); there && isNull(raw) {
 		o.wrong(name, "must not be null%s", hint)
 	}
 }

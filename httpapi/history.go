@@ -6,7 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/history"
 )
 
 // historyBody is a project's past (specification, "Project history"): totals
@@ -17,6 +17,7 @@ type historyBody struct {
 	TotalTests          int             `json:"totalTests"`
 	PassCount           int             `json:"passCount"`
 	FailCount           int             `json:"failCount"`
+	CompletedCount      int             `json:"completedCount"` // what the rate is of; that of none is 0
 	PassRate            float64         `json:"passRate"`
 	AverageHealthScore  float64         `json:"averageHealthScore"`
 	ScoredTests         int             `json:"scoredTests"` // what the average covers; an average of none is 0
@@ -62,11 +63,11 @@ func (a *API) projectHistory(r *request) (answer, error) {
 	return reply(http.StatusOK, historyOf(h))
 }
 
-func historyOf(h projections.ProjectHistory) historyBody {
+func historyOf(h history.Project) historyBody {
 	out := historyBody{
 		ProjectID: h.ProjectID, ProjectName: h.ProjectName,
 		TotalTests: h.TotalTests, PassCount: h.PassCount, FailCount: h.FailCount,
-		PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore, ScoredTests: h.ScoredTests,
+		CompletedCount: h.TotalTests, PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore, ScoredTests: h.ScoredTests,
 		LatestFailures: []latestFailure{}, Regressions: append([]string{}, h.Regressions...),
 		Trend: []trendTest{}, PreparedRegressions: []preparedBatch{},
 	}

@@ -62,13 +62,13 @@ func TestTheHistoryOfAProjectWithoutTests(t *testing.T) {
 	s := setupShop(t)
 	equal(t, s.history(), map[string]any{
 		"projectId": s.projectID, "projectName": "Shop", "totalTests": 0.0, "passCount": 0.0, "failCount": 0.0,
-		"passRate": 0.0, "averageHealthScore": 0.0, "scoredTests": 0.0, "latestFailures": []any{}, "regressions": []any{},
+		"completedCount": 0.0, "passRate": 0.0, "averageHealthScore": 0.0, "scoredTests": 0.0, "latestFailures": []any{}, "regressions": []any{},
 		"trend": []any{}, "preparedRegressions": []any{},
 	})
 	equal(t, s.open(""), []any{})
 }
 
-// Specification, "Project history"; decisions, section 4.
+// Specification, "Project history"; decisions, "Counts" and "Regressions".
 func TestTheHistoryOfAProject(t *testing.T) {
 	t.Parallel()
 	s := setupShop(t)
@@ -87,7 +87,7 @@ func TestTheHistoryOfAProject(t *testing.T) {
 	score := s.call(s.key, "GET", "/v1/jobs/"+second+"/ai-report", "").want(http.StatusOK)["healthScore"]
 	equal(t, h, map[string]any{
 		"projectId": s.projectID, "projectName": "Shop", "totalTests": 2.0, "passCount": 0.0, "failCount": 2.0,
-		"passRate": 0.0, "averageHealthScore": score, "scoredTests": 1.0,
+		"completedCount": 2.0, "passRate": 0.0, "averageHealthScore": score, "scoredTests": 1.0,
 		"latestFailures": []any{failure(0, "X", "x"), failure(1, "Y", "y"), failure(2, "Z", "z"), failure(3, "N", "n")},
 		"regressions":    []any{"X"},
 		"trend": []any{

@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/host"
 	"humanqa/domain/job"
-	"humanqa/projections"
-	"humanqa/webhooks"
+	"humanqa/projections/history"
 )
 
 // The headers by which an agent says that its test is a step of a loop
-// (decisions, section 9).
+// (decisions, "Loops").
 const (
 	skillHeader         = "X-Agent-Skill"
 	iterationHeader     = "X-Agent-Iteration"
@@ -67,7 +67,7 @@ func (a *API) hostedJob(in command.HostedTest, out command.HostedJob) hostedJob 
 		IsHostedApp: in.HostedApp, RegressionItemsIncluded: out.RegressionItems,
 		LoopSessionID: out.LoopSessionID,
 		StatusURL:     a.statusURL(out.JobID), ReportURL: a.baseURL + "/v1/jobs/" + out.JobID + "/report",
-		DashboardReportURL: webhooks.ReportPage(a.baseURL, out.JobID),
+		DashboardReportURL: announce.ReportPage(a.baseURL, out.JobID),
 	}
 }
 
@@ -77,8 +77,9 @@ func (a *API) statusURL(jobID string) string { return a.baseURL + "/v1/hosted/st
 func (a *API) testHosted(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
-	in := a.readHostedTest(r, parseObject(r.body, &p))
-	in.Loop = r.loopStep(&p)
+	o := r.object(&p)
+	in := a.readHostedTest(r, o)
+	in.Target, in.Loop = readTarget(o), r.loopStep(&p)
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
@@ -92,22 +93,24 @@ func (a *API) testHosted(r *request) (answer, error) {
 	})
 }
 
-// readHostedTest reads what a hosted test and a session have in common. A
+// readHostedTest reads what a hosted test and a session have in common: not the
+// target, which each slot has of its own. A
 // project-bound key's tests go to its project, whatever their host.
 func (a *API) readHostedTest(r *request, o object) command.HostedTest {
 	in := command.HostedTest{
-		URL:                o.required("url", maxURL),
-		Feature:            strings.TrimSpace(o.optional("feature", maxFeature)),
-		Urgent:             o.oneOf("priority", normal, normal, urgent) == urgent,
+		Submission: job.Submission{
+			URL:       o.required("url", maxURL),
+			Feature:   strings.TrimSpace(o.optional("feature", maxFeature)),
+			Urgent:    o.oneOf("priority", normal, normal, urgent) == urgent,
+			ProjectID: r.caller.projectID,
+			Source:    "hosted",
+		},
 		AccessInstructions: o.optional("accessInstructions", maxAccessInstructions),
-		Target:             readTarget(o),
 		Webhook: command.Webhook{
 			URL:    o.optional("webhookUrl", maxURL),
 			Secret: o.webhookSecret("webhookSecret"),
 			Events: o.eventNames("subscribedWebhookEvents"),
 		},
-		ProjectID: r.caller.projectID,
-		Source:    "hosted",
 	}
 	in.Type, in.TypeEcho = o.hostedType("jobType")
 	o.publicURL("url", in.URL)
@@ -192,7 +195,7 @@ type preparedBody struct {
 func (a *API) prepareNext(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
-	o := parseObject(r.body, &p)
+	o := r.object(&p)
 	projectID := o.requiredID("projectId")
 	bugs, fixes := readFixes(o)
 	if err := p.err(); err != nil {
@@ -264,7 +267,7 @@ func (a *API) failedInLastTest(ctx context.Context, accountID, projectID string,
 	var p problems
 	var fixes []command.PreparedFix
 	for i, id := range bugs {
-		at := slices.IndexFunc(failed, func(f projections.FailedItem) bool { return f.ID == id })
+		at := slices.IndexFunc(failed, func(f history.FailedItem) bool { return f.ID == id })
 		if at < 0 {
 			p.add(fmt.Sprintf("fixedBugIds[%d]", i), "did not fail in the project's last test")
 			continue

@@ -11,10 +11,10 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
-// The hosted status (decisions, section 3).
+// The hosted status (decisions, "Hosted status" and "Waiting").
 
 // inProgress is what the hosted endpoints call a claimed job.
 const inProgress = "in_progress"
@@ -107,6 +107,7 @@ func (a *API) awaitChange(r *request, s hostedState, has []string, atMost time.D
 	defer over.Stop()
 	look := time.NewTicker(statusPoll)
 	defer look.Stop()
+	mayAt := time.Now() // when the key was looked at
 	for !s.settled && matches(has, s.tag) {
 		select {
 		case <-look.C:
@@ -118,6 +119,12 @@ func (a *API) awaitChange(r *request, s hostedState, has []string, atMost time.D
 			return s, r.Context().Err()
 		}
 		var err error
+		if time.Since(mayAt) >= keysEvery {
+			if err = a.stillMay(r.Context(), r); err != nil {
+				return s, err
+			}
+			mayAt = time.Now()
+		}
 		if s, err = a.readHostedStatus(r); err != nil {
 			return s, err
 		}
@@ -138,7 +145,7 @@ func (a *API) readHostedStatus(r *request) (hostedState, error) {
 		return hostedState{}, err
 	}
 	out := hostedStatusOf(j)
-	if j.Status == job.Completed {
+	if j.Status == job.StatusCompleted {
 		report, err := a.reads.Jobs.Report(r.Context(), r.caller.accountID, j.ID)
 		if err != nil {
 			return hostedState{}, err
@@ -152,21 +159,21 @@ func (a *API) readHostedStatus(r *request) (hostedState, error) {
 	sum := sha256.Sum256(body)
 	return hostedState{
 		body: body, tag: `"` + hex.EncodeToString(sum[:16]) + `"`,
-		settled: j.IsFinal() && j.AIReport != projections.AIReportGenerating,
+		settled: j.IsFinal() && j.AIReport() != jobs.AIReportGenerating,
 	}, nil
 }
 
-func hostedStatusOf(j projections.Job) hostedStatusBody {
+func hostedStatusOf(j jobs.Job) hostedStatusBody {
 	pass, fail, skip := job.Counts(j.Items)
 	out := hostedStatusBody{
 		JobID: j.ID, Status: string(j.Status), URL: j.URL, JobType: j.TypeEcho, JobTypeCode: j.Type,
-		ProjectID: orNull(j.ProjectID), IsFinal: j.IsFinal(), AIReportStatus: orNull(string(j.AIReport)),
+		ProjectID: orNull(j.ProjectID), IsFinal: j.IsFinal(), AIReportStatus: orNull(string(j.AIReport())),
 		Checklist: checklistState{
 			TotalItems: len(j.Items), CheckedItems: pass + fail + skip,
 			PassedItems: pass, FailedItems: fail, SkippedItems: skip,
 		},
 	}
-	if j.Status == job.Claimed {
+	if j.Status == job.StatusClaimed {
 		out.Status = inProgress
 	}
 	out.ProgressPercent = progress(j.Status, out.Checklist)
@@ -177,26 +184,26 @@ func hostedStatusOf(j projections.Job) hostedStatusBody {
 // progress is checked/total, rounded down. Only a completed job is done.
 func progress(status job.Status, c checklistState) int {
 	switch {
-	case status == job.Completed:
+	case status == job.StatusCompleted:
 		return 100
-	case status == job.Pending || c.TotalItems == 0:
+	case status == job.StatusPending || c.TotalItems == 0:
 		return 0
 	}
 	return min(99, 100*c.CheckedItems/c.TotalItems)
 }
 
-func statusMessage(j projections.Job, c checklistState) string {
+func statusMessage(j jobs.Job, c checklistState) string {
 	switch j.Status {
-	case job.Claimed:
+	case job.StatusClaimed:
 		return fmt.Sprintf("A checker is testing: %d of %d items checked.", c.CheckedItems, c.TotalItems)
-	case job.Completed:
+	case job.StatusCompleted:
 		return fmt.Sprintf("The test is completed: %d passed, %d failed, %d skipped.",
 			c.PassedItems, c.FailedItems, c.SkippedItems)
-	case job.Cancelled:
+	case job.StatusCancelled:
 		return "The test was cancelled; its credits were refunded."
-	case job.Failed:
+	case job.StatusFailed:
 		return "The test could not be done; its credits were refunded."
-	case job.Pending, job.Voided: // a voided job is never shown
+	case job.StatusPending, job.StatusVoided: // a voided job is never shown
 	}
 	switch {
 	case j.Type == job.AIReview:
@@ -207,7 +214,7 @@ func statusMessage(j projections.Job, c checklistState) string {
 	return "Waiting for a checker."
 }
 
-func resultOf(report projections.Report) *hostedResult {
+func resultOf(report jobs.Report) *hostedResult {
 	out := &hostedResult{
 		OverallStatus: report.OverallStatus, PassCount: report.PassCount, FailCount: report.FailCount,
 		SkipCount: report.SkipCount, Summary: report.Summary, Items: []resultItem{},

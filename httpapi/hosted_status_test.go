@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,15 +13,18 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/internal/pgtest"
+	"humanqa/projections/jobs"
 )
 
-// Decisions, section 3, "Hosted status".
+// Decisions, "Hosted status".
 func TestTheHostedStatusThroughTheLifeOfAJob(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -86,14 +91,14 @@ func TestProgress(t *testing.T) {
 		total, checked int
 		want           int
 	}{
-		{"no checklist yet", job.Claimed, 0, 0, 0},
-		{"nothing checked", job.Claimed, 3, 0, 0},
-		{"rounded down", job.Claimed, 3, 2, 66},
-		{"all checked, not submitted", job.Claimed, 3, 3, 99},
-		{"pending, with ticks of an earlier claim", job.Pending, 2, 1, 0},
-		{"completed", job.Completed, 3, 3, 100},
-		{"completed without a list", job.Completed, 0, 0, 100},
-		{"failed with all checked", job.Failed, 3, 3, 99},
+		{"no checklist yet", job.StatusClaimed, 0, 0, 0},
+		{"nothing checked", job.StatusClaimed, 3, 0, 0},
+		{"rounded down", job.StatusClaimed, 3, 2, 66},
+		{"all checked, not submitted", job.StatusClaimed, 3, 3, 99},
+		{"pending, with ticks of an earlier claim", job.StatusPending, 2, 1, 0},
+		{"completed", job.StatusCompleted, 3, 3, 100},
+		{"completed without a list", job.StatusCompleted, 0, 0, 100},
+		{"failed with all checked", job.StatusFailed, 3, 3, 99},
 	} {
 		if got := progress(c.status, checklistState{TotalItems: c.total, CheckedItems: c.checked}); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
@@ -128,32 +133,64 @@ func TestAHostedStatusIsRevalidatedByItsTag(t *testing.T) {
 	}
 }
 
-// lookedAt tells of every read of a job.
-type lookedAt struct {
-	JobReads
-	looks chan struct{}
+func TestAStatusThatWaitsEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	id := s.submitted(key)
+	k, err := s.commands.IssueKey(t.Context(), operator(uuid.New()), accountID, command.IssueKey{Scope: account.ScopeRead})
+	s.visible(k.Position, err)
+	tag := s.call(k.Token, "GET", "/v1/hosted/status/"+id, "").Header().Get("ETag")
+	var r result
+	answered := s.held(func() { r = s.call(k.Token, "GET", "/v1/hosted/status/"+id+"?wait=25", "", "If-None-Match", tag) })
+	at, err := s.commands.RevokeKey(t.Context(), operator(uuid.New()), accountID, k.KeyID)
+	s.visible(at, err)
+	<-answered
+	r.refused(http.StatusUnauthorized, domain.CodeUnauthorized)
 }
 
-func (l lookedAt) Job(ctx context.Context, accountID, id string) (projections.Job, error) {
+// looks is a way to Postgres that tells of every query.
+type looks struct {
+	driver.Connector
+	each chan struct{}
+}
+
+func (l looks) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := l.Connector.Connect(ctx)
+	return lookingConn{conn, l.each}, err
+}
+
+type lookingConn struct {
+	driver.Conn
+	each chan struct{}
+}
+
+func (c lookingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	select {
-	case l.looks <- struct{}{}:
+	case c.each <- struct{}{}:
 	default:
 	}
-	return l.JobReads.Job(ctx, accountID, id)
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
 // held runs a request and returns once it is being held: it has looked at the
 // job a second time.
 func (s *service) held(run func()) (answered <-chan struct{}) {
 	s.t.Helper()
-	looks, done := make(chan struct{}), make(chan struct{})
-	s.reads.Jobs = lookedAt{s.reads.Jobs, looks}
+	connector, err := pq.NewConnector(pgtest.DSN(s.t, s.db))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	each, done := make(chan struct{}), make(chan struct{})
+	db := sqlx.NewDb(sql.OpenDB(looks{connector, each}), "postgres")
+	s.t.Cleanup(func() { _ = db.Close() })
+	s.reads.Jobs = jobs.NewReads(db)
 	go func() {
 		defer close(done)
 		run()
 	}()
-	<-looks
-	<-looks
+	<-each
+	<-each
 	return done
 }
 

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
+	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
@@ -141,7 +143,7 @@ func TestWhatAHostedTestMayNotBe(t *testing.T) {
 			t.Errorf("%.120s\nis refused for %v, want %v", body, got, paths)
 		}
 	}
-	equal(t, s.log.count("job.created")+s.log.count("project.created")+s.log.count("host.linked"), 0)
+	equal(t, s.log.Count("job.created")+s.log.Count("project.created")+s.log.Count("host.linked"), 0)
 }
 
 func TestTheLongestOfEachIsTaken(t *testing.T) {
@@ -210,7 +212,7 @@ func TestTwentyParallelHostedTestsMakeOneProject(t *testing.T) {
 		wg.Go(func() { s.hosted(key, "new.example.com", "").want(http.StatusCreated) })
 	}
 	wg.Wait()
-	equal(t, []int{s.log.count("project.created"), s.log.count("host.linked"), s.log.count("job.created")}, []int{1, 1, 20})
+	equal(t, []int{s.log.Count("project.created"), s.log.Count("host.linked"), s.log.Count("job.created")}, []int{1, 1, 20})
 }
 
 func TestAnUrgentHostedTestWithSevenCredits(t *testing.T) {
@@ -308,7 +310,7 @@ func TestTwoFirstCallsWithTwoSecretsAreOne201AndOne409(t *testing.T) {
 	wg.Wait()
 	slices.Sort(codes)
 	equal(t, codes, []int{http.StatusCreated, http.StatusConflict})
-	equal(t, []int{s.log.count("job.created"), s.log.count("credits.debited"), s.log.count("project.webhook_set")}, []int{1, 1, 1})
+	equal(t, []int{s.log.Count("job.created"), s.log.Count("credits.debited"), s.log.Count("project.webhook_set")}, []int{1, 1, 1})
 }
 
 func TestTheSubscriptionOfAHostedTest(t *testing.T) {
@@ -317,7 +319,7 @@ func TestTheSubscriptionOfAHostedTest(t *testing.T) {
 	_, key := s.account(1000)
 	url := `,"webhookUrl":"` + hookURL + `"`
 	events := func(names string) string { return `,"subscribedWebhookEvents":[` + names + `]` }
-	every := eventList(project.EventNames()...)
+	every := eventList(announce.Subscribable()...)
 	one := `"job.completed"`
 	for n, c := range []struct {
 		name         string
@@ -346,6 +348,43 @@ func TestTheSubscriptionOfAHostedTest(t *testing.T) {
 	}
 }
 
+// What is known of a client's secret is kept in the log; it must not be what
+// the same text means elsewhere.
+func TestASecretThatIsSpelledLikeAnotherUseGivesItsTokenToNobody(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	id, key := s.account(100)
+	made := s.call(key, "POST", "/v1/projects", `{"name":"Own"}`).want(http.StatusCreated)
+	own, hook := made["projectId"].(string), made["deployHookUrl"].(string)
+	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
+	secret := `,"webhookUrl":"` + hookURL + `","webhookSecret":"deploy hook of ` + own + `"`
+	s.hosted(bound, "any.example.com", secret).want(http.StatusCreated)
+	token := hook[strings.LastIndex(hook, domain.HookTokenPrefix)+len(domain.HookTokenPrefix):]
+	if len(token) != 64 || strings.Contains(s.stored(), token) {
+		t.Errorf("the log holds the deploy hook's token %q", token)
+	}
+	s.hosted(bound, "any.example.com", secret).want(http.StatusCreated) // and is known again
+}
+
+// A fingerprint may be from before fingerprints carried their use.
+func TestASecretIsKnownAgainWhateverItsFingerprintWasMadeFrom(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	id, key := s.account(100)
+	own := s.project(key, `{"name":"Own"}`)
+	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
+	url, secret := `,"webhookUrl":"`+hookURL+`"`, `,"webhookSecret":"`
+	s.hosted(bound, "any.example.com", url).want(http.StatusCreated)
+	sealed, err := s.vault.Seal(t.Context(), id, domain.ProjectStream(own), []byte(secretS))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.happened(domain.ProjectStream(own), time.Now(), &project.SecretSet{SecretID: "s", Sealed: sealed, Fingerprint: "older", At: time.Now(), Rotated: true})
+	s.hosted(bound, "any.example.com", url+secret+secretS+`"`).want(http.StatusCreated)
+	s.hosted(bound, "any.example.com", url+secret+secretT+`"`).refused(http.StatusConflict, domain.CodeSecretConflict)
+	equal(t, s.log.Count("project.webhook_secret_set"), 2)
+}
+
 func TestAProjectBoundKeysHostedTestsGoToItsProject(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -353,7 +392,7 @@ func TestAProjectBoundKeysHostedTestsGoToItsProject(t *testing.T) {
 	own := s.project(key, `{"name":"Own"}`)
 	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
 	with(t, s.hosted(bound, "any.example.com", "").want(http.StatusCreated), map[string]any{"projectId": own})
-	equal(t, s.log.count("host.linked"), 0)
+	equal(t, s.log.Count("host.linked"), 0)
 }
 
 func TestAHostedTestWithAnIdempotencyKeyIsOneTest(t *testing.T) {
@@ -365,7 +404,7 @@ func TestAHostedTestWithAnIdempotencyKeyIsOneTest(t *testing.T) {
 	equal(t, again.want(http.StatusCreated), first)
 	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
 	s.hosted(key, "b.example.com", "", "Idempotency-Key", "k").refused(http.StatusConflict, domain.CodeConflict)
-	equal(t, s.log.count("job.created"), 1)
+	equal(t, s.log.Count("job.created"), 1)
 }
 
 func TestAccessInstructionsOfAHostedTestAreSeenByTheClaimantOnly(t *testing.T) {
@@ -407,11 +446,11 @@ func TestTheHeadersOfAnAgentsLoop(t *testing.T) {
 		equal(t, s.hosted(key, "a.example.com", "", c.headers...).paths(), c.paths)
 	}
 	s.hosted(key, "a.example.com", "").want(http.StatusCreated)
-	equal(t, s.log.count("loop_session.started"), 0)
+	equal(t, s.log.Count("loop_session.started"), 0)
 	for _, n := range []string{"1", "2"} {
 		s.hosted(key, "a.example.com", "", skillHeader, "fix", iterationHeader, n).want(http.StatusCreated)
 	}
-	equal(t, []int{s.log.count("loop_session.started"), s.log.count("loop_session.iterated")}, []int{1, 2})
+	equal(t, []int{s.log.Count("loop_session.started"), s.log.Count("loop_session.iterated")}, []int{1, 2})
 }
 
 func TestPrepareNextQueuesFixesForTheNextTest(t *testing.T) {
@@ -496,7 +535,7 @@ func TestWhatPrepareNextRefuses(t *testing.T) {
 	s.call(other, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":["x"]}`).refused(http.StatusNotFound, domain.CodeNotFound)
 	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: s.project(key, `{"name":"Other"}`)})
 	s.call(bound, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":["x"]}`).refused(http.StatusForbidden, domain.CodeForbidden)
-	equal(t, s.log.count("project.regressions_prepared"), 0)
+	equal(t, s.log.Count("project.regressions_prepared"), 0)
 
 	s.call(key, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":`+many(50, strings.Repeat("ü", 1000))+`}`).want(http.StatusOK)
 }

@@ -21,7 +21,8 @@ const (
 	// short: who takes over issues the same command id, so an owner that is
 	// merely slow, not dead, costs nothing but work.
 	leaseSeconds = 10
-	// keptHours is how long a key is remembered (decisions, section 2).
+	// keptHours is how long a key is remembered (decisions,
+	// "Idempotency-Key").
 	keptHours = 24
 	// finishTime bounds the storing of an answer whose request may be gone.
 	finishTime = 5 * time.Second
@@ -220,7 +221,7 @@ func (s idempotency) sweep(ctx context.Context) error {
 
 // definite says which outcomes are stored: successes and the refusals that
 // stand for what the state was (402, 404, 409). A 400 is not (decisions,
-// section 2), nor is anything that speaks of the key, the limit or a fault.
+// "Idempotency-Key"), nor is anything that speaks of the key, the limit or a fault.
 func definite(status int) bool {
 	switch status {
 	case http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict:

@@ -13,6 +13,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/domain/credits"
+	"humanqa/eventstore/logtest"
 )
 
 const replayedHeader = "Idempotent-Replayed"
@@ -37,8 +39,8 @@ func TestTheSameKeyAndBodyHaveOneEffectAndTheSameBytes(t *testing.T) {
 			refused(http.StatusConflict, domain.CodeConflict)
 		s.call(key, "POST", path, body, "Idempotency-Key", "order 2").want(http.StatusCreated)
 	}
-	equal(t, s.log.count("project.created"), 2)
-	equal(t, s.log.count("job.created"), 4)
+	equal(t, s.log.Count("project.created"), 2)
+	equal(t, s.log.Count("job.created"), 4)
 
 	var sealed string
 	if err := s.db.GetContext(t.Context(), &sealed, `SELECT string_agg(body, ' ') FROM http_idempotency`); err != nil {
@@ -60,7 +62,7 @@ func TestAKeyBelongsToItsAccountAndPath(t *testing.T) {
 	s.call(one, "POST", "/v1/projects", `{"name":"Shop"}`, "Idempotency-Key", "k").want(http.StatusCreated)
 	second := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 	equal(t, s.call(second, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").Header().Get(replayedHeader), "true")
-	equal(t, s.log.count("job.created"), 2)
+	equal(t, s.log.Count("job.created"), 2)
 }
 
 func TestRefusalsUnderAKey(t *testing.T) {
@@ -84,7 +86,7 @@ func TestRefusalsUnderAKey(t *testing.T) {
 		r.refused(http.StatusNotFound, domain.CodeNotFound)
 		equal(t, r.Header().Get(replayedHeader), replayed)
 	}
-	equal(t, s.log.count("credits.debited"), 0)
+	equal(t, s.log.Count("credits.debited"), 0)
 }
 
 func TestAMalformedKeyIsRefused(t *testing.T) {
@@ -101,6 +103,40 @@ func TestAMalformedKeyIsRefused(t *testing.T) {
 
 // A crash is a write whose outcome nobody learns of: the request ends without
 // an answer, its row stays in flight until the lease is over.
+// A repeat that comes after the charge was given back begins anew, under the same
+// key.
+func TestARepeatAfterTheChargeWasGivenBackIsAFreshJob(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(5)
+	s.log.Fail(logtest.Once(logtest.Of("job.created")), false, domain.ErrUnknownOutcome)
+	under := []string{"Idempotency-Key", "k"}
+	s.call(key, "POST", "/v1/jobs", aJob, under...).refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+	var lost string
+	err := s.log.Load(t.Context(), domain.CreditsStream(accountID), 0, func(r domain.Recorded) error {
+		if e, ok := r.Event.(*credits.Debited); ok {
+			lost = e.JobID
+		}
+		return nil
+	})
+	if err != nil || lost == "" {
+		t.Fatalf("charged for %q: %v", lost, err)
+	}
+	c := operator(uuid.New())
+	c.AccountID = accountID
+	at, err := s.commands.VoidJob(t.Context(), c, lost)
+	s.visible(at, err)
+
+	first := s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
+	again := s.call(key, "POST", "/v1/jobs", aJob, under...)
+	equal(t, again.want(http.StatusCreated), first)
+	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
+	if first["jobId"] == lost {
+		t.Error("the job that was given up is answered")
+	}
+	with(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{"available": 0.0, "used": 5.0})
+}
+
 func TestACrashBetweenChargeAndAnswerNeverChargesTwice(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -116,7 +152,7 @@ func TestACrashBetweenChargeAndAnswerNeverChargesTwice(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			_, key := s.account(100)
-			s.log.failNext(c.event, c.persisted, domain.ErrUnknownOutcome)
+			s.log.Fail(logtest.Once(logtest.Of(c.event)), c.persisted, domain.ErrUnknownOutcome)
 			crashed := s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k")
 			if crashed.Code != http.StatusServiceUnavailable {
 				t.Fatalf("got %d: %s", crashed.Code, crashed.Body)
@@ -128,8 +164,8 @@ func TestACrashBetweenChargeAndAnswerNeverChargesTwice(t *testing.T) {
 			retried := s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k")
 			with(t, retried.want(http.StatusCreated), map[string]any{"creditsDeducted": 5.0, "creditsRemaining": 95.0})
 			equal(t, s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").Body.String(), retried.Body.String())
-			equal(t, s.log.count("credits.debited"), 1)
-			equal(t, s.log.count("job.created"), 1)
+			equal(t, s.log.Count("credits.debited"), 1)
+			equal(t, s.log.Count("job.created"), 1)
 		})
 	}
 }
@@ -155,7 +191,7 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
-	equal(t, s.log.count("job.created"), 1)
+	equal(t, s.log.Count("job.created"), 1)
 
 	// The slow owner of a lease that somebody took over: the first answer that
 	// was stored counts.
@@ -192,7 +228,7 @@ func TestParallelRequestsUnderOneKey(t *testing.T) {
 		}
 	}
 	equal(t, len(bodies), 1)
-	equal(t, s.log.count("job.created"), 1)
+	equal(t, s.log.Count("job.created"), 1)
 }
 
 func TestAKeyIsForgottenAfterADay(t *testing.T) {
@@ -208,7 +244,7 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	age()
 	other := strings.Replace(aJob, "Checkout", "Another", 1)
 	s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").want(http.StatusCreated)
-	equal(t, s.log.count("job.created"), 2)
+	equal(t, s.log.Count("job.created"), 2)
 	if err := s.idempotency.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +275,7 @@ func TestAnAnswerThatCannotBeStoredIsNotSent(t *testing.T) {
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 	s.idempotency.vault = s.vault
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
-	equal(t, s.log.count("job.created"), 1)
+	equal(t, s.log.Count("job.created"), 1)
 }
 
 func TestTheUpkeepEndsWithItsContext(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
 const (
@@ -39,7 +39,7 @@ type submittedJob struct {
 func (a *API) submitJob(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
-	in := readSubmit(parseObject(r.body, &p))
+	in := readSubmit(r.object(&p))
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
@@ -77,17 +77,17 @@ func (a *API) place(r *request, in *command.SubmitJob, source string) error {
 // readSubmit reads the body of a submission (specification, "POST /v1/jobs").
 func readSubmit(o object) command.SubmitJob {
 	in := command.SubmitJob{
-		URL:                o.required("url", maxURL),
-		Title:              o.required("title", maxTitle),
-		Description:        o.required("description", maxDescription),
-		Urgent:             o.oneOf("priority", normal, normal, urgent) == urgent,
-		ProjectID:          o.id("projectId"),
-		SLAMinutes:         o.slaMinutes("slaMinutes"),
+		Submission: job.Submission{
+			URL:         o.required("url", maxURL),
+			Title:       o.required("title", maxTitle),
+			Description: o.required("description", maxDescription),
+			Urgent:      o.oneOf("priority", normal, normal, urgent) == urgent,
+			ProjectID:   o.id("projectId"),
+			SLAMinutes:  o.slaMinutes("slaMinutes"),
+		},
 		AccessInstructions: o.optional("accessInstructions", maxAccessInstructions),
-		Target:             readTarget(o),
-		Items:              readItems(o),
-		Credentials:        readCredentials(o),
 	}
+	in.Target, in.Items, in.Credentials = readTarget(o), readItems(o), readCredentials(o)
 	in.Type, in.TypeEcho = o.jobType("jobType")
 	o.publicURL("url", in.URL)
 	in.Wait = o.oneOf("generateChecklist", "async", "sync", "async") == "sync"
@@ -146,7 +146,7 @@ type jobSummary struct {
 	IsFinal     bool       `json:"isFinal"`
 }
 
-func summaryOf(j projections.Job) jobSummary {
+func summaryOf(j jobs.Summary) jobSummary {
 	return jobSummary{
 		ID: j.ID, Status: j.Status, Title: j.Title, URL: j.URL,
 		JobType: j.TypeEcho, JobTypeCode: j.Type, CreatedAt: timestamp(j.CreatedAt),
@@ -163,8 +163,8 @@ type jobPage struct {
 }
 
 // listedStatuses are what ?status= takes: the specification's four names, and
-// cancelled (decisions, section 2).
-var listedStatuses = []job.Status{job.Pending, job.Claimed, job.Completed, job.Failed, job.Cancelled}
+// cancelled (decisions, "status filter").
+var listedStatuses = []job.Status{job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusFailed, job.StatusCancelled}
 
 // maxOffset is far beyond any account, and within what Postgres can count.
 const maxOffset = 1 << 31
@@ -173,7 +173,7 @@ const maxOffset = 1 << 31
 func (a *API) listJobs(r *request) (answer, error) {
 	var p problems
 	q := parseQuery(r.URL.RawQuery, &p)
-	f := projections.JobFilter{
+	f := jobs.Filter{
 		Status: job.Status(q.oneOf("status", words(listedStatuses))), ProjectID: q.text("projectId"),
 		Since: q.time("since"),
 		Limit: q.integer("limit", 20, 1, 100), Offset: q.integer("offset", 0, 0, maxOffset),
@@ -189,12 +189,12 @@ func (a *API) listJobs(r *request) (answer, error) {
 	case none:
 		return reply(http.StatusOK, page)
 	}
-	jobs, total, err := a.reads.Jobs.List(r.Context(), r.caller.accountID, f)
+	found, total, err := a.reads.Jobs.List(r.Context(), r.caller.accountID, f)
 	if err != nil {
 		return answer{}, err
 	}
 	page.Total = total
-	for _, j := range jobs {
+	for _, j := range found {
 		page.Jobs = append(page.Jobs, summaryOf(j))
 	}
 	return reply(http.StatusOK, page)
@@ -237,14 +237,14 @@ func (a *API) getJob(r *request) (answer, error) {
 		return answer{}, err
 	}
 	return reply(http.StatusOK, jobBody{
-		jobSummary: summaryOf(j), CreditsUsed: j.CreditsUsed, SLAMinutes: j.SLAMinutes,
+		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
 		ClaimedAt: stamp(j.ClaimedAt), CompletedAt: stamp(j.CompletedAt), ParentJobID: j.ParentID,
 		Description: j.Description, Feature: orNull(j.Feature), Source: j.Source,
 		BatchID: orNull(j.BatchID), SessionID: orNull(j.SessionID), DueAt: timestamp(j.DueAt),
 		CancelledAt: stamp(j.CancelledAt), CancelReason: orNull(j.CancelReason),
 		FailedAt: stamp(j.FailedAt), FailReason: orNull(j.FailReason),
 		RequeueCount: j.RequeueCount, LastFailedSLAAt: stamp(j.LastFailedSLAAt),
-		OverallStatus: orNull(j.OverallStatus), AIReportStatus: orNull(string(j.AIReport)),
+		OverallStatus: orNull(j.OverallStatus), AIReportStatus: orNull(string(j.AIReport())),
 		GeneratedBy:  orNull(j.GeneratedBy),
 		TargetDevice: orNull(j.Target.Device), TargetOS: orNull(j.Target.OS),
 		TargetBrowser: orNull(j.Target.Browser), TargetScreenSize: orNull(j.Target.ScreenSize),
@@ -253,20 +253,20 @@ func (a *API) getJob(r *request) (answer, error) {
 }
 
 // ownJob reads the job the path names.
-func (a *API) ownJob(r *request) (projections.Job, error) { return a.ownJobNamed(r, r.vars["id"]) }
+func (a *API) ownJob(r *request) (jobs.Job, error) { return a.ownJobNamed(r, r.vars["id"]) }
 
 // ownJobNamed reads a job. Another account's does not exist; a project-bound
 // key is refused those of its account's other projects.
-func (a *API) ownJobNamed(r *request, id string) (projections.Job, error) {
+func (a *API) ownJobNamed(r *request, id string) (jobs.Job, error) {
 	if !idPattern.MatchString(id) {
-		return projections.Job{}, domain.NotFound("job")
+		return jobs.Job{}, domain.NotFound("job")
 	}
 	j, err := a.reads.Jobs.Job(r.Context(), r.caller.accountID, id)
 	if err != nil {
-		return projections.Job{}, err
+		return jobs.Job{}, err
 	}
 	if bound := r.caller.projectID; bound != "" && j.ProjectID != bound {
-		return projections.Job{}, errOtherProject
+		return jobs.Job{}, errOtherProject
 	}
 	return j, nil
 }
@@ -274,7 +274,8 @@ func (a *API) ownJobNamed(r *request, id string) (projections.Job, error) {
 type cancelledJob struct {
 	JobID            string         `json:"jobId"`
 	Status           job.Status     `json:"status"`
-	CreditsRefunded  domain.Credits `json:"creditsRefunded"`
+	CreditsRefunded  domain.Credits `json:"creditsRefunded"` // what came back
+	CreditsExpired   domain.Credits `json:"creditsExpired"`  // what went into expired lots
 	CreditsRemaining domain.Credits `json:"creditsRemaining"`
 }
 
@@ -293,7 +294,7 @@ func (a *API) cancelJob(r *request) (answer, error) {
 		a.visible(ctx, r, out.Position)
 		return reply(http.StatusOK, cancelledJob{
 			JobID: out.JobID, Status: out.Status,
-			CreditsRefunded: out.CreditsRefunded, CreditsRemaining: out.CreditsRemaining,
+			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
 		})
 	})
 }

@@ -14,15 +14,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
 	"humanqa/projections"
-	"humanqa/webhooks"
 )
 
-// Specification, "POST /v1/jobs"; decisions, section 1. A field that is wrong
-// is named; one that is right is taken.
+// Specification, "POST /v1/jobs"; decisions, "Job types", "URL under test" and
+// "Lengths". A field that is wrong is named; one that is right is taken.
 func TestWhatASubmissionMustHold(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -81,7 +81,7 @@ func TestWhatASubmissionMustHold(t *testing.T) {
 	}
 }
 
-// Decisions, section 1, "Lengths", "Severity" and "Item keys".
+// Decisions, "Lengths", "Severity" and "Item keys".
 func TestWhatAChecklistItemMustHold(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -139,7 +139,7 @@ func TestOnlyASynchronousChecklistIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Specification, "GET /v1/jobs"; decisions, section 2, "List order", "since"
+// Specification, "GET /v1/jobs"; decisions, "List order", "since"
 // and "status filter".
 func TestAPageOfJobs(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestSinceIsStrictlyAfter(t *testing.T) {
 	}
 }
 
-// Decisions, section 3, "SLA": the state names are frozen, the detail is in
+// Decisions, "SLA" and "Job states": the state names are frozen, the detail is in
 // further fields.
 func TestAJobThatMissedItsSLA(t *testing.T) {
 	t.Parallel()
@@ -301,18 +301,16 @@ func TestSecretsShowNowhereButInTheClaimantsBrief(t *testing.T) {
 	}
 	see(key, "POST", "/v1/jobs/"+id+"/retest", "").want(http.StatusCreated)
 
-	s.log.mu.Lock()
-	for i, e := range s.log.events {
+	for i, e := range s.log.All() {
 		raw, err := json.Marshal(e.Event)
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[fmt.Sprintf("event %d %s", i, e.Type)] = string(raw)
-		if announced, _, err := webhooks.Render("https://qa.example", e, webhooks.Facts{ProjectID: project}); err == nil {
+		if announced, _, err := announce.Render("https://qa.example", e, announce.Enrichment{Submission: job.Submission{ProjectID: project}}); err == nil {
 			seen[fmt.Sprintf("webhook %d %s", i, e.Type)] = string(announced)
 		}
 	}
-	s.log.mu.Unlock()
 	ai.mu.Lock()
 	seen["prompts"] = strings.Join(ai.prompts, "\n")
 	ai.mu.Unlock()

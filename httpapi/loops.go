@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/loop"
-	"humanqa/projections"
+	"humanqa/projections/loops"
 )
 
 type loopSession struct {
@@ -43,7 +43,7 @@ func (a *API) finalizeLoop(r *request) (answer, error) {
 		return answer{}, err
 	}
 	var p problems
-	o := parseObject(r.body, &p)
+	o := r.object(&p)
 	final := o.required("finalStatus", maxWord)
 	if strings.TrimSpace(final) != "" {
 		o.oneOf("finalStatus", "", words(loop.Ends())...)
@@ -70,22 +70,22 @@ func (a *API) finalizeLoop(r *request) (answer, error) {
 
 // ownLoop reads the loop session the path names. Another account's does not
 // exist; a project-bound key is refused those of its account's other projects.
-func (a *API) ownLoop(r *request) (projections.LoopSession, error) {
+func (a *API) ownLoop(r *request) (loops.Session, error) {
 	id := r.vars["id"]
 	if !idPattern.MatchString(id) {
-		return projections.LoopSession{}, domain.NotFound("loop session")
+		return loops.Session{}, domain.NotFound("loop session")
 	}
 	s, err := a.reads.Loops.Session(r.Context(), r.caller.accountID, id)
 	if err != nil {
-		return projections.LoopSession{}, err
+		return loops.Session{}, err
 	}
 	if bound := r.caller.projectID; bound != "" && s.ProjectID != bound {
-		return projections.LoopSession{}, errOtherProject
+		return loops.Session{}, errOtherProject
 	}
 	return s, nil
 }
 
-func loopSessionOf(s projections.LoopSession) loopSession {
+func loopSessionOf(s loops.Session) loopSession {
 	return loopSession{
 		ID: s.ID, ProjectID: s.ProjectID, Skill: s.Skill, Status: s.Status,
 		Iterations: s.Iterations, MaxIterations: s.MaxIterations, CreditsSpent: s.CreditsSpent,

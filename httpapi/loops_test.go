@@ -64,7 +64,7 @@ func TestAnAgentsLoop(t *testing.T) {
 	})
 	t.Run("is another account's business no more than its project's key's", func(t *testing.T) {
 		_, stranger := s.account(0)
-		bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: uuid.NewString()})
+		bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: s.project(key, `{"name":"Other"}`)})
 		for _, c := range []struct{ method, path, body string }{
 			{"GET", "/v1/loop-sessions/" + loopID, ""},
 			{"POST", "/v1/loop-sessions/" + loopID + "/finalize", `{"finalStatus":"passed"}`},

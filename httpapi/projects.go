@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/internal/guard"
-	"humanqa/projections"
+	"humanqa/projections/projects"
 )
 
 // projectBody is a project in every answer. The webhook's secret is never in
@@ -43,11 +44,12 @@ type rotation struct {
 // countedProject is a project together with the figures of its jobs.
 type countedProject struct {
 	projectBody
-	JobCount int     `json:"jobCount"`
-	PassRate float64 `json:"passRate"` // 0..1
+	JobCount       int     `json:"jobCount"`
+	CompletedCount int     `json:"completedCount"` // what the rate is of; that of none is 0
+	PassRate       float64 `json:"passRate"`       // 0..1
 }
 
-func bodyOf(p projections.Project) projectBody {
+func bodyOf(p projects.Project) projectBody {
 	out := projectBody{
 		ID: p.ID, ProjectID: p.ID, Name: p.Name, Description: p.Description,
 		DefaultURL: p.DefaultURL, DefaultJobType: p.DefaultJobType, DefaultSLAMinutes: p.DefaultSLAMinutes,
@@ -67,21 +69,21 @@ func bodyOf(p projections.Project) projectBody {
 	out.WebhookSecretRotations = &rotations
 	if p.Events == nil { // never set: every kind
 		out.AllWebhookEvents = true
-		out.SubscribedWebhookEvents = project.EventNames()
+		out.SubscribedWebhookEvents = announce.Subscribable()
 	} else {
 		out.SubscribedWebhookEvents = append(out.SubscribedWebhookEvents, *p.Events...)
 	}
 	return out
 }
 
-func countedOf(p projections.Project) countedProject {
-	return countedProject{projectBody: bodyOf(p), JobCount: p.JobCount, PassRate: p.PassRate}
+func countedOf(p projects.Project) countedProject {
+	return countedProject{projectBody: bodyOf(p), JobCount: p.JobCount, CompletedCount: p.CompletedCount, PassRate: p.PassRate}
 }
 
 // bodyAfter shows the state a command left behind, which the read model may
 // not have reached yet.
 func bodyAfter(id string, s project.State) projectBody {
-	p := projections.Project{
+	p := projects.Project{
 		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
@@ -89,7 +91,7 @@ func bodyAfter(id string, s project.State) projectBody {
 		SecretRotatedAt:        s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 	for _, r := range slices.Backward(s.Rotations) { // newest first
-		p.SecretRotations = append(p.SecretRotations, projections.SecretRotation(r))
+		p.SecretRotations = append(p.SecretRotations, projects.SecretRotation(r))
 	}
 	return bodyOf(p)
 }
@@ -109,19 +111,19 @@ const maxProjects = 1000
 func (a *API) listProjects(r *request) (answer, error) {
 	var p problems
 	q := parseQuery(r.URL.RawQuery, &p)
-	f := projections.ProjectFilter{
+	f := projects.Filter{
 		ID:    r.caller.projectID,
 		Limit: q.integer("limit", maxProjects, 1, maxProjects), Offset: q.integer("offset", 0, 0, maxOffset),
 	}
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	projects, total, err := a.reads.Projects.List(r.Context(), r.caller.accountID, f)
+	found, total, err := a.reads.Projects.List(r.Context(), r.caller.accountID, f)
 	if err != nil {
 		return answer{}, err
 	}
 	page := projectPage{Projects: []countedProject{}, Total: total, Limit: f.Limit, Offset: f.Offset}
-	for _, p := range projects {
+	for _, p := range found {
 		page.Projects = append(page.Projects, countedOf(p))
 	}
 	return reply(http.StatusOK, page)
@@ -163,7 +165,7 @@ func (a *API) createProject(r *request) (answer, error) {
 	}
 	var p problems
 	r.idempotencyKey(&p)
-	in := a.readNewProject(parseObject(r.body, &p))
+	in := a.readNewProject(r.object(&p))
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
@@ -219,7 +221,7 @@ func (a *API) updateProject(r *request) (answer, error) {
 		return answer{}, err
 	}
 	var p problems
-	in := a.readProjectUpdate(parseObject(r.body, &p))
+	in := a.readProjectUpdate(r.object(&p))
 	if wrong := p.err(); wrong != nil {
 		return answer{}, wrong
 	}
@@ -246,7 +248,7 @@ func (a *API) readProjectUpdate(o object) command.UpdateProject {
 
 		LoopAlertsSnoozedUntil: o.patchTime("loopAlertsSnoozedUntil"),
 	}
-	if _, there := o.fields["name"]; there {
+	if _, there := o.field("name"); there {
 		name := o.required("name", maxProjectName)
 		in.Name = &name
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/project"
 )
 
@@ -53,7 +54,7 @@ func TestCreatingAProject(t *testing.T) {
 		"id": id, "projectId": id, "name": "Shop", "description": "All of it", "defaultUrl": "https://shop.example.com",
 		"defaultJobType": "General QA", "defaultSlaMinutes": 15.0, "webhookUrl": "https://hooks.example.com/in",
 		"webhookDisabled": false, "webhookDisabledReason": nil, "webhookSecretRotatedAt": nil, "allWebhookEvents": false,
-		"loopAlertsSnoozedUntil": nil, "jobCount": 0.0, "passRate": 0.0,
+		"loopAlertsSnoozedUntil": nil, "jobCount": 0.0, "completedCount": 0.0, "passRate": 0.0,
 	})
 
 	submitted := s.call(key, "POST", "/v1/jobs", strings.Replace(aJob, "{", `{"projectId":"`+id+`",`, 1)).want(http.StatusCreated)
@@ -76,7 +77,7 @@ func TestWhatAProjectMayNotBe(t *testing.T) {
 	} {
 		equal(t, s.call(key, "POST", "/v1/projects", `{"name":"x","webhookUrl":"`+bad+`"}`).paths(), []string{"webhookUrl"})
 	}
-	equal(t, s.log.count("project.created"), 0)
+	equal(t, s.log.Count("project.created"), 0)
 }
 
 // patched is a project whose PATCH is under test.
@@ -104,6 +105,7 @@ func (p patched) changed(body string) map[string]any {
 	got := p.get()
 	delete(got, "jobCount")
 	delete(got, "passRate")
+	delete(got, "completedCount")
 	equal(p.t, after, got)
 	return after
 }
@@ -125,19 +127,25 @@ func (p patched) secret() string {
 // rotate replaces the secret as the dashboard does; no user: a legacy entry.
 func (p patched) rotate(at time.Time, user *string) {
 	p.t.Helper()
+	p.happened(domain.ProjectStream(p.id), at,
+		&project.SecretSet{SecretID: uuid.NewString(), Sealed: "x", Fingerprint: uuid.NewString(), At: at, UserID: user, Rotated: true})
+}
+
+// happened appends what no command of this service writes.
+func (s *service) happened(stream string, at time.Time, e domain.Event) {
+	s.t.Helper()
 	last := domain.NoStream
-	err := p.log.Load(p.t.Context(), domain.ProjectStream(p.id), 0, func(r domain.Recorded) error {
+	err := s.log.Load(s.t.Context(), stream, 0, func(r domain.Recorded) error {
 		last = domain.ExpectedRevision(r.Revision)
 		return nil
 	})
 	if err != nil {
-		p.t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	written, err := p.log.Append(p.t.Context(), domain.ProjectStream(p.id), last, []domain.NewEvent{{
-		ID: uuid.New(), Meta: domain.Metadata{CommandID: uuid.New(), Actor: "user", Time: at},
-		Event: &project.SecretSet{SecretID: uuid.NewString(), Sealed: "x", Fingerprint: uuid.NewString(), At: at, UserID: user, Rotated: true},
+	written, err := s.log.Append(s.t.Context(), stream, last, []domain.NewEvent{{
+		ID: uuid.New(), Meta: domain.Metadata{CommandID: uuid.New(), Actor: "user", Time: at}, Event: e,
 	}})
-	p.visible(written.Position, err)
+	s.visible(written.Position, err)
 }
 
 func TestAPatchOfNothingChangesNothing(t *testing.T) {
@@ -244,7 +252,7 @@ func TestAPatchOfTheWebhook(t *testing.T) {
 		with(t, cleared, map[string]any{"webhookUrl": nil, "webhookSecretRotations": nil, "allWebhookEvents": false})
 		with(t, p.changed(two), map[string]any{"allWebhookEvents": true})
 		equal(t, p.secret(), secret)
-		equal(t, p.log.count("project.webhook_secret_set"), 1)
+		equal(t, p.log.Count("project.webhook_secret_set"), 1)
 	})
 	t.Run("shows the five newest of seven rotations, and null without a URL", func(t *testing.T) {
 		p := setupPatch(t, `,"webhookUrl":"https://hooks.example.com/in"`)
@@ -277,7 +285,7 @@ func TestSubscribedWebhookEvents(t *testing.T) {
 	_, key := s.account(100)
 	const hook = `,"webhookUrl":"https://hooks.example.com/in"`
 	const none, one = `,"subscribedWebhookEvents":[]`, `,"subscribedWebhookEvents":["job.created"]`
-	every := eventList(project.EventNames()...)
+	every := eventList(announce.Subscribable()...)
 	for _, c := range []struct {
 		name, created, patch string
 		want                 []any

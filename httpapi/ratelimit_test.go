@@ -103,17 +103,19 @@ func TestTheSixtyFirstCallIsRefusedWhileAnotherKeyOfTheAccountWorks(t *testing.T
 	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
 }
 
-func TestA401AndA403ComeBeforeTheLimitAndTakeNoPlace(t *testing.T) {
+func TestARefusedWriteOfAReadOnlyKeyTakesAPlaceAndA401TakesNone(t *testing.T) {
 	t.Parallel()
-	s := setup(t).limited(1)
+	s := setup(t).limited(3)
 	accountID, key := s.account(0)
 	readOnly := s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
-	for range 3 {
-		s.call(readOnly, "POST", "/v1/jobs", aJob).refused(http.StatusForbidden, domain.CodeForbidden)
+	for _, left := range []string{"2", "1"} {
+		r := s.call(readOnly, "POST", "/v1/jobs", aJob)
+		r.refused(http.StatusForbidden, domain.CodeForbidden)
+		equal(t, r.Header().Get("X-RateLimit-Remaining"), left)
 	}
 	s.call(readOnly, "GET", "/v1/credits", "").want(http.StatusOK)
 	s.call(readOnly, "GET", "/v1/credits", "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
-	s.call(readOnly, "POST", "/v1/jobs", aJob).refused(http.StatusForbidden, domain.CodeForbidden)
+	s.call(readOnly, "POST", "/v1/jobs", aJob).refused(http.StatusTooManyRequests, domain.CodeRateLimited)
 	s.call("", "GET", "/v1/credits", "").refused(http.StatusUnauthorized, domain.CodeUnauthorized)
 	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
 }

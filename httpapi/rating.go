@@ -26,7 +26,7 @@ func (a *API) rateJob(r *request) (answer, error) {
 		return answer{}, err
 	}
 	var p problems
-	o := parseObject(r.body, &p)
+	o := r.object(&p)
 	rating, note := o.rating("rating"), o.optional("note", maxNote)
 	if wrong := p.err(); wrong != nil {
 		return answer{}, wrong

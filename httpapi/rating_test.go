@@ -10,7 +10,7 @@ import (
 	"humanqa/domain"
 )
 
-// Decisions, section 3, "Rating".
+// Decisions, "Rating".
 func TestAClientRatesTheCheckersWork(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -54,5 +54,5 @@ func TestWhatARatingMustHold(t *testing.T) {
 	s.call(key, "POST", "/v1/jobs/"+pending+"/rating", `{"rating":5}`).refused(http.StatusConflict, domain.CodeConflict)
 	s.call(other, "POST", "/v1/jobs/"+id+"/rating", `{"rating":5}`).refused(http.StatusNotFound, domain.CodeNotFound)
 	s.call(key, "POST", "/v1/jobs/"+uuid.NewString()+"/rating", `{"rating":5}`).refused(http.StatusNotFound, domain.CodeNotFound)
-	equal(t, s.log.count("job.rated"), 0)
+	equal(t, s.log.Count("job.rated"), 0)
 }

@@ -14,7 +14,8 @@ import (
 
 // reportFormat is one way to write reports down.
 type reportFormat struct {
-	name string
+	// names are what ?format= calls it.
+	names []string
 	// types are the media types that ask for it; it is sent as the first.
 	types []string
 	write func(outcome) ([]byte, error) // nil: JSON, as everything else
@@ -22,10 +23,10 @@ type reportFormat struct {
 
 // reportFormats are in the order of preference among equals.
 var reportFormats = []reportFormat{
-	{name: "json", types: []string{"application/json"}},
-	{name: "junit", types: []string{"application/xml", "application/junit+xml"}, write: writeJUnit},
-	{name: "ctrf", types: []string{"application/vnd.ctrf+json"}, write: writeCTRF},
-	{name: "md", types: []string{"text/markdown"}, write: writeMarkdown},
+	{names: []string{"json"}, types: []string{"application/json"}},
+	{names: []string{"junit"}, types: []string{"application/xml", "application/junit+xml"}, write: writeJUnit},
+	{names: []string{"ctrf"}, types: []string{"application/vnd.ctrf+json"}, write: writeCTRF},
+	{names: []string{"md", "markdown"}, types: []string{"text/markdown"}, write: writeMarkdown},
 }
 
 // outcome is what a report tells of: one job, or those of a batch.
@@ -39,16 +40,18 @@ type outcome struct {
 // JSON.
 func reportFormatOf(r *request) (reportFormat, error) {
 	var p problems
-	names := make([]string, len(reportFormats))
-	for i, f := range reportFormats {
-		names[i] = f.name
+	var names []string
+	for _, f := range reportFormats {
+		names = append(names, f.names...)
 	}
 	name := parseQuery(r.URL.RawQuery, &p).oneOf("format", names)
 	if err := p.err(); err != nil {
 		return reportFormat{}, err
 	}
-	if i := slices.Index(names, name); i >= 0 {
-		return reportFormats[i], nil
+	for _, f := range reportFormats {
+		if slices.Contains(f.names, name) {
+			return f, nil
+		}
 	}
 	return accepted(r.Header.Values("Accept")), nil
 }
@@ -103,6 +106,10 @@ func covers(media, t string) int {
 	return -1
 }
 
+// kept says that the report is for a file of somebody's, not for a program that
+// reads it at once: its links have to last.
+func (f reportFormat) kept() bool { return f.write != nil }
+
 // answer writes the report down; body is its JSON.
 func (f reportFormat) answer(body any, o outcome) (answer, error) {
 	header := http.Header{"Vary": {"Accept"}}
@@ -113,7 +120,7 @@ func (f reportFormat) answer(body any, o outcome) (answer, error) {
 	}
 	raw, err := f.write(o)
 	if err != nil {
-		return answer{}, fmt.Errorf("write the report as %s: %w", f.name, err)
+		return answer{}, fmt.Errorf("write the report as %s: %w", f.names[0], err)
 	}
 	header.Set("Content-Type", f.types[0]+"; charset=utf-8")
 	return answer{status: http.StatusOK, header: header, body: raw}, nil

@@ -17,7 +17,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -57,14 +57,18 @@ func plainReport() testedJob {
 	failed := item(2, "The card is charged once", job.Critical, job.ItemFail, "It is charged twice.", "")
 	failed.ExpectedOutcome, failed.ScreenshotURL = "one receipt", "https://qa.example/e/1.png?a=1&b=2"
 	return testedJob{
-		Job: projections.Job{
-			ID: "0198a000-0000-7000-8000-000000000001", ProjectID: "0198a000-0000-7000-8000-00000000000a",
-			Status: job.Completed, Title: "Checkout", URL: "https://example.com/shop?a=1&b_c=2",
-			Type: job.PaymentFlow, TypeEcho: "Payment Flow", ReportID: "0198a000-0000-7000-8000-0000000000ff",
-			OverallStatus: job.OverallFail, CreatedAt: reportCreated, ClaimedAt: &reportClaimed, CompletedAt: &reportCompleted,
-			Target: job.Target{Device: "phone", Browser: "Firefox"},
+		Outline: jobs.Outline{
+			ID: "0198a000-0000-7000-8000-000000000001",
+			Submission: job.Submission{
+				ProjectID: "0198a000-0000-7000-8000-00000000000a", Title: "Checkout", URL: "https://example.com/shop?a=1&b_c=2",
+				Type: job.PaymentFlow, TypeEcho: "Payment Flow", Target: job.Target{Device: "phone", Browser: "Firefox"},
+			},
+			Progress: jobs.Progress{
+				Status: job.StatusCompleted, ReportID: "0198a000-0000-7000-8000-0000000000ff", OverallStatus: job.OverallFail,
+				CreatedAt: reportCreated, ClaimedAt: &reportClaimed, CompletedAt: &reportCompleted,
+			},
 		},
-		report: &projections.Report{
+		report: &jobs.Report{
 			OverallStatus: job.OverallFail, PassCount: 1, FailCount: 2, SkipCount: 1, Summary: "The card is charged twice.",
 			RecordingURL: "https://qa.example/e/1.webm", CreatedAt: reportCompleted,
 			Items: []job.ReportItem{
@@ -94,7 +98,7 @@ func hostileReport() testedJob {
 func unreported() testedJob {
 	t := plainReport()
 	t.ID, t.Title = "0198a000-0000-7000-8000-000000000002", "Sign-up"
-	t.Status, t.ReportID, t.OverallStatus, t.report, t.CompletedAt = job.Failed, "", "", nil, nil
+	t.Status, t.ReportID, t.OverallStatus, t.report, t.CompletedAt = job.StatusFailed, "", "", nil, nil
 	t.FailReason, t.FailedAt = job.FailSLA, &reportCompleted
 	return t
 }
@@ -113,7 +117,8 @@ func TestReportsInEveryFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ans.body
-			switch f.name {
+			format := f.names[0]
+			switch format {
 			case "junit":
 				wellFormed(t, got)
 			case "ctrf":
@@ -123,7 +128,7 @@ func TestReportsInEveryFormat(t *testing.T) {
 				}
 				got = append(pretty.Bytes(), '\n')
 			}
-			golden(t, "report."+name+"."+f.name, got)
+			golden(t, "report."+name+"."+format, got)
 		}
 	}
 }
@@ -160,6 +165,7 @@ func TestAReportComesInTheFormatThatIsAskedFor(t *testing.T) {
 		{"?format=junit", "application/json", asXML},
 		{"?format=ctrf", "", asCTRF},
 		{"?format=md", "", asMD},
+		{"?format=markdown", "application/json", asMD},
 		{"?format=", "text/markdown", asMD},
 		{"", "application/json", asJSON},
 		{"", "application/xml", asXML},
@@ -200,7 +206,7 @@ func TestAReportThatDoesNotExistYetIs404InEveryFormat(t *testing.T) {
 	s.claims(s.checker(), texts(batch["jobIds"])[0]).checks(passes).completes("Fine.")
 	for _, f := range reportFormats {
 		for _, path := range []string{"/v1/jobs/" + id, fmt.Sprintf("/v1/jobs/bulk/%s", batch["batchId"])} {
-			r := s.call(key, "GET", path+"/report?format="+f.name, "")
+			r := s.call(key, "GET", path+"/report?format="+f.names[0], "")
 			if r.refused(http.StatusNotFound, domain.CodeNotFound)["hint"] == nil {
 				t.Errorf("%s: no hint", path)
 			}
@@ -214,18 +220,18 @@ func TestABatchsReportNamesTheJobsThatHaveNone(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	batch := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(3, nil)).want(http.StatusCreated)
-	jobs := texts(batch["jobIds"])
+	jobIDs := texts(batch["jobIds"])
 	path := fmt.Sprintf("/v1/jobs/bulk/%s/report", batch["batchId"])
-	s.claims(s.checker(), jobs[0]).checks(passes).completes("Fine.")
-	s.claims(s.checker(), jobs[2]).checks(fails).completes("Broken.")
-	s.call(key, "POST", "/v1/jobs/"+jobs[1]+"/cancel", "").want(http.StatusOK)
+	s.claims(s.checker(), jobIDs[0]).checks(passes).completes("Fine.")
+	s.claims(s.checker(), jobIDs[2]).checks(fails).completes("Broken.")
+	s.call(key, "POST", "/v1/jobs/"+jobIDs[1]+"/cancel", "").want(http.StatusOK)
 
 	alone := func(id string) any {
 		return s.call(key, "GET", "/v1/jobs/"+id+"/report", "").want(http.StatusOK)
 	}
 	equal(t, s.call(key, "GET", path, "").want(http.StatusOK), map[string]any{
-		"batchId": batch["batchId"], "reports": []any{alone(jobs[0]), alone(jobs[2])},
-		"withoutReport": []any{map[string]any{"jobId": jobs[1], "status": "cancelled"}},
+		"batchId": batch["batchId"], "reports": []any{alone(jobIDs[0]), alone(jobIDs[2])},
+		"withoutReport": []any{map[string]any{"jobId": jobIDs[1], "status": "cancelled"}},
 	})
 
 	var suites junitSuites

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode"
@@ -73,8 +74,21 @@ func autolink(u string) string {
 	if u == "" || strings.ContainsFunc(u, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '<' || c == '>' }) {
 		return inline(u)
 	}
-	return "<" + strings.ReplaceAll(u, "|", "%7C") + ">" // a bar would end a table's cell
+	var b strings.Builder
+	for _, c := range u {
+		if c == '|' || unseen(c) { // a bar would end a table's cell
+			b.WriteString(url.PathEscape(string(c)))
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return "<" + b.String() + ">"
 }
+
+// unseen are the characters that a person does not see where they stand: what
+// controls, what turns the reading direction, what ends a line, what is blank or
+// takes no room.
+func unseen(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Z) }
 
 // markup are the characters that CommonMark and GitHub's tables give a meaning
 // within a line. Those that have one only at a line's start never stand there

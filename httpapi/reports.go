@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"context"
+
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/jobs"
 )
 
 type reportBody struct {
@@ -51,7 +53,7 @@ func (a *API) getReport(r *request) (answer, error) {
 	if j.ReportID == "" {
 		return answer{}, noReport(j, "report", "the report exists once the job is completed")
 	}
-	tested, err := a.readTested(r, j)
+	tested, err := a.readTested(r.Context(), r.caller.accountID, j.Outline, format)
 	if err != nil {
 		return answer{}, err
 	}
@@ -60,7 +62,7 @@ func (a *API) getReport(r *request) (answer, error) {
 
 // noReport refuses what only a completed job has. Who can still get it is told
 // when to ask again.
-func noReport(j projections.Job, what, hint string) error {
+func noReport(j jobs.Job, what, hint string) error {
 	if j.IsFinal() {
 		return domain.NotFound(what).WithHint("the job is %s; it will have no %s", j.Status, what)
 	}
@@ -83,7 +85,7 @@ type unreportedJob struct {
 // once everything has ended; a job that will have no report is named, not left
 // out, lest a pipeline take a batch for green that was never tested.
 func (a *API) getBatchReport(r *request) (answer, error) {
-	id, jobs, err := a.ownBatch(r)
+	id, batch, err := a.ownBatch(r)
 	if domain.IsKind(err, domain.KindForbidden) {
 		return answer{}, err
 	}
@@ -94,18 +96,18 @@ func (a *API) getBatchReport(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if batchStatus(jobs) != batchCompleted {
+	if batchStatus(batch) != batchCompleted {
 		return answer{}, retryAfter(
 			domain.NotFound("report").WithHint("the report exists once every job of the batch has ended"), reportRetrySeconds)
 	}
 	out := batchReportBody{BatchID: id, Reports: []reportBody{}, WithoutReport: []unreportedJob{}}
 	shown := outcome{title: "Batch " + id, batchID: id}
-	for _, j := range jobs {
-		tested := testedJob{Job: j}
+	for _, j := range batch {
+		tested := testedJob{Outline: j}
 		if j.ReportID == "" {
 			out.WithoutReport = append(out.WithoutReport, unreportedJob{JobID: j.ID, Status: j.Status})
 		} else {
-			if tested, err = a.readTested(r, j); err != nil {
+			if tested, err = a.readTested(r.Context(), r.caller.accountID, j, format); err != nil {
 				return answer{}, err
 			}
 			out.Reports = append(out.Reports, tested.reportBody())
@@ -117,19 +119,24 @@ func (a *API) getBatchReport(r *request) (answer, error) {
 
 // testedJob is a job that has ended, with its report if it has one.
 type testedJob struct {
-	projections.Job
-	report *projections.Report
+	jobs.Outline
+	report *jobs.Report
 }
 
-func (a *API) readTested(r *request, j projections.Job) (testedJob, error) {
-	report, err := a.reads.Jobs.Report(r.Context(), r.caller.accountID, j.ID)
+func (a *API) readTested(ctx context.Context, accountID string, j jobs.Outline, format reportFormat) (testedJob, error) {
+	report, err := a.reads.Jobs.Report(ctx, accountID, j.ID)
 	if err != nil {
 		return testedJob{}, err
 	}
-	if err := a.linkReport(r.Context(), r.caller.accountID, &report); err != nil {
+	link := a.evidenceLink
+	if format.kept() {
+		link = a.lastingLink
+	}
+	err = linkReport(&report, func(stored string) (string, error) { return link(ctx, accountID, stored) })
+	if err != nil {
 		return testedJob{}, err
 	}
-	return testedJob{Job: j, report: &report}, nil
+	return testedJob{Outline: j, report: &report}, nil
 }
 
 func (t testedJob) reportBody() reportBody {

@@ -9,7 +9,7 @@ import (
 	"humanqa/domain"
 )
 
-// Specification, "POST /v1/jobs/:id/retest"; decisions, section 3, "Retest".
+// Specification, "POST /v1/jobs/:id/retest"; decisions, "Retest".
 func TestARetestClonesAJob(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -73,5 +73,5 @@ func TestARetestIsOneUnderOneKey(t *testing.T) {
 	path := "/v1/jobs/" + s.submitted(key) + "/retest"
 	first := s.call(key, "POST", path, "", "Idempotency-Key", "r").want(http.StatusCreated)
 	equal(t, s.call(key, "POST", path, "", "Idempotency-Key", "r").want(http.StatusCreated), first)
-	equal(t, s.log.count("job.created"), 2)
+	equal(t, s.log.Count("job.created"), 2)
 }

@@ -29,7 +29,10 @@ type route struct {
 	// creates marks what charges or creates: Idempotency-Key is honoured there,
 	// but for claims, whose answer holds credentials and is stored nowhere.
 	creates bool
-	// upload routes take files, whose places are apart from other bodies'.
+	// submits marks what takes a test, or judges one: its answer warns of fields
+	// that look like slips.
+	submits bool
+	// upload routes take files: their bodies are not brought into memory.
 	upload bool
 	handle func(*API, *request) (answer, error)
 }
@@ -37,9 +40,9 @@ type route struct {
 // Every route of the service. The first pattern that matches wins, so literal
 // segments stand before variables.
 var routes = []route{
-	{method: "POST", pattern: "/v1/jobs", audience: clients, write: true, creates: true, handle: (*API).submitJob},
+	{method: "POST", pattern: "/v1/jobs", audience: clients, write: true, creates: true, submits: true, handle: (*API).submitJob},
 	{method: "GET", pattern: "/v1/jobs", audience: clients, handle: (*API).listJobs},
-	{method: "POST", pattern: "/v1/jobs/bulk", audience: clients, write: true, creates: true, handle: (*API).submitBulk},
+	{method: "POST", pattern: "/v1/jobs/bulk", audience: clients, write: true, creates: true, submits: true, handle: (*API).submitBulk},
 	{method: "GET", pattern: "/v1/jobs/bulk/{batchId}", audience: clients, handle: (*API).getBatch},
 	{method: "GET", pattern: "/v1/jobs/bulk/{batchId}/report", audience: clients, handle: (*API).getBatchReport},
 	{method: "GET", pattern: "/v1/jobs/{id}", audience: clients, handle: (*API).getJob},
@@ -49,16 +52,16 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/jobs/{id}/cancel", audience: clients, write: true, handle: (*API).cancelJob},
 	{method: "POST", pattern: "/v1/jobs/{id}/retest", audience: clients, write: true, creates: true, handle: (*API).retestJob},
 	{method: "POST", pattern: "/v1/jobs/{id}/rating", audience: clients, write: true, handle: (*API).rateJob},
-	{method: "POST", pattern: "/v1/estimate", audience: clients, handle: (*API).estimateJob},
+	{method: "POST", pattern: "/v1/estimate", audience: clients, submits: true, handle: (*API).estimateJob},
 
-	{method: "POST", pattern: "/v1/hosted/test", audience: clients, write: true, creates: true, handle: (*API).testHosted},
+	{method: "POST", pattern: "/v1/hosted/test", audience: clients, write: true, creates: true, submits: true, handle: (*API).testHosted},
 	{method: "GET", pattern: "/v1/hosted/status/{jobId}", audience: clients, handle: (*API).hostedStatus},
 	{method: "POST", pattern: "/v1/hosted/prepare-next", audience: clients, write: true, creates: true, handle: (*API).prepareNext},
-	{method: "POST", pattern: "/v1/hosted/sessions", audience: clients, write: true, creates: true, handle: (*API).createSession},
+	{method: "POST", pattern: "/v1/hosted/sessions", audience: clients, write: true, creates: true, submits: true, handle: (*API).createSession},
 	{method: "GET", pattern: "/v1/hosted/sessions", audience: clients, handle: (*API).listSessions},
 	{method: "GET", pattern: "/v1/hosted/sessions/{id}", audience: clients, handle: (*API).getSession},
 	{method: "POST", pattern: "/v1/hosted/sessions/{id}/cancel", audience: clients, write: true, handle: (*API).cancelSession},
-	{method: "POST", pattern: "/v1/hooks/deploy/{token}", audience: hooks, write: true, creates: true, handle: (*API).deployHook},
+	{method: "POST", pattern: "/v1/hooks/deploy/{token}", audience: hooks, write: true, creates: true, submits: true, handle: (*API).deployHook},
 	{method: "GET", pattern: "/v1/loop-sessions/{id}", audience: clients, handle: (*API).getLoop},
 	{method: "POST", pattern: "/v1/loop-sessions/{id}/finalize", audience: clients, write: true, handle: (*API).finalizeLoop},
 	{method: "GET", pattern: "/v1/events", audience: clients, handle: (*API).accountEvents},
@@ -76,6 +79,7 @@ var routes = []route{
 	{method: "GET", pattern: "/v1/pricing", audience: clients, handle: (*API).getPricing},
 
 	{method: "GET", pattern: "/v1/checker/queue", audience: checkers, handle: (*API).checkerQueue},
+	{method: "GET", pattern: "/v1/checker/claims", audience: checkers, handle: (*API).liveClaim},
 	{method: "POST", pattern: "/v1/checker/claims", audience: checkers, write: true, handle: (*API).claimJob},
 	{method: "PUT", pattern: "/v1/checker/jobs/{id}/items/{itemId}", audience: checkers, write: true, handle: (*API).checkItem},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, creates: true, handle: (*API).addFinding},
@@ -93,6 +97,7 @@ var routes = []route{
 
 	{method: "GET", pattern: "/v1/evidence/{id}", audience: public, handle: (*API).getEvidence},
 	{method: "GET", pattern: "/v1/openapi.json", audience: public, handle: (*API).openAPI},
+	{method: "GET", pattern: "/v1/openapi-3.1.json", audience: public, handle: (*API).openAPI31},
 	{method: "GET", pattern: "/docs", audience: public, handle: (*API).docs},
 	{method: "GET", pattern: "/docs/{file}", audience: public, handle: (*API).docsFile},
 	{method: "GET", pattern: "/healthz", audience: public, handle: (*API).healthz},
@@ -171,7 +176,7 @@ func audienceOf(path string) audience {
 	switch {
 	case path == "/v1/checker" || strings.HasPrefix(path, "/v1/checker/"):
 		return checkers
-	case path == "/v1/openapi.json" || strings.HasPrefix(path, evidencePath):
+	case path == "/v1/openapi.json" || path == "/v1/openapi-3.1.json" || strings.HasPrefix(path, evidencePath):
 		return public
 	case strings.HasPrefix(path, "/v1/hooks/"):
 		return hooks

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net"
 	"net/http"
@@ -12,13 +14,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/projections"
+	"humanqa/projections/access"
+	"humanqa/projections/credits"
 )
 
 var allMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"}
@@ -193,21 +197,22 @@ func TestTheClientsRequestIDIsEchoedOnEveryKindOfAnswer(t *testing.T) {
 		equal(t, s.call("", method, path, "", "x-request-id", "mine.2").Header().Get("X-Request-Id"), "mine.2")
 	}
 	s.call(key, "POST", "/v1/jobs", aJob, "X-Request-Id", "mine.3").want(http.StatusCreated)
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
-	equal(t, s.log.events[len(s.log.events)-1].Meta.CorrelationID, "mine.3")
+	equal(t, s.log.All()[s.log.Head().Commit-1].Meta.CorrelationID, "mine.3")
 }
 
-func TestHealth(t *testing.T) {
+func TestAHealthyServiceSaysSo(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	equal(t, s.call("", "GET", "/healthz", "").want(http.StatusOK), map[string]any{"status": "ok"})
 	equal(t, s.call("", "GET", "/readyz", "").want(http.StatusOK), map[string]any{"status": "ready"})
+}
+
+func TestWhatIsNotReadyIsToldAndItsCauseOnlyLogged(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
 	s.problems = []Problem{
 		{Part: "jobs", Reason: "1,000 events behind"}, {Part: "log", Reason: "away", Cause: errors.New("dial 10.0.0.7")},
 	}
-	s.call("", "GET", "/readyz", "").want(http.StatusOK) // remembered
-	s.ready.until = time.Time{}
 	r := s.call("", "GET", "/readyz", "")
 	body := r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 	equal(t, body["problems"], []any{
@@ -219,19 +224,31 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// brokenAccess fails every look-up.
-type brokenAccess struct{ err error }
+func TestReadinessIsRememberedForAMoment(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.call("", "GET", "/readyz", "").want(http.StatusOK)
+	s.problems = []Problem{{Part: "log", Reason: "away"}}
+	s.ready.until = time.Now().Add(time.Hour)
+	s.call("", "GET", "/readyz", "").want(http.StatusOK)
+	s.ready.until = time.Time{}
+	s.call("", "GET", "/readyz", "").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+}
 
-func (b brokenAccess) Key(context.Context, string) (projections.Key, bool, error) {
+// broken is a database that cannot be reached, or, without an error, one whose
+// driver panics.
+type broken struct{ err error }
+
+func (b broken) Connect(context.Context) (driver.Conn, error) {
 	if b.err == nil {
 		panic("out of luck")
 	}
-	return projections.Key{}, false, b.err
+	return nil, b.err
 }
 
-func (b brokenAccess) Checker(context.Context, string) (projections.Checker, bool, error) {
-	return projections.Checker{}, false, b.err
-}
+func (broken) Driver() driver.Driver { return nil }
+
+func (b broken) db() *sqlx.DB { return sqlx.NewDb(sql.OpenDB(b), "postgres") }
 
 func TestFaultsAreLoggedAndNotShown(t *testing.T) {
 	t.Parallel()
@@ -246,7 +263,7 @@ func TestFaultsAreLoggedAndNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
-			s.reads.Access = brokenAccess{c.err}
+			s.reads.Access = access.NewReads(broken{c.err}.db())
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/jobs", nil)
 			r.Header.Set("Authorization", "Bearer sesame")
 			r.Header.Set("X-Request-Id", "trace-me")
@@ -265,13 +282,6 @@ func TestFaultsAreLoggedAndNotShown(t *testing.T) {
 	}
 }
 
-// brokenCredits fails behind the handler's own context.
-type brokenCredits struct{ err error }
-
-func (b brokenCredits) Balance(context.Context, string, time.Time) (projections.Balance, error) {
-	return projections.Balance{}, b.err
-}
-
 func TestAFaultBehindAHandlerIsAnAnswerToo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -286,7 +296,7 @@ func TestAFaultBehindAHandlerIsAnAnswerToo(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			_, key := s.account(0)
-			s.reads.Credits = brokenCredits{c.err}
+			s.reads.Credits = credits.NewReads(broken{c.err}.db())
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/credits", nil)
 			r.Header.Set("Authorization", "Bearer "+key)
 			w := httptest.NewRecorder()

@@ -27,7 +27,7 @@ func (a *API) advanceClock(r *request) (answer, error) {
 		return answer{}, errOtherProject
 	}
 	var p problems
-	o := parseObject(r.body, &p)
+	o := r.object(&p)
 	limit := int(account.MaxAdvance / time.Second)
 	seconds, ok := o.integer("seconds")
 	if o.fields != nil && (!ok || seconds < 1 || seconds > limit) {
@@ -58,7 +58,7 @@ func (a *API) playJob(r *request) (answer, error) {
 		return answer{}, err
 	}
 	var p problems
-	o := parseOptional(r.body, &p)
+	o := r.optionalObject(&p)
 	var results []command.PlayResult
 	for _, c := range o.objects("results", maxItems) {
 		results = append(results, c.playResult())
@@ -77,7 +77,7 @@ func (a *API) playJob(r *request) (answer, error) {
 		}
 		a.visible(ctx, r, at)
 		return reply(http.StatusOK, completedJob{
-			JobID: j.ID, Status: job.Completed, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
+			JobID: j.ID, Status: job.StatusCompleted, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
 			PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
 		})
 	})

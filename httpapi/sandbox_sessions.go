@@ -30,7 +30,7 @@ func (a *API) readySlots(r *request) (answer, error) {
 		return answer{}, err
 	}
 	var p problems
-	o := parseOptional(r.body, &p)
+	o := r.optionalObject(&p)
 	slots := o.slotNumbers("slots")
 	if wrong := p.err(); wrong != nil {
 		return answer{}, wrong

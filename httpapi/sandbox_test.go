@@ -118,7 +118,7 @@ func TestTheSandboxIsForSandboxAccounts(t *testing.T) {
 	_, key := s.account(100)
 	job := s.submitted(key)
 	boxed, box := s.sandbox()
-	own := s.submittedAs(box, twoItems)
+	own, elsewhere := s.submittedAs(box, twoItems), s.project(box, `{"name":"Other"}`)
 	before := s.log.Head()
 	for _, path := range []string{"/v1/sandbox/clock/advance", "/v1/sandbox/jobs/" + job + "/play", "/v1/sandbox/sessions/" + uuid.NewString() + "/ready"} {
 		body := s.call(key, "POST", path, `not JSON`).refused(http.StatusForbidden, domain.CodeForbidden)
@@ -134,7 +134,7 @@ func TestTheSandboxIsForSandboxAccounts(t *testing.T) {
 	t.Run("with a key that may write, and of its project", func(t *testing.T) {
 		readOnly := s.key(boxed, command.IssueKey{Scope: account.ScopeRead})
 		s.call(readOnly, "POST", "/v1/sandbox/clock/advance", `{"seconds":1}`).refused(http.StatusForbidden, domain.CodeForbidden)
-		bound := s.key(boxed, command.IssueKey{Scope: account.ScopeFull, ProjectID: uuid.NewString()})
+		bound := s.key(boxed, command.IssueKey{Scope: account.ScopeFull, ProjectID: elsewhere})
 		s.call(bound, "POST", "/v1/sandbox/jobs/"+own+"/play", "").refused(http.StatusForbidden, domain.CodeForbidden)
 	})
 	if after := s.log.Head(); after.Commit != before.Commit+5 { // another account with credits and a key, and two keys

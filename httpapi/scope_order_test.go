@@ -9,7 +9,7 @@ import (
 	"humanqa/domain/command"
 )
 
-// The order of checks (decisions, section 2): a key that may not see what the
+// Decisions, "Order of checks": a key that may not see what the
 // path names is told so before anything is said of the rest of the request.
 func TestAProjectBoundKeyIsRefusedBeforeItsRequestIsJudged(t *testing.T) {
 	t.Parallel()

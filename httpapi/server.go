@@ -23,7 +23,8 @@ const (
 	maxHeaders = 64 << 10
 )
 
-// NewServer wraps a handler with the time-outs that face the open network.
+// NewServer wraps a handler with the time-outs that face the open network. One
+// that can Stop is told when the server is about to.
 func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
 	srv := &http.Server{
 		Handler:           h,
@@ -37,8 +38,8 @@ func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
 		DisableGeneralOptionsHandler: true,
 	}
 	handlersConns(srv)
-	if a, ok := h.(*API); ok {
-		srv.RegisterOnShutdown(a.stopping.begin)
+	if s, ok := h.(interface{ Stop() }); ok {
+		srv.RegisterOnShutdown(s.Stop)
 	}
 	return srv
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
-	"humanqa/projections"
-	"humanqa/webhooks"
+	"humanqa/projections/sessions"
 )
 
 const (
@@ -49,7 +49,7 @@ type createdSlot struct {
 func (a *API) createSession(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
-	in := a.readSession(r, parseObject(r.body, &p))
+	in := a.readSession(r, r.object(&p))
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
@@ -64,7 +64,7 @@ func (a *API) createSession(r *request) (answer, error) {
 			CreditsDeducted: out.CreditsDeducted, CreditsCharged: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,
 			ChecklistItemCount: out.ChecklistItemCount, JobType: out.TypeEcho, JobTypeCode: out.Type,
 			IsHostedApp: in.Test.HostedApp, ReadyDeadline: timestamp(out.ReadyDeadline),
-			SessionURL: webhooks.SessionPage(a.baseURL, out.SessionID),
+			SessionURL: announce.SessionPage(a.baseURL, out.SessionID),
 		}
 		for _, slot := range out.Slots {
 			body.Slots = append(body.Slots, createdSlot{
@@ -140,7 +140,8 @@ type sessionBody struct {
 	ReadyCount         int            `json:"readyCount"`
 	ChecklistItemCount int            `json:"checklistItemCount"`
 	CreditsCharged     domain.Credits `json:"creditsCharged"`
-	CreditsRefunded    domain.Credits `json:"creditsRefunded"`
+	CreditsRefunded    domain.Credits `json:"creditsRefunded"` // what came back
+	CreditsExpired     domain.Credits `json:"creditsExpired"`
 	ReadyDeadline      timestamp      `json:"readyDeadline"`
 	CreatedAt          timestamp      `json:"createdAt"`
 	StartedAt          *timestamp     `json:"startedAt"`
@@ -164,15 +165,15 @@ type slotBody struct {
 	ReportID         string     `json:"reportId,omitempty"` // absent until a report exists
 }
 
-func (a *API) sessionBody(s projections.Session) sessionBody {
+func (a *API) sessionBody(s sessions.Session) sessionBody {
 	out := sessionBody{
 		SessionID: s.ID, ProjectID: s.ProjectID, Status: s.Status, URL: s.URL, Feature: orNull(s.Feature),
 		ScenarioBrief: orNull(s.ScenarioBrief), VoiceEnabled: s.VoiceEnabled, JobType: s.TypeEcho, JobTypeCode: s.Type,
 		CheckerCount: len(s.Slots), ReadyCount: s.ReadyCount, ChecklistItemCount: s.ItemCount,
-		CreditsCharged: s.CreditsCharged, CreditsRefunded: s.CreditsRefunded,
+		CreditsCharged: s.CreditsCharged, CreditsRefunded: s.CreditsRefunded, CreditsExpired: s.CreditsExpired,
 		ReadyDeadline: timestamp(s.ReadyDeadline), CreatedAt: timestamp(s.CreatedAt),
 		StartedAt: stamp(s.StartedAt), ClosedAt: stamp(s.ClosedAt), CloseReason: orNull(s.CloseReason),
-		PassCount: s.PassCount, FailCount: s.FailCount, SessionURL: webhooks.SessionPage(a.baseURL, s.ID),
+		PassCount: s.PassCount, FailCount: s.FailCount, SessionURL: announce.SessionPage(a.baseURL, s.ID),
 	}
 	for _, slot := range s.Slots {
 		out.Slots = append(out.Slots, slotBody{
@@ -195,13 +196,13 @@ type sessionPage struct {
 	Offset   int           `json:"offset"`
 }
 
-var sessionStatuses = []session.Status{session.Lobby, session.Active, session.Completed, session.Expired, session.Cancelled}
+var sessionStatuses = []session.Status{session.StatusLobby, session.StatusActive, session.StatusCompleted, session.StatusExpired, session.StatusCancelled}
 
 // listSessions is GET /v1/hosted/sessions.
 func (a *API) listSessions(r *request) (answer, error) {
 	var p problems
 	q := parseQuery(r.URL.RawQuery, &p)
-	f := projections.SessionFilter{
+	f := sessions.Filter{
 		Status: session.Status(q.oneOf("status", words(sessionStatuses))), ProjectID: q.text("projectId"),
 		Limit: q.integer("limit", 20, 1, 100), Offset: q.integer("offset", 0, 0, maxOffset),
 	}
@@ -216,12 +217,12 @@ func (a *API) listSessions(r *request) (answer, error) {
 	case none:
 		return reply(http.StatusOK, page)
 	}
-	sessions, total, err := a.reads.Sessions.List(r.Context(), r.caller.accountID, f)
+	found, total, err := a.reads.Sessions.List(r.Context(), r.caller.accountID, f)
 	if err != nil {
 		return answer{}, err
 	}
 	page.Total = total
-	for _, s := range sessions {
+	for _, s := range found {
 		page.Sessions = append(page.Sessions, a.sessionBody(s))
 	}
 	return reply(http.StatusOK, page)
@@ -238,17 +239,17 @@ func (a *API) getSession(r *request) (answer, error) {
 
 // ownSession reads the session the path names. Another account's does not
 // exist; a project-bound key is refused those of its account's other projects.
-func (a *API) ownSession(r *request) (projections.Session, error) {
+func (a *API) ownSession(r *request) (sessions.Session, error) {
 	id, err := sessionID(r)
 	if err != nil {
-		return projections.Session{}, err
+		return sessions.Session{}, err
 	}
 	s, err := a.reads.Sessions.Session(r.Context(), r.caller.accountID, id)
 	if err != nil {
-		return projections.Session{}, err
+		return sessions.Session{}, err
 	}
 	if bound := r.caller.projectID; bound != "" && s.ProjectID != bound {
-		return projections.Session{}, errOtherProject
+		return sessions.Session{}, errOtherProject
 	}
 	return s, nil
 }
@@ -265,6 +266,7 @@ type cancelledSession struct {
 	SessionID        string         `json:"sessionId"`
 	Status           session.Status `json:"status"`
 	CreditsRefunded  domain.Credits `json:"creditsRefunded"`
+	CreditsExpired   domain.Credits `json:"creditsExpired"`
 	CreditsRemaining domain.Credits `json:"creditsRemaining"`
 }
 
@@ -283,7 +285,7 @@ func (a *API) cancelSession(r *request) (answer, error) {
 		a.visible(ctx, r, out.Position)
 		return reply(http.StatusOK, cancelledSession{
 			SessionID: out.SessionID, Status: out.Status,
-			CreditsRefunded: out.CreditsRefunded, CreditsRemaining: out.CreditsRemaining,
+			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
 		})
 	})
 }

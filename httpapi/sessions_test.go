@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/domain/credits"
+	"humanqa/eventstore/logtest"
 )
 
 const twoSlots = `{"url":"https://shop.example.com/","slots":[{},{}]}`
@@ -94,6 +97,70 @@ func slotWords(body map[string]any) string {
 	return strings.Join(out, ", ")
 }
 
+func TestASessionTellsWhatOfItsRefundHadExpired(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(0)
+	soon := time.Now().Add(time.Hour)
+	for _, lot := range []struct {
+		amount  domain.Credits
+		expires *time.Time
+	}{{7, &soon}, {5, nil}} {
+		_, at, err := s.commands.GrantCredits(t.Context(), operator(uuid.New()), accountID, lot.amount, lot.expires, "")
+		s.visible(at, err)
+	}
+	o := s.openSession(key, twoSlots) // 5, then 2 and 3
+	s.settleAt(o, soon.Add(time.Minute))
+	told := map[string]any{"status": "expired", "creditsCharged": 10.0, "creditsRefunded": 3.0, "creditsExpired": 7.0}
+	with(t, s.session(key, o), told)
+	list := s.call(key, "GET", "/v1/hosted/sessions", "").want(http.StatusOK)
+	with(t, list["sessions"].([]any)[0].(map[string]any), told)
+}
+
+// Under one Idempotency-Key a session that was given up is followed by one that
+// lives, and is charged.
+func TestARepeatAfterASlotWasGivenBackIsAFreshSession(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{"session.created", "job.created"} {
+		t.Run("before "+lost, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			accountID, key := s.account(10)
+			s.log.Fail(logtest.Once(logtest.Of(lost)), false, domain.ErrUnknownOutcome)
+			post := func() result { return s.call(key, "POST", "/v1/hosted/sessions", twoSlots, "Idempotency-Key", "k") }
+			post().refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+			var charged []string
+			err := s.log.Load(t.Context(), domain.CreditsStream(accountID), 0, func(r domain.Recorded) error {
+				if e, ok := r.Event.(*credits.Debited); ok {
+					charged = append(charged, e.JobID)
+				}
+				return nil
+			})
+			if err != nil || len(charged) != 2 {
+				t.Fatalf("charged for %q: %v", charged, err)
+			}
+			c := operator(uuid.New())
+			c.AccountID = accountID
+			for _, id := range charged { // which leaves a job alone that came
+				at, err := s.commands.VoidJob(t.Context(), c, id)
+				s.visible(at, err)
+			}
+			first := post().want(http.StatusCreated)
+			again := post()
+			equal(t, again.want(http.StatusCreated), first)
+			equal(t, again.Header().Get(replayedHeader), "true")
+			for _, slot := range first["slots"].([]any) {
+				if id, _ := slot.(map[string]any)["jobId"].(string); slices.Contains(charged, id) {
+					t.Errorf("the job %s, which was given up, is answered", id)
+				}
+			}
+			live := s.call(key, "GET", "/v1/hosted/sessions?status=lobby", "").want(http.StatusOK)
+			equal(t, live["total"], 1.0)
+			with(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{"available": 0.0, "used": 10.0})
+		})
+	}
+}
+
 func TestASessionAnswersItsHandle(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -135,7 +202,7 @@ func TestASessionAnswersItsHandle(t *testing.T) {
 	equal(t, read, map[string]any{
 		"sessionId": o.id, "projectId": o.project, "status": "lobby", "url": "https://shop.replit.app/cart", "feature": "the cart",
 		"scenarioBrief": "buy the last pair", "voiceEnabled": false, "jobType": "General QA", "jobTypeCode": "general_qa",
-		"checkerCount": 3.0, "readyCount": 0.0, "checklistItemCount": 1.0, "creditsCharged": 30.0, "creditsRefunded": 0.0,
+		"checkerCount": 3.0, "readyCount": 0.0, "checklistItemCount": 1.0, "creditsCharged": 30.0, "creditsRefunded": 0.0, "creditsExpired": 0.0,
 		"readyDeadline": o.deadline.Format(timestampLayout), "startedAt": nil, "closedAt": nil, "closeReason": nil,
 		"passCount": 0.0, "failCount": 0.0, "sessionUrl": "https://qa.example/dashboard/sessions/" + o.id,
 		"slots": []any{
@@ -216,8 +283,8 @@ func TestASessionUnderAnIdempotencyKeyIsOpenedOnce(t *testing.T) {
 	first := s.openSession(key, twoSlots, "Idempotency-Key", "k1")
 	again := s.call(key, "POST", "/v1/hosted/sessions", twoSlots, "Idempotency-Key", "k1")
 	equal(t, again.want(http.StatusCreated), first.body)
-	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
-	equal(t, s.log.count("session.created"), 1)
+	equal(t, again.Header().Get(replayedHeader), "true")
+	equal(t, s.log.Count("session.created"), 1)
 }
 
 func TestASessionAttachesItsWebhookToTheProject(t *testing.T) {
@@ -303,7 +370,7 @@ func TestCancellingASessionRefundsEverySlotOnce(t *testing.T) {
 	s.joins(o, 1)
 	slot := s.call(key, "POST", "/v1/jobs/"+o.jobs[1]+"/cancel", "").refused(http.StatusConflict, domain.CodeConflict)
 	equal(t, slot["hint"], "cancel the session")
-	want := map[string]any{"sessionId": o.id, "status": "cancelled", "creditsRefunded": 10.0, "creditsRemaining": 100.0}
+	want := map[string]any{"sessionId": o.id, "status": "cancelled", "creditsRefunded": 10.0, "creditsExpired": 0.0, "creditsRemaining": 100.0}
 	for range 2 {
 		equal(t, s.call(key, "POST", "/v1/hosted/sessions/"+o.id+"/cancel", "").want(http.StatusOK), want)
 	}

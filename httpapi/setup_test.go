@@ -25,6 +25,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/command/commandtest"
+	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/logtest"
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/apicheck"
 	"humanqa/internal/blob"
@@ -40,7 +42,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 type service struct {
 	*API
 	t        *testing.T
-	log      *memoryLog
+	log      *logtest.Memory
 	db       *sqlx.DB
 	commands *command.Service
 	waitFor  func(context.Context, domain.Position) error
@@ -69,7 +71,7 @@ func (b *buffer) String() string {
 func setup(t *testing.T) *service {
 	t.Helper()
 	db := pgtest.New(t)
-	s := &service{t: t, log: newMemoryLog(), db: db, logged: new(buffer)}
+	s := &service{t: t, log: logtest.New(), db: db, logged: new(buffer)}
 	logger := logrus.New()
 	logger.SetOutput(s.logged)
 	logger.SetLevel(logrus.DebugLevel)
@@ -86,7 +88,7 @@ func setup(t *testing.T) *service {
 		Log: s.log, Sealer: v, AI: commandtest.AI{}, Nominate: projections.Nominations{Reads: reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
-	supervisor := projections.New(db, s.log, logger, projections.All()...)
+	supervisor := consumer.New(db, s.log, logger, projections.All()...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan error, 1)
 	if err := supervisor.Prepare(ctx); err != nil {
@@ -103,16 +105,28 @@ func setup(t *testing.T) *service {
 	s.waitFor = supervisor.WaitFor
 	s.deps = Deps{
 		Commands: s.commands,
-		Reads: Reads{
-			Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access,
-			History: reads.History, Sessions: reads.Sessions, Loops: reads.Loops, Events: reads.Events,
-		},
-		WaitFor: supervisor.WaitFor, Ready: func(context.Context) []Problem { return s.problems },
-		DB: db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
+		Reads:    reads,
+		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
+		Ready: func(context.Context) []Problem { return s.problems },
+		DB:    db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
 	s.API = New(s.deps)
 	return s
+}
+
+// stored is all that the log holds of events, as text.
+func (s *service) stored() string {
+	s.t.Helper()
+	var b strings.Builder
+	for _, e := range s.log.All() {
+		data, err := json.Marshal(e.Event)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		b.Write(data)
+	}
+	return b.String()
 }
 
 func operator(id uuid.UUID) command.Cause { return command.Cause{CommandID: id, Actor: "operator"} }

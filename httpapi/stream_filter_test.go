@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"humanqa/domain/job"
-	"humanqa/projections"
+	"humanqa/projections/events"
 )
 
 // A stream for rare events, or of a quiet project, would otherwise read the
@@ -19,7 +19,7 @@ func TestAStreamReadsWhatIsNotForItOnce(t *testing.T) {
 	_, other := s.account(100)
 	rec := httptest.NewRecorder()
 	w := &streamWriter{w: rec, c: http.NewResponseController(rec)}
-	f := projections.EventFilter{Types: []string{(*job.FailedBy)(nil).EventType()}, Limit: streamPage}
+	f := events.Filter{Types: []string{(*job.Failed)(nil).EventType()}, Limit: streamPage}
 	read := func(want string) {
 		t.Helper()
 		more, err := s.sendEvents(t.Context(), accountID, &f, w)

@@ -34,16 +34,28 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 		CommandID: command.NewCommandID(), CorrelationID: r.id,
 		Actor: r.caller.actor, AccountID: r.caller.accountID, Sandbox: r.caller.sandbox,
 	}
+	var slips []domain.Detail
+	if r.route.submits && r.read != nil {
+		slips = r.read.warnings()
+	}
+	run := func() (answer, error) {
+		r.letGo()
+		ans, err := do(ctx, cause)
+		if err != nil {
+			return ans, err
+		}
+		return warned(ans, slips)
+	}
 	var p problems
 	key, present := r.idempotencyKey(&p)
 	if !r.route.creates || !present {
-		return do(ctx, cause)
+		return run()
 	}
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
 	at := scope{owner: r.caller.owner(), path: r.effectPath(), key: key}
-	fingerprint, err := a.vault.Fingerprint(ctx, at.owner, asked(r))
+	fingerprint, err := a.vault.Fingerprint(ctx, at.owner, "request", asked(r))
 	if err != nil {
 		return answer{}, err
 	}
@@ -55,7 +67,14 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 		return replayed(r, *b.stored)
 	}
 	cause.CommandID = b.commandID
-	return a.settle(ctx, r, at, b, func() (answer, error) { return do(ctx, cause) })
+	return a.settle(ctx, r, at, b, run)
+}
+
+// letGo gives the body's memory back once nobody reads in it any more: the
+// command may take its time.
+func (r *request) letGo() {
+	r.body, r.read = nil, nil
+	r.came.parsed()
 }
 
 // effectPath is what an Idempotency-Key is scoped to beside its owner: the

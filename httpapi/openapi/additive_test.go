@@ -116,7 +116,7 @@ func TestWhatGoesBeyondTheSpecificationSaysSo(t *testing.T) {
 	for pattern, item := range doc.at("paths").of {
 		for method, op := range doc.follow(item).of {
 			name := strings.ToUpper(method) + " " + pattern
-			if !slices.Contains(methods, method) {
+			if !slices.Contains([]string{"get", "head", "post", "put", "patch", "delete"}, method) {
 				continue
 			}
 			want, ok := specified[name]

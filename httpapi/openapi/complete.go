@@ -1,137 +1,120 @@
 package openapi
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"humanqa/domain/announce"
 )
 
-var methods = []string{"get", "head", "post", "put", "patch", "delete"}
+// additive is the extension that marks what goes beyond the specification.
+const additive = "x-additive"
 
 // complete adds to every operation what holds for all of them (package httpapi,
 // api.go): the headers of every answer, and the refusals that come before a
 // handler or instead of one.
-func complete(doc *yaml.Node) error {
-	paths := get(doc, "paths")
-	known := take(doc, "x-refusals")
-	for i := 1; i < len(paths.Content); i += 2 {
-		item := paths.Content[i]
-		for j := 0; j < len(item.Content); j += 2 {
-			if method := item.Content[j].Value; slices.Contains(methods, method) {
-				op := item.Content[j+1]
-				if err := addRefusals(method, op, known); err != nil {
-					return err
-				}
-				completeOperation(op)
+func complete(doc *openapi3.T) error {
+	known, err := takeRefusals(doc)
+	if err != nil {
+		return err
+	}
+	for _, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if err := addRefusals(method, op, known); err != nil {
+				return err
 			}
+			completeOperation(op)
 		}
 	}
-	putExamples(doc, known)
-	if hooks := get(doc, "x-webhooks"); hooks != nil {
-		for i := 1; i < len(hooks.Content); i += 2 {
-			completeWebhook(get(hooks.Content[i], "post"))
+	for event, item := range doc.Webhooks {
+		for _, op := range item.Operations() {
+			completeWebhook(event, op)
 		}
 	}
-	markAdditive(doc, get(get(doc, "components"), "schemas"))
-	nameExamples(doc)
-	return nil
+	nameEvents(doc)
+	return markAdditive(doc)
 }
 
-// nameExamples writes a body's one example as the first of several, which says
-// the same: the viewer does not draw an example that has a null in it.
-func nameExamples(n *yaml.Node) {
-	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if key.Value != "example" || value.Kind != yaml.MappingNode || get(n, "schema") == nil {
-			continue
-		}
-		named, wrapped := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
-		put(wrapped, "value", value)
-		put(named, "example", wrapped)
-		n.Content[i] = text("examples")
-		n.Content[i+1] = named
-	}
-	for _, c := range n.Content {
-		nameExamples(c)
-	}
-}
-
-// markAdditive says in words, for those who read a viewer, what x-additive says
-// to programs. A schema that is referred to and marked becomes a list of one,
-// with the same description: what stands beside a $ref does not count (OpenAPI
-// 3.0, "Reference Object").
-func markAdditive(n, schemas *yaml.Node) {
-	for _, c := range n.Content {
-		markAdditive(c, schemas)
-	}
-	if n.Kind != yaml.MappingNode {
+// nameEvents lists the events that can be subscribed to where clients read it.
+func nameEvents(doc *openapi3.T) {
+	if doc.Components == nil || doc.Components.Schemas["EventName"] == nil {
 		return
 	}
-	if ref := get(n, "$ref"); ref != nil && len(n.Content) > 2 {
-		take(n, "$ref")
-		one := &yaml.Node{Kind: yaml.MappingNode}
-		put(one, "$ref", ref)
-		put(n, "allOf", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{one}})
-		name := ref.Value[strings.LastIndex(ref.Value, "/")+1:]
-		if described := get(get(schemas, name), "description"); described != nil && get(n, "description") == nil {
-			put(n, "description", text(described.Value))
-		}
+	names := doc.Components.Schemas["EventName"].Value
+	for _, name := range announce.Subscribable() {
+		names.Enum = append(names.Enum, name)
 	}
-	marked := get(n, "x-additive")
-	if marked == nil || marked.Value != "true" {
-		return
-	}
-	if get(n, "operationId") != nil {
-		badge := &yaml.Node{Kind: yaml.MappingNode}
-		put(badge, "label", text("additive"))
-		put(badge, "color", text("grey"))
-		put(n, "x-badges", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{badge}})
-	}
-	description := get(n, "description")
-	if description == nil {
-		put(n, "description", text("Additive."))
-		return
-	}
-	words := strings.TrimSuffix(strings.TrimRight(description.Value, "\n "), " Additive.")
-	*description = *text(words + " Additive.")
 }
 
 // early refusals may come before the request is counted.
 var early = []string{"403", "500", "503"}
 
 // completeOperation adds the headers.
-func completeOperation(op *yaml.Node) {
-	responses := get(op, "responses")
-	counted := credential(op) != ""
-	if get(op, "parameters") == nil {
-		put(op, "parameters", &yaml.Node{Kind: yaml.SequenceNode})
-	}
-	parameters := get(op, "parameters")
-	parameters.Content = append(parameters.Content, reference("parameters", "RequestId"))
-	for i := 0; i < len(responses.Content); i += 2 {
-		addHeader(responses.Content[i+1], "x-request-id", "RequestId")
+func completeOperation(op *openapi3.Operation) {
+	counted := audience(op) != public
+	op.Parameters = append(op.Parameters, parameter("RequestId"))
+	for status, response := range op.Responses.Map() {
+		addHeader(response.Value, "x-request-id", "RequestId")
 		switch {
 		case !counted:
-		case slices.Contains(early, responses.Content[i].Value):
-			addRateLimit(responses.Content[i+1], "IfCounted")
+		case slices.Contains(early, status):
+			addRateLimit(response.Value, "IfCounted")
 		default:
-			addRateLimit(responses.Content[i+1], "")
+			addRateLimit(response.Value, "")
 		}
+	}
+	for _, media := range bodies(op) {
+		nameExample(media)
 	}
 }
 
-// credential is the operation's security scheme; nobody is asked who they are
-// where it is empty.
-func credential(op *yaml.Node) string {
-	own := get(op, "security")
-	switch {
-	case own == nil:
-		return "apiKey"
-	case len(own.Content) == 0:
-		return ""
+// Audiences are who may call an operation. The document has one bearer scheme,
+// so the files name those who are not clients (x-audience), or ask for no
+// credential.
+const (
+	clients  = "clients"
+	checkers = "checkers"
+	hooks    = "hooks"
+	public   = "public"
+)
+
+func audience(op *openapi3.Operation) string {
+	if named, ok := op.Extensions["x-audience"].(string); ok {
+		return named
 	}
-	return own.Content[0].Content[0].Value
+	if op.Security != nil {
+		return public
+	}
+	return clients
+}
+
+// bodies are what an operation takes and answers.
+func bodies(op *openapi3.Operation) []*openapi3.MediaType {
+	var all []*openapi3.MediaType
+	if op.RequestBody != nil {
+		all = slices.Collect(maps.Values(op.RequestBody.Value.Content))
+	}
+	for _, response := range op.Responses.Map() {
+		all = slices.AppendSeq(all, maps.Values(response.Value.Content))
+	}
+	return all
+}
+
+// nameExample writes a body's one example as the first of several, which says
+// the same: the viewer does not draw an example that has a null in it.
+func nameExample(media *openapi3.MediaType) {
+	value, ok := media.Example.(map[string]any)
+	if !ok {
+		return
+	}
+	media.Example = nil
+	media.Examples = openapi3.Examples{"example": {Value: &openapi3.Example{Value: value}}}
 }
 
 var webhookHeaders = []string{
@@ -140,37 +123,104 @@ var webhookHeaders = []string{
 }
 
 // completeWebhook adds what is the same for every kind of event.
-func completeWebhook(op *yaml.Node) {
-	parameters := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, name := range webhookHeaders {
-		parameters.Content = append(parameters.Content, reference("parameters", name))
+func completeWebhook(event string, op *openapi3.Operation) {
+	op.OperationID = "on"
+	for _, word := range strings.FieldsFunc(event, func(c rune) bool { return c == '.' || c == '_' }) {
+		op.OperationID += strings.ToUpper(word[:1]) + word[1:]
 	}
-	put(op, "parameters", parameters)
-	tags := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{text("Webhooks")}}
-	put(op, "tags", tags)
-	responses, taken := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
-	put(taken, "description", text("Any 2xx: taken. Anything else, a redirect too, is retried after 1, 10 and 60 seconds with the same bytes; when the third retry fails, the webhook is disabled."))
-	put(responses, "2XX", taken)
-	put(op, "responses", responses)
+	for _, name := range webhookHeaders {
+		op.Parameters = append(op.Parameters, parameter(name))
+	}
+	op.Tags = []string{"Webhooks"}
+	taken := "Any 2xx: taken. Anything else, a redirect too, is retried after 1, 10 and 60 seconds with the same bytes; when the third retry fails, the webhook is disabled."
+	op.Responses = &openapi3.Responses{}
+	op.Responses.Set("2XX", &openapi3.ResponseRef{Value: &openapi3.Response{Description: &taken}})
 }
 
-func addRateLimit(response *yaml.Node, suffix string) {
+// markAdditive says in words, for those who read a viewer, what x-additive says
+// to programs.
+func markAdditive(doc *openapi3.T) error {
+	operations := slices.Collect(maps.Values(doc.Webhooks))
+	operations = slices.AppendSeq(operations, maps.Values(doc.Paths.Map()))
+	for _, item := range operations {
+		for _, op := range item.Operations() {
+			if op.Extensions[additive] == true {
+				op.Extensions["x-badges"] = []map[string]string{{"label": "additive", "color": "grey"}}
+				op.Description = inWords(op.Description)
+			}
+			for _, response := range op.Responses.Map() {
+				if response.Value.Extensions[additive] == true {
+					*response.Value.Description = inWords(*response.Value.Description)
+				}
+			}
+		}
+	}
+	err := doc.WalkParameters(func(_ string, p *openapi3.ParameterRef) error {
+		if p.Value.Extensions[additive] == true {
+			p.Value.Description = inWords(p.Value.Description)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return doc.WalkSchemas(func(_ string, s *openapi3.SchemaRef) error {
+		for name, property := range s.Value.Properties {
+			alone, err := withoutSiblings(property)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			s.Value.Properties[name] = alone
+		}
+		if s.Value.Extensions[additive] == true {
+			s.Value.Description = inWords(s.Value.Description)
+		}
+		return nil
+	})
+}
+
+func inWords(description string) string {
+	description = strings.TrimSuffix(strings.TrimRight(description, "\n "), "Additive.")
+	return strings.TrimSpace(strings.TrimRight(description, " ") + " Additive.")
+}
+
+// withoutSiblings makes a list of one of a schema that is referred to and marked
+// or described: what stands beside a $ref does not count (OpenAPI 3.0,
+// "Reference Object").
+func withoutSiblings(ref *openapi3.SchemaRef) (*openapi3.SchemaRef, error) {
+	if ref.Ref == "" {
+		return ref, nil
+	}
+	raw, err := json.Marshal(ref) // the reference has no fields for them
+	if err != nil {
+		return nil, err
+	}
+	beside := openapi3.NewSchema()
+	if err := json.Unmarshal(raw, beside); err != nil {
+		return nil, err
+	}
+	delete(beside.Extensions, "$ref")
+	if len(beside.Extensions) == 0 && beside.Description == "" {
+		return ref, nil
+	}
+	beside.AllOf = openapi3.SchemaRefs{openapi3.NewSchemaRef(ref.Ref, ref.Value)}
+	beside.Description = cmp.Or(beside.Description, ref.Value.Description)
+	return beside.NewRef(), nil
+}
+
+func parameter(name string) *openapi3.ParameterRef {
+	return &openapi3.ParameterRef{Ref: "#/components/parameters/" + name}
+}
+
+func addRateLimit(response *openapi3.Response, suffix string) {
 	addHeader(response, "X-RateLimit-Limit", "RateLimit"+suffix)
 	addHeader(response, "X-RateLimit-Remaining", "RateRemaining"+suffix)
 	addHeader(response, "X-RateLimit-Reset", "RateReset"+suffix)
 }
 
-func addHeader(response *yaml.Node, header, component string) {
-	if get(response, "headers") == nil {
-		put(response, "headers", &yaml.Node{Kind: yaml.MappingNode})
+func addHeader(response *openapi3.Response, header, component string) {
+	if response.Headers == nil {
+		response.Headers = openapi3.Headers{}
 	}
-	put(get(response, "headers"), header, reference("headers", component))
+	response.Headers[header] = &openapi3.HeaderRef{Ref: "#/components/headers/" + component}
 }
-
-func reference(kind, name string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	put(n, "$ref", text("#/components/"+kind+"/"+name))
-	return n
-}
-
-func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

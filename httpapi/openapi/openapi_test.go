@@ -2,9 +2,13 @@ package openapi
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -25,8 +29,50 @@ func load(t *testing.T) *openapi3.T {
 // Valid includes that every example agrees with its schema.
 func TestTheDocumentIsValid(t *testing.T) {
 	t.Parallel()
-	if err := load(t).Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
-		t.Error(err)
+	for name, raw := range map[string][]byte{"3.0": Document(), "3.1": Document31()} {
+		doc, err := openapi3.NewLoader().LoadFromData(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil || doc.OpenAPIMajorMinor() != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What can be null in one version can be in the other, and nothing else.
+func TestBothVersionsSayTheSame(t *testing.T) {
+	t.Parallel()
+	nullable := func(raw []byte) map[string]bool {
+		doc, err := openapi3.NewLoader().LoadFromData(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		err = doc.WalkSchemas(func(at string, s *openapi3.SchemaRef) error {
+			if !strings.HasPrefix(at, "/webhooks") { // 3.0 has them aside
+				found[at] = s.Value.Nullable || s.Value.Type.Includes(openapi3.TypeNull)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if older, newer := nullable(Document()), nullable(Document31()); !maps.Equal(older, newer) || len(older) == 0 {
+		t.Errorf("3.0 has\n%v\n3.1 has\n%v", older, newer)
+	}
+	var older struct {
+		Webhooks map[string]any `json:"x-webhooks"`
+	}
+	var newer struct{ Webhooks map[string]any }
+	if err := errors.Join(json.Unmarshal(Document(), &older), json.Unmarshal(Document31(), &newer)); err != nil {
+		t.Fatal(err)
+	}
+	names := func(hooks map[string]any) []string { return slices.Sorted(maps.Keys(hooks)) }
+	if !slices.Equal(names(older.Webhooks), names(newer.Webhooks)) || len(newer.Webhooks) == 0 {
+		t.Errorf("3.0 has %v, 3.1 has %v", names(older.Webhooks), names(newer.Webhooks))
 	}
 }
 
@@ -36,7 +82,7 @@ func TestNoKeyStandsTwice(t *testing.T) {
 		"in two files": {"a.yaml": {Data: []byte("paths: {/a: {get: {}}}")}, "b.yaml": {Data: []byte("paths: {/a: {get: 1}}")}},
 		"in one file":  {"a.yaml": {Data: []byte("a: 1\na: 2")}},
 	} {
-		if doc, err := assemble(files); err == nil {
+		if doc, err := assemble(files, webhooksAside); err == nil {
 			t.Errorf("%s: no error, but %s", name, doc)
 		}
 	}
@@ -45,10 +91,11 @@ func TestNoKeyStandsTwice(t *testing.T) {
 func TestKeysKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	doc, err := assemble(fstest.MapFS{
-		"openapi.yaml": {Data: []byte("z: 1\npaths: {/b: {}, /a: {}}\ncomponents: {responses: {}}")},
-		"a.yaml":       {Data: []byte(`paths: {/0: {"2": "2026-01-02"}}`)},
-	})
-	if want := `{"z":1,"paths":{"/b":{},"/a":{},"/0":{"2":"2026-01-02"}},"components":{"responses":{}}}`; err != nil || string(doc) != want {
+		"openapi.yaml": {Data: []byte("x-z: 1\ninfo: {version: '1', title: t}\npaths: {/b: {summary: b}, /a: {summary: a}}\ncomponents: {}")},
+		"a.yaml":       {Data: []byte(`{paths: {/0: {summary: "2026-01-02"}}, webhooks: {b: {description: d}, a: {description: d, summary: s}}, openapi: 3.0.3}`)},
+	}, webhooksAside)
+	if want := `{"x-z":1,"info":{"version":"1","title":"t"},"paths":{"/b":{"summary":"b"},"/a":{"summary":"a"},"/0":{"summary":"2026-01-02"}},` +
+		`"components":{},"openapi":"3.0.3","x-webhooks":{"b":{"description":"d"},"a":{"description":"d","summary":"s"}}}`; err != nil || string(doc) != want {
 		t.Errorf("%s %v, want %s", doc, err, want)
 	}
 }

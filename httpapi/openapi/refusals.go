@@ -1,70 +1,110 @@
 package openapi
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/getkin/kin-openapi/openapi3"
 )
+
+// refusal is one that errors.yaml names. Its other keys are the envelope's.
+type refusal struct {
+	Status     int    `json:"status"`
+	Code       string `json:"code"`
+	When       string `json:"when"`
+	RetryAfter bool   `json:"retryAfter"`
+	envelope   map[string]any
+}
+
+// takeRefusals removes the names from the document and puts an envelope of each
+// among its examples.
+func takeRefusals(doc *openapi3.T) (map[string]refusal, error) {
+	raw, err := json.Marshal(doc.Extensions["x-refusals"])
+	if err != nil {
+		return nil, err
+	}
+	delete(doc.Extensions, "x-refusals")
+	var named map[string]refusal
+	if err := json.Unmarshal(raw, &named); err != nil {
+		return nil, fmt.Errorf("x-refusals: %w", err)
+	}
+	var envelopes map[string]map[string]any
+	if err := json.Unmarshal(raw, &envelopes); err != nil {
+		return nil, fmt.Errorf("x-refusals: %w", err)
+	}
+	for name, r := range named {
+		r.envelope = envelopes[name]
+		for _, ours := range []string{"status", "when", "retryAfter"} {
+			delete(r.envelope, ours)
+		}
+		r.envelope["requestId"] = exampleID
+		named[name] = r
+		if doc.Components.Examples == nil {
+			doc.Components.Examples = openapi3.Examples{}
+		}
+		doc.Components.Examples[name] = &openapi3.ExampleRef{Value: &openapi3.Example{Summary: r.When, Value: r.envelope}}
+	}
+	return named, nil
+}
+
+// exampleID is the request id of every example.
+const exampleID = "7k2m9qxw4t1bz0hc"
 
 // addRefusals turns the names of an operation's refusals, its own (x-refusals)
 // and those that everybody gets, into responses: one a status, which lists the
 // codes in words and shows the envelope of each case.
-func addRefusals(method string, op, known *yaml.Node) error {
+func addRefusals(method string, op *openapi3.Operation, known map[string]refusal) error {
 	names := commonRefusals(method, op)
-	if own := take(op, "x-refusals"); own != nil {
-		for _, n := range own.Content {
-			names = append(names, n.Value)
-		}
+	own, _ := op.Extensions["x-refusals"].([]any)
+	delete(op.Extensions, "x-refusals")
+	for _, name := range own {
+		names = append(names, fmt.Sprint(name))
 	}
-	if known == nil { // a test's document
-		return nil
-	}
-	byStatus := map[string][]string{}
+	byStatus := map[int][]string{}
 	for _, name := range names {
-		refusal := get(known, name)
-		if refusal == nil {
-			return fmt.Errorf("%s: there is no refusal %s", get(op, "operationId").Value, name)
+		refusal, ok := known[name]
+		if !ok {
+			return fmt.Errorf("%s: there is no refusal %s", op.OperationID, name)
 		}
-		status := get(refusal, "status").Value
-		byStatus[status] = append(byStatus[status], name)
+		byStatus[refusal.Status] = append(byStatus[refusal.Status], name)
 	}
-	responses := get(op, "responses")
-	for _, status := range statusOrder {
-		names := byStatus[status]
-		switch {
-		case names != nil && get(responses, status) != nil:
-			return fmt.Errorf("%s: %s stands twice", get(op, "operationId").Value, status)
-		case names != nil:
-			put(responses, status, refusalResponse(status, names, known, replays(op)))
+	for status, names := range byStatus {
+		key := strconv.Itoa(status)
+		if op.Responses.Value(key) != nil {
+			return fmt.Errorf("%s: %d stands twice", op.OperationID, status)
 		}
+		op.Responses.Set(key, &openapi3.ResponseRef{Value: refusalResponse(status, names, known, replays(op))})
 	}
 	return nil
 }
 
-var statusOrder = []string{"400", "401", "402", "403", "404", "409", "413", "429", "500", "503"}
-
 // commonRefusals are those of the way to a handler, and of losing it.
-func commonRefusals(method string, op *yaml.Node) []string {
+func commonRefusals(method string, op *openapi3.Operation) []string {
 	var names []string
-	switch credential(op) {
-	case "apiKey":
+	writes := method != http.MethodGet && method != http.MethodHead
+	_, readOnlyToo := op.Extensions["x-read-only-keys"]
+	delete(op.Extensions, "x-read-only-keys")
+	switch audience(op) {
+	case clients:
 		names = []string{"KeyMissing", "KeyInvalid", "Suspended"}
-		if scope := take(op, "x-read-only-keys"); method != "get" && scope == nil {
+		if writes && !readOnlyToo {
 			names = append(names, "ReadOnly")
 		}
-	case "checkerKey":
+	case checkers:
 		names = []string{"KeyMissing", "KeyInvalid"}
-	case "hookToken":
+	case hooks:
 		names = []string{"HookNotFound", "Suspended"}
 	default:
-		return []string{"Internal", "Away"}
+		return []string{"Malformed", "Internal", "Away"}
 	}
 	names = append(names, "RateLimited", "Internal", "Away")
-	if method != "get" {
+	if writes {
 		names = append(names, "BodyBroken", "TooLarge")
-		if body := get(op, "requestBody"); body != nil && get(get(body, "content"), "application/json") != nil {
+		if op.RequestBody != nil && op.RequestBody.Value.Content["application/json"] != nil {
 			names = append(names, "Fields", "NotJson")
 		}
 	}
@@ -75,79 +115,45 @@ func commonRefusals(method string, op *yaml.Node) []string {
 }
 
 // replays says whether the operation honours an Idempotency-Key.
-func replays(op *yaml.Node) bool {
-	parameters := get(op, "parameters")
-	return parameters != nil && slices.ContainsFunc(parameters.Content, func(p *yaml.Node) bool {
-		ref := get(p, "$ref")
-		return ref != nil && strings.HasSuffix(ref.Value, "/IdempotencyKey")
+func replays(op *openapi3.Operation) bool {
+	return slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool {
+		return p.Value != nil && p.Value.Name == "Idempotency-Key"
 	})
 }
 
-func refusalResponse(status string, names []string, known *yaml.Node, replays bool) *yaml.Node {
-	headers, examples := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
+func refusalResponse(status int, names []string, known map[string]refusal, replays bool) *openapi3.Response {
+	response := &openapi3.Response{Headers: openapi3.Headers{}}
+	examples := openapi3.Examples{}
 	var codes []string
 	cases := map[string][]string{}
 	for _, name := range names {
-		refusal := get(known, name)
-		code := get(refusal, "code").Value
-		if cases[code] == nil {
-			codes = append(codes, code)
+		refusal := known[name]
+		if cases[refusal.Code] == nil {
+			codes = append(codes, refusal.Code)
 		}
-		cases[code] = append(cases[code], get(refusal, "when").Value)
-		put(examples, name, reference("examples", name))
-		if get(refusal, "retryAfter") != nil && get(headers, "Retry-After") == nil {
-			put(headers, "Retry-After", reference("headers", "RetryAfter"))
+		cases[refusal.Code] = append(cases[refusal.Code], refusal.When)
+		examples[name] = &openapi3.ExampleRef{Ref: "#/components/examples/" + name}
+		if refusal.RetryAfter {
+			addHeader(response, "Retry-After", "RetryAfter")
 		}
 	}
-	if status == "401" {
-		put(headers, "WWW-Authenticate", reference("headers", "Authenticate"))
+	if status == http.StatusUnauthorized {
+		addHeader(response, "WWW-Authenticate", "Authenticate")
 	}
-	if replays && slices.Contains([]string{"402", "404", "409"}, status) {
-		put(headers, "Idempotent-Replayed", reference("headers", "IdempotentReplayed"))
+	if replays && slices.Contains([]int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}, status) {
+		addHeader(response, "Idempotent-Replayed", "IdempotentReplayed")
 	}
-	var words []string
-	for _, code := range codes {
-		words = append(words, code+": "+strings.Join(cases[code], "; ")+".")
+	for i, code := range codes {
+		codes[i] = code + ": " + strings.Join(cases[code], "; ") + "."
 	}
-	response, content, media := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
-	put(response, "description", text(strings.Join(words, " ")))
-	if status == "503" {
-		put(response, "x-additive", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+	words := strings.Join(codes, " ")
+	response.Description = &words
+	if status == http.StatusServiceUnavailable {
+		response.Extensions = map[string]any{additive: true}
 	}
-	if len(headers.Content) > 0 {
-		put(response, "headers", headers)
-	}
-	put(media, "schema", reference("schemas", "Error"))
-	put(media, "examples", examples)
-	put(content, "application/json", media)
-	put(response, "content", content)
+	response.Content = openapi3.Content{"application/json": {
+		Schema:   &openapi3.SchemaRef{Ref: "#/components/schemas/Error"},
+		Examples: examples,
+	}}
 	return response
-}
-
-// exampleID is the request id of every example.
-const exampleID = "7k2m9qxw4t1bz0hc"
-
-// putExamples makes an envelope of each refusal.
-func putExamples(doc, known *yaml.Node) {
-	if known == nil {
-		return
-	}
-	examples := &yaml.Node{Kind: yaml.MappingNode}
-	for i := 0; i < len(known.Content); i += 2 {
-		example, value := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
-		refusal := known.Content[i+1]
-		for j := 0; j < len(refusal.Content); j += 2 {
-			switch key := refusal.Content[j].Value; key {
-			case "status", "retryAfter":
-			case "when":
-				put(example, "summary", refusal.Content[j+1])
-			default:
-				put(value, key, refusal.Content[j+1])
-			}
-		}
-		put(value, "requestId", text(exampleID))
-		put(example, "value", value)
-		put(examples, known.Content[i].Value, example)
-	}
-	put(get(doc, "components"), "examples", examples)
 }

@@ -11,7 +11,8 @@ import (
 	"text/template"
 )
 
-// viewer is the page and what it loads: RapiDoc 9.3.8 as published on npm
+// viewer is the page and what it loads: the quickstart's programs, which tests run,
+// and RapiDoc 9.3.8 as published on npm
 // (rapidoc, dist/rapidoc-min.js), unchanged, with its licences beside it.
 //
 //go:embed viewer
@@ -30,8 +31,11 @@ func NewFile(contentType string, body []byte) File {
 	return File{Type: contentType, Body: body, Hash: hex.EncodeToString(sum[:16])}
 }
 
+const plain = "text/plain; charset=utf-8"
+
 var types = map[string]string{
-	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": plain,
+	".sh": plain, ".mjs": plain, ".py": plain, // the quickstart, to be read
 }
 
 // ViewerFiles are what the page loads, and their licences, by name.

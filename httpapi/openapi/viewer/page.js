@@ -18,13 +18,42 @@ function leaveOptionalFieldsEmpty(node) {
 // On a narrow screen the viewer's table of fields has no column for their words.
 if (matchMedia("(max-width: 560px)").matches) viewer.setAttribute("default-schema-tab", "example");
 
+for (const listing of document.querySelectorAll("pre[data-file]")) {
+  fetch(listing.dataset.file)
+    .then((answer) => (answer.ok ? answer.text() : "This could not be loaded. Load the page again in a moment."))
+    .then((text) => { listing.textContent = text; });
+}
+
+// fillMenu lists every operation by its tag, under the ids that the viewer gives.
+function fillMenu(spec) {
+  const menu = document.getElementById("where");
+  const groups = new Map(spec.tags.map((tag) => {
+    const group = document.createElement("optgroup");
+    group.label = tag.name;
+    return [tag.name, group];
+  }));
+  menu.append(new Option("Quickstart and introduction", "overview"), ...groups.values());
+  for (const [prefix, paths] of [["", spec.paths], ["webhook-", spec["x-webhooks"]]]) {
+    for (const [path, item] of Object.entries(paths)) {
+      for (const [method, operation] of Object.entries(item)) {
+        if (!operation.tags) continue;
+        const words = prefix ? path : operation.summary;
+        groups.get(operation.tags[0]).append(new Option(words, `${method}-${path.replace(/[\s#:?&={}]/g, "-")}`));
+      }
+    }
+  }
+  menu.addEventListener("change", () => viewer.scrollToPath(menu.value));
+}
+
 Promise.all([
   fetch("v1/openapi.json").then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText)))),
   customElements.whenDefined("rapi-doc"),
 ])
   .then(([spec]) => {
+    fillMenu(spec);
     leaveOptionalFieldsEmpty([spec.paths, spec.components.parameters]);
-    return viewer.loadSpec({ ...spec, webhooks: spec["x-webhooks"] });
+    // The viewer writes the licence over the page's edge; it stays in the document.
+    return viewer.loadSpec({ ...spec, info: { ...spec.info, license: undefined }, webhooks: spec["x-webhooks"] });
   })
   .catch(() => {
     viewer.replaceWith("The OpenAPI document could not be loaded. Load the page again in a moment.");

@@ -1,0 +1,39 @@
+package httpapi
+
+import "strings"
+
+// hints are the next steps after a 400, by the field that is wrong. What the
+// message itself says, as a closed list or a limit, needs none.
+var hints = map[string]string{
+	bodyPath:                  "send one JSON object; GET /docs shows it for every call",
+	"url":                     "use the public address of the page, such as https://example.com/; what is behind a login needs credentials or accessInstructions",
+	"webhookUrl":              "use a public https address; for a receiver on your own machine open a tunnel to it",
+	"webhookSecret":           "leave it out to have one made",
+	"subscribedWebhookEvents": "leave it out for every event, or send [] for none",
+	"checklistItems":          "leave it out to have the checklist written",
+	"jobs":                    "send 1 to 20 jobs; the rest goes into another request",
+	"jobType":                 "GET /v1/pricing lists the job types",
+	"fixedBugIds":             "latestFailures of GET /v1/projects/:id/history has the ids of what failed",
+	"since":                   "write it as 2026-11-01 or as 2026-11-01T09:00:00Z",
+	"after":                   "start again without a cursor",
+	"Last-Event-ID":           "start again without a cursor",
+	idempotencyHeader:         "use something random, such as a UUID",
+	claimTokenHeader:          "GET /v1/checker/claims gives your claim back, with its token",
+}
+
+// hint is the next step for who sent this: a slip that explains what is missing,
+// or what is known of the first field that is wrong.
+func (p *problems) hint() string {
+	for _, slip := range p.warnings() {
+		if strings.Contains(slip.Message, didYouMean) {
+			return slip.Path + " " + slip.Message
+		}
+	}
+	for _, d := range p.details {
+		name, _, _ := strings.Cut(d.Path[strings.LastIndexByte(d.Path, '.')+1:], "[")
+		if hint := hints[name]; hint != "" {
+			return hint
+		}
+	}
+	return ""
+}
