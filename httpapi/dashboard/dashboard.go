@@ -1,0 +1,237 @@
+// Package dashboard is what the people of an account see: their tests live and
+// as reports, projects, sessions, credits, keys and members.
+//
+// Each file is one subject: what its pages show above, what their forms do below.
+// Ids are looked for in every account of the person, so that a link that was
+// handed out opens for whoever may see it; to everybody else it leads nowhere.
+package dashboard
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/httpapi"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections"
+)
+
+// Templates are the package's, for ui.Config.
+//
+//go:embed templates/*.html
+var Templates embed.FS
+
+// Deps is what the pages stand on. All fields are required.
+type Deps struct {
+	Commands    *command.Service
+	Reads       *projections.Reads
+	API         *httpapi.API
+	Credentials *credential.Store
+	Now         func() time.Time
+	// BaseURL starts the links that are shown to be copied.
+	BaseURL string
+}
+
+// Pages are the pages of the package.
+func Pages(d Deps) []ui.Page {
+	return []ui.Page{
+		{Method: "GET", Pattern: "/dashboard", For: ui.Viewers, Handle: d.overview},
+		{Method: "POST", Pattern: "/dashboard/account", For: ui.Viewers, Handle: d.switchAccount},
+
+		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},
+		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newTest},
+		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Handle: d.startTest},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: d.reportFile},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: d.evidence},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Handle: d.retest},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Handle: d.cancel},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Handle: d.rate},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/fixed", For: ui.Developers, Handle: d.fixed},
+
+		{Method: "GET", Pattern: "/dashboard/projects", For: ui.Viewers, Handle: d.projects},
+		{Method: "POST", Pattern: "/dashboard/projects", For: ui.Developers, Handle: d.createProject},
+		{Method: "GET", Pattern: "/dashboard/projects/{id}", For: ui.Viewers, Handle: d.project},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}", For: ui.Developers, Handle: d.updateProject},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/enable", For: ui.Developers, Handle: d.enableWebhook},
+		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook/secret", For: ui.Owners, Fresh: true, Handle: d.webhookSecret},
+
+		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
+		{Method: "GET", Pattern: "/dashboard/sessions/{id}", For: ui.Viewers, Handle: d.session},
+
+		{Method: "GET", Pattern: "/dashboard/credits", For: ui.Viewers, Handle: d.credits},
+
+		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},
+		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: d.createKey},
+		{Method: "POST", Pattern: "/dashboard/keys/revoke", For: ui.Owners, Handle: d.revokeKey},
+
+		{Method: "GET", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.members},
+		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.invite},
+		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Handle: d.changeMember},
+	}
+}
+
+// find looks for what the path's id names in each of the person's accounts, and
+// makes the one that has it the page's.
+func find[T any](r *ui.Request, what string, get func(ctx context.Context, accountID, id string) (T, error)) (T, error) {
+	id := r.PathValue("id")
+	if _, err := uuid.Parse(id); err != nil {
+		return *new(T), domain.NotFound(what)
+	}
+	for _, m := range r.Accounts {
+		found, err := get(r.Context(), m.AccountID, id)
+		if err == nil {
+			r.In(m)
+			return found, nil
+		}
+		if !domain.IsKind(err, domain.KindNotFound) {
+			return *new(T), err
+		}
+	}
+	return *new(T), domain.NotFound(what).WithHint("it may belong to another account")
+}
+
+// open refuses to change anything in an account that is suspended.
+func open(r *ui.Request) error {
+	if r.Account.Suspended {
+		return domain.Forbidden("%s is suspended", r.Account.Name).WithHint("nothing can be changed until it is reinstated")
+	}
+	return nil
+}
+
+func (d Deps) switchAccount(r *ui.Request) (ui.Answer, error) {
+	for _, m := range r.Accounts {
+		if m.AccountID == r.PostFormValue("account") {
+			if err := d.Credentials.LookAt(r.Context(), r.Session.ID, m.AccountID); err != nil {
+				return ui.Answer{}, err
+			}
+			return ui.Go("/dashboard")
+		}
+	}
+	return ui.Answer{}, domain.NotFound("account")
+}
+
+// now is the account's time: a sandbox has its own.
+func (d Deps) now(r *ui.Request) (time.Time, error) {
+	return d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
+}
+
+// pageSize is how many rows a list shows.
+const pageSize = 50
+
+// pager leads through a list.
+type pager struct {
+	From, To, Total int
+	Newer, Older    string // URLs; empty where there is nothing
+}
+
+// pageOf reads which page is asked for; the first is 1.
+func pageOf(r *ui.Request) int {
+	n, err := strconv.Atoi(r.FormValue("page"))
+	if err != nil || n < 1 || n > 1_000_000 {
+		return 1
+	}
+	return n
+}
+
+func newPager(r *ui.Request, page, shown, total int) pager {
+	at := func(n int) string {
+		query := r.URL.Query()
+		query.Set("page", strconv.Itoa(n))
+		if n == 1 {
+			query.Del("page")
+		}
+		if len(query) == 0 {
+			return r.URL.Path
+		}
+		return r.URL.Path + "?" + query.Encode()
+	}
+	p := pager{From: (page-1)*pageSize + 1, To: (page-1)*pageSize + shown, Total: total}
+	if page > 1 {
+		p.Newer = at(page - 1)
+	}
+	if p.To < total {
+		p.Older = at(page + 1)
+	}
+	return p
+}
+
+// body makes of a form's fields what the API's reader takes. Empty fields are
+// left out.
+func body(r *ui.Request, fields map[string]string) []byte {
+	values := map[string]any{}
+	for field, name := range fields {
+		if value := strings.TrimSpace(r.PostFormValue(field)); value != "" {
+			values[name] = value
+		}
+	}
+	raw, _ := json.Marshal(values) // strings always encode
+	return raw
+}
+
+// wrongs gives what a person can mend, by the API's path; nil: the error is
+// another one.
+func wrongs(err error) map[string]string {
+	var known *domain.Error
+	if !errors.As(err, &known) || known.Kind != domain.KindInvalid {
+		return nil
+	}
+	out := map[string]string{}
+	details, _ := known.Extras["details"].([]domain.Detail)
+	for _, detail := range details {
+		out[detail.Path] = detail.Message
+	}
+	return out
+}
+
+// sentences puts what is wrong into words, by the names that the form gives its
+// fields.
+func sentences(wrong map[string]string, names ...string) (out []string) {
+	told := map[string]bool{}
+	for i := 0; i+1 < len(names); i += 2 {
+		if message, there := wrong[names[i]]; there {
+			out = append(out, names[i+1]+" "+message+".")
+			told[names[i]] = true
+		}
+	}
+	for path, message := range wrong {
+		if !told[path] {
+			out = append(out, fmt.Sprintf("%s %s.", path, message))
+		}
+	}
+	return out
+}
+
+// hostOf is what people recognise a URL by.
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return raw
+	}
+	return strings.TrimPrefix(u.Host, "www.")
+}
+
+// safeLink is a URL that may stand in a link: what a client or a checker wrote
+// is never more than an address.
+func safeLink(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return raw
+}
+
+// may says whether the request's person may do what needs the role.
+func may(r *ui.Request, role person.Role) bool { return r.May(role) }

@@ -1,0 +1,127 @@
+package dashboard
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
+	"humanqa/projections/projects"
+)
+
+// jobLine is a test as lists show it.
+type jobLine struct {
+	ID, Title, Host string
+	Type            string
+	Urgent          bool
+	State           state
+	CreatedAt       time.Time
+}
+
+// state is where a test is, in a word and a colour.
+type state struct {
+	Word string
+	Kind string // pass, fail, warn, live, or empty
+	Icon string
+}
+
+func stateOf(j jobs.Summary) state {
+	switch j.Status {
+	case job.StatusPending:
+		return state{"Waiting", "", "clock"}
+	case job.StatusClaimed:
+		return state{"Testing", "live", ""}
+	case job.StatusCancelled:
+		return state{"Cancelled", "", "skip"}
+	case job.StatusFailed:
+		return state{"Not tested", "warn", "alert"}
+	case job.StatusCompleted, job.StatusVoided: // a voided job is never shown
+	}
+	switch j.OverallStatus {
+	case job.OverallPass:
+		return state{"Passed", "pass", "check"}
+	case job.OverallFail:
+		return state{"Failed", "fail", "cross"}
+	}
+	return state{"Inconclusive", "warn", "skip"}
+}
+
+func lineOf(j jobs.Summary) jobLine {
+	return jobLine{
+		ID: j.ID, Title: j.Title, Host: hostOf(j.URL), Type: j.Type.Title(), Urgent: j.Urgent,
+		State: stateOf(j), CreatedAt: j.CreatedAt,
+	}
+}
+
+type jobsView struct {
+	Tabs     []tab
+	Projects []projects.Project
+	Project  string
+	Status   string
+	Lines    []jobLine
+	Pager    pager
+	Filtered bool
+	MayTest  bool
+}
+
+type tab struct {
+	Text, Href string
+	Current    bool
+}
+
+// jobTabs are the statuses that a list can be narrowed to.
+var jobTabs = []struct {
+	status job.Status
+	text   string
+}{
+	{"", "All"}, {job.StatusPending, "Waiting"}, {job.StatusClaimed, "Testing"}, {job.StatusCompleted, "Completed"},
+	{job.StatusCancelled, "Cancelled"}, {job.StatusFailed, "Not tested"},
+}
+
+func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
+	page := pageOf(r)
+	v := jobsView{Status: r.FormValue("status"), Project: r.FormValue("project"), MayTest: may(r, person.Developer)}
+	var err error
+	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
+		return ui.Answer{}, err
+	}
+	if !slices.ContainsFunc(v.Projects, func(p projects.Project) bool { return p.ID == v.Project }) {
+		v.Project = ""
+	}
+	known := false
+	for _, t := range jobTabs {
+		current := v.Status == string(t.status)
+		known = known || current
+		query := url.Values{}
+		if t.status != "" {
+			query.Set("status", string(t.status))
+		}
+		if v.Project != "" {
+			query.Set("project", v.Project)
+		}
+		href := "/dashboard/jobs"
+		if len(query) > 0 {
+			href += "?" + query.Encode()
+		}
+		v.Tabs = append(v.Tabs, tab{Text: t.text, Href: href, Current: current})
+	}
+	if !known {
+		v.Status = ""
+		v.Tabs[0].Current = true
+	}
+	v.Filtered = v.Status != "" || v.Project != ""
+	jobs, total, err := d.Reads.Jobs.List(r.Context(), r.Account.ID, jobs.Filter{
+		Status: job.Status(v.Status), ProjectID: v.Project, Limit: pageSize, Offset: (page - 1) * pageSize,
+	})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, j := range jobs {
+		v.Lines = append(v.Lines, lineOf(j))
+	}
+	v.Pager = newPager(r, page, len(jobs), total)
+	return ui.Show("jobs", "Tests", v, ui.Everything)
+}

@@ -1,0 +1,98 @@
+package dashboard
+
+import (
+	"strconv"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/access"
+	"humanqa/projections/projects"
+)
+
+// keysShown is how many keys the page shows, those that work first.
+const keysShown = 200
+
+type keysView struct {
+	Keys     []keyLine
+	Projects []projects.Project
+	New      *command.IssuedKey // shown once, right after it was made
+}
+
+type keyLine struct {
+	access.IssuedKey
+	Project string
+	State   state
+}
+
+func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
+	keys, _, err := d.Reads.Access.Keys(r.Context(), r.Account.ID, access.Page{Limit: keysShown})
+	if err != nil {
+		return v, err
+	}
+	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
+		return v, err
+	}
+	for _, k := range keys {
+		line := keyLine{IssuedKey: k, State: state{"Active", "pass", "check"}}
+		for _, p := range v.Projects {
+			if p.ID == k.ProjectID {
+				line.Project = p.Name
+			}
+		}
+		switch {
+		case k.Revoked:
+			line.State = state{"Revoked", "", "skip"}
+		case k.ExpiresAt != nil && !d.Now().Before(*k.ExpiresAt):
+			line.State = state{"Expired", "", "clock"}
+		}
+		v.Keys = append(v.Keys, line)
+	}
+	return v, nil
+}
+
+func (d Deps) keys(r *ui.Request) (ui.Answer, error) {
+	v, err := d.keysView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("keys", "API keys", v, domain.AccountStream(r.Account.ID))
+}
+
+// createKey answers with the page itself, not a redirect: the key is on it, and
+// nowhere else.
+func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	in := command.IssueKey{Scope: account.Scope(r.PostFormValue("scope")), ProjectID: r.PostFormValue("project")}
+	if days, err := strconv.Atoi(r.PostFormValue("days")); err == nil && days > 0 && days <= 3650 {
+		at := d.Now().Add(time.Duration(days) * 24 * time.Hour).UTC()
+		in.ExpiresAt = &at
+	}
+	key, err := d.Commands.IssueKey(r.Context(), r.Cause(), r.Account.ID, in)
+	if domain.IsKind(err, domain.KindConflict) {
+		return ui.Answer{}, domain.Conflict("this key was made already").WithHint("a key is shown once: revoke it and make another one if you have lost it")
+	}
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(key.Position)
+	v, err := d.keysView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.New = &key
+	return ui.Answer{Template: "keys", Title: "API keys", View: v, Secret: true}, nil
+}
+
+func (d Deps) revokeKey(r *ui.Request) (ui.Answer, error) {
+	at, err := d.Commands.RevokeKey(r.Context(), r.Cause(), r.Account.ID, r.PostFormValue("key"))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Go("/dashboard/keys")
+}

@@ -1,0 +1,138 @@
+package dashboard
+
+import (
+	"slices"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections/people"
+)
+
+type membersView struct {
+	Members []memberLine
+	Roles   []person.Role
+	Link    string // shown once, right after it was made
+	For     string
+}
+
+type memberLine struct {
+	people.Person
+	Name  string
+	Login string
+	Role  person.Role
+	You   bool
+}
+
+func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
+	list, err := d.Reads.People.Members(r.Context(), r.Account.ID)
+	if err != nil {
+		return v, err
+	}
+	ids := make([]string, len(list))
+	for i, p := range list {
+		ids[i] = p.ID
+	}
+	names, err := d.Credentials.Names(r.Context(), ids...)
+	if err != nil {
+		return v, err
+	}
+	v.Roles = person.AccountRoles()
+	for _, p := range list {
+		line := memberLine{Person: p, Name: names[p.ID].Name, Role: p.Roles[0].Role, You: p.ID == r.Person.ID}
+		if login := names[p.ID].Login; login != nil {
+			line.Login = *login
+		}
+		if line.Name == "" {
+			line.Name = "Somebody invited"
+		}
+		v.Members = append(v.Members, line)
+	}
+	return v, nil
+}
+
+func (d Deps) members(r *ui.Request) (ui.Answer, error) {
+	v, err := d.membersView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("members", "Members", v)
+}
+
+// invite answers with the page itself: the link is on it, and nowhere else.
+func (d Deps) invite(r *ui.Request) (ui.Answer, error) {
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	role := person.Role(r.PostFormValue("role"))
+	if !role.OfAccount() {
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "role", Message: "must be owner, developer or viewer"})
+	}
+	id, at, err := d.Commands.InvitePerson(r.Context(), r.Cause(), person.Grant{Role: role, AccountID: r.Account.ID})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return d.withLink(r, id, r.PostFormValue("name"))
+}
+
+func (d Deps) withLink(r *ui.Request, personID, name string) (ui.Answer, error) {
+	token, err := d.Credentials.Invite(r.Context(), personID, name, credential.LinkFor)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v, err := d.membersView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Link, v.For = r.Origin()+"/join/"+token, strings.TrimSpace(name)
+	return ui.Answer{Template: "members", Title: "Members", View: v, Secret: true}, nil
+}
+
+// changeMember gives another role, makes a new link, or takes the role away. An
+// owner cannot touch their own role: an account never loses its last owner.
+func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	list, err := d.Reads.People.Members(r.Context(), r.Account.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	at := slices.IndexFunc(list, func(p people.Person) bool { return p.ID == r.PathValue("person") })
+	switch {
+	case at < 0:
+		return ui.Answer{}, domain.NotFound("member")
+	case list[at].ID == r.Person.ID:
+		return ui.Answer{}, domain.Conflict("you cannot change your own role").WithHint("another owner can")
+	}
+	member := list[at]
+	held := member.Roles[0].Grant
+	var position domain.Position
+	switch action := r.PostFormValue("action"); action {
+	case "remove":
+		position, err = d.Commands.RevokeRole(r.Context(), r.Cause(), member.ID, held)
+	case "link":
+		if member.JoinedAt != nil {
+			return ui.Answer{}, domain.Conflict("they have joined already")
+		}
+		names, err := d.Credentials.Names(r.Context(), member.ID)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		return d.withLink(r, member.ID, names[member.ID].Name)
+	default:
+		role := person.Role(action)
+		if !role.OfAccount() {
+			return ui.Answer{}, domain.Invalid(domain.Detail{Path: "action", Message: "is none that is offered"})
+		}
+		position, err = d.Commands.GrantRole(r.Context(), r.Cause(), member.ID, person.Grant{Role: role, AccountID: r.Account.ID})
+	}
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(position)
+	return ui.Go("/dashboard/members")
+}

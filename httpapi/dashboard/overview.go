@@ -1,0 +1,151 @@
+package dashboard
+
+import (
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/credits"
+	"humanqa/projections/jobs"
+	"humanqa/projections/projects"
+)
+
+const (
+	// lowCredits is where the overview begins to say so: four tests.
+	lowCredits = 20
+	// soonExpired is how far ahead it warns of lots that expire.
+	soonExpired = 7 * 24 * time.Hour
+
+	liveShown, recentShown, projectsLooked = 6, 8, 100
+)
+
+type overviewView struct {
+	New       bool // nothing was ever tested
+	MayTest   bool
+	Live      []liveJob
+	LiveCount int
+	Recent    []jobLine
+	Completed int
+	Failed    int // completed tests of which something failed, among the recent
+	Balance   credits.Balance
+	Needs     []need
+}
+
+// need is something that waits for a person.
+type need struct {
+	Icon, Kind, Text, Detail, Href, Action string
+}
+
+type liveJob struct {
+	jobLine
+	DueAt          time.Time
+	Checked, Total int
+}
+
+func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
+	v := overviewView{MayTest: may(r, person.Developer)}
+	ctx, account := r.Context(), r.Account.ID
+	for _, status := range []job.Status{job.StatusClaimed, job.StatusPending} {
+		jobs, total, err := d.Reads.Jobs.List(ctx, account, jobs.Filter{Status: status, Limit: liveShown})
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.LiveCount += total
+		for _, j := range jobs {
+			if len(v.Live) == liveShown {
+				break
+			}
+			whole, err := d.Reads.Jobs.Job(ctx, account, j.ID)
+			if err != nil {
+				return ui.Answer{}, err
+			}
+			pass, fail, skip := job.Counts(whole.Items)
+			v.Live = append(v.Live, liveJob{jobLine: lineOf(j), DueAt: whole.DueAt, Checked: pass + fail + skip, Total: len(whole.Items)})
+		}
+	}
+	done, total, err := d.Reads.Jobs.List(ctx, account, jobs.Filter{Status: job.StatusCompleted, Limit: recentShown})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Completed = total
+	for _, j := range done {
+		v.Recent = append(v.Recent, lineOf(j))
+		if j.OverallStatus == job.OverallFail {
+			v.Failed++
+		}
+	}
+	v.New = v.LiveCount == 0 && v.Completed == 0
+	now, err := d.now(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Balance, err = d.Reads.Credits.Balance(ctx, account, now); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Needs, err = d.needs(r, v.Balance, now); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("overview", "Overview", v, ui.Everything)
+}
+
+// needs lists what waits for a person, the gravest first.
+func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []need, err error) {
+	projects, _, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range projects {
+		if p.WebhookDisabled {
+			list = append(list, need{
+				Icon: "alert", Kind: "fail", Text: "The webhook of " + p.Name + " is disabled",
+				Detail: "Its deliveries failed four times in a row. Nothing is lost: they are held until it works again.",
+				Href:   "/dashboard/projects/" + p.ID + "#webhook", Action: "Look at it",
+			})
+		}
+	}
+	if b.Available < lowCredits {
+		list = append(list, need{
+			Icon: "coin", Kind: "warn", Text: ui.Credits(b.Available) + " left",
+			Detail: "A test by a person costs 5 credits, an urgent one 10.", Href: "/dashboard/credits", Action: "See the ledger",
+		})
+	}
+	var soon domain.Credits
+	var first time.Time
+	for _, lot := range b.Expiring {
+		if lot.ExpiresAt.Sub(now) <= soonExpired {
+			if soon == 0 {
+				first = lot.ExpiresAt
+			}
+			soon += lot.Amount
+		}
+	}
+	if soon > 0 {
+		list = append(list, need{
+			Icon: "clock", Kind: "warn", Text: fmt.Sprintf("%s expire %s", ui.Credits(soon), ui.Until(now, first)),
+			Detail: "They are spent first.", Href: "/dashboard/credits", Action: "See when",
+		})
+	}
+	for _, p := range projects {
+		if len(list) >= 6 {
+			break
+		}
+		failures, err := d.Reads.History.OpenFailures(r.Context(), r.Account.ID, p.ID, 20)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(failures); n > 0 {
+			detail := failures[0].Description
+			if n > 1 {
+				detail = fmt.Sprintf("%s, and %d more", detail, n-1)
+			}
+			list = append(list, need{
+				Icon: "cross", Kind: "fail", Text: fmt.Sprintf("%s in %s", ui.Count(n, "open failure"), p.Name),
+				Detail: detail, Href: "/dashboard/projects/" + p.ID, Action: "See them",
+			})
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,97 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"testing"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/internal/browsertest"
+)
+
+// screens are what every page must look right on.
+var screens = []struct {
+	name       string
+	wide, high int64
+	dark       bool
+}{
+	{"light-1280", 1280, 800, false}, {"dark-1280", 1280, 800, true}, {"light-390", 390, 844, false}, {"dark-390", 390, 844, true},
+}
+
+// Every page, in each of its states, on wide and narrow screens, light and dark:
+// axe finds nothing, and nothing is wider than the screen.
+func TestEveryPageIsAccessible(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	empty, full := w.account("Acme", 100), w.account("Globex", 500)
+	fresh := w.joined("Ann Example", person.Grant{Role: person.Owner, AccountID: empty})
+	owner := w.joined("Bob Example", person.Grant{Role: person.Owner, AccountID: full})
+	w.invited("Carol", person.Grant{Role: person.Developer, AccountID: full})
+	_, link := w.invited("Dave", person.Grant{Role: person.Viewer, AccountID: full})
+
+	hosted, err := w.commands.TestHosted(t.Context(), cause(full), command.HostedTest{
+		Submission: job.Submission{URL: "https://shop.example.com", Feature: "Sign up, then buy the cheapest plan", Source: "hosted"},
+		Host:       "shop.example.com",
+	})
+	w.shown(hosted.Position, err)
+	inProject := func(in *command.SubmitJob) { in.ProjectID = hosted.ProjectID }
+	for i := range 3 {
+		id := w.test(full, fmt.Sprintf("Checkout, round %d", i+1), inProject)
+		c := w.claims(w.checker(), id)
+		c.checks(0, job.ItemPass, "")
+		c.checks(1, []job.ItemStatus{job.ItemPass, job.ItemFail, job.ItemFail}[i], "After the card is declined the page stays white, on a phone and on a computer.")
+		c.checks(2, []job.ItemStatus{job.ItemFail, job.ItemPass, job.ItemSkip}[i], "No mail came within ten minutes.")
+		c.completes("The checkout works with a good card. With a declined one it ends on a white page and the order is lost.")
+	}
+	report := w.test(full, "Checkout with a declined card", inProject)
+	c := w.claims(w.checker(), report)
+	c.checks(0, job.ItemPass, "")
+	c.checks(1, job.ItemFail, "After the card is declined the page stays white. Reloading it shows an empty basket.")
+	c.checks(2, job.ItemSkip, "")
+	c.completes("The price is right. A declined card ends on a white page, and the basket is gone.")
+	live := w.test(full, "Sign-up on a phone", func(in *command.SubmitJob) { in.Urgent = true })
+	w.claims(w.checker(), live).checks(0, job.ItemPass, "")
+	waiting := w.test(full, "First look at the landing page", nil)
+	session, err := w.commands.CreateSession(t.Context(), cause(full), command.NewSession{
+		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Two people talk to each other", Source: "session"}, Host: "chat.example.com"},
+		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}}, ScenarioBrief: "The caller rings, the callee answers after ten seconds.",
+	})
+	w.shown(session.Position, err)
+	key, err := w.commands.IssueKey(t.Context(), operator(), full, command.IssueKey{Scope: "full"})
+	w.shown(key.Position, err)
+
+	for _, page := range []struct {
+		name, path string
+		as         guest
+	}{
+		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
+		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
+		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh},
+		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"new-test", "/dashboard/jobs/new", owner},
+		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
+		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
+		{"sessions", "/dashboard/sessions", owner}, {"session", "/dashboard/sessions/" + session.SessionID, owner},
+		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner},
+		{"account", "/account", owner}, {"confirm", "/signin/confirm", owner},
+	} {
+		t.Run(page.name, func(t *testing.T) {
+			here := *w
+			here.t = t
+			tab := here.tab(page.as)
+			if page.name == "nothing" {
+				tab.Allow("404")
+			}
+			tab.Open(w.origin + page.path)
+			for _, screen := range screens {
+				tab.Screen(screen.wide, screen.high, screen.dark)
+				what := page.name + " " + screen.name
+				tab.Axe(what)
+				if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > screen.wide {
+					t.Errorf("%s is %d px wide", what, wide)
+				}
+				tab.Shot(page.name + "-" + screen.name)
+			}
+		})
+	}
+}

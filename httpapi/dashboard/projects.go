@@ -1,0 +1,255 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/history"
+	"humanqa/projections/projects"
+)
+
+func jsonText(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // maps of texts always encode
+	return strings.TrimSpace(b.String())
+}
+
+type projectsView struct {
+	Projects []projectLine
+	Pager    pager
+	MayAdd   bool
+	Name     string
+	URL      string
+	Wrong    map[string]string
+	Errors   []string
+}
+
+type projectLine struct {
+	projects.Project
+	Host    string
+	Percent int
+}
+
+func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
+	page := pageOf(r)
+	projects, total, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: pageSize, Offset: (page - 1) * pageSize})
+	if err != nil {
+		return v, err
+	}
+	for _, p := range projects {
+		line := projectLine{Project: p, Percent: int(p.PassRate*100 + 0.5)}
+		if p.DefaultURL != nil {
+			line.Host = hostOf(*p.DefaultURL)
+		}
+		v.Projects = append(v.Projects, line)
+	}
+	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(projects), total), may(r, person.Developer), map[string]string{}
+	return v, nil
+}
+
+func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
+	v, err := d.projectsView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("projects", "Projects", v, ui.Everything)
+}
+
+func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	in, err := d.API.NewProjectOf(body(r, map[string]string{"name": "name", "url": "defaultUrl"}))
+	var out command.CreatedProject
+	if err == nil {
+		out, err = d.Commands.CreateProject(r.Context(), r.Cause(), in)
+	}
+	if err == nil {
+		r.Visible(out.Position)
+		return ui.Go("/dashboard/projects/" + out.ProjectID)
+	}
+	wrong := wrongs(err)
+	if wrong == nil {
+		return ui.Answer{}, err
+	}
+	v, errView := d.projectsView(r)
+	if errView != nil {
+		return ui.Answer{}, errView
+	}
+	v.Name, v.URL, v.Wrong = r.PostFormValue("name"), r.PostFormValue("url"), wrong
+	v.Errors = sentences(wrong, "name", "The name", "defaultUrl", "The address")
+	return ui.Answer{Template: "projects", Title: "Projects", View: v, Status: 422}, nil
+}
+
+type projectView struct {
+	projects.Project
+	Host     string
+	History  history.Project
+	Percent  int
+	Trend    []trendBar
+	Failures []history.OpenFailure
+	Queue    []history.PreparedBatch
+	MayEdit  bool
+	Owner    bool
+	SLAs     []int
+	Form     projectForm
+	Wrong    map[string]string
+	Errors   []string
+}
+
+type projectForm struct {
+	Name, Description, URL, Webhook string
+	SLA                             int
+}
+
+// trendBar is a test in the trend, the oldest first. Heights are of 100.
+type trendBar struct {
+	history.TrendTest
+	X, Y, High string
+	Kind       string
+}
+
+func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
+	if v.Project, err = find(r, "project", d.Reads.Projects.Get); err != nil {
+		return v, err
+	}
+	ctx := r.Context()
+	if v.History, err = d.Reads.History.Project(ctx, v.AccountID, v.ID); err != nil {
+		return v, err
+	}
+	if v.Failures, err = d.Reads.History.OpenFailures(ctx, v.AccountID, v.ID, 20); err != nil {
+		return v, err
+	}
+	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
+	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)
+	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}
+	v.Form = projectForm{Name: v.Name, Webhook: v.WebhookURL}
+	if v.Description != nil {
+		v.Form.Description = *v.Description
+	}
+	if v.DefaultURL != nil {
+		v.Form.URL, v.Host = *v.DefaultURL, hostOf(*v.DefaultURL)
+	}
+	if v.DefaultSLAMinutes != nil {
+		v.Form.SLA = *v.DefaultSLAMinutes
+	}
+	v.trend()
+	return v, nil
+}
+
+func (v *projectView) trend() {
+	n := len(v.History.Trend)
+	for i := range n {
+		t := v.History.Trend[n-1-i] // the newest comes first there
+		bar := trendBar{TrendTest: t, Kind: "none"}
+		high := 8.0
+		if items := t.PassCount + t.FailCount; items > 0 {
+			high = max(8, 100*float64(t.PassCount)/float64(items))
+		}
+		if t.OverallStatus == "pass" || t.OverallStatus == "fail" {
+			bar.Kind = t.OverallStatus
+		}
+		text := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+		bar.X, bar.Y, bar.High = text(float64(i)*40), text(100-high), text(high)
+		v.Trend = append(v.Trend, bar)
+	}
+}
+
+func (d Deps) project(r *ui.Request) (ui.Answer, error) {
+	v, err := d.projectView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("project", v.Name, v, ui.Everything)
+}
+
+// updateProject sends the whole form: what is empty is cleared.
+func (d Deps) updateProject(r *ui.Request) (ui.Answer, error) {
+	p, err := find(r, "project", d.Reads.Projects.Get)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	form := projectForm{
+		Name: strings.TrimSpace(r.PostFormValue("name")), Description: strings.TrimSpace(r.PostFormValue("description")),
+		URL: strings.TrimSpace(r.PostFormValue("url")), Webhook: strings.TrimSpace(r.PostFormValue("webhook")),
+	}
+	form.SLA, _ = strconv.Atoi(r.PostFormValue("sla")) // anything else is the default
+	orNull := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	fields := map[string]any{"name": form.Name, "description": orNull(form.Description), "defaultUrl": orNull(form.URL), "defaultSlaMinutes": nil}
+	if form.SLA != 0 {
+		fields["defaultSlaMinutes"] = form.SLA
+	}
+	if form.Webhook != p.WebhookURL {
+		fields["webhookUrl"] = form.Webhook
+	}
+	in, err := d.API.ProjectUpdateOf([]byte(jsonText(fields)))
+	if err == nil {
+		var at domain.Position
+		if _, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in); err == nil {
+			r.Visible(at)
+			return ui.Go("/dashboard/projects/" + p.ID)
+		}
+	}
+	wrong := wrongs(err)
+	if wrong == nil {
+		return ui.Answer{}, err
+	}
+	v, errView := d.projectView(r)
+	if errView != nil {
+		return ui.Answer{}, errView
+	}
+	v.Form, v.Wrong = form, wrong
+	v.Errors = sentences(wrong, "name", "The name", "description", "The description", "defaultUrl", "The address",
+		"defaultSlaMinutes", "The time limit", "webhookUrl", "The webhook's address")
+	return ui.Answer{Template: "project", Title: v.Name, View: v, Status: 422}, nil
+}
+
+func (d Deps) enableWebhook(r *ui.Request) (ui.Answer, error) {
+	p, err := find(r, "project", d.Reads.Projects.Get)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	at, err := d.Commands.EnableWebhook(r.Context(), r.Cause(), p.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Go("/dashboard/projects/" + p.ID + "#webhook")
+}
+
+type secretView struct {
+	Project projects.Project
+	Secret  string
+}
+
+// webhookSecret shows the signing secret to an owner who has just proved who
+// they are.
+func (d Deps) webhookSecret(r *ui.Request) (ui.Answer, error) {
+	p, err := find(r, "project", d.Reads.Projects.Get)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	secret, err := d.Commands.WebhookSecret(r.Context(), p.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Answer{Template: "secret", Title: "Signing secret", View: secretView{p, secret}, Secret: true}, nil
+}

@@ -1,0 +1,450 @@
+// Package signin is how people come in and go: the front page, one-time links,
+// sign-in and sign-out, the fresh proof before what is delicate, and the list of
+// a person's sessions.
+package signin
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections/people"
+)
+
+// Templates are the package's, for ui.Config.
+//
+//go:embed templates/*.html
+var Templates embed.FS
+
+// Deps is what the pages stand on. All fields are required.
+type Deps struct {
+	Credentials *credential.Store
+	People      ui.PeopleReads
+	Join        func(ctx context.Context, cause command.Cause, personID string) (domain.Position, error)
+	BaseURL     string
+}
+
+// Pages are the pages of the package.
+func Pages(d Deps) []ui.Page {
+	return []ui.Page{
+		{Method: "GET", Pattern: "/{$}", Handle: front},
+
+		{Method: "GET", Pattern: "/signin", Handle: d.form},
+		{Method: "POST", Pattern: "/signin", Handle: d.signIn},
+		{Method: "POST", Pattern: "/signin/passkey/ask", Handle: d.askPasskey},
+		{Method: "POST", Pattern: "/signin/passkey", Handle: d.signInWithPasskey},
+		{Method: "POST", Pattern: "/signin/out", Handle: d.signOut},
+
+		{Method: "GET", Pattern: "/signin/confirm", For: ui.SignedIn, Handle: d.confirmForm},
+		{Method: "POST", Pattern: "/signin/confirm", For: ui.SignedIn, Handle: d.confirm},
+		{Method: "POST", Pattern: "/signin/confirm/passkey/ask", For: ui.SignedIn, Handle: d.askPasskey},
+		{Method: "POST", Pattern: "/signin/confirm/passkey", For: ui.SignedIn, Handle: d.confirmWithPasskey},
+
+		{Method: "GET", Pattern: "/join/{token}", Handle: d.invitation},
+		{Method: "POST", Pattern: "/join/{token}", Handle: d.join},
+		{Method: "POST", Pattern: "/join/{token}/passkey/ask", Handle: d.askNewPasskey},
+		{Method: "POST", Pattern: "/join/{token}/passkey", Handle: d.joinWithPasskey},
+
+		{Method: "GET", Pattern: "/account", For: ui.SignedIn, Handle: d.account},
+		{Method: "POST", Pattern: "/account/sessions/end", For: ui.SignedIn, Handle: d.endSession},
+		{Method: "POST", Pattern: "/account/sessions/end-others", For: ui.SignedIn, Handle: d.endOthers},
+	}
+}
+
+// front leads who is signed in to their place, and tells everybody else what
+// this is.
+func front(r *ui.Request) (ui.Answer, error) {
+	if r.Person != nil {
+		return ui.Go(r.Home())
+	}
+	return ui.Show("front", "Human QA testing", nil)
+}
+
+type formView struct {
+	Next     string
+	Login    string
+	Wrong    string
+	Passkeys bool
+	// Insecure says that the browser will not keep a session at this address.
+	Insecure bool
+}
+
+// next is where a sign-in leads: a page of ours, or the person's place.
+func next(r *ui.Request) string { return ui.LocalPath(r.FormValue("next"), "/") }
+
+func (d Deps) view(r *ui.Request) formView {
+	return formView{Next: next(r), Login: r.PostFormValue("login"), Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r)}
+}
+
+// insecure says that browsers keep no secure cookie here.
+func (d Deps) insecure(r *ui.Request) bool {
+	base, err := url.Parse(d.BaseURL)
+	host, _, _ := strings.Cut(r.Host, ":")
+	return err == nil && base.Scheme == "http" && r.TLS == nil && host != "localhost" && !strings.HasPrefix(host, "127.")
+}
+
+func (d Deps) form(r *ui.Request) (ui.Answer, error) {
+	if r.Person != nil && r.FormValue("next") == "" {
+		return ui.Go(r.Home())
+	}
+	return ui.Show("signin", "Sign in", d.view(r))
+}
+
+// failed shows the form again with what a person can do about it. What is not
+// their fault stays an error.
+func (d Deps) failed(template, title string, v formView, err error) (ui.Answer, error) {
+	var known *domain.Error
+	if !errors.As(err, &known) || known.Kind != domain.KindUnauthorized && known.Kind != domain.KindRateLimited {
+		return ui.Answer{}, err
+	}
+	v.Wrong = "The name and the password do not fit together."
+	status := 401
+	if known.Kind == domain.KindRateLimited {
+		v.Wrong, status = "Too many attempts: "+known.Hint+".", 429
+	}
+	return ui.Answer{Template: template, Title: title, View: v, Status: status}, nil
+}
+
+func (d Deps) signIn(r *ui.Request) (ui.Answer, error) {
+	id, err := d.Credentials.SignIn(r.Context(), r.PostFormValue("login"), r.PostFormValue("password"), r.Address)
+	var ans ui.Answer
+	if err == nil {
+		ans, err = d.enter(r, id)
+	}
+	if err != nil {
+		return d.failed("signin", "Sign in", d.view(r), err)
+	}
+	return ans, nil
+}
+
+// enter opens a session for somebody who has just proved who they are. Whoever
+// was disabled is answered like a wrong password. A join that crashed between
+// its two writes is made whole here.
+func (d Deps) enter(r *ui.Request, personID string) (ui.Answer, error) {
+	who, err := d.People.Person(r.Context(), personID)
+	switch {
+	case domain.IsKind(err, domain.KindNotFound), err == nil && who.Disabled:
+		return ui.Answer{}, credential.ErrWrong
+	case err != nil:
+		return ui.Answer{}, err
+	}
+	if who.JoinedAt == nil {
+		at, err := d.Join(r.Context(), command.Cause{
+			CommandID: domain.CommandIDFor("join", personID), CorrelationID: r.ID, Actor: "person:" + personID,
+		}, personID)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		r.Visible(at)
+	}
+	token, err := d.Credentials.Begin(r.Context(), personID, r.Address, r.UserAgent())
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Answer{Redirect: next(r), Cookie: ui.SessionCookie(token)}, nil
+}
+
+// led makes of a redirect what a script follows.
+func led(ans ui.Answer, err error) (ui.Answer, error) {
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Answer{JSON: map[string]string{"next": ans.Redirect}, Cookie: ans.Cookie}, nil
+}
+
+func (d Deps) askPasskey(r *ui.Request) (ui.Answer, error) {
+	challenge, err := d.Credentials.AskToSignIn(r.Context())
+	return ui.Answer{JSON: challenge}, err
+}
+
+func (d Deps) signInWithPasskey(r *ui.Request) (ui.Answer, error) {
+	id, err := d.Credentials.SignInWithPasskey(r.Context(), r.PostFormValue("challenge"), []byte(r.PostFormValue("answer")))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return led(d.enter(r, id))
+}
+
+func (d Deps) signOut(r *ui.Request) (ui.Answer, error) {
+	if r.Session != nil {
+		if err := d.Credentials.End(r.Context(), r.Person.ID, r.Session.ID); err != nil {
+			return ui.Answer{}, err
+		}
+	}
+	return ui.Answer{Redirect: "/", Cookie: ui.NoSession()}, nil
+}
+
+type confirmView struct {
+	formView
+	HasPassword, HasPasskey bool
+}
+
+func (d Deps) confirmView(r *ui.Request) (v confirmView, err error) {
+	v.formView = d.view(r)
+	if v.HasPassword, err = d.Credentials.HasPassword(r.Context(), r.Person.ID); err != nil {
+		return v, err
+	}
+	v.HasPasskey, err = d.Credentials.HasPasskey(r.Context(), r.Person.ID)
+	v.HasPasskey = v.HasPasskey && v.Passkeys
+	return v, err
+}
+
+func (d Deps) confirmForm(r *ui.Request) (ui.Answer, error) {
+	v, err := d.confirmView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("confirm", "Confirm that it is you", v)
+}
+
+func (d Deps) confirm(r *ui.Request) (ui.Answer, error) {
+	err := d.Credentials.ProvePassword(r.Context(), r.Person.ID, r.PostFormValue("password"), r.Address)
+	if err == nil {
+		return d.proved(r)
+	}
+	v, errView := d.confirmView(r)
+	if errView != nil {
+		return ui.Answer{}, errView
+	}
+	ans, err := d.failed("confirm", "Confirm that it is you", v.formView, err)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.formView, _ = ans.View.(formView)
+	if ans.Status == 401 {
+		v.Wrong = "That is not your password."
+	}
+	ans.View = v
+	return ans, nil
+}
+
+func (d Deps) confirmWithPasskey(r *ui.Request) (ui.Answer, error) {
+	id, err := d.Credentials.SignInWithPasskey(r.Context(), r.PostFormValue("challenge"), []byte(r.PostFormValue("answer")))
+	switch {
+	case err != nil:
+		return ui.Answer{}, err
+	case id != r.Person.ID:
+		return ui.Answer{}, credential.ErrWrong
+	}
+	return led(d.proved(r))
+}
+
+func (d Deps) proved(r *ui.Request) (ui.Answer, error) {
+	if err := d.Credentials.Proved(r.Context(), r.Session.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go(next(r))
+}
+
+type joinView struct {
+	Token    string
+	Name     string
+	Login    string
+	As       string // what the invitation is for
+	Ends     time.Time
+	Wrong    map[string]string // by field
+	Errors   []string
+	Passkeys bool
+	Insecure bool
+	Shortest int
+}
+
+// invitation shows what a link is for. Looking does not spend it: mail scanners
+// look.
+func (d Deps) invitation(r *ui.Request) (ui.Answer, error) {
+	v, err := d.joinView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Answer{Template: "join", Title: "Join", View: v, Secret: true}, nil
+}
+
+func (d Deps) joinView(r *ui.Request) (joinView, error) {
+	token := r.PathValue("token")
+	i, err := d.Credentials.Invitation(r.Context(), token)
+	if err != nil {
+		return joinView{}, err
+	}
+	who, err := d.People.Person(r.Context(), i.PersonID)
+	switch {
+	case err != nil:
+		return joinView{}, err
+	case who.Disabled:
+		return joinView{}, credential.ErrNoLink
+	}
+	return joinView{
+		Token: token, Name: i.Name, As: purpose(who.Roles), Ends: i.ExpiresAt, Wrong: map[string]string{},
+		Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r), Shortest: credential.MinPassword,
+	}, nil
+}
+
+// purpose says what a person is invited to be.
+func purpose(roles []people.PersonRole) string {
+	var parts []string
+	for _, role := range roles {
+		switch role.Role {
+		case person.Operator:
+			parts = append(parts, "an operator of this service")
+		case person.Checker:
+			parts = append(parts, "a checker")
+		case person.Owner:
+			parts = append(parts, "an owner of "+role.Account.Name)
+		case person.Developer, person.Viewer:
+			parts = append(parts, "a "+string(role.Role)+" of "+role.Account.Name)
+		}
+	}
+	return strings.Join(parts, ", and ")
+}
+
+func (d Deps) join(r *ui.Request) (ui.Answer, error) {
+	token := r.PathValue("token")
+	if _, err := d.joinView(r); err != nil {
+		return ui.Answer{}, err
+	}
+	id, err := d.Credentials.JoinWithPassword(r.Context(), token, credential.Joining{
+		Name: r.PostFormValue("name"), Login: r.PostFormValue("login"), Password: r.PostFormValue("password"),
+	})
+	var refused *domain.Error
+	if errors.As(err, &refused) && refused.Kind == domain.KindInvalid {
+		v, errView := d.joinView(r)
+		if errView != nil {
+			return ui.Answer{}, errView
+		}
+		v.Name, v.Login = r.PostFormValue("name"), r.PostFormValue("login")
+		names := map[string]string{"name": "Your name", "login": "The sign-in name", "password": "The password"}
+		details, _ := refused.Extras["details"].([]domain.Detail)
+		for _, detail := range details {
+			v.Wrong[detail.Path] = names[detail.Path] + " " + detail.Message + "."
+			v.Errors = append(v.Errors, v.Wrong[detail.Path])
+		}
+		return ui.Answer{Template: "join", Title: "Join", View: v, Status: 422, Secret: true}, nil
+	}
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return d.enter(r, id)
+}
+
+func (d Deps) askNewPasskey(r *ui.Request) (ui.Answer, error) {
+	if _, err := d.joinView(r); err != nil {
+		return ui.Answer{}, err
+	}
+	challenge, err := d.Credentials.AskToJoin(r.Context(), r.PathValue("token"), r.PostFormValue("name"))
+	return ui.Answer{JSON: challenge}, err
+}
+
+func (d Deps) joinWithPasskey(r *ui.Request) (ui.Answer, error) {
+	if _, err := d.joinView(r); err != nil {
+		return ui.Answer{}, err
+	}
+	id, err := d.Credentials.JoinWithPasskey(r.Context(), r.PathValue("token"), r.PostFormValue("challenge"), []byte(r.PostFormValue("answer")))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return led(d.enter(r, id))
+}
+
+type accountView struct {
+	Roles    []string
+	Login    string
+	Passkey  bool
+	Checker  bool
+	Sessions []sessionView
+}
+
+type sessionView struct {
+	ID                      uuid.UUID
+	Browser, Address        string
+	SeenAt, CreatedAt, Ends time.Time
+	Current                 bool
+}
+
+func (d Deps) account(r *ui.Request) (ui.Answer, error) {
+	sessions, err := d.Credentials.Sessions(r.Context(), r.Person.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	names, err := d.Credentials.Names(r.Context(), r.Person.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := accountView{Checker: r.Person.Has(person.Checker)}
+	if login := names[r.Person.ID].Login; login != nil {
+		v.Login = *login
+	}
+	if v.Passkey, err = d.Credentials.HasPasskey(r.Context(), r.Person.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	for _, role := range r.Person.Roles {
+		v.Roles = append(v.Roles, purpose([]people.PersonRole{role}))
+	}
+	for _, s := range sessions {
+		v.Sessions = append(v.Sessions, sessionView{
+			ID: s.ID, Browser: browser(s.Agent), Address: s.Address, SeenAt: s.SeenAt, CreatedAt: s.CreatedAt,
+			Ends: s.ExpiresAt, Current: s.ID == r.Session.ID,
+		})
+	}
+	slices.SortStableFunc(v.Sessions, func(a, b sessionView) int {
+		if a.Current == b.Current {
+			return 0
+		} else if a.Current {
+			return -1
+		}
+		return 1
+	})
+	return ui.Show("account", "You", v)
+}
+
+// browser names the browser and the system of an agent, as far as that is
+// known.
+func browser(agent string) string {
+	find := func(pairs ...string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if strings.Contains(agent, pairs[i]) {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+	program := find("Firefox/", "Firefox", "Edg/", "Edge", "OPR/", "Opera", "Chrome/", "Chrome", "Safari/", "Safari", "curl/", "curl")
+	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS", "macOS", "Linux", "Linux")
+	switch {
+	case program == "":
+		return "A browser"
+	case system == "":
+		return program
+	}
+	return program + " on " + system
+}
+
+func (d Deps) endSession(r *ui.Request) (ui.Answer, error) {
+	id, err := uuid.Parse(r.PostFormValue("session"))
+	if err != nil {
+		return ui.Answer{}, domain.NotFound("session")
+	}
+	if err := d.Credentials.End(r.Context(), r.Person.ID, id); err != nil {
+		return ui.Answer{}, err
+	}
+	if id == r.Session.ID {
+		return ui.Answer{Redirect: "/", Cookie: ui.NoSession()}, nil
+	}
+	return ui.Go("/account")
+}
+
+func (d Deps) endOthers(r *ui.Request) (ui.Answer, error) {
+	if err := d.Credentials.EndOthers(r.Context(), r.Person.ID, r.Session.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/account")
+}

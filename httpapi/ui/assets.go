@@ -1,0 +1,111 @@
+package ui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed assets/dist
+var dist embed.FS
+
+// assetsPath starts the path of every asset; the hash of its bytes follows.
+const assetsPath = "/assets/"
+
+var assetTypes = map[string]string{
+	".js":  "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// asset is a file as it is sent.
+type asset struct {
+	url         string
+	contentType string
+	plain       []byte
+	zipped      []byte
+}
+
+// assets holds every file in memory, by its URL and by its name. A URL names its
+// bytes, so it may be kept for ever.
+type assets struct {
+	byName map[string]*asset
+	byURL  map[string]*asset
+}
+
+func loadAssets() (*assets, error) {
+	all := &assets{byName: map[string]*asset{}, byURL: map[string]*asset{}}
+	err := fs.WalkDir(dist, "assets/dist", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name := path.Base(file)
+		contentType, known := assetTypes[path.Ext(name)]
+		if !known {
+			return nil // licences
+		}
+		one := &asset{contentType: contentType}
+		if one.plain, err = dist.ReadFile(file); err != nil {
+			return err
+		}
+		var zipped bytes.Buffer
+		w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(one.plain); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+		one.zipped = zipped.Bytes()
+		sum := sha256.Sum256(one.plain)
+		one.url = assetsPath + hex.EncodeToString(sum[:10]) + "/" + name
+		all.byName[name], all.byURL[one.url] = one, one
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load the assets: %w", err)
+	}
+	return all, nil
+}
+
+// url is where the asset of that name is; a template that names none fails at
+// its first test.
+func (a *assets) url(name string) (string, error) {
+	one, found := a.byName[name]
+	if !found {
+		return "", fmt.Errorf("there is no asset %q", name)
+	}
+	return one.url, nil
+}
+
+func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
+	one, found := a.byURL[r.URL.Path]
+	if !found {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", one.contentType)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	body := one.plain
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = one.zipped
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client is gone
+	}
+}

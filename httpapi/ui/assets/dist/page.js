@@ -1,0 +1,978 @@
+// vendor/idiomorph/idiomorph.esm.js
+var Idiomorph = (function() {
+  "use strict";
+  const noOp = () => {
+  };
+  const defaults = {
+    morphStyle: "outerHTML",
+    callbacks: {
+      beforeNodeAdded: noOp,
+      afterNodeAdded: noOp,
+      beforeNodeMorphed: noOp,
+      afterNodeMorphed: noOp,
+      beforeNodeRemoved: noOp,
+      afterNodeRemoved: noOp,
+      beforeAttributeUpdated: noOp
+    },
+    head: {
+      style: "merge",
+      shouldPreserve: (elt) => elt.getAttribute("im-preserve") === "true",
+      shouldReAppend: (elt) => elt.getAttribute("im-re-append") === "true",
+      shouldRemove: noOp,
+      afterHeadMorphed: noOp
+    },
+    restoreFocus: true
+  };
+  function morph(oldNode, newContent, config = {}) {
+    const oldElt = normalizeElement(oldNode);
+    const newNode = normalizeParent(newContent);
+    const ctx = createMorphContext(oldElt, newNode, config);
+    return withHeadBlocking(
+      ctx,
+      oldElt,
+      newNode,
+      /** @param {MorphContext} ctx */
+      (ctx2) => {
+        const morphedNodes = saveAndRestoreFocus(ctx2, () => {
+          if (ctx2.morphStyle === "innerHTML") {
+            morphChildren(ctx2, oldElt, newNode);
+            return Array.from(oldElt.childNodes);
+          } else {
+            return morphOuterHTML(ctx2, oldElt, newNode);
+          }
+        });
+        ctx2.pantry.remove();
+        return morphedNodes;
+      }
+    );
+  }
+  function morphOuterHTML(ctx, oldNode, newNode) {
+    const oldParent = normalizeParent(oldNode);
+    morphChildren(
+      ctx,
+      oldParent,
+      newNode,
+      // these two optional params are the secret sauce
+      oldNode,
+      // start point for iteration
+      oldNode.nextSibling
+      // end point for iteration
+    );
+    return Array.from(oldParent.childNodes);
+  }
+  function saveAndRestoreFocus(ctx, fn) {
+    if (!ctx.config.restoreFocus) return fn();
+    let activeElement = (
+      /** @type {HTMLInputElement|HTMLTextAreaElement|null} */
+      ctx.doc.activeElement
+    );
+    if (!(is.inputElement(activeElement) || is.textAreaElement(activeElement))) {
+      return fn();
+    }
+    const { id: activeElementId, selectionStart, selectionEnd } = activeElement;
+    const results = fn();
+    if (activeElementId && activeElementId !== ctx.doc.activeElement?.getAttribute("id")) {
+      activeElement = ctx.target.querySelector(
+        `[id="${CSS.escape(activeElementId)}"]`
+      );
+      activeElement?.focus();
+    }
+    if (activeElement && !activeElement.selectionEnd && selectionEnd) {
+      try {
+        activeElement.setSelectionRange(selectionStart, selectionEnd);
+      } catch {
+      }
+    }
+    return results;
+  }
+  const morphChildren = /* @__PURE__ */ (function() {
+    function morphChildren2(ctx, oldParent, newParent, insertionPoint = null, endPoint = null) {
+      if (is.templateElement(oldParent) && is.templateElement(newParent)) {
+        oldParent = oldParent.content;
+        newParent = newParent.content;
+      }
+      insertionPoint ||= oldParent.firstChild;
+      for (const newChild of newParent.childNodes) {
+        if (insertionPoint && insertionPoint != endPoint) {
+          const bestMatch = findBestMatch(
+            ctx,
+            newChild,
+            insertionPoint,
+            endPoint
+          );
+          if (bestMatch) {
+            if (bestMatch !== insertionPoint) {
+              removeNodesBetween(ctx, insertionPoint, bestMatch);
+            }
+            morphNode(bestMatch, newChild, ctx);
+            insertionPoint = bestMatch.nextSibling;
+            continue;
+          }
+        }
+        if (is.element(newChild)) {
+          const newChildId = (
+            /** @type {String} */
+            newChild.getAttribute("id")
+          );
+          if (ctx.persistentIds.has(newChildId)) {
+            const movedChild = moveBeforeById(
+              oldParent,
+              newChildId,
+              insertionPoint,
+              ctx
+            );
+            morphNode(movedChild, newChild, ctx);
+            insertionPoint = movedChild.nextSibling;
+            continue;
+          }
+        }
+        const insertedNode = createNode(
+          oldParent,
+          newChild,
+          insertionPoint,
+          ctx
+        );
+        if (insertedNode) {
+          insertionPoint = insertedNode.nextSibling;
+        }
+      }
+      while (insertionPoint && insertionPoint != endPoint) {
+        const tempNode = insertionPoint;
+        insertionPoint = insertionPoint.nextSibling;
+        removeNode(ctx, tempNode);
+      }
+    }
+    function createNode(oldParent, newChild, insertionPoint, ctx) {
+      if (ctx.callbacks.beforeNodeAdded(newChild) === false) return null;
+      if (ctx.idMap.has(newChild)) {
+        const newEmptyChild = ctx.doc.createElementNS(
+          /** @type {Element} */
+          newChild.namespaceURI,
+          /** @type {Element} */
+          newChild.localName
+        );
+        oldParent.insertBefore(newEmptyChild, insertionPoint);
+        morphNode(newEmptyChild, newChild, ctx);
+        ctx.callbacks.afterNodeAdded(newEmptyChild);
+        return newEmptyChild;
+      } else {
+        const newClonedChild = ctx.doc.importNode(newChild, true);
+        oldParent.insertBefore(newClonedChild, insertionPoint);
+        ctx.callbacks.afterNodeAdded(newClonedChild);
+        return newClonedChild;
+      }
+    }
+    const findBestMatch = /* @__PURE__ */ (function() {
+      function findBestMatch2(ctx, node, startPoint, endPoint) {
+        let softMatch = null;
+        let nextSibling = node.nextSibling;
+        let siblingSoftMatchCount = 0;
+        let cursor = startPoint;
+        while (cursor && cursor != endPoint) {
+          if (isSoftMatch(cursor, node)) {
+            if (isIdSetMatch(ctx, cursor, node)) {
+              return cursor;
+            }
+            if (softMatch === null) {
+              if (!ctx.idMap.has(cursor)) {
+                softMatch = cursor;
+              }
+            }
+          }
+          if (softMatch === null && nextSibling && isSoftMatch(cursor, nextSibling)) {
+            siblingSoftMatchCount++;
+            nextSibling = nextSibling.nextSibling;
+            if (siblingSoftMatchCount >= 2) {
+              softMatch = void 0;
+            }
+          }
+          if (ctx.activeElementAndParents.includes(cursor)) break;
+          cursor = cursor.nextSibling;
+        }
+        return softMatch || null;
+      }
+      function isIdSetMatch(ctx, oldNode, newNode) {
+        let oldSet = ctx.idMap.get(oldNode);
+        let newSet = ctx.idMap.get(newNode);
+        if (!newSet || !oldSet) return false;
+        for (const id of oldSet) {
+          if (newSet.has(id)) {
+            return true;
+          }
+        }
+        return false;
+      }
+      function isSoftMatch(oldNode, newNode) {
+        const oldElt = (
+          /** @type {Element} */
+          oldNode
+        );
+        const newElt = (
+          /** @type {Element} */
+          newNode
+        );
+        return oldElt.nodeType === newElt.nodeType && oldElt.tagName === newElt.tagName && // If oldElt has an `id` with possible state and it doesn't match newElt.id then avoid morphing.
+        // We'll still match an anonymous node with an IDed newElt, though, because if it got this far,
+        // its not persistent, and new nodes can't have any hidden state.
+        // We can't use .id because of form input shadowing, and we can't count on .getAttribute's presence because it could be a document-fragment
+        (!oldElt.getAttribute?.("id") || oldElt.getAttribute?.("id") === newElt.getAttribute?.("id"));
+      }
+      return findBestMatch2;
+    })();
+    function removeNode(ctx, node) {
+      if (node === ctx.pantry) return;
+      if (ctx.idMap.has(node)) {
+        moveBefore(ctx.pantry, node, null);
+      } else {
+        if (ctx.callbacks.beforeNodeRemoved(node) === false) return;
+        node.parentNode?.removeChild(node);
+        ctx.callbacks.afterNodeRemoved(node);
+      }
+    }
+    function removeNodesBetween(ctx, startInclusive, endExclusive) {
+      let cursor = startInclusive;
+      while (cursor && cursor !== endExclusive) {
+        let tempNode = (
+          /** @type {Node} */
+          cursor
+        );
+        cursor = cursor.nextSibling;
+        removeNode(ctx, tempNode);
+      }
+      return cursor;
+    }
+    function moveBeforeById(parentNode, id, after, ctx) {
+      const selector = `[id="${CSS.escape(id)}"]`;
+      const target = (
+        /** @type {Element} - will always be found */
+        // ctx.target.id unsafe because of form input shadowing
+        // ctx.target could be a document fragment which doesn't have `getAttribute`
+        ctx.target.getAttribute?.("id") === id && ctx.target || ctx.target.querySelector(selector) || ctx.pantry.querySelector(selector)
+      );
+      removeElementFromAncestorsIdMaps(target, ctx);
+      moveBefore(parentNode, target, after);
+      return target;
+    }
+    function removeElementFromAncestorsIdMaps(element, ctx) {
+      const id = (
+        /** @type {String} */
+        element.getAttribute("id")
+      );
+      while (element = element.parentNode) {
+        let idSet = ctx.idMap.get(element);
+        if (idSet) {
+          idSet.delete(id);
+          if (!idSet.size) {
+            ctx.idMap.delete(element);
+          }
+        }
+      }
+    }
+    function moveBefore(parentNode, element, after) {
+      if (parentNode.moveBefore) {
+        try {
+          parentNode.moveBefore(element, after);
+        } catch (e) {
+          parentNode.insertBefore(element, after);
+        }
+      } else {
+        parentNode.insertBefore(element, after);
+      }
+    }
+    return morphChildren2;
+  })();
+  const morphNode = /* @__PURE__ */ (function() {
+    function morphNode2(oldNode, newContent, ctx) {
+      if (ctx.ignoreActive && oldNode === ctx.doc.activeElement) {
+        return null;
+      }
+      if (ctx.callbacks.beforeNodeMorphed(oldNode, newContent) === false) {
+        return oldNode;
+      }
+      if (is.headElement(oldNode) && ctx.head.style === "none") {
+      } else if (is.headElement(oldNode) && ctx.head.style !== "morph") {
+        handleHeadElement(
+          oldNode,
+          /** @type {HTMLHeadElement} */
+          newContent,
+          ctx
+        );
+      } else {
+        morphAttributes(oldNode, newContent, ctx);
+        if (!ignoreValueOfActiveElement(oldNode, ctx)) {
+          morphChildren(ctx, oldNode, newContent);
+        }
+      }
+      ctx.callbacks.afterNodeMorphed(oldNode, newContent);
+      return oldNode;
+    }
+    function morphAttributes(oldNode, newNode, ctx) {
+      let type = newNode.nodeType;
+      if (type === 1) {
+        const oldElt = (
+          /** @type {Element} */
+          oldNode
+        );
+        const newElt = (
+          /** @type {Element} */
+          newNode
+        );
+        const oldAttributes = oldElt.attributes;
+        const newAttributes = newElt.attributes;
+        for (const newAttribute of newAttributes) {
+          if (oldElt.getAttribute(newAttribute.name) === newAttribute.value) {
+            continue;
+          }
+          if (ignoreAttribute(newAttribute.name, oldElt, "update", ctx)) {
+            continue;
+          }
+          oldElt.setAttributeNode(
+            /** @type {Attr} */
+            newAttribute.cloneNode()
+          );
+        }
+        for (let i = oldAttributes.length - 1; 0 <= i; i--) {
+          const oldAttribute = oldAttributes[i];
+          if (!oldAttribute) continue;
+          if (!newElt.hasAttribute(oldAttribute.name)) {
+            if (ignoreAttribute(oldAttribute.name, oldElt, "remove", ctx)) {
+              continue;
+            }
+            oldElt.removeAttribute(oldAttribute.name);
+          }
+        }
+        if (!ignoreValueOfActiveElement(oldElt, ctx)) {
+          syncInputValue(oldElt, newElt, ctx);
+        }
+      }
+      if (type === 8 || type === 3) {
+        if (oldNode.nodeValue !== newNode.nodeValue) {
+          oldNode.nodeValue = newNode.nodeValue;
+        }
+      }
+    }
+    function syncInputValue(oldElement, newElement, ctx) {
+      if (is.inputElement(oldElement) && is.inputElement(newElement) && newElement.type !== "file") {
+        let newValue = newElement.value;
+        let oldValue = oldElement.value;
+        syncBooleanAttribute(oldElement, newElement, "checked", ctx);
+        syncBooleanAttribute(oldElement, newElement, "disabled", ctx);
+        if (!newElement.hasAttribute("value")) {
+          if (!ignoreAttribute("value", oldElement, "remove", ctx)) {
+            oldElement.value = "";
+            oldElement.removeAttribute("value");
+          }
+        } else if (oldValue !== newValue) {
+          if (!ignoreAttribute("value", oldElement, "update", ctx)) {
+            oldElement.setAttribute("value", newValue);
+            oldElement.value = newValue;
+          }
+        }
+      } else if (is.optionElement(oldElement) && is.optionElement(newElement)) {
+        syncBooleanAttribute(oldElement, newElement, "selected", ctx);
+      } else if (is.textAreaElement(oldElement) && is.textAreaElement(newElement)) {
+        let newValue = newElement.value;
+        let oldValue = oldElement.value;
+        if (ignoreAttribute("value", oldElement, "update", ctx)) {
+          return;
+        }
+        if (newValue !== oldValue) {
+          oldElement.value = newValue;
+        }
+        if (oldElement.firstChild && oldElement.firstChild.nodeValue !== newValue) {
+          oldElement.firstChild.nodeValue = newValue;
+        }
+      }
+    }
+    function syncBooleanAttribute(oldElement, newElement, attributeName, ctx) {
+      const newLiveValue = newElement[attributeName], oldLiveValue = oldElement[attributeName];
+      if (newLiveValue !== oldLiveValue) {
+        const ignoreUpdate = ignoreAttribute(
+          attributeName,
+          oldElement,
+          "update",
+          ctx
+        );
+        if (!ignoreUpdate) {
+          oldElement[attributeName] = newElement[attributeName];
+        }
+        if (newLiveValue) {
+          if (!ignoreUpdate) {
+            oldElement.setAttribute(attributeName, "");
+          }
+        } else {
+          if (!ignoreAttribute(attributeName, oldElement, "remove", ctx)) {
+            oldElement.removeAttribute(attributeName);
+          }
+        }
+      }
+    }
+    function ignoreAttribute(attr, element, updateType, ctx) {
+      if (attr === "value" && ctx.ignoreActiveValue && element === ctx.doc.activeElement) {
+        return true;
+      }
+      return ctx.callbacks.beforeAttributeUpdated(attr, element, updateType) === false;
+    }
+    function ignoreValueOfActiveElement(possibleActiveElement, ctx) {
+      return !!ctx.ignoreActiveValue && possibleActiveElement === ctx.doc.activeElement && possibleActiveElement !== ctx.doc.body;
+    }
+    return morphNode2;
+  })();
+  function withHeadBlocking(ctx, oldNode, newNode, callback) {
+    if (ctx.head.block && ctx.head.style !== "none") {
+      const oldHead = oldNode.querySelector("head");
+      const newHead = newNode.querySelector("head");
+      if (oldHead && newHead) {
+        const promises = handleHeadElement(oldHead, newHead, ctx);
+        return Promise.all(promises).then(() => {
+          const newCtx = Object.assign(ctx, {
+            head: {
+              block: false,
+              style: "none"
+            }
+          });
+          return callback(newCtx);
+        });
+      }
+    }
+    return callback(ctx);
+  }
+  function handleHeadElement(oldHead, newHead, ctx) {
+    let added = [];
+    let removed = [];
+    let preserved = [];
+    let nodesToAppend = [];
+    let srcToNewHeadNodes = /* @__PURE__ */ new Map();
+    for (const newHeadChild of newHead.children) {
+      srcToNewHeadNodes.set(newHeadChild.outerHTML, newHeadChild);
+    }
+    for (const currentHeadElt of oldHead.children) {
+      let inNewContent = srcToNewHeadNodes.has(currentHeadElt.outerHTML);
+      let isReAppended = ctx.head.shouldReAppend(currentHeadElt);
+      let isPreserved = ctx.head.shouldPreserve(currentHeadElt);
+      if (inNewContent || isPreserved) {
+        if (isReAppended) {
+          removed.push(currentHeadElt);
+        } else {
+          srcToNewHeadNodes.delete(currentHeadElt.outerHTML);
+          preserved.push(currentHeadElt);
+        }
+      } else {
+        if (ctx.head.style === "append") {
+          if (isReAppended) {
+            removed.push(currentHeadElt);
+            nodesToAppend.push(currentHeadElt);
+          }
+        } else {
+          if (ctx.head.shouldRemove(currentHeadElt) !== false) {
+            removed.push(currentHeadElt);
+          }
+        }
+      }
+    }
+    nodesToAppend.push(...srcToNewHeadNodes.values());
+    let promises = [];
+    for (const newNode of nodesToAppend) {
+      let newElt = (
+        /** @type {ChildNode} */
+        ctx.doc.createRange().createContextualFragment(newNode.outerHTML).firstChild
+      );
+      if (ctx.callbacks.beforeNodeAdded(newElt) !== false) {
+        if ("href" in newElt && newElt.href || "src" in newElt && newElt.src) {
+          let resolve;
+          let promise = new Promise(function(_resolve) {
+            resolve = _resolve;
+          });
+          newElt.addEventListener("load", function() {
+            resolve();
+          });
+          promises.push(promise);
+        }
+        oldHead.appendChild(newElt);
+        ctx.callbacks.afterNodeAdded(newElt);
+        added.push(newElt);
+      }
+    }
+    for (const removedElement of removed) {
+      if (ctx.callbacks.beforeNodeRemoved(removedElement) !== false) {
+        oldHead.removeChild(removedElement);
+        ctx.callbacks.afterNodeRemoved(removedElement);
+      }
+    }
+    ctx.head.afterHeadMorphed(oldHead, {
+      added,
+      kept: preserved,
+      removed
+    });
+    return promises;
+  }
+  const createMorphContext = /* @__PURE__ */ (function() {
+    function createMorphContext2(oldNode, newContent, config) {
+      const { persistentIds, idMap } = createIdMaps(oldNode, newContent);
+      const mergedConfig = mergeDefaults(config);
+      const morphStyle = mergedConfig.morphStyle || "outerHTML";
+      if (!["innerHTML", "outerHTML"].includes(morphStyle)) {
+        throw `Do not understand how to morph style ${morphStyle}`;
+      }
+      if (morphStyle === "innerHTML" && !oldNode.append) {
+        throw `Cannot morph the innerHTML of a ${oldNode.nodeName} node, as it cannot have children`;
+      }
+      const headStyle = mergedConfig.head.style || "merge";
+      if (!["merge", "append", "morph", "none"].includes(headStyle)) {
+        throw `Do not understand how to morph head style ${headStyle}`;
+      }
+      const doc = oldNode.ownerDocument;
+      return {
+        target: oldNode,
+        newContent,
+        doc,
+        config: mergedConfig,
+        morphStyle,
+        ignoreActive: mergedConfig.ignoreActive,
+        ignoreActiveValue: mergedConfig.ignoreActiveValue,
+        restoreFocus: mergedConfig.restoreFocus,
+        idMap,
+        persistentIds,
+        pantry: createPantry(doc),
+        activeElementAndParents: createActiveElementAndParents(oldNode, doc),
+        callbacks: mergedConfig.callbacks,
+        head: mergedConfig.head
+      };
+    }
+    function mergeDefaults(config) {
+      let finalConfig = Object.assign({}, defaults);
+      Object.assign(finalConfig, config);
+      finalConfig.callbacks = Object.assign(
+        {},
+        defaults.callbacks,
+        config.callbacks
+      );
+      finalConfig.head = Object.assign({}, defaults.head, config.head);
+      return finalConfig;
+    }
+    function createPantry(doc) {
+      const pantry = doc.createElement("div");
+      pantry.hidden = true;
+      doc.documentElement.append(pantry);
+      return pantry;
+    }
+    function createActiveElementAndParents(oldNode, doc) {
+      let activeElementAndParents = [];
+      let elt = doc.activeElement;
+      if (elt?.tagName !== "BODY" && oldNode.contains(elt)) {
+        while (elt) {
+          activeElementAndParents.push(elt);
+          if (elt === oldNode) break;
+          elt = elt.parentElement;
+        }
+      }
+      return activeElementAndParents;
+    }
+    function findIdElements(root) {
+      let elements = [];
+      const rootElt = (
+        /** @type {Partial<Element>} */
+        root
+      );
+      for (const elt of rootElt.querySelectorAll?.("[id]") ?? []) {
+        const id = elt.getAttribute("id");
+        if (id) elements.push({ elt, id });
+      }
+      const rootId = rootElt.getAttribute?.("id");
+      if (rootId)
+        elements.push({ elt: (
+          /** @type {Element} */
+          root
+        ), id: rootId });
+      return elements;
+    }
+    function populateIdMapWithTree(idMap, persistentIds, root, elements) {
+      for (const { elt, id } of elements) {
+        if (persistentIds.has(id)) {
+          let current = elt;
+          while (current) {
+            let idSet = idMap.get(current);
+            if (idSet == null) {
+              idSet = /* @__PURE__ */ new Set();
+              idMap.set(current, idSet);
+            }
+            idSet.add(id);
+            if (current === root) break;
+            current = current.parentElement;
+          }
+        }
+      }
+    }
+    function createIdMaps(oldContent, newContent) {
+      const oldIdElements = findIdElements(oldContent);
+      const newIdElements = findIdElements(newContent);
+      const persistentIds = createPersistentIds(oldIdElements, newIdElements);
+      let idMap = /* @__PURE__ */ new Map();
+      populateIdMapWithTree(idMap, persistentIds, oldContent, oldIdElements);
+      const newRoot = newContent.__idiomorphRoot || newContent;
+      populateIdMapWithTree(idMap, persistentIds, newRoot, newIdElements);
+      return { persistentIds, idMap };
+    }
+    function createPersistentIds(oldIdElements, newIdElements) {
+      let duplicateIds = /* @__PURE__ */ new Set();
+      let oldIdTagNameMap = /* @__PURE__ */ new Map();
+      for (const { elt, id } of oldIdElements) {
+        if (oldIdTagNameMap.has(id)) {
+          duplicateIds.add(id);
+        } else {
+          oldIdTagNameMap.set(id, elt.tagName);
+        }
+      }
+      let persistentIds = /* @__PURE__ */ new Set();
+      for (const { elt, id } of newIdElements) {
+        if (persistentIds.has(id)) {
+          duplicateIds.add(id);
+        } else if (oldIdTagNameMap.get(id) === elt.tagName) {
+          persistentIds.add(id);
+        }
+      }
+      for (const id of duplicateIds) {
+        persistentIds.delete(id);
+      }
+      if (duplicateIds.size) {
+        console.warn(
+          "[Warning] duplicate ids found during morph, state loss within these elements is possible:",
+          Array.from(duplicateIds)
+        );
+      }
+      return persistentIds;
+    }
+    return createMorphContext2;
+  })();
+  const { normalizeElement, normalizeParent } = /* @__PURE__ */ (function() {
+    const generatedByIdiomorph = /* @__PURE__ */ new WeakSet();
+    function normalizeElement2(content) {
+      if (is.document(content)) {
+        return content.documentElement;
+      } else {
+        return (
+          /** @type {Element} */
+          content
+        );
+      }
+    }
+    function normalizeParent2(newContent) {
+      if (newContent == null) {
+        return document.createElement("div");
+      } else if (typeof newContent === "string") {
+        return normalizeParent2(parseContent(newContent));
+      } else if (generatedByIdiomorph.has(
+        /** @type {Element} */
+        newContent
+      )) {
+        return (
+          /** @type {Element} */
+          newContent
+        );
+      } else if (is.node(newContent)) {
+        if (newContent.parentNode) {
+          return (
+            /** @type {any} */
+            new SlicedParentNode(newContent)
+          );
+        } else {
+          const dummyParent = document.createElement("div");
+          dummyParent.append(newContent);
+          return dummyParent;
+        }
+      } else {
+        const dummyParent = document.createElement("div");
+        for (const elt of [...newContent]) {
+          dummyParent.append(elt);
+        }
+        return dummyParent;
+      }
+    }
+    class SlicedParentNode {
+      /** @param {Node} node */
+      constructor(node) {
+        this.originalNode = node;
+        this.realParentNode = /** @type {Element} */
+        node.parentNode;
+        this.previousSibling = node.previousSibling;
+        this.nextSibling = node.nextSibling;
+      }
+      /** @returns {Node[]} */
+      get childNodes() {
+        const nodes = [];
+        let cursor = this.previousSibling ? this.previousSibling.nextSibling : this.realParentNode.firstChild;
+        while (cursor && cursor != this.nextSibling) {
+          nodes.push(cursor);
+          cursor = cursor.nextSibling;
+        }
+        return nodes;
+      }
+      /**
+       * @param {string} selector
+       * @returns {Element[]}
+       */
+      querySelectorAll(selector) {
+        return this.childNodes.reduce(
+          (results, node) => {
+            if (is.element(node)) {
+              if (node.matches(selector)) results.push(node);
+              const nodeList = node.querySelectorAll(selector);
+              for (let i = 0; i < nodeList.length; i++) {
+                results.push(nodeList[i]);
+              }
+            }
+            return results;
+          },
+          /** @type {Element[]} */
+          []
+        );
+      }
+      /**
+       * @param {Node} node
+       * @param {Node} referenceNode
+       * @returns {Node}
+       */
+      insertBefore(node, referenceNode) {
+        return this.realParentNode.insertBefore(node, referenceNode);
+      }
+      /**
+       * @param {Node} node
+       * @param {Node} referenceNode
+       * @returns {Node}
+       */
+      moveBefore(node, referenceNode) {
+        return this.realParentNode.moveBefore(node, referenceNode);
+      }
+      /**
+       * for later use with populateIdMapWithTree to halt upwards iteration
+       * @returns {Node}
+       */
+      get __idiomorphRoot() {
+        return this.originalNode;
+      }
+    }
+    function parseContent(newContent) {
+      let parser = new DOMParser();
+      let contentWithSvgsRemoved = newContent.replace(
+        /<svg(\s[^>]*>|>)([\s\S]*?)<\/svg>/gim,
+        ""
+      );
+      if (contentWithSvgsRemoved.match(/<\/html>/) || contentWithSvgsRemoved.match(/<\/head>/) || contentWithSvgsRemoved.match(/<\/body>/)) {
+        let content = parser.parseFromString(newContent, "text/html");
+        content.doctype?.remove();
+        if (contentWithSvgsRemoved.match(/<\/html>/)) {
+          generatedByIdiomorph.add(content);
+          return content;
+        } else {
+          let htmlElement = content.firstChild;
+          if (htmlElement) {
+            generatedByIdiomorph.add(htmlElement);
+          }
+          return htmlElement;
+        }
+      } else {
+        let responseDoc = parser.parseFromString(
+          "<body><template>" + newContent + "</template></body>",
+          "text/html"
+        );
+        let content = (
+          /** @type {HTMLTemplateElement} */
+          responseDoc.body.querySelector("template").content
+        );
+        generatedByIdiomorph.add(content);
+        return content;
+      }
+    }
+    return { normalizeElement: normalizeElement2, normalizeParent: normalizeParent2 };
+  })();
+  const is = /* @__PURE__ */ (function() {
+    const element = (value) => value instanceof Element || value?.nodeType === Node.ELEMENT_NODE;
+    const htmlElement = (value, localName) => element(value) && value.localName === localName && value.namespaceURI === "http://www.w3.org/1999/xhtml";
+    return {
+      element,
+      /** @param {unknown} value @returns {value is Node} */
+      node: (value) => value instanceof Node || typeof /** @type {any} */
+      value?.nodeType === "number",
+      /** @param {Node | null | undefined} value @returns {value is Document} */
+      document: (value) => value instanceof Document || value?.nodeType === Node.DOCUMENT_NODE,
+      /** @param {Node | null | undefined} value @returns {value is HTMLTemplateElement} */
+      templateElement: (value) => htmlElement(value, "template"),
+      /** @param {Node | null | undefined} value @returns {value is HTMLHeadElement} */
+      headElement: (value) => htmlElement(value, "head"),
+      /** @param {Node | null | undefined} value @returns {value is HTMLInputElement} */
+      inputElement: (value) => htmlElement(value, "input"),
+      /** @param {Node | null | undefined} value @returns {value is HTMLOptionElement} */
+      optionElement: (value) => htmlElement(value, "option"),
+      /** @param {Node | null | undefined} value @returns {value is HTMLTextAreaElement} */
+      textAreaElement: (value) => htmlElement(value, "textarea")
+    };
+  })();
+  return {
+    morph,
+    defaults
+  };
+})();
+
+// src/live.ts
+var policy = window.trustedTypes?.createPolicy("page", { createHTML: (html) => html }) ?? { createHTML: (html) => html };
+var pause = 250;
+function follow() {
+  if (main()?.dataset.live === void 0) return;
+  const channel = new BroadcastChannel("humanqa-live");
+  channel.onmessage = (event) => heard(String(event.data));
+  const hold = () => new Promise(() => {
+    const source = new EventSource("/live");
+    const tell = (streams) => {
+      heard(streams);
+      channel.postMessage(streams);
+    };
+    let opened = false;
+    source.addEventListener("open", () => {
+      if (opened) tell("*");
+      opened = true;
+    });
+    source.addEventListener("ended", () => {
+      source.close();
+      tell("*");
+    });
+    source.onmessage = (event) => tell(event.data);
+  });
+  if (navigator.locks) void navigator.locks.request("humanqa-live", hold);
+  else void hold();
+}
+function heard(streams) {
+  const shown = main()?.dataset.live?.split(" ") ?? [];
+  const changed = streams.split(" ");
+  if (shown.includes("*") || changed.includes("*") || shown.some((stream) => changed.includes(stream))) void refresh();
+}
+var due = false;
+var busy = false;
+var tag = "";
+async function refresh() {
+  if (busy) {
+    due = true;
+    return;
+  }
+  busy = true;
+  try {
+    const answer = await fetch(location.href, { headers: tag === "" ? {} : { "If-None-Match": tag }, cache: "no-store" });
+    if (answer.redirected) {
+      location.reload();
+      return;
+    }
+    if (answer.ok) {
+      tag = answer.headers.get("ETag") ?? "";
+      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"));
+    }
+  } catch {
+  }
+  await new Promise((wake) => setTimeout(wake, pause));
+  busy = false;
+  if (due) {
+    due = false;
+    void refresh();
+  }
+}
+function become(next) {
+  const to = next.getElementById("main");
+  const now = main();
+  if (to === null || now === null) return;
+  document.title = next.title;
+  Idiomorph.morph(now, to, {
+    ignoreActiveValue: true,
+    callbacks: {
+      // What somebody opened, typed, or is about to send stays theirs.
+      beforeAttributeUpdated: (name, node) => !(name === "open" && node instanceof HTMLDetailsElement) && !(name === "value" && node instanceof HTMLInputElement && node.name === "command") && !(name === "checked" && node instanceof HTMLInputElement && node.checked !== node.defaultChecked) && !(name === "value" && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue)
+    }
+  });
+  document.dispatchEvent(new Event("humanqa:refreshed"));
+}
+function main() {
+  return document.getElementById("main");
+}
+
+// src/passkey.ts
+function passkeys() {
+  if (!("PublicKeyCredential" in window)) return;
+  for (const form of document.querySelectorAll("form[data-passkey]")) {
+    form.hidden = false;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void run(form);
+    });
+  }
+}
+async function run(form) {
+  const note = form.querySelector("[data-note]");
+  const say = (text) => {
+    if (note !== null) note.textContent = text;
+  };
+  const button = form.querySelector("button");
+  if (button !== null) button.disabled = true;
+  say("");
+  try {
+    const fields = new URLSearchParams(new FormData(form));
+    const asked = await post(form.action + "/ask", fields);
+    const answer = form.dataset.passkey === "new" ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(asked.options.publicKey ?? asked.options) }) : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(asked.options.publicKey ?? asked.options) });
+    if (answer === null) throw new Error("There was no passkey.");
+    fields.set("challenge", asked.challenge);
+    fields.set("answer", JSON.stringify(answer.toJSON()));
+    const done = await post(form.action, fields);
+    location.assign(done.next);
+  } catch (problem) {
+    const name = problem.name;
+    say(name === "NotAllowedError" || name === "AbortError" ? "The passkey was not used. Try again, or choose another way." : problem.message);
+    if (button !== null) button.disabled = false;
+  }
+}
+async function post(url, fields) {
+  const answer = await fetch(url, { method: "POST", body: fields, headers: { Accept: "application/json" } });
+  const said = await answer.json();
+  if (!answer.ok) throw new Error([said.error, said.hint].filter(Boolean).join(" "));
+  return said;
+}
+
+// src/page.ts
+follow();
+passkeys();
+ages();
+copies();
+function ages() {
+  setInterval(() => {
+    for (const time of document.querySelectorAll("time[data-ago]")) {
+      const text = ago(Date.now() - Date.parse(time.dateTime));
+      if (text !== "" && time.textContent !== text) time.textContent = text;
+    }
+  }, 2e4);
+}
+function ago(ms) {
+  const minutes = Math.round(ms / 6e4);
+  if (ms < 45e3) return "just now";
+  if (ms < 36e5) return count(Math.max(1, minutes), "minute") + " ago";
+  if (ms < 36 * 36e5) return count(Math.round(ms / 36e5), "hour") + " ago";
+  return "";
+}
+function count(n, noun) {
+  return n === 1 ? "1 " + noun : n + " " + noun + "s";
+}
+function copies() {
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (button === null) return;
+    const source = document.getElementById(button.dataset.copy);
+    if (source === null) return;
+    try {
+      await navigator.clipboard.writeText((source.textContent ?? "").trim());
+      announce("Copied");
+      button.classList.add("copied");
+      setTimeout(() => button.classList.remove("copied"), 1500);
+    } catch {
+      getSelection()?.selectAllChildren(source);
+      announce("Marked: copy it with your keyboard");
+    }
+  });
+}
+function announce(text) {
+  const at = document.getElementById("announcer");
+  if (at !== null) at.textContent = text;
+}

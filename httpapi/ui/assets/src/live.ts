@@ -1,0 +1,85 @@
+import { Idiomorph } from 'idiomorph'
+
+// An open page that shows something live (main[data-live], the streams it shows)
+// fetches itself when one of them changed, and morphs into what came.
+//
+// A browser has six connections to one server: so one tab holds the stream, and
+// tells the others.
+
+type TrustedPolicy = { createHTML(html: string): string }
+declare global {
+  interface Window { trustedTypes?: { createPolicy(name: string, rules: TrustedPolicy): TrustedPolicy } }
+}
+
+const policy: TrustedPolicy = window.trustedTypes?.createPolicy('page', { createHTML: (html) => html }) ?? { createHTML: (html) => html }
+
+// No more than four times a second, however much changes.
+const pause = 250
+
+export function follow() {
+  if (main()?.dataset.live === undefined) return
+  const channel = new BroadcastChannel('humanqa-live')
+  channel.onmessage = (event) => heard(String(event.data))
+  const hold = () => new Promise<never>(() => {
+    const source = new EventSource('/live')
+    const tell = (streams: string) => { heard(streams); channel.postMessage(streams) }
+    let opened = false
+    source.addEventListener('open', () => {
+      if (opened) tell('*') // what happened while we were away is unknown
+      opened = true
+    })
+    source.addEventListener('ended', () => { source.close(); tell('*') })
+    source.onmessage = (event) => tell(event.data)
+  })
+  if (navigator.locks) void navigator.locks.request('humanqa-live', hold)
+  else void hold()
+}
+
+function heard(streams: string) {
+  const shown = main()?.dataset.live?.split(' ') ?? []
+  const changed = streams.split(' ')
+  if (shown.includes('*') || changed.includes('*') || shown.some((stream) => changed.includes(stream))) void refresh()
+}
+
+let due = false
+let busy = false
+let tag = ''
+
+async function refresh() {
+  if (busy) { due = true; return }
+  busy = true
+  try {
+    const answer = await fetch(location.href, { headers: tag === '' ? {} : { 'If-None-Match': tag }, cache: 'no-store' })
+    if (answer.redirected) { location.reload(); return }
+    if (answer.ok) {
+      tag = answer.headers.get('ETag') ?? ''
+      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'))
+    }
+  } catch {
+    // The server is away; the stream comes back with it, and tells us.
+  }
+  await new Promise((wake) => setTimeout(wake, pause))
+  busy = false
+  if (due) { due = false; void refresh() }
+}
+
+function become(next: Document) {
+  const to = next.getElementById('main')
+  const now = main()
+  if (to === null || now === null) return
+  document.title = next.title
+  Idiomorph.morph(now, to, {
+    ignoreActiveValue: true,
+    callbacks: {
+      // What somebody opened, typed, or is about to send stays theirs.
+      beforeAttributeUpdated: (name: string, node: Element) =>
+        !(name === 'open' && node instanceof HTMLDetailsElement) &&
+        !(name === 'value' && node instanceof HTMLInputElement && node.name === 'command') &&
+        !(name === 'checked' && node instanceof HTMLInputElement && node.checked !== node.defaultChecked) &&
+        !(name === 'value' && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue),
+    },
+  })
+  document.dispatchEvent(new Event('humanqa:refreshed'))
+}
+
+function main(): HTMLElement | null { return document.getElementById('main') }

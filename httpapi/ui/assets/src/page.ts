@@ -1,0 +1,55 @@
+// What every page may do once there is a script. Nothing here is needed: without
+// it a page is as it was loaded, and every form still works.
+import { follow } from './live'
+import { passkeys } from './passkey'
+
+follow()
+passkeys()
+ages()
+copies()
+
+// Times say how long ago they were, and go on saying so.
+function ages() {
+  setInterval(() => {
+    for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-ago]')) {
+      const text = ago(Date.now() - Date.parse(time.dateTime))
+      if (text !== '' && time.textContent !== text) time.textContent = text
+    }
+  }, 20_000)
+}
+
+function ago(ms: number): string {
+  const minutes = Math.round(ms / 60_000)
+  if (ms < 45_000) return 'just now'
+  if (ms < 3_600_000) return count(Math.max(1, minutes), 'minute') + ' ago'
+  if (ms < 36 * 3_600_000) return count(Math.round(ms / 3_600_000), 'hour') + ' ago'
+  return '' // the server said it in days
+}
+
+function count(n: number, noun: string): string {
+  return n === 1 ? '1 ' + noun : n + ' ' + noun + 's'
+}
+
+// A button with data-copy puts the text of the element it names on the clipboard.
+function copies() {
+  document.addEventListener('click', async (event) => {
+    const button = (event.target as Element).closest<HTMLElement>('[data-copy]')
+    if (button === null) return
+    const source = document.getElementById(button.dataset.copy!)
+    if (source === null) return
+    try {
+      await navigator.clipboard.writeText((source.textContent ?? '').trim())
+      announce('Copied')
+      button.classList.add('copied')
+      setTimeout(() => button.classList.remove('copied'), 1500)
+    } catch {
+      getSelection()?.selectAllChildren(source) // no clipboard here: it is at least marked
+      announce('Marked: copy it with your keyboard')
+    }
+  })
+}
+
+function announce(text: string) {
+  const at = document.getElementById('announcer')
+  if (at !== null) at.textContent = text
+}

@@ -1,0 +1,79 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+)
+
+const (
+	// beatEvery is how often an open stream is looked after: the session may
+	// have been ended elsewhere.
+	beatEvery = 15 * time.Second
+	// liveWriteTime bounds a write to a browser that does not read.
+	liveWriteTime = 30 * time.Second
+)
+
+// live tells a browser which streams of the person's accounts changed, as
+// server-sent events; the pages that show one of them fetch themselves again. One
+// tab holds the stream for all of its browser.
+func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
+	r := s.accept(w, hr)
+	if err := s.identify(r); err != nil || r.Person == nil {
+		s.send(w, r, s.refuse(r, domain.Unauthorized("nobody is signed in")))
+		return
+	}
+	if err := s.limit(r); err != nil {
+		s.send(w, r, s.refuse(r, err))
+		return
+	}
+	var accounts []string
+	for _, m := range r.Person.Memberships() {
+		accounts = append(accounts, m.AccountID)
+	}
+	changed, leave := s.Changes.Follow(accounts...)
+	defer leave()
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Time{}) // the request has been read; a broken connection fails at its first write
+	write := func(format string, args ...any) bool {
+		_ = c.SetWriteDeadline(time.Now().Add(liveWriteTime)) // where it is unsupported, in tests, nothing hangs
+		if _, err := fmt.Fprintf(w, format, args...); err != nil {
+			return false
+		}
+		return c.Flush() == nil
+	}
+	if !write("retry: 2000\nevent: open\ndata: %s\n\n", strings.Join(accounts, " ")) {
+		return
+	}
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.stopping:
+			return
+		case streams := <-changed:
+			slices.Sort(streams)
+			if !write("data: %s\n\n", strings.Join(streams, " ")) {
+				return
+			}
+		case <-beat.C:
+			r.Person, r.Session = nil, nil
+			if err := s.identify(r); err != nil || r.Person == nil {
+				write("event: ended\ndata: .\n\n")
+				return
+			}
+			if !write(": .\n\n") {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package ui
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/internal/credential"
+	"humanqa/projections/people"
+)
+
+// Audience says who may open a page.
+type Audience int
+
+// The audiences. The three of an account need that role, or one that includes
+// it, in the account that is looked at.
+const (
+	Anybody Audience = iota
+	SignedIn
+	Viewers
+	Developers
+	Owners
+	Operators
+)
+
+// role is what an account's audience needs.
+func (a Audience) role() person.Role {
+	switch a {
+	case Viewers:
+		return person.Viewer
+	case Developers:
+		return person.Developer
+	case Owners:
+		return person.Owner
+	case Anybody, SignedIn, Operators:
+	}
+	return ""
+}
+
+// Page is one row of a table of pages.
+type Page struct {
+	Method  string
+	Pattern string // of net/http
+	For     Audience
+	// Fresh pages want a proof that is a few minutes old at most.
+	Fresh  bool
+	Handle func(*Request) (Answer, error)
+}
+
+// Answer is what a page decided to say: one of its fields, and a status that is
+// 200 unless it is set.
+type Answer struct {
+	Status int
+	// View is shown by the template, within the layout.
+	Template string
+	View     any
+	Title    string
+	// Live are the streams whose changes the page shows; Everything: all of the
+	// account's.
+	Live []string
+	// Secret pages are kept by no cache, not even the browser's.
+	Secret bool
+	// Redirect is a path of ours, answered by 303.
+	Redirect string
+	// File is a download.
+	File *File
+	// JSON is for the scripts of our own pages.
+	JSON any
+	// Cookie goes out beside any of them.
+	Cookie *http.Cookie
+}
+
+// Everything follows all streams of an account.
+const Everything = "*"
+
+// File is a download.
+type File struct {
+	Name, Type string
+	Content    []byte
+}
+
+// Show answers with a page.
+func Show(template, title string, view any, live ...string) (Answer, error) {
+	return Answer{Template: template, Title: title, View: view, Live: live}, nil
+}
+
+// Go answers with a redirect to a path of ours.
+func Go(path string) (Answer, error) { return Answer{Redirect: path}, nil }
+
+// Person is who is asking.
+type Person struct {
+	ID    string
+	Name  string
+	Roles []people.PersonRole
+}
+
+// Has says that the person holds a role that belongs to no account.
+func (p *Person) Has(role person.Role) bool {
+	for _, r := range p.Roles {
+		if r.Role == role {
+			return true
+		}
+	}
+	return false
+}
+
+// Memberships are the person's accounts with their role there.
+func (p *Person) Memberships() (of []people.PersonRole) {
+	for _, r := range p.Roles {
+		if r.Role.OfAccount() {
+			of = append(of, r)
+		}
+	}
+	return of
+}
+
+// Request is a request on its way to a page.
+type Request struct {
+	*http.Request
+	ID      string // x-request-id
+	Log     logrus.FieldLogger
+	Address string // where it comes from
+	// Person and Session are nil for a visitor who has not signed in.
+	Person  *Person
+	Session *credential.Session
+	// Account is the one that is looked at, Role the person's there; both are
+	// zero on pages that belong to no account.
+	Account people.Account
+	Role    person.Role
+	// Accounts are those in which the person may open the page, the one that is
+	// looked at first: a page that is named by an id is looked for in each.
+	Accounts []people.PersonRole
+
+	site *Site
+}
+
+// In makes the account the one that the page is about.
+func (r *Request) In(m people.PersonRole) { r.Account, r.Role = m.Account, m.Role }
+
+// May says that the person's role in the account includes the other one, and
+// that the account is not suspended.
+func (r *Request) May(role person.Role) bool { return r.Role.Includes(role) && !r.Account.Suspended }
+
+// CommandField is the hidden field that makes a form one command, however often
+// it is sent.
+const CommandField = "command"
+
+// Cause is the command that a form asks for: the same form of the same person,
+// sent twice, is one command.
+func (r *Request) Cause() command.Cause {
+	id := command.NewCommandID()
+	if form, err := uuid.Parse(r.FormValue(CommandField)); err == nil {
+		id = domain.CommandIDFor("form", r.Person.ID, r.Pattern, r.URL.Path, form.String())
+	}
+	return command.Cause{
+		CommandID: id, CorrelationID: r.ID, Actor: "person:" + r.Person.ID,
+		AccountID: r.Account.ID, Sandbox: r.Account.Sandbox,
+	}
+}
+
+// Origin is where browsers reach the pages of a service with this base URL: this
+// machine is called by its name, because browsers refuse passkeys at a number.
+func Origin(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsLoopback() {
+		return base
+	}
+	host := "localhost"
+	if port := u.Port(); port != "" {
+		host += ":" + port
+	}
+	return u.Scheme + "://" + host
+}
+
+// Origin is where browsers reach the pages: it starts the links people hand on.
+func (r *Request) Origin() string { return Origin(r.site.BaseURL) }

@@ -1,0 +1,223 @@
+package ui
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/projections/people"
+)
+
+//go:embed templates/*.html
+var shared embed.FS
+
+// Frame is what the layout shows around a page; templates of pages find their
+// own view in View.
+type Frame struct {
+	Title    string
+	Path     string // of the page, for the marked entry of the navigation
+	Person   *Person
+	Account  people.Account
+	Role     person.Role
+	Accounts []people.PersonRole
+	Live     string // the streams to follow, blanks between; empty: none
+	Home     string
+	View     any
+}
+
+// Sees says that the page's person has at least this role in the account.
+func (f Frame) Sees(role person.Role) bool { return f.Role.Includes(role) }
+
+// At says that the page lies at or below the path.
+func (f Frame) At(path string) bool {
+	return f.Path == path || path != "/dashboard" && strings.HasPrefix(f.Path, path+"/")
+}
+
+// commandMark stands for a new command id in what is rendered. Hashing the page
+// with it keeps the ETag still; nobody can guess it.
+var commandMark = "command-" + strings.ReplaceAll(uuid.NewString(), "-", "")
+
+// renderer holds every template, parsed. A page's set is the layout, the shared
+// parts, the parts of its package, and its own file.
+type renderer struct {
+	pages map[string]*template.Template
+	now   func() time.Time
+}
+
+func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, error) {
+	r := &renderer{pages: map[string]*template.Template{}, now: now}
+	base, err := template.New("layout").Option("missingkey=error").Funcs(r.functions(a)).ParseFS(shared, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("parse the layout: %w", err)
+	}
+	for _, source := range append([]fs.FS{shared}, sources...) {
+		files, err := fs.Glob(source, "templates/*.html")
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			set, err := base.Clone()
+			if err != nil {
+				return nil, err
+			}
+			// Parts, whose names begin with an underscore, come first, so that a
+			// page may define what they leave open.
+			parts, err := fs.Glob(source, "templates/_*.html")
+			if err != nil {
+				return nil, err
+			}
+			if set, err = set.ParseFS(source, append(parts, file)...); err != nil {
+				return nil, fmt.Errorf("parse %s: %w", file, err)
+			}
+			r.pages[strings.TrimSuffix(path.Base(file), ".html")] = set
+		}
+	}
+	return r, nil
+}
+
+func (r *renderer) functions(a *assets) template.FuncMap {
+	return template.FuncMap{
+		"asset":   a.url,
+		"command": func() string { return commandMark },
+		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
+		"until":   func(t time.Time) string { return Until(r.now(), t) },
+		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"moment":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
+		"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+		"credits": Credits,
+		"count":   Count,
+		"initial": initial,
+		"dict":    dict,
+		"skipped": skipped,
+	}
+}
+
+// render gives the page's bytes with commandMark still in them.
+func (r *renderer) render(name string, f Frame) ([]byte, error) {
+	set, found := r.pages[name]
+	if !found {
+		return nil, fmt.Errorf("there is no template %q", name)
+	}
+	var out bytes.Buffer
+	if err := set.ExecuteTemplate(&out, "layout", f); err != nil {
+		return nil, fmt.Errorf("render %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// Ago says how long ago something was, as people say it.
+func Ago(now, t time.Time) string {
+	switch d := now.Sub(t); {
+	case d < 45*time.Second:
+		return "just now"
+	default:
+		return span(d) + " ago"
+	}
+}
+
+// Until says how long something is away.
+func Until(now, t time.Time) string {
+	switch d := t.Sub(now); {
+	case d <= 0:
+		return "overdue"
+	case d < time.Minute:
+		return "in less than a minute"
+	default:
+		return "in " + span(d)
+	}
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return Count(max(1, int(d.Round(time.Minute)/time.Minute)), "minute")
+	case d < 36*time.Hour:
+		return Count(max(1, int(d.Round(time.Hour)/time.Hour)), "hour")
+	case d < 60*24*time.Hour:
+		return Count(int(d.Round(24*time.Hour)/(24*time.Hour)), "day")
+	}
+	return Count(int(d/(30*24*time.Hour)), "month")
+}
+
+// Count says how many there are of what a regular noun names.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return group(int64(n)) + " " + noun + "s"
+}
+
+// Credits writes an amount with its unit.
+func Credits(n domain.Credits) string {
+	if n == 1 || n == -1 {
+		return group(int64(n)) + " credit"
+	}
+	return group(int64(n)) + " credits"
+}
+
+// group puts thin spaces between thousands.
+func group(n int64) string {
+	digits := fmt.Sprint(max(n, -n))
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "\u202f" + digits[i:]
+	}
+	if n < 0 {
+		return "\u2212" + digits
+	}
+	return digits
+}
+
+func initial(name string) string {
+	for _, r := range strings.ToUpper(strings.TrimSpace(name)) {
+		return string(r)
+	}
+	return "?"
+}
+
+// skipped says why an item was skipped (decisions, "Item status").
+func skipped(reason string) string {
+	if words := map[string]string{
+		"blocked": "something else was in the way", "not_applicable": "it does not apply here",
+		"no_access": "there was no way in", "out_of_time": "the time was over",
+	}[reason]; words != "" {
+		return words
+	}
+	return reason
+}
+
+// dict gives a part several values by name.
+func dict(pairs ...any) (map[string]any, error) {
+	out := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		key, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("a name is %T", pairs[i])
+		}
+		out[key] = pairs[i+1]
+	}
+	return out, nil
+}
+
+// securityPolicy lets a page run our scripts and styles only, and no string
+// become code.
+const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; " +
+	"connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'"
+
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", securityPolicy)
+	h.Set("Permissions-Policy", "microphone=(self), display-capture=(self), camera=()")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+}

@@ -1,0 +1,517 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/internal/credential"
+	"humanqa/projections/people"
+)
+
+const (
+	cookieName = "__Host-humanqa"
+	// pageTime bounds a request once it is read.
+	pageTime = 40 * time.Second
+	// maxForm bounds what a form may hold.
+	maxForm = 256 << 10
+
+	// Requests a minute: of a session, of an address that has none.
+	sessionRate  = 600
+	strangerRate = 300
+)
+
+// Config is what a Site stands on. All fields are required.
+type Config struct {
+	Credentials *credential.Store
+	People      PeopleReads
+	Changes     Changes
+	// Admit asks for a place among a caller's requests of the last minute;
+	// retryAfter, in seconds, is 0 when there is one.
+	Admit func(ctx context.Context, caller string, limit int) (retryAfter int, err error)
+	// WaitFor returns when every read model shows the position.
+	WaitFor func(context.Context, domain.Position) error
+	// Address is where a connection comes from, as limits count it.
+	Address func(remote string) string
+	Log     logrus.FieldLogger
+	Now     func() time.Time
+	BaseURL string
+	// Templates are those of the packages whose pages are in Pages.
+	Templates []fs.FS
+	Pages     []Page
+}
+
+// PeopleReads is *projections.People.
+type PeopleReads interface {
+	Person(ctx context.Context, id string) (people.Person, error)
+}
+
+// Changes is *projections.Changes.
+type Changes interface {
+	Follow(accounts ...string) (<-chan []string, func())
+}
+
+// Site answers every request for a page.
+type Site struct {
+	Config
+	assets   *assets
+	renderer *renderer
+	mux      *http.ServeMux
+	sameSite *http.CrossOriginProtection
+	stop     sync.Once
+	stopping chan struct{}
+}
+
+// New makes a Site. It fails where a template cannot be parsed or two pages have
+// one pattern.
+func New(c Config) (*Site, error) {
+	s := &Site{
+		Config: c, mux: http.NewServeMux(),
+		sameSite: http.NewCrossOriginProtection(), stopping: make(chan struct{}),
+	}
+	var err error
+	if s.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if s.renderer, err = newRenderer(s.assets, c.Now, c.Templates...); err != nil {
+		return nil, err
+	}
+	for i := range c.Pages {
+		page := &c.Pages[i]
+		s.mux.HandleFunc(page.Method+" "+page.Pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, page) })
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil) })
+	s.mux.HandleFunc("GET /live", s.live)
+	s.mux.HandleFunc("GET "+assetsPath, s.assets.serve)
+	return s, nil
+}
+
+// Table lists the pages, for tests that walk them.
+func (s *Site) Table() []Page { return s.Pages }
+
+// Serves says that the path is a page's, not the API's.
+func (s *Site) Serves(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "live", "assets"}, first)
+}
+
+// Stop ends the streams; pages are still answered.
+func (s *Site) Stop() { s.stop.Do(func() { close(s.stopping) }) }
+
+// Front is the pages with the API behind them.
+type Front struct {
+	Site *Site
+	API  interface {
+		http.Handler
+		Stop()
+	}
+}
+
+// ServeHTTP gives pages to the site, and all else to the API.
+func (f Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.Site.Serves(r.URL.Path) {
+		f.Site.ServeHTTP(w, r)
+		return
+	}
+	f.API.ServeHTTP(w, r)
+}
+
+// Stop tells both that the server is about to.
+func (f Front) Stop() {
+	f.Site.Stop()
+	f.API.Stop()
+}
+
+// ServeHTTP takes every request the same way.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	if there, elsewhere := s.otherName(r); elsewhere {
+		http.Redirect(w, r, there, http.StatusTemporaryRedirect)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// accept makes what a page is given of a request.
+func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
+	r := &Request{Request: hr, ID: uuid.NewString(), Address: s.Address(hr.RemoteAddr), site: s}
+	w.Header().Set("X-Request-Id", r.ID)
+	r.Log = s.Log.WithFields(logrus.Fields{"requestId": r.ID, "page": hr.Pattern})
+	return r
+}
+
+// serve answers one request; page is nil where there is none.
+func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(hr.Context(), pageTime)
+	defer cancel()
+	r := s.accept(w, hr.WithContext(ctx))
+	status := s.send(w, r, s.answer(w, r, page))
+	r.Log.WithFields(logrus.Fields{"status": status, "millis": float64(time.Since(started).Microseconds()) / 1000}).Info("page")
+}
+
+// otherName leads from this machine's number to its name: cookies and passkeys
+// belong to one of them.
+func (s *Site) otherName(r *http.Request) (string, bool) {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	ip, origin := net.ParseIP(host), Origin(s.BaseURL)
+	if ip == nil || !ip.IsLoopback() || origin == s.BaseURL || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return "", false
+	}
+	return origin + r.URL.RequestURI(), true
+}
+
+// answer never fails: a refusal and a panic are answers, too.
+func (s *Site) answer(w http.ResponseWriter, r *Request, page *Page) (ans Answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Log.WithField("stack", string(debug.Stack())).Error("panic")
+			ans = s.refuse(r, fmt.Errorf("panic: %v", p))
+		}
+	}()
+	ans, err := s.handle(w, r, page)
+	if err != nil {
+		return s.refuse(r, err)
+	}
+	return ans
+}
+
+var errNoPage = domain.NotFound("page").WithHint("it may have moved, or belong to another account")
+
+func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, error) {
+	if err := s.sameSite.Check(r.Request); err != nil {
+		return Answer{}, domain.Forbidden("the form was sent from another site").WithHint("open the page here, and send it again")
+	}
+	if err := s.identify(r); err != nil {
+		return Answer{}, err
+	}
+	if err := s.limit(r); err != nil {
+		return Answer{}, err
+	}
+	if page == nil {
+		return Answer{}, errNoPage
+	}
+	if led, err := s.admit(r, page); err != nil || led.Redirect != "" {
+		return led, err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		if err := r.ParseForm(); err != nil {
+			return Answer{}, domain.Invalid(domain.Detail{Path: "form", Message: "cannot be read"})
+		}
+	}
+	return page.Handle(r)
+}
+
+// identify finds who is asking. A cookie that is no session any more is as good
+// as none.
+func (s *Site) identify(r *Request) error {
+	cookies := r.CookiesNamed(cookieName)
+	if len(cookies) == 0 {
+		return nil // a visitor
+	}
+	session, ok, err := s.Credentials.Session(r.Context(), cookies[0].Value)
+	if err != nil || !ok {
+		return err
+	}
+	who, err := s.People.Person(r.Context(), session.PersonID)
+	switch {
+	case domain.IsKind(err, domain.KindNotFound): // not shown yet, or gone
+		return nil
+	case err != nil:
+		return err
+	case who.Disabled:
+		return nil
+	}
+	names, err := s.Credentials.Names(r.Context(), who.ID)
+	if err != nil {
+		return err
+	}
+	r.Session = &session
+	r.Person = &Person{ID: who.ID, Name: names[who.ID].Name, Roles: who.Roles}
+	return nil
+}
+
+func (s *Site) limit(r *Request) error {
+	caller, limit := "pages:address:"+r.Address, strangerRate
+	if r.Session != nil {
+		caller, limit = "pages:session:"+r.Session.ID.String(), sessionRate
+	}
+	retryAfter, err := s.Admit(r.Context(), caller, limit)
+	if err != nil || retryAfter == 0 {
+		return err
+	}
+	return &domain.Error{
+		Kind: domain.KindRateLimited, Code: domain.CodeRateLimited,
+		Message: "too many requests", Hint: fmt.Sprintf("wait %d s, then load the page again", retryAfter),
+	}
+}
+
+// admit holds the page's audience against who is asking (decisions, "Pages"). Where a proof is
+// missing, it leads to where it can be given.
+func (s *Site) admit(r *Request, page *Page) (Answer, error) {
+	if page.For == Anybody {
+		s.choose(r, Viewers)
+		return Answer{}, nil
+	}
+	if r.Person == nil {
+		return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
+	}
+	switch page.For {
+	case Operators:
+		if !r.Person.Has("operator") {
+			return Answer{}, errNoPage
+		}
+		if s.Now().Sub(r.Session.CreatedAt) > credential.OperatorFor {
+			return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
+		}
+	case SignedIn:
+		s.choose(r, Viewers)
+	case Viewers, Developers, Owners:
+		if !s.choose(r, Viewers) {
+			return Answer{}, errNoPage
+		}
+		// Whom the page is not for is told so: they know that it exists.
+		if !s.choose(r, page.For) {
+			return Answer{}, domain.Forbidden("your role in %s does not include this", r.Account.Name).
+				WithHint("ask an owner of the account")
+		}
+	case Anybody:
+	}
+	if page.Fresh && !r.Session.Fresh(s.Now()) {
+		return Answer{Redirect: "/signin/confirm?next=" + url.QueryEscape(s.back(r))}, nil
+	}
+	return Answer{}, nil
+}
+
+// back is the page to return to: a form that was posted is opened again, at the
+// page it stood on.
+func (s *Site) back(r *Request) string {
+	if r.Method == http.MethodGet {
+		return r.URL.RequestURI()
+	}
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+		return from.RequestURI()
+	}
+	return "/"
+}
+
+// choose finds the accounts in which the person has what the audience needs, and
+// looks at the one their session chose.
+func (s *Site) choose(r *Request, a Audience) bool {
+	if r.Person == nil {
+		return false
+	}
+	var fit []people.PersonRole
+	for _, m := range r.Person.Memberships() {
+		if !m.Role.Includes(a.role()) {
+			continue
+		}
+		if m.AccountID == r.Session.AccountID {
+			fit = append([]people.PersonRole{m}, fit...)
+		} else {
+			fit = append(fit, m)
+		}
+	}
+	if len(fit) == 0 {
+		return false
+	}
+	r.Accounts = fit
+	r.In(fit[0])
+	return true
+}
+
+// statusOf is the status of a refusal.
+func statusOf(kind domain.Kind) int {
+	switch kind {
+	case domain.KindInvalid:
+		return http.StatusUnprocessableEntity
+	case domain.KindUnauthorized:
+		return http.StatusUnauthorized
+	case domain.KindPayment:
+		return http.StatusPaymentRequired
+	case domain.KindForbidden, domain.KindSuspended:
+		return http.StatusForbidden
+	case domain.KindNotFound:
+		return http.StatusNotFound
+	case domain.KindConflict:
+		return http.StatusConflict
+	case domain.KindTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case domain.KindRateLimited:
+		return http.StatusTooManyRequests
+	case domain.KindUnavailable:
+		return http.StatusServiceUnavailable
+	case domain.KindMethod:
+		return http.StatusMethodNotAllowed
+	}
+	return http.StatusInternalServerError
+}
+
+// Refusal is the view of the page that says why something was not done.
+type Refusal struct {
+	Status  int
+	Heading string
+	Message string
+	Hint    string
+	ID      string
+}
+
+// refuse is the only place that turns an error into a page.
+func (s *Site) refuse(r *Request, err error) Answer {
+	v := Refusal{Status: http.StatusInternalServerError, Message: "Something went wrong on our side.", Hint: "Try again in a moment.", ID: r.ID}
+	var known *domain.Error
+	switch {
+	case errors.As(err, &known):
+		v.Status, v.Message, v.Hint = statusOf(known.Kind), sentence(known.Message), sentence(known.Hint)
+	case r.Context().Err() != nil:
+		v.Status = http.StatusServiceUnavailable
+	}
+	if v.Status >= http.StatusInternalServerError {
+		r.Log.WithError(err).Error("page not served")
+	}
+	v.Heading = http.StatusText(v.Status)
+	if v.Status == http.StatusNotFound {
+		v.Heading = "Nothing here"
+	}
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		return Answer{Status: v.Status, JSON: map[string]string{"error": v.Message, "hint": v.Hint}}
+	}
+	return Answer{Status: v.Status, Template: "refusal", Title: v.Heading, View: v}
+}
+
+// sentence makes of an error's words what a page can show.
+func sentence(words string) string {
+	if words == "" {
+		return ""
+	}
+	first := []rune(words)
+	return strings.ToUpper(string(first[:1])) + string(first[1:]) + "."
+}
+
+// send puts the answer on the wire and gives its status.
+func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
+	h := w.Header()
+	status := max(a.Status, http.StatusOK)
+	if a.Cookie != nil {
+		http.SetCookie(w, a.Cookie)
+	}
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case a.Redirect != "":
+		h.Set("Location", a.Redirect)
+		w.WriteHeader(http.StatusSeeOther)
+		return http.StatusSeeOther
+	case a.JSON != nil:
+		h.Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(a.JSON) // the client is gone
+		return status
+	case a.File != nil:
+		h.Set("Content-Type", a.File.Type)
+		h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(a.File.Name))
+		w.WriteHeader(status)
+		_, _ = w.Write(a.File.Content) // the client is gone
+		return status
+	}
+	body, err := s.renderer.render(a.Template, Frame{
+		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
+		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Home: home(r.Person), View: a.View,
+	})
+	if err != nil {
+		r.Log.WithError(err).Error("page not rendered")
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return http.StatusInternalServerError
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if !a.Secret && status == http.StatusOK && r.Method == http.MethodGet && len(a.Live) > 0 {
+		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
+		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+		h.Set("Cache-Control", "private, no-cache")
+		h.Set("Etag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return http.StatusNotModified
+		}
+	}
+	body = bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString()))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone
+	return status
+}
+
+// home is a person's place.
+func home(p *Person) string {
+	switch {
+	case p == nil:
+		return "/"
+	case len(p.Memberships()) > 0:
+		return "/dashboard"
+	}
+	return "/account"
+}
+
+// Home is where the person belongs.
+func (r *Request) Home() string { return home(r.Person) }
+
+// visibleWithin bounds the wait for the read models after a command.
+const visibleWithin = 2 * time.Second
+
+// Visible waits until the read models show what was written; the page that
+// follows may then only be early, never wrong.
+func (r *Request) Visible(at domain.Position) {
+	ctx, cancel := context.WithTimeout(r.Context(), visibleWithin)
+	defer cancel()
+	if err := r.site.WaitFor(ctx, at); err != nil {
+		r.Log.WithError(err).Warn("answered before the read models caught up")
+	}
+}
+
+// SessionCookie carries a session's token. It is sent to this host only, over
+// secure connections only (browsers take the loopback for one), never to a
+// script, and never with another site's request that changes anything.
+func SessionCookie(token string) *http.Cookie {
+	return &http.Cookie{
+		Name: cookieName, Value: token, Path: "/", Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, MaxAge: int((30 * 24 * time.Hour).Seconds()),
+	}
+}
+
+// NoSession takes the cookie back.
+func NoSession() *http.Cookie {
+	c := SessionCookie("")
+	c.MaxAge = -1
+	return c
+}
+
+// LocalPath gives a path of ours to go on to: what a link brought along, or the
+// other one if that leads elsewhere.
+func LocalPath(next, otherwise string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
+		strings.ContainsAny(next, "\\\r\n\t") {
+		return otherwise
+	}
+	return next
+}

@@ -1,0 +1,92 @@
+package ui
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Where a sign-in leads is what a stranger's link may have said.
+func TestASignInLeadsToOurPagesOnly(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string]string{
+		"/dashboard/jobs?status=failed": "/dashboard/jobs?status=failed", "/": "/",
+		"": "/home", "dashboard": "/home", "//evil.example": "/home", "/\\evil.example": "/home", "https://evil.example/": "/home",
+		"javascript:alert(1)": "/home", "/\r\nSet-Cookie: a=b": "/home", "/\t/evil.example": "/home", "http:/dashboard": "/home",
+	} {
+		if got := LocalPath(next, "/home"); got != want {
+			t.Errorf("%q leads to %q", next, got)
+		}
+	}
+}
+
+func TestThisMachineIsCalledByItsName(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"http://127.0.0.1:8080": "http://localhost:8080", "http://[::1]:8080": "http://localhost:8080", "http://127.0.0.1": "http://localhost",
+		"http://localhost:8080": "http://localhost:8080", "https://qa.example": "https://qa.example", "http://192.0.2.1:8080": "http://192.0.2.1:8080",
+	} {
+		if got := Origin(base); got != want {
+			t.Errorf("%s is called %s", base, got)
+		}
+	}
+}
+
+func TestTimesAndAmountsInWords(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		0: "just now", time.Minute: "1 minute ago", 59 * time.Minute: "59 minutes ago", 90 * time.Minute: "2 hours ago",
+		35 * time.Hour: "35 hours ago", 48 * time.Hour: "2 days ago", 100 * 24 * time.Hour: "3 months ago",
+	} {
+		if got := Ago(now, now.Add(-d)); got != want {
+			t.Errorf("%v: %q", d, got)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		-time.Second: "overdue", 0: "overdue", 30 * time.Second: "in less than a minute", time.Hour: "in 1 hour",
+	} {
+		if got := Until(now, now.Add(d)); got != want {
+			t.Errorf("%v: %q", d, got)
+		}
+	}
+	if got := Credits(1) + ", " + Credits(-12345) + ", " + Count(1000, "test"); got != "1 credit, −12\u202f345 credits, 1\u202f000 tests" {
+		t.Error(got)
+	}
+}
+
+// What a page loads is small, named by its bytes, and never asked for twice.
+func TestAssetsAreSmallAndKept(t *testing.T) {
+	t.Parallel()
+	all, err := loadAssets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for name, one := range all.byName {
+		total += len(one.zipped)
+		for _, zip := range []string{"", "br, gzip"} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, one.url, nil)
+			r.Header.Set("Accept-Encoding", zip)
+			w := httptest.NewRecorder()
+			all.serve(w, r)
+			h := w.Header()
+			if w.Code != 200 || !strings.Contains(h.Get("Cache-Control"), "immutable") || (h.Get("Content-Encoding") == "gzip") != (zip != "") {
+				t.Errorf("%s, %q: %d %v", name, zip, w.Code, h)
+			}
+		}
+	}
+	if total > 60<<10 {
+		t.Errorf("a page loads %d bytes", total)
+	}
+	if _, err := all.url("nothing.js"); err == nil {
+		t.Error("an asset that is not there has a URL")
+	}
+	w := httptest.NewRecorder()
+	all.serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/0/page.js", nil))
+	if w.Code != 404 {
+		t.Errorf("a wrong hash: %d", w.Code)
+	}
+}
