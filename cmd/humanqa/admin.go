@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/sirupsen/logrus"
 
 	"humanqa/httpapi"
 )
@@ -56,30 +59,55 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 		found = append(found, httpapi.Problem{Part: "service", Reason: "it is starting"})
 	}
 	add("postgres", "it does not answer", s.core.db.PingContext(ctx))
+	if problem := s.core.clock.Problem(); problem != "" {
+		found = append(found, httpapi.Problem{Part: "clock", Reason: problem})
+	}
 	head, err := s.core.log.Head(ctx)
 	add("log", "it does not answer", err)
 	if len(found) > 0 {
 		return found // the rest would only repeat it
 	}
-	all, err := s.projections.Status(ctx)
+	all, err := s.consumers.Status(ctx)
 	add("projections", "their state cannot be read", err)
 	for _, status := range all {
-		if problem := status.Problem(); status.Serving && problem != "" {
+		if problem := status.Problem(); problem != "" {
 			found = append(found, httpapi.Problem{Part: "projections", Reason: problem})
 		}
+	}
+	if problem := s.dispatcher.Problem(); problem != "" {
+		found = append(found, httpapi.Problem{Part: "webhooks", Reason: problem})
+	}
+	for _, problem := range s.policies.Problems() {
+		found = append(found, httpapi.Problem{Part: "policies", Reason: problem})
 	}
 	if len(found) > 0 {
 		return found
 	}
 	short, cancel := context.WithTimeout(ctx, catchUpLimit)
 	defer cancel()
-	add("projections", "they are behind the log", s.projections.WaitFor(short, head))
+	add("projections", "they are behind the log", s.consumers.WaitFor(short, head))
 	return found
 }
 
 // catchUpLimit is how far the read models of a ready service may be behind the
 // log.
 const catchUpLimit = 2 * time.Second
+
+// listenAdmin opens the address of adminHandler. The one that nobody asked for
+// by name may be taken, by a second service on this machine or by anything:
+// another one then serves as well, and the banner names it.
+func listenAdmin(ctx context.Context, cfg Config, log *logrus.Logger) (net.Listener, error) {
+	l, err := listen(ctx, "HUMANQA_ADMIN_ADDR", cfg.AdminAddr)
+	if err == nil || cfg.AdminAddrGiven || !errors.Is(err, syscall.EADDRINUSE) {
+		return l, err
+	}
+	host, _, _ := net.SplitHostPort(cfg.AdminAddr) // it was judged
+	if l, err = listen(ctx, "HUMANQA_ADMIN_ADDR", net.JoinHostPort(host, "0")); err != nil {
+		return nil, err
+	}
+	log.Warnf("%s is taken, metrics are at %s: set HUMANQA_ADMIN_ADDR to keep them at one address", cfg.AdminAddr, l.Addr())
+	return l, nil
+}
 
 // listen opens a listener; the address in use is the one mistake that everybody
 // makes, so it gets its next step.

@@ -11,6 +11,7 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/httpapi"
+	"humanqa/internal/pgclock"
 )
 
 // Anybody may read why the service is not ready: the errors, which name
@@ -30,7 +31,7 @@ func TestWhatIsNotReadyIsSaidWithoutTheErrors(t *testing.T) {
 	t.Cleanup(func() { _, _ = db.Close(), log.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	s := &service{core: &core{db: db, log: log}}
+	s := &service{core: &core{db: db, log: log, clock: new(pgclock.Clock)}}
 	var told []httpapi.Problem
 	for _, p := range s.problems(ctx) {
 		if p.Part != "service" && p.Cause == nil {

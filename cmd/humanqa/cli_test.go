@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"humanqa/internal/eventually"
 	"net/http"
 	"os"
 	"os/exec"
@@ -9,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // One service serves all of these; each has an account of its own.
@@ -72,6 +72,14 @@ func keyCommands(t *testing.T, s *instance) {
 		t.Errorf("revoke printed %+v", revoked)
 	}
 	s.call(http.StatusUnauthorized, "GET", "/v1/credits", key.APIKey, nil)
+
+	other, otherKey := s.newAccount(0)
+	project := s.call(http.StatusCreated, "POST", "/v1/projects", otherKey, map[string]string{"name": "P"}).text("projectId")
+	if _, stderr, err := s.tryCLI("key", "create", "--account", id, "--project", project); exitCode(err) != exitFailed || stderr != "humanqa: project not found: check the id\n" {
+		t.Errorf("a key for another account's project: %v %q", err, stderr)
+	}
+	s.cli(&key, "key", "create", "--account", other, "--project", project)
+	s.call(http.StatusOK, "GET", "/v1/projects/"+project, key.APIKey, nil)
 }
 
 func creditsCommands(t *testing.T, s *instance) {
@@ -179,7 +187,7 @@ func projectionCommands(t *testing.T, s *instance) {
 		t.Error("the new generation of jobs does not serve although the command has ended")
 	}
 	s.cli(nil, "projections", "rebuild", "--detach", "credits")
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		s.cli(&now, "projections", "list")
 		if now.generation("credits") <= before.generation("credits") {
 			return errors.New("the new generation does not serve yet")

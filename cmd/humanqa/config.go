@@ -19,30 +19,31 @@ import (
 	"humanqa/internal/hosting"
 )
 
-// environment is every HUMANQA_* variable there is; the tags are the list that
-// an unknown one is measured against.
+// environment is every HUMANQA_* variable there is, and the one table of them:
+// what an unknown one is measured against, humanqa serve --help and README.md
+// are all made of the tags. unset says what holds where there is no default.
 type environment struct {
-	Addr                     string `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080"`
-	BaseURL                  string `env:"HUMANQA_BASE_URL"`
-	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:0"`
-	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa"`
-	DatabaseURL              string `env:"HUMANQA_DATABASE_URL"`
-	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL"`
-	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN"`
-	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE"`
-	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE"`
-	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL"`
-	AI                       string `env:"HUMANQA_AI" envDefault:"rules"`
-	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL"`
-	AIModel                  string `env:"HUMANQA_AI_MODEL"`
-	AIKey                    string `env:"HUMANQA_AI_KEY"`
-	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW"`
-	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE"`
-	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60"`
-	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS"`
-	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy"`
-	LogFormat                string `env:"HUMANQA_LOG_FORMAT"`
-	LogLevel                 string `env:"HUMANQA_LOG_LEVEL" envDefault:"info"`
+	Addr                     string `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
+	BaseURL                  string `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR" about:"starts every URL that is handed out"`
+	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password; off for none"`
+	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"what it keeps: embedded Postgres, keys, evidence, sockets; mode 0700"`
+	DatabaseURL              string `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"a Postgres of yours, postgres://…"`
+	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"an EventStoreDB or KurrentDB of yours, or another service's node, esdb://… (also kurrentdb://…)"`
+	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
+	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
+	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
+	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for what only speaks S3"`
+	AI                       string `env:"HUMANQA_AI" envDefault:"rules" about:"who writes checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
+	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
+	AIModel                  string `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
+	AIKey                    string `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
+	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
+	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
+	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
+	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
+	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
+	LogFormat                string `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
+	LogLevel                 string `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
 }
 
 // The test suite's own settings may stand in the environment of a service that
@@ -55,6 +56,7 @@ type Config struct {
 	Addr                     string
 	BaseURL                  string // "" until the listener is bound, unless given
 	AdminAddr                string // "" for off
+	AdminAddrGiven           bool   // else a start goes on without that very address
 	DataDir                  string // absolute
 	DatabaseURL              string // "" for the embedded Postgres
 	EventStoreURL            string // "" for the embedded node
@@ -91,7 +93,9 @@ func parseConfig(environ []string) (Config, error) {
 	if err := env.ParseWithOptions(&e, env.Options{Environment: vars}); err != nil {
 		return Config{}, fmt.Errorf("read the environment: %w", err)
 	}
-	return e.judge()
+	c, err := e.judge()
+	_, c.AdminAddrGiven = vars["HUMANQA_ADMIN_ADDR"]
+	return c, err
 }
 
 func refuseUnknown(vars map[string]string) error {
@@ -286,4 +290,18 @@ func parseRoles(csv string) (Roles, error) {
 		*part = true
 	}
 	return r, nil
+}
+
+// String lists the parts as HUMANQA_ROLES does.
+func (r Roles) String() string {
+	var parts []string
+	for _, part := range []struct {
+		name string
+		runs bool
+	}{{"api", r.API}, {"projector", r.Projector}, {"webhooks", r.Webhooks}, {"policy", r.Policy}} {
+		if part.runs {
+			parts = append(parts, part.name)
+		}
+	}
+	return strings.Join(parts, ",")
 }

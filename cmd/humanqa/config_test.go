@@ -24,7 +24,7 @@ func TestTheEnvironmentHasDefaults(t *testing.T) {
 	}
 	want := Config{
 		Addr:          "127.0.0.1:8080",
-		AdminAddr:     "127.0.0.1:0",
+		AdminAddr:     "127.0.0.1:9090",
 		DataDir:       dir,
 		MasterKeyFile: filepath.Join(dir, "master-keyset.json"),
 		EvidenceURL:   "file://" + filepath.Join(dir, "evidence"),
@@ -79,9 +79,11 @@ func TestEverySettingIsTaken(t *testing.T) {
 		WebhookCAFile: "/srv/ca.pem",
 		RateLimit:     120,
 		HostedDomains: hosting.Domains{"apps.example", "other.example"},
-		Roles:         Roles{API: true, Policy: true},
-		LogFormat:     "json",
-		LogLevel:      logrus.DebugLevel,
+
+		AdminAddrGiven: true,
+		Roles:          Roles{API: true, Policy: true},
+		LogFormat:      "json",
+		LogLevel:       logrus.DebugLevel,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -8,19 +8,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/node"
 	"humanqa/internal/ai"
 	"humanqa/internal/datadir"
+	"humanqa/internal/pgclock"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/vault"
@@ -30,15 +33,13 @@ import (
 
 const (
 	// claimsPerChecker is how many jobs one checker may hold at a time
-	// (decisions, section 8).
+	// (decisions, "Claims").
 	claimsPerChecker = 1
 	// connections is this process's share of Postgres; the embedded node has
 	// its own dozen, and the embedded server takes 200.
 	connections = 48
 	// startLimit covers a first initdb, or crash recovery after a long run.
 	startLimit = 5 * time.Minute
-	// stopLimit is what an orderly stop may take in all.
-	stopLimit = 30 * time.Second
 	// handover is how long a command waits for a service that is just starting
 	// or stopping.
 	handover = 20 * time.Second
@@ -56,6 +57,7 @@ type core struct {
 	db       *sqlx.DB
 	log      *eventstore.Client
 	vault    *vault.Vault
+	clock    *pgclock.Clock
 	commands *command.Service
 
 	postgres *pgdev.Server // nil unless started here
@@ -63,21 +65,6 @@ type core struct {
 	// served says that somebody else is projecting what is written here.
 	served bool
 	stops  stops
-}
-
-// stops holds how to undo each step of a start; they run in reverse.
-type stops []func(context.Context) error
-
-func (s *stops) add(stop func(context.Context) error) { *s = append(*s, stop) }
-
-// run undoes every step, also when one of them fails.
-func (s *stops) run(ctx context.Context) error {
-	var errs []error
-	for _, stop := range slices.Backward(*s) {
-		errs = append(errs, stop(ctx))
-	}
-	*s = nil
-	return errors.Join(errs...)
 }
 
 // startCore takes the data directory and starts what no URL was given for. It
@@ -92,14 +79,17 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 	if err != nil {
 		return nil, err
 	}
-	c.stops.add(func(context.Context) error { release(); return nil })
+	c.stops.add("data directory", closing, func(context.Context) error { release(); return nil })
+	if err := wholeRestore(cfg); err != nil {
+		return nil, err
+	}
 
 	dsn := cfg.DatabaseURL
 	if dsn == "" {
 		if c.postgres, err = pgdev.Start(ctx, pgdev.Config{Dir: cfg.DataDir, Log: log.WithField("part", "postgres")}); err != nil {
 			return nil, err
 		}
-		c.stops.add(c.postgres.Stop)
+		c.stops.add("postgres", postgresStop, c.postgres.Stop)
 		dsn = c.postgres.DSN(pgdev.Database)
 	}
 	if err := c.openDB(ctx, dsn); err != nil {
@@ -109,7 +99,7 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 		return nil, err
 	}
 	if c.postgres != nil {
-		if err := projections.ReleaseAll(ctx, c.db); err != nil {
+		if err := consumer.ReleaseAll(ctx, c.db); err != nil {
 			return nil, err
 		}
 	}
@@ -127,10 +117,13 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 			Log:            log.WithField("part", "node"),
 			Registerer:     metrics,
 		})
+		if errors.Is(err, node.ErrLocked) {
+			return nil, fmt.Errorf("%w: stop the service that runs it, use its log by HUMANQA_EVENTSTORE_URL, or set HUMANQA_DATABASE_URL to a database of its own", err)
+		}
 		if err != nil {
 			return nil, err
 		}
-		c.stops.add(c.node.Close)
+		c.stops.add("event log", closing, c.node.Close)
 	}
 	return c, c.connect(ctx, socket, log)
 }
@@ -159,6 +152,9 @@ func attachCore(ctx context.Context, cfg Config, log logrus.FieldLogger) (_ *cor
 	if err := c.openDB(ctx, dsn); err != nil {
 		return nil, err
 	}
+	if err := migrations.Check(ctx, c.db.DB); err != nil {
+		return nil, err
+	}
 	return c, c.connect(ctx, socket, log)
 }
 
@@ -166,37 +162,57 @@ func attachCore(ctx context.Context, cfg Config, log logrus.FieldLogger) (_ *cor
 // started without its workers for as long as the command takes.
 func openCore(ctx context.Context, cfg Config, log logrus.FieldLogger) (*core, error) {
 	if cfg.DatabaseURL != "" && cfg.EventStoreURL != "" {
+		if !hasData(cfg) {
+			return nil, noData(cfg)
+		}
 		return attachCore(ctx, cfg, log)
 	}
+	return joinOrStart(ctx, cfg,
+		func() (*core, error) { return attachCore(ctx, cfg, log) },
+		func() (*core, error) { return startCore(ctx, cfg, log, nil) })
+}
+
+// joinOrStart starts what a data directory holds, or joins who has it already.
+// It waits for one that is just starting or stopping, and refuses where there
+// is nothing to start.
+func joinOrStart[T any](ctx context.Context, cfg Config, join, start func() (T, error)) (none T, _ error) {
 	patience := time.NewTimer(handover)
 	defer patience.Stop()
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
 	for {
-		c, err := startCore(ctx, cfg, log, nil)
-		if !errors.Is(err, datadir.ErrInUse) {
-			return c, err
+		err := noData(cfg)
+		switch {
+		case hasData(cfg):
+			var started T
+			if started, err = start(); !errors.Is(err, datadir.ErrInUse) {
+				return started, err
+			}
+		case datadir.Owner(cfg.DataDir) == 0:
+			return none, err
 		}
-		attached, attachErr := attachCore(ctx, cfg, log)
-		if attachErr == nil {
-			return attached, nil
+		joined, joinErr := join()
+		if joinErr == nil {
+			return joined, nil
 		}
-		// Its owner is just starting or stopping.
-		if !errors.Is(attachErr, pgdev.ErrNotRunning) && !errors.Is(attachErr, fs.ErrNotExist) {
-			return nil, attachErr
+		if !errors.Is(joinErr, pgdev.ErrNotRunning) && !errors.Is(joinErr, fs.ErrNotExist) {
+			return none, joinErr
 		}
 		select {
 		case <-retry.C:
 		case <-patience.C:
-			return nil, fmt.Errorf("%w; its service does not answer either: %w", err, attachErr)
+			return none, fmt.Errorf("%w; no service answers there either: %w", err, joinErr)
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return none, ctx.Err()
 		}
 	}
 }
 
 func (c *core) openDB(ctx context.Context, dsn string) error {
 	db, err := pgpool.Open(ctx, dsn)
+	if errors.Is(err, pq.ErrSSLNotSupported) {
+		return fmt.Errorf("%w: turn TLS on there, or, where the network between is trusted, set HUMANQA_DATABASE_URL to postgres://…/name?sslmode=disable", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -204,7 +220,7 @@ func (c *core) openDB(ctx context.Context, dsn string) error {
 	db.SetMaxIdleConns(connections)
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	c.dsn, c.db = dsn, db
-	c.stops.add(func(context.Context) error { return db.Close() })
+	c.stops.add("connections", closing, func(context.Context) error { return db.Close() })
 	return nil
 }
 
@@ -218,10 +234,17 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	if err != nil {
 		return err
 	}
-	c.stops.add(func(context.Context) error { return c.log.Close() })
+	c.stops.add("log's client", closing, func(context.Context) error { return c.log.Close() })
 	if c.vault, err = vault.Open(ctx, vault.Config{KeyFile: c.cfg.MasterKeyFile, DB: c.db}); err != nil {
 		return err
 	}
+	if c.clock, err = pgclock.Open(ctx, c.db, log.WithField("part", "clock"), time.Now); err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var watch sync.WaitGroup
+	watch.Go(func() { c.clock.Run(running) })
+	c.stops.add("clock", closing, func(context.Context) error { stop(); watch.Wait(); return nil })
 	writer := c.cfg.AI
 	writer.Log = log.WithField("part", "ai")
 	c.commands = command.New(command.Deps{
@@ -229,10 +252,10 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 		Sealer:           c.vault,
 		AI:               ai.New(writer),
 		Nominate:         projections.Nominations{Reads: projections.NewReads(c.db)},
-		Now:              time.Now,
+		Now:              c.clock.Now,
 		ClaimsPerChecker: claimsPerChecker,
 	})
-	c.stops.add(func(context.Context) error { c.commands.Drain(); return nil })
+	c.stops.add("commands", closing, func(context.Context) error { c.commands.Drain(); return nil })
 	return nil
 }
 
@@ -245,8 +268,6 @@ func (c *core) undoOn(ctx context.Context, err *error) {
 
 // close stops what was started here, in order, whether or not ctx has ended.
 func (c *core) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
-	defer cancel()
 	return c.stops.run(ctx)
 }
 
@@ -262,7 +283,7 @@ func (c *core) waitVisible(ctx context.Context, at domain.Position) {
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
 	// It only reads checkpoints: without Run it needs no source of events.
-	_ = projections.New(c.db, nil, silent, projections.All()...).WaitFor(ctx, at) // late is not wrong
+	_ = consumer.New(c.db, nil, silent, projections.All()...).WaitFor(ctx, at) // late is not wrong
 }
 
 // withCore runs a command on the core.

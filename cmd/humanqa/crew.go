@@ -22,7 +22,8 @@ func newCrew(parent context.Context) (*crew, context.Context) {
 }
 
 // start runs a worker. The returned stop asks it to end and waits until it
-// has; what it still had to complain about by then is stop's error.
+// has; what it still had to complain about by then is stop's error, or that it
+// did not end within the limit.
 func (c *crew) start(name string, run func(context.Context) error) (stop func(context.Context) error) {
 	ctx, cancel := context.WithCancel(c.values)
 	ended := make(chan error, 1)
@@ -44,9 +45,9 @@ func (c *crew) start(name string, run func(context.Context) error) (stop func(co
 			if err == nil || errors.Is(err, context.Canceled) {
 				return nil
 			}
-			return fmt.Errorf("stop %s: %w", name, err)
+			return err
 		case <-limit.Done():
-			return fmt.Errorf("stop %s: %w", name, limit.Err())
+			return limit.Err()
 		}
 	}
 }

@@ -26,8 +26,8 @@ func TestWorkersStopInOrder(t *testing.T) {
 		}
 	}
 	var s stops
-	s.add(workers.start("first", worker("first")))
-	s.add(workers.start("second", worker("second")))
+	s.add("first", time.Minute, workers.start("first", worker("first")))
+	s.add("second", time.Minute, workers.start("second", worker("second")))
 	cancel()
 	<-ctx.Done()
 	if len(order) != 0 {
@@ -72,7 +72,7 @@ func TestAStopTellsWhatDidNotEndWell(t *testing.T) {
 	if err := quiet(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := loud(t.Context()); err == nil || !strings.Contains(err.Error(), "stop loud: three requests") {
+	if err := (stop{"loud", time.Minute, loud}).run(t.Context(), time.Minute); err == nil || err.Error() != "stop loud: three requests were cut off" {
 		t.Errorf("error %v", err)
 	}
 	limit, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -83,5 +83,41 @@ func TestAStopTellsWhatDidNotEndWell(t *testing.T) {
 	close(release)
 	if ctx.Err() != nil {
 		t.Error("an orderly stop counted as a failure")
+	}
+}
+
+func TestNoStepOfAStopTakesTheTimeOfAnother(t *testing.T) {
+	t.Parallel()
+	var s stops
+	var left time.Duration
+	s.add("postgres", time.Hour, func(ctx context.Context) error {
+		until, _ := ctx.Deadline()
+		left = time.Until(until)
+		return ctx.Err()
+	})
+	s.add("slow", time.Millisecond, untilStopped)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := s.run(over)
+	if err == nil || err.Error() != "stop slow: context deadline exceeded" {
+		t.Errorf("error %v, want the slow step alone", err)
+	}
+	if left < 59*time.Minute {
+		t.Errorf("postgres had %s to stop, want its hour", left)
+	}
+}
+
+func TestAStepThatHangsIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	defer close(release)
+	deaf := stop{"deaf", time.Millisecond, func(context.Context) error { <-release; return nil }}
+	if err := deaf.run(t.Context(), time.Millisecond); err == nil || err.Error() != "stop deaf: it hangs and is left behind after 2ms" {
+		t.Errorf("error %v", err)
+	}
+	// What only keeps to its budget is waited for.
+	late := stop{"late", time.Millisecond, func(ctx context.Context) error { <-ctx.Done(); return nil }}
+	if err := late.run(t.Context(), time.Minute); err != nil {
+		t.Errorf("error %v", err)
 	}
 }

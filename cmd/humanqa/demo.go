@@ -26,6 +26,9 @@ type demoCmd struct{}
 func (c *demoCmd) Run(ctx context.Context, a *app) error {
 	ctx, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
+	if !hasData(a.cfg) {
+		return fmt.Errorf("%w: start it with make run (humanqa serve --demo) first", noData(a.cfg))
+	}
 	file, err := readDemo(a.cfg.DataDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no %s: start the service with make run (humanqa serve --demo) first", demoPath(a.cfg.DataDir))

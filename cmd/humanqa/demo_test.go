@@ -81,7 +81,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	secretFile := filepath.Join(t.TempDir(), "secret")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := p.command(ctx, "listen", "--json", "--secret-file", secretFile)
+	cmd := p.command(ctx, "listen", "--json", "--dir", t.TempDir(), "--secret-file", secretFile)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -3,10 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/node"
+	"humanqa/httpapi"
+	"humanqa/internal/blob"
 	"humanqa/projections"
 )
 
@@ -30,21 +36,27 @@ func (fsckCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		for _, f := range out.Findings {
-			if !a.json {
-				if err := a.print(nil, "%s", f); err != nil {
-					return err
-				}
+		return a.printChecked(out, out, "")
+	})
+}
+
+// printChecked tells the findings and counts, after what led to them; findings
+// are an error.
+func (a *app) printChecked(out checked, object any, before string) error {
+	for _, f := range out.Findings {
+		if !a.json {
+			if err := a.print(nil, "%s", f); err != nil {
+				return err
 			}
 		}
-		if err := a.print(out, "%d events, %d jobs, %d findings", out.Events, out.Jobs, len(out.Findings)); err != nil {
-			return err
-		}
-		if n := len(out.Findings); n > 0 {
-			return fmt.Errorf("%d invariants do not hold: keep the data directory as it is and report the lines above", n)
-		}
-		return nil
-	})
+	}
+	if err := a.print(object, "%s%d events, %d jobs, %d findings", before, out.Events, out.Jobs, len(out.Findings)); err != nil {
+		return err
+	}
+	if n := len(out.Findings); n > 0 {
+		return fmt.Errorf("%d invariants do not hold: keep the data directory as it is and report the lines above", n)
+	}
+	return nil
 }
 
 func fsck(ctx context.Context, c *core, a *app) (checked, error) {
@@ -60,10 +72,17 @@ func fsck(ctx context.Context, c *core, a *app) (checked, error) {
 		}
 		at, end = eventstore.At(next), last
 	}
-	out := checked{Events: log.Events, Jobs: log.Jobs, Findings: log.Findings(time.Now())}
+	now, err := c.auditedAt(ctx)
+	if err != nil {
+		return checked{}, err
+	}
+	out := checked{Events: log.Events, Jobs: log.Jobs, Findings: log.Findings(now)}
+	if err := c.auditEvidence(ctx, &out); err != nil {
+		return checked{}, err
+	}
 
 	feed := eventstore.NewFeed(c.log, a.log) // not run: it then reads pages
-	supervisor := projections.New(c.db, feed, a.log, projections.All()...)
+	supervisor := consumer.New(c.db, feed, a.log, projections.All()...)
 	for _, p := range projections.All() {
 		differences, err := supervisor.Verify(ctx, p.Name())
 		if err != nil {
@@ -84,4 +103,36 @@ func fsck(ctx context.Context, c *core, a *app) (checked, error) {
 		out.Findings = []audit.Finding{}
 	}
 	return out, nil
+}
+
+// auditedAt is the moment to judge deadlines by. A service that is stopped
+// settles nothing: what it owed when it stopped, or when its backup was taken,
+// it still has its time for.
+func (c *core) auditedAt(ctx context.Context) (time.Time, error) {
+	now := time.Now()
+	if c.served || c.node == nil {
+		return now, nil
+	}
+	_, last, err := node.Head(ctx, c.db)
+	if err != nil || last.After(now) {
+		return now, err
+	}
+	return last, nil
+}
+
+// auditEvidence looks for the file of every piece of evidence, where they are in
+// a directory.
+func (c *core) auditEvidence(ctx context.Context, out *checked) error {
+	dir, ok := blob.Path(c.cfg.EvidenceURL)
+	if !ok {
+		return nil
+	}
+	return httpapi.StoredEvidence(ctx, c.db, func(jobID, key string, size int64) error {
+		if lost(filepath.Join(dir, filepath.FromSlash(key)), size) {
+			out.Findings = append(out.Findings, audit.Finding{
+				Invariant: 20, Stream: domain.JobStream(jobID), Problem: "the file of evidence " + key + " is lost",
+			})
+		}
+		return nil
+	})
 }

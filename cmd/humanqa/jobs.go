@@ -48,9 +48,10 @@ func (a *app) endJob(
 			JobID            string         `json:"jobId"`
 			Status           job.Status     `json:"status"`
 			CreditsRefunded  domain.Credits `json:"creditsRefunded"`
+			CreditsExpired   domain.Credits `json:"creditsExpired"`
 			CreditsRemaining domain.Credits `json:"creditsRemaining"`
-		}{ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsRemaining},
-			"job %s is %s, %d credits went back", ended.JobID, ended.Status, ended.CreditsRefunded)
+		}{ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired, ended.CreditsRemaining},
+			"job %s is %s, %d credits went back and %d had expired", ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired)
 	})
 }
 

@@ -34,6 +34,9 @@ type heard struct {
 func (c *listenCmd) Run(ctx context.Context, a *app) error {
 	dir := c.Dir
 	if dir == "" {
+		if !hasData(a.cfg) {
+			return fmt.Errorf("%w; or name a directory for the certificates with --dir", noData(a.cfg))
+		}
 		dir = receiverDir(a.cfg)
 	}
 	var printing sync.Mutex // deliveries arrive in parallel

@@ -25,16 +25,20 @@ import (
 
 // commands is the command line; each command's Run is in its group's file.
 type commands struct {
-	JSON bool `name:"json" help:"Print one JSON object instead of text."`
+	JSON      bool        `name:"json" help:"Print one JSON object instead of text."`
+	ShowBuild versionFlag `name:"version" help:"Show the version, as humanqa version does."`
 
 	Serve serveCmd `cmd:"" help:"Run the service."`
 
 	Account struct {
+		List      accountListCmd      `cmd:"" help:"List every account."`
+		Show      accountShowCmd      `cmd:"" help:"Show an account, its credits and how much it has."`
 		Create    accountCreateCmd    `cmd:"" help:"Open an account and issue its first key."`
 		Suspend   accountSuspendCmd   `cmd:"" help:"Stop every key of an account."`
 		Reinstate accountReinstateCmd `cmd:"" help:"End a suspension."`
 	} `cmd:"" help:"Accounts."`
 	Key struct {
+		List   keyListCmd   `cmd:"" help:"List an account's keys; never the keys themselves."`
 		Create keyCreateCmd `cmd:"" help:"Issue an API key."`
 		Revoke keyRevokeCmd `cmd:"" help:"End an API key for good."`
 	} `cmd:"" help:"API keys."`
@@ -42,13 +46,20 @@ type commands struct {
 		Grant creditsGrantCmd `cmd:"" help:"Add credits to an account."`
 	} `cmd:"" help:"Credits."`
 	Checker struct {
+		List   checkerListCmd   `cmd:"" help:"List every checker."`
 		Create checkerCreateCmd `cmd:"" help:"Register a checker and issue their key."`
 	} `cmd:"" help:"Checkers."`
+	Person struct {
+		Invite personInviteCmd `cmd:"" help:"Make a one-time link for somebody who is to sign in."`
+	} `cmd:"" help:"People who sign in."`
 	Job struct {
+		List       jobListCmd       `cmd:"" help:"List an account's jobs, the newest first."`
+		Show       jobShowCmd       `cmd:"" help:"Show how a job stands."`
 		Cancel     jobCancelCmd     `cmd:"" help:"Cancel a pending job and refund it."`
 		Untestable jobUntestableCmd `cmd:"" help:"Fail a job that cannot be tested and refund it."`
-	} `cmd:"" help:"The operator's word on a job."`
+	} `cmd:"" help:"Jobs."`
 	Project struct {
+		List   projectListCmd   `cmd:"" help:"List an account's projects, the newest first."`
 		Secret projectSecretCmd `cmd:"" help:"Show the signing secret of a project's webhook."`
 	} `cmd:"" help:"What the dashboard shows of a project."`
 
@@ -60,9 +71,12 @@ type commands struct {
 		Skip    projectionsSkipCmd    `cmd:"" help:"Let a stopped read model pass over its event, on record."`
 	} `cmd:"" help:"Read models."`
 
-	Fsck   fsckCmd   `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
-	Listen listenCmd `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them."`
-	Demo   demoCmd   `cmd:"" help:"Tell one job's life against a running 'humanqa serve --demo'."`
+	Backup  backupCmd  `cmd:"" help:"Write everything into one file, while the service runs or is stopped."`
+	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it."`
+	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
+	Listen  listenCmd  `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them."`
+	Demo    demoCmd    `cmd:"" help:"Tell one job's life against a running 'humanqa serve --demo'."`
+	Version versionCmd `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
 }
 
 // Exit codes (operating contract).
@@ -74,8 +88,13 @@ const (
 
 func main() {
 	// The first signal asks to stop, in order; from then on the default is
-	// back, so a second one ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// back, so a second one ends the process at once. A terminal that is closed
+	// is a stop like any other, unless nohup has us outlive it.
+	stops := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		stops = append(stops, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), stops...)
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }

@@ -21,6 +21,7 @@ import (
 
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/apicheck"
+	"humanqa/internal/eventually"
 )
 
 // runAsHumanqa makes the test binary be the program under test, so that the
@@ -154,7 +155,13 @@ func (p *program) start(args ...string) *instance {
 // launch runs the service.
 func (p *program) launch(args ...string) *instance {
 	p.t.Helper()
-	s := &instance{program: p, cmd: p.command(context.Background(), append([]string{"serve"}, args...)...), exited: make(chan struct{})}
+	return p.launchAs(p.command(context.Background(), append([]string{"serve"}, args...)...))
+}
+
+func (p *program) launchAs(cmd *exec.Cmd) *instance {
+	p.t.Helper()
+	cmd.Env = p.environ
+	s := &instance{program: p, cmd: cmd, exited: make(chan struct{})}
 	pipe, err := s.cmd.StderrPipe()
 	if err != nil {
 		p.t.Fatal(err)
@@ -203,7 +210,7 @@ func (s *instance) running() bool {
 func (s *instance) waitReady(limit time.Duration) {
 	s.t.Helper()
 	last := "no answer"
-	eventually(s.t, limit, func() error {
+	eventually.Within(s.t, limit, func() error {
 		if !s.running() {
 			s.t.Fatalf("the service ended: %v\n%s", s.err, s.said())
 		}
@@ -229,7 +236,12 @@ func (p *program) url(path string) string { return "http://" + p.addr + path }
 // complaint.
 func (s *instance) stop() {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	s.stopBy(syscall.SIGTERM)
+}
+
+func (s *instance) stopBy(signal syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(signal); err != nil {
 		s.t.Fatal(err)
 	}
 	s.waitExit(time.Minute)
@@ -253,24 +265,6 @@ func (s *instance) waitExit(limit time.Duration) {
 	case <-s.exited:
 	case <-time.After(limit):
 		s.t.Fatalf("process %d is still there after %s\n%s", s.cmd.Process.Pid, limit, s.said())
-	}
-}
-
-// eventually tries until there is no error, or the limit has passed.
-func eventually(t testing.TB, limit time.Duration, try func() error) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %v", limit, err)
-		}
-		<-tick.C
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )
@@ -30,6 +31,7 @@ type listedProjection struct {
 	Skipped    int64          `json:"skipped"`
 	UpdatedAt  time.Time      `json:"updatedAt"`
 	Failure    *listedFailure `json:"failure"`
+	Obstacle   string         `json:"obstacle,omitempty"` // what keeps a rebuilt one from being shown
 }
 
 type listedFailure struct {
@@ -38,11 +40,6 @@ type listedFailure struct {
 	Detail   string `json:"detail"`
 	Attempts int    `json:"attempts"`
 }
-
-// subscriberName stands for the webhooks' subscriber beside the read models: it
-// follows the log as they do and stops at poison as they do. It cannot be
-// rebuilt, because nobody may be told twice.
-const subscriberName = "webhooks"
 
 func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
@@ -63,6 +60,9 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 			if f := l.Failure; f != nil {
 				fmt.Fprintf(&text, "\n  stopped at %s (%s, tried %d times): %s", f.Position, f.Category, f.Attempts, f.Detail)
 			}
+			if l.Obstacle != "" {
+				fmt.Fprintf(&text, "\n  cannot be shown: %s", l.Obstacle)
+			}
 		}
 		return a.print(struct {
 			Head        string             `json:"head"`
@@ -72,7 +72,7 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 }
 
 func listProjections(ctx context.Context, core *core, head domain.Position) ([]listedProjection, error) {
-	all, err := projections.List(ctx, core.db)
+	all, err := consumer.List(ctx, core.db)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +83,7 @@ func listProjections(ctx context.Context, core *core, head domain.Position) ([]l
 			Position: s.Position.String(), Lag: behind(s.Position, head),
 			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt,
 		}
+		l.Obstacle = oneLine(s.Obstacle)
 		if f := s.Failure; f != nil {
 			l.Failure = &listedFailure{
 				Position: f.Position.String(), Category: string(f.Category), Detail: oneLine(f.Detail), Attempts: f.Attempts,
@@ -90,22 +91,7 @@ func listProjections(ctx context.Context, core *core, head domain.Position) ([]l
 		}
 		listed = append(listed, l)
 	}
-	s, err := webhooks.ReadSubscriberStatus(ctx, core.db)
-	if err != nil {
-		return nil, err
-	}
-	l := listedProjection{
-		Name: subscriberName, Version: 1, Generation: 1, Status: string(projections.Live), Serving: true,
-		Position: s.Position.String(), Lag: behind(s.Position, head), Applied: s.Events, UpdatedAt: s.Updated.UTC(),
-	}
-	if f := s.Failure; f != nil {
-		l.Status = string(projections.Stopped)
-		l.Failure = &listedFailure{
-			Position: f.Position.String(), Category: f.Category, Attempts: f.Attempts,
-			Detail: fmt.Sprintf("%s in %s: %s", f.Type, f.Stream, oneLine(f.Detail)),
-		}
-	}
-	return append(listed, l), nil
+	return listed, nil
 }
 
 func behind(at, head domain.Position) uint64 {
@@ -122,19 +108,12 @@ type stoppable struct {
 
 // Validate is called by kong.
 func (n stoppable) Validate() error {
-	if n.Name == subscriberName {
-		return nil
-	}
-	return knownProjection(n.Name)
+	return oneOf(n.Name, "nothing that follows the log", append(projections.Names(), webhooks.SubscriberName))
 }
 
-func knownProjection(name string) error {
-	var known []string
-	for _, p := range projections.All() {
-		known = append(known, p.Name())
-	}
+func oneOf(name, otherwise string, known []string) error {
 	if !slices.Contains(known, name) {
-		return fmt.Errorf("%q is no read model: there are %s", name, strings.Join(known, ", "))
+		return fmt.Errorf("%q is %s: there are %s", name, otherwise, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -145,7 +124,9 @@ type projectionsRebuildCmd struct {
 }
 
 // Validate is called by kong.
-func (c *projectionsRebuildCmd) Validate() error { return knownProjection(c.Name) }
+func (c *projectionsRebuildCmd) Validate() error {
+	return oneOf(c.Name, "no read model", projections.Names())
+}
 
 // Run builds the read model, here or in the running service, whichever takes
 // it, and tells how far it is. What an interrupt leaves half built is gone on
@@ -153,7 +134,7 @@ func (c *projectionsRebuildCmd) Validate() error { return knownProjection(c.Name
 func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
 		if c.Detach {
-			if err := projections.RequestRebuild(ctx, core.db, c.Name); err != nil {
+			if err := consumer.RequestRebuild(ctx, core.db, c.Name); err != nil {
 				return err
 			}
 			return a.ordered(c.Name, "rebuild ordered", "follow it with humanqa projections list")
@@ -163,7 +144,7 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 		read := make(chan error, 1)
 		go func() { read <- feed.Run(reading) }()
 		told := time.Now() // short builds tell only that they are done
-		err := projections.New(core.db, feed, quiet(a.log), projections.All()...).Rebuild(ctx, c.Name, func(p projections.Progress) {
+		err := consumer.New(core.db, feed, quiet(a.log), projections.All()...).Rebuild(ctx, c.Name, func(p consumer.Progress) {
 			if !a.json && !p.Done && time.Since(told) >= time.Second {
 				told = time.Now()
 				_ = a.print(nil, "%s: generation %d, %d events, at %s of %s, %.0f events/s, %s to go", // progress only
@@ -184,13 +165,7 @@ type projectionsRetryCmd struct {
 
 func (c *projectionsRetryCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		var err error
-		if c.Name == subscriberName {
-			err = webhooks.RetrySubscriber(ctx, core.db)
-		} else {
-			err = projections.Retry(ctx, core.db, c.Name)
-		}
-		if err != nil {
+		if err := consumer.Retry(ctx, core.db, c.Name); err != nil {
 			return err
 		}
 		return a.ordered(c.Name, "resumed", "it tries its event again")
@@ -206,30 +181,24 @@ type projectionsSkipCmd struct {
 
 func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		var err error
-		if c.Name == subscriberName {
-			err = webhooks.SkipSubscriber(ctx, core.db, c.By, c.Reason)
-		} else {
-			err = c.skip(ctx, core)
-		}
-		if err != nil {
+		if err := c.skip(ctx, core); err != nil {
 			return err
 		}
 		return a.ordered(c.Name, "resumed", "it passes over the event")
 	})
 }
 
-// skip takes out the very event that the read model stopped at.
+// skip takes out the very event that the line stopped at.
 func (c *projectionsSkipCmd) skip(ctx context.Context, core *core) error {
-	all, err := projections.List(ctx, core.db)
+	all, err := consumer.List(ctx, core.db)
 	if err != nil {
 		return err
 	}
-	stopped := slices.IndexFunc(all, func(s projections.Status) bool { return s.Name == c.Name && s.Failure != nil })
+	stopped := slices.IndexFunc(all, func(s consumer.Status) bool { return s.Name == c.Name && s.Failure != nil })
 	if stopped < 0 {
-		return fmt.Errorf("read model %s is not stopped, there is nothing to skip", c.Name)
+		return fmt.Errorf("%s is not stopped, there is nothing to skip", c.Name)
 	}
-	return projections.Skip(ctx, core.db, c.Name, all[stopped].Failure.Position, c.By, c.Reason)
+	return consumer.Skip(ctx, core.db, c.Name, all[stopped].Failure.Position, c.By, c.Reason)
 }
 
 // Validate is called by kong.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/eventually"
 	"humanqa/internal/pgdev"
 	"humanqa/webhooks"
 )
@@ -84,7 +85,7 @@ func missedSLAs(t *testing.T, s *instance, blow func()) {
 		if miss == 2 {
 			blow()
 		}
-		eventually(t, time.Minute, func() error {
+		eventually.Within(t, eventually.Patience, func() error {
 			got := s.call(200, "GET", "/v1/jobs/"+id, key, nil)
 			if miss < 3 && (got.number("requeueCount") != miss || got.text("status") != "pending") ||
 				miss == 3 && got.text("status") != "failed" {
@@ -93,13 +94,13 @@ func missedSLAs(t *testing.T, s *instance, blow func()) {
 			return nil
 		})
 	}
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if got := s.call(200, "GET", "/v1/credits", key, nil); got.number("available") != 100 || got.number("used") != 0 {
 			return fmt.Errorf("not refunded: %s", got.body)
 		}
 		return nil
 	})
-	eventually(t, 2*time.Minute, func() error {
+	eventually.Within(t, 2*time.Minute, func() error {
 		if got := inbox.count("job.failed_sla"); got != 3 {
 			return fmt.Errorf("%d webhooks job.failed_sla, want 3", got)
 		}
@@ -119,7 +120,7 @@ func sessionStartsShort(t *testing.T, s *instance, blow func()) {
 	s.readySlots(key, session.id, 1, 2)
 	s.advance(key, 15*60+1)
 	blow()
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		got := s.call(200, "GET", "/v1/hosted/sessions/"+session.id, key, nil)
 		if got.text("status") != "active" || got.number("readyCount") != 2 || got.number("creditsRefunded") != 5 {
 			return fmt.Errorf("session: %s", got.body)
@@ -127,7 +128,7 @@ func sessionStartsShort(t *testing.T, s *instance, blow func()) {
 		return nil
 	})
 	for _, slot := range session.jobs[:2] {
-		eventually(t, time.Minute, func() error {
+		eventually.Within(t, eventually.Patience, func() error {
 			r, err := s.try("POST", "/v1/sandbox/jobs/"+slot+"/play", key, map[string]any{"summary": "fine"})
 			if err != nil || r.status != http.StatusOK {
 				return fmt.Errorf("play: %w %d %s", err, r.status, r.body)
@@ -135,7 +136,7 @@ func sessionStartsShort(t *testing.T, s *instance, blow func()) {
 			return nil
 		})
 	}
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		got := s.call(200, "GET", "/v1/hosted/sessions/"+session.id, key, nil)
 		if got.text("status") != "completed" || got.text("closeReason") != "completed" {
 			return fmt.Errorf("session: %s", got.body)
@@ -157,7 +158,7 @@ func sessionExpires(t *testing.T, s *instance, blow func()) {
 	s.readySlots(key, session.id, 2)
 	s.advance(key, 15*60+1)
 	blow()
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		got := s.call(200, "GET", "/v1/hosted/sessions/"+session.id, key, nil)
 		credits := s.call(200, "GET", "/v1/credits", key, nil)
 		if got.text("status") != "expired" || got.number("creditsRefunded") != 10 || credits.number("available") != 100 {
@@ -182,7 +183,7 @@ func loopIsStuck(t *testing.T, s *instance, blow func()) {
 			map[string]any{"results": []any{map[string]any{"item": "item-1", "status": "fail", "note": "the same again"}}})
 	}
 	var ended []map[string]any
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		ended = s.events(t, key, "loop_session.ended")
 		if len(ended) == 0 {
 			return fmt.Errorf("no loop_session.ended")
@@ -199,7 +200,7 @@ func lotExpires(t *testing.T, s *instance, blow func()) {
 	var out struct{ AccountID, APIKey string }
 	s.cli(&out, "account", "create", "--name", "Acme", "--sandbox", "--credits", "30", "--credits-expire", "720h")
 	s.cli(nil, "credits", "grant", "--account", out.AccountID, "--amount", "12")
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if got := s.call(200, "GET", "/v1/credits", out.APIKey, nil); got.number("total") != 42 || len(got.list("expiringCredits")) != 1 {
 			return fmt.Errorf("credits: %s", got.body)
 		}
@@ -208,14 +209,14 @@ func lotExpires(t *testing.T, s *instance, blow func()) {
 	s.call(201, "POST", "/v1/jobs", out.APIKey, submission(1))
 	s.advance(out.APIKey, 721*3600)
 	blow()
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		got := s.call(200, "GET", "/v1/credits", out.APIKey, nil)
 		if got.number("available") != 12 || got.number("used") != 5 || got.number("total") != 17 || len(got.list("expiringCredits")) != 0 {
 			return fmt.Errorf("credits: %s", got.body)
 		}
 		return nil
 	})
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if n := s.history("credits-" + out.AccountID)["credits.lot_expired"]; n != 1 {
 			return fmt.Errorf("%d lots expired in the log", n)
 		}
@@ -238,7 +239,7 @@ func rulesEndToEnd(t *testing.T, s *instance, blow func()) {
 		"results": []any{map[string]any{"item": "item-1", "status": "fail", "note": "The total stays the same", "severity": "critical"}},
 	})
 	blow()
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		got := s.call2xx("GET", "/v1/jobs/"+id+"/ai-report", key)
 		if got.status != http.StatusOK {
 			return fmt.Errorf("%d %s", got.status, got.body)
@@ -268,14 +269,14 @@ func TestGenerateChecklistSyncWithTheModelDown(t *testing.T) {
 	body["generateChecklist"] = "async"
 	later := s.call(201, "POST", "/v1/jobs", key, body)
 	id := later.text("jobId")
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if got := s.call(200, "GET", "/v1/hosted/status/"+id, key, nil); len(got.body) == 0 || strings.Contains(string(got.body), `"totalItems":0`) {
 			return fmt.Errorf("async: %s", got.body)
 		}
 		return nil
 	})
 	s.call(200, "POST", "/v1/sandbox/jobs/"+id+"/play", key, map[string]any{"summary": "done"})
-	eventually(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		got := s.call2xx("GET", "/v1/jobs/"+id+"/ai-report", key)
 		if got.status != http.StatusOK || got.text("generatedBy") != "rules" {
 			return fmt.Errorf("%d %s", got.status, got.body)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,45 +12,19 @@ import (
 
 	"humanqa/domain/policy"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
+	"humanqa/httpapi/ui"
 	"humanqa/internal/blob"
+	"humanqa/internal/scheduler"
 	"humanqa/projections"
+	"humanqa/projections/timers"
 	"humanqa/webhooks"
 )
-
-// drainFor is how long accepted requests may take to finish at a stop.
-const drainFor = 15 * time.Second
 
 type serveCmd struct {
 	Demo  bool   `help:"Seed a demo account on the first start, and let webhooks reach this machine."`
 	Roles string `help:"Parts to run, any of api,projector,webhooks,policy. Overrides HUMANQA_ROLES."`
-}
-
-// Help is shown by humanqa serve --help.
-func (c *serveCmd) Help() string {
-	return `The environment settles the rest:
-
-HUMANQA_ADDR                        listen address (127.0.0.1:8080)
-HUMANQA_BASE_URL                    starts every URL that is handed out (http://$HUMANQA_ADDR)
-HUMANQA_ADMIN_ADDR                  metrics and profiles (127.0.0.1:0), or off
-HUMANQA_DATA_DIR                    embedded Postgres, sockets, keys, evidence (.humanqa)
-HUMANQA_DATABASE_URL                a Postgres to use instead of the embedded one
-HUMANQA_EVENTSTORE_URL              an esdb:// log to use instead of the embedded node
-HUMANQA_EVENTSTORE_LISTEN           TCP address for the embedded node, with TLS and a password
-HUMANQA_EVENTSTORE_LISTEN_INSECURE  loopback TCP address for it, without either
-HUMANQA_MASTER_KEY_FILE             keyset file (made in the data directory)
-HUMANQA_EVIDENCE_URL                an s3:// bucket or file:// directory for evidence (in the data directory)
-HUMANQA_AI                          who writes checklists and AI reports: rules, or openai (rules)
-HUMANQA_AI_BASE_URL                 an OpenAI-compatible server (OpenAI's own)
-HUMANQA_AI_MODEL                    the model to ask, with openai
-HUMANQA_AI_KEY                      the key to it, with openai
-HUMANQA_WEBHOOK_ALLOW               private networks that may be delivered to, as CIDRs
-HUMANQA_WEBHOOK_CA_FILE             further CA certificates trusted for deliveries
-HUMANQA_RATE_LIMIT                  requests per API key in any minute (60)
-HUMANQA_HOSTED_DOMAINS              domains of hosted-app platforms, instead of those that are known
-HUMANQA_ROLES                       parts to run (api,projector,webhooks,policy)
-HUMANQA_LOG_FORMAT                  text or json (text on a terminal)
-HUMANQA_LOG_LEVEL                   debug, info, warn, error (info)`
 }
 
 // Validate is called by kong.
@@ -78,13 +51,16 @@ func (c *serveCmd) Run(ctx context.Context, a *app) error {
 
 // service is a running service.
 type service struct {
-	cfg         Config // BaseURL is set
-	core        *core
-	projections *projections.Supervisor
-	demo        demoFile // with --demo
-	api, admin  net.Listener
-	evidence    *blob.Bucket // with the API
-	started     atomic.Bool  // what the first start seeds is there
+	cfg        Config // BaseURL is set
+	core       *core
+	consumers  *consumer.Supervisor
+	policies   *scheduler.Scheduler
+	dispatcher *webhooks.Dispatcher
+	demo       demoFile // with --demo
+	links      []welcomeLink
+	api, admin net.Listener
+	evidence   *blob.Bucket // with the API
+	started    atomic.Bool  // what the first start seeds is there
 }
 
 // serve runs the service until ctx ends, and calls ready once it answers. This
@@ -106,13 +82,14 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	}
 	defer func() { err = errors.Join(err, core.close(ctx)) }()
 	s := &service{core: core}
-	if s.cfg, err = s.open(ctx, cfg); err != nil {
+	if s.cfg, err = s.open(ctx, cfg, log); err != nil {
 		return err
 	}
 	feed := eventstore.NewFeed(core.log, log)
-	s.projections = projections.New(core.db, feed, log, projections.All()...)
-	metrics.MustRegister(s.projections.Collector())
-	if err := s.projections.Prepare(ctx); err != nil {
+	s.consumers = consumer.New(core.db, feed, log,
+		append(projections.All(), webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL))...)
+	metrics.MustRegister(s.consumers.Collector())
+	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
 	}
 
@@ -121,29 +98,37 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	workers, running := newCrew(ctx)
 	run := func(wanted bool, name string, work func(context.Context) error) {
 		if wanted {
-			core.stops.add(workers.start(name, work))
+			core.stops.add(name, workerStop, workers.start(name, work))
 		}
 	}
 	roles := s.cfg.Roles
 	run(core.postgres != nil, "postgres", core.watchPostgres)
 
 	run(true, "feed", feed.Run)
-	run(roles.Projector, "projections", s.projections.Run)
+	run(roles.Projector, "projections", s.consumers.Only(projections.Names()...))
 
-	run(roles.Policy, "policies", func(ctx context.Context) error {
-		policy.Run(ctx, projections.NewTimers(core.db, core.dsn), log, policy.All(core.commands)...)
-		return nil
-	})
+	s.policies = scheduler.New(timers.New(core.db, core.dsn), log, policy.All(core.commands)...)
+	metrics.MustRegister(s.policies.Collectors()...)
+	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
 
 	hooks := s.webhookConfig(log)
-	run(roles.Webhooks, "webhook subscriber", webhooks.NewSubscriber(core.db, feed, core.log, hooks).Run)
-	run(roles.Webhooks, "webhook dispatcher", webhooks.NewDispatcher(core.db, core.vault, core.disableWebhook, hooks).Run)
+	run(roles.Webhooks, "webhook subscriber", s.consumers.Only(webhooks.SubscriberName))
+	s.dispatcher = webhooks.NewDispatcher(core.db, core.vault, core.disableWebhook, hooks)
+	metrics.MustRegister(s.dispatcher.Collectors()...)
+	run(roles.Webhooks, "webhook dispatcher", s.dispatcher.Run)
 
 	api := httpapi.New(s.apiDeps(log, metrics))
 	run(roles.API, "api upkeep", api.Run)
-	run(roles.API, "api", func(ctx context.Context) error {
-		return httpapi.Serve(ctx, httpapi.NewServer(api, log), s.api, drainFor)
-	})
+	if roles.API {
+		pages, err := s.openSite(ctx, api, feed, log)
+		if err != nil {
+			return err
+		}
+		run(true, "pages", pages.run(log))
+		core.stops.add("api", apiStop, workers.start("api", func(ctx context.Context) error {
+			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api}, log), s.api, drainFor)
+		}))
+	}
 	run(s.admin != nil, "admin", func(ctx context.Context) error {
 		return serveAdmin(ctx, s.admin, adminHandler(metrics, api))
 	})

@@ -17,7 +17,7 @@ import (
 
 func serveConfig(t *testing.T, settings ...string) (Config, *logrus.Logger) {
 	t.Helper()
-	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+newDataDir(t), "HUMANQA_ADDR=127.0.0.1:0"))
+	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+newDataDir(t), "HUMANQA_ADDR=127.0.0.1:0", "HUMANQA_ADMIN_ADDR=127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +94,31 @@ func TestAnAddressInUseStopsTheStart(t *testing.T) {
 	err = serve(t.Context(), cfg, log, func(*service) { t.Error("ready without an address") })
 	if err == nil || !strings.Contains(err.Error(), "address already in use: set HUMANQA_ADDR to a free address") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheAdminAddressNobodyAskedForStopsNoStart(t *testing.T) {
+	t.Parallel()
+	taken, err := listen(t.Context(), "HUMANQA_ADMIN_ADDR", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }() // nobody connects
+	cfg, log := serveConfig(t)
+	var said strings.Builder
+	log.SetOutput(&said)
+	cfg.AdminAddr, cfg.AdminAddrGiven = taken.Addr().String(), false
+	other, err := listenAdmin(t.Context(), cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }() // nobody connects
+	if want := cfg.AdminAddr + " is taken, metrics are at " + other.Addr().String(); !strings.Contains(said.String(), want) {
+		t.Errorf("said %q, want %q", said.String(), want)
+	}
+	cfg.AdminAddrGiven = true
+	if _, err := listenAdmin(t.Context(), cfg, log); err == nil || !strings.Contains(err.Error(), "set HUMANQA_ADMIN_ADDR to a free address") {
+		t.Errorf("an address that was asked for: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,9 +15,11 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/eventstore/node"
 	"humanqa/httpapi"
 	"humanqa/internal/blob"
 	"humanqa/projections"
+	"humanqa/projections/events"
 	"humanqa/webhooks"
 )
 
@@ -25,26 +28,26 @@ import (
 const readyLimit = 10 * time.Second
 
 // open binds the addresses and settles what the configuration left to them.
-func (s *service) open(ctx context.Context, cfg Config) (_ Config, err error) {
+func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ Config, err error) {
 	if cfg.Roles.API {
 		if s.api, err = listen(ctx, "HUMANQA_ADDR", cfg.Addr); err != nil {
 			return cfg, err
 		}
 		// A server closes its listener itself; this is for a start that fails.
-		s.core.stops.add(func(context.Context) error { _ = s.api.Close(); return nil })
+		s.core.stops.add("api's address", closing, func(context.Context) error { _ = s.api.Close(); return nil })
 		if s.evidence, err = blob.Open(ctx, cfg.EvidenceURL); err != nil {
 			return cfg, badSetting("HUMANQA_EVIDENCE_URL", "%v", err)
 		}
-		s.core.stops.add(func(context.Context) error { return s.evidence.Close() })
+		s.core.stops.add("evidence", closing, func(context.Context) error { return s.evidence.Close() })
 		if cfg.BaseURL == "" {
 			cfg.BaseURL = baseURL(cfg.Addr, s.api.Addr())
 		}
 	}
 	if cfg.AdminAddr != "" {
-		if s.admin, err = listen(ctx, "HUMANQA_ADMIN_ADDR", cfg.AdminAddr); err != nil {
+		if s.admin, err = listenAdmin(ctx, cfg, log); err != nil {
 			return cfg, err
 		}
-		s.core.stops.add(func(context.Context) error { _ = s.admin.Close(); return nil })
+		s.core.stops.add("admin's address", closing, func(context.Context) error { _ = s.admin.Close(); return nil })
 	}
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = "http://" + cfg.Addr // another node's API
@@ -73,29 +76,26 @@ func baseURL(addr string, bound net.Addr) string {
 
 func (s *service) webhookConfig(log *logrus.Logger) webhooks.Config {
 	return webhooks.Config{
-		BaseURL: s.cfg.BaseURL,
-		DSN:     s.core.dsn,
-		Allow:   s.cfg.WebhookAllow,
-		CAFile:  s.cfg.WebhookCAFile,
-		Log:     log.WithField("part", "webhooks"),
+		DSN:    s.core.dsn,
+		Allow:  s.cfg.WebhookAllow,
+		CAFile: s.cfg.WebhookCAFile,
+		Log:    log.WithField("part", "webhooks"),
 	}
 }
 
 func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) httpapi.Deps {
-	reads := projections.NewReads(s.core.db)
 	return httpapi.Deps{
-		Commands: s.core.commands,
-		Reads: httpapi.Reads{
-			Jobs: reads.Jobs, Projects: reads.Projects, Credits: reads.Credits, Access: reads.Access,
-			History: reads.History, Sessions: reads.Sessions, Loops: reads.Loops, Events: reads.Events,
-		},
-		WaitFor:       s.projections.WaitFor,
+		Commands:      s.core.commands,
+		Reads:         projections.NewReads(s.core.db),
+		WaitFor:       s.consumers.WaitFor,
+		FeedShown:     func(ctx context.Context) error { return s.consumers.CatchUp(ctx, events.Name) },
 		Ready:         s.problems,
 		DB:            s.core.db,
 		Vault:         s.core.vault,
 		Evidence:      s.evidence,
+		SpoolDir:      s.cfg.DataDir,
 		Log:           log.WithField("part", "api"),
-		Now:           time.Now,
+		Now:           s.core.clock.Now,
 		BaseURL:       s.cfg.BaseURL,
 		WebhookAllow:  s.cfg.WebhookAllow,
 		RateLimit:     s.cfg.RateLimit,
@@ -131,12 +131,17 @@ func (s *service) becomeReady(ctx context.Context, log *logrus.Logger) error {
 	}
 	short, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	err = s.projections.WaitFor(short, at)
+	err = s.consumers.WaitFor(short, at)
 	if err == nil {
-		err = s.projections.WaitForBuilds(short)
+		err = s.consumers.WaitForBuilds(short)
 	}
 	if err != nil && ctx.Err() == nil {
 		log.WithError(err).Warn("the read models are still behind: answers may be old, /readyz tells when they are not")
+	}
+	if s.api != nil {
+		if s.links, err = s.welcomeLinks(short); err != nil && ctx.Err() == nil {
+			log.WithError(err).Warn("no links to sign in by are printed: humanqa person invite makes one")
+		}
 	}
 	return nil
 }
@@ -178,7 +183,16 @@ func (c *core) disableWebhook(ctx context.Context, projectID, deliveryID, reason
 
 // welcome says where things are and what to do next.
 func (s *service) welcome(w io.Writer) {
-	lines := []string{"humanqa is ready at " + s.cfg.BaseURL, "  data      " + s.cfg.DataDir}
+	var lines []string
+	if s.api != nil {
+		lines = append(lines, "humanqa is ready: open "+s.cfg.BaseURL+"/ in a browser", "  api       "+s.cfg.BaseURL+"/docs")
+	} else { // nothing listens there
+		lines = append(lines, "humanqa is ready: this process runs "+s.cfg.Roles.String())
+	}
+	lines = append(lines, "  data      "+s.cfg.DataDir)
+	if s.core.postgres != nil && !strings.HasPrefix(s.core.postgres.Home(), s.cfg.DataDir) {
+		lines = append(lines, "  database  "+s.core.postgres.Home()+"   (elsewhere, because this is root's: copy neither, use humanqa backup)")
+	}
 	if s.admin != nil {
 		lines = append(lines, "  metrics   http://"+s.admin.Addr().String()+"/metrics")
 	}
@@ -187,23 +201,29 @@ func (s *service) welcome(w io.Writer) {
 	}
 	if s.core.node != nil {
 		lines = append(lines, "  log       "+s.core.node.Addr())
-		if url := s.core.node.ConnectionString(); url != "" {
+		for _, url := range s.core.node.ConnectionStrings() {
 			lines = append(lines, "            "+url)
 		}
 		if password := s.core.node.GeneratedPassword(); password != "" {
-			lines = append(lines, "            password "+password+"   (shown once)")
+			lines = append(lines, "            user "+node.Username+", password "+password+"   (shown once)")
 		}
 	}
-	if s.cfg.Demo {
+	if len(s.links) > 0 {
+		lines = append(lines, "", "Come in as … (each link works once)")
+		for _, l := range s.links {
+			lines = append(lines, fmt.Sprintf("  %-9s %s", l.who, l.url))
+		}
+	}
+	if s.cfg.Demo && s.api != nil {
 		lines = append(lines,
 			"  demo      "+demoPath(s.cfg.DataDir)+"   (an account with credits, a checker)",
 			"",
-			"Watch one job from submission to a verified webhook:",
+			"In another terminal, watch one job from submission to a verified webhook:",
 			"  make demo",
-			"Or submit one yourself:",
-			"  KEY=$(sed -n 's/.*\"apiKey\": \"\\(.*\\)\".*/\\1/p' "+demoPath(s.cfg.DataDir)+")",
-			"  curl -s "+s.cfg.BaseURL+"/v1/jobs -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\",
-			"    -d '{\"url\":\"https://example.com\",\"title\":\"First look\",\"description\":\"Does it load?\",\"jobType\":\"First Impression\"}'",
+			"or submit one by hand:",
+			"  KEY=$(jq -r .apiKey "+demoPath(s.cfg.DataDir)+")",
+			"  curl -s "+s.cfg.BaseURL+"/v1/jobs -H \"Authorization: Bearer $KEY\" \\",
+			`    -d '{"url": "https://example.com", "title": "Sign-up", "jobType": "Custom", "description": "Can a new user sign up?"}'`,
 		)
 	}
 	lines = append(lines, "", "Ctrl-C stops everything that was started.")

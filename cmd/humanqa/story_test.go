@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -265,6 +268,7 @@ func TestASecondServiceOnTheDataDirectoryIsRefused(t *testing.T) {
 func TestCommandsWorkWhileTheServiceIsStopped(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
+	p.start().stop() // only that makes a data directory
 	account, key := p.newAccount(20)
 	var out struct {
 		AccountID string
@@ -282,8 +286,18 @@ func TestCommandsWorkWhileTheServiceIsStopped(t *testing.T) {
 	p.fsck()
 }
 
+// A closed terminal is a stop like any other.
 func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			stopUnderLoad(t, signal)
+		})
+	}
+}
+
+func stopUnderLoad(t *testing.T, signal syscall.Signal) {
 	s := newProgram(t).start()
 	_, key := s.newAccount(5 * 200)
 	var (
@@ -313,7 +327,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 			t.Fatal("no answers")
 		}
 	}
-	s.stop()
+	s.stopBy(signal)
 	clients.Wait()
 
 	again := s.start()
@@ -324,4 +338,19 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 		t.Errorf("%d jobs were acknowledged, credits: %s", len(jobs), r.body)
 	}
 	again.fsck()
+}
+
+func TestNohupOutlivesAClosedTerminal(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
+	s.waitReady(2 * time.Minute)
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	// What it does with the signal it has done by the time it has answered this.
+	s.newAccount(0)
+	if !s.running() {
+		t.Error("the service is gone")
+	}
 }

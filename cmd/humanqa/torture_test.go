@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"humanqa/internal/eventually"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,7 +22,8 @@ var (
 )
 
 // The service, its Postgres, or both at once are killed again and again while
-// clients submit and cancel and checkers work. Whatever was acknowledged must
+// clients submit and cancel and checkers work, and most receivers of webhooks are
+// hostile. Whatever was acknowledged must
 // be there in the end, nothing may be charged twice or without a job, and the
 // read models must be the fold of the log.
 func TestTorture(t *testing.T) {
@@ -36,9 +38,11 @@ func TestTorture(t *testing.T) {
 	t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
 
-	p := newProgram(t)
+	x := newStrangers(t)
+	p := newProgram(t, x.settings()...)
 	s := p.start()
 	load := newLoad(p, dice)
+	load.receivers(x)
 	load.start()
 	for round := range rounds {
 		time.Sleep(time.Duration(300+dice.IntN(1500)) * time.Millisecond) // the load runs; when the blow falls is the point
@@ -61,12 +65,17 @@ func TestTorture(t *testing.T) {
 	load.stop()
 	load.check()
 	// Every debit has its job, or is refunded within a minute.
-	eventually(t, 75*time.Second, func() error {
+	eventually.Within(t, 75*time.Second, func() error {
 		if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
 			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)
 		}
 		return nil
 	})
+	for _, path := range append(hostile, "/ok") {
+		if x.requests(path) == 0 {
+			t.Errorf("nothing was sent to %s", path)
+		}
+	}
 	t.Logf("%d jobs acknowledged, %d cancelled, %d completed", len(load.jobs), len(load.cancelled), len(load.completed))
 	if len(load.jobs) == 0 || len(load.completed) == 0 {
 		t.Error("the load did nothing")
@@ -99,6 +108,7 @@ type load struct {
 	dice     *rand.Rand
 	accounts []string // keys
 	checkers []string
+	projects map[string][]string // of an account's key
 	quit     chan struct{}
 	workers  sync.WaitGroup
 
@@ -111,7 +121,7 @@ type load struct {
 func newLoad(p *program, dice *rand.Rand) *load {
 	l := &load{
 		program: p, dice: dice, quit: make(chan struct{}),
-		jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{},
+		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{},
 	}
 	for range 3 {
 		_, key := p.newAccount(100_000)
@@ -120,6 +130,16 @@ func newLoad(p *program, dice *rand.Rand) *load {
 		l.checkers = append(l.checkers, key)
 	}
 	return l
+}
+
+// receivers gives each account a project whose endpoint behaves and one for each
+// kind that does not.
+func (l *load) receivers(x *strangers) {
+	for _, key := range l.accounts {
+		for _, path := range append([]string{"/ok"}, hostile...) {
+			l.projects[key] = append(l.projects[key], l.newProject(key, x.URL+path))
+		}
+	}
 }
 
 func (l *load) start() {
@@ -167,7 +187,11 @@ func (l *load) settled(method, path, key string, body any, header ...string) rep
 
 func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
 	for n := 0; l.going(); n++ {
-		r := l.settled("POST", "/v1/jobs", key, submission(1+dice.IntN(3)), "Idempotency-Key", fmt.Sprintf("%d-%d", worker, n))
+		var project []any // in turn, where there are receivers
+		if all := l.projects[key]; len(all) > 0 {
+			project = []any{"projectId", all[n%len(all)]}
+		}
+		r := l.settled("POST", "/v1/jobs", key, submission(1+dice.IntN(3), project...), "Idempotency-Key", fmt.Sprintf("%d-%d", worker, n))
 		switch {
 		case r.status == 409 && strings.Contains(string(r.body), "abandoned"):
 			continue // settled by the policy while we were cut off
@@ -269,7 +293,7 @@ func (l *load) check() {
 		}
 		// A debit that lost its job while we were cut off is refunded by the
 		// policy soon.
-		eventually(l.t, 75*time.Second, func() error {
+		eventually.Within(l.t, 75*time.Second, func() error {
 			if used := l.call(200, "GET", "/v1/credits", key, nil).number("used"); used != charged[key] {
 				return fmt.Errorf("%d credits used, the jobs cost %d", used, charged[key])
 			}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// most is the largest memory that a body of the largest kind may bring the
+// process to, in MB, however many of them come at once.
+const most = 300
+
+// peak is the most memory that the process has ever had, in MB.
+func (s *instance) peak() int {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if errors.Is(err, os.ErrNotExist) {
+		s.t.Skip("this system does not tell")
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if found == nil {
+		s.t.Skip("this system does not tell")
+	}
+	kilobytes, err := strconv.Atoi(string(found[1]))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return kilobytes >> 10
+}
+
+// Four of the largest bodies, whatever they hold: padding, one text that is too
+// long, an unknown key, a number; and one account's next to another's.
+func TestTheLargestBodiesAreNotAllInMemory(t *testing.T) {
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Skip("the race detector has memory of its own")
+	}
+	t.Parallel()
+	p := newProgram(t)
+	s := p.start()
+	const size = 49 << 20
+	job := `{"url":"https://example.com/","description":"d","jobType":"Custom","title":%s}`
+	escaped := []byte(strings.Replace(job, "%s", `"`+strings.Repeat(`\u00e9`, size/6)+`"`, 1))
+	padded := []byte(strings.Replace(job, "%s", strings.Repeat(" ", size)+`"t"`, 1))
+	unknown := []byte(strings.Replace(job, "%s", `"t","x":"`+strings.Repeat("y", size)+`"`, 1))
+	number := []byte(strings.Replace(job, "%s", `"t","slaMinutes":`+strings.Repeat("1", size), 1))
+
+	var keys []string
+	for range 4 {
+		var account struct{ APIKey string }
+		s.cli(&account, "account", "create", "--name", "Acme", "--credits", "100")
+		keys = append(keys, account.APIKey)
+	}
+	before := s.peak()
+	for round := range 2 {
+		var sent sync.WaitGroup
+		for i, body := range [][]byte{escaped, padded, unknown, number} {
+			want := []int{http.StatusBadRequest, http.StatusCreated, http.StatusCreated, http.StatusBadRequest}[i]
+			sent.Go(func() {
+				key := keys[0]
+				if round == 1 { // each from an account of its own
+					key = keys[i]
+				}
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url("/v1/jobs"), bytes.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Header.Set("Authorization", "Bearer "+key)
+				res, err := (&http.Client{Timeout: 2 * time.Minute}).Do(r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer func() { _ = res.Body.Close() }() // read to its end
+				answer, err := io.ReadAll(res.Body)
+				if err != nil || res.StatusCode != want {
+					t.Errorf("body %d, round %d: %d %s %v", i, round, res.StatusCode, answer, err)
+				}
+			})
+		}
+		sent.Wait()
+	}
+	after := s.peak()
+	t.Logf("%d MB before, %d MB at most with four bodies of 49 MB at once", before, after)
+	if after >= most {
+		t.Errorf("%d MB at most, want less than %d", after, most)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"humanqa/internal/pgdev"
+)
+
+// defaultDataDir is what HUMANQA_DATA_DIR is called unless it is set.
+const defaultDataDir = ".humanqa"
+
+// noData is the refusal to work on data that nobody has made: only serve and
+// restore make any. A typing error in a directory's name, or another working
+// directory, would otherwise give a second, empty world that looks like the
+// loss of the first.
+func noData(cfg Config) error {
+	if cfg.DatabaseURL != "" {
+		return fmt.Errorf("no data here: there is no keyset %s, did you mean another HUMANQA_MASTER_KEY_FILE or HUMANQA_DATA_DIR? Only humanqa serve makes one", cfg.MasterKeyFile)
+	}
+	if other := likelyData(cfg.DataDir); other != "" {
+		return fmt.Errorf("no data here: %s, did you mean HUMANQA_DATA_DIR=%s", cfg.DataDir, other)
+	}
+	return fmt.Errorf("no data here: %s, did you mean another HUMANQA_DATA_DIR? Only humanqa serve makes one", cfg.DataDir)
+}
+
+// hasData says whether a service has been at work here. With a Postgres of the
+// operator's own it is the keyset that tells.
+func hasData(cfg Config) bool {
+	if cfg.DatabaseURL == "" {
+		return pgdev.Exists(cfg.DataDir)
+	}
+	_, err := os.Stat(cfg.MasterKeyFile)
+	return err == nil
+}
+
+// likelyData looks for a data directory where one is likely to be that dir was
+// meant to name: inside it, in a directory above, or beside the binary's.
+// Empty: none was found.
+func likelyData(dir string) string {
+	places := []string{dir}
+	for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
+		places = append(places, up)
+		if up == filepath.Dir(up) {
+			break
+		}
+	}
+	if program, err := os.Executable(); err == nil {
+		places = append(places, filepath.Dir(program), filepath.Dir(filepath.Dir(program)))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		places = append(places, home)
+	}
+	for _, place := range places {
+		if found := filepath.Join(place, defaultDataDir); found != dir && pgdev.Exists(found) {
+			return found
+		}
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"humanqa/internal/pgdev"
+)
+
+// Whatever command is typed in the wrong place, nothing is made there.
+func TestACommandNeverMakesANewWorld(t *testing.T) {
+	t.Parallel()
+	const id = "11111111-1111-4111-8111-111111111111"
+	for _, args := range [][]string{
+		{"account", "create", "--name", "N"},
+		{"account", "suspend", "--account", id},
+		{"account", "reinstate", "--account", id},
+		{"key", "create", "--account", id},
+		{"key", "revoke", "--key", id + "." + id},
+		{"credits", "grant", "--account", id, "--amount", "1"},
+		{"checker", "create", "--name", "Ann"},
+		{"job", "cancel", "--job", id},
+		{"job", "untestable", "--job", id},
+		{"project", "secret", "--project", id},
+		{"replay", "job-" + id},
+		{"projections", "list"},
+		{"projections", "rebuild", "jobs"},
+		{"projections", "retry", "jobs"},
+		{"projections", "skip", "jobs", "--reason", "why not"},
+		{"account", "list"},
+		{"account", "show", "--account", id},
+		{"key", "list", "--account", id},
+		{"checker", "list"},
+		{"project", "list", "--account", id},
+		{"job", "list", "--account", id},
+		{"job", "show", "--job", id},
+		{"backup", filepath.Join(t.TempDir(), "backup.zip")},
+		{"fsck"},
+		{"listen"},
+		{"demo"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			code, stdout, stderr := humanqa(t, []string{"HUMANQA_DATA_DIR=" + dir}, args...)
+			line := regexp.MustCompile(`^humanqa: [^A-Z\n][^\n]*\n$`)
+			if code != exitFailed || stdout != "" || !strings.Contains(stderr, "no data here: "+dir) || !line.MatchString(stderr) {
+				t.Errorf("%d %q %q, want one line that there is no data", code, stdout, stderr)
+			}
+			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the data directory was made: %v", err)
+			}
+		})
+	}
+}
+
+func TestACommandInTheWrongPlaceNamesTheRightOne(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".humanqa", "postgres", "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".humanqa", "postgres", "data", "PG_VERSION"), []byte("15\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{home, filepath.Join(home, "bin", ".humanqa"), filepath.Join(home, "humanqa")} {
+		_, _, stderr := humanqa(t, []string{"HUMANQA_DATA_DIR=" + wrong}, "fsck")
+		if want := "humanqa: no data here: " + wrong + ", did you mean HUMANQA_DATA_DIR=" + filepath.Join(home, ".humanqa") + "\n"; stderr != want {
+			t.Errorf("said %q, want %q", stderr, want)
+		}
+	}
+}
+
+// With a Postgres of the operator's own the keyset is what only serve makes.
+func TestACommandOnAPostgresOfOnesOwnMakesNoKeyset(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, log := range []string{"", "esdb://127.0.0.1:1?tls=false"} {
+		_, _, stderr := humanqa(t, []string{
+			"HUMANQA_DATA_DIR=" + dir, "HUMANQA_DATABASE_URL=postgres://nowhere.invalid/x", "HUMANQA_EVENTSTORE_URL=" + log,
+		}, "account", "create", "--name", "N")
+		if want := "no data here: there is no keyset " + filepath.Join(dir, "master-keyset.json"); !strings.Contains(stderr, want) {
+			t.Errorf("said %q, want %q", stderr, want)
+		}
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the data directory was made: %v", err)
+	}
+}
+
+// Each of these is what somebody meets in the first hour with a Postgres of
+// their own.
+func TestAPostgresThatCannotBeUsedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.start()
+	server, err := pgdev.Running(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		url  string
+		want []string
+	}{
+		"another node holds the log": {
+			server.DSN(pgdev.Database),
+			[]string{"another node holds the event log", "HUMANQA_EVENTSTORE_URL", "HUMANQA_DATABASE_URL"},
+		},
+		"no TLS": {
+			strings.ReplaceAll(server.TCPDSN(pgdev.Database), "sslmode=disable", "sslmode=require"),
+			[]string{"HUMANQA_DATABASE_URL", "?sslmode=disable"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, stderr, err := newProgram(t, "HUMANQA_DATABASE_URL="+c.url).tryCLI("serve")
+			for _, want := range c.want {
+				if exitCode(err) != exitFailed || !strings.Contains(stderr, want) {
+					t.Errorf("%v, said %q, want %q", err, stderr, want)
+				}
+			}
+			if password := regexp.MustCompile(`:([^:@/]+)@`).FindStringSubmatch(c.url); password != nil && strings.Contains(stderr, password[1]) {
+				t.Errorf("said %q, with the password", stderr)
+			}
+		})
+	}
+}

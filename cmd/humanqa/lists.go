@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections"
+	"humanqa/projections/access"
+	"humanqa/projections/jobs"
+	"humanqa/projections/projects"
+)
+
+// page bounds every list.
+type page struct {
+	Limit  int `default:"100" help:"How many at most, 1 to 1000."`
+	Offset int `help:"How many to leave out before."`
+}
+
+// Validate is called by kong.
+func (p page) Validate() error {
+	if p.Limit < 1 || p.Limit > 1000 {
+		return errors.New("--limit must be 1 to 1000")
+	}
+	if p.Offset < 0 {
+		return errors.New("--offset must not be negative")
+	}
+	return nil
+}
+
+func (p page) access() access.Page { return access.Page{Limit: p.Limit, Offset: p.Offset} }
+
+// printPage answers with one object, or with a line for each and what there is
+// beyond them.
+func (a *app) printPage(object any, lines []string, offset, total int) error {
+	if n := offset + len(lines); len(lines) < total {
+		lines = append(lines, fmt.Sprintf("%d to %d of %d: --offset %d goes on", min(offset+1, n), n, total, n))
+	}
+	if len(lines) == 0 {
+		lines = []string{"none"}
+	}
+	return a.print(object, "%s", strings.Join(lines, "\n"))
+}
+
+// catchUpWithin is how long a list waits for the read models. They may have a
+// crash to catch up with.
+const catchUpWithin = time.Minute
+
+// withReads runs a command on read models that show everything that has been
+// written. Where no service is at work they are brought up to it here.
+func (a *app) withReads(ctx context.Context, do func(context.Context, *core, *projections.Reads) error) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		head, err := core.log.Head(ctx)
+		if err != nil {
+			return err
+		}
+		if core.served {
+			core.waitVisible(ctx, head)
+		} else if err := core.project(ctx, a, head); err != nil {
+			return err
+		}
+		return do(ctx, core, projections.NewReads(core.db))
+	})
+}
+
+// project brings the read models up to a position.
+func (c *core) project(ctx context.Context, a *app, to domain.Position) (err error) {
+	log := quiet(a.log)
+	feed := eventstore.NewFeed(c.log, log)
+	models := consumer.New(c.db, feed, log, projections.All()...)
+	if err := models.Prepare(ctx); err != nil {
+		return err
+	}
+	workers, running := newCrew(ctx)
+	var workerStops stops
+	workerStops.add("feed", workerStop, workers.start("feed", feed.Run))
+	workerStops.add("projections", workerStop, workers.start("projections", models.Run))
+	defer func() { err = errors.Join(err, workerStops.run(ctx)) }()
+	limited, cancel := context.WithTimeout(running, catchUpWithin)
+	defer cancel()
+	if err := models.WaitFor(limited, to); err != nil && running.Err() == nil {
+		log.WithError(err).Warn("the read models are behind: start the service, or see humanqa projections list")
+	}
+	if ctx.Err() == nil && running.Err() != nil {
+		return context.Cause(running)
+	}
+	return ctx.Err()
+}
+
+type accountListCmd struct {
+	page `embed:""`
+}
+
+// listedAccount is an account of the JSON form.
+type listedAccount struct {
+	AccountID string `json:"accountId"`
+	Name      string `json:"name"`
+	Status    string `json:"status"` // active or suspended
+	Sandbox   bool   `json:"sandbox"`
+}
+
+func listedAccountOf(a access.Account) listedAccount {
+	l := listedAccount{AccountID: a.ID, Name: a.Name, Status: "active", Sandbox: a.Sandbox}
+	if a.Suspended {
+		l.Status = "suspended"
+	}
+	return l
+}
+
+func (l listedAccount) String() string {
+	kind := "live"
+	if l.Sandbox {
+		kind = "sandbox"
+	}
+	return fmt.Sprintf("%s  %-9s  %-7s  %s", l.AccountID, l.Status, kind, oneLine(l.Name))
+}
+
+func (c *accountListCmd) Run(ctx context.Context, a *app) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+		found, total, err := reads.Access.Accounts(ctx, c.access())
+		if err != nil {
+			return err
+		}
+		listed, lines := each(found, listedAccountOf)
+		return a.printPage(struct {
+			Accounts []listedAccount `json:"accounts"`
+			Total    int             `json:"total"`
+		}{listed, total}, lines, c.Offset, total)
+	})
+}
+
+// each turns what was found into the JSON form and its lines.
+func each[T any, L fmt.Stringer](found []T, of func(T) L) (listed []L, lines []string) {
+	listed = make([]L, len(found))
+	for i, f := range found {
+		listed[i] = of(f)
+		lines = append(lines, listed[i].String())
+	}
+	return listed, lines
+}
+
+type accountShowCmd struct {
+	Account string `required:"" help:"The account's id."`
+}
+
+func (c *accountShowCmd) Run(ctx context.Context, a *app) error {
+	return a.withReads(ctx, func(ctx context.Context, core *core, reads *projections.Reads) error {
+		found, err := reads.Access.Account(ctx, c.Account)
+		if err != nil {
+			return err
+		}
+		cause := operator(c.Account)
+		cause.Sandbox = found.Sandbox
+		now, err := core.commands.AccountTime(ctx, cause)
+		if err != nil {
+			return err
+		}
+		balance, err := reads.Credits.Balance(ctx, c.Account, now)
+		if err != nil {
+			return err
+		}
+		_, keys, err := reads.Access.Keys(ctx, c.Account, access.Page{Limit: 1})
+		if err != nil {
+			return err
+		}
+		_, ofProjects, err := reads.Projects.List(ctx, c.Account, projects.Filter{Limit: 1})
+		if err != nil {
+			return err
+		}
+		_, ofJobs, err := reads.Jobs.List(ctx, c.Account, jobs.Filter{Limit: 1})
+		if err != nil {
+			return err
+		}
+		l := listedAccountOf(found)
+		return a.print(struct {
+			listedAccount
+
+			Available domain.Credits `json:"available"`
+			Used      domain.Credits `json:"used"`
+			Total     domain.Credits `json:"total"`
+			Keys      int            `json:"keys"`
+			Projects  int            `json:"projects"`
+			Jobs      int            `json:"jobs"`
+		}{l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs},
+			"%s\ncredits   %d available, %d used of %d\nkeys      %d\nprojects  %d\njobs      %d",
+			l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs)
+	})
+}
+
+type keyListCmd struct {
+	Account string `required:"" help:"The account's id."`
+
+	page `embed:""`
+}
+
+// listedKey is a key of the JSON form.
+type listedKey struct {
+	KeyID     string     `json:"keyId"`
+	Hint      string     `json:"hint"` // how the key begins
+	Status    string     `json:"status"`
+	Scope     string     `json:"scope"`
+	ProjectID *string    `json:"projectId"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+}
+
+func listedKeyOf(k access.IssuedKey) listedKey {
+	l := listedKey{KeyID: k.ID, Hint: k.Hint, Status: "active", Scope: string(k.Scope), ExpiresAt: k.ExpiresAt}
+	switch {
+	case k.Revoked:
+		l.Status = "revoked"
+	case k.ExpiresAt != nil && !k.ExpiresAt.After(time.Now()):
+		l.Status = "expired"
+	}
+	if k.ProjectID != "" {
+		l.ProjectID = &k.ProjectID
+	}
+	return l
+}
+
+func (l listedKey) String() string {
+	line := fmt.Sprintf("%s  %s…  %-7s  %s", l.KeyID, l.Hint, l.Status, l.Scope)
+	if l.ProjectID != nil {
+		line += "  project " + *l.ProjectID
+	}
+	if l.ExpiresAt != nil {
+		line += "  until " + l.ExpiresAt.Format(time.RFC3339)
+	}
+	return line
+}
+
+func (c *keyListCmd) Run(ctx context.Context, a *app) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+		if _, err := reads.Access.Account(ctx, c.Account); err != nil {
+			return err
+		}
+		found, total, err := reads.Access.Keys(ctx, c.Account, c.access())
+		if err != nil {
+			return err
+		}
+		listed, lines := each(found, listedKeyOf)
+		return a.printPage(struct {
+			Keys  []listedKey `json:"keys"`
+			Total int         `json:"total"`
+		}{listed, total}, lines, c.Offset, total)
+	})
+}
+
+type checkerListCmd struct {
+	page `embed:""`
+}
+
+// listedChecker is a checker of the JSON form.
+type listedChecker struct {
+	CheckerID string   `json:"checkerId"`
+	Name      string   `json:"name"`
+	Accounts  []string `json:"accounts"` // their own
+}
+
+func (l listedChecker) String() string {
+	line := l.CheckerID + "  " + oneLine(l.Name)
+	if len(l.Accounts) > 0 {
+		line += "  of " + strings.Join(l.Accounts, ", ")
+	}
+	return line
+}
+
+func (c *checkerListCmd) Run(ctx context.Context, a *app) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+		found, total, err := reads.Access.Checkers(ctx, c.access())
+		if err != nil {
+			return err
+		}
+		listed, lines := each(found, func(k access.Checker) listedChecker {
+			return listedChecker{CheckerID: k.ID, Name: k.Name, Accounts: append([]string{}, k.Accounts...)}
+		})
+		return a.printPage(struct {
+			Checkers []listedChecker `json:"checkers"`
+			Total    int             `json:"total"`
+		}{listed, total}, lines, c.Offset, total)
+	})
+}

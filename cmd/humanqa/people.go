@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/eventstore/consumer"
+	"humanqa/httpapi"
+	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/signin"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections"
+	"humanqa/projections/changes"
+)
+
+type personInviteCmd struct {
+	Operator bool        `help:"As an operator of this service." xor:"as" required:""`
+	Account  string      `help:"Into the account with this id, with --role." xor:"as" required:""`
+	Checker  bool        `help:"As a checker; a new one unless --checker-id says which." xor:"as" required:""`
+	Role     person.Role `enum:"owner,developer,viewer," default:"" help:"Of --account: owner, developer or viewer."`
+
+	CheckerID string `name:"checker-id" help:"The checker they work as."`
+	Name      string `help:"What they are called; they may change it."`
+}
+
+// Validate is called by kong.
+func (c *personInviteCmd) Validate() error {
+	switch {
+	case c.Account != "" && c.Role == "":
+		return errors.New("--account needs --role")
+	case c.Account == "" && c.Role != "":
+		return errors.New("--role needs --account")
+	case !c.Checker && c.CheckerID != "":
+		return errors.New("--checker-id needs --checker")
+	}
+	return nil
+}
+
+func (c *personInviteCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		grant := person.Grant{Role: c.Role, AccountID: c.Account}
+		switch {
+		case c.Operator:
+			grant.Role = person.Operator
+		case c.Checker:
+			grant.Role, grant.CheckerID = person.Checker, c.CheckerID
+			if c.CheckerID == "" {
+				name := c.Name
+				if name == "" {
+					name = "Checker"
+				}
+				made, err := core.commands.CreateChecker(ctx, operator(""), name, nil)
+				if err != nil {
+					return err
+				}
+				grant.CheckerID = made.CheckerID
+			}
+		}
+		id, at, err := core.commands.InvitePerson(ctx, operator(c.Account), grant)
+		if err != nil {
+			return err
+		}
+		links, err := core.links(a.cfg.pagesURL())
+		if err != nil {
+			return err
+		}
+		link, err := links.invite(ctx, id, c.Name, credential.LinkFor)
+		if err != nil {
+			return err
+		}
+		core.waitVisible(ctx, at)
+		return a.print(struct {
+			PersonID string `json:"personId"`
+			Link     string `json:"link"`
+		}{id, link}, "person %s\nlink   %s   (works once, for 72 hours)", id, link)
+	})
+}
+
+// pagesURL is where people reach the pages, as far as a command can know it.
+func (c Config) pagesURL() string {
+	if c.BaseURL != "" {
+		return c.BaseURL
+	}
+	return "http://" + c.Addr
+}
+
+// links makes one-time links.
+type links struct {
+	*credential.Store
+	base string
+}
+
+func (c *core) links(base string) (links, error) {
+	store, err := credential.Open(credential.Config{DB: c.db, Now: time.Now, BaseURL: base})
+	return links{Store: store, base: ui.Origin(base)}, err
+}
+
+func (l links) invite(ctx context.Context, personID, name string, works time.Duration) (string, error) {
+	token, err := l.Invite(ctx, personID, name, works)
+	return l.base + "/join/" + token, err
+}
+
+// welcomeLink is a way in that a start prints.
+type welcomeLink struct{ who, url string }
+
+// welcomeLinks are the ways in that nobody has taken yet: of the demo's three
+// people, or of the first operator while there is none. They are derived from
+// what they are for, so that every start means the same people; an older link
+// ends with the new one.
+func (s *service) welcomeLinks(ctx context.Context) ([]welcomeLink, error) {
+	l, err := s.core.links(s.cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	reads := projections.NewReads(s.core.db)
+	type guest struct {
+		who, name string
+		command   uuid.UUID
+		grant     person.Grant
+		works     time.Duration
+	}
+	first := guest{"operator", "Operator", domain.CommandIDFor("first operator"), person.Grant{Role: person.Operator}, credential.FirstLinkFor}
+	var guests []guest
+	if s.cfg.Demo {
+		checker, found, err := reads.Access.Checker(ctx, domain.HashToken(s.demo.CheckerKey))
+		if err != nil {
+			return nil, err
+		}
+		guests = append(guests, guest{"owner", "Demo owner", domain.CommandIDFor("demo owner", s.demo.AccountID),
+			person.Grant{Role: person.Owner, AccountID: s.demo.AccountID}, credential.LinkFor})
+		if found {
+			guests = append(guests, guest{"checker", "Demo checker", domain.CommandIDFor("demo checker", checker.ID),
+				person.Grant{Role: person.Checker, CheckerID: checker.ID}, credential.LinkFor})
+		}
+	}
+	if any, err := reads.People.AnyOperator(ctx, true); err != nil {
+		return nil, err
+	} else if !any {
+		guests = append(guests, first)
+	}
+	var out []welcomeLink
+	for _, g := range guests {
+		cause := operator(g.grant.AccountID)
+		cause.CommandID = g.command
+		id, at, err := s.core.commands.InvitePerson(ctx, cause, g.grant)
+		if domain.IsKind(err, domain.KindConflict) {
+			continue // they have another role by now: they know the way
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.consumers.WaitFor(ctx, at); err != nil {
+			return nil, err
+		}
+		who, err := reads.People.Person(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if who.JoinedAt != nil || who.Disabled {
+			continue
+		}
+		link, err := l.invite(ctx, id, g.name, g.works)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, welcomeLink{g.who, link})
+	}
+	return out, nil
+}
+
+// readySite is the pages, and what keeps them current.
+type readySite struct {
+	*ui.Site
+	changes     *changes.Changes
+	credentials *credential.Store
+	from        domain.Position
+}
+
+// openSite sets the pages up over the API.
+func (s *service) openSite(ctx context.Context, api *httpapi.API, feed consumer.Source, log *logrus.Logger) (readySite, error) {
+	store, err := credential.Open(credential.Config{DB: s.core.db, Now: time.Now, BaseURL: s.cfg.BaseURL})
+	if err != nil {
+		return readySite{}, err
+	}
+	from, err := s.core.log.Head(ctx)
+	if err != nil {
+		return readySite{}, err
+	}
+	reads := projections.NewReads(s.core.db)
+	out := readySite{changes: changes.New(feed, s.core.db, s.consumers.WaitFor, log), credentials: store, from: from}
+	out.Site, err = ui.New(ui.Config{
+		Credentials: store, People: reads.People, Changes: out.changes,
+		Admit: api.Admit, Address: httpapi.Address, WaitFor: s.consumers.WaitFor,
+		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
+		Templates: []fs.FS{signin.Templates, dashboard.Templates},
+		Pages: slices.Concat(
+			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
+			dashboard.Pages(dashboard.Deps{
+				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Now: time.Now, BaseURL: s.cfg.BaseURL,
+			}),
+		),
+	})
+	return out, err
+}
+
+// run keeps open pages current and forgets what sign-ins left, until ctx ends.
+func (s readySite) run(log *logrus.Logger) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var sweeping sync.WaitGroup
+		defer sweeping.Wait()
+		sweeping.Go(func() {
+			tick := time.NewTicker(sweepSignins)
+			defer tick.Stop()
+			for {
+				if err := s.credentials.Sweep(ctx); err != nil && ctx.Err() == nil {
+					log.WithError(err).Warn("what sign-ins left stays until the next sweep")
+				}
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
+			}
+		})
+		return s.changes.Run(ctx, s.from)
+	}
+}
+
+// sweepSignins is how often ended sessions and links are removed.
+const sweepSignins = 10 * time.Minute
