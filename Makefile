@@ -19,11 +19,16 @@ TEST_FLAGS ?= -count=1 -timeout 15m -p 2
 LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { print $$2 }' tools/go.mod)
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
 
+CLIENTS      = tools/clients
+
 .DEFAULT_GOAL := help
 
 .PHONY: run
-run: postgres build ## install what is missing, build, and start the whole service with a demo account
-	$(BIN) serve --demo
+run: ## install what is missing, build, and start the whole service with a demo account
+	@scripts/install.sh curl jq
+	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
+	@echo "starting: $(BIN) serve --demo"
+	@$(BIN) serve --demo
 
 .PHONY: demo
 demo: build ## beside a running `make run`: one job from submission to a verified webhook
@@ -31,15 +36,19 @@ demo: build ## beside a running `make run`: one job from submission to a verifie
 
 .PHONY: build
 build: ## build bin/humanqa
-	$(GO) build -o $(BIN) ./cmd/humanqa
+	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
 
 .PHONY: test
-test: postgres ## install what is missing and run the whole test suite, race detector on where it works
+test: postgres chromium ## install what is missing and run the whole test suite, race detector on where it works
 	$(GO) test $(RACE) $(TEST_FLAGS) $(PACKAGE)
 
 .PHONY: race
 race: RACE = -race
 race: test ## the same, and fail where the race detector does not work
+
+.PHONY: contract
+contract: $(CLIENTS)/node_modules ## hold the OpenAPI document against linters and generators of clients
+	$(GO) test -count=1 -timeout 10m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
 
 .PHONY: torture
 torture: postgres ## kill the service and its database under load, again and again; then 20,000 hostile requests (an hour at most)
@@ -49,6 +58,15 @@ torture: postgres ## kill the service and its database under load, again and aga
 .PHONY: bench
 bench: postgres ## measure against plain PostgreSQL and a CRUD twin, side by side
 	$(GO) run ./bench
+
+.PHONY: assets
+assets: ## bundle the pages' scripts and styles anew (httpapi/ui/assets/dist)
+	cd tools && $(GO) run ./assets ../httpapi/ui/assets
+
+.PHONY: shots
+shots: postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
+	mkdir -p .shots
+	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard
 
 .PHONY: lint
 lint: $(LINT) ## golangci-lint, formatting, and the state of go.mod and go.sum
@@ -68,15 +86,25 @@ fmt: ## format the Go code
 
 .PHONY: clean
 clean: ## remove what the other targets built; data stays
-	rm -rf bin $(TOOLS)
+	rm -rf bin $(TOOLS) $(CLIENTS)/node_modules $(CLIENTS)/generated
 
 .PHONY: postgres
 postgres: ## install PostgreSQL's server programs unless they are there
-	scripts/install-postgres.sh
+	@scripts/install.sh
+
+.PHONY: chromium
+chromium: ## install a browser for the tests of pages unless there is one
+	scripts/install-chromium.sh
 
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Nothing of them runs while it is installed.
+$(CLIENTS)/node_modules: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json
+	scripts/install-node.sh
+	cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
 
 # Built from the tools module, so its version is pinned and checked like every
 # other dependency. The name carries the version: a change of it builds anew.

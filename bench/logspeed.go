@@ -105,9 +105,11 @@ func newEvent() domain.NewEvent {
 	return domain.NewEvent{
 		ID: command,
 		Event: &job.Created{
-			AccountID: uuid.NewString(), URL: "https://shop.example.com/checkout", Title: "Checkout with a voucher",
-			Description: "Put two things into the cart, use the voucher, pay by invoice.",
-			Type:        job.PaymentFlow, TypeEcho: "Payment Flow", SLAMinutes: 60, Price: 10, Source: "api",
+			Submission: job.Submission{
+				AccountID: uuid.NewString(), URL: "https://shop.example.com/checkout", Title: "Checkout with a voucher",
+				Description: "Put two things into the cart, use the voucher, pay by invoice.",
+				Type:        job.PaymentFlow, TypeEcho: "Payment Flow", SLAMinutes: 60, Price: 10, Source: "api",
+			},
 			Items: []job.Item{{
 				ID: "item-1", Key: "voucher-lowers-total", Description: "The voucher lowers the total", Severity: job.Major,
 			}},

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
 	"humanqa/internal/vault"
 	"humanqa/projections"
 )
@@ -84,7 +85,7 @@ func (b *bench) assemble(ctx context.Context, stops *stops) (*assembly, error) {
 	stops.add(func(context.Context) error { commands.Drain(); return nil })
 
 	feed := eventstore.NewFeed(client, b.log)
-	supervisor := projections.New(db, feed, b.log, projections.All()...)
+	supervisor := consumer.New(db, feed, b.log, projections.All()...)
 	if err := supervisor.Prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -146,9 +147,11 @@ func (s *assembly) submit(ctx context.Context, accountID string) (answered, seen
 	out, err := s.commands.SubmitJob(ctx,
 		command.Cause{CommandID: command.NewCommandID(), Actor: "bench", AccountID: accountID},
 		command.SubmitJob{
-			URL: "https://shop.example.com/checkout", Title: "Checkout with a voucher",
-			Description: "Put two things into the cart, use the voucher, pay by invoice.",
-			Type:        job.PaymentFlow, TypeEcho: "Payment Flow", Source: "api",
+			Submission: job.Submission{
+				URL: "https://shop.example.com/checkout", Title: "Checkout with a voucher",
+				Description: "Put two things into the cart, use the voucher, pay by invoice.",
+				Type:        job.PaymentFlow, TypeEcho: "Payment Flow", Source: "api",
+			},
 			Items: []command.NewItem{{Description: "The voucher lowers the total", Severity: job.Major}},
 		})
 	if err != nil {

@@ -151,7 +151,7 @@ func (s *store) SubmitJob(ctx context.Context, cause command.Cause, in command.S
 	}
 	err = errors.Join(
 		exec(ctx, tx, s.charge, cause.AccountID, created.Price),
-		exec(ctx, tx, s.insertJob, jobID, cause.AccountID, in.ProjectID, job.Pending, in.URL, in.Title, in.Description,
+		exec(ctx, tx, s.insertJob, jobID, cause.AccountID, in.ProjectID, job.StatusPending, in.URL, in.Title, in.Description,
 			in.Type, in.TypeEcho, in.Urgent, created.SLAMinutes, created.Price, items, created.CreatedAt),
 		exec(ctx, tx, s.insertOutbox, uuid.New(), created.EventType(), told),
 	)
@@ -162,7 +162,7 @@ func (s *store) SubmitJob(ctx context.Context, cause command.Cause, in command.S
 		return command.SubmittedJob{}, fmt.Errorf("commit: %w", err)
 	}
 	return command.SubmittedJob{
-		JobID: jobID.String(), Status: job.Pending, EstimatedMinutes: created.SLAMinutes,
+		JobID: jobID.String(), Status: job.StatusPending, EstimatedMinutes: created.SLAMinutes,
 		CreditsDeducted: created.Price, CreditsRemaining: available - created.Price,
 		ChecklistItemCount: len(created.Items),
 	}, nil
@@ -200,9 +200,11 @@ func draft(cause command.Cause, in command.SubmitJob) *job.Created {
 		sla = 60
 	}
 	return &job.Created{
-		AccountID: cause.AccountID, ProjectID: in.ProjectID, URL: in.URL, Title: in.Title, Description: in.Description,
-		Type: in.Type, TypeEcho: in.TypeEcho, Urgent: in.Urgent, SLAMinutes: sla,
-		Price: command.Price(in.Type, in.Urgent), Source: in.Source, Target: in.Target,
+		Submission: job.Submission{
+			AccountID: cause.AccountID, ProjectID: in.ProjectID, URL: in.URL, Title: in.Title, Description: in.Description,
+			Type: in.Type, TypeEcho: in.TypeEcho, Urgent: in.Urgent, SLAMinutes: sla,
+			Price: command.Price(in.Type, in.Urgent), Source: in.Source, Target: in.Target,
+		},
 		Items: job.UniqueKeys(items), CreatedAt: time.Now().UTC(),
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
@@ -81,11 +82,12 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 	}
 	api := httpapi.New(httpapi.Deps{
 		Commands: s,
-		Reads:    httpapi.Reads{Access: projections.NewReads(db).Access},
+		Reads:    projections.NewReads(db),
 		// What was committed is visible.
-		WaitFor: func(context.Context, domain.Position) error { return nil },
-		Ready:   func(context.Context) []httpapi.Problem { return nil },
-		DB:      db, Vault: secrets, Log: c.Log.WithField("part", "api"), Now: time.Now,
+		WaitFor:   func(context.Context, domain.Position) error { return nil },
+		FeedShown: func(context.Context) error { return nil },
+		Ready:     func(context.Context) []httpapi.Problem { return nil },
+		DB:        db, Vault: secrets, Log: c.Log.WithField("part", "api"), Now: time.Now,
 		BaseURL: "http://" + c.Addr,
 		// Counted like the service's, only never too many.
 		RateLimit: httpapi.MaxRateLimit,
@@ -107,7 +109,7 @@ func prepareSchema(ctx context.Context, db *sqlx.DB, log logrus.FieldLogger) err
 	if err := migrations.Up(ctx, db.DB); err != nil {
 		return err
 	}
-	if err := projections.New(db, nil, log, projections.All()...).Prepare(ctx); err != nil {
+	if err := consumer.New(db, nil, log, projections.All()...).Prepare(ctx); err != nil {
 		return err
 	}
 	if _, err := db.ExecContext(ctx, schemaSQL); err != nil {

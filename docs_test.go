@@ -1,0 +1,186 @@
+// Package humanqa_test holds the documents to the tree they describe.
+package humanqa_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// files reads what we wrote, by its path from the root: no tool's folder, no
+// built file, nothing vendored.
+func files(t *testing.T, suffixes ...string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && (strings.HasPrefix(name, ".") || name == "bin" || name == "node_modules"):
+			return fs.SkipDir
+		case d.IsDir() || !slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }):
+			return nil
+		}
+		b, err := os.ReadFile(file)
+		texts[filepath.ToSlash(file)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+var (
+	// A comment that goes on in the next line.
+	wrapped = regexp.MustCompile(`\n[ \t]*(?://|--|#)?[ \t]*`)
+	// decisions, "Lots", "Cancel" and "SLA"
+	citation = regexp.MustCompile(`\b[Dd]ecisions,((?:(?:,| and)? "[^"]+")+)`)
+	quoted   = regexp.MustCompile(`"([^"]+)"`)
+	rule     = regexp.MustCompile(`(?m)^### (.+)$`)
+	// What nobody finds: a place in a file instead of a name.
+	numbered = regexp.MustCompile(`\b(?:[Dd]ecisions|[Aa]rchitecture|[Ss]pecification), sections? [0-9]`)
+)
+
+func TestEveryRuleThatACommentCitesIsInTheDecisions(t *testing.T) {
+	t.Parallel()
+	texts := files(t, ".go", ".sql", ".yaml", ".yml", ".md", ".sh", "Makefile")
+
+	rules := map[string]bool{}
+	for _, m := range rule.FindAllStringSubmatch(texts["docs/decisions.md"], -1) {
+		if rules[m[1]] {
+			t.Errorf("docs/decisions.md has two rules named %q", m[1])
+		}
+		rules[m[1]] = true
+	}
+	cited := 0
+	for file, text := range texts {
+		text = wrapped.ReplaceAllString(text, " ")
+		for _, m := range citation.FindAllStringSubmatch(text, -1) {
+			for _, name := range quoted.FindAllStringSubmatch(m[1], -1) {
+				cited++
+				if !rules[name[1]] {
+					t.Errorf("%s cites decisions, %q: docs/decisions.md has no such rule", file, name[1])
+				}
+			}
+		}
+		if m := numbered.FindString(text); m != "" {
+			t.Errorf("%s cites %q: cite the rule by its name", file, m)
+		}
+	}
+	if cited < 50 {
+		t.Errorf("only %d citations found: does the test still know what one looks like?", cited)
+	}
+}
+
+var (
+	test = regexp.MustCompile(`\bTest[A-Z]\w+`)
+	// `httpapi` TestOne, `cmd/humanqa` TestAnother
+	placed = regexp.MustCompile("`([\\w/]+)` (Test[A-Z]\\w+)")
+	code   = regexp.MustCompile("`([^`\n]+)`")
+	link   = regexp.MustCompile(`\]\(([\w./-]+)\)`)
+	// A path in this repository, or a pattern of some.
+	tree = regexp.MustCompile(`^[a-z][\w.-]*(/[\w.*-]+)*$`)
+	row  = regexp.MustCompile("(?m)^\\| `([\\w/]+)` \\|(.+)\\|[^|]*\\|$")
+)
+
+func TestEveryTestThatADocumentNamesExists(t *testing.T) {
+	t.Parallel()
+	folders := map[string][]string{} // by the test's name
+	for file, text := range files(t, ".go") {
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(text, -1) {
+			folders[m[1]] = append(folders[m[1]], path.Dir(file))
+		}
+	}
+	documents := files(t, ".md")
+	for document, text := range documents {
+		for _, name := range test.FindAllString(text, -1) {
+			if folders[name] == nil {
+				t.Errorf("%s names %s, which is nowhere", document, name)
+			}
+		}
+		for _, m := range placed.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(folders[m[2]], m[1]) {
+				t.Errorf("%s finds %s in %s; it is in %v", document, m[2], m[1], folders[m[2]])
+			}
+		}
+	}
+	if n := len(test.FindAllString(documents["ARCHITECTURE.md"], -1)); n < 30 {
+		t.Errorf("ARCHITECTURE.md names only %d tests: what holds its invariants?", n)
+	}
+}
+
+func TestEveryPlaceThatADocumentNamesExists(t *testing.T) {
+	t.Parallel()
+	base := map[string]bool{}
+	for file := range files(t, ".go", ".yml", ".yaml") {
+		base[path.Base(file)] = true
+	}
+	there := func(pattern string) bool {
+		found, err := filepath.Glob(filepath.FromSlash(pattern))
+		return err == nil && len(found) > 0
+	}
+	for _, document := range []string{"ARCHITECTURE.md", "README.md"} {
+		b, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(b), -1) {
+			if !there(m[1]) {
+				t.Errorf("%s links to %s, which is not there", document, m[1])
+			}
+		}
+		for _, m := range code.FindAllStringSubmatch(string(b), -1) {
+			switch name := m[1]; {
+			case !tree.MatchString(name):
+			case strings.Contains(name, "/") && !there(name),
+				!strings.Contains(name, "/") && path.Ext(name) == ".go" && !base[name]:
+				t.Errorf("%s names %s, which is not there", document, name)
+			}
+		}
+	}
+}
+
+// The table of folders holds every package of the layers that it lists one by
+// one, and so does the package that introduces the aggregates.
+func TestTheTableOfFoldersIsWhole(t *testing.T) {
+	t.Parallel()
+	texts := files(t, "ARCHITECTURE.md", "doc.go")
+	rows := map[string]string{}
+	for _, m := range row.FindAllStringSubmatch(texts["ARCHITECTURE.md"], -1) {
+		rows[m[1]] = m[2]
+		if info, err := os.Stat(m[1]); err != nil || !info.IsDir() {
+			t.Errorf("ARCHITECTURE.md has a row for %s, which is no folder", m[1])
+		}
+	}
+	for _, layer := range []string{"domain", "internal"} {
+		entries, err := os.ReadDir(layer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if !e.IsDir() {
+				continue
+			}
+			if !strings.Contains(rows[layer], "`"+e.Name()+"`") {
+				t.Errorf("ARCHITECTURE.md says nothing of %s/%s", layer, e.Name())
+			}
+			if doc := texts["domain/doc.go"]; layer == "domain" && !regexp.MustCompile(`\b`+e.Name()+`\b`).MatchString(doc) {
+				t.Errorf("the package domain says nothing of %s", e.Name())
+			}
+		}
+		for _, m := range code.FindAllStringSubmatch(rows[layer], -1) {
+			if found, _ := filepath.Glob(layer + "/" + m[1]); len(found) > 0 {
+				continue
+			}
+			if found, _ := filepath.Glob(layer + "/*/" + m[1]); len(found) == 0 {
+				t.Errorf("ARCHITECTURE.md finds %s in %s, where it is not", m[1], layer)
+			}
+		}
+	}
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Builds a program, and says what it does while that takes long: on a bare
+# machine go fetches and compiles for minutes without a word.
+#
+#	scripts/build.sh bin/humanqa ./cmd/humanqa
+set -euo pipefail
+go=${GO:-go} out=$1 package=$2
+
+# report counts go's lines, one a module or a package, and shows now and then how
+# far it is. What is neither is an error of go's, and is passed on.
+report() {
+	local doing=$1 of=$2 count=0 line
+	while IFS= read -r line; do
+		case $line in
+		"go: downloading "*) ;;
+		"" | "#"* | *[[:space:]:]*)
+			printf '%s\n' "$line" >&2
+			continue
+			;;
+		esac
+		count=$((count + 1))
+		if ((count % 50 == 0)); then
+			echo "  $doing $count$of" >&2
+		fi
+	done
+}
+
+# Lists what is not in the build cache, and fetches the modules for it.
+stale=$(mktemp)
+trap 'rm -f "$stale"' EXIT
+"$go" list -deps -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$package" 2>&1 >"$stale" | report "fetched modules:" ""
+
+total=$(grep -c . "$stale" || true)
+if ((total > 50)); then
+	echo "compiling $total packages into $out; the first time that takes minutes, later seconds …" >&2
+fi
+"$go" build -v -o "$out" "$package" 2>&1 | report "compiled" " of $total"
