@@ -165,8 +165,8 @@ func (a *API) limitStranger(r *request, h http.Header, refused error) error {
 }
 
 // address is where a connection comes from; of IPv6 the network, because one
-// client has all of a /64. A forwarding header is anybody's claim and is not
-// looked at: behind a proxy, strangers share the proxy's places.
+// client has all of a /64. Behind a proxy it is the client's only where the proxy
+// is trusted (Reach); else strangers share the proxy's places.
 func address(remote string) string {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {

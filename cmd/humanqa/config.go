@@ -24,7 +24,10 @@ import (
 // are all made of the tags. unset says what holds where there is no default.
 type environment struct {
 	Addr                     string `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
-	BaseURL                  string `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR" about:"starts every URL that is handed out"`
+	BaseURL                  string `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
+	TLSCert                  string `env:"HUMANQA_TLS_CERT" unset:"plain HTTP" about:"file with the certificate and its chain (PEM), to serve HTTPS; a renewed one is taken by itself"`
+	TLSKey                   string `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
+	TrustedProxies           string `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
 	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password; off for none"`
 	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"what it keeps: embedded Postgres, keys, evidence, sockets; mode 0700"`
 	DatabaseURL              string `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"a Postgres of yours, postgres://…"`
@@ -55,6 +58,8 @@ const testPrefix = "HUMANQA_TEST_"
 type Config struct {
 	Addr                     string
 	BaseURL                  string // "" until the listener is bound, unless given
+	TLSCert, TLSKey          string // both or neither
+	TrustedProxies           guard.Allow
 	AdminAddr                string // "" for off
 	AdminAddrGiven           bool   // else a start goes on without that very address
 	DataDir                  string // absolute
@@ -125,6 +130,8 @@ func (e environment) judge() (Config, error) {
 	c := Config{
 		Addr:                     e.Addr,
 		BaseURL:                  strings.TrimRight(e.BaseURL, "/"),
+		TLSCert:                  e.TLSCert,
+		TLSKey:                   e.TLSKey,
 		AdminAddr:                e.AdminAddr,
 		DatabaseURL:              e.DatabaseURL,
 		EventStoreURL:            e.EventStoreURL,
@@ -157,6 +164,9 @@ func (e environment) judge() (Config, error) {
 	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllow); err != nil {
 		return Config{}, badSetting("HUMANQA_WEBHOOK_ALLOW", "%v", err)
 	}
+	if c.TrustedProxies, err = guard.ParseAllow(e.TrustedProxies); err != nil {
+		return Config{}, badSetting("HUMANQA_TRUSTED_PROXIES", "%v", err)
+	}
 	if e.AI == "openai" {
 		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: ai.Secret(e.AIKey)}
 	}
@@ -179,6 +189,7 @@ func (e environment) judge() (Config, error) {
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, httpapi.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
 		e.checkAI(),
+		e.checkTLS(),
 	} {
 		if check != nil {
 			return Config{}, check
@@ -258,6 +269,19 @@ func (e environment) checkAI() error {
 	}
 	if u, err := url.Parse(e.AIBaseURL); err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return badSetting("HUMANQA_AI_BASE_URL", "must have no user, query or fragment: the key goes into HUMANQA_AI_KEY")
+	}
+	return nil
+}
+
+// checkTLS wants all of it or nothing, and no address that is not served.
+func (e environment) checkTLS() error {
+	switch {
+	case e.TLSCert != "" && e.TLSKey == "":
+		return badSetting("HUMANQA_TLS_KEY", "must be set with HUMANQA_TLS_CERT")
+	case e.TLSCert == "" && e.TLSKey != "":
+		return badSetting("HUMANQA_TLS_CERT", "must be set with HUMANQA_TLS_KEY")
+	case e.TLSCert != "" && strings.HasPrefix(e.BaseURL, "http://"):
+		return badSetting("HUMANQA_BASE_URL", "must start with https:// where HUMANQA_TLS_CERT is set")
 	}
 	return nil
 }

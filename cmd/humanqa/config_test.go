@@ -42,6 +42,9 @@ func TestEverySettingIsTaken(t *testing.T) {
 	got, err := parseConfig([]string{
 		"HUMANQA_ADDR=:9090",
 		"HUMANQA_BASE_URL=https://qa.example.com/",
+		"HUMANQA_TLS_CERT=/srv/cert.pem",
+		"HUMANQA_TLS_KEY=/srv/key.pem",
+		"HUMANQA_TRUSTED_PROXIES=10.0.0.0/8",
 		"HUMANQA_ADMIN_ADDR=off",
 		"HUMANQA_DATA_DIR=/srv/qa",
 		"HUMANQA_DATABASE_URL=postgres://db/qa",
@@ -66,10 +69,15 @@ func TestEverySettingIsTaken(t *testing.T) {
 	if len(got.WebhookAllow) != 2 {
 		t.Errorf("webhook allow %v, want two networks", got.WebhookAllow)
 	}
-	got.WebhookAllow = nil
+	if len(got.TrustedProxies) != 1 {
+		t.Errorf("trusted proxies %v, want one network", got.TrustedProxies)
+	}
+	got.WebhookAllow, got.TrustedProxies = nil, nil
 	want := Config{
 		Addr:          ":9090",
 		BaseURL:       "https://qa.example.com",
+		TLSCert:       "/srv/cert.pem",
+		TLSKey:        "/srv/key.pem",
 		DataDir:       "/srv/qa",
 		DatabaseURL:   "postgres://db/qa",
 		EventStoreURL: "esdb://log:2113",
@@ -106,6 +114,9 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_AI=magic":                                `HUMANQA_AI: "magic" is not offered: use rules or openai`,
 		"HUMANQA_EVIDENCE_URL=s3://me:secret@evidence":    "HUMANQA_EVIDENCE_URL: is neither s3://",
 		"HUMANQA_EVIDENCE_URL=/srv/evidence":              "HUMANQA_EVIDENCE_URL: is neither s3://",
+		"HUMANQA_TRUSTED_PROXIES=proxy":                   "HUMANQA_TRUSTED_PROXIES: ",
+		"HUMANQA_TLS_CERT=/srv/cert.pem":                  "HUMANQA_TLS_KEY: must be set",
+		"HUMANQA_TLS_KEY=/srv/key.pem":                    "HUMANQA_TLS_CERT: must be set",
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
 		"HUMANQA_HOSTED_DOMAINS=*.apps.example":           `HUMANQA_HOSTED_DOMAINS: "*.apps.example" is no domain`,
 		"HUMANQA_RATE_LIMIT=0":                            "HUMANQA_RATE_LIMIT: 0 is out of range: use 1 to 1000000000",

@@ -91,7 +91,7 @@ func (c Config) pagesURL() string {
 	if c.BaseURL != "" {
 		return c.BaseURL
 	}
-	return "http://" + c.Addr
+	return c.scheme() + c.Addr
 }
 
 // links makes one-time links.

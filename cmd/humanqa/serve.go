@@ -126,7 +126,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		}
 		run(true, "pages", pages.run(log))
 		core.stops.add("api", apiStop, workers.start("api", func(ctx context.Context) error {
-			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api}, log), s.api, drainFor)
+			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api, Settle: s.reach().Settle}, log), s.api, drainFor)
 		}))
 	}
 	run(s.admin != nil, "admin", func(ctx context.Context) error {

@@ -126,15 +126,15 @@ func TestTheBaseURLNamesTheAddressThatIsServed(t *testing.T) {
 	t.Parallel()
 	bound := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}
 	for addr, want := range map[string]string{
-		"127.0.0.1:8080":      "http://127.0.0.1:8080",
-		"127.0.0.1:0":         "http://127.0.0.1:4711",
-		":8080":               "http://localhost:8080",
-		"0.0.0.0:8080":        "http://localhost:8080",
-		"[::]:0":              "http://localhost:4711",
-		"[::1]:8080":          "http://[::1]:8080",
-		"qa.example.com:8080": "http://qa.example.com:8080",
+		"127.0.0.1:8080":      "127.0.0.1:8080",
+		"127.0.0.1:0":         "127.0.0.1:4711",
+		":8080":               "localhost:8080",
+		"0.0.0.0:8080":        "localhost:8080",
+		"[::]:0":              "localhost:4711",
+		"[::1]:8080":          "[::1]:8080",
+		"qa.example.com:8080": "qa.example.com:8080",
 	} {
-		if got := baseURL(addr, bound); got != want {
+		if got := baseAddr(addr, bound); got != want {
 			t.Errorf("%s: %s, want %s", addr, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,14 @@ func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ C
 		}
 		s.core.stops.add("evidence", closing, func(context.Context) error { return s.evidence.Close() })
 		if cfg.BaseURL == "" {
-			cfg.BaseURL = baseURL(cfg.Addr, s.api.Addr())
+			cfg.BaseURL = cfg.scheme() + baseAddr(cfg.Addr, s.api.Addr())
+		}
+		if cfg.TLSCert != "" {
+			pair, err := openCertificate(cfg.TLSCert, cfg.TLSKey, log.WithField("part", "tls"))
+			if err != nil {
+				return cfg, badSetting("HUMANQA_TLS_CERT", "%v", err)
+			}
+			s.api = tls.NewListener(s.api, pair.config())
 		}
 	}
 	if cfg.AdminAddr != "" {
@@ -50,7 +58,7 @@ func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ C
 		s.core.stops.add("admin's address", closing, func(context.Context) error { _ = s.admin.Close(); return nil })
 	}
 	if cfg.BaseURL == "" {
-		cfg.BaseURL = "http://" + cfg.Addr // another node's API
+		cfg.BaseURL = cfg.pagesURL() // another node's API
 	}
 	if cfg.Demo {
 		return forDemo(ctx, cfg)
@@ -58,12 +66,20 @@ func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ C
 	return cfg, nil
 }
 
-// baseURL is http://$HUMANQA_ADDR, with the port that was bound where 0 was
-// asked for, and a name that can be called where every address is served.
-func baseURL(addr string, bound net.Addr) string {
+// scheme starts the URLs of what listens at HUMANQA_ADDR.
+func (c Config) scheme() string {
+	if c.TLSCert != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// baseAddr is $HUMANQA_ADDR, with the port that was bound where 0 was asked
+// for, and a name that can be called where every address is served.
+func baseAddr(addr string, bound net.Addr) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "http://" + addr
+		return addr
 	}
 	if tcp, ok := bound.(*net.TCPAddr); ok && port == "0" {
 		port = fmt.Sprint(tcp.Port)
@@ -71,7 +87,12 @@ func baseURL(addr string, bound net.Addr) string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return net.JoinHostPort(host, port)
+}
+
+// reach is how clients get to what listens.
+func (s *service) reach() httpapi.Reach {
+	return httpapi.Reach{TLS: s.cfg.TLSCert != "", Proxies: s.cfg.TrustedProxies}
 }
 
 func (s *service) webhookConfig(log *logrus.Logger) webhooks.Config {

@@ -135,7 +135,7 @@ func setup(t *testing.T) *world {
 		return nil
 	})
 	w.background(func(ctx context.Context) error {
-		return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: w.site, API: w.api}, log), ln, 5*time.Second)
+		return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: w.site, API: w.api, Settle: httpapi.Reach{}.Settle}, log), ln, 5*time.Second)
 	})
 	t.Cleanup(w.commands.Drain)
 	return w

@@ -91,7 +91,7 @@ func (d Deps) view(r *ui.Request) formView {
 func (d Deps) insecure(r *ui.Request) bool {
 	base, err := url.Parse(d.BaseURL)
 	host, _, _ := strings.Cut(r.Host, ":")
-	return err == nil && base.Scheme == "http" && r.TLS == nil && host != "localhost" && !strings.HasPrefix(host, "127.")
+	return err == nil && base.Scheme == "http" && r.URL.Scheme != "https" && host != "localhost" && !strings.HasPrefix(host, "127.")
 }
 
 func (d Deps) form(r *ui.Request) (ui.Answer, error) {

@@ -123,10 +123,14 @@ type Front struct {
 		http.Handler
 		Stop()
 	}
+	// Settle makes a request's RemoteAddr and URL.Scheme its client's
+	// (httpapi.Reach).
+	Settle func(*http.Request)
 }
 
 // ServeHTTP gives pages to the site, and all else to the API.
 func (f Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.Settle(r)
 	if f.Site.Serves(r.URL.Path) {
 		f.Site.ServeHTTP(w, r)
 		return

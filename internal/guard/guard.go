@@ -168,7 +168,7 @@ func publicHost(u *url.URL, allow Allow) (allowed bool, err error) {
 }
 
 func literal(addr netip.Addr, allow Allow) (allowed bool, err error) {
-	if allow.contains(addr) {
+	if allow.Contains(addr) {
 		return true, nil
 	}
 	if blocked(addr) {
@@ -295,7 +295,8 @@ func ParseAllow(csv string) (Allow, error) {
 	return allow, nil
 }
 
-func (a Allow) contains(addr netip.Addr) bool {
+// Contains says that the address is in one of the networks.
+func (a Allow) Contains(addr netip.Addr) bool {
 	for _, p := range a {
 		if p.Contains(addr) {
 			return true
@@ -307,5 +308,5 @@ func (a Allow) contains(addr netip.Addr) bool {
 // loopback says whether the name localhost is allowed. Where it really leads
 // is for Control to judge.
 func (a Allow) loopback() bool {
-	return a.contains(netip.AddrFrom4([4]byte{127, 0, 0, 1})) || a.contains(netip.IPv6Loopback())
+	return a.Contains(netip.AddrFrom4([4]byte{127, 0, 0, 1})) || a.Contains(netip.IPv6Loopback())
 }

@@ -38,7 +38,7 @@ func control(allow Allow, port func(uint16) bool) func(network, address string, 
 		}
 		switch {
 		case at.Addr().Zone() != "":
-		case allow.contains(at.Addr()):
+		case allow.Contains(at.Addr()):
 			return nil
 		case !blocked(at.Addr()) && port(at.Port()):
 			return nil

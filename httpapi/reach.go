@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"humanqa/internal/guard"
+)
+
+// Reach is how requests get here (decisions, "Client address").
+type Reach struct {
+	// TLS says that connections are encrypted up to this process.
+	TLS bool
+	// Proxies are believed when they say for whom they ask, and how they were
+	// asked (HUMANQA_TRUSTED_PROXIES).
+	Proxies guard.Allow
+}
+
+// Settle makes the request's RemoteAddr the client's and its URL.Scheme the one
+// that the client used, http or https.
+func (reach Reach) Settle(r *http.Request) {
+	r.URL.Scheme = "http"
+	if reach.TLS {
+		r.URL.Scheme = "https"
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !reach.trusts(peer.Addr()) {
+		return
+	}
+	r.RemoteAddr = reach.client(peer, r.Header.Values("X-Forwarded-For"))
+	if said := listed(r.Header.Values("X-Forwarded-Proto")); len(said) > 0 {
+		if nearest := said[len(said)-1]; nearest == "http" || nearest == "https" {
+			r.URL.Scheme = nearest
+		}
+	}
+}
+
+func (reach Reach) trusts(addr netip.Addr) bool {
+	return reach.Proxies.Contains(addr.Unmap().WithZone(""))
+}
+
+// client walks back from the peer through those who are believed: each has
+// written down, last, who asked it. What a client wrote there itself stands
+// further in front, and is never reached.
+func (reach Reach) client(peer netip.AddrPort, forwarded []string) string {
+	list := listed(forwarded)
+	at := peer.String()
+	for i := len(list) - 1; i >= 0; i-- {
+		addr, ok := forwardedAddr(list[i])
+		if !ok {
+			break // the nearest that can be read
+		}
+		at = net.JoinHostPort(addr.String(), "0")
+		if !reach.trusts(addr) {
+			break
+		}
+	}
+	return at
+}
+
+// forwardedAddr reads one element: an address, with a port or without.
+func forwardedAddr(text string) (netip.Addr, bool) {
+	if both, err := netip.ParseAddrPort(text); err == nil {
+		return both.Addr().Unmap(), true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	return addr.Unmap(), err == nil
+}
+
+// listed are those of a header that is a list, over all of its lines.
+func listed(lines []string) (list []string) {
+	for _, line := range lines {
+		for part := range strings.SplitSeq(line, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+	}
+	return list
+}
