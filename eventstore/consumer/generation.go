@@ -183,12 +183,17 @@ func drop(ctx context.Context, tx *sqlx.Tx, g generation) error {
 // one of them.
 const flipLockWait = 2 * time.Second
 
+// flipWait is how long one flip waits for a lock. It holds the rows of both
+// generations meanwhile, so no lease can be renewed: a wait as long as a lease
+// would lose it to whoever stands by, who then does the same in turn.
+func flipWait(lease time.Duration) time.Duration { return min(flipLockWait, lease/3) }
+
 // flip lets the lease's generation serve, if it has seen at least what the
-// serving one has. The row locks hold both runners still meanwhile. The old
-// runner then finds that it owns nothing any more.
-func flip(ctx context.Context, db *sqlx.DB, p Projector, l *lease) (flipped bool, err error) {
+// serving one has. The row locks hold both runners still for at most about wait.
+// The old runner then finds that it owns nothing any more.
+func flip(ctx context.Context, db *sqlx.DB, p Projector, l *lease, wait time.Duration) (flipped bool, err error) {
 	err = pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", flipLockWait.Milliseconds())); err != nil {
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", wait.Milliseconds())); err != nil {
 			return err
 		}
 		var rows []generation

@@ -410,7 +410,7 @@ func (f *following) catchUp(ctx context.Context) error {
 	if time.Since(f.refused) < f.limits.MaxBackoff {
 		return nil
 	}
-	flipped, err := flip(ctx, f.db, f.consumer.(Projector), f.lease)
+	flipped, err := flip(ctx, f.db, f.consumer.(Projector), f.lease, flipWait(f.limits.Lease))
 	if err != nil {
 		return f.cannotFlip(ctx, err)
 	}
@@ -427,7 +427,7 @@ func (f *following) catchUp(ctx context.Context) error {
 // cannotFlip notes what is in the way, and goes on following the log: what it is
 // may go away.
 func (f *following) cannotFlip(ctx context.Context, err error) error {
-	what := inTheWay(ctx, f.db, err)
+	what := inTheWay(ctx, f.db, flipWait(f.limits.Lease), err)
 	if what == "" {
 		return err
 	}

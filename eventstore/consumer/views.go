@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -263,9 +264,9 @@ WHERE c.relnamespace = 'readmodel'::regnamespace
   AND a.pid <> pg_backend_pid()
   AND a.xact_start < now() - make_interval(secs => $1)`
 
-// inTheWay says what keeps a flip from being done, empty when nothing does that
-// lasts.
-func inTheWay(ctx context.Context, db *sqlx.DB, err error) string {
+// inTheWay says what keeps a flip from being done that waited so long for a
+// lock, empty when nothing does that lasts.
+func inTheWay(ctx context.Context, db *sqlx.DB, waited time.Duration, err error) string {
 	var known *obstacleError
 	if errors.As(err, &known) {
 		return known.what
@@ -275,7 +276,7 @@ func inTheWay(ctx context.Context, db *sqlx.DB, err error) string {
 		return ""
 	}
 	var holders []string
-	if db.SelectContext(ctx, &holders, holdersSQL, flipLockWait.Seconds()) != nil || len(holders) == 0 {
+	if db.SelectContext(ctx, &holders, holdersSQL, waited.Seconds()) != nil || len(holders) == 0 {
 		return ""
 	}
 	return "the views are being read for long, by " + strings.Join(holders, ", ")
