@@ -144,14 +144,17 @@ func (n *Node) start(ctx context.Context) error {
 func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
+	end, _ := ctx.Deadline()
 	locked := false
 	for {
 		s, err := openSession(ctx, db)
 		switch {
 		case errors.Is(err, ErrLocked):
 			locked = true
-		case err != nil && locked && ctx.Err() != nil:
-			return nil, ErrLocked // the last attempt ran into the time limit
+		case err != nil && locked && (ctx.Err() != nil || !time.Now().Before(end)):
+			// The last attempt ran into the time limit; a dialer compares the clock
+			// itself, and may say so before the context does.
+			return nil, ErrLocked
 		default:
 			return s, err
 		}
