@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"humanqa/domain/announce"
+	"humanqa/httpapi/ui"
 )
 
 const (
@@ -68,6 +71,7 @@ type told struct {
 	CreditsBefore int64    `json:"creditsBefore"`
 	CreditsAfter  int64    `json:"creditsAfter"`
 	Webhooks      []string `json:"webhooks"` // verified, in the order they came
+	ReportPage    string   `json:"reportPage"`
 }
 
 // The demo's three items and what the checker finds.
@@ -152,8 +156,10 @@ func (d *demo) tell(ctx context.Context) (t told, err error) {
 	if t.CreditsBefore-t.CreditsAfter != charged {
 		return t, fmt.Errorf("%d credits were deducted, but %d are gone", charged, t.CreditsBefore-t.CreditsAfter)
 	}
-	_, err = fmt.Fprintf(d.out, "\nAll of it is in the log, without a secret:\n  %[1]s replay job-%[2]s\n  %[1]s replay credits-%[3]s\n",
-		os.Args[0], t.JobID, d.file.AccountID)
+	t.ReportPage = announce.ReportPage(ui.Origin(d.file.BaseURL), t.JobID)
+	_, err = fmt.Fprintf(d.out, "\nAll of it is in the log, without a secret:\n  %[1]s replay job-%[2]s\n  %[1]s replay credits-%[3]s\n"+
+		"\nThe finished report, for whoever came in by the owner's link that make run printed:\n  %[4]s\n",
+		os.Args[0], t.JobID, d.file.AccountID, t.ReportPage)
 	return t, err
 }
 

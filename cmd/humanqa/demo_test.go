@@ -34,7 +34,7 @@ func TestTheDemoTellsOneJobsLife(t *testing.T) {
 	for _, want := range []string{
 		"1000 available", "5 credits were deducted",
 		"webhook job.created arrived, signature verified", "webhook job.claimed arrived, signature verified",
-		"webhook job.completed arrived, signature verified", "FAIL: ", "995 available", "replay job-",
+		"webhook job.completed arrived, signature verified", "FAIL: ", "995 available", "replay job-", "http://localhost:",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the demo does not say %q:\n%s", want, stdout)
@@ -51,7 +51,8 @@ func TestTheDemoTellsOneJobsLife(t *testing.T) {
 	want := told{
 		ProjectID: again.ProjectID, JobID: again.JobID, ReportID: again.ReportID,
 		OverallStatus: "fail", CreditsBefore: 995, CreditsAfter: 990,
-		Webhooks: []string{"job.created", "job.claimed", "job.completed"},
+		Webhooks:   []string{"job.created", "job.claimed", "job.completed"},
+		ReportPage: "http://localhost" + p.addr[strings.LastIndex(p.addr, ":"):] + "/dashboard/jobs/" + again.JobID,
 	}
 	if !reflect.DeepEqual(again, want) || again.ReportID == "" {
 		t.Errorf("told %+v, want %+v", again, want)

@@ -51,6 +51,7 @@ type commands struct {
 	} `cmd:"" help:"Checkers."`
 	Person struct {
 		Invite personInviteCmd `cmd:"" help:"Make a one-time link for somebody who is to sign in."`
+		Link   personLinkCmd   `cmd:"" help:"Make a new one-time link for somebody who lost their way in."`
 	} `cmd:"" help:"People who sign in."`
 	Job struct {
 		List       jobListCmd       `cmd:"" help:"List an account's jobs, the newest first."`

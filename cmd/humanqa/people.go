@@ -79,11 +79,44 @@ func (c *personInviteCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		core.waitVisible(ctx, at)
-		return a.print(struct {
-			PersonID string `json:"personId"`
-			Link     string `json:"link"`
-		}{id, link}, "person %s\nlink   %s   (works once, for 72 hours)", id, link)
+		return a.print(personLink{id, link}, "person %s\nlink   %s   (works once, for 72 hours)", id, link)
 	})
+}
+
+type personLinkCmd struct {
+	Person string `required:"" help:"The person's id, as person invite said it."`
+}
+
+// Run makes a link that replaces every way in the person has, once it is used.
+func (c *personLinkCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		who, err := projections.NewReads(core.db).People.Person(ctx, c.Person)
+		if err != nil {
+			return err
+		}
+		if who.Disabled {
+			return domain.Conflict("the person is disabled").WithHint("invite them anew: humanqa person invite")
+		}
+		links, err := core.links(a.cfg.pagesURL())
+		if err != nil {
+			return err
+		}
+		names, err := links.Names(ctx, who.ID)
+		if err != nil {
+			return err
+		}
+		link, err := links.invite(ctx, who.ID, names[who.ID].Name, credential.LinkFor)
+		if err != nil {
+			return err
+		}
+		return a.print(personLink{who.ID, link}, "link   %s   (works once, for 72 hours; then nothing else lets them in)", link)
+	})
+}
+
+// personLink is what a command that makes a link prints with --json.
+type personLink struct {
+	PersonID string `json:"personId"`
+	Link     string `json:"link"`
 }
 
 // pagesURL is where people reach the pages, as far as a command can know it.

@@ -80,6 +80,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.members},
 		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.invite},
 		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Handle: d.changeMember},
+		{Method: "POST", Pattern: "/dashboard/members/{person}/link", For: ui.Owners, Fresh: true, Handle: d.newLink},
 	}
 }
 

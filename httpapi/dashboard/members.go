@@ -91,38 +91,36 @@ func (d Deps) withLink(r *ui.Request, personID, name string) (ui.Answer, error) 
 	return ui.Answer{Template: "members", Title: "Members", View: v, Secret: true}, nil
 }
 
-// changeMember gives another role, makes a new link, or takes the role away. An
-// owner cannot touch their own role: an account never loses its last owner.
-func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
+// member finds whom a form is about. An owner cannot touch their own role: an
+// account never loses its last owner.
+func (d Deps) member(r *ui.Request) (people.Person, error) {
 	if err := open(r); err != nil {
-		return ui.Answer{}, err
+		return people.Person{}, err
 	}
 	list, err := d.Reads.People.Members(r.Context(), r.Account.ID)
 	if err != nil {
-		return ui.Answer{}, err
+		return people.Person{}, err
 	}
 	at := slices.IndexFunc(list, func(p people.Person) bool { return p.ID == r.PathValue("person") })
 	switch {
 	case at < 0:
-		return ui.Answer{}, domain.NotFound("member")
+		return people.Person{}, domain.NotFound("member")
 	case list[at].ID == r.Person.ID:
-		return ui.Answer{}, domain.Conflict("you cannot change your own role").WithHint("another owner can")
+		return people.Person{}, domain.Conflict("you cannot change your own role").WithHint("another owner can")
 	}
-	member := list[at]
-	held := member.Roles[0].Grant
+	return list[at], nil
+}
+
+// changeMember gives another role, or takes the role away.
+func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
+	member, err := d.member(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
 	var position domain.Position
 	switch action := r.PostFormValue("action"); action {
 	case "remove":
-		position, err = d.Commands.RevokeRole(r.Context(), r.Cause(), member.ID, held)
-	case "link":
-		if member.JoinedAt != nil {
-			return ui.Answer{}, domain.Conflict("they have joined already")
-		}
-		names, err := d.Credentials.Names(r.Context(), member.ID)
-		if err != nil {
-			return ui.Answer{}, err
-		}
-		return d.withLink(r, member.ID, names[member.ID].Name)
+		position, err = d.Commands.RevokeRole(r.Context(), r.Cause(), member.ID, member.Roles[0].Grant)
 	default:
 		role := person.Role(action)
 		if !role.OfAccount() {
@@ -135,4 +133,27 @@ func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
 	}
 	r.Visible(position)
 	return ui.Go("/dashboard/members")
+}
+
+// newLink makes a way in for a member who never used theirs, or lost it. Whoever
+// has the link can be that person, so it is not made for somebody who also
+// belongs elsewhere: an owner's word ends at their account (decisions, "Way in").
+func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
+	member, err := d.member(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	whole, err := d.Reads.People.Person(r.Context(), member.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if len(whole.Roles) != 1 {
+		return ui.Answer{}, domain.Conflict("they also belong elsewhere").WithHint("whoever runs this service can make them a new link: humanqa person link")
+	}
+	names, err := d.Credentials.Names(r.Context(), member.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Log.WithField("person", member.ID).WithField("by", r.Person.ID).Info("a new way in was made")
+	return d.withLink(r, member.ID, names[member.ID].Name)
 }

@@ -28,6 +28,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	fresh := w.joined("Ann Example", person.Grant{Role: person.Owner, AccountID: empty})
 	owner := w.joined("Bob Example", person.Grant{Role: person.Owner, AccountID: full})
 	w.invited("Carol", person.Grant{Role: person.Developer, AccountID: full})
+	checks := w.joined("Erin Example", person.Grant{Role: person.Checker, CheckerID: w.checker()})
+	runs := w.joined("Frank Example", person.Grant{Role: person.Operator})
 	_, link := w.invited("Dave", person.Grant{Role: person.Viewer, AccountID: full})
 
 	hosted, err := w.commands.TestHosted(t.Context(), cause(full), command.HostedTest{
@@ -73,7 +75,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
 		{"sessions", "/dashboard/sessions", owner}, {"session", "/dashboard/sessions/" + session.SessionID, owner},
 		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner},
-		{"account", "/account", owner}, {"confirm", "/signin/confirm", owner},
+		{"account", "/account", owner}, {"account-checker", "/", checks}, {"account-operator", "/", runs}, {"confirm", "/signin/confirm", owner},
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			here := *w

@@ -56,6 +56,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/keys/revoke":                  {404},
 		"POST /dashboard/members":                      {422},
 		"POST /dashboard/members/{person}":             {404},
+		"POST /dashboard/members/{person}/link":        {404},
 		"POST /account/sessions/end":                   {404},
 		"POST /signin/confirm":                         {401},
 		"POST /signin/confirm/passkey":                 {401},

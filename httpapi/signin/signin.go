@@ -252,6 +252,7 @@ type joinView struct {
 	Name     string
 	Login    string
 	As       string // what the invitation is for
+	Again    bool   // they have joined before
 	Ends     time.Time
 	Wrong    map[string]string // by field
 	Errors   []string
@@ -284,7 +285,7 @@ func (d Deps) joinView(r *ui.Request) (joinView, error) {
 		return joinView{}, credential.ErrNoLink
 	}
 	return joinView{
-		Token: token, Name: i.Name, As: purpose(who.Roles), Ends: i.ExpiresAt, Wrong: map[string]string{},
+		Token: token, Name: i.Name, As: purpose(who.Roles), Again: who.JoinedAt != nil, Ends: i.ExpiresAt, Wrong: map[string]string{},
 		Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r), Shortest: credential.MinPassword,
 	}, nil
 }
@@ -360,6 +361,7 @@ type accountView struct {
 	Login    string
 	Passkey  bool
 	Checker  bool
+	Operator bool
 	Sessions []sessionView
 }
 
@@ -379,7 +381,7 @@ func (d Deps) account(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := accountView{Checker: r.Person.Has(person.Checker)}
+	v := accountView{Checker: r.Person.Has(person.Checker), Operator: r.Person.Has(person.Operator)}
 	if login := names[r.Person.ID].Login; login != nil {
 		v.Login = *login
 	}

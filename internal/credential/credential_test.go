@@ -310,6 +310,36 @@ func TestSessions(t *testing.T) {
 	})
 }
 
+func TestALinkReplacesEveryEarlierWayIn(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.joined("p1")
+	session, err := w.Begin(t.Context(), "p1", "", "")
+	w.must(err)
+	_, err = w.db.Exec(`INSERT INTO signin.passkeys VALUES ('\x01', 'p1', '{}', now(), now())`)
+	w.must(err)
+	link := w.link("p1")
+	if _, err := w.SignIn(t.Context(), "ann@example.com", ann().Password, "1.1.1.1"); err != nil {
+		t.Fatalf("a link that nobody used yet ended the password: %v", err)
+	}
+	again := credential.Joining{Name: "Ann", Login: "ann2", Password: "another long password"}
+	if id, err := w.JoinWithPassword(t.Context(), link, again); err != nil || id != "p1" {
+		t.Fatalf("%q, %v", id, err)
+	}
+	if _, live, err := w.Session(t.Context(), session); live || err != nil {
+		t.Errorf("the session goes on: %v", err)
+	}
+	if has, err := w.HasPasskey(t.Context(), "p1"); has || err != nil {
+		t.Errorf("the lost passkey still works: %v", err)
+	}
+	if _, err := w.SignIn(t.Context(), "ann@example.com", ann().Password, "1.1.1.2"); !errors.Is(err, credential.ErrWrong) {
+		t.Errorf("the old password still works: %v", err)
+	}
+	if id, err := w.SignIn(t.Context(), "ann2", again.Password, "1.1.1.3"); err != nil || id != "p1" {
+		t.Errorf("the new password: %q, %v", id, err)
+	}
+}
+
 func TestNamesAreErasable(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -146,13 +146,25 @@ WHERE hash = $1
   AND expires_at > $2
 RETURNING person_id`
 
-// spend ends the link, once.
+const replaceSQL = `
+WITH sessions  AS (DELETE FROM signin.sessions  WHERE person_id = $1),
+     passwords AS (DELETE FROM signin.passwords WHERE person_id = $1),
+     passkeys  AS (DELETE FROM signin.passkeys  WHERE person_id = $1)
+UPDATE signin.people
+SET login = NULL
+WHERE person_id = $1`
+
+// spend ends the link, once, and with it every way in that its person had
+// before: who lost a passkey may have lost it to somebody.
 func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID string, err error) {
 	switch err := tx.GetContext(ctx, &personID, spendSQL, domain.HashToken(token), s.time()); {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", ErrNoLink
 	case err != nil:
 		return "", fmt.Errorf("spend an invitation: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, replaceSQL, personID); err != nil {
+		return "", fmt.Errorf("end earlier ways in: %w", err)
 	}
 	return personID, nil
 }
