@@ -123,11 +123,11 @@ func (r *report) print(s section) {
 	}
 	r.table("goal\tgot\twanted\t\t", len(s.Goals), func(w io.Writer, i int) {
 		g := s.Goals[i]
-		verdict := "reached"
+		result := "reached"
 		if !g.Reached {
-			verdict = "MISSED"
+			result = "MISSED"
 		}
-		writef(w, "%s\t%s\t%s %s\t%s\t\n", g.Name, number(g.Value), g.Want, number(g.Target)+unit(g.Unit), verdict)
+		writef(w, "%s\t%s\t%s %s\t%s\t\n", g.Name, number(g.Value), g.Want, number(g.Target)+unit(g.Unit), result)
 	})
 }
 

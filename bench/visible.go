@@ -80,7 +80,7 @@ func (b *bench) assemble(ctx context.Context, stops *stops) (*assembly, error) {
 		return nil, err
 	}
 	commands := command.New(command.Deps{
-		Log: client, Sealer: secrets, AI: commandtest.AI{}, Nominate: commandtest.NoPast{}, Now: time.Now, ClaimsPerChecker: 1,
+		Log: client, Sealer: secrets, AI: commandtest.AI{}, Reads: commandtest.NoReads{}, Now: time.Now, ClaimsPerChecker: 1,
 	})
 	stops.add(func(context.Context) error { commands.Drain(); return nil })
 

@@ -101,8 +101,8 @@ type ExpectedRevision int64
 // NoStream expects that the stream has no event yet.
 const NoStream ExpectedRevision = -1
 
-// Written is the outcome of an append: where the last event landed.
-type Written struct {
+// AppendResult is what an append did: where the last event landed.
+type AppendResult struct {
 	Revision uint64
 	Position Position
 }
@@ -126,7 +126,7 @@ type Log interface {
 	// Append writes all events or none. It fails with ErrWrongRevision,
 	// ErrRefused, ErrUnknownOutcome (after its own resends), or an error that
 	// says that nothing was written.
-	Append(ctx context.Context, stream string, expected ExpectedRevision, events []NewEvent) (Written, error)
+	Append(ctx context.Context, stream string, expected ExpectedRevision, events []NewEvent) (AppendResult, error)
 	// Load calls each for every event of the stream from the given revision
 	// on, in order. A stream that does not exist has no events. An error means
 	// that the events seen are not all: nothing may be decided on them.

@@ -21,22 +21,22 @@ const maxIncomplete = 3
 // domain.ErrUnknownOutcome (the resends did not tell either), ErrStreamDeleted
 // or domain.ErrRefused (nothing was written), or a refusal of kind unavailable
 // (nothing was sent).
-func (c *Client) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.Written, error) {
+func (c *Client) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
 	data, err := proposals(events)
 	if err != nil {
-		return domain.Written{}, fmt.Errorf("append to %s: %w", stream, err)
+		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
 	opts := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
 	switch {
 	case expected >= 0:
 		opts.ExpectedRevision = esdb.Revision(uint64(expected))
 	case expected != domain.NoStream:
-		return domain.Written{}, fmt.Errorf("append to %s: %d is no revision", stream, expected)
+		return domain.AppendResult{}, fmt.Errorf("append to %s: %d is no revision", stream, expected)
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	written := domain.Written{Revision: uint64(int64(expected) + int64(len(events)))}
+	written := domain.AppendResult{Revision: uint64(int64(expected) + int64(len(events)))}
 	unknown := false // an earlier attempt may have been written
 	incomplete := 0
 	for wait := minBackoff; ; wait = pause(ctx, wait) {
@@ -50,18 +50,18 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 			}
 			return c.locate(ctx, stream, written)
 		}
-		switch judge(err) {
-		case verdictRevision:
-			return domain.Written{}, fmt.Errorf("append to %s: %w: %w", stream, domain.ErrWrongRevision, err)
-		case verdictDeleted:
+		switch classify(err) {
+		case classRevision:
+			return domain.AppendResult{}, fmt.Errorf("append to %s: %w: %w", stream, domain.ErrWrongRevision, err)
+		case classDeleted:
 			err = fmt.Errorf("%w: %w", ErrStreamDeleted, err)
-		case verdictIncomplete:
+		case classIncomplete:
 			// Broken connections look like this too, but not again and again.
 			if incomplete++; incomplete < maxIncomplete && ctx.Err() == nil {
 				continue
 			}
 			err = fmt.Errorf("%w: the node does not take it whole: %w", domain.ErrRefused, err)
-		case verdictNoStream, verdictFinal:
+		case classNoStream, classFinal:
 			if !errors.Is(err, ErrClosed) {
 				err = fmt.Errorf("%w: %w", domain.ErrRefused, err)
 			}
@@ -74,11 +74,11 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 		}
 		switch {
 		case unknown || sent && errors.Is(err, ErrClosed):
-			return domain.Written{}, fmt.Errorf("append to %s: %w: %w", stream, domain.ErrUnknownOutcome, err)
+			return domain.AppendResult{}, fmt.Errorf("append to %s: %w: %w", stream, domain.ErrUnknownOutcome, err)
 		case !sent:
-			return domain.Written{}, domain.Unavailable(fmt.Errorf("append to %s: %w", stream, err))
+			return domain.AppendResult{}, domain.Unavailable(fmt.Errorf("append to %s: %w", stream, err))
 		}
-		return domain.Written{}, fmt.Errorf("append to %s: %w", stream, err)
+		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
 }
 
@@ -108,13 +108,13 @@ func proposals(events []domain.NewEvent) ([]esdb.EventData, error) {
 // locate finds the position of events that are written for sure: a node may
 // leave it out when it recognises a resend, and for the very first event of a
 // log it may be zero.
-func (c *Client) locate(ctx context.Context, stream string, written domain.Written) (domain.Written, error) {
+func (c *Client) locate(ctx context.Context, stream string, written domain.AppendResult) (domain.AppendResult, error) {
 	err := c.readStream(ctx, stream, written.Revision, 1, func(e *esdb.RecordedEvent) error {
 		written.Position = positionOf(e)
 		return nil
 	})
 	if err != nil {
-		return domain.Written{}, fmt.Errorf("append to %s: written, but not found again: %w: %w", stream, domain.ErrUnknownOutcome, err)
+		return domain.AppendResult{}, fmt.Errorf("append to %s: written, but not found again: %w: %w", stream, domain.ErrUnknownOutcome, err)
 	}
 	return written, nil
 }

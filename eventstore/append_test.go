@@ -164,7 +164,7 @@ func TestAnUnknownOutcomeIsSentAgainAndWrittenOnce(t *testing.T) {
 	before := n.node.Head()
 	p.mute.Store(true)
 	type result struct {
-		written domain.Written
+		written domain.AppendResult
 		err     error
 	}
 	done := make(chan result, 1)

@@ -115,15 +115,15 @@ func (k *connector) acquire(ctx context.Context) (*connection, error) {
 	}
 }
 
-// release ends a call and judges the connection by how the call ended.
+// release ends a call and learns from how the call ended.
 func (k *connector) release(conn *connection, err error) {
 	if err != nil {
-		switch judge(err) {
-		case verdictReconnect:
+		switch classify(err) {
+		case classReconnect:
 			k.mu.Lock()
 			k.retire(conn)
 			k.mu.Unlock()
-		case verdictTimeout:
+		case classTimeout:
 			k.blame(conn)
 		}
 		k.leave(conn)
@@ -144,7 +144,7 @@ func (k *connector) blame(conn *connection) {
 	}
 }
 
-// leave ends a call without a judgement.
+// leave ends a call that tells nothing of the connection.
 func (k *connector) leave(conn *connection) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -26,78 +26,78 @@ var (
 	errEmptyAppend = errors.New("an append needs at least one event")
 )
 
-// verdict is what an error of the library says about the call that got it.
-type verdict int
+// errorClass is what an error of the library says about the call that got it.
+type errorClass int
 
 const (
-	verdictRetry      verdict = iota // the outcome of a write is unknown, a read may be repeated
-	verdictReconnect                 // the same, and the connection is no good any more
-	verdictTimeout                   // the same, and a second one in a row makes the connection suspect
-	verdictIncomplete                // the node ended an append before all of it was sent: nothing was written
-	verdictRevision                  // wrong expected revision
-	verdictNoStream                  // the stream does not exist
-	verdictDeleted                   // the stream has a tombstone
-	verdictFinal                     // it will not get better
+	classRetry      errorClass = iota // the outcome of a write is unknown, a read may be repeated
+	classReconnect                    // the same, and the connection is no good any more
+	classTimeout                      // the same, and a second one in a row makes the connection suspect
+	classIncomplete                   // the node ended an append before all of it was sent: nothing was written
+	classRevision                     // wrong expected revision
+	classNoStream                     // the stream does not exist
+	classDeleted                      // the stream has a tombstone
+	classFinal                        // it will not get better
 )
 
-// judge classifies an error. It uses errors.As, because esdb.FromError calls a
+// classify reads an error. It uses errors.As, because esdb.FromError calls a
 // wrapped error unknown and nil an error.
-func judge(err error) verdict {
+func classify(err error) errorClass {
 	switch {
 	case errors.Is(err, ErrClosed):
-		return verdictFinal
+		return classFinal
 	case errors.Is(err, errNoAnswer), errors.Is(err, context.DeadlineExceeded):
-		return verdictTimeout
+		return classTimeout
 	case errors.Is(err, errLibrary):
-		return verdictReconnect
+		return classReconnect
 	case errors.Is(err, io.EOF):
 		// The library does not ask a broken stream for its status.
-		return verdictIncomplete
+		return classIncomplete
 	}
 	st, hasStatus := status.FromError(err)
 	var e *esdb.Error
 	if errors.As(err, &e) {
 		switch e.Code() {
 		case esdb.ErrorCodeWrongExpectedVersion:
-			return verdictRevision
+			return classRevision
 		case esdb.ErrorCodeStreamDeleted:
-			return verdictDeleted
+			return classDeleted
 		case esdb.ErrorCodeResourceNotFound:
 			// The library's own "stream not found" carries no gRPC status; one
 			// that does comes from something in between.
 			if !hasStatus {
-				return verdictNoStream
+				return classNoStream
 			}
 		case esdb.ErrorCodeConnectionClosed, esdb.ErrorUnavailable:
-			return verdictReconnect
+			return classReconnect
 		case esdb.ErrorCodeNotLeader:
-			return verdictRetry // the library has moved to the leader
+			return classRetry // the library has moved to the leader
 		case esdb.ErrorCodeParsing:
-			return verdictFinal
+			return classFinal
 		}
 	}
 	if !hasStatus {
-		return verdictRetry
+		return classRetry
 	}
 	switch st.Code() {
 	case codes.Unavailable:
-		return verdictReconnect
+		return classReconnect
 	case codes.DeadlineExceeded:
-		return verdictTimeout
+		return classTimeout
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied,
 		codes.Unimplemented, codes.NotFound, codes.FailedPrecondition,
 		codes.OutOfRange, codes.ResourceExhausted:
-		return verdictFinal
+		return classFinal
 	}
-	return verdictRetry
+	return classRetry
 }
 
 // readError says what a read that was given up on ran into. What may get
 // better is unavailable, so that the service answers "try again".
 func readError(what string, err error) error {
 	err = fmt.Errorf("read %s: %w", what, err)
-	switch judge(err) {
-	case verdictRetry, verdictReconnect, verdictTimeout, verdictIncomplete:
+	switch classify(err) {
+	case classRetry, classReconnect, classTimeout, classIncomplete:
 		return domain.Unavailable(err)
 	}
 	return err

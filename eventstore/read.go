@@ -146,12 +146,12 @@ func (c *Client) retry(ctx context.Context, what string, read func() (moved bool
 		if moved {
 			limit, wait = time.Now().Add(c.patience), minBackoff
 		}
-		switch judge(err) {
-		case verdictNoStream:
+		switch classify(err) {
+		case classNoStream:
 			return nil
-		case verdictDeleted:
+		case classDeleted:
 			return fmt.Errorf("read %s: %w: %w", what, ErrStreamDeleted, err)
-		case verdictRetry, verdictReconnect, verdictTimeout, verdictIncomplete:
+		case classRetry, classReconnect, classTimeout, classIncomplete:
 			if ctx.Err() == nil && time.Now().Before(limit) {
 				c.log.WithError(err).WithField("stream", what).Debug("a read broke, reading on")
 				continue

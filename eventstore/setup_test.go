@@ -118,9 +118,9 @@ func noteOf(r domain.Recorded) string {
 }
 
 // grow appends n notes, one append each, named by their revision.
-func grow(t *testing.T, c *Client, stream string, from, n int) domain.Written {
+func grow(t *testing.T, c *Client, stream string, from, n int) domain.AppendResult {
 	t.Helper()
-	var last domain.Written
+	var last domain.AppendResult
 	for i := from; i < from+n; i++ {
 		var err error
 		last, err = c.Append(t.Context(), stream, domain.ExpectedRevision(i-1), []domain.NewEvent{note(fmt.Sprintf("%s@%d", stream, i))})

@@ -227,7 +227,7 @@ func TestABugInAnAIReport(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: s.deps.Vault, AI: analyst{}, Nominate: commandtest.NoPast{}, Now: time.Now, ClaimsPerChecker: 1,
+		Log: s.log, Sealer: s.deps.Vault, AI: analyst{}, Reads: commandtest.NoReads{}, Now: time.Now, ClaimsPerChecker: 1,
 	})
 	s.deps.Commands = s.commands
 	s.API = New(s.deps)

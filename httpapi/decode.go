@@ -90,7 +90,7 @@ func leadingDigits(s string) string {
 type object struct {
 	path     string // "", or a prefix such as "checklistItems[2]."
 	fields   map[string]json.RawMessage
-	asked    *[]string // the names that readers looked for
+	names    *[]string // the names that readers looked for
 	problems *problems
 }
 
@@ -151,15 +151,15 @@ func (o *object) read(at string, raw json.RawMessage) {
 		o.fields = nil
 		return
 	}
-	o.asked = new([]string)
+	o.names = new([]string)
 	o.problems.objects = append(o.problems.objects, *o)
 }
 
 // field is the field's value, null too, unless it is absent. Every reader looks
 // here: a name that none asks for is unknown.
 func (o object) field(name string) (raw json.RawMessage, there bool) {
-	if o.asked != nil {
-		*o.asked = append(*o.asked, name)
+	if o.names != nil {
+		*o.names = append(*o.names, name)
 	}
 	raw, there = o.fields[name]
 	return raw, there

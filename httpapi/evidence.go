@@ -121,7 +121,7 @@ func form(r *request) (*multipart.Reader, error) {
 	return multipart.NewReader(r.came.open(), params["boundary"]), nil
 }
 
-// readPiece judges the form, and finds out what the file in it is.
+// readPiece checks the form, and finds out what the file in it is.
 func readPiece(r *request) (piece, error) {
 	parts, err := form(r)
 	if err != nil {

@@ -27,7 +27,7 @@ func TestBodiesThatNobodyAskedForAreNotWaitedFor(t *testing.T) {
 		}
 	}
 	status, _, _ := raw(t, addr, fmt.Sprintf("POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", maxBody+1))
-	equal(t, status, http.StatusRequestEntityTooLarge) // what was announced is judged all the same
+	equal(t, status, http.StatusRequestEntityTooLarge) // what was announced is counted all the same
 }
 
 // deafWriter is a connection that broke between the handler and the stream.

@@ -84,13 +84,13 @@ func (o object) slaMinutes(name string) int {
 
 // publicURL checks a URL under test.
 func (o object) publicURL(name, raw string) {
-	o.judge(name, raw, func(raw string) error { return guard.PublicURL(raw, nil) })
+	o.check(name, raw, func(raw string) error { return guard.PublicURL(raw, nil) })
 }
 
 // link checks a URL that only a person's browser will follow: evidence may lie
 // on our own, private, address.
 func (o object) link(name, raw string) {
-	o.judge(name, raw, func(raw string) error {
+	o.check(name, raw, func(raw string) error {
 		u, err := url.Parse(raw)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
 			return errors.New("must be an http or https URL without a user name")
@@ -102,7 +102,7 @@ func (o object) link(name, raw string) {
 	})
 }
 
-func (o object) judge(name, raw string, rule func(string) error) {
+func (o object) check(name, raw string, rule func(string) error) {
 	if raw == "" { // absent, or already noted
 		return
 	}

@@ -114,7 +114,7 @@ func (a *API) readHostedTest(r *request, o object) command.HostedTest {
 	}
 	in.Type, in.TypeEcho = o.hostedType("jobType")
 	o.publicURL("url", in.URL)
-	o.judge("webhookUrl", in.Webhook.URL, a.webhookURL)
+	o.check("webhookUrl", in.Webhook.URL, a.webhookURL)
 	in.Host, in.HostedApp = host.Of(in.URL), a.hostedDomains.Hosts(in.URL)
 	return in
 }

@@ -210,7 +210,7 @@ func TestAJobThatMissedItsSLA(t *testing.T) {
 	now := s.now()
 	late.Store(&now)
 	commands := command.New(command.Deps{
-		Log: s.log, Sealer: s.deps.Vault, AI: commandtest.AI{}, Nominate: commandtest.NoPast{},
+		Log: s.log, Sealer: s.deps.Vault, AI: commandtest.AI{}, Reads: commandtest.NoReads{},
 		Now: func() time.Time { return *late.Load() }, ClaimsPerChecker: 1,
 	})
 	t.Cleanup(commands.Drain)
@@ -263,7 +263,7 @@ func TestSecretsShowNowhereButInTheClaimantsBrief(t *testing.T) {
 	ai := &noted{}
 	reads := projections.NewReads(s.db)
 	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: s.deps.Vault, AI: ai, Nominate: projections.Nominations{Reads: reads},
+		Log: s.log, Sealer: s.deps.Vault, AI: ai, Reads: projections.CommandReads{Reads: reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
 	s.deps.Commands = s.commands

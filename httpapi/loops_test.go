@@ -56,7 +56,7 @@ func TestAnAgentsLoop(t *testing.T) {
 
 	t.Run("knows what became of its tests", func(t *testing.T) {
 		s.call(key, "POST", "/v1/jobs/"+first+"/cancel", "").want(http.StatusOK)
-		at, err := s.commands.JudgeLoop(t.Context(), command.Cause{CommandID: uuid.New(), Actor: "policy:test"},
+		at, err := s.commands.RecordLoopOutcome(t.Context(), command.Cause{CommandID: uuid.New(), Actor: "policy:test"},
 			command.LoopID(project, "fix-shop"), first)
 		s.visible(at, err)
 		got := s.call(key, "GET", "/v1/loop-sessions/"+loopID, "").want(http.StatusOK)

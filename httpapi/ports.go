@@ -29,7 +29,7 @@ type Commands interface {
 
 	AccountTime(ctx context.Context, cause command.Cause) (time.Time, error)
 	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (command.AdvancedClock, error)
-	ReadySlots(ctx context.Context, cause command.Cause, sessionID string, slots []int) (command.SessionStanding, error)
+	ReadySlots(ctx context.Context, cause command.Cause, sessionID string, slots []int) (command.CheckerSession, error)
 	PlayJob(ctx context.Context, cause command.Cause, jobID string, results []command.PlayResult, summary string) (job.Completed, domain.Position, error)
 
 	CreateProject(context.Context, command.Cause, command.CreateProject) (command.CreatedProject, error)
@@ -45,6 +45,6 @@ type Commands interface {
 	ReportUntestable(ctx context.Context, cause command.Cause, claim command.Claim, reason, note string) (job.Status, domain.Position, error)
 	Heartbeat(context.Context, command.Cause, command.Claim) (dueAt time.Time, at domain.Position, err error)
 	CollectEvidence(context.Context, command.Cause, command.Claim) (accountID string, err error)
-	SessionReady(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.SessionStanding, error)
-	SessionLeave(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.SessionStanding, error)
+	ReadySession(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error)
+	LeaveSession(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error)
 }

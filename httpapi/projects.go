@@ -195,7 +195,7 @@ func (a *API) readNewProject(o object) command.CreateProject {
 		in.DefaultSLAMinutes = &minutes
 	}
 	o.defaults(in.DefaultURL, in.DefaultJobType)
-	o.judge("webhookUrl", in.WebhookURL, a.webhookURL)
+	o.check("webhookUrl", in.WebhookURL, a.webhookURL)
 	return in
 }
 
@@ -254,7 +254,7 @@ func (a *API) readProjectUpdate(o object) command.UpdateProject {
 	}
 	if raw, there := o.given("webhookUrl"); there {
 		if url, ok := o.text("webhookUrl", raw, maxURL); ok {
-			o.judge("webhookUrl", url, a.webhookURL)
+			o.check("webhookUrl", url, a.webhookURL)
 			in.WebhookURL = &url
 		}
 	}

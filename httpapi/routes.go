@@ -29,7 +29,7 @@ type route struct {
 	// creates marks what charges or creates: Idempotency-Key is honoured there,
 	// but for claims, whose answer holds credentials and is stored nowhere.
 	creates bool
-	// submits marks what takes a test, or judges one: its answer warns of fields
+	// submits marks what takes a test, or checks one: its answer warns of fields
 	// that look like slips.
 	submits bool
 	// upload routes take files: their bodies are not brought into memory.

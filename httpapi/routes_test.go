@@ -56,7 +56,7 @@ func TestTheTableAgreesWithItself(t *testing.T) {
 		if row.audience != audienceOf(row.pattern) {
 			t.Errorf("%s: its audience is not that of its path", name)
 		}
-		reads := row.method == "GET" || row.method == "HEAD" || row.pattern == "/v1/estimate" // judges a body, and writes nothing
+		reads := row.method == "GET" || row.method == "HEAD" || row.pattern == "/v1/estimate" // checks a body, and writes nothing
 		if row.write == reads || row.creates && !row.write {
 			t.Errorf("%s: write or creates is wrong", name)
 		}

@@ -56,7 +56,7 @@ func jsonValue(depth int) *rapid.Generator[string] {
 	})
 }
 
-// The library's decoder is the judge: the same parts, and as many characters.
+// The library's decoder decides: the same parts, and as many characters.
 func TestWhatIsSplitIsWhatADecoderSplits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

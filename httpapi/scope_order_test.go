@@ -11,7 +11,7 @@ import (
 
 // Decisions, "Order of checks": a key that may not see what the
 // path names is told so before anything is said of the rest of the request.
-func TestAProjectBoundKeyIsRefusedBeforeItsRequestIsJudged(t *testing.T) {
+func TestAProjectBoundKeyIsRefusedBeforeItsRequestIsChecked(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	accountID, key := s.account(100)

@@ -290,8 +290,8 @@ func (a *API) cancelSession(r *request) (answer, error) {
 	})
 }
 
-// sessionStanding is what a checker sees of the session they are in.
-type sessionStanding struct {
+// checkerSession is what a checker sees of the session they are in.
+type checkerSession struct {
 	SessionID     string         `json:"sessionId"`
 	Status        session.Status `json:"status"`
 	Slot          int            `json:"slot"`
@@ -303,17 +303,17 @@ type sessionStanding struct {
 
 // sessionReady is POST /v1/checker/sessions/:id/ready.
 func (a *API) sessionReady(r *request) (answer, error) {
-	return a.inSession(r, a.commands.SessionReady)
+	return a.inSession(r, a.commands.ReadySession)
 }
 
 // sessionLeave is POST /v1/checker/sessions/:id/leave.
 func (a *API) sessionLeave(r *request) (answer, error) {
-	return a.inSession(r, a.commands.SessionLeave)
+	return a.inSession(r, a.commands.LeaveSession)
 }
 
 // inSession issues a checker's command on a session; a repeat is harmless.
 func (a *API) inSession(
-	r *request, do func(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.SessionStanding, error),
+	r *request, do func(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error),
 ) (answer, error) {
 	id, err := sessionID(r)
 	if err != nil {
@@ -325,7 +325,7 @@ func (a *API) inSession(
 			return answer{}, err
 		}
 		a.visible(ctx, r, out.Position)
-		return reply(http.StatusOK, sessionStanding{
+		return reply(http.StatusOK, checkerSession{
 			SessionID: out.SessionID, Status: out.Status, Slot: out.Slot, JobID: out.JobID,
 			ReadyCount: out.ReadyCount, CheckerCount: out.CheckerCount, ReadyDeadline: timestamp(out.ReadyDeadline),
 		})

@@ -85,7 +85,7 @@ func setup(t *testing.T) *service {
 	}
 	reads := projections.NewReads(db)
 	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: v, AI: commandtest.AI{}, Nominate: projections.Nominations{Reads: reads},
+		Log: s.log, Sealer: v, AI: commandtest.AI{}, Reads: projections.CommandReads{Reads: reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
 	supervisor := consumer.New(db, s.log, logger, projections.All()...)

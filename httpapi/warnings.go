@@ -70,7 +70,7 @@ func (p *problems) warnings() []domain.Detail {
 	looked := 0
 	for _, o := range p.objects {
 		for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-			if slices.Contains(*o.asked, name) {
+			if slices.Contains(*o.names, name) {
 				continue
 			}
 			if looked++; looked > maxLookedAt || len(found) == maxWarnings {
@@ -90,10 +90,10 @@ func (o object) slip(name string) string {
 	if len(name) > maxSlip {
 		return ""
 	}
-	if i := slices.IndexFunc(*o.asked, func(known string) bool { return near(name, known) }); i >= 0 {
-		return "is not known and was ignored" + didYouMean + (*o.asked)[i] + "?"
+	if i := slices.IndexFunc(*o.names, func(known string) bool { return near(name, known) }); i >= 0 {
+		return "is not known and was ignored" + didYouMean + (*o.names)[i] + "?"
 	}
-	if o.path != "" && !slices.Contains(*o.asked, "url") { // an object within a submission
+	if o.path != "" && !slices.Contains(*o.names, "url") { // an object within a submission
 		return ""
 	}
 	for _, submission := range submissionFields {

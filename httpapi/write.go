@@ -55,7 +55,7 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 		return answer{}, err
 	}
 	at := scope{owner: r.caller.owner(), path: r.effectPath(), key: key}
-	fingerprint, err := a.vault.Fingerprint(ctx, at.owner, "request", asked(r))
+	fingerprint, err := a.vault.Fingerprint(ctx, at.owner, "request", digest(r))
 	if err != nil {
 		return answer{}, err
 	}
@@ -87,9 +87,9 @@ func (r *request) effectPath() string {
 	return r.URL.Path
 }
 
-// asked digests what the request asks for. The API key's project is part of
+// digest covers what the request asks for. The API key's project is part of
 // it: it is the default of a job's.
-func asked(r *request) []byte {
+func digest(r *request) []byte {
 	h := sha256.New()
 	_, _ = io.WriteString(h, r.caller.projectID+"\n") // a hash never fails to write
 	_, _ = h.Write(r.body)

@@ -133,7 +133,7 @@ SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 
 func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
 	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,
-		e.PreviousUntil, e.Generation, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cautious)
+		e.PreviousUntil, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cautious)
 	if err != nil {
 		return fmt.Errorf("save the endpoint of project %s: %w", e.ProjectID, err)
 	}

@@ -34,7 +34,7 @@ type claimed struct {
 	URL            string    `db:"url"`
 	Secret         string    `db:"secret"`
 	PreviousSecret string    `db:"previous_secret"` // empty outside a rotation's overlap
-	Generation     int64     `db:"generation"`
+	Resets         int64     `db:"generation"`
 }
 
 // lockDueEndpoints takes the endpoints that have waited longest. One that

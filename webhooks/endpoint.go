@@ -23,7 +23,7 @@ type endpoint struct {
 	Secret         string         `db:"secret"`
 	PreviousSecret string         `db:"previous_secret"`
 	PreviousUntil  *time.Time     `db:"previous_until"`
-	Generation     int64          `db:"generation"`
+	Resets         int64          `db:"generation"` // counts what makes failures of before not count
 	Enabled        bool           `db:"enabled"`
 	DisabledBy     string         `db:"disabled_by"`
 	DisabledReason string         `db:"disabled_reason"`
@@ -72,7 +72,7 @@ func (e *endpoint) apply(event domain.Event, recorded time.Time) (changed, hold 
 // enable starts afresh: failures of requests that are still running don't
 // count any more.
 func (e *endpoint) enable() {
-	e.Generation++
+	e.Resets++
 	e.Enabled, e.Announced, e.Cautious = true, true, false
 	e.DisabledBy, e.DisabledReason = "", ""
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // sender is the HTTP side of the dispatcher: HTTPS only, no proxy, no
-// redirects, no compression, addresses judged as they are dialled.
+// redirects, no compression, addresses checked as they are dialled.
 type sender struct {
 	allow    guard.Allow
 	resolver *net.Resolver

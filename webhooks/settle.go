@@ -118,7 +118,7 @@ func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint
 // spare turns the last failure into a postponement when the endpoint has been
 // changed since the claim: the failure is about something that is gone.
 func (o *outcome) spare(e endpoint) {
-	if o.result == exhausted && o.Generation != e.Generation {
+	if o.result == exhausted && o.Resets != e.Resets {
 		o.result, o.wait = postponed, 0
 	}
 }

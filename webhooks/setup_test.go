@@ -125,8 +125,8 @@ func (l *memoryLog) Load(_ context.Context, stream string, from uint64, each fun
 	return nil
 }
 
-func (l *memoryLog) Append(context.Context, string, domain.ExpectedRevision, []domain.NewEvent) (domain.Written, error) {
-	return domain.Written{}, errors.New("nobody here appends")
+func (l *memoryLog) Append(context.Context, string, domain.ExpectedRevision, []domain.NewEvent) (domain.AppendResult, error) {
+	return domain.AppendResult{}, errors.New("nobody here appends")
 }
 
 func (l *memoryLog) head() uint64 {

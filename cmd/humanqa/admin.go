@@ -101,7 +101,7 @@ func listenAdmin(ctx context.Context, cfg Config, log *logrus.Logger) (net.Liste
 	if err == nil || cfg.AdminAddrGiven || !errors.Is(err, syscall.EADDRINUSE) {
 		return l, err
 	}
-	host, _, _ := net.SplitHostPort(cfg.AdminAddr) // it was judged
+	host, _, _ := net.SplitHostPort(cfg.AdminAddr) // it was checked
 	if l, err = listen(ctx, "HUMANQA_ADMIN_ADDR", net.JoinHostPort(host, "0")); err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type environment struct {
 // a test starts.
 const testPrefix = "HUMANQA_TEST_"
 
-// Config is the environment, judged. Everything in it can be relied on as far
+// Config is the environment, checked. Everything in it can be relied on as far
 // as that can be known before anything is started.
 type Config struct {
 	Addr                     string
@@ -82,7 +82,7 @@ type Config struct {
 	Demo bool
 }
 
-// parseConfig judges an environment such as os.Environ gives. An empty value is
+// parseConfig checks an environment such as os.Environ gives. An empty value is
 // an unset one.
 func parseConfig(environ []string) (Config, error) {
 	vars := env.ToMap(environ)
@@ -98,7 +98,7 @@ func parseConfig(environ []string) (Config, error) {
 	if err := env.ParseWithOptions(&e, env.Options{Environment: vars}); err != nil {
 		return Config{}, fmt.Errorf("read the environment: %w", err)
 	}
-	c, err := e.judge()
+	c, err := e.config()
 	_, c.AdminAddrGiven = vars["HUMANQA_ADMIN_ADDR"]
 	return c, err
 }
@@ -126,7 +126,7 @@ func refuseUnknown(vars map[string]string) error {
 		strings.Join(unknown, ", "))
 }
 
-func (e environment) judge() (Config, error) {
+func (e environment) config() (Config, error) {
 	c := Config{
 		Addr:                     e.Addr,
 		BaseURL:                  strings.TrimRight(e.BaseURL, "/"),

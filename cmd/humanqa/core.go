@@ -251,7 +251,7 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 		Log:              c.log,
 		Sealer:           c.vault,
 		AI:               ai.New(writer),
-		Nominate:         projections.Nominations{Reads: projections.NewReads(c.db)},
+		Reads:            projections.CommandReads{Reads: projections.NewReads(c.db)},
 		Now:              c.clock.Now,
 		ClaimsPerChecker: claimsPerChecker,
 	})

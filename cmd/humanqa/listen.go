@@ -85,14 +85,14 @@ func readSecret(file string, log logrus.FieldLogger) []byte {
 // hear prints one delivery and what its signature is worth.
 func (a *app) hear(r webhooks.Received, checked bool) error {
 	h := heard{Event: r.Event, DeliveryID: r.DeliveryID, Verified: r.Verified, Body: r.Body}
-	verdict := "signature verified"
+	signature := "signature verified"
 	switch {
 	case r.Err != nil:
-		h.Problem, verdict = r.Err.Error(), "REFUSED: "+r.Err.Error()
+		h.Problem, signature = r.Err.Error(), "REFUSED: "+r.Err.Error()
 	case !r.Verified && checked:
-		verdict = "signature not checked: the secret file is not there yet"
+		signature = "signature not checked: the secret file is not there yet"
 	case !r.Verified:
-		verdict = "signature not checked: there is no --secret-file"
+		signature = "signature not checked: there is no --secret-file"
 	}
 	if !json.Valid(h.Body) {
 		quoted, err := json.Marshal(string(h.Body))
@@ -101,7 +101,7 @@ func (a *app) hear(r webhooks.Received, checked bool) error {
 		}
 		h.Body = quoted
 	}
-	return a.print(h, "%s  %s  %s\n  %s", r.Event, r.DeliveryID, verdict, h.Body)
+	return a.print(h, "%s  %s  %s\n  %s", r.Event, r.DeliveryID, signature, h.Body)
 }
 
 // inbox is a receiver whose deliveries are asked for one after the other.

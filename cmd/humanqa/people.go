@@ -176,9 +176,9 @@ func (s *service) welcomeLinks(ctx context.Context) ([]welcomeLink, error) {
 				person.Grant{Role: person.Checker, CheckerID: checker.ID}, credential.LinkFor})
 		}
 	}
-	if any, err := reads.People.AnyOperator(ctx, true); err != nil {
+	if there, err := reads.People.AnyOperator(ctx, true); err != nil {
 		return nil, err
-	} else if !any {
+	} else if !there {
 		guests = append(guests, first)
 	}
 	var out []welcomeLink

@@ -109,15 +109,15 @@ func ownSession(cause Cause, slots int) (sessionID string, jobIDs []string) {
 
 // batchAgain puts new jobs in the place of a batch's that were given up, and
 // gives the command that charges for them; none were: false.
-func (s *Service) batchAgain(ctx context.Context, cause Cause, jobIDs []string) (charging Cause, any bool, err error) {
+func (s *Service) batchAgain(ctx context.Context, cause Cause, jobIDs []string) (charging Cause, found bool, err error) {
 	for i, id := range jobIDs {
 		givenUp, err := s.giveBack(ctx, cause, id)
 		if err != nil {
 			return cause, false, err
 		}
 		if givenUp {
-			jobIDs[i], any = domain.DeriveID(uuid.MustParse(id), "again").String(), true
+			jobIDs[i], found = domain.DeriveID(uuid.MustParse(id), "again").String(), true
 		}
 	}
-	return cause.step("charge " + strings.Join(jobIDs, " ")), any, nil
+	return cause.step("charge " + strings.Join(jobIDs, " ")), found, nil
 }

@@ -200,8 +200,8 @@ type CancelledSession struct {
 	Position         domain.Position
 }
 
-// SessionStanding is what a checker sees of their session.
-type SessionStanding struct {
+// CheckerSession is what a checker sees of their session.
+type CheckerSession struct {
 	SessionID     string
 	Status        session.Status
 	Slot          int

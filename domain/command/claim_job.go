@@ -16,7 +16,7 @@ import (
 // writes blocks the checker's place only that long.
 const reservedFor = 2 * appendTimeout
 
-// ClaimJob gives the checker a pending job. The log is the judge: of many who
+// ClaimJob gives the checker a pending job. The log decides: of many who
 // claim at once one gets the job, the others a conflict. A repeat by the
 // claimant answers the same claim.
 //

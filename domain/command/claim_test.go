@@ -131,7 +131,7 @@ func TestARepeatInAnotherProcessGoesByWhatTheLogHolds(t *testing.T) {
 	ann, cause := b.newChecker(t), b.cause()
 	submit := func(items ...command.NewItem) (*command.Service, command.SubmittedJob) {
 		t.Helper()
-		s := serviceWith(b.log, &scriptedAI{instant: true, items: items}, commandtest.NoPast{})
+		s := serviceWith(b.log, &scriptedAI{instant: true, items: items}, commandtest.NoReads{})
 		t.Cleanup(s.Drain)
 		j, err := s.SubmitJob(t.Context(), cause, command.SubmitJob{
 			Submission: job.Submission{URL: "https://example.com", Title: "Title", Type: job.GeneralQA, Source: "api"}, Wait: true,

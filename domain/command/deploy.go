@@ -9,7 +9,7 @@ import (
 )
 
 // Deploy submits the test of a deploy, once for each of its keys while the job
-// lives. The project's stream is the judge: of two calls at once one writes
+// lives. The project's stream decides: of two calls at once one writes
 // down which job it makes, and the other one makes the same, or finds it made.
 func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in Deploy) (HostedJob, error) {
 	in.Test.ProjectID, in.Test.Source = projectID, "deploy"

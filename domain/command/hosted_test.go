@@ -18,9 +18,9 @@ import (
 	"humanqa/eventstore/logtest"
 )
 
-// past nominates what a test says the read models know.
-type past struct {
-	commandtest.NoPast
+// toldReads answers what a test says the read models know.
+type toldReads struct {
+	commandtest.NoReads
 	mu       sync.Mutex
 	byHost   map[string]string
 	failures map[string][]command.Regression
@@ -28,21 +28,21 @@ type past struct {
 	err      error
 }
 
-func (p *past) ProjectForHost(_ context.Context, _, host string) (string, bool, error) {
+func (p *toldReads) ProjectForHost(_ context.Context, _, host string) (string, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id, found := p.byHost[host]
 	return id, found, p.err
 }
 
-func (p *past) OpenFailures(_ context.Context, _, projectID string, limit int) ([]command.Regression, error) {
+func (p *toldReads) OpenFailures(_ context.Context, _, projectID string, limit int) ([]command.Regression, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.failures[projectID]
 	return all[:min(limit, len(all))], p.err
 }
 
-func (p *past) Tested(_ context.Context, _, projectID string) (bool, error) {
+func (p *toldReads) Tested(_ context.Context, _, projectID string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tested[projectID], p.err
@@ -66,10 +66,10 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// hostedBundle is a service that knows a past.
+// hostedBundle is a service whose read models a test tells.
 type hostedBundle struct {
 	bundle
-	past  *past
+	reads *toldReads
 	clock *clock
 }
 
@@ -77,7 +77,7 @@ func setupHosted(t *testing.T, amount domain.Credits) hostedBundle {
 	t.Helper()
 	b := hostedBundle{
 		bundle: setup(t, amount),
-		past:   &past{byHost: map[string]string{}, failures: map[string][]command.Regression{}, tested: map[string]bool{}},
+		reads:  &toldReads{byHost: map[string]string{}, failures: map[string][]command.Regression{}, tested: map[string]bool{}},
 		clock:  &clock{at: time.Now()},
 	}
 	b.Service = b.process()
@@ -88,7 +88,7 @@ func setupHosted(t *testing.T, amount domain.Credits) hostedBundle {
 // process is another process on the same log.
 func (b hostedBundle) process() *command.Service {
 	return command.New(command.Deps{
-		Log: b.log, Sealer: openSealer{}, AI: commandtest.AI{}, Nominate: b.past, Now: b.clock.now, ClaimsPerChecker: 1,
+		Log: b.log, Sealer: openSealer{}, AI: commandtest.AI{}, Reads: b.reads, Now: b.clock.now, ClaimsPerChecker: 1,
 	})
 }
 
@@ -128,7 +128,7 @@ func (b hostedBundle) created(t *testing.T, jobID string) *job.Created {
 	return nil
 }
 
-// regressions are the items that the past put into the job's list, "key
+// regressions are the items that the read models put into the job's list, "key
 // origin" each.
 func (b hostedBundle) regressions(t *testing.T, jobID string) []string {
 	t.Helper()
@@ -204,13 +204,13 @@ func TestAHostedTestFindsTheProjectOfTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.past.byHost["shop.example"] = p.ProjectID
+	b.reads.byHost["shop.example"] = p.ProjectID
 	j := b.test(t, aTest())
 	if j.ProjectID != p.ProjectID || j.EstimatedMinutes != 15 {
 		t.Errorf("the test is %+v, want project %s and its SLA", j, p.ProjectID)
 	}
 	t.Run("and keeps it, whatever the read models say later", func(t *testing.T) {
-		b.past.byHost["shop.example"] = "another"
+		b.reads.byHost["shop.example"] = "another"
 		if again := b.test(t, aTest()); again.ProjectID != p.ProjectID {
 			t.Errorf("the test went to %s", again.ProjectID)
 		}
@@ -236,16 +236,16 @@ func TestAHostedTestFindsTheProjectOfTheHost(t *testing.T) {
 
 // The read models may nominate one project now and none a moment ago: the first
 // link stands, and whoever comes second goes there too.
-func TestTwoFirstHostedTestsWithTwoNominationsGoToOneProject(t *testing.T) {
+func TestTwoFirstHostedTestsThatReadDifferentProjectsGoToOne(t *testing.T) {
 	t.Parallel()
 	b := setupHosted(t, 100)
 	own := b.project(t)
 	other := b.process()
 	var first command.HostedJob
 	b.between(domain.HostStreams, func() {
-		b.past.mu.Lock()
-		b.past.byHost["shop.example"] = own
-		b.past.mu.Unlock()
+		b.reads.mu.Lock()
+		b.reads.byHost["shop.example"] = own
+		b.reads.mu.Unlock()
 		var err error
 		if first, err = other.TestHosted(t.Context(), b.cause(), aTest()); err != nil {
 			t.Error(err)
@@ -290,7 +290,7 @@ func TestARefusedHostedTestWritesNothing(t *testing.T) {
 	if errors.As(err, &refusal) && fmt.Sprint(refusal.Extras) != "map[creditsAvailable:7 creditsRequired:10 creditsShort:3]" {
 		t.Errorf("the extras are %v", refusal.Extras)
 	}
-	b.past.err = errors.New("the read models are away")
+	b.reads.err = errors.New("the read models are away")
 	_, err = b.TestHosted(t.Context(), b.cause(), aTest())
 	wantKind(t, err, domain.KindUnavailable)
 	if after := len(b.log.All()); after != before {
@@ -341,9 +341,9 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 	t.Parallel()
 	b := setupHosted(t, 1000)
 	p := b.test(t, aTest()).ProjectID
-	b.past.tested[p] = true
+	b.reads.tested[p] = true
 	hour := func(n int) time.Time { return b.clock.now().Add(time.Duration(n) * time.Hour) }
-	b.past.failures[p] = []command.Regression{
+	b.reads.failures[p] = []command.Regression{
 		{Key: "login", Description: "Login", Severity: job.Critical, FailedAt: hour(-1)},
 		{Key: "menu", Description: "Menu", Severity: job.Minor, FailedAt: hour(-2)},
 	}
@@ -371,9 +371,9 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 		}
 	})
 	t.Run("the newest twenty only", func(t *testing.T) {
-		b.past.failures[p] = nil
+		b.reads.failures[p] = nil
 		for n := range 25 {
-			b.past.failures[p] = append(b.past.failures[p], command.Regression{
+			b.reads.failures[p] = append(b.reads.failures[p], command.Regression{
 				Key: fmt.Sprintf("k%02d", n), Description: "x", Severity: job.Major, FailedAt: hour(-n - 1),
 			})
 		}

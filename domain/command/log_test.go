@@ -42,7 +42,7 @@ func (openSealer) Fingerprint(_ context.Context, account, use string, secret []b
 
 func newService(log domain.Log) *command.Service {
 	return command.New(command.Deps{
-		Log: log, Sealer: openSealer{}, AI: commandtest.AI{}, Nominate: commandtest.NoPast{}, Now: time.Now, ClaimsPerChecker: 1,
+		Log: log, Sealer: openSealer{}, AI: commandtest.AI{}, Reads: commandtest.NoReads{}, Now: time.Now, ClaimsPerChecker: 1,
 	})
 }
 

@@ -21,7 +21,7 @@ func LoopID(projectID, skill string) string {
 // joinLoop counts a test into the loop session that runs, or into one that it
 // starts, and names the loop and the session. It comes before the charge and the job, and
 // counts a job once: a submission that is repeated joins nothing more. The test
-// of a submission that is never finished is taken out again by JudgeLoop.
+// of a submission that is never finished is taken out again by RecordLoopOutcome.
 func (s *Service) joinLoop(
 	ctx context.Context, cause Cause, projectID string, step LoopStep, jobID string, price domain.Credits,
 ) (loopID, sessionID string, err error) {
@@ -81,11 +81,11 @@ func (s *Service) AbandonLoop(ctx context.Context, cause Cause, loopID string) (
 	return s.onLoop(ctx, cause, loopID, loop.DecideAbandon)
 }
 
-// JudgeLoop tells the loop what became of a test, once that is known. A test
+// RecordLoopOutcome tells the loop what became of a test, once that is known. A test
 // whose job never came is known once its charge is settled; until then it
 // fails. One that was never charged is not waited for: nobody would settle it.
 // If its client comes back it is submitted, and the loop takes no notice.
-func (s *Service) JudgeLoop(ctx context.Context, cause Cause, loopID, jobID string) (domain.Position, error) {
+func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jobID string) (domain.Position, error) {
 	type test struct {
 		loop.Outcome
 		status job.Status // empty: the job has not come
@@ -126,7 +126,7 @@ func (s *Service) JudgeLoop(ctx context.Context, cause Cause, loopID, jobID stri
 		if of.status == job.StatusVoided || of.status == "" {
 			outcome.Refund = st.Session.Open[jobID]
 		}
-		return loop.DecideJudge(st, outcome, at)
+		return loop.DecideRecordOutcome(st, outcome, at)
 	})
 }
 

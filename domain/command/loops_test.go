@@ -41,9 +41,9 @@ func (b hostedBundle) tested(t *testing.T, jobID string, verdict job.ItemStatus)
 	}
 }
 
-func (b hostedBundle) judge(t *testing.T, loopID, jobID string) {
+func (b hostedBundle) recordOutcome(t *testing.T, loopID, jobID string) {
 	t.Helper()
-	if _, err := b.JudgeLoop(t.Context(), b.byItself(), loopID, jobID); err != nil {
+	if _, err := b.RecordLoopOutcome(t.Context(), b.byItself(), loopID, jobID); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -81,8 +81,8 @@ func TestALoopThatFailsTheSameWayThreeTimesIsStuck(t *testing.T) {
 		last = b.iterate(t, n)
 		loopID = command.LoopID(last.ProjectID, "fix-shop")
 		b.tested(t, last.JobID, job.ItemFail)
-		b.judge(t, loopID, last.JobID)
-		b.judge(t, loopID, last.JobID) // a repeat
+		b.recordOutcome(t, loopID, last.JobID)
+		b.recordOutcome(t, loopID, last.JobID) // a repeat
 	}
 	got, meta := b.loopEnd(t, loopID)
 	want := loop.Ended{
@@ -138,7 +138,7 @@ func TestALoopDoesNotPayForTestsThatAreGivenBack(t *testing.T) {
 	if _, err := b.CancelJob(t.Context(), b.cause(), j.JobID, "client"); err != nil {
 		t.Fatal(err)
 	}
-	b.judge(t, loopID, j.JobID)
+	b.recordOutcome(t, loopID, j.JobID)
 	if s := b.loopState(loopID).Session; s.Spent != 0 || s.Iterations != 1 || len(s.Open) != 0 {
 		t.Errorf("the session is %+v, want one test that cost nothing", s)
 	}
@@ -158,7 +158,7 @@ func TestATestThatNeverCameIsTakenOutOfItsLoop(t *testing.T) {
 	b.log.Heal()
 
 	lost := domain.DeriveID(c.CommandID, "job").String()
-	_, err = b.JudgeLoop(t.Context(), b.byItself(), loopID, lost)
+	_, err = b.RecordLoopOutcome(t.Context(), b.byItself(), loopID, lost)
 	var refusal *domain.Error
 	if err == nil || errors.As(err, &refusal) {
 		t.Errorf("got %v, want a failure that is tried again: its charge is not settled yet", err)
@@ -166,7 +166,7 @@ func TestATestThatNeverCameIsTakenOutOfItsLoop(t *testing.T) {
 	if _, err := b.VoidJob(t.Context(), b.cause(), lost); err != nil {
 		t.Fatal(err)
 	}
-	b.judge(t, loopID, lost)
+	b.recordOutcome(t, loopID, lost)
 	if s := b.loopState(loopID).Session; s.Spent != 5 || len(s.Open) != 1 {
 		t.Errorf("the session is %+v, want only the first test to be paid and open", s)
 	}
@@ -209,7 +209,7 @@ func TestTwoNodesJudgeAnOutcomeOnce(t *testing.T) {
 	nodes := []*command.Service{b.Service, b.process()}
 	t.Cleanup(nodes[1].Drain)
 	together(8, func(i int) error {
-		_, err := nodes[i%2].JudgeLoop(t.Context(), b.byItself(), loopID, j.JobID)
+		_, err := nodes[i%2].RecordLoopOutcome(t.Context(), b.byItself(), loopID, j.JobID)
 		return err
 	}, func(err error) { t.Error(err) })
 	wantTypes(t, b.log, domain.LoopStream(loopID),

@@ -25,8 +25,8 @@ func TestATestThatWasNeverPaidIsTakenOutOfItsLoop(t *testing.T) {
 	b.log.Heal()
 
 	lost := domain.DeriveID(c.CommandID, "job").String()
-	b.judge(t, loopID, lost)
-	b.judge(t, loopID, lost) // a repeat
+	b.recordOutcome(t, loopID, lost)
+	b.recordOutcome(t, loopID, lost) // a repeat
 	if s := b.loopState(loopID).Session; s.Spent != 5 || s.Iterations != 2 || len(s.Open) != 1 {
 		t.Errorf("the session is %+v, want only the first test to be paid and open", s)
 	}

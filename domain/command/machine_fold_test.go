@@ -138,7 +138,7 @@ func (w *world) foldLoop(t *rapid.T, r domain.Recorded, id string) {
 	switch e := r.Event.(type) {
 	case *loop.Iterated:
 		of = e.SessionID
-	case *loop.Judged:
+	case *loop.OutcomeRecorded:
 		of = e.SessionID
 	case *loop.Ended:
 		of = e.SessionID

@@ -18,17 +18,17 @@ func TestLeavingGivesUpTheSlotThatIsHeldNotOneLeftBefore(t *testing.T) {
 	b := setup(t, 100)
 	s := b.opened(t, 2)
 	ann := b.waiting(t, s, 1)
-	leave := func() command.SessionStanding {
-		standing, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+	leave := func() command.CheckerSession {
+		own, err := b.LeaveSession(t.Context(), b.checkerCause(ann), ann, s.SessionID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return standing
+		return own
 	}
 	leave()
 	b.takes(t, ann, s, 2)
-	if standing := leave(); standing.Slot != 2 || standing.JobID != s.Slots[1].JobID {
-		t.Errorf("they left slot %d", standing.Slot)
+	if own := leave(); own.Slot != 2 || own.JobID != s.Slots[1].JobID {
+		t.Errorf("they left slot %d", own.Slot)
 	}
 	b.wantSession(t, s, "slot_ready slot_left", "claimed released", "claimed released")
 }

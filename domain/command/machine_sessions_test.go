@@ -95,12 +95,12 @@ func (w *world) readyAs(t *rapid.T, checker, id string) {
 	w.tell(t, &order{
 		name: "get ready",
 		do: func(s *command.Service) (any, error) {
-			out, err := s.SessionReady(ctx(), c, checker, id)
+			out, err := s.ReadySession(ctx(), c, checker, id)
 			out.Position, out.ReadyCount, out.Status = domain.Position{}, 0, "" // which others change
 			return out, err
 		},
 		holds: func(answer any, _ int) string {
-			st, own := w.sessions[id], answer.(command.SessionStanding)
+			st, own := w.sessions[id], answer.(command.CheckerSession)
 			if w.belongsTo[checker] == st.AccountID {
 				return "the session is of the checker's own account"
 			}
@@ -145,7 +145,7 @@ func (w *world) leave(t *rapid.T) {
 	w.tell(t, &order{
 		name: "leave",
 		do: func(s *command.Service) (any, error) {
-			_, err := s.SessionLeave(ctx(), c, checker, id)
+			_, err := s.LeaveSession(ctx(), c, checker, id)
 			return true, err
 		},
 		holds: func(any, int) string {

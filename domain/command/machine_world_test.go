@@ -129,7 +129,7 @@ func newWorld(t *rapid.T) *world {
 // restart puts a new process in the place of an old one.
 func (w *world) restart(i int) {
 	w.services[i] = command.New(command.Deps{
-		Log: w.log, Sealer: openSealer{}, AI: w.ai, Nominate: w.ai, ClaimsPerChecker: limitOfClaims,
+		Log: w.log, Sealer: openSealer{}, AI: w.ai, Reads: w.ai, ClaimsPerChecker: limitOfClaims,
 		Now: func() time.Time { return w.clock(i) },
 	})
 }

@@ -88,28 +88,28 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 		return s.prepareTest(ctx, cause, in, jobIDs, deployKeys) // the host is linked now: no third round
 	}
 	test.JobIDs, test.DeployKeys = jobIDs, deployKeys
-	laid, _, err := execute(ctx, s.projects, cause, domain.ProjectStream(to.projectID),
-		func(st project.State, laid *preparation) ([]domain.Event, error) {
+	prepared, _, err := execute(ctx, s.projects, cause, domain.ProjectStream(to.projectID),
+		func(st project.State, p *preparation) ([]domain.Event, error) {
 			if living := livingDeploy(st, deployKeys, jobIDs[0], outcomes); living != "" {
-				laid.living = living
+				p.living = living
 				return nil, nil
 			}
-			*laid = preparation{projectID: to.projectID, jobType: jobType, typeEcho: echo}
+			*p = preparation{projectID: to.projectID, jobType: jobType, typeEcho: echo}
 			if st.DefaultSLAMinutes != nil {
-				laid.slaMinutes = *st.DefaultSLAMinutes
+				p.slaMinutes = *st.DefaultSLAMinutes
 			}
 			write := test
 			if jobType != job.AIReview { // no fetch can tell whether a bug is gone
 				waiting := st.Waiting(jobIDs, outcomes.fix)
-				laid.regressions, laid.prepared = regressions(failures, waiting)
-				write.Take, write.Forget = laid.prepared, st.Verified(outcomes.fix)
+				p.regressions, p.prepared = regressions(failures, waiting)
+				write.Take, write.Forget = p.prepared, st.Verified(outcomes.fix)
 			}
 			return project.DecideTest(st, write)
 		})
 	if err != nil {
 		return preparation{}, fmt.Errorf("prepare project %s: %w", to.projectID, err)
 	}
-	return laid, nil
+	return prepared, nil
 }
 
 // destination is the project a hosted test goes to, as the log knew it a moment
@@ -136,7 +136,7 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 	linked := id != ""
 	if !linked {
 		var found bool
-		if id, found, err = s.Nominate.ProjectForHost(ctx, cause.AccountID, in.Host); err != nil {
+		if id, found, err = s.Reads.ProjectForHost(ctx, cause.AccountID, in.Host); err != nil {
 			return destination{}, domain.Unavailable(fmt.Errorf("project for the host: %w", err))
 		} else if !found {
 			return destination{projectID: domain.CommandIDFor("project", cause.AccountID, in.Host).String()}, nil
@@ -210,10 +210,10 @@ func (s *Service) sameSecret(ctx context.Context, cause Cause, of destination, s
 func (s *Service) readHistory(ctx context.Context, cause Cause, in HostedTest, of destination) (t job.Type, echo string, failures []Regression, err error) {
 	tested := false
 	if of.state.Exists {
-		if tested, err = s.Nominate.Tested(ctx, cause.AccountID, of.projectID); err != nil {
+		if tested, err = s.Reads.Tested(ctx, cause.AccountID, of.projectID); err != nil {
 			return "", "", nil, domain.Unavailable(fmt.Errorf("whether project %s was tested: %w", of.projectID, err))
 		}
-		failures, err = s.Nominate.OpenFailures(ctx, cause.AccountID, of.projectID, maxRegressions)
+		failures, err = s.Reads.OpenFailures(ctx, cause.AccountID, of.projectID, maxRegressions)
 		if err != nil {
 			return "", "", nil, domain.Unavailable(fmt.Errorf("open failures of project %s: %w", of.projectID, err))
 		}

@@ -76,7 +76,7 @@ type queued[S any] struct {
 
 // appendResult answers one queued command.
 type appendResult struct {
-	written domain.Written
+	written domain.AppendResult
 	err     error
 }
 
@@ -93,7 +93,7 @@ func newRepository[S any](log domain.Log, now func() time.Time, limit int, evolv
 // Written then names the stream's last event.
 func execute[S, R any](
 	ctx context.Context, s *repository[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
-) (R, domain.Written, error) {
+) (R, domain.AppendResult, error) {
 	return submit(ctx, s, stream, cause, false, decide)
 }
 
@@ -101,7 +101,7 @@ func execute[S, R any](
 // unless the append finds it.
 func create[S, R any](
 	ctx context.Context, s *repository[S], cause Cause, stream string, decide func(S, *R) ([]domain.Event, error),
-) (R, domain.Written, error) {
+) (R, domain.AppendResult, error) {
 	return submit(ctx, s, stream, cause, true, decide)
 }
 
@@ -123,7 +123,7 @@ func (s *repository[S]) wait() { s.busy.Wait() }
 
 func submit[S, R any](
 	ctx context.Context, s *repository[S], stream string, cause Cause, fresh bool, decide func(S, *R) ([]domain.Event, error),
-) (R, domain.Written, error) {
+) (R, domain.AppendResult, error) {
 	result := new(R)
 	r := &queued[S]{cause: cause, fresh: fresh, done: make(chan appendResult, 1)}
 	r.decide = func(state S) ([]domain.Event, error) {
@@ -145,7 +145,7 @@ func submit[S, R any](
 	case <-ctx.Done():
 		// The command may still be written; its id makes a repeat harmless. The
 		// result is the lane's until it is done.
-		return *new(R), domain.Written{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
+		return *new(R), domain.AppendResult{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
 	}
 }
 
@@ -308,7 +308,7 @@ func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S])
 			return false, errStale
 		}
 	}
-	last := domain.Written{Revision: uint64(max(l.revision, 0)), Position: l.position}
+	last := domain.AppendResult{Revision: uint64(max(l.revision, 0)), Position: l.position}
 	for i, r := range batch {
 		r.done <- appendResult{written: last, err: errs[i]}
 	}
@@ -376,7 +376,7 @@ func (s *repository[S]) envelop(to []domain.NewEvent, c Cause, events []domain.E
 	return to
 }
 
-func revisionOf(w domain.Written) domain.ExpectedRevision {
+func revisionOf(w domain.AppendResult) domain.ExpectedRevision {
 	return domain.ExpectedRevision(w.Revision) //nolint:gosec // a stream never has 2^63 events
 }
 

@@ -14,38 +14,38 @@ import (
 // ReadySlots has robot checkers claim slots of a sandbox session and wait in
 // its lobby; no slots means all of them. The last one's word starts the
 // session.
-func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string, slots []int) (SessionStanding, error) {
+func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string, slots []int) (CheckerSession, error) {
 	st, err := s.session(ctx, sessionID)
 	switch {
 	case err != nil:
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	case !st.Exists || st.AccountID != cause.AccountID:
-		return SessionStanding{}, domain.NotFound("session")
+		return CheckerSession{}, domain.NotFound("session")
 	case !st.Sandbox:
-		return SessionStanding{}, account.ErrNoSandbox
+		return CheckerSession{}, account.ErrNoSandbox
 	}
 	taken, err := slotsNamed(st, slots)
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	now, err := s.clock(ctx, cause)
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
-	var standing SessionStanding
+	var own CheckerSession
 	for _, slot := range taken {
 		_, _, err := execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State, _ *none) ([]domain.Event, error) {
 			return job.DecideRobotClaim(j, now)
 		})
 		if err != nil {
-			return SessionStanding{}, err
+			return CheckerSession{}, err
 		}
-		standing, err = s.enter(ctx, cause.step(fmt.Sprintf("slot %d", slot.Slot)), sessionID, st, slot, job.Player)
+		own, err = s.enter(ctx, cause.step(fmt.Sprintf("slot %d", slot.Slot)), sessionID, st, slot, job.Player)
 		if err != nil {
-			return SessionStanding{}, err
+			return CheckerSession{}, err
 		}
 	}
-	return standing, nil
+	return own, nil
 }
 
 func slotsNamed(st session.State, numbers []int) ([]session.Slot, error) {

@@ -106,9 +106,9 @@ func TestASandboxMovesItsClock(t *testing.T) {
 		wantKind(t, err, domain.KindConflict)
 	})
 	t.Run("and no other account", func(t *testing.T) {
-		real := setup(t, 0)
-		real.nothing(t, func() {
-			_, err := real.AdvanceClock(t.Context(), real.cause(), time.Hour)
+		people := setup(t, 0)
+		people.nothing(t, func() {
+			_, err := people.AdvanceClock(t.Context(), people.cause(), time.Hour)
 			wantKind(t, err, domain.KindForbidden)
 		})
 	})
@@ -196,10 +196,10 @@ func TestWhatARobotDoesNotPlay(t *testing.T) {
 		wantKind(t, err, domain.KindNotFound)
 	})
 	t.Run("a job of people", func(t *testing.T) {
-		real := setup(t, 100)
-		id := real.submitted(t)
-		real.nothing(t, func() {
-			_, _, err := real.PlayJob(t.Context(), real.cause(), id, nil, "")
+		people := setup(t, 100)
+		id := people.submitted(t)
+		people.nothing(t, func() {
+			_, _, err := people.PlayJob(t.Context(), people.cause(), id, nil, "")
 			wantKind(t, err, domain.KindConflict)
 		})
 	})
@@ -264,10 +264,10 @@ func TestOnlyASandboxsOwnSlotsGetReady(t *testing.T) {
 		_, err = s.ReadySlots(t.Context(), stranger, opened.SessionID, nil)
 		wantKind(t, err, domain.KindNotFound)
 	})
-	real := setup(t, 100)
-	ofPeople := real.opened(t, 2)
-	real.nothing(t, func() {
-		_, err := real.ReadySlots(t.Context(), real.cause(), ofPeople.SessionID, nil)
+	people := setup(t, 100)
+	ofPeople := people.opened(t, 2)
+	people.nothing(t, func() {
+		_, err := people.ReadySlots(t.Context(), people.cause(), ofPeople.SessionID, nil)
 		wantKind(t, err, domain.KindForbidden)
 	})
 }

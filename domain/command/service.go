@@ -104,9 +104,9 @@ type AI interface {
 	Review(ctx context.Context, url string) (Review, error)
 }
 
-// Nominations is what the read models know that a command starts from. They may
+// Reads is what the read models know that a command starts from. They may
 // be a moment old: whatever must hold is decided on the log.
-type Nominations interface {
+type Reads interface {
 	// ProjectForHost is the account's newest project whose defaultUrl has that
 	// host (lower case, no default port, no "www.").
 	ProjectForHost(ctx context.Context, accountID, host string) (projectID string, found bool, err error)
@@ -119,10 +119,10 @@ type Nominations interface {
 
 // Deps is what a Service stands on. All fields are required.
 type Deps struct {
-	Log      domain.Log
-	Sealer   Sealer
-	AI       AI
-	Nominate Nominations
+	Log    domain.Log
+	Sealer Sealer
+	AI     AI
+	Reads  Reads
 	// Now is the clock; it is read once a command.
 	Now func() time.Time
 	// ClaimsPerChecker bounds the live claims of one checker.

@@ -12,14 +12,14 @@ import (
 // starts the session. They must hold the claim of one of its jobs. A session of
 // an account the checker belongs to is not found: they must not even know of
 // it.
-func (s *Service) SessionReady(ctx context.Context, cause Cause, checkerID, sessionID string) (SessionStanding, error) {
+func (s *Service) ReadySession(ctx context.Context, cause Cause, checkerID, sessionID string) (CheckerSession, error) {
 	st, err := s.sessionFor(ctx, checkerID, sessionID)
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusClaimed && j.CheckerID == checkerID })
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	return s.enter(ctx, cause, sessionID, st, slot, checkerID)
 }
@@ -28,15 +28,15 @@ func (s *Service) SessionReady(ctx context.Context, cause Cause, checkerID, sess
 // if that starts the session.
 func (s *Service) enter(
 	ctx context.Context, cause Cause, sessionID string, st session.State, slot session.Slot, checkerID string,
-) (SessionStanding, error) {
+) (CheckerSession, error) {
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
 	now, err := s.clock(ctx, cause)
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	work, err := s.slotWork(ctx, st)
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
@@ -48,32 +48,32 @@ func (s *Service) enter(
 			return events, nil
 		})
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
-	standing := standingIn(sessionID, after, slot)
+	own := checkerSession(sessionID, after, slot)
 	at, err := s.settleSlots(ctx, cause, after, false)
-	standing.Position = written.Position.Max(at)
-	return standing, err
+	own.Position = written.Position.Max(at)
+	return own, err
 }
 
-// SessionLeave takes the checker out of the session and gives their claim up.
+// LeaveSession takes the checker out of the session and gives their claim up.
 // Whoever has left already is told the same again.
-func (s *Service) SessionLeave(ctx context.Context, cause Cause, checkerID, sessionID string) (SessionStanding, error) {
+func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sessionID string) (CheckerSession, error) {
 	st, err := s.sessionFor(ctx, checkerID, sessionID)
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusClaimed && j.CheckerID == checkerID })
 	if err == nil && slot.Slot == 0 { // a repeat, unless they took another slot since
 		slot, err = s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusPending && j.ReleasedBy == checkerID })
 	}
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
 	now, err := s.clock(ctx, cause)
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
 	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
@@ -85,14 +85,14 @@ func (s *Service) SessionLeave(ctx context.Context, cause Cause, checkerID, sess
 			return events, nil
 		})
 	if err != nil {
-		return SessionStanding{}, err
+		return CheckerSession{}, err
 	}
-	standing := standingIn(sessionID, after, slot)
+	own := checkerSession(sessionID, after, slot)
 	_, released, err := execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State, _ *none) ([]domain.Event, error) {
 		return job.DecideLeave(j, checkerID, now)
 	})
-	standing.Position = written.Position.Max(released.Position)
-	return standing, err
+	own.Position = written.Position.Max(released.Position)
+	return own, err
 }
 
 // sessionFor reads a session that the checker may know of.
@@ -122,8 +122,8 @@ func (s *Service) slotOf(ctx context.Context, st session.State, such func(job.St
 	return session.Slot{}, nil
 }
 
-func standingIn(sessionID string, st session.State, slot session.Slot) SessionStanding {
-	return SessionStanding{
+func checkerSession(sessionID string, st session.State, slot session.Slot) CheckerSession {
+	return CheckerSession{
 		SessionID: sessionID, Status: st.Status, Slot: slot.Slot, JobID: slot.JobID,
 		ReadyCount: len(st.Ready), CheckerCount: len(st.Slots), ReadyDeadline: st.ReadyDeadline,
 	}

@@ -17,16 +17,16 @@ func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {
 	s := b.opened(t, 2)
 	b.waiting(t, s, 1)
 	bob := b.holder(t, s, 2)
-	standing, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID)
+	own, err := b.ReadySession(t.Context(), b.checkerCause(bob), bob, s.SessionID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	standing.Position = domain.Position{}
-	if want := (command.SessionStanding{
+	own.Position = domain.Position{}
+	if want := (command.CheckerSession{
 		SessionID: s.SessionID, Status: session.StatusActive, Slot: 2, JobID: s.Slots[1].JobID,
 		ReadyCount: 2, CheckerCount: 2, ReadyDeadline: s.ReadyDeadline,
-	}); standing != want {
-		t.Errorf("standing: %+v", standing)
+	}); own != want {
+		t.Errorf("own: %+v", own)
 	}
 	b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
 	started := eventOf[*session.Started](t, b, domain.SessionStream(s.SessionID))
@@ -37,7 +37,7 @@ func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {
 		}
 	}
 	t.Run("and asking again changes nothing", func(t *testing.T) {
-		if _, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID); err != nil {
+		if _, err := b.ReadySession(t.Context(), b.checkerCause(bob), bob, s.SessionID); err != nil {
 			t.Error(err)
 		}
 		b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started", "claimed slot_started")
@@ -51,11 +51,11 @@ func TestOnlyWhoHoldsASlotTakesPart(t *testing.T) {
 	stranger, own := b.newChecker(t), b.newChecker(t, b.account)
 	for name, call := range map[string]func(checkerID, sessionID string) error{
 		"ready": func(checkerID, sessionID string) error {
-			_, err := b.SessionReady(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
+			_, err := b.ReadySession(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
 			return err
 		},
 		"leave": func(checkerID, sessionID string) error {
-			_, err := b.SessionLeave(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
+			_, err := b.LeaveSession(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
 			return err
 		},
 	} {
@@ -74,9 +74,9 @@ func TestLeavingGivesTheClaimUpAndCanBeRepeated(t *testing.T) {
 	s := b.opened(t, 2)
 	ann := b.waiting(t, s, 1)
 	for range 2 {
-		standing, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID)
-		if err != nil || standing.Status != session.StatusLobby || standing.Slot != 1 || standing.ReadyCount != 0 {
-			t.Errorf("standing: %+v, %v", standing, err)
+		own, err := b.LeaveSession(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+		if err != nil || own.Status != session.StatusLobby || own.Slot != 1 || own.ReadyCount != 0 {
+			t.Errorf("own: %+v, %v", own, err)
 		}
 	}
 	b.wantSession(t, s, "slot_ready slot_left", "claimed released", "")
@@ -96,7 +96,7 @@ func TestLeavingASessionThatHasStartedGivesTheJobBack(t *testing.T) {
 	s := b.opened(t, 2)
 	ann := b.waiting(t, s, 1)
 	b.waiting(t, s, 2)
-	if _, err := b.SessionLeave(t.Context(), b.checkerCause(ann), ann, s.SessionID); err != nil {
+	if _, err := b.LeaveSession(t.Context(), b.checkerCause(ann), ann, s.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started released")
@@ -111,7 +111,7 @@ func TestTwoLastCheckersAtOnceStartTheSessionOnce(t *testing.T) {
 		checkers := []string{b.holder(t, s, 2), b.holder(t, s, 3)}
 		nodes := []*command.Service{b.Service, newService(b.log)}
 		good := together(2, func(i int) error {
-			_, err := nodes[i].SessionReady(t.Context(), b.checkerCause(checkers[i]), checkers[i], s.SessionID)
+			_, err := nodes[i].ReadySession(t.Context(), b.checkerCause(checkers[i]), checkers[i], s.SessionID)
 			return err
 		}, func(err error) { t.Error(err) })
 		if good != 2 {
@@ -133,7 +133,7 @@ func TestReadyAgainstTheDeadlineHasOneWinner(t *testing.T) {
 		var lost atomic.Bool
 		together(2, func(i int) error {
 			if i == 0 {
-				_, err := b.SessionReady(t.Context(), b.checkerCause(bob), bob, s.SessionID)
+				_, err := b.ReadySession(t.Context(), b.checkerCause(bob), bob, s.SessionID)
 				return err
 			}
 			_, err := other.SettleSession(t.Context(), timerOf(s.ReadyDeadline), s.SessionID)

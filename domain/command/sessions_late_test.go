@@ -15,7 +15,7 @@ type slowLog struct {
 	charged func()
 }
 
-func (l slowLog) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.Written, error) {
+func (l slowLog) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
 	written, err := l.Memory.Append(ctx, stream, expected, events)
 	if strings.HasPrefix(stream, domain.CreditsStreams) {
 		l.charged()

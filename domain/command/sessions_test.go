@@ -68,7 +68,7 @@ func (b bundle) takes(t *testing.T, checkerID string, s command.CreatedSession, 
 func (b bundle) waiting(t *testing.T, s command.CreatedSession, slot int) string {
 	t.Helper()
 	id := b.holder(t, s, slot)
-	if _, err := b.SessionReady(t.Context(), b.checkerCause(id), id, s.SessionID); err != nil {
+	if _, err := b.ReadySession(t.Context(), b.checkerCause(id), id, s.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -107,9 +107,9 @@ func (b bundle) finish(t *testing.T, checkerID string, s command.CreatedSession,
 
 // wantSession checks what happened to the session, and to each slot's job but
 // for its creation.
-func (b bundle) wantSession(t *testing.T, s command.CreatedSession, session string, jobs ...string) {
+func (b bundle) wantSession(t *testing.T, s command.CreatedSession, rest string, jobs ...string) {
 	t.Helper()
-	wantTypes(t, b.log, domain.SessionStream(s.SessionID), prefixed("session.", "created "+session)...)
+	wantTypes(t, b.log, domain.SessionStream(s.SessionID), prefixed("session.", "created "+rest)...)
 	for i, want := range jobs {
 		wantTypes(t, b.log, domain.JobStream(s.Slots[i].JobID), prefixed("job.", "created "+want)...)
 	}
@@ -228,7 +228,7 @@ func (m moody) Checklist(context.Context, command.ChecklistBrief) ([]command.New
 }
 
 // busy has seen tests of every project.
-type busy struct{ commandtest.NoPast }
+type busy struct{ commandtest.NoReads }
 
 func (busy) Tested(context.Context, string, string) (bool, error) { return true, nil }
 
@@ -242,7 +242,7 @@ func TestARetryCompletesTheSessionThatWasBegun(t *testing.T) {
 	in := aSession(3)
 	in.Test.Feature, in.Test.Type, in.Test.TypeEcho = "", "", "" // the type is detected
 	c := b.cause()
-	_, err := serviceWith(b.log, ai, commandtest.NoPast{}).CreateSession(t.Context(), c, in)
+	_, err := serviceWith(b.log, ai, commandtest.NoReads{}).CreateSession(t.Context(), c, in)
 	wantKind(t, err, domain.KindUnavailable)
 	if n := ai.lists.Load(); n != 1 {
 		t.Errorf("%d lists were written for three slots", n)
@@ -260,9 +260,9 @@ func TestARetryCompletesTheSessionThatWasBegun(t *testing.T) {
 	}
 }
 
-func serviceWith(log domain.Log, ai command.AI, nominate command.Nominations) *command.Service {
+func serviceWith(log domain.Log, ai command.AI, reads command.Reads) *command.Service {
 	return command.New(command.Deps{
-		Log: log, Sealer: openSealer{}, AI: ai, Nominate: nominate, Now: time.Now, ClaimsPerChecker: 1,
+		Log: log, Sealer: openSealer{}, AI: ai, Reads: reads, Now: time.Now, ClaimsPerChecker: 1,
 	})
 }
 

@@ -49,7 +49,7 @@ func TestTheDeadline(t *testing.T) {
 		}
 		b.wantSession(t, s, "slot_ready expired", "claimed cancelled", "cancelled", "cancelled")
 		b.wantUsed(t, 0)
-		_, err := b.SessionReady(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+		_, err := b.ReadySession(t.Context(), b.checkerCause(ann), ann, s.SessionID)
 		wantKind(t, err, domain.KindConflict)
 	})
 	t.Run("who is ready and gives the claim up is not started with", func(t *testing.T) {

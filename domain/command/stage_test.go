@@ -28,7 +28,7 @@ func setStage(t *testing.T, amount domain.Credits) stage {
 	s := stage{bundle: setup(t, amount), ai: &scriptedAI{instant: true}, ahead: new(atomic.Int64)}
 	s.service = func() *command.Service {
 		return command.New(command.Deps{
-			Log: s.log, Sealer: openSealer{}, AI: s.ai, Nominate: s.ai, ClaimsPerChecker: 1,
+			Log: s.log, Sealer: openSealer{}, AI: s.ai, Reads: s.ai, ClaimsPerChecker: 1,
 			Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
 		})
 	}
@@ -91,7 +91,7 @@ func (b bundle) nothing(t *testing.T, call func()) {
 // scriptedAI answers as it is told and remembers what it was asked.
 type scriptedAI struct {
 	commandtest.AI
-	commandtest.NoPast
+	commandtest.NoReads
 
 	mu       sync.Mutex
 	instant  bool

@@ -119,7 +119,7 @@ func (s *Service) draft(ctx context.Context, cause Cause, in newJob) (job.Create
 func (s *Service) write(ctx context.Context, brief ChecklistBrief, projectID string) ([]NewItem, string, error) {
 	var err error
 	if projectID != "" {
-		if brief.Failures, err = s.Nominate.OpenFailures(ctx, brief.AccountID, projectID, briefedFailures); err != nil {
+		if brief.Failures, err = s.Reads.OpenFailures(ctx, brief.AccountID, projectID, briefedFailures); err != nil {
 			return nil, "", domain.Unavailable(fmt.Errorf("open failures of project %s: %w", projectID, err))
 		}
 	}

@@ -27,11 +27,11 @@ func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob)
 		if !domain.IsKind(err, domain.KindConflict) {
 			return out, err
 		}
-		next, any, failed := s.batchAgain(ctx, cause, jobIDs)
+		next, found, failed := s.batchAgain(ctx, cause, jobIDs)
 		switch {
 		case failed != nil:
 			return out, failed
-		case !any:
+		case !found:
 			return out, err
 		}
 		charging = next

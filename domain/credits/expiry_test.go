@@ -18,7 +18,7 @@ func TestALotExpiresAtTheMillisecondThatIsShown(t *testing.T) {
 	if err != nil || len(events) != 1 || *events[0].(*LotExpired) != (LotExpired{LotID: "lot", Amount: 5}) {
 		t.Errorf("at its end: %v, %v, want the lot to expire", events, err)
 	}
-	if next, any := s.NextExpiry(); !any || !next.Equal(shown) {
-		t.Errorf("the next expiry is %v, %v, want %v", next, any, shown)
+	if next, found := s.NextExpiry(); !found || !next.Equal(shown) {
+		t.Errorf("the next expiry is %v, %v, want %v", next, found, shown)
 	}
 }

@@ -1,5 +1,5 @@
 // Package host remembers which project the hosted tests of a host belong to.
-// The log is the judge: of two first tests at once one links the host, and the
+// The log decides: of two first tests at once one links the host, and the
 // other finds the link. Everything here is pure.
 package host
 

@@ -78,17 +78,17 @@ func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 	}, iterated), nil
 }
 
-// DecideJudge records the outcome of a test, and ends the session that it
+// DecideRecordOutcome records the outcome of a test, and ends the session that it
 // settles. The outcome of a test of an earlier session changes nothing.
-func DecideJudge(s State, o Outcome, at Setting) ([]domain.Event, error) {
+func DecideRecordOutcome(s State, o Outcome, at Setting) ([]domain.Event, error) {
 	if _, open := s.Session.Open[o.JobID]; !open || s.Session.Status != StatusRunning {
 		return nil, nil
 	}
-	judged := &Judged{
+	recorded := &OutcomeRecorded{
 		SessionID: s.Session.ID, JobID: o.JobID, Overall: o.Overall, ReportID: o.ReportID,
 		FailingKeys: o.FailingKeys, Refund: o.Refund, At: at.Now,
 	}
-	events := []domain.Event{judged}
+	events := []domain.Event{recorded}
 	known := s.Session.Iterations - len(s.Session.Open) + 1 // outcomes, with this one
 	after := s.Session                                      // the maps stay the state's: only plain fields change
 	after.Spent -= o.Refund
@@ -137,7 +137,7 @@ func DecideOutOfCredits(s State, unpaid string, at Setting) ([]domain.Event, err
 	after := s.Session // the maps stay the state's: only plain fields change
 	after.Spent -= price
 	return []domain.Event{
-		&Judged{SessionID: after.ID, JobID: unpaid, FailingKeys: []string{}, Refund: price, At: at.Now},
+		&OutcomeRecorded{SessionID: after.ID, JobID: unpaid, FailingKeys: []string{}, Refund: price, At: at.Now},
 		after.end(StatusOutOfCredits, at),
 	}, nil
 }

@@ -43,8 +43,8 @@ type Iterated struct {
 	At        time.Time      `json:"at"`
 }
 
-// Judged is the outcome of one iteration. FailingKeys is sorted.
-type Judged struct {
+// OutcomeRecorded is the outcome of one iteration. FailingKeys is sorted.
+type OutcomeRecorded struct {
 	SessionID   string         `json:"sessionId"`
 	JobID       string         `json:"jobId"`
 	Overall     string         `json:"overallStatus"` // pass, fail, inconclusive; empty: the job ended without a report
@@ -69,17 +69,17 @@ type Ended struct {
 	At            time.Time      `json:"at"`
 }
 
-func (*Started) EventType() string  { return "loop_session.started" }
-func (*Iterated) EventType() string { return "loop_session.iterated" }
-func (*Judged) EventType() string   { return "loop_session.judged" }
-func (*Ended) EventType() string    { return "loop_session.ended" }
+func (*Started) EventType() string         { return "loop_session.started" }
+func (*Iterated) EventType() string        { return "loop_session.iterated" }
+func (*OutcomeRecorded) EventType() string { return "loop_session.judged" }
+func (*Ended) EventType() string           { return "loop_session.ended" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
 		{New: func() domain.Event { return new(Started) }},
 		{New: func() domain.Event { return new(Iterated) }},
-		{New: func() domain.Event { return new(Judged) }},
+		{New: func() domain.Event { return new(OutcomeRecorded) }},
 		{New: func() domain.Event { return new(Ended) }},
 	}
 }

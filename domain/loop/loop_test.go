@@ -34,17 +34,17 @@ func iteratedAt(id, jobID string, n int, at time.Time) domain.Event {
 	return &loop.Iterated{SessionID: id, JobID: jobID, Iteration: n, Credits: 5, At: at}
 }
 
-func judged(id, jobID, overall string, keys ...string) domain.Event {
+func outcome(id, jobID, overall string, keys ...string) domain.Event {
 	if keys == nil {
 		keys = []string{}
 	}
-	return &loop.Judged{
+	return &loop.OutcomeRecorded{
 		SessionID: id, JobID: jobID, Overall: overall, ReportID: "r-" + jobID, FailingKeys: keys, At: noon,
 	}
 }
 
 func lost(id, jobID string) domain.Event {
-	return &loop.Judged{SessionID: id, JobID: jobID, FailingKeys: []string{}, Refund: 5, At: noon}
+	return &loop.OutcomeRecorded{SessionID: id, JobID: jobID, FailingKeys: []string{}, Refund: 5, At: noon}
 }
 
 func ended(id string, final loop.Status, change ...func(*loop.Ended)) domain.Event {
@@ -71,19 +71,19 @@ func join(id, jobID string, n int, s loop.Setting) decide {
 	}
 }
 
-func judge(jobID, overall string, keys ...string) decide {
+func record(jobID, overall string, keys ...string) decide {
 	if keys == nil {
 		keys = []string{}
 	}
 	return func(st loop.State) ([]domain.Event, error) {
 		o := loop.Outcome{JobID: jobID, Overall: overall, ReportID: "r-" + jobID, FailingKeys: keys}
-		return loop.DecideJudge(st, o, setting())
+		return loop.DecideRecordOutcome(st, o, setting())
 	}
 }
 
 func lose(jobID string) decide {
 	return func(st loop.State) ([]domain.Event, error) {
-		return loop.DecideJudge(st, loop.Outcome{JobID: jobID, FailingKeys: []string{}, Refund: 5}, setting())
+		return loop.DecideRecordOutcome(st, loop.Outcome{JobID: jobID, FailingKeys: []string{}, Refund: 5}, setting())
 	}
 }
 
@@ -124,7 +124,7 @@ func TestATestJoins(t *testing.T) {
 				startedWith("s2", loop.DefaultMaxIterations, day), iteratedAt("s2", "j2", 2, day))
 	})
 	t.Run("a new one after an end", func(t *testing.T) {
-		given(t, started("s1"), iterated("s1", "j1", 1), judged("s1", "j1", "pass"), ended("s1", loop.StatusPassed)).
+		given(t, started("s1"), iterated("s1", "j1", 1), outcome("s1", "j1", "pass"), ended("s1", loop.StatusPassed)).
 			When(join("s2", "j2", 2, setting())).Events(started("s2"), iterated("s2", "j2", 2))
 	})
 	t.Run("once, however often it is sent", func(t *testing.T) {
@@ -145,8 +145,8 @@ func TestATestJoins(t *testing.T) {
 func TestASessionPasses(t *testing.T) {
 	t.Parallel()
 	given(t, started("s1"), iterated("s1", "j1", 1)).
-		When(judge("j1", "pass")).
-		Events(judged("s1", "j1", "pass"), ended("s1", loop.StatusPassed, after(1, 5, "r-j1")))
+		When(record("j1", "pass")).
+		Events(outcome("s1", "j1", "pass"), ended("s1", loop.StatusPassed, after(1, 5, "r-j1")))
 }
 
 // failed is a session in which each test failed with its own keys.
@@ -154,7 +154,7 @@ func failed(keys ...[]string) []domain.Event {
 	events := []domain.Event{started("s1")}
 	for i, k := range keys {
 		jobID := string(rune('a' + i))
-		events = append(events, iterated("s1", jobID, i+1), judged("s1", jobID, "fail", k...))
+		events = append(events, iterated("s1", jobID, i+1), outcome("s1", jobID, "fail", k...))
 	}
 	return events
 }
@@ -164,41 +164,41 @@ func TestASessionIsStuckOnTheSameBug(t *testing.T) {
 	pay, mail := []string{"pay"}, []string{"mail"}
 	both := []string{"mail", "pay"}
 	third := func(before []domain.Event, keys ...string) *scenario.Then[loop.State] {
-		return given(t, append(before, iterated("s1", "z", 9))...).When(judge("z", "fail", keys...))
+		return given(t, append(before, iterated("s1", "z", 9))...).When(record("z", "fail", keys...))
 	}
 	t.Run("after three reports in a row with the same failing keys", func(t *testing.T) {
 		third(failed(pay, pay), "pay").
-			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(3, 15, "r-z"), alert))
+			Events(outcome("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(3, 15, "r-z"), alert))
 		third(failed(mail, both, both), "mail", "pay").
-			Events(judged("s1", "z", "fail", "mail", "pay"), ended("s1", loop.StatusStuckSameBug, after(4, 20, "r-z"), alert))
+			Events(outcome("s1", "z", "fail", "mail", "pay"), ended("s1", loop.StatusStuckSameBug, after(4, 20, "r-z"), alert))
 	})
 	t.Run("not after two", func(t *testing.T) {
-		third(failed(pay), "pay").Events(judged("s1", "z", "fail", "pay"))
+		third(failed(pay), "pay").Events(outcome("s1", "z", "fail", "pay"))
 	})
 	t.Run("not when another one came in between", func(t *testing.T) {
-		third(failed(pay, pay, mail), "pay").Events(judged("s1", "z", "fail", "pay"))
-		third(failed(pay, both), "pay").Events(judged("s1", "z", "fail", "pay"))
+		third(failed(pay, pay, mail), "pay").Events(outcome("s1", "z", "fail", "pay"))
+		third(failed(pay, both), "pay").Events(outcome("s1", "z", "fail", "pay"))
 	})
 	t.Run("not when nothing failed", func(t *testing.T) {
 		before := failed()
 		for i, jobID := range []string{"a", "b"} {
-			before = append(before, iterated("s1", jobID, i+1), judged("s1", jobID, "inconclusive"))
+			before = append(before, iterated("s1", jobID, i+1), outcome("s1", jobID, "inconclusive"))
 		}
 		given(t, append(before, iterated("s1", "z", 3))...).
-			When(judge("z", "inconclusive")).Events(judged("s1", "z", "inconclusive"))
+			When(record("z", "inconclusive")).Events(outcome("s1", "z", "inconclusive"))
 	})
 	t.Run("a test without a report is passed over", func(t *testing.T) {
 		third(append(failed(pay, pay), iterated("s1", "l", 3), lost("s1", "l")), "pay").
-			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(4, 15, "r-z"), alert))
+			Events(outcome("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(4, 15, "r-z"), alert))
 	})
 	t.Run("silently while the project's alerts are snoozed", func(t *testing.T) {
 		given(t, append(failed(pay, pay), iterated("s1", "z", 3))...).
 			When(func(st loop.State) ([]domain.Event, error) {
 				s := setting()
 				s.Snoozed = true
-				return loop.DecideJudge(st, loop.Outcome{JobID: "z", Overall: "fail", ReportID: "r-z", FailingKeys: pay}, s)
+				return loop.DecideRecordOutcome(st, loop.Outcome{JobID: "z", Overall: "fail", ReportID: "r-z", FailingKeys: pay}, s)
 			}).
-			Events(judged("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(3, 15, "r-z")))
+			Events(outcome("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(3, 15, "r-z")))
 	})
 }
 
@@ -206,23 +206,23 @@ func TestASessionReachesItsCap(t *testing.T) {
 	t.Parallel()
 	capped := []domain.Event{startedWith("s1", 2, noon), iterated("s1", "a", 1)}
 	t.Run("with the last allowed test", func(t *testing.T) {
-		given(t, append(capped, judged("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
-			When(judge("b", "fail", "mail")).
-			Events(judged("s1", "b", "fail", "mail"), ended("s1", loop.StatusMaxIterations, after(2, 10, "r-b"), alert))
+		given(t, append(capped, outcome("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
+			When(record("b", "fail", "mail")).
+			Events(outcome("s1", "b", "fail", "mail"), ended("s1", loop.StatusMaxIterations, after(2, 10, "r-b"), alert))
 	})
 	t.Run("unless it passes", func(t *testing.T) {
-		given(t, append(capped, judged("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
-			When(judge("b", "pass")).
-			Events(judged("s1", "b", "pass"), ended("s1", loop.StatusPassed, after(2, 10, "r-b")))
+		given(t, append(capped, outcome("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
+			When(record("b", "pass")).
+			Events(outcome("s1", "b", "pass"), ended("s1", loop.StatusPassed, after(2, 10, "r-b")))
 	})
 	t.Run("once the outcome of every test is known", func(t *testing.T) {
 		given(t, append(capped, iterated("s1", "b", 2))...).
-			When(judge("a", "fail", "pay")).Events(judged("s1", "a", "fail", "pay")).
-			When(judge("b", "pass")).
-			Events(judged("s1", "b", "pass"), ended("s1", loop.StatusPassed, after(2, 10, "r-b")))
+			When(record("a", "fail", "pay")).Events(outcome("s1", "a", "fail", "pay")).
+			When(record("b", "pass")).
+			Events(outcome("s1", "b", "pass"), ended("s1", loop.StatusPassed, after(2, 10, "r-b")))
 	})
 	t.Run("also with a test that was given back", func(t *testing.T) {
-		given(t, append(capped, judged("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
+		given(t, append(capped, outcome("s1", "a", "fail", "pay"), iterated("s1", "b", 2))...).
 			When(lose("b")).
 			Events(lost("s1", "b"), ended("s1", loop.StatusMaxIterations, after(2, 5, "r-a"), alert))
 	})
@@ -230,13 +230,13 @@ func TestASessionReachesItsCap(t *testing.T) {
 
 func TestAnOutcomeCountsOnce(t *testing.T) {
 	t.Parallel()
-	running := []domain.Event{started("s1"), iterated("s1", "j1", 1), judged("s1", "j1", "fail", "pay")}
-	given(t, running...).When(judge("j1", "fail", "pay")).Nothing()
+	running := []domain.Event{started("s1"), iterated("s1", "j1", 1), outcome("s1", "j1", "fail", "pay")}
+	given(t, running...).When(record("j1", "fail", "pay")).Nothing()
 	t.Run("and only in the session that runs", func(t *testing.T) {
-		given(t, running...).When(judge("j9", "pass")).Nothing()
-		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.StatusAbandoned)).When(judge("j1", "pass")).Nothing()
+		given(t, running...).When(record("j9", "pass")).Nothing()
+		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.StatusAbandoned)).When(record("j1", "pass")).Nothing()
 		given(t, started("s1"), iterated("s1", "j1", 1), ended("s1", loop.StatusAbandoned), started("s2"), iterated("s2", "j2", 1)).
-			When(judge("j1", "pass")).Nothing()
+			When(record("j1", "pass")).Nothing()
 	})
 }
 

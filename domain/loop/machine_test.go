@@ -23,7 +23,7 @@ type history struct {
 	spent    map[string]domain.Credits // by session, until its end
 	counted  map[string]int
 	ends     map[string]loop.Status
-	judged   map[string]bool
+	outcome  map[string]bool
 }
 
 func (h *history) happens(t *rapid.T, decide func(loop.State) ([]domain.Event, error)) {
@@ -63,11 +63,11 @@ func (h *history) check(t *rapid.T, e domain.Event) {
 		h.prices[e.JobID] = e.Credits
 		h.spent[e.SessionID] += e.Credits
 		h.counted[e.SessionID]++
-	case *loop.Judged:
-		if e.SessionID != running || h.judged[e.JobID] || e.Refund > h.prices[e.JobID] {
-			t.Fatalf("%+v is judged while %q runs", e, running)
+	case *loop.OutcomeRecorded:
+		if e.SessionID != running || h.outcome[e.JobID] || e.Refund > h.prices[e.JobID] {
+			t.Fatalf("%+v is recorded while %q runs", e, running)
 		}
-		h.judged[e.JobID] = true
+		h.outcome[e.JobID] = true
 		h.spent[e.SessionID] -= e.Refund
 	case *loop.Ended:
 		if e.SessionID != running || h.ends[e.SessionID] != "" {
@@ -90,7 +90,7 @@ func TestNoHistoryTakesALoopOutOfLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{
 			now: noon, prices: map[string]domain.Credits{}, spent: map[string]domain.Credits{}, counted: map[string]int{},
-			ends: map[string]loop.Status{}, judged: map[string]bool{},
+			ends: map[string]loop.Status{}, outcome: map[string]bool{},
 		}
 		at := func() loop.Setting { return loop.Setting{Now: h.now} }
 		job := rapid.SampledFrom([]string{"j1", "j2", "j3", "j4", "j5", "j6", "j7", "j8"})
@@ -103,7 +103,7 @@ func TestNoHistoryTakesALoopOutOfLine(t *testing.T) {
 				}
 				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideJoin(st, j, at()) })
 			},
-			"judge": func(t *rapid.T) {
+			"outcome": func(t *rapid.T) {
 				o := loop.Outcome{JobID: job.Draw(t, "job"), FailingKeys: []string{}}
 				switch o.Overall = rapid.SampledFrom([]string{"", "pass", "fail"}).Draw(t, "overall"); o.Overall {
 				case "":
@@ -113,7 +113,7 @@ func TestNoHistoryTakesALoopOutOfLine(t *testing.T) {
 				default:
 					o.ReportID = "r"
 				}
-				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideJudge(st, o, at()) })
+				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideRecordOutcome(st, o, at()) })
 			},
 			"finalize": func(t *rapid.T) {
 				id := rapid.SampledFrom(append([]string{"nobody's"}, h.sessions...)).Draw(t, "session")

@@ -60,8 +60,8 @@ func Evolve(s State, e domain.Event) State {
 		s.Session.Spent += e.Credits
 		s.Session.Open[e.JobID] = e.Credits
 		s.Session.SeenAt = e.At
-	case *Judged:
-		s.Session.judge(e)
+	case *OutcomeRecorded:
+		s.Session.recordOutcome(e)
 	case *Ended:
 		if s.Ends == nil {
 			s.Ends = make(map[string]Status)
@@ -72,7 +72,7 @@ func Evolve(s State, e domain.Event) State {
 	return s
 }
 
-func (s *Session) judge(e *Judged) {
+func (s *Session) recordOutcome(e *OutcomeRecorded) {
 	delete(s.Open, e.JobID)
 	s.Spent -= e.Refund
 	if e.ReportID == "" {

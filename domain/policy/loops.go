@@ -13,7 +13,7 @@ import (
 
 // Loops is what agents' loops ask of the commands.
 type Loops interface {
-	JudgeLoop(ctx context.Context, cause command.Cause, loopID, jobID string) (domain.Position, error)
+	RecordLoopOutcome(ctx context.Context, cause command.Cause, loopID, jobID string) (domain.Position, error)
 	AbandonLoop(ctx context.Context, cause command.Cause, loopID string) (domain.Position, error)
 }
 
@@ -21,27 +21,27 @@ type Loops interface {
 // never came (Orphans).
 const settledAfter = 3 * orphanAfter
 
-// LoopJudge tells a loop what became of its tests.
-type LoopJudge struct{ Loops Loops }
+// LoopOutcomes tells a loop what became of its tests.
+type LoopOutcomes struct{ Loops Loops }
 
 // Kind implements Policy.
-func (LoopJudge) Kind() string { return "loop_judge" }
+func (LoopOutcomes) Kind() string { return "loop_judge" }
 
 // Handles implements Rule.
-func (LoopJudge) Handles() []string {
-	return domain.TypesOf(&loop.Iterated{}, &loop.Judged{}, &job.Completed{}, &job.Cancelled{}, &job.Failed{})
+func (LoopOutcomes) Handles() []string {
+	return domain.TypesOf(&loop.Iterated{}, &loop.OutcomeRecorded{}, &job.Completed{}, &job.Cancelled{}, &job.Failed{})
 }
 
 // React implements Rule: the end of a loop's test sets the timer, the loop's
 // knowledge of it clears it. Until then a timer waits for a test that never
 // comes.
-func (p LoopJudge) React(r domain.Recorded) []Change {
+func (p LoopOutcomes) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *loop.Iterated:
-		c := p.judge(r, r.StreamID(), e.JobID, settledAfter)
+		c := p.after(r, r.StreamID(), e.JobID, settledAfter)
 		c.First = true
 		return []Change{c}
-	case *loop.Judged:
+	case *loop.OutcomeRecorded:
 		return []Change{cleared(p.Kind(), r.StreamID()+"/"+e.JobID)}
 	case *job.Completed:
 		return p.ended(r, e.LoopID)
@@ -53,14 +53,14 @@ func (p LoopJudge) React(r domain.Recorded) []Change {
 	return nil
 }
 
-func (p LoopJudge) ended(r domain.Recorded, loopID string) []Change {
+func (p LoopOutcomes) ended(r domain.Recorded, loopID string) []Change {
 	if loopID == "" {
 		return nil
 	}
-	return []Change{p.judge(r, loopID, r.StreamID(), 0)}
+	return []Change{p.after(r, loopID, r.StreamID(), 0)}
 }
 
-func (p LoopJudge) judge(r domain.Recorded, loopID, jobID string, after time.Duration) Change {
+func (p LoopOutcomes) after(r domain.Recorded, loopID, jobID string, after time.Duration) Change {
 	return Change{Timer: Timer{
 		Kind: p.Kind(), Key: loopID + "/" + jobID, AccountID: r.Meta.AccountID,
 		DueAt: r.Meta.Time.Add(after), WallClock: true,
@@ -68,9 +68,9 @@ func (p LoopJudge) judge(r domain.Recorded, loopID, jobID string, after time.Dur
 }
 
 // Fire implements Policy.
-func (p LoopJudge) Fire(ctx context.Context, t Timer) error {
+func (p LoopOutcomes) Fire(ctx context.Context, t Timer) error {
 	loopID, jobID, _ := strings.Cut(t.Key, "/")
-	_, err := p.Loops.JudgeLoop(ctx, cause(t), loopID, jobID)
+	_, err := p.Loops.RecordLoopOutcome(ctx, cause(t), loopID, jobID)
 	return err
 }
 

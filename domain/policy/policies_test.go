@@ -103,11 +103,11 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{plain, nil},
 			{listless, nil},
 		}, ends},
-		{policy.LoopJudge{}, "loop-l", []reaction{
+		{policy.LoopOutcomes{}, "loop-l", []reaction{
 			{&loop.Iterated{JobID: "j"}, first(wall(set("loop_judge", "l/j", noon.Add(time.Minute))))},
-			{&loop.Judged{JobID: "j"}, cleared("loop_judge", "l/j")},
+			{&loop.OutcomeRecorded{JobID: "j"}, cleared("loop_judge", "l/j")},
 		}, nil},
-		{policy.LoopJudge{}, "job-j", []reaction{
+		{policy.LoopOutcomes{}, "job-j", []reaction{
 			{&job.Completed{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
 			{&job.Cancelled{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
 			{&job.Failed{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
@@ -199,8 +199,8 @@ func (a *asked) SettleSession(_ context.Context, c command.Cause, id string) (do
 	return a.did(c, "settle "+id)
 }
 
-func (a *asked) JudgeLoop(_ context.Context, c command.Cause, loopID, jobID string) (domain.Position, error) {
-	return a.did(c, "judge "+loopID+" "+jobID)
+func (a *asked) RecordLoopOutcome(_ context.Context, c command.Cause, loopID, jobID string) (domain.Position, error) {
+	return a.did(c, "outcome "+loopID+" "+jobID)
 }
 
 func (a *asked) AbandonLoop(_ context.Context, c command.Cause, id string) (domain.Position, error) {
@@ -212,7 +212,7 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 	want := map[string]string{
 		"orphaned_debit": "void k", "missing_refund": "refund k job_ended", "lot_expiry": "expire",
 		"sla": "miss k", "silent_claim": "release k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
-		"session": "settle k", "loop_judge": "judge k ", "loop_silence": "abandon k",
+		"session": "settle k", "loop_judge": "outcome k ", "loop_silence": "abandon k",
 	}
 	ids := map[uuid.UUID]bool{}
 	for _, p := range policy.All(&asked{}) {

@@ -135,7 +135,7 @@ func All(c Commands) []Policy {
 		Orphans{c}, Refunds{c}, LotExpiry{c},
 		SLA{c}, Silence{c},
 		ChecklistWriter{Writers: c}, Analyst{Writers: c}, Reviewer{Writers: c},
-		LoopJudge{c}, LoopSilence{c},
+		LoopOutcomes{c}, LoopSilence{c},
 		Sessions{c},
 	}
 }

@@ -40,7 +40,7 @@ type generation struct {
 	Unknown         int64      `db:"unknown"`
 	Skipped         int64      `db:"skipped"`
 	Owner           *string    `db:"owner"`
-	Epoch           int64      `db:"epoch"`
+	FencingToken    int64      `db:"epoch"` // goes up with every owner
 	LeaseUntil      *time.Time `db:"lease_until"`
 	FailureCategory *string    `db:"failure_category"`
 	FailureCommit   *int64     `db:"failure_commit"`
@@ -209,7 +209,7 @@ func acquire(ctx context.Context, db *sqlx.DB, g generation, owner string, lengt
 func (l *lease) advance(ctx context.Context, tx *sqlx.Tx, to eventstore.Checkpoint, applied int64, length time.Duration, durable string) error {
 	oldCommit, oldPrepare := columns(l.stored)
 	commit, prepare := columns(to)
-	return one(tx.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.Epoch, oldCommit, oldPrepare,
+	return one(tx.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.FencingToken, oldCommit, oldPrepare,
 		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), durable))
 }
 
@@ -220,14 +220,14 @@ func (l *lease) advanced(to eventstore.Checkpoint) {
 }
 
 func (l *lease) stop(ctx context.Context, db *sqlx.DB, f Failure) error {
-	return one(db.ExecContext(ctx, stopSQL, l.Name, l.Number, l.owner, l.Epoch,
+	return one(db.ExecContext(ctx, stopSQL, l.Name, l.Number, l.owner, l.FencingToken,
 		f.Category, int64(f.Position.Commit), int64(f.Position.Prepare), f.Detail))
 }
 
 // release gives the lease back. It matters little if it fails or is not ours
 // any more: the lease ends by itself.
 func (l *lease) release(ctx context.Context, db *sqlx.DB) error {
-	_, err := db.ExecContext(ctx, releaseSQL, l.Name, l.Number, l.owner, l.Epoch)
+	_, err := db.ExecContext(ctx, releaseSQL, l.Name, l.Number, l.owner, l.FencingToken)
 	return err
 }
 

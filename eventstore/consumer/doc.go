@@ -6,7 +6,7 @@
 //
 // A runner takes whatever has arrived behind its checkpoint and writes, in one
 // transaction, the batch's rows and the new checkpoint. The checkpoint moves by
-// compare-and-set: the old position, the owner and the owner's epoch must still
+// compare-and-set: the old position, the owner and the owner's fencing token must still
 // be what the runner believes. If they are not, somebody else took the lease
 // over, and the whole batch rolls back. So a batch is applied exactly once,
 // whoever crashed where. Unless the consumer is Durable, the transaction does
@@ -44,7 +44,7 @@
 //
 // # One runner at a time
 //
-// A generation has a lease in its checkpoint row: an owner, an epoch that goes
+// A generation has a lease in its checkpoint row: an owner, a fencing token (column epoch) that goes
 // up with every change of hands, and an end by Postgres' clock. Every batch
 // renews it. The others stand by and take over when it ends.
 //

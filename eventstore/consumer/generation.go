@@ -212,7 +212,7 @@ func flip(ctx context.Context, db *sqlx.DB, p Projector, l *lease, wait time.Dur
 		if _, err := tx.ExecContext(ctx, retireSQL, serving.Name, serving.Number); err != nil {
 			return err
 		}
-		if err := one(tx.ExecContext(ctx, serveSQL, l.Name, l.Number, l.owner, l.Epoch)); err != nil {
+		if err := one(tx.ExecContext(ctx, serveSQL, l.Name, l.Number, l.owner, l.FencingToken)); err != nil {
 			return err
 		}
 		flipped = true

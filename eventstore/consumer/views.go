@@ -293,5 +293,5 @@ WHERE name = $1
 // tellObstacle notes what is in the way of a flip; empty: nothing any more.
 func (l *lease) tellObstacle(ctx context.Context, db *sqlx.DB, what string) error {
 	l.Obstacle = what
-	return one(db.ExecContext(ctx, setObstacleSQL, l.Name, l.Number, l.owner, l.Epoch, what))
+	return one(db.ExecContext(ctx, setObstacleSQL, l.Name, l.Number, l.owner, l.FencingToken, what))
 }

@@ -45,10 +45,10 @@ func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {
 func TestWaitingCoversAProjectionThatHasNotStarted(t *testing.T) {
 	t.Parallel()
 	w := setup(t, jobs.Projector{}, credits.Projector{})
-	jobs := w.Service(w.Log, jobs.Projector{}) // nobody runs credits
-	w.Run(jobs)
+	reading := w.Service(w.Log, jobs.Projector{}) // nobody runs credits
+	w.Run(reading)
 	position := w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
-	w.Reach(jobs)
+	w.Reach(reading)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	err := w.Sup.WaitFor(ctx, position)

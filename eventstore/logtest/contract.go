@@ -62,7 +62,7 @@ func notes(n int) (events []domain.NewEvent) {
 	return events
 }
 
-func (c *contract) append(expected domain.ExpectedRevision, events ...domain.NewEvent) domain.Written {
+func (c *contract) append(expected domain.ExpectedRevision, events ...domain.NewEvent) domain.AppendResult {
 	c.Helper()
 	written, err := c.log.Append(c.Context(), c.stream, expected, events)
 	if err != nil {
@@ -233,7 +233,7 @@ func (c *contract) next(after eventstore.Checkpoint, most int) eventstore.Page {
 func (c *contract) followed() {
 	var (
 		want []domain.NewEvent
-		last domain.Written
+		last domain.AppendResult
 	)
 	for i := range 10 {
 		want = append(want, note(fmt.Sprint(i)))

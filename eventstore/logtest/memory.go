@@ -53,7 +53,7 @@ func New() *Memory {
 }
 
 // Append implements domain.Log.
-func (m *Memory) Append(_ context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.Written, error) {
+func (m *Memory) Append(_ context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
 	m.mu.Lock()
 	before := m.before
 	m.mu.Unlock()
@@ -68,26 +68,26 @@ func (m *Memory) Append(_ context.Context, stream string, expected domain.Expect
 		fault = m.strike(stream, events)
 	}
 	if fault != nil && !fault.Persisted {
-		return domain.Written{}, fault.Err
+		return domain.AppendResult{}, fault.Err
 	}
 	written, err := m.append(stream, expected, events)
 	if err == nil && fault != nil {
-		return domain.Written{}, fault.Err
+		return domain.AppendResult{}, fault.Err
 	}
 	return written, err
 }
 
-func (m *Memory) append(stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.Written, error) {
+func (m *Memory) append(stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
 	has := m.streams[stream]
 	switch at := int(expected) + 1; {
 	case len(events) == 0:
-		return domain.Written{}, errors.New("append: no events")
+		return domain.AppendResult{}, errors.New("append: no events")
 	case at > len(has):
-		return domain.Written{}, domain.ErrWrongRevision
+		return domain.AppendResult{}, domain.ErrWrongRevision
 	case at < len(has): // a repeat, or somebody was first
 		for i, e := range events {
 			if at+i >= len(has) || m.events[has[at+i]].ID != e.ID {
-				return domain.Written{}, domain.ErrWrongRevision
+				return domain.AppendResult{}, domain.ErrWrongRevision
 			}
 		}
 		return m.written(has[at+len(events)-1]), nil
@@ -96,14 +96,14 @@ func (m *Memory) append(stream string, expected domain.ExpectedRevision, events 
 	recorded := make([]domain.Recorded, len(events))
 	for i, e := range events {
 		if e.ID == uuid.Nil {
-			return domain.Written{}, fmt.Errorf("append to %s: an event without an id", stream)
+			return domain.AppendResult{}, fmt.Errorf("append to %s: an event without an id", stream)
 		}
 		data, meta, err := eventstore.Encode(e)
 		if err == nil {
 			recorded[i], err = m.place(stream, i, eventstore.RawEvent{ID: e.ID, Type: e.Event.EventType(), Data: data, Meta: meta})
 		}
 		if err != nil {
-			return domain.Written{}, fmt.Errorf("append to %s: %w", stream, err)
+			return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 		}
 	}
 	m.appends[stream]++
@@ -132,9 +132,9 @@ func (m *Memory) stir() {
 	m.grown = make(chan struct{})
 }
 
-func (m *Memory) written(place int) domain.Written {
+func (m *Memory) written(place int) domain.AppendResult {
 	e := m.events[place]
-	return domain.Written{Revision: e.Revision, Position: e.Position}
+	return domain.AppendResult{Revision: e.Revision, Position: e.Position}
 }
 
 // Load implements domain.Log.

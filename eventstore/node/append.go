@@ -205,7 +205,7 @@ func (s *streamsServer) append(in streams.Streams_AppendServer) (*streams.Append
 	if err != nil {
 		return nil, err
 	}
-	switch out.verdict {
+	switch out.kind {
 	case deleted:
 		return nil, streamDeleted(stream)
 	case wrongVersion:

@@ -169,7 +169,7 @@ func (b *batch) await(n *Node) *streams.BatchAppendResp {
 	}
 	select {
 	case out := <-b.write.done:
-		switch out.verdict {
+		switch out.kind {
 		case written:
 			return b.respond(nil, batchSuccess(out))
 		case deleted:

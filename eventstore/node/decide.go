@@ -48,11 +48,11 @@ type write struct {
 	done     chan outcome
 }
 
-type verdict int
+type outcomeKind int
 
 const (
 	// written: the events are in the log, now or since an earlier attempt.
-	written verdict = iota
+	written outcomeKind = iota
 	wrongVersion
 	deleted
 	// failed: err tells why; what is in the log is unknown.
@@ -63,7 +63,7 @@ const (
 // success and its current one on a wrong version; position is zero if the
 // write had no event.
 type outcome struct {
-	verdict  verdict
+	kind     outcomeKind
 	revision int64
 	position int64
 	err      error
@@ -96,7 +96,7 @@ func (g *group) full() bool {
 // refuse answers writes without an outcome.
 func refuse(writes []*write, err error) {
 	for _, w := range writes {
-		w.done <- outcome{verdict: failed, err: err}
+		w.done <- outcome{kind: failed, err: err}
 	}
 }
 
@@ -127,7 +127,7 @@ func (d *decider) take(ctx context.Context, batch []*write, committed int64) err
 func (d *decider) decide(ctx context.Context, w *write) (outcome, error) {
 	st, other := d.states.get(w.stream), d.states.get(companion(w.stream))
 	if st.last == tombstoned || isMetaStream(w.stream) && other.last == tombstoned {
-		return outcome{verdict: deleted}, nil
+		return outcome{kind: deleted}, nil
 	}
 	softDeleted := !isMetaStream(w.stream) && other.meta.deleted()
 	settled, out, err := d.check(ctx, w, st, other, softDeleted)
@@ -137,13 +137,13 @@ func (d *decider) decide(ctx context.Context, w *write) (outcome, error) {
 	switch w.op {
 	case opDelete:
 		if st.last == noStream && other.last == noStream {
-			return outcome{verdict: wrongVersion, revision: noStream}, nil
+			return outcome{kind: wrongVersion, revision: noStream}, nil
 		}
 		return d.writeMetadata(companion(w.stream), other, deletedMetadata), nil
 	case opTombstone:
 		r := d.add(w.stream, tombstoned, proposed{id: uuid.New(), kind: typeStreamDeleted})
 		st.last, st.recent = tombstoned, nil
-		return outcome{verdict: written, revision: tombstoned, position: r.position}, nil
+		return outcome{kind: written, revision: tombstoned, position: r.position}, nil
 	default:
 		return d.append(w, st, other, softDeleted), nil
 	}
@@ -152,11 +152,11 @@ func (d *decider) decide(ctx context.Context, w *write) (outcome, error) {
 // check is the original's rule of expected revisions and idempotency. settled
 // means the outcome is final; otherwise the write goes ahead.
 func (d *decider) check(ctx context.Context, w *write, st, other *state, softDeleted bool) (settled bool, out outcome, err error) {
-	wrong := outcome{verdict: wrongVersion, revision: st.last}
+	wrong := outcome{kind: wrongVersion, revision: st.last}
 	anew := w.expected == expectNoStream && softDeleted // a deleted stream may be created anew
 	switch {
 	case w.expected == expectStreamExists && softDeleted:
-		return true, outcome{verdict: deleted}, nil
+		return true, outcome{kind: deleted}, nil
 	case w.expected == expectStreamExists && st.last == noStream && (isMetaStream(w.stream) || other.last == noStream):
 		return true, wrong, nil
 	case w.expected == expectAny, w.expected == expectStreamExists:
@@ -174,7 +174,7 @@ func (d *decider) check(ctx context.Context, w *write, st, other *state, softDel
 	case err != nil:
 		return false, outcome{}, err
 	case matched == len(w.events) && matched > 0:
-		return true, outcome{verdict: written, revision: w.expected + int64(matched), position: last}, nil
+		return true, outcome{kind: written, revision: w.expected + int64(matched), position: last}, nil
 	case matched == 0 && anew:
 		return false, outcome{}, nil
 	}
@@ -190,9 +190,9 @@ func repeatOfRecent(events []proposed, st *state) (settled bool, out outcome) {
 		case !ok && i == 0:
 			return false, outcome{}
 		case !ok:
-			return true, outcome{verdict: wrongVersion, revision: st.last}
+			return true, outcome{kind: wrongVersion, revision: st.last}
 		}
-		out = outcome{verdict: written, revision: revision, position: found.position}
+		out = outcome{kind: written, revision: revision, position: found.position}
 	}
 	return len(events) > 0, out
 }
@@ -222,7 +222,7 @@ func (d *decider) repeatOfPlaced(ctx context.Context, w *write, st *state) (matc
 }
 
 func (d *decider) append(w *write, st, other *state, softDeleted bool) outcome {
-	out := outcome{verdict: written}
+	out := outcome{kind: written}
 	for _, e := range w.events {
 		r := d.add(w.stream, st.last+1, e)
 		st.append(e.id, r.position)
@@ -263,7 +263,7 @@ func (d *decider) writeMetadata(metaStream string, meta *state, body []byte) out
 	r := d.add(metaStream, meta.last+1, e)
 	meta.append(e.id, r.position)
 	meta.meta = parseMetadata(true, body)
-	return outcome{verdict: written, revision: meta.last, position: r.position}
+	return outcome{kind: written, revision: meta.last, position: r.position}
 }
 
 func (d *decider) add(stream string, revision int64, e proposed) *record {

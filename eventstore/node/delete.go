@@ -68,7 +68,7 @@ func (s *streamsServer) remove(ctx context.Context, op operation, id *shared.Str
 	if err != nil {
 		return 0, err
 	}
-	switch out.verdict {
+	switch out.kind {
 	case deleted:
 		return 0, streamDeleted(stream)
 	case wrongVersion:

@@ -48,11 +48,11 @@ func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
 		return nil, invalid("a filter needs a regular expression or prefixes")
 	}
 	window := uint64(defaultSearchWindow)
-	if max, ok := o.GetWindow().(*streams.ReadReq_Options_FilterOptions_Max); ok {
-		if max.Max == 0 {
+	if size, ok := o.GetWindow().(*streams.ReadReq_Options_FilterOptions_Max); ok {
+		if size.Max == 0 {
 			return nil, invalid("the search window must be positive")
 		}
-		window = uint64(max.Max)
+		window = uint64(size.Max)
 	}
 	f.interval = window * uint64(o.GetCheckpointIntervalMultiplier())
 	return f, nil

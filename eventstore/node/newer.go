@@ -25,17 +25,17 @@ const (
 	positionPrepare = protowire.Number(2)
 )
 
-// place is where a subscription may be resumed: behind a revision of a stream,
+// resumePoint is where a subscription may be resumed: behind a revision of a stream,
 // or behind a position of $all. None is written while nothing stands before it.
-type place struct {
+type resumePoint struct {
 	ofAll bool
 	at    int64
 }
 
-func streamPlace(revision int64) place { return place{at: revision} }
-func allPlace(position int64) place    { return place{ofAll: true, at: position} }
+func afterRevision(revision int64) resumePoint { return resumePoint{at: revision} }
+func afterPosition(position int64) resumePoint { return resumePoint{ofAll: true, at: position} }
 
-func (p place) append(b []byte) []byte {
+func (p resumePoint) append(b []byte) []byte {
 	switch {
 	case p.ofAll && p.at > 0:
 		var position []byte

@@ -18,7 +18,7 @@ func (r *reading) confirm() error {
 }
 
 // caughtUp says that the subscription is live from the place on that at spells.
-func (r *reading) caughtUp(at place) error {
+func (r *reading) caughtUp(at resumePoint) error {
 	message := &streams.ReadResp_CaughtUp{}
 	message.ProtoReflect().SetUnknown(at.append(appendTimestamp(nil, caughtUpTimestamp, time.Now())))
 	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: message}})
@@ -124,7 +124,7 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 				return err
 			}
 		}
-		return r.caughtUp(allPlace(position))
+		return r.caughtUp(afterPosition(position))
 	}
 	return r.feed(position, each, live)
 }
@@ -180,7 +180,7 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 		}
 		return nil
 	}
-	return r.feed(head, each, func(int64) error { return r.caughtUp(streamPlace(sent)) })
+	return r.feed(head, each, func(int64) error { return r.caughtUp(afterRevision(sent)) })
 }
 
 // catchUpStream sends the events behind a revision and returns the last one.

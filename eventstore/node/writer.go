@@ -181,14 +181,14 @@ func (w *writer) gather(first *write) []*write {
 // certainly not written.
 func live(batch []*write, w *write) []*write {
 	if w.ctx.Err() != nil {
-		w.done <- outcome{verdict: failed, err: errExpired}
+		w.done <- outcome{kind: failed, err: errExpired}
 		return batch
 	}
 	return append(batch, w)
 }
 
 // commitAll writes groups until one fails. From then on all are refused, also
-// those that would write nothing: they were judged by states that did not come
+// those that would write nothing: they were decided on states that did not come
 // true.
 func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 	failed := false
@@ -260,7 +260,7 @@ func (w *writer) refuseFor(d time.Duration) bool {
 		case <-w.stop:
 			return false
 		case member := <-w.queue:
-			member.done <- outcome{verdict: failed, err: errUnavailable}
+			member.done <- outcome{kind: failed, err: errUnavailable}
 		}
 	}
 }

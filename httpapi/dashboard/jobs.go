@@ -113,15 +113,15 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 		v.Tabs[0].Current = true
 	}
 	v.Filtered = v.Status != "" || v.Project != ""
-	jobs, total, err := d.Reads.Jobs.List(r.Context(), r.Account.ID, jobs.Filter{
+	rows, total, err := d.Reads.Jobs.List(r.Context(), r.Account.ID, jobs.Filter{
 		Status: job.Status(v.Status), ProjectID: v.Project, Limit: pageSize, Offset: (page - 1) * pageSize,
 	})
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	for _, j := range jobs {
+	for _, j := range rows {
 		v.Lines = append(v.Lines, lineOf(j))
 	}
-	v.Pager = newPager(r, page, len(jobs), total)
+	v.Pager = newPager(r, page, len(rows), total)
 	return ui.Show("jobs", "Tests", v, ui.Everything)
 }

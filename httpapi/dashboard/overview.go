@@ -49,12 +49,12 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	v := overviewView{MayTest: may(r, person.Developer)}
 	ctx, account := r.Context(), r.Account.ID
 	for _, status := range []job.Status{job.StatusClaimed, job.StatusPending} {
-		jobs, total, err := d.Reads.Jobs.List(ctx, account, jobs.Filter{Status: status, Limit: liveShown})
+		rows, total, err := d.Reads.Jobs.List(ctx, account, jobs.Filter{Status: status, Limit: liveShown})
 		if err != nil {
 			return ui.Answer{}, err
 		}
 		v.LiveCount += total
-		for _, j := range jobs {
+		for _, j := range rows {
 			if len(v.Live) == liveShown {
 				break
 			}
@@ -93,11 +93,11 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 
 // needs lists what waits for a person, the gravest first.
 func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []need, err error) {
-	projects, _, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked})
+	rows, _, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked})
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range projects {
+	for _, p := range rows {
 		if p.WebhookDisabled {
 			list = append(list, need{
 				Icon: "alert", Kind: "fail", Text: "The webhook of " + p.Name + " is disabled",
@@ -128,7 +128,7 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 			Detail: "They are spent first.", Href: "/dashboard/credits", Action: "See when",
 		})
 	}
-	for _, p := range projects {
+	for _, p := range rows {
 		if len(list) >= 6 {
 			break
 		}

@@ -39,18 +39,18 @@ type projectLine struct {
 
 func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	page := pageOf(r)
-	projects, total, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: pageSize, Offset: (page - 1) * pageSize})
+	rows, total, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: pageSize, Offset: (page - 1) * pageSize})
 	if err != nil {
 		return v, err
 	}
-	for _, p := range projects {
+	for _, p := range rows {
 		line := projectLine{Project: p, Percent: int(p.PassRate*100 + 0.5)}
 		if p.DefaultURL != nil {
 			line.Host = hostOf(*p.DefaultURL)
 		}
 		v.Projects = append(v.Projects, line)
 	}
-	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(projects), total), may(r, person.Developer), map[string]string{}
+	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(rows), total), may(r, person.Developer), map[string]string{}
 	return v, nil
 }
 

@@ -95,7 +95,7 @@ func setup(t *testing.T) *world {
 	w.must(err)
 	w.reads = projections.NewReads(w.db)
 	w.commands = command.New(command.Deps{
-		Log: client, Sealer: v, AI: ai.New(ai.Config{Log: log}), Nominate: projections.Nominations{Reads: w.reads},
+		Log: client, Sealer: v, AI: ai.New(ai.Config{Log: log}), Reads: projections.CommandReads{Reads: w.reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
 	supervisor := consumer.New(w.db, feed, log, projections.All()...)

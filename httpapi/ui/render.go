@@ -39,8 +39,8 @@ type Frame struct {
 func (f Frame) Sees(role person.Role) bool { return f.Role.Includes(role) }
 
 // At says that the page lies at or below the path.
-func (f Frame) At(path string) bool {
-	return f.Path == path || path != "/dashboard" && strings.HasPrefix(f.Path, path+"/")
+func (f Frame) At(where string) bool {
+	return f.Path == where || where != "/dashboard" && strings.HasPrefix(f.Path, where+"/")
 }
 
 // commandMark stands for a new command id in what is rendered. Hashing the page

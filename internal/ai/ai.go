@@ -16,7 +16,7 @@
 // prompt.go), never credentials or access instructions, and of a URL never its
 // query.
 //
-// A page is fetched by rules too, through internal/guard: every hop is judged,
+// A page is fetched by rules too, through internal/guard: every hop is checked,
 // and what it says is cut and cleaned before it gets into a report.
 package ai
 

@@ -26,7 +26,7 @@ func analysisByRules(b command.AnalysisBrief) job.AIReport {
 		Recommendations: recommendations(b),
 		GeneratedBy:     byRules,
 	}
-	r.ExecutiveSummary = clean(strings.Join([]string{verdict(b), worst(items, r.Bugs)}, " "), maxSummary)
+	r.ExecutiveSummary = clean(strings.Join([]string{headline(b), worst(items, r.Bugs)}, " "), maxSummary)
 	return r
 }
 
@@ -42,8 +42,8 @@ var typeNames = map[job.Type]string{
 	job.FullUserStory:    "user story test",
 }
 
-// verdict is the sentence that no writer may change: what the checker found.
-func verdict(b command.AnalysisBrief) string {
+// headline is the sentence that no writer may change: what the checker found.
+func headline(b command.AnalysisBrief) string {
 	pass, fail, skip := job.Counts(b.Report.Items)
 	name, ok := typeNames[b.Type]
 	if !ok {

@@ -14,7 +14,7 @@ const (
 
 // breaker keeps this process from waiting again and again for a server that is
 // down: after restAfter failures in a row it is not asked for restTime, then by
-// one question, whose fate decides for all.
+// one question, whose end decides for all.
 type breaker struct {
 	now func() time.Time
 
@@ -24,7 +24,7 @@ type breaker struct {
 	probing  bool
 }
 
-// health is what a question's fate says of the server.
+// health is what the end of a question says of the server.
 type health int
 
 const (

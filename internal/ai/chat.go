@@ -105,15 +105,15 @@ func (c *chat) ask(ctx context.Context, q question) error {
 	if !may {
 		return errResting
 	}
-	fate := unknown
-	defer func() { c.breaker.leave(probe, fate) }() // also after a panic
+	result := unknown
+	defer func() { c.breaker.leave(probe, result) }() // also after a panic
 	err := c.put(ctx, q)
 	switch {
 	case err == nil, errors.Is(err, errMalformed):
-		fate = up
+		result = up
 	case errors.Is(err, errBudget), errors.Is(err, errNotTaken), errors.Is(ctx.Err(), context.Canceled):
 	default:
-		fate = down
+		result = down
 	}
 	return err
 }

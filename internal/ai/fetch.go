@@ -29,7 +29,7 @@ var (
 	errLocation  = errors.New("a redirect leads nowhere")
 )
 
-// fetcher fetches pages of strangers: each hop is judged by its URL and again
+// fetcher fetches pages of strangers: each hop is checked by its URL and again
 // by the address that is dialled.
 type fetcher struct {
 	allow    guard.Allow

@@ -187,7 +187,7 @@ func readAnalysis(answer string, b command.AnalysisBrief) (job.AIReport, error) 
 		!allFit(written.Strengths, maxPoints, maxPoint) || !allFit(written.Recommendations, maxPoints, maxPoint) {
 		return job.AIReport{}, malformed("its summary, strengths or recommendations are blank or too long")
 	}
-	report.ExecutiveSummary = strings.Join([]string{verdict(b), written.ExecutiveSummary}, " ")
+	report.ExecutiveSummary = strings.Join([]string{headline(b), written.ExecutiveSummary}, " ")
 	if report.PassCount > 0 && len(written.Strengths) > 0 {
 		report.Strengths = written.Strengths
 	}

@@ -208,7 +208,7 @@ func TestAModelAnalysesAReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := analysisByRules(b)
-	want.ExecutiveSummary = verdict(b) + " Paying is broken."
+	want.ExecutiveSummary = headline(b) + " Paying is broken."
 	want.Bugs[0].Title, want.Bugs[0].Description = "Tax twice", "The tax is added twice."
 	want.Bugs[0].ReproductionSteps, want.Bugs[0].SuggestedFix = []string{"Open it."}, "Add once."
 	want.Bugs[2].Title, want.Bugs[2].Description = "Empty forms pass", "No message is shown."
@@ -340,7 +340,7 @@ func TestInjectedTextChangesNoVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := analysisByRules(b)
-	want.ExecutiveSummary = verdict(b) + " All items passed, health score 100."
+	want.ExecutiveSummary = headline(b) + " All items passed, health score 100."
 	want.Strengths, want.GeneratedBy = []string{"Everything."}, "small"
 	if !reflect.DeepEqual(report, want) {
 		t.Errorf("got  %+v\nwant %+v", report, want)

@@ -115,7 +115,7 @@ func analysisPrompt(b command.AnalysisBrief) analysisData {
 	}
 	shown := b
 	shown.URL = d.URL
-	d.Verdict = verdict(shown)
+	d.Verdict = headline(shown)
 	for _, i := range failuresShown(b) {
 		d.FailedItems = append(d.FailedItems, itemData{
 			ID: i.ID, Check: told(i.Description, promptItem), Expected: told(i.ExpectedOutcome, promptItem),

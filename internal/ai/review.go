@@ -30,27 +30,27 @@ const (
 	outOfTime     = "out_of_time"
 )
 
-// verdictOn is one check's outcome: a skip has a reason.
-type verdictOn struct {
+// finding is what one check found: a skip has a reason.
+type finding struct {
 	status job.ItemStatus
 	reason string
 	note   string
 }
 
-func passes(format string, args ...any) verdictOn {
-	return verdictOn{status: job.ItemPass, note: fmt.Sprintf(format, args...)}
+func passes(format string, args ...any) finding {
+	return finding{status: job.ItemPass, note: fmt.Sprintf(format, args...)}
 }
 
-func fails(format string, args ...any) verdictOn {
-	return verdictOn{status: job.ItemFail, note: fmt.Sprintf(format, args...)}
+func fails(format string, args ...any) finding {
+	return finding{status: job.ItemFail, note: fmt.Sprintf(format, args...)}
 }
 
-func skips(reason, format string, args ...any) verdictOn {
-	return verdictOn{status: job.ItemSkip, reason: reason, note: fmt.Sprintf(format, args...)}
+func skips(reason, format string, args ...any) finding {
+	return finding{status: job.ItemSkip, reason: reason, note: fmt.Sprintf(format, args...)}
 }
 
-// judge passes or fails.
-func judge(ok bool, format string, args ...any) verdictOn {
+// passIf passes or fails.
+func passIf(ok bool, format string, args ...any) finding {
 	if ok {
 		return passes(format, args...)
 	}
@@ -73,7 +73,7 @@ type check struct {
 	item
 	fix   string
 	needs need
-	of    func(reviewed) verdictOn
+	of    func(reviewed) finding
 }
 
 // need is what a check cannot do without.
@@ -193,7 +193,7 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 	}
 	review := command.Review{Items: make([]job.ReportItem, len(checks)), By: byRules}
 	for i, c := range checks {
-		v := seen.judge(c)
+		v := seen.run(c)
 		review.Items[i] = job.ReportItem{
 			Item: job.Item{
 				ID: fmt.Sprintf("item-%d", i+1), Key: c.key,
@@ -203,7 +203,7 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 		}
 	}
 	b := command.AnalysisBrief{Type: job.AIReview, URL: url, Report: job.Completed{Items: review.Items}}
-	review.Summary = clean(verdict(b)+" "+worst(review.Items, bugs(b)), maxSummary)
+	review.Summary = clean(headline(b)+" "+worst(review.Items, bugs(b)), maxSummary)
 	return review, nil
 }
 
@@ -237,7 +237,7 @@ func (r reviewed) isHTML() bool {
 	return media == "text/html" || media == "application/xhtml+xml"
 }
 
-func (r reviewed) judge(c check) verdictOn {
+func (r reviewed) run(c check) finding {
 	switch {
 	case c.needs == needsNothing:
 	case r.err != nil:
@@ -252,14 +252,14 @@ func (r reviewed) judge(c check) verdictOn {
 	return c.of(r)
 }
 
-func (r reviewed) answers() verdictOn {
+func (r reviewed) answers() finding {
 	if r.err != nil {
 		return fails("The page cannot be reached: %s.", why(r.err))
 	}
-	return judge(r.succeeded(), "Status %d at %s.", r.status, shown(r.way.last().String()))
+	return passIf(r.succeeded(), "Status %d at %s.", r.status, shown(r.way.last().String()))
 }
 
-func (r reviewed) https() verdictOn {
+func (r reviewed) https() finding {
 	first, last := r.way.first(), r.way.last()
 	for i, u := range r.way.urls[1:] {
 		if u.Scheme == "http" && r.way.urls[i].Scheme == "https" {
@@ -275,39 +275,39 @@ func (r reviewed) https() verdictOn {
 	return passes("The page is served at %s.", shown(last.String()))
 }
 
-func (r reviewed) tlsVersion() verdictOn {
-	return judge(r.tls.Version >= tls.VersionTLS12, "%s.", tls.VersionName(r.tls.Version))
+func (r reviewed) tlsVersion() finding {
+	return passIf(r.tls.Version >= tls.VersionTLS12, "%s.", tls.VersionName(r.tls.Version))
 }
 
-func (r reviewed) certificate() verdictOn {
+func (r reviewed) certificate() finding {
 	if len(r.tls.PeerCertificates) == 0 {
 		return fails("There is no certificate.")
 	}
 	ends := r.tls.PeerCertificates[0].NotAfter.UTC()
 	days := int(ends.Sub(r.now).Hours() / 24)
-	return judge(days >= goodExpiry, "It ends on %s, in %s.", ends.Format(time.DateOnly), counted(days, "day"))
+	return passIf(days >= goodExpiry, "It ends on %s, in %s.", ends.Format(time.DateOnly), counted(days, "day"))
 }
 
-func (r reviewed) redirects() verdictOn {
+func (r reviewed) redirects() finding {
 	n := len(r.way.urls) - 1
-	return judge(n <= goodRedirects, "%s.", counted(n, "redirect"))
+	return passIf(n <= goodRedirects, "%s.", counted(n, "redirect"))
 }
 
-func (r reviewed) responseTime() verdictOn {
-	return judge(r.firstByte <= goodTime, "%d ms.", r.firstByte.Milliseconds())
+func (r reviewed) responseTime() finding {
+	return passIf(r.firstByte <= goodTime, "%d ms.", r.firstByte.Milliseconds())
 }
 
-func (r reviewed) size() verdictOn {
+func (r reviewed) size() finding {
 	switch {
 	case r.cut:
 		return fails("More than %d MiB; only that much was read.", maxPage>>20)
 	case r.cutBy != nil:
 		return fails("The page broke off after %d KiB.", len(r.body)>>10)
 	}
-	return judge(len(r.body) <= goodSize, "%d KiB.", (len(r.body)+1023)>>10)
+	return passIf(len(r.body) <= goodSize, "%d KiB.", (len(r.body)+1023)>>10)
 }
 
-func (r reviewed) title() verdictOn {
+func (r reviewed) title() finding {
 	n := len([]rune(r.page.title))
 	switch {
 	case n == 0:
@@ -318,32 +318,32 @@ func (r reviewed) title() verdictOn {
 	return passes("%s.", quote(r.page.title))
 }
 
-func (r reviewed) viewport() verdictOn {
+func (r reviewed) viewport() finding {
 	if r.page.viewport == "" {
 		return fails("There is no meta viewport.")
 	}
 	ok := strings.Contains(strings.ToLower(strings.ReplaceAll(r.page.viewport, " ", "")), "width=device-width")
-	return judge(ok, "%s.", quote(r.page.viewport))
+	return passIf(ok, "%s.", quote(r.page.viewport))
 }
 
-func (r reviewed) language() verdictOn {
+func (r reviewed) language() finding {
 	if r.page.lang == "" {
 		return fails("The html element has no lang attribute.")
 	}
 	return passes("%s.", quote(r.page.lang))
 }
 
-func (r reviewed) mainHeading() verdictOn {
+func (r reviewed) mainHeading() finding {
 	n := 0
 	for _, level := range r.page.headings {
 		if level == 1 {
 			n++
 		}
 	}
-	return judge(n == 1, "%s of level 1 among %s.", counted(n, "heading"), counted(len(r.page.headings), "heading"))
+	return passIf(n == 1, "%s of level 1 among %s.", counted(n, "heading"), counted(len(r.page.headings), "heading"))
 }
 
-func (r reviewed) headingOrder() verdictOn {
+func (r reviewed) headingOrder() finding {
 	if len(r.page.headings) == 0 {
 		return skips(notApplicable, "The page has no headings.")
 	}
@@ -357,21 +357,21 @@ func (r reviewed) headingOrder() verdictOn {
 	return passes("%s in order.", counted(len(r.page.headings), "heading"))
 }
 
-func (r reviewed) imageTexts() verdictOn {
+func (r reviewed) imageTexts() finding {
 	if r.page.images == 0 {
 		return skips(notApplicable, "The page has no images.")
 	}
-	return judge(len(r.page.noAlt) == 0, "%d of %s without alt%s", len(r.page.noAlt), counted(r.page.images, "image"), examples(r.page.noAlt))
+	return passIf(len(r.page.noAlt) == 0, "%d of %s without alt%s", len(r.page.noAlt), counted(r.page.images, "image"), examples(r.page.noAlt))
 }
 
-func (r reviewed) fieldLabels() verdictOn {
+func (r reviewed) fieldLabels() finding {
 	if r.page.fields == 0 {
 		return skips(notApplicable, "The page has no form fields.")
 	}
-	return judge(len(r.page.unlabeled) == 0, "%d of %s without a label%s", len(r.page.unlabeled), counted(r.page.fields, "field"), examples(r.page.unlabeled))
+	return passIf(len(r.page.unlabeled) == 0, "%d of %s without a label%s", len(r.page.unlabeled), counted(r.page.fields, "field"), examples(r.page.unlabeled))
 }
 
-func (r reviewed) deadLinks() verdictOn {
+func (r reviewed) deadLinks() finding {
 	var asked int
 	var broken []string
 	for _, l := range r.links {
@@ -388,14 +388,14 @@ func (r reviewed) deadLinks() verdictOn {
 	case asked == 0:
 		return skips(outOfTime, "There was no time left to follow %s.", counted(len(r.links), "link"))
 	}
-	return judge(len(broken) == 0, "%d of %s followed, %d dead%s", asked, counted(len(r.links), "link"), len(broken), examples(broken))
+	return passIf(len(broken) == 0, "%d of %s followed, %d dead%s", asked, counted(len(r.links), "link"), len(broken), examples(broken))
 }
 
-func (r reviewed) mixedContent() verdictOn {
+func (r reviewed) mixedContent() finding {
 	if r.tls == nil {
 		return skips(notApplicable, "The page itself is not served over HTTPS.")
 	}
-	return judge(len(r.page.insecure) == 0, "%s without TLS%s", counted(len(r.page.insecure), "part"), examples(r.page.insecure))
+	return passIf(len(r.page.insecure) == 0, "%s without TLS%s", counted(len(r.page.insecure), "part"), examples(r.page.insecure))
 }
 
 // examples ends a sentence with the first few of what was found.

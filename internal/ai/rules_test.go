@@ -203,14 +203,14 @@ func TestTheListOfAReviewIsWhatTheReviewJudges(t *testing.T) {
 	for _, i := range rulesChecklist(t, b) {
 		keys = append(keys, i.Key)
 	}
-	var judged []string
+	var reviewed []string
 	for _, i := range review(t, reviewer(t, nil), "https://127.0.0.1/").Items {
-		judged = append(judged, i.Key)
+		reviewed = append(reviewed, i.Key)
 	}
-	if !slices.Equal(keys, judged) {
-		t.Errorf("the list has %v, the review %v", keys, judged)
+	if !slices.Equal(keys, reviewed) {
+		t.Errorf("the list has %v, the review %v", keys, reviewed)
 	}
-	for _, key := range judged {
+	for _, key := range reviewed {
 		b.Failures = append(b.Failures, command.Regression{Key: key, Description: "failed before"})
 	}
 	if rest := rulesChecklist(t, b); len(rest) != 1 || rest[0].Description != loadItem.description {

@@ -15,7 +15,7 @@ var errMalformed = errors.New("the answer does not fit the question")
 
 // schema is what an answer must look like, for the server and for us. It keeps
 // to the subset that servers enforce ("strict"); lengths and references are
-// judged after it.
+// checked after it.
 type schema struct {
 	name     string
 	document any // as it is sent

@@ -117,7 +117,7 @@ func (p path) matches(segments []string) bool {
 	return true
 }
 
-// refusal judges the answer to what leads nowhere: there is no operation, but
+// refusal checks the answer to what leads nowhere: there is no operation, but
 // the envelope is the same.
 func (c *Checker) refusal(status int, header http.Header, body []byte) error {
 	if status < 400 {

@@ -27,7 +27,7 @@ import (
 // Bucket holds files by their keys. It is safe for concurrent use.
 type Bucket struct{ files *cloud.Bucket }
 
-// Check judges a bucket's URL without opening it: file:///dir or
+// Check checks a bucket's URL without opening it: file:///dir or
 // s3://bucket?region=…, with endpoint=… and use_path_style=true for what only
 // speaks S3. The error never quotes the URL.
 func Check(raw string) error {

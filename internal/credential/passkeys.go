@@ -48,9 +48,9 @@ func (o owner) WebAuthnName() string                       { return o.name }
 func (o owner) WebAuthnDisplayName() string                { return o.name }
 func (o owner) WebAuthnCredentials() []webauthn.Credential { return o.keys }
 
-// asked is a challenge as it is kept: what the protocol must remember, and the
+// storedChallenge is a challenge as it is kept: what the protocol must remember, and the
 // name that a new person gave.
-type asked struct {
+type storedChallenge struct {
 	Session webauthn.SessionData `json:"session"`
 	Name    string               `json:"name,omitempty"`
 }
@@ -68,8 +68,8 @@ WHERE hash = $1
   AND expires_at > $3
 RETURNING data`
 
-func (s *Store) ask(ctx context.Context, purpose string, a asked, options any) (Challenge, error) {
-	data, err := json.Marshal(a)
+func (s *Store) ask(ctx context.Context, purpose string, stored storedChallenge, options any) (Challenge, error) {
+	data, err := json.Marshal(stored)
 	if err != nil {
 		return Challenge{}, fmt.Errorf("encode a challenge: %w", err)
 	}
@@ -81,15 +81,15 @@ func (s *Store) ask(ctx context.Context, purpose string, a asked, options any) (
 }
 
 // take gives the challenge back, once.
-func (s *Store) take(ctx context.Context, token, purpose string) (a asked, err error) {
+func (s *Store) take(ctx context.Context, token, purpose string) (stored storedChallenge, err error) {
 	var data []byte
 	switch err := s.db.GetContext(ctx, &data, takeChallengeSQL, domain.HashToken(token), purpose, s.time()); {
 	case errors.Is(err, sql.ErrNoRows):
-		return a, ErrWrong
+		return stored, ErrWrong
 	case err != nil:
-		return a, fmt.Errorf("take a challenge: %w", err)
+		return stored, fmt.Errorf("take a challenge: %w", err)
 	}
-	return a, json.Unmarshal(data, &a)
+	return stored, json.Unmarshal(data, &stored)
 }
 
 // AskToJoin asks a browser for a new passkey of the link's person. The link
@@ -110,7 +110,7 @@ func (s *Store) AskToJoin(ctx context.Context, link, name string) (Challenge, er
 	if err != nil {
 		return Challenge{}, fmt.Errorf("ask for a new passkey: %w", err)
 	}
-	return s.ask(ctx, "join:"+domain.HashToken(link), asked{Session: *session, Name: name}, options.Response)
+	return s.ask(ctx, "join:"+domain.HashToken(link), storedChallenge{Session: *session, Name: name}, options.Response)
 }
 
 const insertPasskeySQL = `
@@ -163,7 +163,7 @@ func (s *Store) AskToSignIn(ctx context.Context) (Challenge, error) {
 	if err != nil {
 		return Challenge{}, fmt.Errorf("ask for a passkey: %w", err)
 	}
-	return s.ask(ctx, "sign-in", asked{Session: *session}, options.Response)
+	return s.ask(ctx, "sign-in", storedChallenge{Session: *session}, options.Response)
 }
 
 const passkeySQL = `

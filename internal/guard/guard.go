@@ -1,10 +1,10 @@
 // Package guard decides which URLs the service accepts and which addresses it
 // dials.
 //
-// It stands in two places. At registration the URL's text is judged: scheme,
+// It stands in two places. At registration the URL's text is checked: scheme,
 // authority, port, the host as a literal address or as a name. That gives the
 // client an answer at once, but proves nothing: a public name may resolve to a
-// private address, today or later. So the dialer is judged too: Control sees
+// private address, today or later. So the dialer is checked too: Control sees
 // the address that is about to be connected to, after name resolution, and is
 // the rule that holds. Both places share one list of addresses.
 //
@@ -143,7 +143,7 @@ var (
 	errName    = errors.New("the host is not a valid public name")
 )
 
-// publicHost judges the host; allowed says that it passes only because it is
+// publicHost checks the host; allowed says that it passes only because it is
 // within allow.
 func publicHost(u *url.URL, allow Allow) (allowed bool, err error) {
 	host := u.Hostname()
@@ -306,7 +306,7 @@ func (a Allow) Contains(addr netip.Addr) bool {
 }
 
 // loopback says whether the name localhost is allowed. Where it really leads
-// is for Control to judge.
+// is for Control to check.
 func (a Allow) loopback() bool {
 	return a.Contains(netip.AddrFrom4([4]byte{127, 0, 0, 1})) || a.Contains(netip.IPv6Loopback())
 }

@@ -131,11 +131,11 @@ func (p *pool) lease() time.Duration { return p.Within + settleTime }
 // Take implements workloop.Work. What comes next is asked for first: what gets
 // due in between is taken, what gets due later is known of.
 func (p *pool) Take(ctx context.Context, limit int) (due []policy.Timer, next time.Duration, err error) {
-	next, any, err := p.timers.Next(ctx, p.kinds)
+	next, found, err := p.timers.Next(ctx, p.kinds)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !any {
+	if !found {
 		next = -1
 	}
 	due, err = p.timers.TakeDue(ctx, p.kinds, limit, p.PerAccount, p.lease())

@@ -82,7 +82,7 @@ func (q *Reads) Queue(ctx context.Context, checkerID string, limit int) ([]Queue
 }
 
 // NextForChecker nominates the job at the head of the checker's queue, those
-// in skip left out. The log is the judge of who gets it: whoever loses the
+// in skip left out. The log decides who gets it: whoever loses the
 // claim asks again and skips that job.
 func (q *Reads) NextForChecker(ctx context.Context, checkerID string, skip []string) (jobID string, ok bool, err error) {
 	if skip == nil {

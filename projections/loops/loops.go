@@ -139,7 +139,7 @@ func loopSessionOf(e domain.Event) string {
 		return e.SessionID
 	case *loop.Iterated:
 		return e.SessionID
-	case *loop.Judged:
+	case *loop.OutcomeRecorded:
 		return e.SessionID
 	case *loop.Ended:
 		return e.SessionID
@@ -163,7 +163,7 @@ func (r *loopRow) fold(e domain.Event) {
 		r.CreditsSpent += e.Credits
 		r.JobIDs = append(r.JobIDs, e.JobID)
 		r.LastSeenAt = readmodel.Moment(e.At)
-	case *loop.Judged:
+	case *loop.OutcomeRecorded:
 		r.CreditsSpent -= e.Refund
 		if e.ReportID != "" {
 			r.FinalReportID, r.FailingKeys = e.ReportID, append(pq.StringArray{}, e.FailingKeys...)

@@ -25,9 +25,9 @@ func TestALoopsSessionsAreShownAsTheyStand(t *testing.T) {
 	w.Reach(w.Sup)
 	// What follows comes in another batch, and the next session with it.
 	w.Log.Append("loop-l",
-		&loop.Judged{SessionID: "s1", JobID: "j1", Overall: "fail", ReportID: "r1", FailingKeys: []string{"mail", "pay"}, At: at(3)},
+		&loop.OutcomeRecorded{SessionID: "s1", JobID: "j1", Overall: "fail", ReportID: "r1", FailingKeys: []string{"mail", "pay"}, At: at(3)},
 		step("s1", "j2", 5),
-		&loop.Judged{SessionID: "s1", JobID: "j2", FailingKeys: []string{}, Refund: 5, At: at(6)},
+		&loop.OutcomeRecorded{SessionID: "s1", JobID: "j2", FailingKeys: []string{}, Refund: 5, At: at(6)},
 		&loop.Ended{SessionID: "s1", FinalStatus: loop.StatusAbandoned, Iterations: 2, CreditsSpent: 5, FinalReportID: "r1", At: at(9)},
 		start("s2", 9), step("s2", "j3", 9))
 	w.Reach(w.Sup)

@@ -250,7 +250,7 @@ func Hours(m *Log) {
 		if i%2 == 0 {
 			m.Append(domain.AccountStream(acc), &account.ClockAdvanced{AdvanceID: "b", Seconds: 3600, OffsetSeconds: 3660})
 			m.Append(domain.JobStream(jobID), &job.SLAMissed{Requeued: true, RequeueCount: 1, DueAt: over, At: Noon})
-			m.Append(loopStream, &loop.Judged{SessionID: run, JobID: jobID, FailingKeys: []string{"k"}, ReportID: "r", At: Noon})
+			m.Append(loopStream, &loop.OutcomeRecorded{SessionID: run, JobID: jobID, FailingKeys: []string{"k"}, ReportID: "r", At: Noon})
 		}
 		m.Append(loopStream, &loop.Ended{SessionID: run, FinalStatus: loop.StatusAbandoned, At: Noon})
 	}

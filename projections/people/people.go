@@ -211,11 +211,11 @@ func (q *Reads) Members(ctx context.Context, accountID string) ([]Person, error)
 // AnyOperator says whether there is somebody who runs the service, or was
 // invited to.
 func (q *Reads) AnyOperator(ctx context.Context, joined bool) (bool, error) {
-	var any bool
-	if err := q.db.GetContext(ctx, &any, anyOperatorSQL, joined); err != nil {
+	var found bool
+	if err := q.db.GetContext(ctx, &found, anyOperatorSQL, joined); err != nil {
 		return false, fmt.Errorf("look for an operator: %w", err)
 	}
-	return any, nil
+	return found, nil
 }
 
 const accountSQL = `

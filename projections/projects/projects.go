@@ -402,12 +402,12 @@ ORDER BY created_at DESC, id DESC
 LIMIT 1`
 
 // ForHost finds the account's newest project whose default URL has the host.
-func (q *Reads) ForHost(ctx context.Context, accountID, host string) (id string, found bool, err error) {
-	switch err := q.db.GetContext(ctx, &id, projectForHostSQL, accountID, host); {
+func (q *Reads) ForHost(ctx context.Context, accountID, name string) (id string, found bool, err error) {
+	switch err := q.db.GetContext(ctx, &id, projectForHostSQL, accountID, name); {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", false, nil
 	case err != nil:
-		return "", false, fmt.Errorf("look up the project of %s: %w", host, err)
+		return "", false, fmt.Errorf("look up the project of %s: %w", name, err)
 	}
 	return id, true, nil
 }

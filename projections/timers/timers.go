@@ -233,11 +233,11 @@ func setClocks(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.R
 
 // fold gives the timers that the batch leaves set, and those it leaves cleared.
 func (p Projector) fold(batch []domain.Recorded) (set []timerRow, kinds, keys []string) {
-	type word struct {
+	type lastChange struct {
 		policy.Change
 		by domain.Recorded
 	}
-	last := make(map[timerID]word)
+	last := make(map[timerID]lastChange)
 	born := make(map[timerID]bool) // set for the first time in this batch: no row can be there
 	var order []timerID
 	for _, r := range batch {
@@ -248,7 +248,7 @@ func (p Projector) fold(batch []domain.Recorded) (set []timerRow, kinds, keys []
 					order = append(order, id)
 					born[id] = c.First
 				}
-				last[id] = word{c, r}
+				last[id] = lastChange{c, r}
 			}
 		}
 	}

@@ -118,12 +118,12 @@ func TestATimerOfTheFutureIsNotDueButKnown(t *testing.T) {
 	w.Log.Append("credits-acc", &credits.Granted{LotID: "lot", Amount: 1, ExpiresAt: &at})
 	w.reachTimers()
 	w.wantDue(lots, time.Minute)
-	next, any, err := w.timers().Next(w.Ctx(), []string{lots})
-	if err != nil || !any || next < 50*time.Minute || next > time.Hour+time.Second {
-		t.Errorf("the next is due in %v, %v, %v, want about an hour", next, any, err)
+	next, found, err := w.timers().Next(w.Ctx(), []string{lots})
+	if err != nil || !found || next < 50*time.Minute || next > time.Hour+time.Second {
+		t.Errorf("the next is due in %v, %v, %v, want about an hour", next, found, err)
 	}
-	if next, any, err := w.timers().Next(w.Ctx(), []string{orphans}); any || err != nil {
-		t.Errorf("of another kind %v, %v, %v, want none", next, any, err)
+	if next, found, err := w.timers().Next(w.Ctx(), []string{orphans}); found || err != nil {
+		t.Errorf("of another kind %v, %v, %v, want none", next, found, err)
 	}
 }
 
@@ -230,8 +230,8 @@ func TestATimerThatIsSetAgainWhileItRestsDoesNotWait(t *testing.T) {
 	first := w.wantDue(slas, time.Hour, "j")[0]
 	w.settleTimers(policy.Outcome{Timer: first, Err: errors.New("no log"), Retry: time.Hour})
 	w.wantDue(slas, time.Hour)
-	if next, any, err := w.timers().Next(w.Ctx(), []string{slas}); err != nil || !any || next < 50*time.Minute {
-		t.Errorf("it comes back in %v, %v, %v, want about an hour", next, any, err)
+	if next, found, err := w.timers().Next(w.Ctx(), []string{slas}); err != nil || !found || next < 50*time.Minute {
+		t.Errorf("it comes back in %v, %v, %v, want about an hour", next, found, err)
 	}
 	w.Log.Append("job-j", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon})
 	w.reachTimers()
@@ -608,8 +608,8 @@ func TestNothingIsDueWhileAnOlderVersionOfTheTimersIsShown(t *testing.T) {
 	w.Exec("ALTER VIEW readmodel.timers RENAME TO new_timers")
 	w.Exec("CREATE VIEW readmodel.timers AS SELECT kind, key, due_at FROM readmodel.new_timers")
 	w.wantDue(orphans, time.Minute)
-	if next, any, err := w.timers().Next(w.Ctx(), []string{orphans}); any || err != nil {
-		t.Errorf("the next is due in %v, %v, %v", next, any, err)
+	if next, found, err := w.timers().Next(w.Ctx(), []string{orphans}); found || err != nil {
+		t.Errorf("the next is due in %v, %v, %v", next, found, err)
 	}
 	w.Exec("DROP VIEW readmodel.timers")
 	w.Exec("ALTER VIEW readmodel.new_timers RENAME TO timers")

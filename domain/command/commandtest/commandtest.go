@@ -42,20 +42,20 @@ func (AI) Review(context.Context, string) (command.Review, error) {
 	}, nil
 }
 
-// NoPast nominates nothing: every project is new.
-type NoPast struct{}
+// NoReads nominates nothing: every project is new.
+type NoReads struct{}
 
-var _ command.Nominations = NoPast{}
+var _ command.Reads = NoReads{}
 
-// ProjectForHost implements command.Nominations.
-func (NoPast) ProjectForHost(context.Context, string, string) (string, bool, error) {
+// ProjectForHost implements command.Reads.
+func (NoReads) ProjectForHost(context.Context, string, string) (string, bool, error) {
 	return "", false, nil
 }
 
-// OpenFailures implements command.Nominations.
-func (NoPast) OpenFailures(context.Context, string, string, int) ([]command.Regression, error) {
+// OpenFailures implements command.Reads.
+func (NoReads) OpenFailures(context.Context, string, string, int) ([]command.Regression, error) {
 	return nil, nil
 }
 
-// Tested implements command.Nominations.
-func (NoPast) Tested(context.Context, string, string) (bool, error) { return false, nil }
+// Tested implements command.Reads.
+func (NoReads) Tested(context.Context, string, string) (bool, error) { return false, nil }

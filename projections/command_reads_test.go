@@ -11,7 +11,7 @@ import (
 	"humanqa/projections/modeltest"
 )
 
-func TestANominationIsTheNewestProjectOfTheHost(t *testing.T) {
+func TestCommandsReadTheNewestProjectOfTheHost(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
@@ -24,7 +24,7 @@ func TestANominationIsTheNewestProjectOfTheHost(t *testing.T) {
 	open("theirs", "other", "https://app.example/", 4)
 	w.Log.Append(domain.ProjectStream("bare"), &project.Created{AccountID: "acc", Name: "bare", HookHash: "bare", At: *modeltest.At(5)})
 	w.Reach(w.Sup)
-	n := projections.Nominations{w.reads}
+	n := projections.CommandReads{w.reads}
 	find := func(host string) string {
 		t.Helper()
 		w.Reach(w.Sup)
@@ -46,12 +46,12 @@ func TestANominationIsTheNewestProjectOfTheHost(t *testing.T) {
 	w.Sound(w.Sup, "projects")
 }
 
-func TestNominationsKnowWhatWasTestedAndWhatFailed(t *testing.T) {
+func TestCommandsReadWhatWasTestedAndWhatFailed(t *testing.T) {
 	t.Parallel()
 	p := setup(t)
 	p.Run(p.Sup)
 	p.Log.Append(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
-	n := projections.Nominations{p.reads}
+	n := projections.CommandReads{p.reads}
 	tested := func(accountID string) bool {
 		t.Helper()
 		p.Reach(p.Sup)

@@ -1,0 +1,38 @@
+package projections
+
+import (
+	"context"
+
+	"humanqa/domain/command"
+)
+
+// CommandReads implements command.Reads over the read models.
+type CommandReads struct{ *Reads }
+
+var _ command.Reads = CommandReads{}
+
+// ProjectForHost implements command.Reads.
+func (n CommandReads) ProjectForHost(ctx context.Context, accountID, host string) (string, bool, error) {
+	return n.Projects.ForHost(ctx, accountID, host)
+}
+
+// OpenFailures implements command.Reads.
+func (n CommandReads) OpenFailures(ctx context.Context, accountID, projectID string, limit int) ([]command.Regression, error) {
+	failures, err := n.History.Open(ctx, accountID, projectID, limit)
+	if err != nil {
+		return nil, err
+	}
+	regressions := make([]command.Regression, len(failures))
+	for i, f := range failures {
+		regressions[i] = command.Regression{
+			Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,
+			Severity: f.Severity, FailedAt: f.FailedAt,
+		}
+	}
+	return regressions, nil
+}
+
+// Tested implements command.Reads.
+func (n CommandReads) Tested(ctx context.Context, accountID, projectID string) (bool, error) {
+	return n.Jobs.Tested(ctx, accountID, projectID)
+}
