@@ -87,6 +87,7 @@ func TestNobodyTakesMoreThanThereIsOrThanTheirShare(t *testing.T) {
 func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
+	s.spool.grace = time.Hour // however slow this machine is, they are slower
 	_, key := s.account(0)
 	srv := s.online()
 	addr := srv.Listener.Addr()
@@ -100,12 +101,8 @@ func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 	s.stalled(addr, checker, "/v1/checker/jobs/1/evidence")
 	eventually.True(t, "the slow bodies have come", func() bool { return len(s.spool.disk.holders()) == len(slow)+1 })
 	for _, size := range []int{3 << 20, 49 << 20} {
-		begun := time.Now()
 		status, _ := post(t, srv, key, strings.NewReader(strings.Repeat("x", size)), int64(size))
-		equal(t, status, http.StatusBadRequest) // it was read, and is no JSON
-		if took := time.Since(begun); took > placeWait {
-			t.Errorf("%d bytes took %s", size, took)
-		}
+		equal(t, status, http.StatusBadRequest) // it was read, and is no JSON; without a place it is a 503
 	}
 	equal(t, s.spool.parse.holders(), []string{})
 	equal(t, len(s.spool.disk.holders()), len(slow)+1) // each still has what it sent
