@@ -16,13 +16,13 @@ func TestCommandsReadTheNewestProjectOfTheHost(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	open := func(id, accountID, url string, minute int) {
-		w.Log.Append(domain.ProjectStream(id), &project.Created{AccountID: accountID, Name: id, DefaultURL: &url, HookHash: id, At: *modeltest.At(minute)})
+		w.Log.Record(domain.ProjectStream(id), &project.Created{AccountID: accountID, Name: id, DefaultURL: &url, HookHash: id, At: *modeltest.At(minute)})
 	}
 	open("older", "acc", "https://www.App.example/old", 1)
 	open("newer", "acc", "https://app.example:443/", 2)
 	open("staging", "acc", "https://app.example:8443/", 3)
 	open("theirs", "other", "https://app.example/", 4)
-	w.Log.Append(domain.ProjectStream("bare"), &project.Created{AccountID: "acc", Name: "bare", HookHash: "bare", At: *modeltest.At(5)})
+	w.Log.Record(domain.ProjectStream("bare"), &project.Created{AccountID: "acc", Name: "bare", HookHash: "bare", At: *modeltest.At(5)})
 	w.Reach(w.Sup)
 	n := projections.CommandReads{w.reads}
 	find := func(host string) string {
@@ -39,7 +39,7 @@ func TestCommandsReadTheNewestProjectOfTheHost(t *testing.T) {
 			t.Errorf("%q leads to %q, want %q", host, got, want)
 		}
 	}
-	w.Log.Append(domain.ProjectStream("newer"), &project.SettingsChanged{Name: "newer", At: *modeltest.At(6)}) // without a URL
+	w.Log.Record(domain.ProjectStream("newer"), &project.SettingsChanged{Name: "newer", At: *modeltest.At(6)}) // without a URL
 	if got := find("app.example"); got != "older" {
 		t.Errorf("a cleared URL still leads to %q", got)
 	}
@@ -50,7 +50,7 @@ func TestCommandsReadWhatWasTestedAndWhatFailed(t *testing.T) {
 	t.Parallel()
 	p := setup(t)
 	p.Run(p.Sup)
-	p.Log.Append(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
+	p.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
 	n := projections.CommandReads{p.reads}
 	tested := func(accountID string) bool {
 		t.Helper()
@@ -64,11 +64,11 @@ func TestCommandsReadWhatWasTestedAndWhatFailed(t *testing.T) {
 	if tested("acc") {
 		t.Error("tested before its first job")
 	}
-	p.Log.Append(domain.JobStream("j1"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
+	p.Log.Record(domain.JobStream("j1"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
 	if !tested("acc") || tested("other") {
 		t.Error("a job makes its project a tested one, for its account")
 	}
-	p.Log.Append(domain.JobStream("j1"), modeltest.Claimed("ann"), modeltest.Results("j1", 1, "x=fail", "y=pass", "z=fail"))
+	p.Log.Record(domain.JobStream("j1"), modeltest.Claimed("ann"), modeltest.Results("j1", 1, "x=fail", "y=pass", "z=fail"))
 	p.Reach(p.Sup)
 	failures, err := n.OpenFailures(p.Ctx(), "acc", "p1", 1)
 	if err != nil {

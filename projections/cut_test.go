@@ -50,11 +50,11 @@ func TestWhatWasFoldedLiveIsWhatARebuildMakes(t *testing.T) {
 func TestFixesThatComeToAnEndedJobDoNotDependOnTheCut(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.Log.Append(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "p1", HookHash: "h", At: modeltest.Noon}, modeltest.Prepared("x", "mail", "pay"))
+	w.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "p1", HookHash: "h", At: modeltest.Noon}, modeltest.Prepared("x", "mail", "pay"))
 	for i, end := range []domain.Event{&job.Cancelled{Refund: 5, At: modeltest.Noon}, modeltest.Completed("pass")} {
 		id := fmt.Sprint("late", i)
-		w.Log.Append(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }), end)
-		w.Log.Append(domain.ProjectStream("p1"), &project.RegressionsAttached{JobIDs: []string{id}, Items: []string{fmt.Sprint("x", i)}, At: modeltest.Noon})
+		w.Log.Record(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }), end)
+		w.Log.Record(domain.ProjectStream("p1"), &project.RegressionsAttached{JobIDs: []string{id}, Items: []string{fmt.Sprint("x", i)}, At: modeltest.Noon})
 	}
 	w.CutAnyhow(history.Projector{})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
 	"humanqa/internal/pgtest"
@@ -50,7 +51,7 @@ func benchmarkDeliveries(b *testing.B, endpoints int) {
 		Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
 	}
 
-	feed := newMemoryLog()
+	feed := memoryLog{logtest.New()}
 	for p := range endpoints {
 		id := fmt.Sprint("p", p)
 		feed.record(domain.ProjectStream(id), withWebhook(id, server.URL, nil)...)
@@ -63,7 +64,7 @@ func benchmarkDeliveries(b *testing.B, endpoints int) {
 	ended := make(chan error, 2)
 	go func() { ended <- subscriber(db, feed).Run(ctx) }()
 	eventually.True(b, "the subscriber has read the log", func() bool {
-		return subscriberStatus(b, db).Position.Commit == feed.head()
+		return subscriberStatus(b, db).Position.Commit == feed.Head().Commit
 	})
 	b.ResetTimer()
 	start := time.Now()

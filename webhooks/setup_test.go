@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -26,8 +25,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
-	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
 	"humanqa/internal/pgtest"
@@ -40,111 +39,16 @@ const patience = 15 * time.Second
 // at is when everything in these tests happens.
 var at = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 
-// memoryLog is a log in memory: the Feed and the domain.Log of a test.
-type memoryLog struct {
-	mu      sync.Mutex
-	events  []domain.Recorded
-	lengths map[string]uint64 // events by stream
-	broken  map[uint64]bool   // positions that do not decode
-	loads   int
-	grown   chan struct{}
-}
+// memoryLog is a log whose events are the account's.
+type memoryLog struct{ *logtest.Memory }
 
-func newMemoryLog() *memoryLog {
-	return &memoryLog{grown: make(chan struct{}), lengths: map[string]uint64{}, broken: map[uint64]bool{}}
-}
-
-func (l *memoryLog) record(stream string, events ...domain.Event) {
+func (l memoryLog) record(stream string, events ...domain.Event) {
 	l.recordAt(at, stream, events...)
 }
 
 // recordAt is record at a time of the wall's clock.
-func (l *memoryLog) recordAt(wall time.Time, stream string, events ...domain.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range events {
-		revision := l.lengths[stream]
-		l.lengths[stream]++
-		n := uint64(len(l.events) + 1)
-		l.events = append(l.events, domain.Recorded{
-			ID: domain.CommandIDFor(stream, fmt.Sprint(revision)), Stream: stream, Revision: revision,
-			Position: domain.Position{Commit: n, Prepare: n}, Type: e.EventType(),
-			Meta: domain.Metadata{Time: wall, AccountID: "acc"}, Event: e,
-		})
-	}
-	close(l.grown)
-	l.grown = make(chan struct{})
-}
-
-func (l *memoryLog) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
-	from := after.Position.Commit
-	if after.Start {
-		from = 0
-	}
-	for {
-		l.mu.Lock()
-		rest, grown := l.events[from:], l.grown
-		page := eventstore.Page{Live: true}
-		for _, r := range rest[:min(len(rest), maxEvents)] {
-			if l.broken[r.Position.Commit] {
-				if len(page.Events) > 0 {
-					break
-				}
-				l.mu.Unlock()
-				return eventstore.Page{}, &eventstore.DecodeError{
-					Position: r.Position, Stream: r.Stream, Type: r.Type, Err: errors.New("bad JSON"),
-				}
-			}
-			page.Events = append(page.Events, r)
-			page.Next = r.Position
-		}
-		l.mu.Unlock()
-		if len(page.Events) > 0 {
-			return page, nil
-		}
-		select {
-		case <-grown:
-		case <-ctx.Done():
-			return eventstore.Page{}, ctx.Err()
-		}
-	}
-}
-
-func (l *memoryLog) Load(_ context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
-	l.mu.Lock()
-	l.loads++
-	events := slices.Clone(l.events)
-	l.mu.Unlock()
-	for _, r := range events {
-		if r.Stream == stream && r.Revision >= from {
-			if err := each(r); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (l *memoryLog) Append(context.Context, string, domain.ExpectedRevision, []domain.NewEvent) (domain.AppendResult, error) {
-	return domain.AppendResult{}, errors.New("nobody here appends")
-}
-
-func (l *memoryLog) head() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return uint64(len(l.events))
-}
-
-// Head implements consumer.Source.
-func (l *memoryLog) Head() domain.Position {
-	n := l.head()
-	return domain.Position{Commit: n, Prepare: n}
-}
-
-func (l *memoryLog) setBroken(position uint64, broken bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.broken[position] = broken
+func (l memoryLog) recordAt(wall time.Time, stream string, events ...domain.Event) {
+	l.RecordAs(domain.Metadata{Time: wall, AccountID: "acc"}, stream, events...)
 }
 
 // plainVault "seals" by writing down whom the secret belongs to, and opens
@@ -167,7 +71,7 @@ func (plainVault) Unseal(_ context.Context, accountID, stream, sealed string) ([
 type bundle struct {
 	*testing.T
 	db   *sqlx.DB
-	log  *memoryLog
+	log  memoryLog
 	cfg  webhooks.Config
 	told chan string // "project delivery reason" of each disable
 }
@@ -181,7 +85,7 @@ func setup(t *testing.T) *bundle {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	return &bundle{
-		T: t, db: pgtest.NewDB(t, dsn), log: newMemoryLog(), told: make(chan string, 100),
+		T: t, db: pgtest.NewDB(t, dsn), log: memoryLog{logtest.New()}, told: make(chan string, 100),
 		cfg: webhooks.Config{
 			DSN: dsn, Log: quiet,
 			Allow:   guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
@@ -212,7 +116,7 @@ func (b *bundle) subscribe() (stop func()) {
 }
 
 // subscriber is run as the service runs it, with shorter times.
-func subscriber(db *sqlx.DB, log *memoryLog) *consumer.Supervisor {
+func subscriber(db *sqlx.DB, log memoryLog) *consumer.Supervisor {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	s := consumer.New(db, log, quiet, webhooks.NewSubscriber(db, log, "https://qa.example"))
@@ -387,7 +291,7 @@ func (b *bundle) eventually(what string, met func() bool) {
 func (b *bundle) subscribed() {
 	b.Helper()
 	b.eventually("the subscriber has read the log", func() bool {
-		return subscriberStatus(b, b.db).Position.Commit == b.log.head()
+		return subscriberStatus(b, b.db).Position.Commit == b.log.Head().Commit
 	})
 }
 

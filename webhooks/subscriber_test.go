@@ -39,8 +39,8 @@ func TestASubscriberGoesOnAtItsCheckpoint(t *testing.T) {
 	b.subscribe()
 	b.subscribed()
 	b.settled("p1", map[string]int{"pending": 2})
-	if b.log.loads != 1 {
-		t.Errorf("the job was loaded %d times, want once: after a restart it is not known", b.log.loads)
+	if b.log.Loads() != 1 {
+		t.Errorf("the job was loaded %d times, want once: after a restart it is not known", b.log.Loads())
 	}
 }
 
@@ -119,19 +119,19 @@ func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
 	e := b.endpoint(status(http.StatusOK))
 	b.project("p1", e.URL, nil)
 	b.submit("p1", "j1")
-	b.log.setBroken(b.log.head()+1, true)
+	b.log.Spoil(b.log.Head().Commit+1, true)
 	b.submit("p1", "j2")
 	b.submit("p1", "j3")
 	b.subscribe()
 	b.eventually("the line stands", func() bool { return b.status().State == consumer.Stopped })
 	s := b.status()
 	if s.Failure == nil || s.Failure.Category != consumer.CategoryDecode || s.Failure.Position.Commit != 5 ||
-		!strings.Contains(s.Failure.Detail, "at job-j2@") || !strings.Contains(s.Failure.Detail, "bad JSON") || s.Position.Commit != 4 {
+		!strings.Contains(s.Failure.Detail, "at job-j2@") || !strings.Contains(s.Failure.Detail, "not JSON") || s.Position.Commit != 4 {
 		t.Fatalf("the status is %+v, failure %+v", s, s.Failure)
 	}
 	b.settled("p1", map[string]int{"pending": 1})
 
-	b.log.setBroken(5, false)
+	b.log.Spoil(5, false)
 	if err := consumer.Retry(ctx, b.db, webhooks.SubscriberName); err != nil {
 		t.Fatal(err)
 	}

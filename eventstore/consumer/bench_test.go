@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/logtest"
 	"humanqa/internal/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/modeltest"
@@ -21,10 +22,10 @@ func BenchmarkSubmissions(b *testing.B) {
 	db := pgtest.New(b)
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	m := modeltest.NewLog()
+	m := logtest.New()
 	s := consumer.New(db, m, quiet, projections.All()...)
 	for i := range 64 {
-		m.Append(domain.CreditsStream(fmt.Sprint("acc", i)), &credits.Granted{LotID: "l", Amount: 1 << 40})
+		m.Record(domain.CreditsStream(fmt.Sprint("acc", i)), &credits.Granted{LotID: "l", Amount: 1 << 40})
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Run(b.Context()) }()
@@ -34,10 +35,10 @@ func BenchmarkSubmissions(b *testing.B) {
 	b.ResetTimer()
 	for i := range b.N {
 		accountID, jobID := fmt.Sprint("acc", i%64), fmt.Sprint("job", i)
-		m.Append(domain.CreditsStream(accountID), &credits.Debited{
+		m.Record(domain.CreditsStream(accountID), &credits.Debited{
 			JobID: jobID, Amount: 5, Parts: []credits.Part{{LotID: "l", Amount: 5}},
 		})
-		m.Append(domain.JobStream(jobID), modeltest.Created(accountID))
+		m.Record(domain.JobStream(jobID), modeltest.Created(accountID))
 	}
 	if err := s.WaitFor(b.Context(), m.Head()); err != nil {
 		b.Fatal(err)

@@ -1,20 +1,14 @@
 package consumer_test
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
-	"humanqa/eventstore"
-	"humanqa/eventstore/node"
+	"humanqa/eventstore/logtest"
 	"humanqa/internal/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
@@ -25,49 +19,14 @@ import (
 func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	quiet := logrus.New()
-	quiet.SetOutput(io.Discard)
-	dir, err := os.MkdirTemp("", "es") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "node")
-	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.DSN(t, w.DB), Socket: socket, Log: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := eventstore.OpenSocket(socket, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	feed := eventstore.NewFeed(client, quiet)
-	ctx, cancel := context.WithCancel(t.Context())
-	fed := make(chan error, 1)
-	go func() { fed <- feed.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-fed; err != nil {
-			t.Error(err)
-		}
-	})
-	s := w.Service(feed, projections.All()...)
+	log := logtest.Start(t, pgtest.DSN(t, w.DB))
+	s := w.Service(log.Feed, projections.All()...)
 	w.Run(s)
 
 	submit := func(i int) domain.Position {
 		t.Helper()
 		stream := domain.JobStream(fmt.Sprint("j", i))
-		written, err := client.Append(w.Ctx(), stream, domain.NoStream, []domain.NewEvent{
+		written, err := log.Append(w.Ctx(), stream, domain.NoStream, []domain.NewEvent{
 			{ID: uuid.New(), Event: modeltest.Created("acc"), Meta: domain.Metadata{CommandID: uuid.New(), Time: modeltest.Noon}},
 			{ID: uuid.New(), Event: modeltest.Claimed("ann"), Meta: domain.Metadata{CommandID: uuid.New(), Time: modeltest.Noon}},
 		})

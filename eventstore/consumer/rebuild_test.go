@@ -170,7 +170,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 	if err := operator.Rebuild(w.Ctx(), "jobs", nil); err != nil {
 		t.Fatal(err)
 	}
-	if first := gate.Asked()[asked]; first != eventstore.At(w.Log.Events()[499].Position) {
+	if first := gate.Asked()[asked]; first != eventstore.At(w.Log.All()[499].Position) {
 		t.Errorf("the build went on behind %+v", first)
 	}
 	w.Sound(operator, "jobs")

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/logtest"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
 	"humanqa/projections/modeltest"
@@ -73,7 +74,7 @@ func TestApplyingABatchTwiceIsImpossible(t *testing.T) {
 	if err != nil || tenure == nil {
 		t.Fatalf("acquire: %v, %v", tenure, err)
 	}
-	batch := tenure.Choose(w.Log.Events())
+	batch := tenure.Choose(w.Log.All())
 	for from := range batch {
 		before := tenure.Stored()
 		if err := tenure.Commit(w.Ctx(), batch[from:from+1]); err != nil {
@@ -111,7 +112,7 @@ func TestTwoRunnersNeverAdvanceOneCheckpoint(t *testing.T) {
 	}
 	w.Sound(w.Sup, projections.Names()...)
 	handled := 0
-	for _, r := range w.Log.Events() {
+	for _, r := range w.Log.All() {
 		if slices.Contains((jobs.Projector{}).Handles(), r.Type) {
 			handled++
 		}
@@ -146,8 +147,8 @@ func TestUnknownEventsAreCountedAndPassedOver(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("weather-1", nil, nil, nil)
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Log.Record("weather-1", logtest.Unknown("weather.changed"), logtest.Unknown("weather.changed"), logtest.Unknown("weather.changed"))
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	w.Reach(w.Sup)
 	if s := w.Status("jobs"); s.Unknown != 3 || s.Applied != 1 {
 		t.Errorf("got %+v", s)
@@ -158,9 +159,9 @@ func TestAPoisonEventStopsTheLine(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	stream := domain.AccountStream("acc")
-	w.Log.Append(stream, &account.Created{Name: "shop"}, modeltest.Issued(1))
-	poison := w.Log.Append(stream, modeltest.Issued(1)) // the same hash once more
-	w.Log.Append(stream, modeltest.Issued(2))
+	w.Log.Record(stream, &account.Created{Name: "shop"}, modeltest.Issued(1))
+	poison := w.Log.Record(stream, modeltest.Issued(1)) // the same hash once more
+	w.Log.Record(stream, modeltest.Issued(2))
 	w.Run(w.Sup)
 
 	stopped := func(attempts int) {
@@ -234,8 +235,8 @@ func TestAnUndecodableEventStopsEveryProjection(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	modeltest.Lives(w.Log, "a", 3)
-	bad := w.Log.Append(domain.JobStream("bad"), modeltest.Created("acc"))
-	w.Log.Spoil(bad)
+	bad := w.Log.Record(domain.JobStream("bad"), modeltest.Created("acc"))
+	w.Log.Spoil(bad.Commit, true)
 	modeltest.Lives(w.Log, "b", 3)
 	w.Run(w.Sup)
 	for _, name := range projections.Names() {
@@ -265,7 +266,7 @@ func TestATakeOverDuringABatchFencesTheOldOwner(t *testing.T) {
 		return tenure
 	}
 	old, heir := acquire("old", time.Nanosecond), acquire("heir", time.Nanosecond)
-	batch := old.Choose(w.Log.Events())
+	batch := old.Choose(w.Log.All())
 	if err := old.Commit(w.Ctx(), batch); !errors.Is(err, consumer.ErrNotOwner) {
 		t.Errorf("the old owner's batch: %v", err)
 	}

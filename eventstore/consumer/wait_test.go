@@ -29,7 +29,7 @@ func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {
 		clients.Go(func() {
 			for n := range 10 {
 				id := strings.Repeat("x", i+1) + strings.Repeat("y", n)
-				position := w.Log.Append(domain.JobStream(id), modeltest.Created("acc"))
+				position := w.Log.Record(domain.JobStream(id), modeltest.Created("acc"))
 				if err := service.WaitFor(w.Ctx(), position); err != nil {
 					t.Error(err)
 				}
@@ -47,7 +47,7 @@ func TestWaitingCoversAProjectionThatHasNotStarted(t *testing.T) {
 	w := setup(t, jobs.Projector{}, credits.Projector{})
 	reading := w.Service(w.Log, jobs.Projector{}) // nobody runs credits
 	w.Run(reading)
-	position := w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
+	position := w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	w.Reach(reading)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -68,7 +68,7 @@ func TestALazyProjectionIsCaughtUpWithByWhoReadsIt(t *testing.T) {
 	elsewhere := w.Service(w.Log, projections.All()...) // never runs
 	for n := range 20 {
 		id := fmt.Sprint("j", n)
-		at := w.Log.Append(domain.JobStream(id), modeltest.Created("acc"))
+		at := w.Log.Record(domain.JobStream(id), modeltest.Created("acc"))
 		service := []*consumer.Supervisor{w.Sup, elsewhere}[n%2]
 		if err := service.WaitFor(w.Ctx(), at); err != nil {
 			t.Fatal(err)

@@ -395,3 +395,10 @@ func (m *Memory) Lose(n int) {
 	}
 	m.events = m.events[:len(m.events)-n]
 }
+
+// Copy is a log of its own with the same events.
+func (m *Memory) Copy() *Memory {
+	c := New()
+	c.keep(m.All()...)
+	return c
+}

@@ -14,9 +14,9 @@ func TestKeysAndCheckersAreFoundByHash(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	stream := domain.AccountStream("acc")
-	w.Log.Append(stream, &account.Created{Name: "shop", Sandbox: true}, modeltest.Issued(1),
+	w.Log.Record(stream, &account.Created{Name: "shop", Sandbox: true}, modeltest.Issued(1),
 		&account.KeyIssued{KeyID: "k2", Hash: "hash2", Scope: account.ScopeRead, ProjectID: "p1", ExpiresAt: modeltest.At(5)})
-	w.Log.Append(domain.CheckerStream("c1"), &checker.Created{Name: "ann", Hash: "hashc", Accounts: []string{"acc"}})
+	w.Log.Record(domain.CheckerStream("c1"), &checker.Created{Name: "ann", Hash: "hashc", Accounts: []string{"acc"}})
 	key := func(hash string) Key {
 		t.Helper()
 		w.Reach(w.Sup)
@@ -31,12 +31,12 @@ func TestKeysAndCheckersAreFoundByHash(t *testing.T) {
 	modeltest.Same(t, key("hash1"), one)
 	modeltest.Same(t, key("hash2"), two)
 
-	w.Log.Append(stream, &account.KeyRevoked{KeyID: "k1"}, &account.Suspended{})
+	w.Log.Record(stream, &account.KeyRevoked{KeyID: "k1"}, &account.Suspended{})
 	one.Revoked, one.Suspended, two.Suspended = true, true, true
 	modeltest.Same(t, key("hash1"), one)
 	modeltest.Same(t, key("hash2"), two)
 
-	w.Log.Append(stream, &account.Reinstated{})
+	w.Log.Record(stream, &account.Reinstated{})
 	one.Suspended = false
 	modeltest.Same(t, key("hash1"), one)
 

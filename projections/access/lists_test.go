@@ -17,15 +17,15 @@ func TestOperatorsListWhoThereIs(t *testing.T) {
 	w.Run(w.Sup)
 	for i, name := range []string{"shop", "bank", "shop"} {
 		id := fmt.Sprintf("acc%d", i)
-		w.Log.Append(domain.AccountStream(id), &account.Created{Name: name, Sandbox: i == 1})
+		w.Log.Record(domain.AccountStream(id), &account.Created{Name: name, Sandbox: i == 1})
 	}
-	w.Log.Append(domain.AccountStream("acc2"), &account.Suspended{},
+	w.Log.Record(domain.AccountStream("acc2"), &account.Suspended{},
 		&account.KeyIssued{KeyID: "k2", Hash: "h2", Prefix: "qa_live_2", Scope: account.ScopeFull},
 		&account.KeyIssued{KeyID: "k1", Hash: "h1", Prefix: "qa_live_1", Scope: account.ScopeFull},
 		&account.KeyIssued{KeyID: "k3", Hash: "h3", Prefix: "qa_live_3", Scope: account.ScopeRead, ProjectID: "p", ExpiresAt: modeltest.At(5)},
 		&account.KeyRevoked{KeyID: "k1"})
-	w.Log.Append(domain.CheckerStream("c1"), &checker.Created{Name: "bob", Hash: "hb", Accounts: []string{"acc0"}})
-	w.Log.Append(domain.CheckerStream("c2"), &checker.Created{Name: "ann", Hash: "ha"})
+	w.Log.Record(domain.CheckerStream("c1"), &checker.Created{Name: "bob", Hash: "hb", Accounts: []string{"acc0"}})
+	w.Log.Record(domain.CheckerStream("c2"), &checker.Created{Name: "ann", Hash: "ha"})
 	w.Reach(w.Sup)
 	type listed[T any] struct {
 		Found []T

@@ -50,19 +50,19 @@ func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 			}
 		}
 	}
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	w.Reach(w.Sup)
 	// The log of these tests says of no event whose it is, as a checker's don't:
 	// the stream is known by then.
 	w.Eventually("the stream is known", func() bool {
 		return w.Count(`SELECT COUNT(*) FROM readmodel.event_streams WHERE stream = $1`, domain.JobStream("j1")) == 1
 	})
-	w.Log.Append(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
+	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
 	heard(domain.JobStream("j1"))
 
 	leave()
-	w.Log.Append(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemFail})
-	w.Log.Append(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 1, BalanceAfter: 1})
+	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemFail})
+	w.Log.Record(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 1, BalanceAfter: 1})
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -19,7 +19,7 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 		d := modeltest.Noon.AddDate(0, 0, n)
 		return &d
 	}
-	w.Log.Append(domain.CreditsStream("acc"),
+	w.Log.Record(domain.CreditsStream("acc"),
 		&credits.Granted{LotID: "gone", Amount: 7, ExpiresAt: day(-1), BalanceAfter: 7},
 		&credits.Granted{LotID: "later", Amount: 20, ExpiresAt: day(20), BalanceAfter: 27},
 		&credits.Granted{LotID: "soon", Amount: 10, ExpiresAt: day(2), BalanceAfter: 37},
@@ -46,7 +46,7 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 		{Amount: 20, ExpiresAt: *day(20)}, {Amount: 40, ExpiresAt: *day(31)},
 	}})
 
-	w.Log.Append(domain.CreditsStream("acc"), &credits.LotExpired{LotID: "gone", Amount: 4, BalanceAfter: 145})
+	w.Log.Record(domain.CreditsStream("acc"), &credits.LotExpired{LotID: "gone", Amount: 4, BalanceAfter: 145})
 	w.Reach(w.Sup)
 	if b := balance(modeltest.Noon); b.Available != 145 || b.Total != 150 {
 		t.Errorf("recording the expiry changed the balance: %+v", b)
@@ -100,7 +100,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 		for _, e := range events {
 			state = credits.Evolve(state, e)
 		}
-		w.Log.Append(domain.CreditsStream("acc"), events...)
+		w.Log.Record(domain.CreditsStream("acc"), events...)
 		if step%20 != 0 {
 			continue
 		}

@@ -59,27 +59,27 @@ func TestTheFeedHoldsWhatIsAnnouncedInTheOrderOfTheLog(t *testing.T) {
 		e.Credentials, e.AccessInstructions = "sealed-credentials", "sealed-instructions"
 	})
 	slots := []session.Slot{{Slot: 1, RoleLabel: "buyer", JobID: "j1"}, {Slot: 2, RoleLabel: "seller", JobID: "j2"}}
-	f.Log.Append(domain.JobStream("j1"), submitted)
-	f.Log.Append(domain.SessionStream("s1"),
+	f.Log.Record(domain.JobStream("j1"), submitted)
+	f.Log.Record(domain.SessionStream("s1"),
 		&session.Created{Submission: session.Submission{AccountID: "acc", ProjectID: "p1", Slots: slots}, At: modeltest.Noon},
 		&session.SlotReady{Slot: 1, CheckerID: "ann", At: modeltest.Noon},
 		&session.Started{Ready: []int{1}, Dropped: []int{2}, At: modeltest.Noon})
-	f.Log.Append(domain.JobStream("j1"),
+	f.Log.Record(domain.JobStream("j1"),
 		modeltest.Claimed("ann"), &job.Heartbeat{Token: 1, At: modeltest.Noon},
 		&job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon, At: modeltest.Noon},
 		modeltest.Claimed("bob"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass, At: modeltest.Noon},
 		modeltest.Completed("fail"), modeltest.Analysed(60), &job.Rated{Rating: 3, At: modeltest.Noon})
-	f.Log.Append(domain.SessionStream("s1"), &session.Completed{FailCount: 1, At: modeltest.Noon})
-	f.Log.Append(domain.JobStream("j3"), modeltest.Created("acc"), &job.Failed{Reason: "operator", At: modeltest.Noon})
-	f.Log.Append(domain.JobStream("j4"), modeltest.Created("acc"), &job.Cancelled{Reason: "client", At: modeltest.Noon})
+	f.Log.Record(domain.SessionStream("s1"), &session.Completed{FailCount: 1, At: modeltest.Noon})
+	f.Log.Record(domain.JobStream("j3"), modeltest.Created("acc"), &job.Failed{Reason: "operator", At: modeltest.Noon})
+	f.Log.Record(domain.JobStream("j4"), modeltest.Created("acc"), &job.Cancelled{Reason: "client", At: modeltest.Noon})
 	loopStream := domain.LoopStream("l1")
-	f.Log.Append(loopStream,
+	f.Log.Record(loopStream,
 		&loop.Started{SessionID: "x", AccountID: "acc", ProjectID: "p2", At: modeltest.Noon},
 		&loop.Ended{SessionID: "x", FinalStatus: loop.StatusPassed, At: modeltest.Noon},
 		&loop.Started{SessionID: "y", AccountID: "acc", ProjectID: "p2", At: modeltest.Noon},
 		&loop.Ended{SessionID: "y", FinalStatus: loop.StatusOutOfCredits, Alert: true, At: modeltest.Noon})
-	f.Log.Append(domain.JobStream("headless"), modeltest.Claimed("ann"))
-	f.Log.Append(domain.JobStream("theirs"), modeltest.Created("other"))
+	f.Log.Record(domain.JobStream("headless"), modeltest.Claimed("ann"))
+	f.Log.Record(domain.JobStream("theirs"), modeltest.Created("other"))
 
 	f.all("other", 1)
 	events := f.all("acc", 13)
@@ -117,10 +117,10 @@ func TestAFeedIsReadOnFromAnyOfItsCursors(t *testing.T) {
 	t.Parallel()
 	f := setupFeed(t)
 	for i := range 10 {
-		f.Log.Append(domain.JobStream(fmt.Sprint("j", i)), modeltest.Created("acc", func(e *job.Created) {
+		f.Log.Record(domain.JobStream(fmt.Sprint("j", i)), modeltest.Created("acc", func(e *job.Created) {
 			e.ProjectID = []string{"p1", "p2"}[i%2]
 		}), modeltest.Claimed("ann"))
-		f.Log.Append(domain.JobStream(fmt.Sprint("o", i)), modeltest.Created("other"))
+		f.Log.Record(domain.JobStream(fmt.Sprint("o", i)), modeltest.Created("other"))
 	}
 	whole := f.all("acc", 20)
 	var read []AccountEvent
@@ -148,8 +148,8 @@ func TestAFeedIsReadOnFromAnyOfItsCursors(t *testing.T) {
 func TestAJobsEventsAreItsAccountsOnly(t *testing.T) {
 	t.Parallel()
 	f := setupFeed(t)
-	f.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"))
-	f.Log.Append(domain.JobStream("j2"), modeltest.Created("acc"))
+	f.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"))
+	f.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"))
 	f.all("acc", 3)
 	for accountID, want := range map[string]string{"acc": "job.created job.claimed", "other": ""} {
 		events, err := f.reads.OfJob(f.Ctx(), accountID, "j1")
@@ -176,8 +176,8 @@ func TestNewsNamesTheAccountsWithNewEvents(t *testing.T) {
 	if next := news(""); next != "" {
 		t.Errorf("nothing leads to %q", next)
 	}
-	f.Log.Append(domain.JobStream("b"), modeltest.Created("bob"), modeltest.Claimed("c"))
-	f.Log.Append(domain.JobStream("a"), modeltest.Created("ann"))
+	f.Log.Record(domain.JobStream("b"), modeltest.Created("bob"), modeltest.Claimed("c"))
+	f.Log.Record(domain.JobStream("a"), modeltest.Created("ann"))
 	f.all("ann", 1)
 	next := news("", "ann", "bob")
 	if newest, err := f.reads.Newest(f.Ctx()); newest != next || err != nil {
@@ -186,7 +186,7 @@ func TestNewsNamesTheAccountsWithNewEvents(t *testing.T) {
 	if again := news(next); again != next {
 		t.Errorf("nothing new leads to %q", again)
 	}
-	f.Log.Append(domain.JobStream("a"), modeltest.Claimed("c"))
+	f.Log.Record(domain.JobStream("a"), modeltest.Claimed("c"))
 	f.all("ann", 2)
 	news(next, "ann")
 }

@@ -19,17 +19,17 @@ func setupPast(t *testing.T) past {
 	t.Helper()
 	p := past{setup(t)}
 	p.Run(p.Sup)
-	p.Log.Append(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
+	p.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
 	return p
 }
 
 func (p past) submit(id string) {
-	p.Log.Append(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
+	p.Log.Record(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
 }
 
 // complete ends a job so many minutes past noon; see modeltest.Results.
 func (p past) complete(id string, minute int, results ...string) {
-	p.Log.Append(domain.JobStream(id), modeltest.Claimed("ann"), modeltest.Results(id, minute, results...))
+	p.Log.Record(domain.JobStream(id), modeltest.Claimed("ann"), modeltest.Results(id, minute, results...))
 }
 
 // test submits and completes.
@@ -39,7 +39,7 @@ func (p past) test(id string, minute int, results ...string) {
 }
 
 func (p past) score(id string, score int) {
-	p.Log.Append(domain.JobStream(id), modeltest.Analysed(score))
+	p.Log.Record(domain.JobStream(id), modeltest.Analysed(score))
 }
 
 func (p past) history() Project {
@@ -135,7 +135,7 @@ func TestARewordedItemIsKnownByItsKey(t *testing.T) {
 	p := setupPast(t)
 	p.test("j1", 1, "pay=pass")
 	p.submit("j2")
-	p.Log.Append(domain.JobStream("j2"), modeltest.Claimed("ann"), &job.Completed{
+	p.Log.Record(domain.JobStream("j2"), modeltest.Claimed("ann"), &job.Completed{
 		ReportID: "r2", OverallStatus: "fail", FailCount: 1, At: *modeltest.At(2),
 		Items: []job.ReportItem{{Item: job.Item{ID: "i", Key: "pay", Description: "Cards are charged"}, Status: job.ItemFail}},
 	})
@@ -216,26 +216,26 @@ func TestPreparedFixesWaitUntilATestHasVerifiedThem(t *testing.T) {
 		t.Run(why, func(t *testing.T) { modeltest.Same(t, p.history().Prepared, want) })
 	}
 	attach := func(items []string, forgotten []string, jobs ...string) {
-		p.Log.Append(stream, &project.RegressionsAttached{JobIDs: jobs, Items: items, Forgotten: forgotten, At: modeltest.Noon})
+		p.Log.Record(stream, &project.RegressionsAttached{JobIDs: jobs, Items: items, Forgotten: forgotten, At: modeltest.Noon})
 	}
-	p.Log.Append(stream, modeltest.Prepared("a", "pay", "mail"), modeltest.Prepared("b", "cart"))
+	p.Log.Record(stream, modeltest.Prepared("a", "pay", "mail"), modeltest.Prepared("b", "cart"))
 	waits("a batch for each call", one, two)
 
 	attach([]string{"a0", "a1", "b0"}, nil, "j1", "j2")
 	waits("nothing while jobs have them along")
 	p.submit("j1")
 	p.submit("j2")
-	p.Log.Append(domain.JobStream("j1"), &job.Cancelled{Reason: "client", At: modeltest.Noon})
+	p.Log.Record(domain.JobStream("j1"), &job.Cancelled{Reason: "client", At: modeltest.Noon})
 	waits("nothing while one job has them along")
-	p.Log.Append(domain.JobStream("j2"), &job.Failed{Reason: "operator", At: modeltest.Noon})
+	p.Log.Record(domain.JobStream("j2"), &job.Failed{Reason: "operator", At: modeltest.Noon})
 	waits("again once all have ended without a report", one, two)
 
 	attach([]string{"a0", "a1"}, nil, "never-came")
 	waits("what was not taken along", two)
-	p.Log.Append(domain.JobStream("never-came"), &job.Voided{AccountID: "acc", At: modeltest.Noon})
+	p.Log.Record(domain.JobStream("never-came"), &job.Voided{AccountID: "acc", At: modeltest.Noon})
 	waits("again once the submission was given up", one, two)
 
-	p.Log.Append(stream, modeltest.Prepared("c", "mail"))
+	p.Log.Record(stream, modeltest.Prepared("c", "mail"))
 	mail := PreparedBatch{BugIDs: []string{"bug-mail"}, Descriptions: []string{"fixed mail"}, PreparedAt: *modeltest.At(7)}
 	pay := PreparedBatch{BugIDs: []string{"bug-pay"}, Descriptions: []string{"fixed pay"}, PreparedAt: *modeltest.At(7)}
 	waits("a key only once", pay, two, mail)
@@ -245,7 +245,7 @@ func TestPreparedFixesWaitUntilATestHasVerifiedThem(t *testing.T) {
 	p.submit("j3")
 	p.submit("j4")
 	p.complete("j3", 1, "pay=pass")
-	p.Log.Append(domain.JobStream("j4"), &job.Cancelled{Reason: "client", At: modeltest.Noon})
+	p.Log.Record(domain.JobStream("j4"), &job.Cancelled{Reason: "client", At: modeltest.Noon})
 	waits("what no job has reported on", mail)
 	p.Sound(p.Sup, "history")
 }
@@ -253,9 +253,9 @@ func TestPreparedFixesWaitUntilATestHasVerifiedThem(t *testing.T) {
 func TestOnlyTestsOfTheProjectAreItsHistory(t *testing.T) {
 	t.Parallel()
 	p := setupPast(t)
-	p.Log.Append(domain.JobStream("alone"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
-	p.Log.Append(domain.JobStream("strange"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "skipped" }), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
-	p.Log.Append(domain.ProjectStream("skipped"), &project.SettingsChanged{Name: "n", At: modeltest.Noon})
+	p.Log.Record(domain.JobStream("alone"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
+	p.Log.Record(domain.JobStream("strange"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "skipped" }), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
+	p.Log.Record(domain.ProjectStream("skipped"), &project.SettingsChanged{Name: "n", At: modeltest.Noon})
 	if h := p.history(); h.TotalTests != 0 || h.AverageHealthScore != 0 || h.ScoredTests != 0 {
 		t.Errorf("got %+v", h)
 	}

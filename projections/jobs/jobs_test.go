@@ -35,7 +35,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 		e.Credentials, e.AccessInstructions = "sealed-credentials", "sealed-instructions"
 		e.CreatedAt = modeltest.Noon.Add(123456 * time.Nanosecond)
 	})
-	w.Log.Append(stream, submitted)
+	w.Log.Record(stream, submitted)
 	want := Job{
 		Outline: Outline{
 			ID: "j1", Submission: submitted.Submission,
@@ -51,11 +51,11 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 		t.Errorf("it cost %d credits", got)
 	}
 
-	w.Log.Append(stream, modeltest.Claimed("ann"))
+	w.Log.Record(stream, modeltest.Claimed("ann"))
 	want.Status, want.ClaimedAt, want.DueAt = job.StatusClaimed, modeltest.At(1), *modeltest.At(90)
 	modeltest.Same(t, read(), want)
 
-	w.Log.Append(stream,
+	w.Log.Record(stream,
 		&job.ItemChecked{ItemID: "i1", Status: job.ItemSkip, Reason: "blocked", At: modeltest.Noon},
 		&job.ItemChecked{ItemID: "i1", Status: job.ItemFail, Note: "declined", Severity: job.Major, ScreenshotURL: "/s.png", At: modeltest.Noon},
 		&job.FindingAdded{Item: job.Item{ID: "f1", Description: "typo", Severity: job.Minor}, Status: job.ItemFail, Note: "a blank too many", At: modeltest.Noon})
@@ -66,7 +66,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 	})
 	modeltest.Same(t, read(), want)
 
-	w.Log.Append(stream, &job.Released{Token: 1, Reason: "checker", At: modeltest.Noon})
+	w.Log.Record(stream, &job.Released{Token: 1, Reason: "checker", At: modeltest.Noon})
 	want.Status, want.ClaimedAt, want.DueAt = job.StatusPending, nil, *modeltest.At(60)
 	modeltest.Same(t, read(), want)
 	if _, err := w.reads.Report(w.Ctx(), "acc", "j1"); !domain.IsKind(err, domain.KindNotFound) {
@@ -74,7 +74,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 	}
 
 	done := modeltest.Completed("fail")
-	w.Log.Append(stream, modeltest.Claimed("bob"), done)
+	w.Log.Record(stream, modeltest.Claimed("bob"), done)
 	want.Status, want.ClaimedAt, want.DueAt, want.CompletedAt = job.StatusCompleted, modeltest.At(1), *modeltest.At(90), modeltest.At(30)
 	want.ReportID, want.OverallStatus, want.Items = "r1", "fail", done.Items
 	modeltest.Same(t, read(), want)
@@ -103,8 +103,8 @@ func TestACancelledJobCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), &job.Cancelled{Reason: "client", Refund: 5, At: modeltest.Noon})
-	w.Log.Append(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 5, BalanceAfter: 5},
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"), &job.Cancelled{Reason: "client", Refund: 5, At: modeltest.Noon})
+	w.Log.Record(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 5, BalanceAfter: 5},
 		&credits.Debited{JobID: "j1", Amount: 5, Parts: []credits.Part{{LotID: "l", Amount: 5}}},
 		&credits.Refunded{JobID: "j1", Amount: 5, Parts: []credits.Part{{LotID: "l", Amount: 5}}, BalanceAfter: 5},
 		&credits.Refunded{JobID: "never-came", Parts: []credits.Part{}, BalanceAfter: 5})
@@ -122,7 +122,7 @@ func TestAnotherAccountsJobDoesNotExist(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("pass"))
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("pass"))
 	w.Reach(w.Sup)
 	if _, err := w.reads.Job(w.Ctx(), "other", "j1"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("read: %v", err)
@@ -141,14 +141,14 @@ func TestListsAreFilteredOrderedAndCounted(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	for i := range 9 {
-		w.Log.Append(domain.JobStream(fmt.Sprint("j", i)), modeltest.Created("acc", func(e *job.Created) {
+		w.Log.Record(domain.JobStream(fmt.Sprint("j", i)), modeltest.Created("acc", func(e *job.Created) {
 			e.ProjectID = []string{"", "p1", "p2"}[i%3]
 			e.CreatedAt = modeltest.Noon.Add(time.Duration(i/2) * time.Minute) // two by two at the same instant
 		}))
 	}
-	w.Log.Append(domain.JobStream("j4"), modeltest.Claimed("ann"))
-	w.Log.Append(domain.JobStream("j7"), modeltest.Claimed("ann"), modeltest.Completed("pass"))
-	w.Log.Append(domain.JobStream("x"), modeltest.Created("other"))
+	w.Log.Record(domain.JobStream("j4"), modeltest.Claimed("ann"))
+	w.Log.Record(domain.JobStream("j7"), modeltest.Claimed("ann"), modeltest.Completed("pass"))
+	w.Log.Record(domain.JobStream("x"), modeltest.Created("other"))
 	w.Reach(w.Sup)
 	tests := []struct {
 		name   string
@@ -186,12 +186,12 @@ func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.AccountStream("sandbox"), &account.Created{Name: "trial", Sandbox: true})
-	w.Log.Append(domain.AccountStream("acc"), &account.Created{Name: "shop"})
-	w.Log.Append(domain.CheckerStream("ann"), &checker.Created{Name: "ann", Hash: "h1", Accounts: []string{"anns"}})
-	w.Log.Append(domain.CheckerStream("bob"), &checker.Created{Name: "bob", Hash: "h2"})
+	w.Log.Record(domain.AccountStream("sandbox"), &account.Created{Name: "trial", Sandbox: true})
+	w.Log.Record(domain.AccountStream("acc"), &account.Created{Name: "shop"})
+	w.Log.Record(domain.CheckerStream("ann"), &checker.Created{Name: "ann", Hash: "h1", Accounts: []string{"anns"}})
+	w.Log.Record(domain.CheckerStream("bob"), &checker.Created{Name: "bob", Hash: "h2"})
 	submit := func(id, accountID string, minute int, change func(*job.Created)) {
-		w.Log.Append(domain.JobStream(id), modeltest.Created(accountID, func(e *job.Created) {
+		w.Log.Record(domain.JobStream(id), modeltest.Created(accountID, func(e *job.Created) {
 			e.CreatedAt = *modeltest.At(minute)
 			change(e)
 		}))
@@ -205,7 +205,7 @@ func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
 	submit("review", "acc", 0, func(e *job.Created) { e.Type = job.AIReview })
 	submit("play", "sandbox", 0, urgent)
 	submit("taken", "acc", 0, urgent)
-	w.Log.Append(domain.JobStream("taken"), modeltest.Claimed("bob"))
+	w.Log.Record(domain.JobStream("taken"), modeltest.Claimed("bob"))
 	w.Reach(w.Sup)
 
 	queue := func(checkerID string, limit int) string {

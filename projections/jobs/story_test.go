@@ -14,7 +14,7 @@ import (
 func (w *world) walk(stream string, want Job, steps []step) {
 	w.T.Helper()
 	for _, s := range steps {
-		w.Log.Append(stream, s.event)
+		w.Log.Record(stream, s.event)
 		w.Reach(w.Sup)
 		s.change(&want)
 		got, err := w.reads.Job(w.Ctx(), want.AccountID, want.ID)
@@ -49,12 +49,12 @@ func TestAJobThatWaitsForItsChecklistIsNotInTheQueue(t *testing.T) {
 		}
 		return strings.Join(ids, " ")
 	}
-	w.Log.Append(stream, modeltest.Created("acc", func(e *job.Created) { e.Items = nil }))
+	w.Log.Record(stream, modeltest.Created("acc", func(e *job.Created) { e.Items = nil }))
 	if got := queue(); got != "" {
 		t.Errorf("without a list the queue is %q", got)
 	}
 	list := modeltest.Created("").Items
-	w.Log.Append(stream, &job.ChecklistWritten{Items: list, GeneratedBy: "rules", At: modeltest.Noon})
+	w.Log.Record(stream, &job.ChecklistWritten{Items: list, GeneratedBy: "rules", At: modeltest.Noon})
 	if got := queue(); got != "j1" {
 		t.Errorf("with a list the queue is %q", got)
 	}
@@ -70,7 +70,7 @@ func TestAJobThatWaitsForItsChecklistIsNotInTheQueue(t *testing.T) {
 		"review":  func(e *job.Created) { e.Type = job.AIReview },
 		"sandbox": func(e *job.Created) { e.Sandbox = true },
 	} {
-		w.Log.Append(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.Items = nil }, change),
+		w.Log.Record(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.Items = nil }, change),
 			&job.ChecklistWritten{Items: list, GeneratedBy: "rules", At: modeltest.Noon})
 	}
 	if got := queue(); got != "j1" {
@@ -83,7 +83,7 @@ func TestACheckerNeverMeetsAJobAgainThatTheyCalledUntestable(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"),
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"),
 		&job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", At: modeltest.Noon})
 	w.Reach(w.Sup)
 	for checkerID, want := range map[string]int{"ann": 0, "bob": 1} {
@@ -138,14 +138,14 @@ func TestASlotsClockStartsWithItsSession(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc", func(e *job.Created) { e.SessionID = "s1" }), modeltest.Claimed("ann"),
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc", func(e *job.Created) { e.SessionID = "s1" }), modeltest.Claimed("ann"),
 		&job.SlotStarted{DueAt: *modeltest.At(75), At: *modeltest.At(15)})
 	w.Reach(w.Sup)
 	j, err := w.reads.Job(w.Ctx(), "acc", "j1")
 	if err != nil || !j.DueAt.Equal(*modeltest.At(75)) || j.Status != job.StatusClaimed {
 		t.Errorf("got %+v, %v", j, err)
 	}
-	w.Log.Append(domain.JobStream("j1"), &job.Released{Token: 1, Reason: "left", At: *modeltest.At(20)})
+	w.Log.Record(domain.JobStream("j1"), &job.Released{Token: 1, Reason: "left", At: *modeltest.At(20)})
 	w.Reach(w.Sup)
 	if j, err := w.reads.Job(w.Ctx(), "acc", "j1"); err != nil || !j.DueAt.Equal(*modeltest.At(75)) {
 		t.Errorf("released it is due at %s, %v", j.DueAt, err)
@@ -169,14 +169,14 @@ func TestAReportIsRatedAndAnalysed(t *testing.T) {
 		}
 		return j, r
 	}
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"))
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"))
 	if j, r := read(); j.AIReport() != AIReportGenerating || r.CheckerRating != nil {
 		t.Errorf("just completed: %s, rated %v", j.AIReport(), r.CheckerRating)
 	}
 	if _, err := w.reads.AIReport(w.Ctx(), "acc", "j1"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("there is an analysis already: %v", err)
 	}
-	w.Log.Append(domain.JobStream("j1"), &job.Rated{Rating: 2, At: modeltest.Noon}, &job.Rated{Rating: 4, At: modeltest.Noon}, modeltest.Analysed(62))
+	w.Log.Record(domain.JobStream("j1"), &job.Rated{Rating: 2, At: modeltest.Noon}, &job.Rated{Rating: 4, At: modeltest.Noon}, modeltest.Analysed(62))
 	j, r := read()
 	if j.AIReport() != AIReportReady || r.CheckerRating == nil || *r.CheckerRating != 4 {
 		t.Errorf("analysed and rated: %s, rated %v", j.AIReport(), r.CheckerRating)
@@ -197,9 +197,9 @@ func TestABatchIsReadInSubmittedOrder(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	for i, id := range []string{"c", "a", "b"} {
-		w.Log.Append(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.BatchID, e.BatchIndex = "b1", i }))
+		w.Log.Record(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.BatchID, e.BatchIndex = "b1", i }))
 	}
-	w.Log.Append(domain.JobStream("x"), modeltest.Created("acc"))
+	w.Log.Record(domain.JobStream("x"), modeltest.Created("acc"))
 	w.Reach(w.Sup)
 	jobs, err := w.reads.Batch(w.Ctx(), "acc", "b1")
 	if err != nil || len(jobs) != 3 || jobs[0].ID != "c" || jobs[1].ID != "a" || jobs[2].ID != "b" {
@@ -217,8 +217,8 @@ func TestAnOldSubmissionOfASandboxIsASandboxJob(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.AccountStream("acc"), &account.Created{Name: "trial", Sandbox: true})
-	w.Log.Append(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Log.Record(domain.AccountStream("acc"), &account.Created{Name: "trial", Sandbox: true})
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	w.Reach(w.Sup)
 	if j, err := w.reads.Job(w.Ctx(), "acc", "j1"); err != nil || !j.Sandbox {
 		t.Errorf("got %+v, %v", j, err)

@@ -20,13 +20,13 @@ func TestTheEntriesAddUpToTheBalance(t *testing.T) {
 	reads := NewReads(w.DB)
 	w.Exec(`CREATE VIEW readmodel.jobs AS SELECT 'j1'::text AS id, 'acc'::text AS account_id, 'Checkout'::text AS title`)
 	w.Run(w.Sup)
-	w.Log.Append(domain.CreditsStream("acc"),
+	w.Log.Record(domain.CreditsStream("acc"),
 		&credits.Granted{LotID: "l1", Amount: 20, Reason: "Welcome", BalanceAfter: 20},
 		&credits.Debited{JobID: "j1", Amount: 5, BalanceAfter: 15},
 		&credits.Debited{JobID: "j2", Amount: 10, BalanceAfter: 5},
 		&credits.Refunded{JobID: "j2", Amount: 10, Expired: 4, Reason: "client", BalanceAfter: 11},
 		&credits.LotExpired{LotID: "l1", Amount: 1, BalanceAfter: 10})
-	w.Log.Append(domain.CreditsStream("other"), &credits.Granted{LotID: "l2", Amount: 7, BalanceAfter: 7})
+	w.Log.Record(domain.CreditsStream("other"), &credits.Granted{LotID: "l2", Amount: 7, BalanceAfter: 7})
 	w.Reach(w.Sup)
 
 	got, err := reads.Entries(w.Ctx(), "acc", 3, 1)

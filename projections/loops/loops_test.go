@@ -21,10 +21,10 @@ func TestALoopsSessionsAreShownAsTheyStand(t *testing.T) {
 	step := func(id, jobID string, minutes int) *loop.Iterated {
 		return &loop.Iterated{SessionID: id, JobID: jobID, Iteration: 1, Credits: 5, At: at(minutes)}
 	}
-	w.Log.Append("loop-l", start("s1", 0), step("s1", "j1", 0))
+	w.Log.Record("loop-l", start("s1", 0), step("s1", "j1", 0))
 	w.Reach(w.Sup)
 	// What follows comes in another batch, and the next session with it.
-	w.Log.Append("loop-l",
+	w.Log.Record("loop-l",
 		&loop.OutcomeRecorded{SessionID: "s1", JobID: "j1", Overall: "fail", ReportID: "r1", FailingKeys: []string{"mail", "pay"}, At: at(3)},
 		step("s1", "j2", 5),
 		&loop.OutcomeRecorded{SessionID: "s1", JobID: "j2", FailingKeys: []string{}, Refund: 5, At: at(6)},
@@ -63,8 +63,8 @@ func TestALoopWhoseBeginningWasSkippedStopsNothing(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("loop-l", &loop.Iterated{SessionID: "s", JobID: "j", At: modeltest.Noon}, &loop.Ended{SessionID: "s", At: modeltest.Noon})
-	w.Log.Append("loop-m", &loop.Started{SessionID: "t", AccountID: "acc", At: modeltest.Noon})
+	w.Log.Record("loop-l", &loop.Iterated{SessionID: "s", JobID: "j", At: modeltest.Noon}, &loop.Ended{SessionID: "s", At: modeltest.Noon})
+	w.Log.Record("loop-m", &loop.Started{SessionID: "t", AccountID: "acc", At: modeltest.Noon})
 	w.Reach(w.Sup)
 	if _, err := w.reads.Session(w.Ctx(), "acc", "t"); err != nil {
 		t.Error(err)

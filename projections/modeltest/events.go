@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/eventstore/logtest"
 )
 
 // Noon is when everything happens in these tests.
@@ -54,26 +55,26 @@ func Completed(overall string) *job.Completed {
 }
 
 // Lives appends the lives of n jobs, interleaved, in many different states.
-func Lives(m *Log, prefix string, n int) {
+func Lives(m *logtest.Memory, prefix string, n int) {
 	for i := range n {
 		stream := domain.JobStream(fmt.Sprintf("%s%d", prefix, i))
 		accountID := fmt.Sprintf("acc%d", i%3)
-		m.Append(stream, Created(accountID, func(e *job.Created) {
+		m.Record(stream, Created(accountID, func(e *job.Created) {
 			e.ProjectID = []string{"", "p1", "p2"}[i%3]
 			e.CreatedAt = Noon.Add(time.Duration(i) * time.Second)
 		}))
 		older := domain.JobStream(fmt.Sprintf("%s%d", prefix, i/2))
 		switch i % 6 {
 		case 0:
-			m.Append(stream, &job.Cancelled{Reason: "client", Refund: 5, At: Noon})
+			m.Record(stream, &job.Cancelled{Reason: "client", Refund: 5, At: Noon})
 		case 1, 2:
-			m.Append(stream, Claimed("c1"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass, At: Noon})
+			m.Record(stream, Claimed("c1"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass, At: Noon})
 		case 3:
-			m.Append(stream, Claimed("c1"), Completed("pass"))
+			m.Record(stream, Claimed("c1"), Completed("pass"))
 		case 4:
-			m.Append(stream, Claimed("c1"), &job.Released{Token: 1, Reason: "checker", At: Noon})
+			m.Record(stream, Claimed("c1"), &job.Released{Token: 1, Reason: "checker", At: Noon})
 		case 5:
-			m.Append(older, &job.FindingAdded{Item: job.Item{ID: "f" + stream, Description: "odd"}, Status: job.ItemFail})
+			m.Record(older, &job.FindingAdded{Item: job.Item{ID: "f" + stream, Description: "odd"}, Status: job.ItemFail})
 		}
 	}
 }
@@ -83,11 +84,11 @@ func Issued(n int) *account.KeyIssued {
 }
 
 // Stories appends jobs that meet whatever can happen to a job, interleaved.
-func Stories(m *Log, prefix string, n int) {
+func Stories(m *logtest.Memory, prefix string, n int) {
 	id := func(i int) string { return fmt.Sprint(prefix, "story", i) }
 	stream := func(i int) string { return domain.JobStream(id(i)) }
 	for i := range n {
-		m.Append(stream(i), Created(fmt.Sprint("acc", i%3), func(e *job.Created) {
+		m.Record(stream(i), Created(fmt.Sprint("acc", i%3), func(e *job.Created) {
 			e.ProjectID = []string{"", "p1", "p2", "p1"}[i%4]
 			e.BatchID, e.BatchIndex, e.LoopID, e.HostedApp, e.Sandbox = "b"+prefix, n-i, "l", true, i%9 == 8
 			if i%2 == 0 {
@@ -101,30 +102,30 @@ func Stories(m *Log, prefix string, n int) {
 	}
 	for i := range n {
 		if i%2 == 0 {
-			m.Append(stream(i), written)
+			m.Record(stream(i), written)
 		}
 		switch i % 7 {
 		case 0:
-			m.Append(stream(i), missed(1), Claimed("ann"), missed(2), missed(3), &job.Failed{Reason: "sla", Refund: 5, At: Noon})
+			m.Record(stream(i), missed(1), Claimed("ann"), missed(2), missed(3), &job.Failed{Reason: "sla", Refund: 5, At: Noon})
 		case 1:
-			m.Append(stream(i), Claimed("ann"), &job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", At: Noon})
+			m.Record(stream(i), Claimed("ann"), &job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", At: Noon})
 		case 2:
-			m.Append(stream(i), Claimed("ann"), &job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", At: Noon},
+			m.Record(stream(i), Claimed("ann"), &job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", At: Noon},
 				Claimed("bob"), &job.UntestableReported{CheckerID: "bob", Token: 2, Reason: "down", At: Noon},
 				&job.Failed{Reason: "untestable", Refund: 5, At: Noon})
 		case 3:
-			m.Append(stream(i), Claimed("ann"), Completed("pass"), &job.Rated{Rating: 2, At: Noon}, Analysed(80), &job.Rated{Rating: 4, At: Noon})
+			m.Record(stream(i), Claimed("ann"), Completed("pass"), &job.Rated{Rating: 2, At: Noon}, Analysed(80), &job.Rated{Rating: 4, At: Noon})
 		case 4:
-			m.Append(stream(i), Claimed("ann"), Completed("fail"))
-			m.Append(stream(i/2), &job.SlotStarted{DueAt: *At(i), At: Noon})
+			m.Record(stream(i), Claimed("ann"), Completed("fail"))
+			m.Record(stream(i/2), &job.SlotStarted{DueAt: *At(i), At: Noon})
 		case 5:
-			m.Append(stream(i), Claimed("ann"), &job.Heartbeat{Token: 1, At: Noon}, &job.Released{Token: 1, Reason: "silent", At: Noon})
+			m.Record(stream(i), Claimed("ann"), &job.Heartbeat{Token: 1, At: Noon}, &job.Released{Token: 1, Reason: "silent", At: Noon})
 		case 6:
-			m.Append(stream(i), &job.Cancelled{Reason: "client", Refund: 5, At: Noon})
+			m.Record(stream(i), &job.Cancelled{Reason: "client", Refund: 5, At: Noon})
 		}
 	}
 	for i := 4; i < n; i += 7 {
-		m.Append(stream(i), Analysed(i), &job.Rated{Rating: 1 + i%5, At: Noon}, &job.Rated{Rating: 5, At: Noon})
+		m.Record(stream(i), Analysed(i), &job.Rated{Rating: 1 + i%5, At: Noon}, &job.Rated{Rating: 5, At: Noon})
 	}
 }
 
@@ -153,20 +154,20 @@ func Prepared(batchID string, keys ...string) *project.RegressionsPrepared {
 }
 
 // Everything appends projects, jobs and fixes that meet whatever there is.
-func Everything(m *Log) {
+func Everything(m *logtest.Memory) {
 	for i, id := range []string{"p1", "p2"} {
 		stream := domain.ProjectStream(id)
-		m.Append(stream, &project.Created{AccountID: fmt.Sprint("acc", i), Name: id, HookHash: id, At: Noon},
+		m.Record(stream, &project.Created{AccountID: fmt.Sprint("acc", i), Name: id, HookHash: id, At: Noon},
 			Prepared("x"+id, "mail", "pay"), Prepared("y"+id, "cart", "mail"))
 		for j := range 12 {
-			m.Append(stream, &project.RegressionsAttached{
+			m.Record(stream, &project.RegressionsAttached{
 				JobIDs: []string{fmt.Sprint("bstory", 4*j+1+i), fmt.Sprint("bstory", 4*j+3-i)}, Items: []string{"y" + id + "1"}, At: Noon,
 			})
 		}
 	}
 	Lives(m, "a", 60)
 	Stories(m, "b", 60)
-	m.Append(domain.ProjectStream("p1"), Prepared("z", "mail", "later"), &project.SettingsChanged{Name: "shop", At: Noon})
+	m.Record(domain.ProjectStream("p1"), Prepared("z", "mail", "later"), &project.SettingsChanged{Name: "shop", At: Noon})
 }
 
 // Gathering is a session of three slots with the jobs <id>-1, <id>-2 and
@@ -191,11 +192,11 @@ func Gathering(id string, change ...func(*session.Created)) *session.Created {
 }
 
 // Gather appends a session and its slots' jobs.
-func Gather(m *Log, id string, change ...func(*session.Created)) {
+func Gather(m *logtest.Memory, id string, change ...func(*session.Created)) {
 	e := Gathering(id, change...)
-	m.Append(domain.SessionStream(id), e)
+	m.Record(domain.SessionStream(id), e)
 	for _, slot := range e.Slots {
-		m.Append(domain.JobStream(slot.JobID), Created(e.AccountID, func(c *job.Created) { c.SessionID, c.SessionSlot = id, slot.Slot }))
+		m.Record(domain.JobStream(slot.JobID), Created(e.AccountID, func(c *job.Created) { c.SessionID, c.SessionSlot = id, slot.Slot }))
 	}
 }
 
@@ -204,55 +205,55 @@ func Refunded(jobID string) *credits.Refunded {
 }
 
 // Hours appends sessions, loops and sandboxes whose clocks move meanwhile.
-func Hours(m *Log) {
+func Hours(m *logtest.Memory) {
 	for i := range 12 {
 		acc := fmt.Sprint("acc", i)
-		m.Append(domain.AccountStream(acc), &account.Created{Name: acc, Sandbox: i%2 == 0})
+		m.Record(domain.AccountStream(acc), &account.Created{Name: acc, Sandbox: i%2 == 0})
 		over := Noon.Add(time.Duration(i) * time.Hour)
-		m.Append(domain.CreditsStream(acc), &credits.Granted{LotID: "lot" + acc, Amount: 100, ExpiresAt: &over})
+		m.Record(domain.CreditsStream(acc), &credits.Granted{LotID: "lot" + acc, Amount: 100, ExpiresAt: &over})
 		id := fmt.Sprint("s", i)
 		Gather(m, id, func(e *session.Created) { e.AccountID = acc })
 		if i%2 == 0 {
-			m.Append(domain.AccountStream(acc), &account.ClockAdvanced{AdvanceID: "a", Seconds: 60, OffsetSeconds: 60})
+			m.Record(domain.AccountStream(acc), &account.ClockAdvanced{AdvanceID: "a", Seconds: 60, OffsetSeconds: 60})
 		}
 		slot := func(n int) string { return domain.JobStream(fmt.Sprint(id, "-", n)) }
 		stream := domain.SessionStream(id)
-		m.Append(slot(1), Claimed("ann"))
-		m.Append(stream, &session.SlotReady{Slot: 1, CheckerID: "ann", Token: 1, At: Noon})
+		m.Record(slot(1), Claimed("ann"))
+		m.Record(stream, &session.SlotReady{Slot: 1, CheckerID: "ann", Token: 1, At: Noon})
 		switch i % 4 {
 		case 0:
-			m.Append(stream, &session.Expired{At: Noon})
+			m.Record(stream, &session.Expired{At: Noon})
 			for n := 1; n <= 3; n++ {
-				m.Append(slot(n), &job.Cancelled{Refund: 5, SessionID: id, At: Noon})
-				m.Append(domain.CreditsStream(acc), Refunded(fmt.Sprint(id, "-", n)))
+				m.Record(slot(n), &job.Cancelled{Refund: 5, SessionID: id, At: Noon})
+				m.Record(domain.CreditsStream(acc), Refunded(fmt.Sprint(id, "-", n)))
 			}
 		case 1:
-			m.Append(slot(1), &job.Released{Token: 1, Reason: "checker", At: Noon})
-			m.Append(stream, &session.SlotLeft{Slot: 1, CheckerID: "ann", At: Noon})
+			m.Record(slot(1), &job.Released{Token: 1, Reason: "checker", At: Noon})
+			m.Record(stream, &session.SlotLeft{Slot: 1, CheckerID: "ann", At: Noon})
 		default:
-			m.Append(slot(2), Claimed("bob"))
-			m.Append(stream, &session.Started{Ready: []int{1, 2}, Dropped: []int{3}, DueAt: over, At: Noon})
-			m.Append(slot(1), &job.SlotStarted{DueAt: over, At: Noon}, &job.Heartbeat{Token: 1, At: over})
-			m.Append(slot(3), &job.Cancelled{Refund: 5, SessionID: id, At: Noon})
-			m.Append(slot(2), &job.SlotStarted{DueAt: over, At: Noon}, &job.SLAMissed{At: over}, &job.Failed{SessionID: id, At: over})
+			m.Record(slot(2), Claimed("bob"))
+			m.Record(stream, &session.Started{Ready: []int{1, 2}, Dropped: []int{3}, DueAt: over, At: Noon})
+			m.Record(slot(1), &job.SlotStarted{DueAt: over, At: Noon}, &job.Heartbeat{Token: 1, At: over})
+			m.Record(slot(3), &job.Cancelled{Refund: 5, SessionID: id, At: Noon})
+			m.Record(slot(2), &job.SlotStarted{DueAt: over, At: Noon}, &job.SLAMissed{At: over}, &job.Failed{SessionID: id, At: over})
 			if i%4 == 2 {
-				m.Append(slot(1), &job.Completed{ReportID: "r", SessionID: id, OverallStatus: "pass", At: over})
-				m.Append(stream, &session.Completed{PassCount: 1, At: over})
+				m.Record(slot(1), &job.Completed{ReportID: "r", SessionID: id, OverallStatus: "pass", At: over})
+				m.Record(stream, &session.Completed{PassCount: 1, At: over})
 			}
 		}
 		loopStream, jobID := domain.LoopStream(fmt.Sprint("l", i%3)), fmt.Sprint("j", i)
 		run := fmt.Sprint("run", i/3, "-", i%3)
-		m.Append(loopStream,
+		m.Record(loopStream,
 			&loop.Started{SessionID: run, AccountID: acc, ProjectID: "p", Skill: "fix", MaxIterations: 10, At: Noon},
 			&loop.Iterated{SessionID: run, JobID: jobID, Credits: 5, At: Noon})
-		m.Append(domain.CreditsStream(acc), &credits.Debited{JobID: jobID, Amount: 5})
-		m.Append(domain.JobStream(jobID), Created(acc, func(e *job.Created) { e.LoopID = "l"; e.Items = e.Items[:i%2] }))
+		m.Record(domain.CreditsStream(acc), &credits.Debited{JobID: jobID, Amount: 5})
+		m.Record(domain.JobStream(jobID), Created(acc, func(e *job.Created) { e.LoopID = "l"; e.Items = e.Items[:i%2] }))
 		if i%2 == 0 {
-			m.Append(domain.AccountStream(acc), &account.ClockAdvanced{AdvanceID: "b", Seconds: 3600, OffsetSeconds: 3660})
-			m.Append(domain.JobStream(jobID), &job.SLAMissed{Requeued: true, RequeueCount: 1, DueAt: over, At: Noon})
-			m.Append(loopStream, &loop.OutcomeRecorded{SessionID: run, JobID: jobID, FailingKeys: []string{"k"}, ReportID: "r", At: Noon})
+			m.Record(domain.AccountStream(acc), &account.ClockAdvanced{AdvanceID: "b", Seconds: 3600, OffsetSeconds: 3660})
+			m.Record(domain.JobStream(jobID), &job.SLAMissed{Requeued: true, RequeueCount: 1, DueAt: over, At: Noon})
+			m.Record(loopStream, &loop.OutcomeRecorded{SessionID: run, JobID: jobID, FailingKeys: []string{"k"}, ReportID: "r", At: Noon})
 		}
-		m.Append(loopStream, &loop.Ended{SessionID: run, FinalStatus: loop.StatusAbandoned, At: Noon})
+		m.Record(loopStream, &loop.Ended{SessionID: run, FinalStatus: loop.StatusAbandoned, At: Noon})
 	}
 }
 

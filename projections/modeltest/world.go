@@ -1,3 +1,6 @@
+// Package modeltest is what the tests of the read models share: a service that
+// folds a log into a real Postgres, and events with what a test does not care
+// about filled in.
 package modeltest
 
 import (
@@ -14,6 +17,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
@@ -23,14 +27,14 @@ import (
 type World struct {
 	T   *testing.T
 	DB  *sqlx.DB
-	Log *Log
+	Log *logtest.Memory
 	Sup *consumer.Supervisor
 }
 
 // New makes a world whose service runs the consumers.
 func New(t *testing.T, consumers ...consumer.Consumer) *World {
 	t.Helper()
-	w := &World{T: t, DB: pgtest.New(t), Log: NewLog()}
+	w := &World{T: t, DB: pgtest.New(t), Log: logtest.New()}
 	w.Sup = w.Service(w.Log, consumers...)
 	return w
 }
@@ -142,7 +146,7 @@ func (w *World) CutAnyhow(p consumer.Projector) {
 		handles[name] = true
 	}
 	var events []domain.Recorded
-	for _, r := range w.Log.Events() {
+	for _, r := range w.Log.All() {
 		if handles[r.Type] {
 			events = append(events, r)
 		}

@@ -22,13 +22,13 @@ func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 	elsewhere := person.Grant{Role: person.Developer, AccountID: "zeta"}
 	tester := person.Grant{Role: person.Checker, CheckerID: "ann"}
 	operator := person.Grant{Role: person.Operator}
-	w.Log.Append(domain.AccountStream("acme"), &account.Created{Name: "Acme"}, &account.Suspended{})
-	w.Log.Append(domain.AccountStream("zeta"), &account.Created{Name: "Zeta", Sandbox: true})
-	w.Log.Append(domain.PersonStream("p1"), &person.Invited{Grant: viewer}, &person.Joined{},
+	w.Log.Record(domain.AccountStream("acme"), &account.Created{Name: "Acme"}, &account.Suspended{})
+	w.Log.Record(domain.AccountStream("zeta"), &account.Created{Name: "Zeta", Sandbox: true})
+	w.Log.Record(domain.PersonStream("p1"), &person.Invited{Grant: viewer}, &person.Joined{},
 		&person.RoleGranted{Grant: owner}, &person.RoleGranted{Grant: elsewhere}, &person.RoleGranted{Grant: tester})
-	w.Log.Append(domain.PersonStream("p2"), &person.Invited{Grant: viewer})
-	w.Log.Append(domain.PersonStream("p3"), &person.Invited{Grant: viewer}, &person.Disabled{Reason: "left"})
-	w.Log.Append(domain.PersonStream("p4"), &person.Invited{Grant: viewer}, &person.RoleRevoked{Grant: viewer})
+	w.Log.Record(domain.PersonStream("p2"), &person.Invited{Grant: viewer})
+	w.Log.Record(domain.PersonStream("p3"), &person.Invited{Grant: viewer}, &person.Disabled{Reason: "left"})
+	w.Log.Record(domain.PersonStream("p4"), &person.Invited{Grant: viewer}, &person.RoleRevoked{Grant: viewer})
 	w.Reach(w.Sup)
 
 	acme := Account{ID: "acme", Name: "Acme", Suspended: true}
@@ -77,15 +77,15 @@ func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 	if invited, joined := anyOperator(); invited || joined {
 		t.Errorf("without an operator: %v, %v", invited, joined)
 	}
-	w.Log.Append(domain.PersonStream("p6"), &person.Invited{Grant: operator})
+	w.Log.Record(domain.PersonStream("p6"), &person.Invited{Grant: operator})
 	if invited, joined := anyOperator(); !invited || joined {
 		t.Errorf("with an invited operator: %v, %v", invited, joined)
 	}
-	w.Log.Append(domain.PersonStream("p6"), &person.Joined{})
+	w.Log.Record(domain.PersonStream("p6"), &person.Joined{})
 	if invited, joined := anyOperator(); !invited || !joined {
 		t.Errorf("with an operator: %v, %v", invited, joined)
 	}
-	w.Log.Append(domain.PersonStream("p6"), &person.Disabled{})
+	w.Log.Record(domain.PersonStream("p6"), &person.Disabled{})
 	if invited, joined := anyOperator(); invited || joined {
 		t.Errorf("with a disabled operator: %v, %v", invited, joined)
 	}
@@ -97,9 +97,9 @@ func TestTheQueueHidesTheJobsOfAPersonsOwnAccounts(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	item := []job.Item{{ID: "item-1", Key: "k", Description: "d", Severity: job.Major}}
-	w.Log.Append(domain.CheckerStream("ann"), &checker.Created{Name: "Ann", Hash: "h"}, &checker.Bound{PersonID: "p1"})
-	w.Log.Append(domain.PersonStream("p1"), &person.Invited{Grant: person.Grant{Role: person.Checker, CheckerID: "ann"}})
-	w.Log.Append(domain.JobStream("j1"), &job.Created{Submission: job.Submission{AccountID: "acme", Title: "t", URL: "u", Type: job.Custom}, Items: item, CreatedAt: modeltest.Noon})
+	w.Log.Record(domain.CheckerStream("ann"), &checker.Created{Name: "Ann", Hash: "h"}, &checker.Bound{PersonID: "p1"})
+	w.Log.Record(domain.PersonStream("p1"), &person.Invited{Grant: person.Grant{Role: person.Checker, CheckerID: "ann"}})
+	w.Log.Record(domain.JobStream("j1"), &job.Created{Submission: job.Submission{AccountID: "acme", Title: "t", URL: "u", Type: job.Custom}, Items: item, CreatedAt: modeltest.Noon})
 	queue := func(checkerID string) int {
 		t.Helper()
 		w.Reach(w.Sup)
@@ -116,7 +116,7 @@ func TestTheQueueHidesTheJobsOfAPersonsOwnAccounts(t *testing.T) {
 	if n := queue("ann"); n != 1 {
 		t.Fatalf("a stranger sees %d jobs", n)
 	}
-	w.Log.Append(domain.PersonStream("p1"), &person.RoleGranted{Grant: person.Grant{Role: person.Viewer, AccountID: "acme"}})
+	w.Log.Record(domain.PersonStream("p1"), &person.RoleGranted{Grant: person.Grant{Role: person.Viewer, AccountID: "acme"}})
 	if n := queue("ann"); n != 0 {
 		t.Errorf("a member sees %d jobs", n)
 	}

@@ -17,8 +17,8 @@ func TestADeployHookLeadsToItsProject(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.AccountStream("acc"), &account.Created{Name: "a", Sandbox: true})
-	w.Log.Append(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
+	w.Log.Record(domain.AccountStream("acc"), &account.Created{Name: "a", Sandbox: true})
+	w.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
 	find := func(hash string) (HookTarget, bool) {
 		t.Helper()
 		w.Reach(w.Sup)
@@ -31,7 +31,7 @@ func TestADeployHookLeadsToItsProject(t *testing.T) {
 	if target, found := find("h1"); !found || target != (HookTarget{AccountID: "acc", ProjectID: "p1", Sandbox: true}) {
 		t.Errorf("got %+v, %v", target, found)
 	}
-	w.Log.Append(domain.AccountStream("acc"), &account.Suspended{})
+	w.Log.Record(domain.AccountStream("acc"), &account.Suspended{})
 	if target, _ := find("h1"); !target.Suspended {
 		t.Error("the suspension is not seen")
 	}
@@ -46,9 +46,9 @@ func TestProjectsOfOneInstantAreListedByTheirIDs(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	for _, id := range []string{"pb", "pd", "pa", "pc"} {
-		w.Log.Append(domain.ProjectStream(id), &project.Created{AccountID: "acc", Name: id, HookHash: id, At: modeltest.Noon})
+		w.Log.Record(domain.ProjectStream(id), &project.Created{AccountID: "acc", Name: id, HookHash: id, At: modeltest.Noon})
 	}
-	w.Log.Append(domain.ProjectStream("p0"), &project.Created{AccountID: "acc", Name: "younger", HookHash: "h0", At: *modeltest.At(1)})
+	w.Log.Record(domain.ProjectStream("p0"), &project.Created{AccountID: "acc", Name: "younger", HookHash: "h0", At: *modeltest.At(1)})
 	w.Reach(w.Sup)
 	list, _, err := w.reads.List(w.Ctx(), "acc", Filter{Limit: 10})
 	if err != nil {
@@ -79,11 +79,11 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 		}
 		return p
 	}
-	w.Log.Append(stream, &project.Created{AccountID: "acc", Name: "shop", Description: text("d"), HookHash: "h1", At: modeltest.Noon})
+	w.Log.Record(stream, &project.Created{AccountID: "acc", Name: "shop", Description: text("d"), HookHash: "h1", At: modeltest.Noon})
 	want := Project{ID: "p1", AccountID: "acc", Name: "shop", Description: text("d"), CreatedAt: modeltest.Noon, UpdatedAt: modeltest.Noon}
 	modeltest.Same(t, read(), want)
 
-	w.Log.Append(stream,
+	w.Log.Record(stream,
 		&project.SettingsChanged{Name: "shop 2", DefaultURL: text("https://a.example"), DefaultJobType: text("Custom"), DefaultSLAMinutes: &sla, At: *modeltest.At(1)},
 		&project.SecretSet{SecretID: "s1", Sealed: "sealed", At: *modeltest.At(2)},
 		&project.WebhookSet{URL: "https://hook.example", At: *modeltest.At(2)})
@@ -93,9 +93,9 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 	modeltest.Same(t, read(), want)
 
 	for i := range 7 {
-		w.Log.Append(stream, &project.SecretSet{SecretID: fmt.Sprint("s", i), Sealed: "sealed", Rotated: true, At: *modeltest.At(10 + i), UserID: text(fmt.Sprint("u", i))})
+		w.Log.Record(stream, &project.SecretSet{SecretID: fmt.Sprint("s", i), Sealed: "sealed", Rotated: true, At: *modeltest.At(10 + i), UserID: text(fmt.Sprint("u", i))})
 	}
-	w.Log.Append(stream, &project.WebhookSet{URL: "https://hook.example", Events: &[]string{}, At: *modeltest.At(20)},
+	w.Log.Record(stream, &project.WebhookSet{URL: "https://hook.example", Events: &[]string{}, At: *modeltest.At(20)},
 		&project.WebhookDisabled{DeliveryID: "d1", Reason: "HTTP 500", At: *modeltest.At(21)})
 	want.SecretRotations = nil
 	for i := 6; i > 1; i-- {
@@ -105,20 +105,20 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 	want.WebhookDisabled, want.DisabledReason = true, "HTTP 500"
 	modeltest.Same(t, read(), want)
 
-	w.Log.Append(stream, &project.WebhookCleared{At: *modeltest.At(22)})
+	w.Log.Record(stream, &project.WebhookCleared{At: *modeltest.At(22)})
 	want.WebhookURL, want.Events, want.SecretRotations = "", nil, nil
 	want.WebhookDisabled, want.DisabledReason, want.UpdatedAt = false, "", *modeltest.At(22)
 	modeltest.Same(t, read(), want)
 
 	for i, overall := range []string{"pass", "pass", "fail", "pass"} {
-		w.Log.Append(domain.JobStream(fmt.Sprint("j", i)), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }), modeltest.Claimed("ann"), modeltest.Completed(overall))
+		w.Log.Record(domain.JobStream(fmt.Sprint("j", i)), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }), modeltest.Claimed("ann"), modeltest.Completed(overall))
 	}
-	w.Log.Append(domain.JobStream("running"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
+	w.Log.Record(domain.JobStream("running"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
 	want.JobCount, want.CompletedCount, want.PassRate = 5, 4, 0.75
 	modeltest.Same(t, read(), want)
 
-	w.Log.Append(domain.ProjectStream("p0"), &project.Created{AccountID: "acc", Name: "older", HookHash: "h0", At: *modeltest.At(-1)})
-	w.Log.Append(domain.ProjectStream("px"), &project.Created{AccountID: "other", Name: "theirs", HookHash: "hx", At: modeltest.Noon})
+	w.Log.Record(domain.ProjectStream("p0"), &project.Created{AccountID: "acc", Name: "older", HookHash: "h0", At: *modeltest.At(-1)})
+	w.Log.Record(domain.ProjectStream("px"), &project.Created{AccountID: "other", Name: "theirs", HookHash: "hx", At: modeltest.Noon})
 	w.Reach(w.Sup)
 	list, total, err := w.reads.List(w.Ctx(), "acc", Filter{Limit: 10})
 	if err != nil {
@@ -147,7 +147,7 @@ func TestAHostThatNoIndexHoldsStopsNoProjection(t *testing.T) {
 		host.WriteRune(0xe0100 + r.Int32N(0xf0))
 	}
 	url := "https://" + host.String() + "shop.example.com"
-	w.Log.Append("project-p", &project.Created{AccountID: "acc", Name: "P", DefaultURL: &url, At: modeltest.Noon})
+	w.Log.Record("project-p", &project.Created{AccountID: "acc", Name: "P", DefaultURL: &url, At: modeltest.Noon})
 	w.Reach(w.Sup)
 	got, err := w.reads.Get(w.Ctx(), "acc", "p")
 	if err != nil || got.DefaultURL == nil || *got.DefaultURL != url {

@@ -44,48 +44,48 @@ func TestASessionAsItsClientSeesIt(t *testing.T) {
 	stream, one, two, three := domain.SessionStream("s1"), domain.JobStream("s1-1"), domain.JobStream("s1-2"), domain.JobStream("s1-3")
 	want := gathered("s1")
 
-	w.Log.Append(stream, modeltest.Gathering("s1"))
+	w.Log.Record(stream, modeltest.Gathering("s1"))
 	modeltest.Same(t, w.session("s1"), want)
 
 	for _, j := range []string{one, two, three} {
-		w.Log.Append(j, modeltest.Created("acc", func(c *job.Created) { c.SessionID = "s1" }))
+		w.Log.Record(j, modeltest.Created("acc", func(c *job.Created) { c.SessionID = "s1" }))
 	}
-	w.Log.Append(one, modeltest.Claimed("ann"))
-	w.Log.Append(two, modeltest.Claimed("bob"))
-	w.Log.Append(stream, &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(2)}, &session.SlotReady{Slot: 2, CheckerID: "bob", At: *modeltest.At(3)})
+	w.Log.Record(one, modeltest.Claimed("ann"))
+	w.Log.Record(two, modeltest.Claimed("bob"))
+	w.Log.Record(stream, &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(2)}, &session.SlotReady{Slot: 2, CheckerID: "bob", At: *modeltest.At(3)})
 	want.Slots[0].JobStatus, want.Slots[0].Status, want.Slots[0].ReadyAt = job.StatusClaimed, SlotReady, modeltest.At(2)
 	want.Slots[1].JobStatus, want.Slots[1].Status, want.Slots[1].ReadyAt = job.StatusClaimed, SlotReady, modeltest.At(3)
 	want.ReadyCount = 2
 	modeltest.Same(t, w.session("s1"), want)
 
-	w.Log.Append(stream, &session.SlotLeft{Slot: 2, CheckerID: "bob", At: *modeltest.At(4)})
-	w.Log.Append(two, &job.Released{Token: 1, Reason: "left", At: *modeltest.At(4)})
-	w.Log.Append(one, &job.Released{Token: 1, Reason: "silent", At: *modeltest.At(4)}) // the session does not say so yet
+	w.Log.Record(stream, &session.SlotLeft{Slot: 2, CheckerID: "bob", At: *modeltest.At(4)})
+	w.Log.Record(two, &job.Released{Token: 1, Reason: "left", At: *modeltest.At(4)})
+	w.Log.Record(one, &job.Released{Token: 1, Reason: "silent", At: *modeltest.At(4)}) // the session does not say so yet
 	for i := range 2 {
 		want.Slots[i].JobStatus, want.Slots[i].Status, want.Slots[i].ReadyAt = job.StatusPending, SlotWaiting, nil
 	}
 	want.ReadyCount = 0
 	modeltest.Same(t, w.session("s1"), want)
 
-	w.Log.Append(one, modeltest.Claimed("ann"))
-	w.Log.Append(stream, &session.SlotLeft{Slot: 1, CheckerID: "ann", At: *modeltest.At(5)}, &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(5)})
+	w.Log.Record(one, modeltest.Claimed("ann"))
+	w.Log.Record(stream, &session.SlotLeft{Slot: 1, CheckerID: "ann", At: *modeltest.At(5)}, &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(5)})
 	want.Slots[0].JobStatus, want.Slots[0].Status, want.Slots[0].ReadyAt = job.StatusClaimed, SlotReady, modeltest.At(5)
 
-	w.Log.Append(two, modeltest.Claimed("eve"))
-	w.Log.Append(stream, &session.SlotReady{Slot: 2, CheckerID: "eve", At: *modeltest.At(5)},
+	w.Log.Record(two, modeltest.Claimed("eve"))
+	w.Log.Record(stream, &session.SlotReady{Slot: 2, CheckerID: "eve", At: *modeltest.At(5)},
 		&session.Started{Ready: []int{1, 2}, Dropped: []int{3}, DueAt: *modeltest.At(75), At: *modeltest.At(15)})
-	w.Log.Append(three, &job.Cancelled{Reason: job.CancelSessionExpired, Refund: 5, SessionID: "s1", At: *modeltest.At(15)})
-	w.Log.Append(domain.CreditsStream("acc"), modeltest.Refunded("s1-3"))
+	w.Log.Record(three, &job.Cancelled{Reason: job.CancelSessionExpired, Refund: 5, SessionID: "s1", At: *modeltest.At(15)})
+	w.Log.Record(domain.CreditsStream("acc"), modeltest.Refunded("s1-3"))
 	want.Status, want.StartedAt, want.ReadyCount, want.CreditsRefunded = session.StatusActive, modeltest.At(15), 2, 5
 	want.Slots[0].Status = SlotActive
 	want.Slots[1].JobStatus, want.Slots[1].Status, want.Slots[1].ReadyAt = job.StatusClaimed, SlotActive, modeltest.At(5)
 	want.Slots[2].JobStatus, want.Slots[2].Status = job.StatusCancelled, SlotDropped
 	modeltest.Same(t, w.session("s1"), want)
 
-	w.Log.Append(one, modeltest.Completed("pass"))
-	w.Log.Append(two, &job.SLAMissed{SessionID: "s1", Refund: 5, At: *modeltest.At(75)}, &job.Failed{Reason: "sla", Refund: 5, SessionID: "s1", At: *modeltest.At(75)})
-	w.Log.Append(stream, &session.Completed{PassCount: 1, At: *modeltest.At(75)})
-	w.Log.Append(domain.CreditsStream("acc"), modeltest.Refunded("s1-2"))
+	w.Log.Record(one, modeltest.Completed("pass"))
+	w.Log.Record(two, &job.SLAMissed{SessionID: "s1", Refund: 5, At: *modeltest.At(75)}, &job.Failed{Reason: "sla", Refund: 5, SessionID: "s1", At: *modeltest.At(75)})
+	w.Log.Record(stream, &session.Completed{PassCount: 1, At: *modeltest.At(75)})
+	w.Log.Record(domain.CreditsStream("acc"), modeltest.Refunded("s1-2"))
 	want.Status, want.ClosedAt, want.CloseReason, want.PassCount, want.CreditsRefunded = session.StatusCompleted, modeltest.At(75), "completed", 1, 10
 	want.Slots[0].JobStatus, want.Slots[0].Status, want.Slots[0].ReportID = job.StatusCompleted, SlotEnded, "r1"
 	want.Slots[1].JobStatus, want.Slots[1].Status = job.StatusFailed, SlotEnded
@@ -99,10 +99,10 @@ func TestASessionThatExpiredOrWasCancelledSaysWhy(t *testing.T) {
 	w.Run(w.Sup)
 	modeltest.Gather(w.Log, "s1")
 	modeltest.Gather(w.Log, "s2")
-	w.Log.Append(domain.SessionStream("s1"), &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(1)}, &session.Expired{ReadyCount: 1, At: *modeltest.At(15)})
-	w.Log.Append(domain.SessionStream("s2"), &session.Cancelled{Reason: session.CancelClient, At: *modeltest.At(3)})
-	w.Log.Append(domain.JobStream("s2-1"), &job.Cancelled{Reason: job.CancelSessionCancelled, Refund: 5, SessionID: "s2", At: *modeltest.At(3)})
-	w.Log.Append(domain.CreditsStream("acc"), modeltest.Refunded("s2-1"), modeltest.Refunded("no session's"))
+	w.Log.Record(domain.SessionStream("s1"), &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(1)}, &session.Expired{ReadyCount: 1, At: *modeltest.At(15)})
+	w.Log.Record(domain.SessionStream("s2"), &session.Cancelled{Reason: session.CancelClient, At: *modeltest.At(3)})
+	w.Log.Record(domain.JobStream("s2-1"), &job.Cancelled{Reason: job.CancelSessionCancelled, Refund: 5, SessionID: "s2", At: *modeltest.At(3)})
+	w.Log.Record(domain.CreditsStream("acc"), modeltest.Refunded("s2-1"), modeltest.Refunded("no session's"))
 
 	expired := gathered("s1")
 	expired.Status, expired.CloseReason, expired.ClosedAt, expired.ReadyCount = session.StatusExpired, "expired", modeltest.At(15), 1
@@ -121,9 +121,9 @@ func TestASlotWhoseJobNeverCameShowsAsCancelled(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.SessionStream("s1"), modeltest.Gathering("s1"))
-	w.Log.Append(domain.JobStream("s1-3"), &job.Voided{AccountID: "acc", At: modeltest.Noon})
-	w.Log.Append(domain.CreditsStream("acc"), modeltest.Refunded("s1-3"))
+	w.Log.Record(domain.SessionStream("s1"), modeltest.Gathering("s1"))
+	w.Log.Record(domain.JobStream("s1-3"), &job.Voided{AccountID: "acc", At: modeltest.Noon})
+	w.Log.Record(domain.CreditsStream("acc"), modeltest.Refunded("s1-3"))
 	s := w.session("s1")
 	modeltest.Same(t, s.Slots[2], Slot{Slot: 3, RoleLabel: "Checker 3", JobID: "s1-3", Status: SlotEnded, JobStatus: job.StatusCancelled})
 	modeltest.Same(t, s.CreditsRefunded, domain.Credits(5))
@@ -133,16 +133,16 @@ func TestASessionTellsWhatCameBackFromWhatHadExpired(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append(domain.SessionStream("s1"), modeltest.Gathering("s1"))
+	w.Log.Record(domain.SessionStream("s1"), modeltest.Gathering("s1"))
 	ledger := domain.CreditsStream("acc")
-	w.Log.Append(ledger, &credits.Refunded{JobID: "s1-1", Amount: 5, Expired: 5, Parts: []credits.Part{{LotID: "soon", Amount: 5, Expired: true}}})
-	w.Log.Append(ledger, &credits.Refunded{JobID: "s1-2", Amount: 5, Expired: 2, Parts: []credits.Part{
+	w.Log.Record(ledger, &credits.Refunded{JobID: "s1-1", Amount: 5, Expired: 5, Parts: []credits.Part{{LotID: "soon", Amount: 5, Expired: true}}})
+	w.Log.Record(ledger, &credits.Refunded{JobID: "s1-2", Amount: 5, Expired: 2, Parts: []credits.Part{
 		{LotID: "soon", Amount: 2, Expired: true}, {LotID: "later", Amount: 3},
 	}})
 	want := gathered("s1")
 	want.CreditsRefunded, want.CreditsExpired = 3, 7
 	modeltest.Same(t, w.session("s1"), want)
-	w.Log.Append(ledger, modeltest.Refunded("s1-3")) // in a batch of its own
+	w.Log.Record(ledger, modeltest.Refunded("s1-3")) // in a batch of its own
 	want.CreditsRefunded = 8
 	modeltest.Same(t, w.session("s1"), want)
 	w.Sound(w.Sup, "sessions")
@@ -159,7 +159,7 @@ func TestAListOfSessionsIsTheAccountsOwnNewestFirst(t *testing.T) {
 			e.AccountID = []string{"acc", "acc", "other"}[i%3]
 		})
 	}
-	w.Log.Append(domain.SessionStream("s1"), &session.Cancelled{Reason: "client", At: *modeltest.At(1)})
+	w.Log.Record(domain.SessionStream("s1"), &session.Cancelled{Reason: "client", At: *modeltest.At(1)})
 	w.Reach(w.Sup)
 	for _, c := range []struct {
 		filter Filter
@@ -202,22 +202,22 @@ func TestSessionsDoNotDependOnHowTheLogIsCut(t *testing.T) {
 	for i := range 20 {
 		id := fmt.Sprint("s", i)
 		modeltest.Gather(w.Log, id)
-		w.Log.Append(domain.JobStream(id+"-1"), modeltest.Claimed("ann"))
-		w.Log.Append(domain.SessionStream(id), &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(i)})
+		w.Log.Record(domain.JobStream(id+"-1"), modeltest.Claimed("ann"))
+		w.Log.Record(domain.SessionStream(id), &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(i)})
 		older := fmt.Sprint("s", i/2)
-		w.Log.Append(domain.CreditsStream("acc"), modeltest.Refunded(older+"-3"))
+		w.Log.Record(domain.CreditsStream("acc"), modeltest.Refunded(older+"-3"))
 		switch i % 3 {
 		case 0:
-			w.Log.Append(domain.SessionStream(id), &session.Expired{ReadyCount: 1, At: *modeltest.At(15)})
+			w.Log.Record(domain.SessionStream(id), &session.Expired{ReadyCount: 1, At: *modeltest.At(15)})
 		case 1:
-			w.Log.Append(domain.SessionStream(id), &session.Started{Ready: []int{1, 2}, Dropped: []int{3}, At: *modeltest.At(15)})
-			w.Log.Append(domain.JobStream(id+"-1"), modeltest.Completed("fail"))
+			w.Log.Record(domain.SessionStream(id), &session.Started{Ready: []int{1, 2}, Dropped: []int{3}, At: *modeltest.At(15)})
+			w.Log.Record(domain.JobStream(id+"-1"), modeltest.Completed("fail"))
 		}
 	}
 	w.Run(w.Sup) // in large batches
 	w.Sound(w.Sup, "sessions")
 	for i := range 10 { // one by one
-		w.Log.Append(domain.SessionStream(fmt.Sprint("s", i)), &session.Completed{FailCount: 1, At: *modeltest.At(20)})
+		w.Log.Record(domain.SessionStream(fmt.Sprint("s", i)), &session.Completed{FailCount: 1, At: *modeltest.At(20)})
 		w.Reach(w.Sup)
 	}
 	w.Sound(w.Sup, "sessions")

@@ -26,9 +26,9 @@ func TestAccountsTakeTurnsWherePlacesAreShared(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	for j := range 10 {
-		w.Log.Append(fmt.Sprintf("job-a%d", j), &job.Created{Submission: job.Submission{AccountID: "acc-a", Type: job.AIReview}})
+		w.Log.Record(fmt.Sprintf("job-a%d", j), &job.Created{Submission: job.Submission{AccountID: "acc-a", Type: job.AIReview}})
 	}
-	w.Log.Append("job-b", &job.Created{Submission: job.Submission{AccountID: "acc-b", Type: job.AIReview}})
+	w.Log.Record("job-b", &job.Created{Submission: job.Submission{AccountID: "acc-b", Type: job.AIReview}})
 	w.reachTimers()
 	take := func(limit int) (byAccount map[string]int, taken []policy.Timer) {
 		t.Helper()
@@ -93,7 +93,7 @@ func TestReviewsOfAPageThatHangsAreNotFeltByOtherAccounts(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	for j := range 100 {
-		w.Log.Append(fmt.Sprintf("job-h%d", j), &job.Created{Submission: job.Submission{AccountID: "acc-hangs", Type: job.AIReview}})
+		w.Log.Record(fmt.Sprintf("job-h%d", j), &job.Created{Submission: job.Submission{AccountID: "acc-hangs", Type: job.AIReview}})
 	}
 	w.reachTimers()
 	quiet := logrus.New()
@@ -113,9 +113,9 @@ func TestReviewsOfAPageThatHangsAreNotFeltByOtherAccounts(t *testing.T) {
 	for _, jobID := range []string{"reported", "reviewed"} {
 		began := time.Now()
 		if jobID == "reported" {
-			w.Log.Append("job-reported", &job.Completed{ReportID: "r"})
+			w.Log.Record("job-reported", &job.Completed{ReportID: "r"})
 		} else {
-			w.Log.Append("job-reviewed", &job.Created{Submission: job.Submission{AccountID: "acc-other", Type: job.AIReview}})
+			w.Log.Record("job-reviewed", &job.Created{Submission: job.Submission{AccountID: "acc-other", Type: job.AIReview}})
 		}
 		select {
 		case got := <-h.done:

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/lib/pq"
 	"github.com/sirupsen/logrus"
 
@@ -21,6 +20,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/scheduler"
@@ -89,21 +89,21 @@ func TestATimerIsSetByADebitAndClearedByItsJob(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "came"})
-	w.Log.Append("job-came", &job.Created{Submission: job.Submission{AccountID: "acc"}})
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "lost"})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "came"})
+	w.Log.Record("job-came", &job.Created{Submission: job.Submission{AccountID: "acc"}})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "lost"})
 	w.reachTimers()
 	got := w.wantDue(orphans, time.Minute, "lost")[0]
 	want := policy.Timer{
 		Kind: orphans, Key: "lost", AccountID: "acc", DueAt: time.Time{}.Add(20 * time.Second), WallClock: true,
-		CauseID: uuid.Nil.String(), Position: 3, Attempt: 1, Fence: 1,
+		CauseID: w.Log.All()[2].ID.String(), Position: 3, Attempt: 1, Fence: 1,
 	}
 	if got != want {
 		t.Errorf("due: %+v, want %+v", got, want)
 	}
 
 	t.Run("and by the refund", func(t *testing.T) {
-		w.Log.Append("credits-acc", &credits.Refunded{JobID: "lost"})
+		w.Log.Record("credits-acc", &credits.Refunded{JobID: "lost"})
 		w.reachTimers()
 		w.endLeases()
 		w.wantDue(orphans, 0)
@@ -115,7 +115,7 @@ func TestATimerOfTheFutureIsNotDueButKnown(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	at := time.Now().Add(time.Hour)
-	w.Log.Append("credits-acc", &credits.Granted{LotID: "lot", Amount: 1, ExpiresAt: &at})
+	w.Log.Record("credits-acc", &credits.Granted{LotID: "lot", Amount: 1, ExpiresAt: &at})
 	w.reachTimers()
 	w.wantDue(lots, time.Minute)
 	next, found, err := w.timers().Next(w.Ctx(), []string{lots})
@@ -133,7 +133,7 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 	w.Run(w.Sup)
 	const timers = 200
 	for i := range timers {
-		w.Log.Append("credits-acc", &credits.Debited{JobID: fmt.Sprint("j", i)})
+		w.Log.Record("credits-acc", &credits.Debited{JobID: fmt.Sprint("j", i)})
 	}
 	w.reachTimers()
 
@@ -193,7 +193,7 @@ func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("job-j", &job.Created{Submission: job.Submission{AccountID: "acc", SLAMinutes: 15}})
+	w.Log.Record("job-j", &job.Created{Submission: job.Submission{AccountID: "acc", SLAMinutes: 15}})
 	w.reachTimers()
 	w.settleTimers(policy.Outcome{Timer: w.wantDue(slas, time.Minute, "j")[0]})
 	w.endLeases()
@@ -212,7 +212,7 @@ func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
 		w.wantDue(slas, time.Minute)
 	})
 	t.Run("and then it is due for that event", func(t *testing.T) {
-		w.Log.Append("job-j", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon})
+		w.Log.Record("job-j", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon})
 		w.reachTimers()
 		again := w.wantDue(slas, time.Minute, "j")[0]
 		if again.Position != 2 || again.Attempt != 1 {
@@ -225,7 +225,7 @@ func TestATimerThatIsSetAgainWhileItRestsDoesNotWait(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("job-j", &job.Created{Submission: job.Submission{AccountID: "acc", SLAMinutes: 15}})
+	w.Log.Record("job-j", &job.Created{Submission: job.Submission{AccountID: "acc", SLAMinutes: 15}})
 	w.reachTimers()
 	first := w.wantDue(slas, time.Hour, "j")[0]
 	w.settleTimers(policy.Outcome{Timer: first, Err: errors.New("no log"), Retry: time.Hour})
@@ -233,7 +233,7 @@ func TestATimerThatIsSetAgainWhileItRestsDoesNotWait(t *testing.T) {
 	if next, found, err := w.timers().Next(w.Ctx(), []string{slas}); err != nil || !found || next < 50*time.Minute {
 		t.Errorf("it comes back in %v, %v, %v, want about an hour", next, found, err)
 	}
-	w.Log.Append("job-j", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon})
+	w.Log.Record("job-j", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon})
 	w.reachTimers()
 	second := w.wantDue(slas, time.Hour, "j")[0]
 
@@ -253,18 +253,18 @@ func TestASandboxsClockBringsItsTimersEarly(t *testing.T) {
 	expiring := func(id string) *credits.Granted {
 		return &credits.Granted{LotID: id, Amount: 1, ExpiresAt: &at}
 	}
-	w.Log.Append("account-box", &account.Created{Name: "Box", Sandbox: true})
-	w.Log.Append("account-acc", &account.Created{Name: "Acc"})
-	w.Log.Append("credits-box", expiring("before"))
-	w.Log.Append("credits-acc", expiring("others"), &credits.Debited{JobID: "j"})
+	w.Log.Record("account-box", &account.Created{Name: "Box", Sandbox: true})
+	w.Log.Record("account-acc", &account.Created{Name: "Acc"})
+	w.Log.Record("credits-box", expiring("before"))
+	w.Log.Record("credits-acc", expiring("others"), &credits.Debited{JobID: "j"})
 	w.reachTimers()
 	w.wantDue(lots, time.Minute)
 
-	w.Log.Append("account-box", &account.ClockAdvanced{Seconds: 3590, OffsetSeconds: 3590})
+	w.Log.Record("account-box", &account.ClockAdvanced{Seconds: 3590, OffsetSeconds: 3590})
 	w.reachTimers()
 	w.wantDue(lots, time.Minute)
-	w.Log.Append("account-box", &account.ClockAdvanced{Seconds: 20, OffsetSeconds: 3610})
-	w.Log.Append("credits-box", expiring("behind"))
+	w.Log.Record("account-box", &account.ClockAdvanced{Seconds: 20, OffsetSeconds: 3610})
+	w.Log.Record("credits-box", expiring("behind"))
 	w.reachTimers()
 	due := w.wantDue(lots, time.Minute, "before", "behind")
 	for _, d := range due {
@@ -274,7 +274,7 @@ func TestASandboxsClockBringsItsTimersEarly(t *testing.T) {
 	}
 
 	t.Run("but not those that keep the service's time", func(t *testing.T) {
-		w.Log.AppendAt(time.Now(), "credits-box", &credits.Debited{JobID: "soon"})
+		w.Log.RecordAs(domain.Metadata{Time: time.Now()}, "credits-box", &credits.Debited{JobID: "soon"})
 		w.reachTimers()
 		w.wantDue(orphans, time.Minute, "j")
 	})
@@ -286,8 +286,8 @@ func TestASandboxsClockBringsItsTimersEarly(t *testing.T) {
 func TestNothingIsDueWhileTheTimersAreBuiltForTheFirstTime(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "came"})
-	w.Log.Append("job-came", &job.Created{Submission: job.Submission{AccountID: "acc"}})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "came"})
+	w.Log.Record("job-came", &job.Created{Submission: job.Submission{AccountID: "acc"}})
 	w.Log.Hold(1)
 	w.Run(w.Sup)
 	w.Eventually("the debit is written", func() bool {
@@ -317,10 +317,10 @@ func TestSettledTimersAreNotLookedAtForEver(t *testing.T) {
 		return modeltest.Created("acc", func(e *job.Created) { e.SLAMinutes = minutes })
 	}
 	at := time.Now().Add(time.Hour)
-	w.Log.Append("account-box", &account.Created{Name: "Box", Sandbox: true})
-	w.Log.Append("credits-box", &credits.Granted{LotID: "ahead", Amount: 1, ExpiresAt: &at})
-	w.Log.Append("job-a", within(15))
-	w.Log.Append("job-b", within(30))
+	w.Log.Record("account-box", &account.Created{Name: "Box", Sandbox: true})
+	w.Log.Record("credits-box", &credits.Granted{LotID: "ahead", Amount: 1, ExpiresAt: &at})
+	w.Log.Record("job-a", within(15))
+	w.Log.Record("job-b", within(30))
 	w.reachTimers()
 	for _, due := range w.wantDue(slas, time.Minute, "a", "b") {
 		o := policy.Outcome{Timer: due}
@@ -342,12 +342,12 @@ func TestSettledTimersAreNotLookedAtForEver(t *testing.T) {
 		what, kind, key string
 		event           func()
 	}{
-		{"one that is set late", slas, "late", func() { w.Log.Append("job-late", within(15)) }},
+		{"one that is set late", slas, "late", func() { w.Log.Record("job-late", within(15)) }},
 		{"one that is set again", slas, "a", func() {
-			w.Log.Append("job-a", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon})
+			w.Log.Record("job-a", &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: modeltest.Noon})
 		}},
 		{"one that a sandbox's clock brings", lots, "ahead", func() {
-			w.Log.Append("account-box", &account.ClockAdvanced{Seconds: 1e6, OffsetSeconds: 1e6})
+			w.Log.Record("account-box", &account.ClockAdvanced{Seconds: 1e6, OffsetSeconds: 1e6})
 		}},
 	} {
 		forget()
@@ -366,7 +366,7 @@ func TestSettledTimersAreNotLookedAtForEver(t *testing.T) {
 func TestWhoeverListensHearsOfNewTimers(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.NewDSN(t)
-	w := &world{World: &modeltest.World{T: t, DB: pgtest.NewDB(t, dsn), Log: modeltest.NewLog()}}
+	w := &world{World: &modeltest.World{T: t, DB: pgtest.NewDB(t, dsn), Log: logtest.New()}}
 	w.Sup = w.Service(w.Log, NewProjector(policy.Rules()))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -375,7 +375,7 @@ func TestWhoeverListensHearsOfNewTimers(t *testing.T) {
 		return w.Count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'LISTEN%' AND state = 'idle'") == 1
 	})
 	w.Run(w.Sup)
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "j"})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "j"})
 	select {
 	case <-wake:
 		w.reachTimers()
@@ -389,7 +389,7 @@ func TestWhoeverListensHearsOfNewTimers(t *testing.T) {
 type deeds struct {
 	policy.Commands
 	mu    sync.Mutex
-	log   *modeltest.Log
+	log   *logtest.Memory
 	fails map[string]int             // by job: how often yet
 	asked map[string]map[string]bool // by job: the ids of the commands
 	fired int
@@ -405,7 +405,7 @@ func (d *deeds) VoidJob(_ context.Context, cause command.Cause, jobID string) (d
 	}
 	if d.asked[jobID] == nil {
 		d.asked[jobID] = map[string]bool{}
-		d.log.Append("job-"+jobID, &job.Voided{AccountID: cause.AccountID})
+		d.log.Record("job-"+jobID, &job.Voided{AccountID: cause.AccountID})
 	}
 	d.asked[jobID][cause.CommandID.String()] = true
 	return domain.Position{}, nil
@@ -444,7 +444,7 @@ func TestTwoNodesFireEveryTimerOnceAndLeaveItSettled(t *testing.T) {
 	w.Run(w.Sup)
 	const timers = 600 // more than a node has places
 	for i := range timers {
-		w.Log.Append("credits-acc", &credits.Debited{JobID: fmt.Sprint("j", i)})
+		w.Log.Record("credits-acc", &credits.Debited{JobID: fmt.Sprint("j", i)})
 	}
 	w.reachTimers()
 	d := newDeeds(w)
@@ -468,7 +468,7 @@ func TestANodeThatDiesBeforeItSettlesIsFollowedByTheSameCommand(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "lost"})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "lost"})
 	w.reachTimers()
 	d := newDeeds(w)
 	stop := w.policies(cutOff{w.timers()}, d)
@@ -494,7 +494,7 @@ func TestAFailedFiringRestsAndComesBack(t *testing.T) {
 	d := newDeeds(w)
 	d.fails["lost"] = 2
 	w.policies(w.timers(), d)
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "lost"})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "lost"})
 	for attempt, rest := range []time.Duration{time.Second, 2 * time.Second} {
 		// The rest is cut short so that nobody waits.
 		w.Eventually("it rests", func() bool {
@@ -547,7 +547,7 @@ func BenchmarkTakeAndSettleTimers(b *testing.B) {
 	db := pgtest.New(b)
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	if err := consumer.New(db, modeltest.NewLog(), quiet, NewProjector(policy.Rules())).Prepare(b.Context()); err != nil {
+	if err := consumer.New(db, logtest.New(), quiet, NewProjector(policy.Rules())).Prepare(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	timers := New(db, "")
@@ -586,7 +586,7 @@ func TestAnErrorOfAnyBytesIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "a"}, &credits.Debited{JobID: "b"})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "a"}, &credits.Debited{JobID: "b"})
 	w.reachTimers()
 	due := w.wantDue(orphans, time.Minute, "a", "b")
 	w.settleTimers(
@@ -603,7 +603,7 @@ func TestNothingIsDueWhileAnOlderVersionOfTheTimersIsShown(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	w.Log.Append("credits-acc", &credits.Debited{JobID: "lost"})
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "lost"})
 	w.reachTimers()
 	w.Exec("ALTER VIEW readmodel.timers RENAME TO new_timers")
 	w.Exec("CREATE VIEW readmodel.timers AS SELECT kind, key, due_at FROM readmodel.new_timers")
