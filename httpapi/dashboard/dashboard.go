@@ -70,6 +70,17 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
 		{Method: "GET", Pattern: "/dashboard/sessions/{id}", For: ui.Viewers, Handle: d.session},
+		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: d.gather},
+
+		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: d.batch},
+
+		{Method: "GET", Pattern: "/dashboard/loops/{id}", For: ui.Viewers, Handle: d.loop},
+		{Method: "POST", Pattern: "/dashboard/loops/{id}/end", For: ui.Developers, Handle: d.endLoop},
+
+		{Method: "GET", Pattern: "/dashboard/sandbox", For: ui.Viewers, Handle: d.sandbox},
+		{Method: "POST", Pattern: "/dashboard/sandbox/clock", For: ui.Developers, Handle: d.advance},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/play", For: ui.Developers, Handle: d.play},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/expire", For: ui.Developers, Handle: d.expire},
 
 		{Method: "GET", Pattern: "/dashboard/credits", For: ui.Viewers, Handle: d.credits},
 

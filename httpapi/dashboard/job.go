@@ -14,6 +14,7 @@ import (
 	"humanqa/httpapi"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
+	"humanqa/projections/loops"
 	"humanqa/projections/projects"
 )
 
@@ -26,6 +27,7 @@ type jobView struct {
 	Heading string
 	Saying  string
 	Project *projects.Project
+	Loop    *loops.Session // of an agent, in which it is a step
 
 	Items                     []itemView
 	Pass, Fail, Skip, Pending int
@@ -40,9 +42,9 @@ type jobView struct {
 	Stars     []star
 	Timeline  []moment
 
-	MayRetest, MayCancel, MayRate, MayFix bool
-	RetestPrice                           domain.Credits
-	Curl                                  string
+	MayRetest, MayCancel, MayRate, MayFix, MayPlay bool
+	RetestPrice                                    domain.Credits
+	Curl                                           string
 }
 
 type itemView struct {
@@ -88,6 +90,7 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 		MayRetest:   may(r, person.Developer),
 		MayCancel:   may(r, person.Developer) && j.Status == job.StatusPending && j.SessionID == "",
 		MayRate:     may(r, person.Developer) && j.Status == job.StatusCompleted && j.Type != job.AIReview,
+		MayPlay:     may(r, person.Developer) && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == "",
 		AIPending:   j.AIReport() == jobs.AIReportGenerating,
 	}
 	ctx := r.Context()
@@ -153,6 +156,13 @@ func (d Deps) lookAtProject(ctx context.Context, v *jobView) (fixable map[string
 		return nil, err
 	}
 	v.Project = &p
+	if v.LoopID != "" {
+		if s, found, err := d.Reads.Loops.OfJob(ctx, v.AccountID, v.ProjectID, v.ID); err != nil {
+			return nil, err
+		} else if found {
+			v.Loop = &s
+		}
+	}
 	failures, err := d.Reads.History.LastFailures(ctx, v.AccountID, v.ProjectID)
 	if err != nil || v.Report == nil {
 		return nil, err
@@ -173,18 +183,31 @@ func (v *jobView) count(items []job.ReportItem) {
 		return
 	}
 	v.Percent = 100 * (len(items) - v.Pending) / len(items)
+	v.Bar = barOf(part{"pass", v.Pass}, part{"fail", v.Fail}, part{"skip", v.Skip}, part{"pending", v.Pending})
+}
+
+// part is so many of one kind.
+type part struct {
+	kind string
+	n    int
+}
+
+// barOf makes of counts the parts of a bar.
+func barOf(parts ...part) (bar []segment) {
+	all := 0
+	for _, p := range parts {
+		all += p.n
+	}
 	x := 0.0
-	for _, part := range []struct {
-		kind string
-		n    int
-	}{{"pass", v.Pass}, {"fail", v.Fail}, {"skip", v.Skip}, {"pending", v.Pending}} {
-		if part.n == 0 {
+	for _, p := range parts {
+		if p.n == 0 {
 			continue
 		}
-		wide := 100 * float64(part.n) / float64(len(items))
-		v.Bar = append(v.Bar, segment{part.kind, strconv.FormatFloat(x, 'f', 2, 64), strconv.FormatFloat(wide, 'f', 2, 64)})
+		wide := 100 * float64(p.n) / float64(all)
+		bar = append(bar, segment{p.kind, strconv.FormatFloat(x, 'f', 2, 64), strconv.FormatFloat(wide, 'f', 2, 64)})
 		x += wide
 	}
+	return bar
 }
 
 // tell says where the test is, in words.

@@ -60,6 +60,12 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}}, ScenarioBrief: "The caller rings, the callee answers after ten seconds.",
 	})
 	w.shown(session.Position, err)
+	batch, _ := w.batch(full, "The landing page", "Sign-up", "The newsletter")
+	loop, _ := w.looped(full, "shop.example.com", "bug-fixer", 1)
+	w.looped(full, "shop.example.com", "bug-fixer", 2)
+	box := w.newAccount("Trial", 100, true)
+	tries := w.joined("Gina Example", person.Grant{Role: person.Developer, AccountID: box})
+	played := w.test(box, "Checkout in the sandbox", nil)
 	key, err := w.commands.IssueKey(t.Context(), operator(), full, command.IssueKey{Scope: "full"})
 	w.shown(key.Position, err)
 
@@ -74,6 +80,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
 		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
 		{"sessions", "/dashboard/sessions", owner}, {"session", "/dashboard/sessions/" + session.SessionID, owner},
+		{"batch", "/dashboard/batches/" + batch, owner}, {"loop", "/dashboard/loops/" + loop, owner},
+		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
 		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner},
 		{"account", "/account", owner}, {"account-checker", "/", checks}, {"account-operator", "/", runs}, {"confirm", "/signin/confirm", owner},
 	} {

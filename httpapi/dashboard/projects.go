@@ -88,6 +88,9 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{Template: "projects", Title: "Projects", View: v, Status: 422}, nil
 }
 
+// loopsShown is how many loops of agents a project's page shows.
+const loopsShown = 5
+
 type projectView struct {
 	projects.Project
 	Host     string
@@ -96,6 +99,7 @@ type projectView struct {
 	Trend    []trendBar
 	Failures []history.OpenFailure
 	Queue    []history.PreparedBatch
+	Loops    []loopLine
 	MayEdit  bool
 	Owner    bool
 	SLAs     []int
@@ -126,6 +130,13 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	}
 	if v.Failures, err = d.Reads.History.OpenFailures(ctx, v.AccountID, v.ID, 20); err != nil {
 		return v, err
+	}
+	runs, err := d.Reads.Loops.OfProject(ctx, v.AccountID, v.ID, loopsShown)
+	if err != nil {
+		return v, err
+	}
+	for _, s := range runs {
+		v.Loops = append(v.Loops, loopLine{s, loopState(s.Status)})
 	}
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
 	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)

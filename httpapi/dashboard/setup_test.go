@@ -63,6 +63,7 @@ type world struct {
 	site        *ui.Site
 	waitFor     func(context.Context, domain.Position) error
 	origin      string
+	boxes       map[string]bool // accounts that are sandboxes
 }
 
 func (w *world) must(err error) {
@@ -74,7 +75,7 @@ func (w *world) must(err error) {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, db: pgtest.New(t)}
+	w := &world{t: t, db: pgtest.New(t), boxes: map[string]bool{}}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	dir, err := os.MkdirTemp("", "ui") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
@@ -168,7 +169,13 @@ func (w *world) shown(at domain.Position, err error) {
 
 func (w *world) account(name string, amount domain.Credits) string {
 	w.t.Helper()
-	id, at, err := w.commands.CreateAccount(w.t.Context(), operator(), name, false)
+	return w.newAccount(name, amount, false)
+}
+
+func (w *world) newAccount(name string, amount domain.Credits, sandbox bool) string {
+	w.t.Helper()
+	id, at, err := w.commands.CreateAccount(w.t.Context(), operator(), name, sandbox)
+	w.boxes[id] = sandbox
 	w.shown(at, err)
 	if amount > 0 {
 		_, at, err = w.commands.GrantCredits(w.t.Context(), operator(), id, amount, nil, "Welcome")
@@ -215,6 +222,13 @@ func cause(accountID string) command.Cause {
 	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}
 }
 
+// cause is a client's, in a sandbox too.
+func (w *world) cause(accountID string) command.Cause {
+	c := cause(accountID)
+	c.Sandbox = w.boxes[accountID]
+	return c
+}
+
 // test submits a job with a list of three.
 func (w *world) test(accountID, title string, change func(*command.SubmitJob)) string {
 	w.t.Helper()
@@ -232,9 +246,40 @@ func (w *world) test(accountID, title string, change func(*command.SubmitJob)) s
 	if change != nil {
 		change(&in)
 	}
-	out, err := w.commands.SubmitJob(w.t.Context(), cause(accountID), in)
+	out, err := w.commands.SubmitJob(w.t.Context(), w.cause(accountID), in)
 	w.shown(out.Position, err)
 	return out.JobID
+}
+
+// batch is tests that were submitted together.
+func (w *world) batch(accountID string, titles ...string) (id string, jobIDs []string) {
+	w.t.Helper()
+	var in []command.SubmitJob
+	for _, title := range titles {
+		in = append(in, command.SubmitJob{
+			Submission: job.Submission{URL: "https://shop.example.com", Title: title, Type: job.GeneralQA, Source: "bulk"},
+			Items:      []command.NewItem{{Description: "It opens", Severity: job.Major}},
+		})
+	}
+	out, err := w.commands.SubmitBulk(w.t.Context(), cause(accountID), in)
+	w.shown(out.Position, err)
+	return out.BatchID, out.JobIDs
+}
+
+// looped is a test that an agent asked for, and the session of its loop.
+func (w *world) looped(accountID, host, skill string, iteration int) (loopID string, test command.HostedJob) {
+	w.t.Helper()
+	test, err := w.commands.TestHosted(w.t.Context(), cause(accountID), command.HostedTest{
+		Submission: job.Submission{URL: "https://" + host, Feature: "Pay", Source: "loop"}, Host: host,
+		Loop: &command.LoopStep{Skill: skill, Iteration: iteration},
+	})
+	w.shown(test.Position, err)
+	runs, err := w.reads.Loops.OfProject(w.t.Context(), accountID, test.ProjectID, 1)
+	w.must(err)
+	if len(runs) != 1 {
+		w.t.Fatal("the test is part of no loop")
+	}
+	return runs[0].ID, test
 }
 
 // claim is a checker at work.

@@ -35,7 +35,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		Test: command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Source: "session"}, Host: "chat.example.com"}, Slots: []command.NewSlot{{}, {}},
 	})
 	w.shown(session.Position, err)
-	ids := map[string]string{"jobs": jobID, "projects": project.ProjectID, "sessions": session.SessionID}
+	batchID, _ := w.batch(ours, "Top secret one", "Top secret two")
+	loopID, _ := w.looped(ours, "secret.example.com", "top-secret-skill", 1)
+	ids := map[string]string{"batches": batchID, "loops": loopID, "jobs": jobID, "projects": project.ProjectID, "sessions": session.SessionID}
 	fill := func(pattern string) string {
 		kind := strings.Split(pattern, "/")[min(2, strings.Count(pattern, "/"))]
 		path := strings.NewReplacer("{id}", ids[kind], "{format}", "md", "{evidence}", "none", "{person}", "nobody", "{token}", "guess", "{$}", "").Replace(pattern)
@@ -46,6 +48,12 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	letIn := map[string][]int{
 		"GET /dashboard/jobs/{id}/evidence/{evidence}": {404},
 		"GET /dashboard/projects/{id}/webhook/secret":  {200},
+		"GET /dashboard/sandbox":                       {404}, // the account is none
+		"POST /dashboard/sandbox/clock":                {403},
+		"POST /dashboard/jobs/{id}/play":               {403},
+		"POST /dashboard/jobs/{id}/expire":             {403},
+		"POST /dashboard/sessions/{id}/ready":          {403},
+		"POST /dashboard/loops/{id}/end":               {303},
 		"POST /dashboard/account":                      {404},
 		"POST /dashboard/jobs":                         {422},
 		"POST /dashboard/jobs/{id}/cancel":             {409},

@@ -121,7 +121,7 @@ func Ago(now, t time.Time) string {
 	case d < 45*time.Second:
 		return "just now"
 	default:
-		return span(d) + " ago"
+		return Span(d) + " ago"
 	}
 }
 
@@ -133,11 +133,12 @@ func Until(now, t time.Time) string {
 	case d < time.Minute:
 		return "in less than a minute"
 	default:
-		return "in " + span(d)
+		return "in " + Span(d)
 	}
 }
 
-func span(d time.Duration) string {
+// Span says how long something lasts.
+func Span(d time.Duration) string {
 	switch {
 	case d < time.Hour:
 		return Count(max(1, int(d.Round(time.Minute)/time.Minute)), "minute")

@@ -21,7 +21,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "loops" }
-func (Projector) Version() int { return 1 }
+func (Projector) Version() int { return 2 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "loop_sessions", DDL: loopSessionsDDL}}
@@ -45,6 +45,7 @@ CREATE TABLE {schema}.loop_sessions (
     last_seen_at    timestamptz NOT NULL,
     ended_at        timestamptz
 ) WITH (fillfactor = 70);
+CREATE INDEX loop_sessions_by_project ON {schema}.loop_sessions (account_id, project_id, started_at DESC, id);
 `
 
 func (Projector) Handles() []string {
@@ -213,11 +214,51 @@ func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, err
 	case err != nil:
 		return Session{}, fmt.Errorf("read loop session: %w", err)
 	}
+	return r.session(), nil
+}
+
+var projectSessionsSQL = `
+SELECT ` + readmodel.Columns[loopRow]("") + `
+FROM readmodel.loop_sessions
+WHERE account_id = $1
+  AND project_id = $2
+  AND ($3 = '' OR $3 = ANY(job_ids))
+ORDER BY started_at DESC, id
+LIMIT $4`
+
+// OfProject gives the project's loop sessions, the newest first, at most limit.
+func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, limit int) ([]Session, error) {
+	return q.list(ctx, accountID, projectID, "", limit)
+}
+
+// OfJob gives the loop session that the project's job is a step of; found is
+// false where it is of none.
+func (q *Reads) OfJob(ctx context.Context, accountID, projectID, jobID string) (s Session, found bool, err error) {
+	list, err := q.list(ctx, accountID, projectID, jobID, 1)
+	if err != nil || len(list) == 0 {
+		return Session{}, false, err
+	}
+	return list[0], true, nil
+}
+
+func (q *Reads) list(ctx context.Context, accountID, projectID, jobID string, limit int) ([]Session, error) {
+	var rows []loopRow
+	if err := q.db.SelectContext(ctx, &rows, projectSessionsSQL, accountID, projectID, jobID, limit); err != nil {
+		return nil, fmt.Errorf("read the loop sessions of project %s: %w", projectID, err)
+	}
+	sessions := make([]Session, len(rows))
+	for i := range rows {
+		sessions[i] = rows[i].session()
+	}
+	return sessions, nil
+}
+
+func (r *loopRow) session() Session {
 	readmodel.UTC(&r.StartedAt, &r.LastSeenAt, r.EndedAt)
 	return Session{
 		ID: r.ID, LoopID: r.LoopID, AccountID: r.AccountID, ProjectID: r.ProjectID, Skill: r.Skill,
 		Status: r.Status, Iterations: r.Iterations, MaxIterations: r.MaxIterations, CreditsSpent: r.CreditsSpent,
 		FinalReportID: r.FinalReportID, FailingKeys: r.FailingKeys, JobIDs: r.JobIDs,
 		StartedAt: r.StartedAt, LastSeenAt: r.LastSeenAt, EndedAt: r.EndedAt,
-	}, nil
+	}
 }

@@ -55,6 +55,18 @@ func TestALoopsSessionsAreShownAsTheyStand(t *testing.T) {
 			t.Errorf("%s of %s: %v, want not found", id, accountID, err)
 		}
 	}
+	list, err := w.reads.OfProject(w.Ctx(), "acc", "p1", 5)
+	if err != nil || len(list) != 2 || list[0].ID != "s2" || list[1].ID != "s1" {
+		t.Errorf("the project's: %+v, %v", list, err)
+	}
+	if s, found, err := w.reads.OfJob(w.Ctx(), "acc", "p1", "j2"); err != nil || !found || s.ID != "s1" {
+		t.Errorf("the job's: %+v, %v, %v", s, found, err)
+	}
+	for _, c := range [][3]string{{"other", "p1", "j2"}, {"acc", "p2", "j2"}, {"acc", "p1", "j9"}} {
+		if s, found, err := w.reads.OfJob(w.Ctx(), c[0], c[1], c[2]); found || err != nil {
+			t.Errorf("%v: %+v, %v", c, s, err)
+		}
+	}
 	w.Sound(w.Sup, "loops")
 }
 

@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/loop"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/loops"
+	"humanqa/projections/projects"
+)
+
+// stepsShown is how many steps of a loop its page shows, the latest.
+const stepsShown = 50
+
+type loopView struct {
+	loops.Session
+	State   state
+	Saying  string
+	Project projects.Project
+	Steps   []step // the latest first
+	MayEnd  bool
+}
+
+type step struct {
+	jobLine
+	N int
+}
+
+// loopLine is a loop's session in a list.
+type loopLine struct {
+	loops.Session
+	State state
+}
+
+func loopState(s loop.Status) state {
+	switch s {
+	case loop.StatusRunning:
+		return state{"Running", "live", ""}
+	case loop.StatusPassed:
+		return state{"Passed", "pass", "check"}
+	case loop.StatusStuckSameBug:
+		return state{"Stuck", "fail", "cross"}
+	case loop.StatusOutOfCredits:
+		return state{"Out of credits", "fail", "coin"}
+	case loop.StatusMaxIterations:
+		return state{"Gave up", "warn", "alert"}
+	case loop.StatusAbandoned:
+	}
+	return state{"Abandoned", "", "skip"}
+}
+
+// loopSaying tells what a loop's state means for who looks after the agent.
+func loopSaying(s loops.Session) string {
+	switch s.Status {
+	case loop.StatusRunning:
+		return "The agent fixes what fails and has it tested again."
+	case loop.StatusPassed:
+		return "The agent's last test passed."
+	case loop.StatusStuckSameBug:
+		return "The same items failed three times in a row. Somebody has to help the agent: " + strings.Join(s.FailingKeys, ", ") + "."
+	case loop.StatusOutOfCredits:
+		return "The credits did not suffice for the agent's next test."
+	case loop.StatusMaxIterations:
+		return "The agent used up its iterations, and something still fails."
+	case loop.StatusAbandoned:
+	}
+	return "The agent was not heard of for a day, or gave up."
+}
+
+func (d Deps) loop(r *ui.Request) (ui.Answer, error) {
+	s, err := find(r, "loop", d.Reads.Loops.Session)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := loopView{Session: s, State: loopState(s.Status), Saying: loopSaying(s), MayEnd: may(r, person.Developer) && s.Status == loop.StatusRunning}
+	if v.Project, err = d.Reads.Projects.Get(r.Context(), s.AccountID, s.ProjectID); err != nil {
+		return ui.Answer{}, err
+	}
+	live := []string{domain.LoopStream(s.LoopID)}
+	for i := len(s.JobIDs) - 1; i >= max(0, len(s.JobIDs)-stepsShown); i-- {
+		j, err := d.Reads.Jobs.Job(r.Context(), s.AccountID, s.JobIDs[i])
+		if domain.IsKind(err, domain.KindNotFound) {
+			continue // its submission crashed, and was given back
+		}
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.Steps = append(v.Steps, step{lineOf(j.Summary()), i + 1})
+		live = append(live, domain.JobStream(j.ID))
+	}
+	return ui.Show("loop", "Loop of "+s.Skill, v, live...)
+}
+
+// endLoop is for a loop whose agent is known to be gone.
+func (d Deps) endLoop(r *ui.Request) (ui.Answer, error) {
+	s, err := find(r, "loop", d.Reads.Loops.Session)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	at, err := d.Commands.FinalizeLoop(r.Context(), r.Cause(), s.LoopID, s.ID, loop.StatusAbandoned)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Go("/dashboard/loops/" + s.ID)
+}

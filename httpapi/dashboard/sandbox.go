@@ -1,0 +1,173 @@
+package dashboard
+
+import (
+	"strconv"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/domain/session"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
+	"humanqa/projections/sessions"
+)
+
+// sandboxShown is how many tests, and lobbies, the sandbox's page offers.
+const sandboxShown = 20
+
+// A sandbox has a clock of its own and robots for checkers (decisions, "Sandbox").
+type sandboxView struct {
+	Now     time.Time
+	Ahead   string // of the service's time; empty: not at all
+	Tests   []playable
+	Lobbies []sessionLine
+	MayPlay bool
+	Price   domain.Credits
+}
+
+type playable struct {
+	jobLine
+	DueAt time.Time
+	Ready bool // it has a checklist
+}
+
+func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
+	if !r.Account.Sandbox {
+		return ui.Answer{}, domain.NotFound("sandbox").WithHint("this account is not one: humanqa account create --sandbox makes one")
+	}
+	now, err := d.now(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := sandboxView{Now: now, MayPlay: may(r, person.Developer), Price: command.Price(job.GeneralQA, false)}
+	if ahead := now.Sub(d.Now()); ahead > time.Minute {
+		v.Ahead = ui.Span(ahead)
+	}
+	list, _, err := d.Reads.Jobs.List(r.Context(), r.Account.ID, jobs.Filter{Status: job.StatusPending, Limit: sandboxShown})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, j := range list {
+		whole, err := d.Reads.Jobs.Job(r.Context(), r.Account.ID, j.ID)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		if whole.SessionID == "" {
+			v.Tests = append(v.Tests, playable{lineOf(j), whole.DueAt, len(whole.Items) > 0})
+		}
+	}
+	lobbies, _, err := d.Reads.Sessions.List(r.Context(), r.Account.ID, sessions.Filter{Status: session.StatusLobby, Limit: sandboxShown})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, s := range lobbies {
+		v.Lobbies = append(v.Lobbies, sessionLine{s, hostOf(s.URL), sessionState(s)})
+	}
+	return ui.Show("sandbox", "Sandbox", v, ui.Everything)
+}
+
+// sandboxed refuses what only a sandbox has.
+func sandboxed(r *ui.Request) error {
+	if !r.Account.Sandbox {
+		return account.ErrNoSandbox
+	}
+	return open(r)
+}
+
+// advance moves the sandbox's clock, by minutes or to a moment after one that a
+// test is due at.
+func (d Deps) advance(r *ui.Request) (ui.Answer, error) {
+	if err := sandboxed(r); err != nil {
+		return ui.Answer{}, err
+	}
+	minutes, err := strconv.Atoi(r.PostFormValue("minutes"))
+	if limit := int(account.MaxAdvance / time.Minute); err != nil || minutes < 1 || minutes > limit {
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "minutes", Message: "must be a whole number from 1 to " + strconv.Itoa(limit)})
+	}
+	out, err := d.Commands.AdvanceClock(r.Context(), r.Cause(), time.Duration(minutes)*time.Minute)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(out.Position)
+	return ui.Go("/dashboard/sandbox")
+}
+
+// expire moves the clock to just after the test is due.
+func (d Deps) expire(r *ui.Request) (ui.Answer, error) {
+	j, err := d.toChange(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := sandboxed(r); err != nil {
+		return ui.Answer{}, err
+	}
+	now, err := d.now(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if by := j.DueAt.Sub(now).Truncate(time.Second) + 2*time.Second; by > 0 && !j.IsFinal() {
+		out, err := d.Commands.AdvanceClock(r.Context(), r.Cause(), by)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		r.Visible(out.Position)
+	}
+	return ui.Go("/dashboard/jobs/" + j.ID)
+}
+
+// play has a robot do the test: an item gets the verdict that the form gives
+// it, the form's other one else.
+func (d Deps) play(r *ui.Request) (ui.Answer, error) {
+	j, err := d.toChange(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := sandboxed(r); err != nil {
+		return ui.Answer{}, err
+	}
+	const note = "The robot was told that this fails."
+	var results []command.PlayResult
+	for i, item := range j.Items {
+		verdict := job.ItemStatus(r.PostFormValue("verdict-" + item.ID))
+		if verdict == "" && i == 0 {
+			verdict = job.ItemStatus(r.PostFormValue("first"))
+		}
+		switch verdict {
+		case job.ItemFail:
+			results = append(results, command.PlayResult{Item: item.ID, Status: job.ItemFail, Note: note})
+		case job.ItemSkip:
+			results = append(results, command.PlayResult{Item: item.ID, Status: job.ItemSkip})
+		case job.ItemPass, job.ItemPending:
+		}
+	}
+	summary := "A robot played this test: everything works."
+	if len(results) > 0 {
+		summary = "A robot played this test: not everything works."
+	}
+	_, at, err := d.Commands.PlayJob(r.Context(), r.Cause(), j.ID, results, summary)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Go("/dashboard/jobs/" + j.ID)
+}
+
+// gather fills a lobby with robots, so that the session starts.
+func (d Deps) gather(r *ui.Request) (ui.Answer, error) {
+	s, err := find(r, "session", d.Reads.Sessions.Session)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := sandboxed(r); err != nil {
+		return ui.Answer{}, err
+	}
+	out, err := d.Commands.ReadySlots(r.Context(), r.Cause(), s.ID, nil)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(out.Position)
+	return ui.Go("/dashboard/sessions/" + s.ID)
+}
