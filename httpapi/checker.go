@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -241,7 +242,7 @@ func (o object) summary() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		if name != "recordingUrl" && tellsSomething(name, o.fields[name]) {
-			o.wrong(clip(name, maxWord), "is not known, and reads like the summary: send it as summary")
+			o.wrong(cmp.Or(clip(name, maxWord), "body"), "is not known, and reads like the summary: send it as summary")
 		}
 	}
 	return ""

@@ -177,6 +177,7 @@ func TestACompletionWhoseWordsWouldBeLostIsRefused(t *testing.T) {
 		`{"summarx":"Fine"}`:                           {"summarx"},
 		`{"overall_summary":"Fine"}`:                   {"overall_summary"},
 		`{"text":"All is well."}`:                      {"text"},
+		`{"":"All is well."}`:                          {"body"},
 		`{"summary":null,"report":"All is well."}`:     {"report"},
 		`{"checkerSummary":7}`:                         {"checkerSummary"},
 		`{"` + strings.Repeat("x", 5000) + `":"a b"}`:  {strings.Repeat("x", maxWord)},
