@@ -74,7 +74,7 @@ func classify(ctx context.Context, err error) (*domain.Error, int) {
 	var known *domain.Error
 	switch {
 	case errors.As(err, &known):
-		status := statusOf(known.Kind)
+		status := StatusOf(known.Kind)
 		if status == http.StatusInternalServerError {
 			known = errInternal
 		}
@@ -93,7 +93,8 @@ var errInternal = &domain.Error{
 	Hint: "send the same request again later; name the requestId when you report this",
 }
 
-func statusOf(k domain.Kind) int {
+// StatusOf is the HTTP status that a refusal of the kind answers with.
+func StatusOf(k domain.Kind) int {
 	switch k {
 	case domain.KindInvalid:
 		return http.StatusBadRequest

@@ -23,6 +23,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/httpapi"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
 )
@@ -346,31 +347,13 @@ func (s *Site) choose(r *Request, a Audience) bool {
 	return true
 }
 
-// statusOf is the status of a refusal.
+// statusOf is the status of a refusal: the API's, but for a form that has to be
+// filled in again.
 func statusOf(kind domain.Kind) int {
-	switch kind {
-	case domain.KindInvalid:
+	if kind == domain.KindInvalid {
 		return http.StatusUnprocessableEntity
-	case domain.KindUnauthorized:
-		return http.StatusUnauthorized
-	case domain.KindPayment:
-		return http.StatusPaymentRequired
-	case domain.KindForbidden, domain.KindSuspended:
-		return http.StatusForbidden
-	case domain.KindNotFound:
-		return http.StatusNotFound
-	case domain.KindConflict:
-		return http.StatusConflict
-	case domain.KindTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case domain.KindRateLimited:
-		return http.StatusTooManyRequests
-	case domain.KindUnavailable:
-		return http.StatusServiceUnavailable
-	case domain.KindMethod:
-		return http.StatusMethodNotAllowed
 	}
-	return http.StatusInternalServerError
+	return httpapi.StatusOf(kind)
 }
 
 // Refusal is the view of the page that says why something was not done.

@@ -76,19 +76,13 @@ type lotRow struct {
 	ExpiresAt *time.Time     `json:"expires_at"`
 }
 
-const addToCreditAccountsSQL = `
-INSERT INTO {schema}.credit_accounts AS a
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.credit_accounts, $1)
+var addToCreditAccountsSQL = readmodel.Insert("credit_accounts") + `
 ON CONFLICT (account_id) DO UPDATE
-SET granted = a.granted + EXCLUDED.granted,
-    used = a.used + EXCLUDED.used,
-    expired = a.expired + EXCLUDED.expired`
+SET granted = was.granted + EXCLUDED.granted,
+    used = was.used + EXCLUDED.used,
+    expired = was.expired + EXCLUDED.expired`
 
-const insertCreditLotsSQL = `
-INSERT INTO {schema}.credit_lots
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.credit_lots, $1)`
+var insertCreditLotsSQL = readmodel.Insert("credit_lots")
 
 const addToCreditLotsSQL = `
 UPDATE {schema}.credit_lots l

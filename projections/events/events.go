@@ -89,22 +89,13 @@ type accountEventRow struct {
 	Data            string    `json:"data"`
 }
 
-const loadEventStreamsSQL = `
-SELECT *
-FROM {schema}.event_streams
-WHERE stream = ANY($1)`
+var loadEventStreamsSQL = readmodel.Load[eventStreamRow]("event_streams", "stream")
 
-const writeEventStreamsSQL = `
-INSERT INTO {schema}.event_streams
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.event_streams, $1)
+var writeEventStreamsSQL = readmodel.Insert("event_streams") + `
 ON CONFLICT (stream) DO UPDATE
 SET about = EXCLUDED.about`
 
-const insertAccountEventsSQL = `
-INSERT INTO {schema}.account_events
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.account_events, $1)`
+var insertAccountEventsSQL = readmodel.Insert("account_events")
 
 // Apply writes a row per announced event. One whose stream does not begin as it
 // should, because an operator skipped that, is passed over.

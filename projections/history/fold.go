@@ -17,7 +17,7 @@ import (
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	f := historyFold{
 		jobs: map[string]string{}, tests: map[string]*historyTestRow{},
-		projects: map[string]*pastProject{}, items: map[itemAt]*historyItemRow{},
+		projects: map[string]*foldedProject{}, items: map[itemAt]*historyItemRow{},
 	}
 	if err := f.load(ctx, tx, schema, batch); err != nil {
 		return err
@@ -36,13 +36,13 @@ type historyFold struct {
 	ended    []string          // jobs that have no row any more
 	tests    map[string]*historyTestRow
 	changed  []*historyTestRow
-	projects map[string]*pastProject
-	touched  []*pastProject
+	projects map[string]*foldedProject
+	touched  []*foldedProject
 	items    map[itemAt]*historyItemRow
 	seen     []*historyItemRow
 }
 
-type pastProject struct {
+type foldedProject struct {
 	row         historyProjectRow
 	state       project.State // its name and its queue
 	failures    []FailedItem
@@ -94,14 +94,14 @@ func (f *historyFold) change(id string, e domain.Event) {
 		if _, opens := e.(*project.Created); !opens {
 			return
 		}
-		p = &pastProject{row: historyProjectRow{ProjectID: id}, failures: []FailedItem{}, regressions: []string{}}
+		p = &foldedProject{row: historyProjectRow{ProjectID: id}, failures: []FailedItem{}, regressions: []string{}}
 		f.projects[id] = p
 	}
 	p.state = project.Evolve(p.state, e)
 	f.touch(p)
 }
 
-func (f *historyFold) touch(p *pastProject) {
+func (f *historyFold) touch(p *foldedProject) {
 	if !p.dirty {
 		p.dirty = true
 		f.touched = append(f.touched, p)
@@ -117,7 +117,7 @@ func (f *historyFold) open(jobID, projectID string) {
 }
 
 // end forgets a job and gives its project, if it has one.
-func (f *historyFold) end(jobID string) *pastProject {
+func (f *historyFold) end(jobID string) *foldedProject {
 	projectID, known := f.jobs[jobID]
 	if !known {
 		return nil
@@ -132,7 +132,7 @@ func (f *historyFold) end(jobID string) *pastProject {
 }
 
 // verified takes the fixes out of the queue that the completed job had along.
-func (p *pastProject) verified(jobID string) {
+func (p *foldedProject) verified(jobID string) {
 	p.state.Queue = slices.DeleteFunc(p.state.Queue, func(fix project.Fix) bool {
 		return slices.Contains(fix.JobIDs, jobID)
 	})
@@ -141,14 +141,14 @@ func (p *pastProject) verified(jobID string) {
 // giveBack takes a job that ended without a report off the fixes it had along:
 // one that no job has any more waits again. The list is copied, it may still be
 // the event's.
-func (p *pastProject) giveBack(jobID string) {
+func (p *foldedProject) giveBack(jobID string) {
 	for i, fix := range p.state.Queue {
 		p.state.Queue[i].JobIDs = slices.DeleteFunc(slices.Clone(fix.JobIDs), func(id string) bool { return id == jobID })
 	}
 }
 
 // test adds a completed test to its project.
-func (f *historyFold) test(p *pastProject, jobID string, e *job.Completed) {
+func (f *historyFold) test(p *foldedProject, jobID string, e *job.Completed) {
 	p.row.Tests++
 	switch e.OverallStatus {
 	case job.OverallPass:

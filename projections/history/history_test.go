@@ -12,37 +12,37 @@ import (
 	"humanqa/projections/projects"
 )
 
-// past is a project with a history.
-type past struct{ *world }
+// tested is a project with a history.
+type tested struct{ *world }
 
-func setupPast(t *testing.T) past {
+func setupTested(t *testing.T) tested {
 	t.Helper()
-	p := past{setup(t)}
+	p := tested{setup(t)}
 	p.Run(p.Sup)
 	p.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "shop", HookHash: "h1", At: modeltest.Noon})
 	return p
 }
 
-func (p past) submit(id string) {
+func (p tested) submit(id string) {
 	p.Log.Record(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
 }
 
 // complete ends a job so many minutes past noon; see modeltest.Results.
-func (p past) complete(id string, minute int, results ...string) {
+func (p tested) complete(id string, minute int, results ...string) {
 	p.Log.Record(domain.JobStream(id), modeltest.Claimed("ann"), modeltest.Results(id, minute, results...))
 }
 
 // test submits and completes.
-func (p past) test(id string, minute int, results ...string) {
+func (p tested) test(id string, minute int, results ...string) {
 	p.submit(id)
 	p.complete(id, minute, results...)
 }
 
-func (p past) score(id string, score int) {
+func (p tested) score(id string, score int) {
 	p.Log.Record(domain.JobStream(id), modeltest.Analysed(score))
 }
 
-func (p past) history() Project {
+func (p tested) history() Project {
 	p.T.Helper()
 	p.Reach(p.Sup)
 	h, err := p.reads.Project(p.Ctx(), "acc", "p1")
@@ -52,7 +52,7 @@ func (p past) history() Project {
 	return h
 }
 
-func (p past) open() []OpenFailure {
+func (p tested) open() []OpenFailure {
 	p.T.Helper()
 	p.Reach(p.Sup)
 	failures, err := p.reads.OpenFailures(p.Ctx(), "acc", "p1", 20)
@@ -63,7 +63,7 @@ func (p past) open() []OpenFailure {
 }
 
 // openKeys are the keys of the open failures, in order.
-func (p past) openKeys() string {
+func (p tested) openKeys() string {
 	p.T.Helper()
 	var keys []string
 	for _, f := range p.open() {
@@ -74,7 +74,7 @@ func (p past) openKeys() string {
 
 func TestAProjectWithoutTestsHasAnEmptyHistory(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	p.submit("running")
 	modeltest.Same(t, p.history(), Project{
 		ProjectID: "p1", ProjectName: "shop", LatestFailures: []FailedItem{}, Regressions: []string{},
@@ -86,7 +86,7 @@ func TestAProjectWithoutTestsHasAnEmptyHistory(t *testing.T) {
 
 func TestThreeOfFourTestsPassed(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	for i, status := range []string{"pass", "fail", "pass", "pass"} {
 		p.test(fmt.Sprint("j", i), i, "x="+status)
 	}
@@ -107,7 +107,7 @@ func TestThreeOfFourTestsPassed(t *testing.T) {
 
 func TestARegressionPassedInTheTestBeforeAndFailsInTheLatest(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	p.test("j1", 1, "x=pass", "y=fail", "z=skip", "gone=pass")
 	p.test("j2", 2, "x=fail", "y=fail", "z=fail", "new=fail")
 	modeltest.Same(t, p.history().Regressions, []string{"X"})
@@ -132,7 +132,7 @@ func TestARegressionPassedInTheTestBeforeAndFailsInTheLatest(t *testing.T) {
 
 func TestARewordedItemIsKnownByItsKey(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	p.test("j1", 1, "pay=pass")
 	p.submit("j2")
 	p.Log.Record(domain.JobStream("j2"), modeltest.Claimed("ann"), &job.Completed{
@@ -144,7 +144,7 @@ func TestARewordedItemIsKnownByItsKey(t *testing.T) {
 
 func TestTestsCountInTheOrderInWhichTheyCompleted(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	p.submit("first")
 	p.test("second", 1, "x=pass")
 	p.complete("first", 2, "x=fail")
@@ -157,7 +157,7 @@ func TestTestsCountInTheOrderInWhichTheyCompleted(t *testing.T) {
 
 func TestTheTrendShowsTheTenNewestTests(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	for i := range 12 {
 		p.test(fmt.Sprint("j", i), i, "x=fail", "y=pass", "z=pass")
 	}
@@ -179,7 +179,7 @@ func TestTheTrendShowsTheTenNewestTests(t *testing.T) {
 
 func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	p.test("j1", 1, "x=fail", "y=pass")
 	p.test("j2", 2, "x=pass", "y=pass")
 	p.test("j3", 3, "x=fail", "y=pass")
@@ -207,7 +207,7 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 
 func TestPreparedFixesWaitUntilATestHasVerifiedThem(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	stream := domain.ProjectStream("p1")
 	one := PreparedBatch{BugIDs: []string{"bug-pay"}, Descriptions: []string{"fixed pay", "fixed mail"}, PreparedAt: *modeltest.At(7)}
 	two := PreparedBatch{BugIDs: []string{"bug-cart"}, Descriptions: []string{"fixed cart"}, PreparedAt: *modeltest.At(7)}
@@ -252,7 +252,7 @@ func TestPreparedFixesWaitUntilATestHasVerifiedThem(t *testing.T) {
 
 func TestOnlyTestsOfTheProjectAreItsHistory(t *testing.T) {
 	t.Parallel()
-	p := setupPast(t)
+	p := setupTested(t)
 	p.Log.Record(domain.JobStream("alone"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
 	p.Log.Record(domain.JobStream("strange"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "skipped" }), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
 	p.Log.Record(domain.ProjectStream("skipped"), &project.SettingsChanged{Name: "n", At: modeltest.Noon})

@@ -2,15 +2,12 @@ package history
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
-	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/projections/readmodel"
@@ -112,17 +109,14 @@ WHERE account_id = $1
 
 // Project gives the history of one project; NotFound for another account's.
 func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Project, error) {
-	var row struct {
+	row, err := readmodel.Get[struct {
 		historyProjectRow
 		Trend json.RawMessage `json:"trend"`
+	}](ctx, q.db, "project", getHistorySQL, accountID, projectID)
+	if err != nil {
+		return Project{}, err
 	}
-	switch err := q.db.GetContext(ctx, &row, getHistorySQL, accountID, projectID); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Project{}, domain.NotFound("project")
-	case err != nil:
-		return Project{}, fmt.Errorf("read the history of project %s: %w", projectID, err)
-	}
-	p, err := row.past()
+	p, err := row.open()
 	if err != nil {
 		return Project{}, err
 	}
@@ -207,16 +201,6 @@ func (q *Reads) Open(ctx context.Context, accountID, projectID string, limit int
 
 // LastFailures gives the failed items of the project's latest completed test.
 func (q *Reads) LastFailures(ctx context.Context, accountID, projectID string) ([]FailedItem, error) {
-	var data []byte
-	switch err := q.db.GetContext(ctx, &data, lastFailuresSQL, accountID, projectID); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, domain.NotFound("project")
-	case err != nil:
-		return nil, fmt.Errorf("read the last failures of project %s: %w", projectID, err)
-	}
-	var failures []FailedItem
-	if err := json.Unmarshal(data, &failures); err != nil {
-		return nil, fmt.Errorf("decode the last failures of project %s: %w", projectID, err)
-	}
-	return failures, nil
+	failures, err := readmodel.Get[readmodel.JSON[[]FailedItem]](ctx, q.db, "project", lastFailuresSQL, accountID, projectID)
+	return failures.V, err
 }

@@ -63,7 +63,7 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 		return fmt.Errorf("load projects: %w", err)
 	}
 	for _, row := range rows {
-		p, err := row.past()
+		p, err := row.open()
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string,
 func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 	var projects []historyProjectRow
 	for _, p := range f.touched {
-		if err := p.seal(); err != nil {
+		if err := p.close(); err != nil {
 			return err
 		}
 		projects = append(projects, p.row)
@@ -147,9 +147,9 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 	return nil
 }
 
-// past opens a row for folding.
-func (r historyProjectRow) past() (*pastProject, error) {
-	p := &pastProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name}}
+// open decodes a row for folding.
+func (r historyProjectRow) open() (*foldedProject, error) {
+	p := &foldedProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name}}
 	for _, part := range []struct {
 		data []byte
 		into any
@@ -161,8 +161,8 @@ func (r historyProjectRow) past() (*pastProject, error) {
 	return p, nil
 }
 
-// seal is past's way back.
-func (p *pastProject) seal() error {
+// close is open's way back.
+func (p *foldedProject) close() error {
 	p.row.AccountID, p.row.Name = p.state.AccountID, p.state.Name
 	for _, part := range []struct {
 		data *json.RawMessage

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
 )
 
 // Projector keeps what a project's completed tests add up to (decisions,
@@ -169,76 +170,30 @@ type historyJobRow struct {
 	ProjectID string `json:"project_id"`
 }
 
-const loadHistoryJobsSQL = `
-SELECT job_id, project_id
-FROM {schema}.history_jobs
-WHERE job_id = ANY($1)`
+var loadHistoryJobsSQL = readmodel.Load[historyJobRow]("history_jobs", "job_id")
 
-const loadHistoryTestsSQL = `
-SELECT *
-FROM {schema}.history_tests
-WHERE job_id = ANY($1)`
+var loadHistoryTestsSQL = readmodel.Load[historyTestRow]("history_tests", "job_id")
 
-const loadHistoryProjectsSQL = `
-SELECT *
-FROM {schema}.history_projects
-WHERE project_id = ANY($1)`
+var loadHistoryProjectsSQL = readmodel.Load[historyProjectRow]("history_projects", "project_id")
 
-const loadHistoryItemsSQL = `
-SELECT i.*
+var loadHistoryItemsSQL = `
+SELECT ` + readmodel.Columns[historyItemRow]("i.") + `
 FROM {schema}.history_items i
 JOIN unnest($1::text[], $2::text[], $3::text[]) AS w (account_id, project_id, key)
   ON i.account_id = w.account_id
  AND i.project_id = w.project_id
  AND i.key = w.key`
 
-const writeHistoryProjectsSQL = `
-INSERT INTO {schema}.history_projects
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.history_projects, $1)
-ON CONFLICT (project_id) DO UPDATE
-SET name = EXCLUDED.name,
-    tests = EXCLUDED.tests,
-    passed = EXCLUDED.passed,
-    failed = EXCLUDED.failed,
-    health_sum = EXCLUDED.health_sum,
-    health_tests = EXCLUDED.health_tests,
-    failures = EXCLUDED.failures,
-    regressions = EXCLUDED.regressions,
-    queue = EXCLUDED.queue`
+var writeHistoryProjectsSQL = readmodel.Upsert[historyProjectRow]("history_projects", "project_id")
 
-const writeHistoryTestsSQL = `
-INSERT INTO {schema}.history_tests
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.history_tests, $1)
+var writeHistoryTestsSQL = readmodel.Insert("history_tests") + `
 ON CONFLICT (job_id) DO UPDATE
 SET health_score = EXCLUDED.health_score`
 
-const writeHistoryItemsSQL = `
-INSERT INTO {schema}.history_items
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.history_items, $1)
-ON CONFLICT (account_id, project_id, key) DO UPDATE
-SET seen_in = EXCLUDED.seen_in,
-    seen_as = EXCLUDED.seen_as,
-    open = EXCLUDED.open,
-    job_id = EXCLUDED.job_id,
-    item_id = EXCLUDED.item_id,
-    description = EXCLUDED.description,
-    expected_outcome = EXCLUDED.expected_outcome,
-    severity = EXCLUDED.severity,
-    failed_in = EXCLUDED.failed_in,
-    place = EXCLUDED.place,
-    failed_at = EXCLUDED.failed_at,
-    first_failed_at = EXCLUDED.first_failed_at,
-    failed_tests = EXCLUDED.failed_tests,
-    last_passed_at = EXCLUDED.last_passed_at`
+var writeHistoryItemsSQL = readmodel.Upsert[historyItemRow]("history_items", "account_id", "project_id", "key")
 
 // A job that took fixes along is here before it is created.
-const insertHistoryJobsSQL = `
-INSERT INTO {schema}.history_jobs
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.history_jobs, $1)
+var insertHistoryJobsSQL = readmodel.Insert("history_jobs") + `
 ON CONFLICT (job_id) DO NOTHING`
 
 const deleteHistoryJobsSQL = `

@@ -2,8 +2,6 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -88,11 +86,5 @@ func (q *Reads) NextForChecker(ctx context.Context, checkerID string, skip []str
 	if skip == nil {
 		skip = []string{}
 	}
-	switch err := q.db.GetContext(ctx, &jobID, nextInQueueSQL, checkerID, pq.Array(skip)); {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", false, nil
-	case err != nil:
-		return "", false, fmt.Errorf("read the head of the queue: %w", err)
-	}
-	return jobID, true, nil
+	return readmodel.Find[string](ctx, q.db, "the head of the queue", nextInQueueSQL, checkerID, pq.Array(skip))
 }

@@ -2,8 +2,6 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -210,12 +208,9 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (page []Su
 
 // Job gives one job with its items.
 func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
-	var row jobRow
-	switch err := q.db.GetContext(ctx, &row, getJobSQL, accountID, id); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Job{}, domain.NotFound("job")
-	case err != nil:
-		return Job{}, fmt.Errorf("read job %s: %w", id, err)
+	row, err := readmodel.Get[jobRow](ctx, q.db, "job", getJobSQL, accountID, id)
+	if err != nil {
+		return Job{}, err
 	}
 	return Job{Outline: row.outline(), Items: row.Items.V}, nil
 }
@@ -223,12 +218,9 @@ func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
 // Report gives the report of a job. A job without one answers not found; who
 // must tell that from a job that does not exist reads the job first.
 func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, error) {
-	var row reportRow
-	switch err := q.db.GetContext(ctx, &row, getReportSQL, accountID, jobID); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Report{}, domain.NotFound("report")
-	case err != nil:
-		return Report{}, fmt.Errorf("read the report of job %s: %w", jobID, err)
+	row, err := readmodel.Get[reportRow](ctx, q.db, "report", getReportSQL, accountID, jobID)
+	if err != nil {
+		return Report{}, err
 	}
 	return Report{
 		ID: row.ReportID, JobID: row.JobID, OverallStatus: row.OverallStatus,
@@ -240,14 +232,8 @@ func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, er
 
 // AIReport gives the analysis of a completed job; NotFound while there is none.
 func (q *Reads) AIReport(ctx context.Context, accountID, jobID string) (job.AIReport, error) {
-	var report readmodel.JSON[job.AIReport]
-	switch err := q.db.GetContext(ctx, &report, getAIReportSQL, accountID, jobID); {
-	case errors.Is(err, sql.ErrNoRows):
-		return job.AIReport{}, domain.NotFound("AI report")
-	case err != nil:
-		return job.AIReport{}, fmt.Errorf("read the AI report of job %s: %w", jobID, err)
-	}
-	return report.V, nil
+	report, err := readmodel.Get[readmodel.JSON[job.AIReport]](ctx, q.db, "AI report", getAIReportSQL, accountID, jobID)
+	return report.V, err
 }
 
 // Batch gives the jobs of a bulk submission in submitted order, without their

@@ -250,20 +250,14 @@ type sandboxRow struct {
 	AccountID string `json:"account_id"`
 }
 
-var loadJobsSQL = `
-SELECT ` + readmodel.Columns[jobRow]("") + `
-FROM {schema}.jobs
-WHERE id = ANY($1)`
+var loadJobsSQL = readmodel.Load[jobRow]("jobs", "id")
 
 const loadSandboxesSQL = `
 SELECT account_id
 FROM {schema}.job_sandboxes
 WHERE account_id = ANY($1)`
 
-const insertJobsSQL = `
-INSERT INTO {schema}.jobs
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.jobs, $1)`
+var insertJobsSQL = readmodel.Insert("jobs")
 
 const updateJobsSQL = `
 UPDATE {schema}.jobs j
@@ -290,15 +284,9 @@ SET status = r.status,
 FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
 WHERE j.id = r.id`
 
-const insertReportsSQL = `
-INSERT INTO {schema}.job_reports
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.job_reports, $1)`
+var insertReportsSQL = readmodel.Insert("job_reports")
 
-const insertAIReportsSQL = `
-INSERT INTO {schema}.job_ai_reports
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.job_ai_reports, $1)`
+var insertAIReportsSQL = readmodel.Insert("job_ai_reports")
 
 const rateReportsSQL = `
 UPDATE {schema}.job_reports j
@@ -306,15 +294,9 @@ SET checker_rating = r.checker_rating
 FROM json_populate_recordset(NULL::{schema}.job_reports, $1) r
 WHERE j.job_id = r.job_id`
 
-const insertSandboxesSQL = `
-INSERT INTO {schema}.job_sandboxes
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.job_sandboxes, $1)`
+var insertSandboxesSQL = readmodel.Insert("job_sandboxes")
 
-const addCountsSQL = `
-INSERT INTO {schema}.job_counts AS c
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.job_counts, $1)
+var addCountsSQL = readmodel.Insert("job_counts") + `
 ON CONFLICT (account_id, project_id, status) DO UPDATE
-SET jobs = c.jobs + EXCLUDED.jobs,
-    passed = c.passed + EXCLUDED.passed`
+SET jobs = was.jobs + EXCLUDED.jobs,
+    passed = was.passed + EXCLUDED.passed`

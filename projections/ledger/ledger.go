@@ -61,10 +61,7 @@ type ledgerRow struct {
 	At        time.Time      `json:"at"`
 }
 
-const insertLedgerSQL = `
-INSERT INTO {schema}.ledger_entries
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.ledger_entries, $1)`
+var insertLedgerSQL = readmodel.Insert("ledger_entries")
 
 // The kinds of entries.
 const (

@@ -75,24 +75,9 @@ type loopRow struct {
 	EndedAt       *time.Time     `json:"ended_at"`
 }
 
-const loadLoopSessionsSQL = `
-SELECT *
-FROM {schema}.loop_sessions
-WHERE id = ANY ($1)`
+var loadLoopSessionsSQL = readmodel.Load[loopRow]("loop_sessions", "id")
 
-const writeLoopSessionsSQL = `
-INSERT INTO {schema}.loop_sessions
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.loop_sessions, $1)
-ON CONFLICT (id) DO UPDATE
-SET status = EXCLUDED.status,
-    iterations = EXCLUDED.iterations,
-    credits_spent = EXCLUDED.credits_spent,
-    final_report_id = EXCLUDED.final_report_id,
-    failing_keys = EXCLUDED.failing_keys,
-    job_ids = EXCLUDED.job_ids,
-    last_seen_at = EXCLUDED.last_seen_at,
-    ended_at = EXCLUDED.ended_at`
+var writeLoopSessionsSQL = readmodel.Upsert[loopRow]("loop_sessions", "id")
 
 // Apply folds the batch per session in memory: each is written once. One that
 // has no row (an operator skipped its beginning) is passed over.

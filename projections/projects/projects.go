@@ -92,31 +92,9 @@ type projectRow struct {
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
 }
 
-const loadProjectsSQL = `
-SELECT *
-FROM {schema}.projects
-WHERE id = ANY($1)`
+var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
 
-const writeProjectsSQL = `
-INSERT INTO {schema}.projects AS p
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.projects, $1)
-ON CONFLICT (id) DO UPDATE
-SET name = EXCLUDED.name,
-    description = EXCLUDED.description,
-    default_url = EXCLUDED.default_url,
-    default_host = EXCLUDED.default_host,
-    default_job_type = EXCLUDED.default_job_type,
-    default_sla_minutes = EXCLUDED.default_sla_minutes,
-    webhook_url = EXCLUDED.webhook_url,
-    events = EXCLUDED.events,
-    disabled = EXCLUDED.disabled,
-    disabled_by = EXCLUDED.disabled_by,
-    disabled_reason = EXCLUDED.disabled_reason,
-    rotations = EXCLUDED.rotations,
-    secret_rotated_at = EXCLUDED.secret_rotated_at,
-    updated_at = EXCLUDED.updated_at,
-    loop_alerts_snoozed_until = EXCLUDED.loop_alerts_snoozed_until`
+var writeProjectsSQL = readmodel.Upsert[projectRow]("projects", "id")
 
 // Apply folds each project of the batch with the aggregate's own Evolve. What
 // it knows beyond the row (the secret) is of no matter for the row.
@@ -357,12 +335,9 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) ([]Project
 
 // Get gives one project.
 func (q *Reads) Get(ctx context.Context, accountID, id string) (Project, error) {
-	var row projectWithCounts
-	switch err := q.db.GetContext(ctx, &row, getProjectSQL, accountID, id); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Project{}, domain.NotFound("project")
-	case err != nil:
-		return Project{}, fmt.Errorf("read project %s: %w", id, err)
+	row, err := readmodel.Get[projectWithCounts](ctx, q.db, "project", getProjectSQL, accountID, id)
+	if err != nil {
+		return Project{}, err
 	}
 	return row.project()
 }
@@ -403,11 +378,5 @@ LIMIT 1`
 
 // ForHost finds the account's newest project whose default URL has the host.
 func (q *Reads) ForHost(ctx context.Context, accountID, name string) (id string, found bool, err error) {
-	switch err := q.db.GetContext(ctx, &id, projectForHostSQL, accountID, name); {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", false, nil
-	case err != nil:
-		return "", false, fmt.Errorf("look up the project of %s: %w", name, err)
-	}
-	return id, true, nil
+	return readmodel.Find[string](ctx, q.db, "the host's project", projectForHostSQL, accountID, name)
 }

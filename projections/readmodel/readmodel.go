@@ -4,9 +4,12 @@ package readmodel
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,19 +38,22 @@ func Pool(db *sqlx.DB) *sqlx.DB {
 // reads: while services are replaced one by one, old code reads the rows of
 // newer projectors, which may have more.
 func Columns[Row any](prefix string) string {
-	var names []string
+	return prefix + strings.Join(columns[Row](), ", "+prefix)
+}
+
+func columns[Row any]() (names []string) {
 	for _, field := range mapper.TypeMap(reflect.TypeFor[Row]()).Index {
 		if !field.Embedded && !strings.Contains(field.Path, ".") {
-			names = append(names, prefix+field.Path)
+			names = append(names, field.Path)
 		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // Write runs a statement that takes all its rows at once: its only parameter is
 // a JSON array, which the statement opens with
-// json_populate_recordset(NULL::{schema}.<table>, $1). One round trip and one
-// parse, however many rows and columns there are.
+// json_populate_recordset(NULL::{schema}.<table>, $1), as Insert and Upsert do.
+// One round trip and one parse, however many rows and columns there are.
 func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -58,6 +64,37 @@ func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows
 	}
 	_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
 	return err
+}
+
+// Insert is the statement that writes new rows. What a caller adds names the row
+// that is there already "was".
+func Insert(table string) string {
+	return `
+INSERT INTO {schema}.` + table + ` AS was
+SELECT *
+FROM json_populate_recordset(NULL::{schema}.` + table + `, $1)`
+}
+
+// Upsert is the statement that writes rows, new ones and those that are there
+// with all their columns.
+func Upsert[Row any](table string, key ...string) string {
+	var set []string
+	for _, column := range columns[Row]() {
+		if !slices.Contains(key, column) {
+			set = append(set, column+" = EXCLUDED."+column)
+		}
+	}
+	return Insert(table) + `
+ON CONFLICT (` + strings.Join(key, ", ") + `) DO UPDATE
+SET ` + strings.Join(set, ",\n    ")
+}
+
+// Load is the query for the rows whose key is in a list.
+func Load[Row any](table, key string) string {
+	return `
+SELECT ` + Columns[Row]("") + `
+FROM {schema}.` + table + `
+WHERE ` + key + ` = ANY($1)`
 }
 
 // Select reads rows of a generation into a slice of structs.
@@ -73,6 +110,26 @@ func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, 
 		return nil
 	}
 	return Select(ctx, tx, schema, rows, query, pq.Array(ids))
+}
+
+// Get reads one row, which is not found where there is none.
+func Get[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (row Row, err error) {
+	row, found, err := Find[Row](ctx, db, what, query, args...)
+	if err == nil && !found {
+		err = domain.NotFound(what)
+	}
+	return row, err
+}
+
+// Find reads one row if it is there.
+func Find[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (row Row, found bool, err error) {
+	switch err = db.GetContext(ctx, &row, query, args...); {
+	case errors.Is(err, sql.ErrNoRows):
+		return row, false, nil
+	case err != nil:
+		return row, false, fmt.Errorf("read %s: %w", what, err)
+	}
+	return row, true, nil
 }
 
 // JobOf is the job an event is about; empty when it is about none.

@@ -39,15 +39,15 @@ func (f *sessionsFold) create(id string, e *session.Created) error {
 		return fmt.Errorf("session %s was created before", id)
 	}
 	s := &foldedSession{isNew: true, changed: true}
-	s.row = sessionRow{
+	s.row.Session = Session{
 		ID: id, AccountID: e.AccountID, ProjectID: e.ProjectID, Status: session.StatusLobby,
 		URL: e.URL, Feature: e.Feature, ScenarioBrief: e.ScenarioBrief, VoiceEnabled: e.VoiceEnabled,
 		Type: e.Type, TypeEcho: e.TypeEcho, ItemCount: e.ItemCount,
-		Charged:       e.SlotPrice * domain.Credits(len(e.Slots)),
-		ReadyDeadline: readmodel.Moment(e.ReadyDeadline), CreatedAt: readmodel.Moment(e.At),
+		CreditsCharged: e.SlotPrice * domain.Credits(len(e.Slots)),
+		ReadyDeadline:  readmodel.Moment(e.ReadyDeadline), CreatedAt: readmodel.Moment(e.At),
 	}
 	for _, slot := range e.Slots {
-		s.slots = append(s.slots, slotRow{
+		s.row.Slots.V = append(s.row.Slots.V, Slot{
 			Slot: slot.Slot, RoleLabel: slot.RoleLabel, JobID: slot.JobID, Target: slot.Target, Status: SlotWaiting,
 			JobStatus: job.StatusPending, // or about to be
 		})
@@ -68,8 +68,8 @@ func (s *foldedSession) move(e domain.Event) {
 		s.put(e.Slot, SlotWaiting, nil)
 	case *session.Started:
 		s.row.Status, s.row.StartedAt = session.StatusActive, readmodel.MomentPtr(e.At)
-		for i := range s.slots {
-			switch slot := &s.slots[i]; {
+		for i := range s.row.Slots.V {
+			switch slot := &s.row.Slots.V[i]; {
 			case slot.Status == SlotEnded:
 			case slices.Contains(e.Dropped, slot.Slot):
 				slot.Status = SlotDropped
@@ -88,11 +88,11 @@ func (s *foldedSession) move(e domain.Event) {
 }
 
 func (s *foldedSession) put(slot int, status string, readyAt *time.Time) {
-	for i := range s.slots {
-		if s.slots[i].Slot == slot {
-			s.slots[i].ReadyAt = readyAt
-			if s.slots[i].Status != SlotEnded {
-				s.slots[i].Status = status
+	for i := range s.row.Slots.V {
+		if s.row.Slots.V[i].Slot == slot {
+			s.row.Slots.V[i].ReadyAt = readyAt
+			if s.row.Slots.V[i].Status != SlotEnded {
+				s.row.Slots.V[i].Status = status
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (s *foldedSession) close(to session.Status, reason string, at time.Time) {
 
 // work applies an event of a slot's job, or the refund of it.
 func (s *foldedSession) work(jobID string, e domain.Event) {
-	slot := &s.slots[slices.IndexFunc(s.slots, func(slot slotRow) bool { return slot.JobID == jobID })]
+	slot := &s.row.Slots.V[slices.IndexFunc(s.row.Slots.V, func(slot Slot) bool { return slot.JobID == jobID })]
 	switch e := e.(type) {
 	case *job.Claimed:
 		slot.JobStatus = job.StatusClaimed
@@ -121,13 +121,13 @@ func (s *foldedSession) work(jobID string, e domain.Event) {
 	case *job.Cancelled, *job.Voided:
 		slot.end(job.StatusCancelled)
 	case *credits.Refunded:
-		s.row.Refunded += e.Amount - e.Expired
-		s.row.Expired += e.Expired
+		s.row.CreditsRefunded += e.Amount - e.Expired
+		s.row.CreditsExpired += e.Expired
 	}
 }
 
 // end keeps what is known of a slot that was dropped: that says more.
-func (s *slotRow) end(status job.Status) {
+func (s *Slot) end(status job.Status) {
 	s.JobStatus = status
 	if s.Status != SlotDropped {
 		s.Status = SlotEnded

@@ -2,9 +2,6 @@ package sessions
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,43 +19,45 @@ type Reads struct{ db *sqlx.DB }
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Session is a session as its account may see it.
+// Session is a session as its account may see it. Times are UTC, in whole
+// milliseconds.
 type Session struct {
-	ID              string
-	AccountID       string
-	ProjectID       string
-	Status          session.Status
-	URL             string
-	Feature         string
-	ScenarioBrief   string
-	VoiceEnabled    bool
-	Type            job.Type
-	TypeEcho        string
-	ItemCount       int            // of each slot's checklist
-	ReadyCount      int            // of the lobby; once it has closed, who was ready then
-	CreditsRefunded domain.Credits // what came back
-	CreditsExpired  domain.Credits // what of the refunds went into lots that had expired
-	CreditsCharged  domain.Credits
-	ReadyDeadline   time.Time
-	CreatedAt       time.Time
-	StartedAt       *time.Time
-	ClosedAt        *time.Time
-	CloseReason     string // completed, expired, client, operator; empty while open
-	PassCount       int    // jobs, once completed
-	FailCount       int
-	Slots           []Slot
+	ID              string         `json:"id"`
+	AccountID       string         `json:"account_id"`
+	ProjectID       string         `json:"project_id"`
+	Status          session.Status `json:"status"`
+	URL             string         `json:"url"`
+	Feature         string         `json:"feature"`
+	ScenarioBrief   string         `json:"scenario_brief"`
+	VoiceEnabled    bool           `json:"voice_enabled"`
+	Type            job.Type       `json:"type"`
+	TypeEcho        string         `json:"type_echo"`
+	ItemCount       int            `json:"item_count"` // of each slot's checklist
+	CreditsCharged  domain.Credits `json:"charged"`
+	CreditsRefunded domain.Credits `json:"refunded"`   // what came back
+	CreditsExpired  domain.Credits `json:"expired"`    // what of the refunds went into lots that had expired
+	PassCount       int            `json:"pass_count"` // jobs, once completed
+	FailCount       int            `json:"fail_count"`
+	CloseReason     string         `json:"close_reason"` // completed, expired, client, operator; empty while open
+	ReadyDeadline   time.Time      `json:"ready_deadline"`
+	CreatedAt       time.Time      `json:"created_at"`
+	StartedAt       *time.Time     `json:"started_at"`
+	ClosedAt        *time.Time     `json:"closed_at"`
+
+	ReadyCount int    `json:"-"` // of the lobby; once it has closed, who was ready then
+	Slots      []Slot `json:"-"` // sessionRow has them as a column
 }
 
-// Slot is one checker's place.
+// Slot is one checker's part of a session.
 type Slot struct {
-	Slot      int
-	RoleLabel string
-	JobID     string
-	Target    job.Target
-	Status    string // one of the Slot… statuses
-	ReadyAt   *time.Time
-	JobStatus job.Status
-	ReportID  string // empty until there is a report
+	Slot      int        `json:"slot"`
+	RoleLabel string     `json:"roleLabel"`
+	JobID     string     `json:"jobId"`
+	Target    job.Target `json:"target"`
+	Status    string     `json:"status"` // one of the Slot… statuses
+	ReadyAt   *time.Time `json:"readyAt"`
+	JobStatus job.Status `json:"jobStatus"`
+	ReportID  string     `json:"reportId"` // empty until there is a report
 }
 
 // What becomes of a slot. Dropped says that the session started without it,
@@ -126,44 +125,25 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (sessions 
 	}
 	sessions = make([]Session, len(rows))
 	for i := range rows {
-		if sessions[i], err = rows[i].session(); err != nil {
-			return nil, 0, err
-		}
+		sessions[i] = rows[i].session()
 	}
 	return sessions, total, nil
 }
 
 // Session gives one session.
 func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, error) {
-	var row sessionRow
-	switch err := q.db.GetContext(ctx, &row, getSessionSQL, accountID, id); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Session{}, domain.NotFound("session")
-	case err != nil:
-		return Session{}, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return row.session()
+	row, err := readmodel.Get[sessionRow](ctx, q.db, "session", getSessionSQL, accountID, id)
+	return row.session(), err
 }
 
-func (r *sessionRow) session() (Session, error) {
-	readmodel.UTC(&r.ReadyDeadline, &r.CreatedAt, r.StartedAt, r.ClosedAt)
-	s := Session{
-		ID: r.ID, AccountID: r.AccountID, ProjectID: r.ProjectID, Status: r.Status,
-		URL: r.URL, Feature: r.Feature, ScenarioBrief: r.ScenarioBrief, VoiceEnabled: r.VoiceEnabled,
-		Type: r.Type, TypeEcho: r.TypeEcho, ItemCount: r.ItemCount,
-		CreditsRefunded: r.Refunded, CreditsExpired: r.Expired, CreditsCharged: r.Charged, CloseReason: r.CloseReason,
-		PassCount: r.PassCount, FailCount: r.FailCount,
-		ReadyDeadline: r.ReadyDeadline, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, ClosedAt: r.ClosedAt,
-	}
-	var slots []slotRow
-	if err := json.Unmarshal(r.Slots, &slots); err != nil {
-		return Session{}, fmt.Errorf("decode the slots of session %s: %w", r.ID, err)
-	}
-	for _, slot := range slots {
+func (r *sessionRow) session() Session {
+	s := r.Session
+	readmodel.UTC(&s.ReadyDeadline, &s.CreatedAt, s.StartedAt, s.ClosedAt)
+	s.Slots = r.Slots.V
+	for _, slot := range s.Slots {
 		if slot.ReadyAt != nil {
 			s.ReadyCount++
 		}
-		s.Slots = append(s.Slots, Slot(slot))
 	}
-	return s, nil
+	return s
 }

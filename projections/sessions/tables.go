@@ -3,11 +3,9 @@ package sessions
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -94,40 +92,8 @@ func (Projector) Handles() []string {
 }
 
 type sessionRow struct {
-	ID            string          `json:"id"`
-	AccountID     string          `json:"account_id"`
-	ProjectID     string          `json:"project_id"`
-	Status        session.Status  `json:"status"`
-	URL           string          `json:"url"`
-	Feature       string          `json:"feature"`
-	ScenarioBrief string          `json:"scenario_brief"`
-	VoiceEnabled  bool            `json:"voice_enabled"`
-	Type          job.Type        `json:"type"`
-	TypeEcho      string          `json:"type_echo"`
-	ItemCount     int             `json:"item_count"`
-	Charged       domain.Credits  `json:"charged"`
-	Refunded      domain.Credits  `json:"refunded"`
-	Expired       domain.Credits  `json:"expired"`
-	PassCount     int             `json:"pass_count"`
-	FailCount     int             `json:"fail_count"`
-	CloseReason   string          `json:"close_reason"`
-	ReadyDeadline time.Time       `json:"ready_deadline"`
-	CreatedAt     time.Time       `json:"created_at"`
-	StartedAt     *time.Time      `json:"started_at"`
-	ClosedAt      *time.Time      `json:"closed_at"`
-	Slots         json.RawMessage `json:"slots"`
-}
-
-// slotRow is one element of slots.
-type slotRow struct {
-	Slot      int        `json:"slot"`
-	RoleLabel string     `json:"roleLabel"`
-	JobID     string     `json:"jobId"`
-	Target    job.Target `json:"target"`
-	Status    string     `json:"status"`
-	ReadyAt   *time.Time `json:"readyAt"`
-	JobStatus job.Status `json:"jobStatus"`
-	ReportID  string     `json:"reportId"`
+	Session
+	Slots readmodel.JSON[[]Slot] `json:"slots"`
 }
 
 type sessionJobRow struct {
@@ -135,25 +101,13 @@ type sessionJobRow struct {
 	SessionID string `json:"session_id"`
 }
 
-const loadSessionJobsSQL = `
-SELECT job_id, session_id
-FROM {schema}.session_jobs
-WHERE job_id = ANY($1)`
+var loadSessionJobsSQL = readmodel.Load[sessionJobRow]("session_jobs", "job_id")
 
-const loadSessionsSQL = `
-SELECT *
-FROM {schema}.sessions
-WHERE id = ANY($1)`
+var loadSessionsSQL = readmodel.Load[sessionRow]("sessions", "id")
 
-const insertSessionsSQL = `
-INSERT INTO {schema}.sessions
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.sessions, $1)`
+var insertSessionsSQL = readmodel.Insert("sessions")
 
-const insertSessionJobsSQL = `
-INSERT INTO {schema}.session_jobs
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.session_jobs, $1)`
+var insertSessionJobsSQL = readmodel.Insert("session_jobs")
 
 const updateSessionsSQL = `
 UPDATE {schema}.sessions s
@@ -194,7 +148,6 @@ type sessionsFold struct {
 
 type foldedSession struct {
 	row            sessionRow
-	slots          []slotRow
 	isNew, changed bool
 }
 
@@ -237,9 +190,6 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 	}
 	for _, row := range rows {
 		s := &foldedSession{row: row}
-		if err := json.Unmarshal(row.Slots, &s.slots); err != nil {
-			return fmt.Errorf("decode the slots of session %s: %w", row.ID, err)
-		}
 		f.sessions[row.ID] = s
 		f.order = append(f.order, s)
 	}
@@ -257,10 +207,6 @@ func (f *sessionsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) er
 	for _, s := range f.order {
 		if !s.changed {
 			continue
-		}
-		var err error
-		if s.row.Slots, err = json.Marshal(s.slots); err != nil {
-			return fmt.Errorf("encode the slots of session %s: %w", s.row.ID, err)
 		}
 		if s.isNew {
 			inserts = append(inserts, s.row)

@@ -106,10 +106,7 @@ type clockRow struct {
 	AheadSeconds int64  `json:"ahead_seconds"`
 }
 
-const setClocksSQL = `
-INSERT INTO {schema}.timer_clocks
-SELECT *
-FROM json_populate_recordset(NULL::{schema}.timer_clocks, $1)
+var setClocksSQL = readmodel.Insert("timer_clocks") + `
 ON CONFLICT (account_id) DO UPDATE
 SET ahead_seconds = EXCLUDED.ahead_seconds`
 
