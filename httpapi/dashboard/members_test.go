@@ -18,7 +18,7 @@ func TestALostPasskeyIsReplaced(t *testing.T) {
 	account, elsewhere := w.account("Acme", 0), w.account("Globex", 0)
 	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	member := w.joined("Bob", person.Grant{Role: person.Viewer, AccountID: account})
-	path := "/dashboard/members/" + member.id + "/link"
+	path := "/dashboard/members/" + member.ID + "/link"
 
 	made := w.call(owner, "POST", path, url.Values{})
 	link := regexp.MustCompile(`/join/[^<"]+`).FindString(made.body)
@@ -40,11 +40,11 @@ func TestALostPasskeyIsReplaced(t *testing.T) {
 
 	// An owner's word ends at their account, and needs a proof.
 	both := w.joined("Carol", person.Grant{Role: person.Viewer, AccountID: account})
-	w.shown(w.commands.GrantRole(t.Context(), operator(), both.id, person.Grant{Role: person.Owner, AccountID: elsewhere}))
-	if got := w.call(owner, "POST", "/dashboard/members/"+both.id+"/link", url.Values{}); got.status != 409 || strings.Contains(got.body, "/join/") {
+	w.shown(w.commands.GrantRole(t.Context(), operator(), both.ID, person.Grant{Role: person.Owner, AccountID: elsewhere}))
+	if got := w.call(owner, "POST", "/dashboard/members/"+both.ID+"/link", url.Values{}); got.status != 409 || strings.Contains(got.body, "/join/") {
 		t.Errorf("a way in for somebody who belongs elsewhere, too: %d", got.status)
 	}
-	_, err := w.db.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour' WHERE person_id = $1`, owner.id)
+	_, err := w.db.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour' WHERE person_id = $1`, owner.ID)
 	w.must(err)
 	if got := w.call(owner, "POST", path, url.Values{}); got.status != 303 || !strings.HasPrefix(got.header.Get("Location"), "/signin/confirm") {
 		t.Errorf("without a fresh proof: %d %s", got.status, got.header.Get("Location"))

@@ -7,17 +7,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/internal/browsertest"
+	"humanqa/httpapi/pagetest"
 )
-
-// screens are what every page must look right on.
-var screens = []struct {
-	name       string
-	wide, high int64
-	dark       bool
-}{
-	{"light-1280", 1280, 800, false}, {"dark-1280", 1280, 800, true}, {"light-390", 390, 844, false}, {"dark-390", 390, 844, true},
-}
 
 // Every page, in each of its states, on wide and narrow screens, light and dark:
 // axe finds nothing, and nothing is wider than the screen.
@@ -93,15 +84,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 				tab.Allow("404")
 			}
 			tab.Open(w.origin + page.path)
-			for _, screen := range screens {
-				tab.Screen(screen.wide, screen.high, screen.dark)
-				what := page.name + " " + screen.name
-				tab.Axe(what)
-				if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > screen.wide {
-					t.Errorf("%s is %d px wide", what, wide)
-				}
-				tab.Shot(page.name + "-" + screen.name)
-			}
+			pagetest.Accessible(t, tab, page.name)
 		})
 	}
 }
