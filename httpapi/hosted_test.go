@@ -1,22 +1,18 @@
 package httpapi
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
-	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/domain/project"
 )
 
 const (
@@ -226,163 +222,6 @@ func TestAnUrgentHostedTestWithSevenCredits(t *testing.T) {
 	})
 	equal(t, s.log.Head(), before)
 	equal(t, s.call(key, "GET", "/v1/projects", "").want(http.StatusOK)["projects"], []any{})
-}
-
-func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(1000)
-	body := func(url, secret string) string {
-		return `,"webhookUrl":"` + url + `","webhookSecret":"` + secret + `"`
-	}
-	signs := func(projectID any) string {
-		t.Helper()
-		secret, err := s.commands.WebhookSecret(t.Context(), projectID.(string))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return secret
-	}
-	t.Run("rule 1: passed with a webhookUrl it signs", func(t *testing.T) {
-		equal(t, signs(s.hosted(key, "one.example.com", body(hookURL, secretS)).want(http.StatusCreated)["projectId"]), secretS)
-	})
-	t.Run("rule 1: passed without a webhookUrl it counts for nothing", func(t *testing.T) {
-		id := s.hosted(key, "bare.example.com", `,"webhookSecret":"`+secretS+`"`).want(http.StatusCreated)["projectId"].(string)
-		_, err := s.commands.WebhookSecret(t.Context(), id)
-		equal(t, domain.IsKind(err, domain.KindNotFound), true)
-		with(t, s.call(key, "GET", "/v1/projects/"+id, "").want(http.StatusOK), map[string]any{"webhookUrl": nil, "webhookSecretRotations": nil})
-	})
-	t.Run("rule 2: passed again it changes nothing", func(t *testing.T) {
-		id := s.hosted(key, "two.example.com", body(hookURL, secretS)).want(http.StatusCreated)["projectId"]
-		before := s.call(key, "GET", "/v1/projects/"+id.(string), "").want(http.StatusOK)
-		s.hosted(key, "two.example.com", body(hookURL, secretS)).want(http.StatusCreated)
-		after := s.call(key, "GET", "/v1/projects/"+id.(string), "").want(http.StatusOK)
-		equal(t, after["webhookSecretRotations"], []any{})
-		equal(t, after["updatedAt"], before["updatedAt"])
-		equal(t, signs(id), secretS)
-	})
-	t.Run("rule 3: another one is a conflict without any effect", func(t *testing.T) {
-		id := s.hosted(key, "three.example.com", body(hookURL, secretS)).want(http.StatusCreated)["projectId"]
-		before := s.log.Head()
-		for _, more := range []string{
-			body("https://hooks.example.com/other", secretT) + `,"subscribedWebhookEvents":[]`,
-			`,"webhookSecret":"` + secretT + `"`,
-		} {
-			s.hosted(key, "three.example.com", more).refused(http.StatusConflict, domain.CodeSecretConflict)
-		}
-		equal(t, s.log.Head(), before)
-		with(t, s.call(key, "GET", "/v1/projects/"+id.(string), "").want(http.StatusOK), map[string]any{
-			"webhookUrl": hookURL, "allWebhookEvents": true, "jobCount": 1.0,
-		})
-		equal(t, signs(id), secretS)
-	})
-	t.Run("rule 4: omitted it is made when a URL is first attached", func(t *testing.T) {
-		id := s.hosted(key, "four.example.com", "").want(http.StatusCreated)["projectId"]
-		s.hosted(key, "four.example.com", `,"webhookUrl":"`+hookURL+`"`).want(http.StatusCreated)
-		made := signs(id)
-		equal(t, strings.HasPrefix(made, "whsec_"), true)
-		s.hosted(key, "four.example.com", `,"webhookUrl":"https://hooks.example.com/moved"`).want(http.StatusCreated)
-		equal(t, signs(id), made)
-	})
-	t.Run("is in no answer and no log", func(t *testing.T) {
-		for _, secret := range []string{secretS, secretT} {
-			if strings.Contains(s.logged.String(), secret) {
-				t.Error("the log shows a secret")
-			}
-		}
-		if got := s.hosted(key, "five.example.com", body(hookURL, secretS)); strings.Contains(got.Body.String(), secretS) {
-			t.Errorf("the answer shows the secret: %s", got.Body)
-		}
-	})
-}
-
-func TestTwoFirstCallsWithTwoSecretsAreOne201AndOne409(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(100)
-	codes := make([]int, 2)
-	var wg sync.WaitGroup
-	for i, secret := range []string{secretS, secretT} {
-		wg.Go(func() {
-			codes[i] = s.hosted(key, "new.example.com", `,"webhookUrl":"`+hookURL+`","webhookSecret":"`+secret+`"`).Code
-		})
-	}
-	wg.Wait()
-	slices.Sort(codes)
-	equal(t, codes, []int{http.StatusCreated, http.StatusConflict})
-	equal(t, []int{s.log.Count("job.created"), s.log.Count("credits.debited"), s.log.Count("project.webhook_set")}, []int{1, 1, 1})
-}
-
-func TestTheSubscriptionOfAHostedTest(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(1000)
-	url := `,"webhookUrl":"` + hookURL + `"`
-	events := func(names string) string { return `,"subscribedWebhookEvents":[` + names + `]` }
-	every := eventList(announce.Subscribable()...)
-	one := `"job.completed"`
-	for n, c := range []struct {
-		name         string
-		first, again string
-		want         []any
-		all          bool
-	}{
-		{"omitted on a new project: every event", url, "", every, true},
-		{"empty on a new project: none", url + events(""), "", eventList(), false},
-		{"one on a new project: that one", url + events(one), "", eventList("job.completed"), false},
-		{"on a new project without webhookUrl: not applied", events(one), "", eventList(), false},
-		{"and not remembered for the first URL either", events(one), url, every, true},
-		{"omitted on an existing project: untouched", url + events(one), url, eventList("job.completed"), false},
-		{"one on an existing project: replaces", url, events(one), eventList("job.completed"), false},
-		{"empty on an existing project: replaces", url + events(one), events(""), eventList(), false},
-		{"on an existing project without a webhook: not applied", "", events(one), eventList(), false},
-		{"null is as omitted", url + events(one), `,"subscribedWebhookEvents":null`, eventList("job.completed"), false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			host := fmt.Sprintf("s%d.example.com", n)
-			s.hosted(key, host, c.first).want(http.StatusCreated)
-			id := s.hosted(key, host, c.again).want(http.StatusCreated)["projectId"].(string)
-			got := s.call(key, "GET", "/v1/projects/"+id, "").want(http.StatusOK)
-			equal(t, []any{got["subscribedWebhookEvents"], got["allWebhookEvents"]}, []any{c.want, c.all})
-		})
-	}
-}
-
-// What is known of a client's secret is kept in the log; it must not be what
-// the same text means elsewhere.
-func TestASecretThatIsSpelledLikeAnotherUseGivesItsTokenToNobody(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	id, key := s.account(100)
-	made := s.call(key, "POST", "/v1/projects", `{"name":"Own"}`).want(http.StatusCreated)
-	own, hook := made["projectId"].(string), made["deployHookUrl"].(string)
-	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
-	secret := `,"webhookUrl":"` + hookURL + `","webhookSecret":"deploy hook of ` + own + `"`
-	s.hosted(bound, "any.example.com", secret).want(http.StatusCreated)
-	token := hook[strings.LastIndex(hook, domain.HookTokenPrefix)+len(domain.HookTokenPrefix):]
-	if len(token) != 64 || strings.Contains(s.stored(), token) {
-		t.Errorf("the log holds the deploy hook's token %q", token)
-	}
-	s.hosted(bound, "any.example.com", secret).want(http.StatusCreated) // and is known again
-}
-
-// A fingerprint may be from before fingerprints carried their use.
-func TestASecretIsKnownAgainWhateverItsFingerprintWasMadeFrom(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	id, key := s.account(100)
-	own := s.project(key, `{"name":"Own"}`)
-	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
-	url, secret := `,"webhookUrl":"`+hookURL+`"`, `,"webhookSecret":"`
-	s.hosted(bound, "any.example.com", url).want(http.StatusCreated)
-	sealed, err := s.vault.Seal(t.Context(), id, domain.ProjectStream(own), []byte(secretS))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.happened(domain.ProjectStream(own), time.Now(), &project.SecretSet{SecretID: "s", Sealed: sealed, Fingerprint: "older", At: time.Now(), Rotated: true})
-	s.hosted(bound, "any.example.com", url+secret+secretS+`"`).want(http.StatusCreated)
-	s.hosted(bound, "any.example.com", url+secret+secretT+`"`).refused(http.StatusConflict, domain.CodeSecretConflict)
-	equal(t, s.log.Count("project.webhook_secret_set"), 2)
 }
 
 func TestAProjectBoundKeysHostedTestsGoToItsProject(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
-	"humanqa/domain/account"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
 	"humanqa/projections"
@@ -153,103 +152,6 @@ func TestUnknownEventsAreCountedAndPassedOver(t *testing.T) {
 	if s := w.Status("jobs"); s.Unknown != 3 || s.Applied != 1 {
 		t.Errorf("got %+v", s)
 	}
-}
-
-func TestAPoisonEventStopsTheLine(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
-	stream := domain.AccountStream("acc")
-	w.Log.Record(stream, &account.Created{Name: "shop"}, modeltest.Issued(1))
-	poison := w.Log.Record(stream, modeltest.Issued(1)) // the same hash once more
-	w.Log.Record(stream, modeltest.Issued(2))
-	w.Run(w.Sup)
-
-	stopped := func(attempts int) {
-		t.Helper()
-		w.Eventually("access stops", func() bool {
-			f := w.Status("access").Failure
-			return f != nil && f.Attempts == attempts
-		})
-		f := w.Status("access").Failure
-		if f.Category != consumer.CategoryConstraint || f.Position != poison || f.Detail == "" {
-			t.Errorf("got %+v", f)
-		}
-		if _, found, err := w.reads.Access.Key(w.Ctx(), "hash1"); !found || err != nil {
-			t.Errorf("what precedes the poison is applied: %v, %v", found, err)
-		}
-		if _, found, err := w.reads.Access.Key(w.Ctx(), "hash2"); found || err != nil {
-			t.Errorf("what follows the poison is not applied: %v, %v", found, err)
-		}
-	}
-	stopped(1)
-	if problem := w.Status("access").Problem(); problem != "projection access stopped at 3/3 (constraint)" {
-		t.Errorf("problem: %q", problem)
-	}
-
-	var stop *consumer.StoppedError
-	if err := w.Sup.WaitFor(w.Ctx(), w.Log.Head()); !errors.As(err, &stop) || stop.Name != "access" {
-		t.Errorf("who waits is told at once: %v", err)
-	}
-	if err := w.Sup.WaitFor(w.Ctx(), domain.Position{Commit: 2, Prepare: 2}); err != nil {
-		t.Errorf("what was applied can still be waited for: %v", err)
-	}
-
-	if err := consumer.Retry(w.Ctx(), w.DB, "access"); err != nil {
-		t.Fatal(err)
-	}
-	stopped(2)
-
-	if err := consumer.Retry(w.Ctx(), w.DB, "jobs"); err == nil {
-		t.Error("a projection that runs was retried")
-	}
-	if err := consumer.Skip(w.Ctx(), w.DB, "access", domain.Position{Commit: 2, Prepare: 2}, "ops", "a guess"); err == nil {
-		t.Error("an event was skipped that stopped nothing")
-	}
-	if err := consumer.Skip(w.Ctx(), w.DB, "access", poison, "ops", ""); err == nil {
-		t.Error("an event was skipped for no reason")
-	}
-	if err := consumer.Skip(w.Ctx(), w.DB, "access", poison, "ops", "issued twice"); err != nil {
-		t.Fatal(err)
-	}
-	w.Reach(w.Sup)
-	if _, found, err := w.reads.Access.Key(w.Ctx(), "hash2"); !found || err != nil {
-		t.Errorf("the line goes on behind the skip: %v, %v", found, err)
-	}
-	skips, err := consumer.Skips(w.Ctx(), w.DB, "access")
-	if err != nil || len(skips) != 1 {
-		t.Fatalf("skips: %+v, %v", skips, err)
-	}
-	if s := skips[0]; s.Position != poison || s.Who != "ops" || s.Why != "issued twice" || s.Detail == "" || s.At.IsZero() {
-		t.Errorf("got %+v", s)
-	}
-	if s := w.Status("access"); s.Skipped != 1 || s.Failure != nil || s.State != consumer.Live {
-		t.Errorf("got %+v", s)
-	}
-	w.Sound(w.Sup, "access")
-	if err := w.Sup.Rebuild(w.Ctx(), "access", nil); err != nil {
-		t.Errorf("a rebuild passes over what was skipped: %v", err)
-	}
-}
-
-func TestAnUndecodableEventStopsEveryProjection(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
-	modeltest.Lives(w.Log, "a", 3)
-	bad := w.Log.Record(domain.JobStream("bad"), modeltest.Created("acc"))
-	w.Log.Spoil(bad.Commit, true)
-	modeltest.Lives(w.Log, "b", 3)
-	w.Run(w.Sup)
-	for _, name := range projections.Names() {
-		w.Eventually(name+" stops", func() bool { return w.Status(name).Failure != nil })
-		if f := w.Status(name).Failure; f.Category != consumer.CategoryDecode || f.Position != bad {
-			t.Errorf("%s: %+v", name, f)
-		}
-		if err := consumer.Skip(w.Ctx(), w.DB, name, bad, "ops", "written by a bug"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.Reach(w.Sup)
-	w.Sound(w.Sup, projections.Names()...)
 }
 
 // A zombie whose lease was taken over while it applied a batch must not

@@ -122,22 +122,46 @@ func NewDSN(t testing.TB) string {
 	return create(t, func(s *server) string { return s.template })
 }
 
+// Example is New for an Example, which has no test; remove ends it.
+func Example() (db *sqlx.DB, remove func()) {
+	dsn, drop, err := lend(func(s *server) string { return s.template })
+	if err == nil {
+		db, err = pgpool.Open(context.Background(), dsn)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return db, func() {
+		if err := errors.Join(db.Close(), drop()); err != nil {
+			panic(err)
+		}
+	}
+}
+
 func create(t testing.TB, template func(*server) string) string {
 	t.Helper()
-	s, err := shared()
+	dsn, drop, err := lend(template)
 	if err != nil {
-		t.Fatalf("start a test database server: %v", err)
-	}
-	name := uniqueName("test")
-	if err := s.exec("CREATE DATABASE %s TEMPLATE %s", name, template(s)); err != nil {
-		t.Fatalf("create a test database: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)", name); err != nil {
+		if err := drop(); err != nil {
 			t.Errorf("drop the test database: %v", err)
 		}
 	})
-	return s.dsn(name)
+	return dsn
+}
+
+func lend(template func(*server) string) (dsn string, drop func() error, err error) {
+	s, err := shared()
+	if err != nil {
+		return "", nil, fmt.Errorf("start a test database server: %w", err)
+	}
+	name := uniqueName("test")
+	if err := s.exec("CREATE DATABASE %s TEMPLATE %s", name, template(s)); err != nil {
+		return "", nil, fmt.Errorf("create a test database: %w", err)
+	}
+	return s.dsn(name), func() error { return s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)", name) }, nil
 }
 
 // DSN is the URL of the database that db is connected to, for a second process

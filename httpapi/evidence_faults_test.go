@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+)
+
+// faultyFiles is a bucket that fails, before or behind its work.
+type faultyFiles struct {
+	EvidenceFiles
+	before, behind, reading error
+}
+
+func (f *faultyFiles) Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
+	if f.before != nil {
+		return f.before
+	}
+	return errors.Join(f.EvidenceFiles.Write(ctx, key, contentType, about, content), f.behind)
+}
+
+func (f *faultyFiles) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if f.reading != nil {
+		return nil, f.reading
+	}
+	return f.EvidenceFiles.Read(ctx, key, offset, length)
+}
+
+func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
+	t.Parallel()
+	away := errors.New("out of luck")
+	for name, fault := range map[string]*faultyFiles{
+		"before the file was there": {before: away},
+		"behind the file":           {behind: away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			_, key := s.account(100)
+			good := s.evidenceFiles
+			fault.EvidenceFiles = good
+			s.evidenceFiles = fault
+			w := s.working(key)
+			r := w.uploads(aPNG)
+			r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+			if strings.Contains(r.Body.String(), "luck") || !strings.Contains(s.logged.String(), "out of luck") {
+				t.Errorf("the answer is %s", r.Body)
+			}
+			w.uploads(aPNG+"2").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+			finished, unfinished := s.pieces()
+			equal(t, []int{finished, unfinished}, []int{0, 2})
+
+			s.evidenceFiles = good
+			link := w.shown(aPNG) // the same row goes on
+			finished, unfinished = s.pieces()
+			equal(t, []int{finished, unfinished}, []int{1, 1})
+
+			// What is young may still be on its way.
+			s.sweeps()
+			finished, unfinished = s.pieces()
+			equal(t, []int{finished, unfinished}, []int{1, 1})
+			var broken evidenceRow
+			err := s.db.GetContext(t.Context(), &broken, `UPDATE http_evidence SET begun_at = now() - interval '61 minutes' WHERE stored_at IS NULL
+				RETURNING id, account_id, job_id, content_type, size, false AS stored`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.sweeps()
+			finished, unfinished = s.pieces()
+			equal(t, []int{finished, unfinished}, []int{1, 0})
+			if _, err := good.Read(t.Context(), broken.key(), 0, 1); err == nil {
+				t.Error("the file that nobody knows is still there")
+			}
+			equal(t, s.visit(link).Body.String(), aPNG)
+			w.uploads(aPNG + "2").want(http.StatusCreated) // and the swept one begins anew
+		})
+	}
+}
+
+func (s *service) sweeps() {
+	s.t.Helper()
+	if err := s.evidence.sweep(s.t.Context(), s.evidenceFiles); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	link := s.working(key).shown(aPNG)
+	s.evidenceFiles = &faultyFiles{EvidenceFiles: s.evidenceFiles, reading: errors.New("out of luck")}
+	r := s.visit(link)
+	r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+	equal(t, r.Header().Get("Content-Disposition")+r.Header().Get("Etag"), "")
+}
+
+// brittle is a file whose bucket goes away in the middle.
+type brittle struct{ io.ReadCloser }
+
+func (b brittle) Read(p []byte) (int, error) {
+	n, _ := b.ReadCloser.Read(p[:min(len(p), 100)])
+	return n, errors.New("out of luck")
+}
+
+type brittleFiles struct{ EvidenceFiles }
+
+func (f brittleFiles) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	r, err := f.EvidenceFiles.Read(ctx, key, offset, length)
+	return brittle{r}, err
+}
+
+func TestHalfAFileIsNotTakenForAWholeOne(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	link := s.working(key).shown(aPNG + strings.Repeat("x", 1000))
+	s.evidenceFiles = brittleFiles{s.evidenceFiles}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(link, "https://qa.example", server.URL, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := server.Client().Do(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if all, err := io.ReadAll(got.Body); err == nil {
+		t.Errorf("%d bytes came, and the end", len(all))
+	}
+}

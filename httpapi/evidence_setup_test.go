@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const aPNG = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89 not much more"
+
+// formOf is a form with one file; fields are further parts before it.
+func formOf(t *testing.T, name, declared, content string, fields ...string) (body, contentType string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, f := range fields {
+		if err := w.WriteField(f, "whatever"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", `form-data; name="file"; filename="`+name+`"`)
+	header.Set("Content-Type", declared)
+	part, err := w.CreatePart(header)
+	if err == nil {
+		_, err = io.WriteString(part, content)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), w.FormDataContentType()
+}
+
+func (w *work) uploads(content string) result {
+	w.s.t.Helper()
+	body, contentType := formOf(w.s.t, "shot.png", "image/png", content)
+	return w.s.call(w.checker, "POST", "/v1/checker/jobs/"+w.jobID+"/evidence", body,
+		"X-Claim-Token", w.token, "Content-Type", contentType)
+}
+
+// shown uploads the file and gives its link.
+func (w *work) shown(content string) string {
+	w.s.t.Helper()
+	link, _ := w.uploads(content).want(http.StatusCreated)["url"].(string)
+	return link
+}
+
+// visit opens a link of the service, as a browser would.
+func (s *service) visit(link string, headers ...string) result {
+	s.t.Helper()
+	target, ours := strings.CutPrefix(link, "https://qa.example")
+	if !ours {
+		s.t.Fatalf("%q is not a link of the service", link)
+	}
+	return s.call("", "GET", target, "", headers...)
+}
+
+// working is a checker's claim on a job with one item.
+func (s *service) working(key string) *work {
+	s.t.Helper()
+	return s.claims(s.checker(), s.submittedWith(key, checklistOf(1)))
+}
+
+// pieces counts the rows that are finished, and those that are not.
+func (s *service) pieces() (finished, unfinished int) {
+	s.t.Helper()
+	err := s.db.QueryRowContext(s.t.Context(), `SELECT count(*) FILTER (WHERE stored_at IS NOT NULL), count(*) FILTER (WHERE stored_at IS NULL) FROM http_evidence`).
+		Scan(&finished, &unfinished)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return finished, unfinished
+}
+
+func withQuery(t *testing.T, link string, change func(url.Values)) string {
+	t.Helper()
+	u, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	change(q)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
