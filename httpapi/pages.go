@@ -84,6 +84,11 @@ func (a *API) EvidencePath(ctx context.Context, accountID, stored string) (path 
 	return strings.TrimPrefix(link, a.baseURL), true, err
 }
 
+// EvidenceLink is a link for what is kept (decisions, "Links in exports").
+func (a *API) EvidenceLink(ctx context.Context, accountID, stored string) (string, error) {
+	return a.lastingLink(ctx, accountID, stored)
+}
+
 // EvidenceID is the id of a reference to evidence of ours; empty for any other
 // link.
 func EvidenceID(stored string) string {

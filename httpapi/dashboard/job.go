@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi"
@@ -42,9 +43,14 @@ type jobView struct {
 	Stars     []star
 	Timeline  []moment
 
-	MayRetest, MayCancel, MayRate, MayFix, MayPlay bool
-	RetestPrice                                    domain.Credits
-	Curl                                           string
+	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare bool
+
+	RetestPrice domain.Credits
+	Curl        string
+	Brief       string // for a coding agent; empty: nothing failed
+	Shares      []shareLine
+	NewShare    string // the link, shown once
+	Shared      bool   // it is looked at by such a link
 }
 
 type itemView struct {
@@ -72,55 +78,81 @@ type star struct {
 	Checked bool
 }
 
-type moment struct {
-	At     time.Time
-	Text   string
-	Detail string
-}
-
 func (d Deps) job(r *ui.Request) (ui.Answer, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
+	v, err := d.jobPage(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := jobView{
-		Job: j, Host: hostOf(j.URL), Link: safeLink(j.URL), Type: j.Type.Title(), State: stateOf(j.Summary()),
-		Live:        !j.IsFinal(),
-		RetestPrice: j.Price,
-		MayRetest:   may(r, person.Developer),
-		MayCancel:   may(r, person.Developer) && j.Status == job.StatusPending && j.SessionID == "",
-		MayRate:     may(r, person.Developer) && j.Status == job.StatusCompleted && j.Type != job.AIReview,
-		MayPlay:     may(r, person.Developer) && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == "",
-		AIPending:   j.AIReport() == jobs.AIReportGenerating,
+	return ui.Show("job", v.Title, v, domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))
+}
+
+// jobPage is the test as the people of its account see it.
+func (d Deps) jobPage(r *ui.Request) (jobView, error) {
+	j, err := find(r, "test", d.Reads.Jobs.Job)
+	if err != nil {
+		return jobView{}, err
 	}
 	ctx := r.Context()
+	v, err := d.jobView(ctx, j, "/dashboard/jobs/"+j.ID)
+	if err != nil {
+		return jobView{}, err
+	}
+	developer := may(r, person.Developer)
+	v.RetestPrice, v.MayRetest = j.Price, developer
+	v.MayCancel = developer && j.Status == job.StatusPending && j.SessionID == ""
+	v.MayRate = developer && j.Status == job.StatusCompleted && j.Type != job.AIReview
+	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
+	v.MayShare = developer && v.Report != nil
+	fixable, err := d.lookAtProject(ctx, &v)
+	if err != nil {
+		return jobView{}, err
+	}
+	v.MayFix = developer && len(fixable) > 0
+	for i := range v.Items {
+		v.Items[i].Fixable = v.MayFix && fixable[v.Items[i].ID]
+	}
+	if v.MayRate {
+		for n := 1; n <= 5; n++ {
+			v.Stars = append(v.Stars, star{n, v.Report.CheckerRating != nil && *v.Report.CheckerRating == n})
+		}
+	}
+	if v.Timeline, err = d.timeline(ctx, j); err != nil {
+		return jobView{}, err
+	}
+	v.Curl = d.curl(j)
+	if v.Brief, err = d.brief(ctx, v); err != nil {
+		return jobView{}, err
+	}
+	if v.MayShare {
+		v.Shares, err = d.sharesOf(ctx, j)
+	}
+	return v, err
+}
+
+// jobView is what everybody may see who sees the test at all. Pictures of ours
+// are below base.
+func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, err error) {
+	v = jobView{
+		Job: j, Host: hostOf(j.URL), Link: safeLink(j.URL), Type: j.Type.Title(), State: stateOf(j.Summary()),
+		Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
+	}
 	items := j.Items
 	if j.Status == job.StatusCompleted {
 		report, err := d.Reads.Jobs.Report(ctx, j.AccountID, j.ID)
 		if err != nil {
-			return ui.Answer{}, err
+			return v, err
 		}
 		v.Report, items = &report, report.Items
-		v.Recording = shotOf(j.ID, report.RecordingURL)
+		v.Recording = shotOf(base, report.RecordingURL)
 	}
 	if j.AIReport() == jobs.AIReportReady {
 		report, err := d.Reads.Jobs.AIReport(ctx, j.AccountID, j.ID)
 		if err != nil {
-			return ui.Answer{}, err
+			return v, err
 		}
 		v.AI = &report
 	}
-	fixable, err := d.lookAtProject(ctx, &v)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	v.MayFix = may(r, person.Developer) && len(fixable) > 0
-	for _, i := range items {
-		v.Items = append(v.Items, itemView{
-			ReportItem: i, Finding: strings.HasPrefix(i.ID, "finding"), Shot: shotOf(j.ID, i.ScreenshotURL),
-			Fixable: v.MayFix && fixable[i.ID],
-		})
-	}
+	v.Items = itemViews(items, base)
 	if v.Report != nil { // what needs somebody comes first
 		order := []job.ItemStatus{job.ItemFail, job.ItemSkip, job.ItemPass, job.ItemPending}
 		slices.SortStableFunc(v.Items, func(a, b itemView) int {
@@ -128,21 +160,19 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 		})
 	}
 	v.count(items)
-	now, err := d.now(r)
+	now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: j.AccountID, Sandbox: j.Sandbox})
 	if err != nil {
-		return ui.Answer{}, err
+		return v, err
 	}
 	v.tell(now)
-	if v.MayRate {
-		for n := 1; n <= 5; n++ {
-			v.Stars = append(v.Stars, star{n, v.Report.CheckerRating != nil && *v.Report.CheckerRating == n})
-		}
+	return v, nil
+}
+
+func itemViews(items []job.ReportItem, base string) (list []itemView) {
+	for _, i := range items {
+		list = append(list, itemView{ReportItem: i, Finding: strings.HasPrefix(i.ID, "finding"), Shot: shotOf(base, i.ScreenshotURL)})
 	}
-	if v.Timeline, err = d.timeline(ctx, j); err != nil {
-		return ui.Answer{}, err
-	}
-	v.Curl = d.curl(j)
-	return ui.Show("job", j.Title, v, domain.JobStream(j.ID), domain.CreditsStream(j.AccountID))
+	return list
 }
 
 // lookAtProject finds the project, and which items of the test can be ticked as
@@ -271,12 +301,12 @@ func took(j jobs.Job) string {
 	return ui.Count(int(d.Round(time.Minute)/time.Minute), "minute")
 }
 
-func shotOf(jobID, stored string) *shot {
+func shotOf(base, stored string) *shot {
 	if stored == "" {
 		return nil
 	}
 	if id := httpapi.EvidenceID(stored); id != "" {
-		return &shot{Ours: true, Href: "/dashboard/jobs/" + jobID + "/evidence/" + id}
+		return &shot{Ours: true, Href: base + "/evidence/" + id}
 	}
 	if link := safeLink(stored); link != "" {
 		return &shot{Href: link}
@@ -284,45 +314,11 @@ func shotOf(jobID, stored string) *shot {
 	return nil
 }
 
-// timeline tells what happened to the test, as far as it was announced.
-func (d Deps) timeline(ctx context.Context, j jobs.Job) ([]moment, error) {
-	events, err := d.Reads.Events.OfJob(ctx, j.AccountID, j.ID)
-	if err != nil {
-		return nil, err
-	}
-	var told []moment
-	for _, e := range events {
-		m := moment{At: e.Recorded.Meta.Time}
-		switch one := e.Recorded.Event.(type) {
-		case *job.Created:
-			m.Text, m.Detail = "Submitted", ui.Credits(one.Price)+" charged"
-		case *job.Claimed:
-			m.Text = "A checker took it"
-		case *job.SLAMissed:
-			m.Text = "It was not done in time"
-			if one.Requeued {
-				m.Detail = "back in the queue"
-			}
-		case *job.Completed:
-			m.Text = "Report finished"
-			m.Detail = fmt.Sprintf("%d passed, %d failed, %d skipped", one.PassCount, one.FailCount, one.SkipCount)
-		case *job.AIReportReady:
-			m.Text = "Analysis ready"
-		case *job.Cancelled:
-			m.Text = "Cancelled"
-		case *job.Failed:
-			m.Text = "Given up"
-		default:
-			continue
-		}
-		told = append(told, m)
-	}
-	return told, nil
-}
+// quote makes of a text one word of a shell.
+func quote(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + `'` }
 
 // curl is how the same test is started from a terminal.
 func (d Deps) curl(j jobs.Job) string {
-	quote := func(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + `'` }
 	in := map[string]any{"url": j.URL}
 	if j.Feature != "" {
 		in["feature"] = j.Feature
@@ -353,6 +349,10 @@ func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
+	return d.evidenceOf(r, j)
+}
+
+func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	shown := []string{}
 	for _, i := range j.Items {
 		shown = append(shown, i.ScreenshotURL)

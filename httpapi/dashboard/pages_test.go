@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -60,6 +61,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	key, err := w.commands.IssueKey(t.Context(), operator(), full, command.IssueKey{Scope: "full"})
 	w.shown(key.Position, err)
 
+	share, err := w.credentials.Share(t.Context(), full, report, owner.id, time.Hour)
+	w.must(err)
+
 	for _, page := range []struct {
 		name, path string
 		as         guest
@@ -69,6 +73,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh},
 		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"new-test", "/dashboard/jobs/new", owner},
 		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
+		{"job-replay", "/dashboard/jobs/" + report + "/replay?at=4", owner}, {"job-shared", "/shared/" + share, guest{}},
 		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
 		{"sessions", "/dashboard/sessions", owner}, {"session", "/dashboard/sessions/" + session.SessionID, owner},
 		{"batch", "/dashboard/batches/" + batch, owner}, {"loop", "/dashboard/loops/" + loop, owner},

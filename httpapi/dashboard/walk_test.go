@@ -58,6 +58,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/jobs":                         {422},
 		"POST /dashboard/jobs/{id}/cancel":             {409},
 		"POST /dashboard/jobs/{id}/rating":             {422},
+		"POST /dashboard/jobs/{id}/share":              {422},
+		"POST /dashboard/jobs/{id}/share/end":          {404},
 		"POST /dashboard/projects":                     {422},
 		"POST /dashboard/projects/{id}":                {422},
 		"POST /dashboard/keys":                         {422},

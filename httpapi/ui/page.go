@@ -66,6 +66,8 @@ type Answer struct {
 	Live []string
 	// Secret pages are kept by no cache, not even the browser's.
 	Secret bool
+	// Bare pages belong to no account, whoever looks at them.
+	Bare bool
 	// Redirect is a path of ours, answered by 303.
 	Redirect string
 	// File is a download.

@@ -109,7 +109,7 @@ func (s *Site) Table() []Page { return s.Pages }
 // Serves says that the path is a page's, not the API's.
 func (s *Site) Serves(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "live", "assets"}, first)
+	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "live", "assets"}, first)
 }
 
 // Stop ends the streams; pages are still answered.
@@ -378,6 +378,9 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		w.WriteHeader(status)
 		_, _ = w.Write(a.File.Content) // the client is gone
 		return status
+	}
+	if a.Bare {
+		r.Account, r.Role = people.Account{}, ""
 	}
 	body, err := s.renderer.render(a.Template, Frame{
 		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,

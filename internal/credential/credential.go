@@ -120,11 +120,15 @@ const eraseSQL = `
 WITH sessions   AS (DELETE FROM signin.sessions  WHERE person_id = $1),
      passwords  AS (DELETE FROM signin.passwords WHERE person_id = $1),
      passkeys   AS (DELETE FROM signin.passkeys  WHERE person_id = $1),
-     invites    AS (DELETE FROM signin.invites   WHERE person_id = $1)
+     invites    AS (DELETE FROM signin.invites   WHERE person_id = $1),
+     shares     AS (DELETE FROM signin.shares    WHERE person_id = $1),
+     views      AS (DELETE FROM desk.views       WHERE person_id = $1),
+     seen       AS (DELETE FROM desk.seen        WHERE person_id = $1)
 DELETE FROM signin.people
 WHERE person_id = $1`
 
-// Erase forgets a person: their name, their proofs, their sessions.
+// Erase forgets a person: their name, their proofs, their sessions, and what
+// they kept of the pages (internal/desk).
 func (s *Store) Erase(ctx context.Context, personID string) error {
 	if _, err := s.db.ExecContext(ctx, eraseSQL, personID); err != nil {
 		return fmt.Errorf("erase person %s: %w", personID, err)
@@ -135,6 +139,7 @@ func (s *Store) Erase(ctx context.Context, personID string) error {
 const sweepSQL = `
 WITH sessions   AS (DELETE FROM signin.sessions   WHERE expires_at <= $1 OR seen_at <= $2),
      challenges AS (DELETE FROM signin.challenges WHERE expires_at <= $1),
+     shares     AS (DELETE FROM signin.shares     WHERE expires_at <= $1),
      invites    AS (DELETE FROM signin.invites    WHERE expires_at <= $3)
 DELETE FROM signin.attempts
 WHERE last_at <= $4

@@ -937,6 +937,7 @@ follow();
 passkeys();
 ages();
 copies();
+scrubs();
 function ages() {
   setInterval(() => {
     for (const time of document.querySelectorAll("time[data-ago]")) {
@@ -975,4 +976,14 @@ function copies() {
 function announce(text) {
   const at = document.getElementById("announcer");
   if (at !== null) at.textContent = text;
+}
+function scrubs() {
+  document.addEventListener("input", (event) => {
+    const slider = event.target;
+    const form = slider.type === "range" ? slider.closest("form[data-scrub]") : null;
+    if (form === null) return;
+    slider.defaultValue = slider.value;
+    history.replaceState(null, "", form.action.split("?")[0] + "?" + new URLSearchParams(new FormData(form)));
+    void refresh();
+  });
 }

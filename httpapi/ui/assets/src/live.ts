@@ -45,7 +45,8 @@ let due = false
 let busy = false
 let tag = ''
 
-async function refresh() {
+// refresh fetches the page at its URL as it is now, and morphs into it.
+export async function refresh() {
   if (busy) { due = true; return }
   busy = true
   try {

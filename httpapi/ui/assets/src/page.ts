@@ -1,12 +1,13 @@
 // What every page may do once there is a script. Nothing here is needed: without
 // it a page is as it was loaded, and every form still works.
-import { follow } from './live'
+import { follow, refresh } from './live'
 import { passkeys } from './passkey'
 
 follow()
 passkeys()
 ages()
 copies()
+scrubs()
 
 // Times say how long ago they were, and go on saying so.
 function ages() {
@@ -52,4 +53,17 @@ function copies() {
 function announce(text: string) {
   const at = document.getElementById('announcer')
   if (at !== null) at.textContent = text
+}
+
+// A slider in a form with data-scrub shows where it stands at once: the page of
+// that place, morphed into this one.
+function scrubs() {
+  document.addEventListener('input', (event) => {
+    const slider = event.target as HTMLInputElement
+    const form = slider.type === 'range' ? slider.closest<HTMLFormElement>('form[data-scrub]') : null
+    if (form === null) return
+    slider.defaultValue = slider.value // as the page of that place has it
+    history.replaceState(null, '', form.action.split('?')[0] + '?' + new URLSearchParams(new FormData(form) as unknown as Record<string, string>))
+    void refresh()
+  })
 }

@@ -1,0 +1,155 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
+)
+
+// moment is something that happened to a test.
+type moment struct {
+	At     time.Time
+	Text   string
+	Detail string
+}
+
+// momentOf puts an event into words; ok is false for what says nothing to
+// people. st is the test right after it. Who tested it is never told.
+func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
+	m.At = r.Meta.Time
+	switch e := r.Event.(type) {
+	case *job.Created:
+		m.Text, m.Detail = "Submitted", ui.Credits(e.Price)+" charged"
+	case *job.ChecklistWritten:
+		m.Text, m.Detail = "Checklist written", ui.Count(len(e.Items), "item")
+	case *job.Claimed:
+		m.Text = "A checker took it"
+	case *job.Released:
+		m.Text, m.Detail = "Back in the queue", map[string]string{"checker": "the checker gave it back", "silent": "the checker was not heard of", "left": "the checker left the session"}[e.Reason]
+	case *job.ItemChecked:
+		item, _ := st.ReportItem(e.ItemID)
+		m.Text, m.Detail = verdictWords[e.Status], item.Description
+	case *job.FindingAdded:
+		m.Text, m.Detail = "Found beside the list", e.Item.Description
+	case *job.SLAMissed:
+		m.Text = "It was not done in time"
+		if e.Requeued {
+			m.Detail = "back in the queue"
+		}
+	case *job.UntestableReported:
+		m.Text = "A checker could not test it"
+	case *job.SlotStarted:
+		m.Text = "Its session began"
+	case *job.Completed:
+		m.Text = "Report finished"
+		m.Detail = fmt.Sprintf("%d passed, %d failed, %d skipped", e.PassCount, e.FailCount, e.SkipCount)
+	case *job.AIReportReady:
+		m.Text = "Analysis ready"
+	case *job.Rated:
+		m.Text, m.Detail = "Rated", fmt.Sprintf("%d of 5", e.Rating)
+	case *job.Cancelled:
+		m.Text = "Cancelled"
+	case *job.Failed:
+		m.Text = "Given up"
+	default: // a sign of life
+		return m, false
+	}
+	return m, true
+}
+
+var verdictWords = map[job.ItemStatus]string{
+	job.ItemPass: "Passed", job.ItemFail: "Failed", job.ItemSkip: "Skipped", job.ItemPending: "Open again",
+}
+
+// timeline tells what happened to the test, as far as it was announced.
+func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err error) {
+	events, err := d.Reads.Events.OfJob(ctx, j.AccountID, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if m, ok := momentOf(e.Recorded, job.State{}); ok {
+			told = append(told, m)
+		}
+	}
+	return told, nil
+}
+
+// replayView is the test as it stood after one of its events.
+type replayView struct {
+	ID, Title string
+	Moments   []replayMoment
+	At, Last  int // counted from 1
+	Now       replayMoment
+	Previous  int // 0: there is none
+	Next      int
+	Items     []itemView
+	Changed   string // the id of the item that the event is about
+	Bar       []segment
+	Pass      int
+	Fail      int
+	Pending   int
+}
+
+type replayMoment struct {
+	moment
+	N       int
+	Current bool
+}
+
+// replay shows the test as it was, event by event.
+func (d Deps) replay(r *ui.Request) (ui.Answer, error) {
+	j, err := find(r, "test", d.Reads.Jobs.Job)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := replayView{ID: j.ID, Title: j.Title}
+	wanted, err := strconv.Atoi(r.FormValue("at"))
+	if err != nil || wanted < 1 {
+		wanted = 1
+	}
+	var st job.State
+	var items []job.ReportItem
+	err = d.Commands.JobEvents(r.Context(), j.AccountID, j.ID, func(e domain.Recorded) {
+		st = job.Evolve(st, e.Event)
+		m, told := momentOf(e, st)
+		if !told {
+			return
+		}
+		n := len(v.Moments) + 1
+		v.Moments = append(v.Moments, replayMoment{moment: m, N: n})
+		if n > wanted {
+			return
+		}
+		// The state's own slices change with the next event.
+		items, v.Changed = append([]job.ReportItem(nil), st.ReportItems()...), ""
+		if checked, ok := e.Event.(*job.ItemChecked); ok {
+			v.Changed = checked.ItemID
+		}
+	})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if len(v.Moments) == 0 {
+		return ui.Answer{}, domain.NotFound("test")
+	}
+	v.Last = len(v.Moments)
+	v.At = min(wanted, v.Last)
+	v.Moments[v.At-1].Current = true
+	v.Now, v.Previous = v.Moments[v.At-1], v.At-1
+	if v.At < v.Last {
+		v.Next = v.At + 1
+	}
+	v.Items = itemViews(items, "/dashboard/jobs/"+j.ID)
+	var skip int
+	v.Pass, v.Fail, skip = job.Counts(items)
+	v.Pending = len(items) - v.Pass - v.Fail - skip
+	v.Bar = barOf(part{"pass", v.Pass}, part{"fail", v.Fail}, part{"skip", skip}, part{"pending", v.Pending})
+	return ui.Show("replay", "How "+j.Title+" went", v, domain.JobStream(j.ID))
+}

@@ -1,0 +1,114 @@
+package dashboard
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections/jobs"
+)
+
+// shareLine is a link to the report that works.
+type shareLine struct {
+	credential.Share
+	By string
+}
+
+func (d Deps) sharesOf(ctx context.Context, j jobs.Job) (lines []shareLine, err error) {
+	list, err := d.Credentials.Shares(ctx, j.AccountID, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, s := range list {
+		ids = append(ids, s.PersonID)
+	}
+	names, err := d.Credentials.Names(ctx, ids...)
+	for _, s := range list {
+		lines = append(lines, shareLine{s, names[s.PersonID].Name})
+	}
+	return lines, err
+}
+
+// share makes a link to the report. It answers with the page itself: the link
+// is on it, and nowhere else.
+func (d Deps) share(r *ui.Request) (ui.Answer, error) {
+	j, err := d.toChange(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	days, err := strconv.Atoi(r.PostFormValue("days"))
+	switch {
+	case j.Status != job.StatusCompleted:
+		return ui.Answer{}, domain.Conflict("there is no report to share yet")
+	case err != nil || days < 1 || days > 30:
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "days", Message: "must be 1 to 30"})
+	}
+	token, err := d.Credentials.Share(r.Context(), j.AccountID, j.ID, r.Person.ID, time.Duration(days)*24*time.Hour)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v, err := d.jobPage(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.NewShare = r.Origin() + "/shared/" + token
+	return ui.Answer{Template: "job", Title: v.Title, View: v, Secret: true}, nil
+}
+
+func (d Deps) endShare(r *ui.Request) (ui.Answer, error) {
+	j, err := find(r, "test", d.Reads.Jobs.Job)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	id, err := uuid.Parse(r.PostFormValue("share"))
+	if err != nil {
+		return ui.Answer{}, domain.NotFound("link")
+	}
+	if err := d.Credentials.EndShare(r.Context(), j.AccountID, j.ID, id); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/dashboard/jobs/" + j.ID + "#share")
+}
+
+// sharedJob is the test that the path's link opens.
+func (d Deps) sharedJob(r *ui.Request) (jobs.Job, error) {
+	s, err := d.Credentials.Shared(r.Context(), r.PathValue("token"))
+	if err != nil {
+		return jobs.Job{}, err
+	}
+	j, err := d.Reads.Jobs.Job(r.Context(), s.AccountID, s.JobID)
+	if domain.IsKind(err, domain.KindNotFound) {
+		return jobs.Job{}, credential.ErrNoShare
+	}
+	return j, err
+}
+
+// shared shows a report to whoever has the link, and nothing beside it: not what
+// it cost, what the client asked for, or whose it is.
+func (d Deps) shared(r *ui.Request) (ui.Answer, error) {
+	j, err := d.sharedJob(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v, err := d.jobView(r.Context(), j, "/shared/"+r.PathValue("token"))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Shared = true
+	return ui.Answer{Template: "job", Title: j.Title, View: v, Secret: true, Bare: true}, nil
+}
+
+func (d Deps) sharedEvidence(r *ui.Request) (ui.Answer, error) {
+	j, err := d.sharedJob(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return d.evidenceOf(r, j)
+}
