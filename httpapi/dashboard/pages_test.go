@@ -61,7 +61,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	key, err := w.commands.IssueKey(t.Context(), operator(), full, command.IssueKey{Scope: "full"})
 	w.shown(key.Position, err)
 
-	share, err := w.credentials.Share(t.Context(), full, report, owner.id, time.Hour)
+	share, err := w.credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.must(err)
 
 	for _, page := range []struct {
