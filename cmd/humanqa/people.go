@@ -19,6 +19,7 @@ import (
 	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/credential"
+	"humanqa/internal/desk"
 	"humanqa/projections"
 	"humanqa/projections/changes"
 )
@@ -239,7 +240,7 @@ func (s *service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
-				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Now: time.Now, BaseURL: s.cfg.BaseURL,
+				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Desk: desk.New(s.core.db, time.Now), Now: time.Now, BaseURL: s.cfg.BaseURL,
 			}),
 		),
 	})

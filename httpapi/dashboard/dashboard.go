@@ -25,6 +25,7 @@ import (
 	"humanqa/httpapi"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/credential"
+	"humanqa/internal/desk"
 	"humanqa/projections"
 )
 
@@ -39,6 +40,7 @@ type Deps struct {
 	Reads       *projections.Reads
 	API         *httpapi.API
 	Credentials *credential.Store
+	Desk        *desk.Store
 	Now         func() time.Time
 	// BaseURL starts the links that are shown to be copied.
 	BaseURL string
@@ -51,6 +53,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/account", For: ui.Viewers, Handle: d.switchAccount},
 
 		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},
+		{Method: "POST", Pattern: "/dashboard/views", For: ui.Viewers, Handle: d.keepView},
+		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Handle: d.dropView},
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newTest},
 		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Handle: d.startTest},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},

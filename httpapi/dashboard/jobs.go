@@ -5,9 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
+	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/desk"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
 )
@@ -65,6 +69,15 @@ type jobsView struct {
 	Pager    pager
 	Filtered bool
 	MayTest  bool
+	Views    []viewLine
+	Query    string // this view's; kept under a name, it leads back here
+}
+
+// viewLine is a filter that the person keeps.
+type viewLine struct {
+	desk.View
+	Href    string
+	Current bool
 }
 
 type tab struct {
@@ -95,16 +108,9 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	for _, t := range jobTabs {
 		current := v.Status == string(t.status)
 		known = known || current
-		query := url.Values{}
-		if t.status != "" {
-			query.Set("status", string(t.status))
-		}
-		if v.Project != "" {
-			query.Set("project", v.Project)
-		}
 		href := "/dashboard/jobs"
-		if len(query) > 0 {
-			href += "?" + query.Encode()
+		if query := jobsQuery(string(t.status), v.Project); query != "" {
+			href += "?" + query
 		}
 		v.Tabs = append(v.Tabs, tab{Text: t.text, Href: href, Current: current})
 	}
@@ -113,6 +119,14 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 		v.Tabs[0].Current = true
 	}
 	v.Filtered = v.Status != "" || v.Project != ""
+	v.Query = jobsQuery(v.Status, v.Project)
+	views, err := d.Desk.Views(r.Context(), r.Account.ID, r.Person.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, view := range views {
+		v.Views = append(v.Views, viewLine{view, "/dashboard/jobs?" + view.Query, view.Query == v.Query})
+	}
 	rows, total, err := d.Reads.Jobs.List(r.Context(), r.Account.ID, jobs.Filter{
 		Status: job.Status(v.Status), ProjectID: v.Project, Limit: pageSize, Offset: (page - 1) * pageSize,
 	})
@@ -124,4 +138,40 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	}
 	v.Pager = newPager(r, page, len(rows), total)
 	return ui.Show("jobs", "Tests", v, ui.Everything)
+}
+
+// jobsQuery is the list's URL after the question mark.
+func jobsQuery(status, project string) string {
+	query := url.Values{}
+	if status != "" {
+		query.Set("status", status)
+	}
+	if project != "" {
+		query.Set("project", project)
+	}
+	return query.Encode()
+}
+
+// keepView keeps a filter of the list under a name, for the person alone.
+func (d Deps) keepView(r *ui.Request) (ui.Answer, error) {
+	kept, err := url.ParseQuery(r.PostFormValue("query"))
+	if err != nil {
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "query", Message: "cannot be read"})
+	}
+	query := jobsQuery(kept.Get("status"), kept.Get("project"))
+	if err := d.Desk.KeepView(r.Context(), r.Account.ID, r.Person.ID, r.PostFormValue("name"), query); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/dashboard/jobs?" + query)
+}
+
+func (d Deps) dropView(r *ui.Request) (ui.Answer, error) {
+	id, err := uuid.Parse(r.PostFormValue("view"))
+	if err != nil {
+		return ui.Answer{}, domain.NotFound("view")
+	}
+	if err := d.Desk.DropView(r.Context(), r.Account.ID, r.Person.ID, id); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/dashboard/jobs")
 }

@@ -19,6 +19,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/internal/browsertest"
 	"humanqa/internal/credential"
+	"humanqa/internal/desk"
 	"humanqa/projections"
 )
 
@@ -48,7 +49,7 @@ func setup(t *testing.T) *world {
 	t.Helper()
 	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{dashboard.Templates}, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now), Now: time.Now, BaseURL: s.BaseURL,
 		})
 	})
 	return &world{
