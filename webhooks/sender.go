@@ -40,6 +40,7 @@ type sender struct {
 	resolver *net.Resolver
 	caFile   string
 	timeout  time.Duration
+	idle     int // connections that are kept open for the next request
 	log      logrus.FieldLogger
 
 	mu        sync.Mutex // guards the rest
@@ -49,7 +50,7 @@ type sender struct {
 }
 
 func newSender(cfg Config) (*sender, error) {
-	s := &sender{allow: cfg.Allow, resolver: cfg.Resolver, caFile: cfg.CAFile, timeout: cfg.Timeout, log: cfg.Log}
+	s := &sender{allow: cfg.Allow, resolver: cfg.Resolver, caFile: cfg.CAFile, timeout: cfg.Timeout, idle: cfg.Pool, log: cfg.Log}
 	s.caStamp, s.caChecked = s.stamp(), time.Now()
 	pool, err := trusted(s.caFile)
 	if err != nil {
@@ -219,12 +220,14 @@ func (s *sender) newClient(pool *x509.CertPool) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: guard.Answers(&http.Transport{
 			// No Proxy: one would dial where the guard does not see it.
-			DialContext:            dialer.DialContext,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
-			TLSHandshakeTimeout:    s.timeout,
-			DisableCompression:     true,
-			MaxIdleConns:           1024,
-			MaxIdleConnsPerHost:    64, // many endpoints may live on one host
+			DialContext:         dialer.DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
+			TLSHandshakeTimeout: s.timeout,
+			DisableCompression:  true,
+			// As many as requests run at once, and all of them to one host, where many
+			// endpoints may live: a handshake costs more than a delivery.
+			MaxIdleConns:           max(1024, s.idle),
+			MaxIdleConnsPerHost:    s.idle,
 			IdleConnTimeout:        time.Minute,
 			MaxResponseHeaderBytes: headerLimit,
 		}),
