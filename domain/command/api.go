@@ -319,6 +319,17 @@ type CreatedProject struct {
 	Position  domain.Position
 }
 
+// RotatedSecret is a webhook's signing secret after a rotation. Secret is shown
+// only here; it is empty when a rotation was finished.
+type RotatedSecret struct {
+	Secret string
+	// PreviousUntil is until when the secret of before signs too, by the wall's
+	// clock; nil: it does not.
+	PreviousUntil *time.Time
+	RotatedAt     time.Time // zero before the first rotation
+	Position      domain.Position
+}
+
 // Field is one field of a PATCH: absent, cleared, or a value.
 type Field[T any] = project.Field[T]
 

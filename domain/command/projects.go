@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 
 	"humanqa/domain"
@@ -108,53 +106,4 @@ func (s *Service) DisableWebhook(ctx context.Context, cause Cause, projectID, de
 		return project.DecideDisable(st, deliveryID, reason, s.Now())
 	})
 	return written.Position, err
-}
-
-// WebhookSecret opens a project's signing secret, for the dashboard and the
-// operator; the API never returns it.
-func (s *Service) WebhookSecret(ctx context.Context, projectID string) (string, error) {
-	p, err := read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
-		return project.State{AccountID: st.AccountID, Secret: st.Secret}
-	})
-	switch {
-	case err != nil:
-		return "", err
-	case p.AccountID == "":
-		return "", domain.NotFound("project")
-	case p.Secret.Sealed == "":
-		return "", domain.NotFound("webhook secret").WithHint("set a webhookUrl first")
-	}
-	plain, err := s.Sealer.Unseal(ctx, p.AccountID, domain.ProjectStream(projectID), p.Secret.Sealed)
-	if err != nil {
-		return "", fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
-	}
-	return string(plain), nil
-}
-
-// newSecret makes a signing secret of 256 random bits and seals it. It is
-// written as Standard Webhooks libraries expect theirs.
-func (s *Service) newSecret(ctx context.Context, cause Cause, projectID string) (project.SecretSet, error) {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return s.sealSecret(ctx, cause, projectID, []byte("whsec_"+base64.StdEncoding.EncodeToString(b[:])))
-}
-
-// sealSecret makes a signing secret fit for an event.
-func (s *Service) sealSecret(ctx context.Context, cause Cause, projectID string, secret []byte) (project.SecretSet, error) {
-	sealed, err := s.Sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), secret)
-	if err != nil {
-		return project.SecretSet{}, fmt.Errorf("seal webhook secret: %w", err)
-	}
-	known, err := s.Sealer.Fingerprint(ctx, cause.AccountID, "webhook secret", secret)
-	if err != nil {
-		return project.SecretSet{}, fmt.Errorf("fingerprint webhook secret: %w", err)
-	}
-	now, err := s.clock(ctx, cause)
-	if err != nil {
-		return project.SecretSet{}, err
-	}
-	return project.SecretSet{
-		SecretID: domain.DeriveID(cause.CommandID, "secret").String(),
-		Sealed:   sealed, Fingerprint: known, At: now,
-	}, nil
 }

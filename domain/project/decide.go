@@ -170,7 +170,7 @@ func DecideEnable(s State, at time.Time) ([]domain.Event, error) {
 	case !s.Exists:
 		return nil, domain.NotFound("project")
 	case s.WebhookURL == "":
-		return nil, domain.Conflict("the project has no webhook").WithHint("set webhookUrl first")
+		return nil, noWebhook()
 	case !s.Disabled:
 		return nil, nil
 	}
@@ -189,19 +189,52 @@ func DecideDisable(s State, deliveryID, reason string, at time.Time) ([]domain.E
 	return []domain.Event{&WebhookDisabled{DeliveryID: deliveryID, Reason: reason, At: at}}, nil
 }
 
-// DecideRotate replaces the secret, or sets the first one. The same secret
-// again is a repeat.
-func DecideRotate(s State, secret SecretSet) ([]domain.Event, error) {
+// Overlap is how long a secret that was replaced signs beside the new one
+// (decisions, "Rotation").
+const Overlap = 24 * time.Hour
+
+// DecideRotate replaces the secret; wall is the time of the wall's clock. While
+// an earlier rotation overlaps, a third secret would leave a receiver that knows
+// the second one with nothing to verify: only a rotation without an overlap,
+// which a leak calls for, may come then. The same secret again is a repeat.
+func DecideRotate(s State, secret SecretSet, wall time.Time) ([]domain.Event, error) {
+	again := slices.ContainsFunc(s.Rotations, func(r Rotation) bool { return r.SecretID == secret.SecretID })
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("project")
-	case s.Secret.ID == "":
-		return []domain.Event{firstSecret(secret, secret.At)}, nil
-	case s.Secret.Fingerprint == secret.Fingerprint:
+	case s.WebhookURL == "":
+		return nil, noWebhook()
+	case s.Secret.ID == secret.SecretID:
 		return nil, nil
+	case again:
+		return nil, domain.Conflict("the secret was rotated once more since").WithHint("read the present one in the dashboard")
+	case secret.PreviousUntil != nil && s.overlaps(wall):
+		return nil, domain.Conflict("the last rotation is not finished").
+			WithHint(`finish it ({"finish": true}) once your receiver knows the new secret, or replace a leaked one at once ({"immediate": true})`)
 	}
 	secret.Rotated = true
 	return []domain.Event{&secret}, nil
+}
+
+// DecideFinish ends a rotation's overlap. Without one there is nothing to end.
+func DecideFinish(s State, finished RotationFinished, wall time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("project")
+	case s.WebhookURL == "":
+		return nil, noWebhook()
+	case !s.overlaps(wall):
+		return nil, nil
+	}
+	return []domain.Event{&finished}, nil
+}
+
+func (s State) overlaps(wall time.Time) bool {
+	return s.PreviousUntil != nil && wall.Before(*s.PreviousUntil)
+}
+
+func noWebhook() error {
+	return domain.Conflict("the project has no webhook").WithHint("set webhookUrl first")
 }
 
 func firstSecret(secret SecretSet, at time.Time) *SecretSet {

@@ -98,8 +98,22 @@ type SecretSet struct {
 	Sealed      string    `json:"sealed"`
 	Fingerprint string    `json:"fingerprint"`
 	At          time.Time `json:"at"`
-	UserID      *string   `json:"userId"`
-	Rotated     bool      `json:"rotated"`
+	// UserID is the person who rotated, KeyID the API key; both are empty where
+	// neither did.
+	UserID  *string `json:"userId"`
+	KeyID   string  `json:"keyId,omitempty"`
+	Rotated bool    `json:"rotated"`
+	// PreviousUntil is until when the secret of before signs beside this one. It
+	// is a time of the wall's clock, as the dispatcher's is that signs; At is the
+	// account's, which a sandbox moves. Nil: the old secret ended at once.
+	PreviousUntil *time.Time `json:"previousValidUntil,omitempty"`
+}
+
+// RotationFinished ends the overlap early: the receiver knows the new secret.
+type RotationFinished struct {
+	At     time.Time `json:"at"`
+	UserID *string   `json:"userId"`
+	KeyID  string    `json:"keyId,omitempty"`
 }
 
 // WebhookDisabled stops deliveries after the last retry of one failed
@@ -115,13 +129,14 @@ type WebhookEnabled struct {
 	At time.Time `json:"at"`
 }
 
-func (*Created) EventType() string         { return "project.created" }
-func (*SettingsChanged) EventType() string { return "project.settings_changed" }
-func (*WebhookSet) EventType() string      { return "project.webhook_set" }
-func (*WebhookCleared) EventType() string  { return "project.webhook_cleared" }
-func (*SecretSet) EventType() string       { return "project.webhook_secret_set" }
-func (*WebhookDisabled) EventType() string { return "project.webhook_disabled" }
-func (*WebhookEnabled) EventType() string  { return "project.webhook_enabled" }
+func (*Created) EventType() string          { return "project.created" }
+func (*SettingsChanged) EventType() string  { return "project.settings_changed" }
+func (*WebhookSet) EventType() string       { return "project.webhook_set" }
+func (*WebhookCleared) EventType() string   { return "project.webhook_cleared" }
+func (*SecretSet) EventType() string        { return "project.webhook_secret_set" }
+func (*RotationFinished) EventType() string { return "project.webhook_rotation_finished" }
+func (*WebhookDisabled) EventType() string  { return "project.webhook_disabled" }
+func (*WebhookEnabled) EventType() string   { return "project.webhook_enabled" }
 
 func (*RegressionsPrepared) EventType() string { return "project.regressions_prepared" }
 func (*RegressionsAttached) EventType() string { return "project.regressions_attached" }
@@ -135,6 +150,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(WebhookSet) }},
 		{New: func() domain.Event { return new(WebhookCleared) }},
 		{New: func() domain.Event { return new(SecretSet) }},
+		{New: func() domain.Event { return new(RotationFinished) }},
 		{New: func() domain.Event { return new(WebhookDisabled) }},
 		{New: func() domain.Event { return new(WebhookEnabled) }},
 		{New: func() domain.Event { return new(RegressionsPrepared) }},

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -268,18 +269,63 @@ func TestAWebhookIsDisabledUntilItIsEnabled(t *testing.T) {
 
 func TestARotation(t *testing.T) {
 	t.Parallel()
-	rotate := func(s project.State) ([]domain.Event, error) { return project.DecideRotate(s, fresh()) }
+	until := t1.Add(project.Overlap)
+	rotateAt := func(id string, wall time.Time, overlap *time.Time) func(project.State) ([]domain.Event, error) {
+		return func(s project.State) ([]domain.Event, error) {
+			next := fresh()
+			next.SecretID, next.PreviousUntil = id, overlap
+			return project.DecideRotate(s, next, wall)
+		}
+	}
+	finishAt := func(wall time.Time) func(project.State) ([]domain.Event, error) {
+		return func(s project.State) ([]domain.Event, error) {
+			return project.DecideFinish(s, project.RotationFinished{At: t1, KeyID: "k"}, wall)
+		}
+	}
+	replaced := func(id string, overlap *time.Time) *project.SecretSet {
+		e := freshEvent(true)
+		e.SecretID, e.PreviousUntil = id, overlap
+		return e
+	}
+	before := []domain.Event{created(), first(), webhook(hook, nil)}
+	during := append(slices.Clone(before), replaced("s2", &until))
 
-	t.Run("replaces the secret and is remembered", func(t *testing.T) {
-		s := given(t, created(), first()).When(rotate).Events(freshEvent(true)).State()
-		if s.Secret.Fingerprint != "f2" || len(s.Rotations) != 1 || !s.Rotations[0].At.Equal(t1) || !s.SecretRotatedAt.Equal(t1) {
+	t.Run("replaces the secret, which signs on for a day, and is remembered", func(t *testing.T) {
+		s := given(t, before...).When(rotateAt("s2", t1, &until)).Events(replaced("s2", &until)).State()
+		if s.Secret.Fingerprint != "f2" || len(s.Rotations) != 1 || !s.Rotations[0].At.Equal(t1) || !s.SecretRotatedAt.Equal(t1) || !s.PreviousUntil.Equal(until) {
 			t.Errorf("the project is %+v", s)
 		}
 	})
-	t.Run("of nothing sets the first secret", func(t *testing.T) {
-		given(t, created()).When(rotate).Events(freshEvent(false))
+	t.Run("needs a webhook", func(t *testing.T) {
+		given(t, created()).When(rotateAt("s2", t1, &until)).Conflict("the project has no webhook")
+		given(t, created()).When(finishAt(t1)).Conflict("the project has no webhook")
 	})
-	t.Run("needs a project", func(t *testing.T) { given(t).When(rotate).NotFound("project") })
+	t.Run("needs a project", func(t *testing.T) {
+		given(t).When(rotateAt("s2", t1, &until)).NotFound("project")
+		given(t).When(finishAt(t1)).NotFound("project")
+	})
+	t.Run("is not followed by another one while it overlaps, unless the secret leaked", func(t *testing.T) {
+		given(t, during...).When(rotateAt("s3", until.Add(-1), &until)).Conflict("the last rotation is not finished")
+		s := given(t, during...).When(rotateAt("s3", t1, nil)).Events(replaced("s3", nil)).State()
+		if s.PreviousUntil != nil {
+			t.Error("a leaked secret signs on")
+		}
+		given(t, during...).When(rotateAt("s3", until, &until)).Events(replaced("s3", &until))
+	})
+	t.Run("ends early when it is finished, once", func(t *testing.T) {
+		done := &project.RotationFinished{At: t1, KeyID: "k"}
+		s := given(t, during...).When(finishAt(t1)).Events(done).State()
+		if s.PreviousUntil != nil || s.Secret.ID != "s2" {
+			t.Errorf("the project is %+v", s)
+		}
+		given(t, append(slices.Clone(during), done)...).When(finishAt(t1)).Nothing()
+		given(t, during...).When(finishAt(until)).Nothing()
+		given(t, before...).When(finishAt(t1)).Nothing()
+	})
+	t.Run("comes once, however often it is asked for", func(t *testing.T) {
+		given(t, during...).When(rotateAt("s2", t1, &until)).Nothing()
+		given(t, append(slices.Clone(during), replaced("s3", nil))...).When(rotateAt("s2", t1, &until)).Conflict("the secret was rotated once more since")
+	})
 	t.Run("is shown while it is among the last five, the newest last", func(t *testing.T) {
 		events := []domain.Event{created(), first()}
 		for n := range 7 {

@@ -46,6 +46,9 @@ type State struct {
 	// first secret is no rotation.
 	Rotations       []Rotation
 	SecretRotatedAt *time.Time
+	// PreviousUntil is until when, by the wall's clock, the secret of before
+	// signs too; nil: it does not.
+	PreviousUntil *time.Time
 
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
@@ -63,11 +66,13 @@ type Secret struct {
 	Fingerprint string
 }
 
-// Rotation is one replacement of the secret. UserID is nil where no user of
-// the dashboard did it.
+// Rotation is one replacement of the secret: by the person UserID, or else by
+// the API key KeyID.
 type Rotation struct {
-	At     time.Time
-	UserID *string
+	At       time.Time
+	UserID   *string
+	KeyID    string
+	SecretID string
 }
 
 // Evolve folds one event into the state. It leaves the old state as it is, so
@@ -98,11 +103,13 @@ func Evolve(s State, e domain.Event) State {
 		s.Disabled, s.DisabledBy, s.DisabledReason, s.UpdatedAt = false, "", "", e.At
 	case *SecretSet:
 		s.Secret = Secret{ID: e.SecretID, Sealed: e.Sealed, Fingerprint: e.Fingerprint}
-		s.UpdatedAt = e.At
+		s.UpdatedAt, s.PreviousUntil = e.At, e.PreviousUntil
 		if e.Rotated {
-			s.Rotations = newest(KeptRotations, s.Rotations, Rotation{At: e.At, UserID: e.UserID})
+			s.Rotations = newest(KeptRotations, s.Rotations, Rotation{At: e.At, UserID: e.UserID, KeyID: e.KeyID, SecretID: e.SecretID})
 			s.SecretRotatedAt = &e.At
 		}
+	case *RotationFinished:
+		s.UpdatedAt, s.PreviousUntil = e.At, nil
 	case *RegressionsPrepared:
 		s.Queue = queued(s.Queue, e)
 	case *RegressionsAttached:

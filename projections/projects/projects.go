@@ -138,10 +138,13 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return nil
 }
 
-// SecretRotation is one replacement of the signing secret.
+// SecretRotation is one replacement of the signing secret, by a person or else
+// by an API key.
 type SecretRotation struct {
-	At     time.Time `json:"at"`
-	UserID *string   `json:"userId"` // nil where no user of the dashboard did it
+	At       time.Time `json:"at"`
+	UserID   *string   `json:"userId"`
+	KeyID    string    `json:"keyId,omitempty"`
+	SecretID string    `json:"secretId,omitempty"`
 }
 
 func (r projectRow) state() (project.State, error) {
@@ -194,7 +197,9 @@ func rowOf(id string, s project.State) (projectRow, error) {
 	}
 	rotations := []SecretRotation{}
 	for _, r := range s.Rotations {
-		rotations = append(rotations, SecretRotation{At: readmodel.Moment(r.At), UserID: r.UserID})
+		rotation := SecretRotation(r)
+		rotation.At = readmodel.Moment(r.At)
+		rotations = append(rotations, rotation)
 	}
 	var err error
 	if row.Rotations, err = json.Marshal(rotations); err != nil {

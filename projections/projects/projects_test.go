@@ -99,7 +99,7 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 		&project.WebhookDisabled{DeliveryID: "d1", Reason: "HTTP 500", At: *modeltest.At(21)})
 	want.SecretRotations = nil
 	for i := 6; i > 1; i-- {
-		want.SecretRotations = append(want.SecretRotations, SecretRotation{At: *modeltest.At(10 + i), UserID: text(fmt.Sprint("u", i))})
+		want.SecretRotations = append(want.SecretRotations, SecretRotation{At: *modeltest.At(10 + i), UserID: text(fmt.Sprint("u", i)), SecretID: fmt.Sprint("s", i)})
 	}
 	want.SecretRotatedAt, want.Events, want.UpdatedAt = modeltest.At(16), &[]string{}, *modeltest.At(21)
 	want.WebhookDisabled, want.DisabledReason = true, "HTTP 500"
