@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"humanqa/domain/announce"
 )
 
 // conclude draws the endpoints' conclusions from attempts that are written: one
@@ -28,7 +31,10 @@ func conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]
 		}
 	}
 	maps.DeleteFunc(cautious, func(id string, flag bool) bool { return flag == now[id].Cautious })
-	if err := markCautious(ctx, tx, cautious); err != nil || len(causes) == 0 {
+	if err := markCautious(ctx, tx, cautious); err != nil {
+		return nil, err
+	}
+	if err := markStanding(ctx, tx, standings(batch, now)); err != nil || len(causes) == 0 {
 		return nil, err
 	}
 	return disable(ctx, tx, causes)
@@ -53,6 +59,81 @@ func markCautious(ctx context.Context, tx *sqlx.Tx, cautious map[string]bool) er
 		return fmt.Errorf("mark slow endpoints: %w", err)
 	}
 	return nil
+}
+
+// successEvery is how exactly the time of an endpoint's last success is kept: a
+// busy one is not written for each.
+const successEvery = time.Second
+
+// standings gives the new standing of the endpoints whose standing has changed,
+// by project. Attempts about what the endpoint was before, and test events, say
+// nothing of it.
+func standings(batch []outcome, now map[string]endpoint) map[string]standing {
+	changed := map[string]standing{}
+	for _, o := range batch {
+		e, known := now[o.ProjectID]
+		if !known || o.Resets != e.Resets || o.Event == announce.TestName {
+			continue
+		}
+		s, begun := changed[o.ProjectID]
+		if !begun {
+			s = e.standing
+		}
+		ended := o.at.Add(o.took)
+		switch o.result {
+		case delivered:
+			if s.ConsecutiveFailures == 0 && s.LastSuccessAt != nil && ended.Sub(*s.LastSuccessAt) < successEvery {
+				continue
+			}
+			s = standing{LastSuccessAt: &ended}
+		case retry, exhausted:
+			if s.ConsecutiveFailures == 0 {
+				s.FailingSince = &o.at
+			}
+			s.ConsecutiveFailures++
+			s.LastError = o.err
+		case postponed, undelivered:
+			continue
+		}
+		changed[o.ProjectID] = s
+	}
+	return changed
+}
+
+const setStanding = `
+UPDATE webhooks.endpoints e
+SET consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success
+FROM unnest($1::text[], $2::integer[], $3::timestamptz[], $4::text[], $5::timestamptz[])
+	AS r (project_id, failures, since, error, success)
+WHERE e.project_id = r.project_id`
+
+func markStanding(ctx context.Context, tx *sqlx.Tx, changed map[string]standing) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	var (
+		ids, errs        []string
+		failures         []int64
+		since, succeeded []*string
+	)
+	for id, s := range changed {
+		ids, errs, failures = append(ids, id), append(errs, s.LastError), append(failures, int64(s.ConsecutiveFailures))
+		since, succeeded = append(since, timeText(s.FailingSince)), append(succeeded, timeText(s.LastSuccessAt))
+	}
+	_, err := tx.ExecContext(ctx, setStanding, pq.Array(ids), pq.Array(failures), pq.Array(since), pq.Array(errs), pq.Array(succeeded))
+	if err != nil {
+		return fmt.Errorf("mark how endpoints answer: %w", err)
+	}
+	return nil
+}
+
+// timeText writes a time for an array of them; nil stays NULL.
+func timeText(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	s := t.UTC().Format(time.RFC3339Nano)
+	return &s
 }
 
 // What ended attempts that say nothing about the endpoint.
@@ -90,9 +171,11 @@ WHERE e.project_id = c.project_id AND e.enabled
 RETURNING e.*`
 
 // holdDeliveries leaves running attempts their leases: a success still counts.
+// A test event is about the endpoint as it was: it is never held.
 const holdDeliveries = `
 UPDATE webhooks.deliveries
-SET state = 'held'
+SET state = CASE WHEN event = '` + announce.TestName + `' THEN 'dropped' ELSE 'held' END,
+	settled_at = CASE WHEN event = '` + announce.TestName + `' THEN now() END
 WHERE project_id = ANY($1) AND state = 'pending'`
 
 // disable switches endpoints off because of deliveries, both by project.

@@ -30,7 +30,8 @@
 // (project.webhook_disabled) is appended after the commit, and again until it
 // is there.
 //
-// The Log lists deliveries and attempts and replays or drops what is held. What
-// was delivered or dropped goes after 30 days; what may be replayed stays. A
+// The Log lists deliveries and attempts, sends one again, replays or drops what
+// is held, has a test event sent, and tells how an endpoint does. What was
+// delivered or dropped goes after 30 days; what may be replayed stays. A
 // Receiver is the other end, for trials.
 package webhooks

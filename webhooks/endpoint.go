@@ -11,9 +11,6 @@ import (
 	"humanqa/domain/project"
 )
 
-// overlap is how long a replaced secret signs beside the new one.
-const overlap = 24 * time.Hour
-
 // endpoint is a row of webhooks.endpoints.
 type endpoint struct {
 	ProjectID      string         `db:"project_id"`
@@ -30,39 +27,58 @@ type endpoint struct {
 	Announced      bool           `db:"announced"`
 	Cautious       bool           `db:"cautious"`
 	DueAt          *time.Time     `db:"due_at"`
+	standing
+}
+
+// standing is how an endpoint has answered lately.
+type standing struct {
+	ConsecutiveFailures int        `db:"consecutive_failures"` // attempts since the last success
+	FailingSince        *time.Time `db:"failing_since"`        // the first of them
+	LastError           string     `db:"last_error"`           // of the latest of them
+	LastSuccessAt       *time.Time `db:"last_success_at"`
 }
 
 // concerns says whether apply has a use for an event.
 func concerns(event domain.Event) bool {
-	changed, _ := new(endpoint).apply(event, time.Time{})
+	changed, _ := new(endpoint).apply(event)
 	return changed
 }
 
-// apply folds one event of the project, recorded at that time of the wall's
-// clock, into the endpoint. hold says that whatever waits to be sent has to be
-// held now. Events that are no concern of the webhook change nothing.
-func (e *endpoint) apply(event domain.Event, recorded time.Time) (changed, hold bool) {
+// apply folds one event of the project into the endpoint. hold says that
+// whatever waits to be sent has to be held now. Events that are no concern of the
+// webhook change nothing.
+func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
 	switch event := event.(type) {
 	case *project.Created:
 		e.AccountID = event.AccountID
 	case *project.WebhookSet:
+		if event.URL != e.URL {
+			e.standing = standing{}
+		}
 		e.URL, e.Events = event.URL, nil
 		if event.Events != nil {
 			e.Events = append(pq.StringArray{}, *event.Events...) // empty is not nil
 		}
 		e.enable()
 	case *project.WebhookCleared:
-		e.URL, e.Events = "", nil
+		e.URL, e.Events, e.standing = "", nil, standing{}
 		e.enable()
 		hold = true
 	case *project.WebhookEnabled:
+		e.standing = standing{LastSuccessAt: e.LastSuccessAt}
 		e.enable()
 	case *project.WebhookDisabled:
 		e.Enabled, e.Announced = false, true
 		e.DisabledBy, e.DisabledReason = event.DeliveryID, event.Reason
 		hold = true
 	case *project.SecretSet:
-		e.replaceSecret(event, recorded)
+		e.PreviousSecret, e.PreviousUntil = "", nil
+		if event.PreviousUntil != nil {
+			e.PreviousSecret, e.PreviousUntil = e.Secret, event.PreviousUntil
+		}
+		e.Secret = event.Sealed
+	case *project.RotationFinished:
+		e.PreviousSecret, e.PreviousUntil = "", nil
 	default:
 		return false, false
 	}
@@ -75,16 +91,6 @@ func (e *endpoint) enable() {
 	e.Resets++
 	e.Enabled, e.Announced, e.Cautious = true, true, false
 	e.DisabledBy, e.DisabledReason = "", ""
-}
-
-// replaceSecret counts the overlap by the wall's clock, as the dispatcher does
-// that signs: the event's own time is the account's, and a sandbox's is another.
-func (e *endpoint) replaceSecret(event *project.SecretSet, recorded time.Time) {
-	if event.Rotated && e.Secret != "" {
-		until := recorded.Add(overlap)
-		e.PreviousSecret, e.PreviousUntil = e.Secret, &until
-	}
-	e.Secret = event.Sealed
 }
 
 // wants says whether the endpoint is subscribed to that kind. The kinds that a

@@ -4,8 +4,11 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
@@ -107,14 +110,14 @@ func TestADisabledEndpointHoldsAndAReplaySends(t *testing.T) {
 	b.dispatch()
 	b.settled("p1", map[string]int{"held": 3})
 
-	if _, err := b.record().Replay(ctx, "acc", "p1"); !domain.IsKind(err, domain.KindConflict) {
+	if _, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{}); !domain.IsKind(err, domain.KindConflict) {
 		t.Errorf("a replay to a disabled endpoint gives %v, want a conflict", err)
 	}
-	if _, err := b.record().Replay(ctx, "other", "p1"); !domain.IsKind(err, domain.KindNotFound) {
+	if _, err := b.record().Replay(ctx, "other", "p1", webhooks.Chosen{}); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("another account's replay gives %v, want not found", err)
 	}
 	held := b.deliveries("p1")
-	if n, err := b.record().Drop(ctx, "acc", "p1", held[0].ID); err != nil || n != 1 {
+	if n, err := b.record().Drop(ctx, "acc", "p1", webhooks.Chosen{IDs: []uuid.UUID{held[0].ID}}); err != nil || n != 1 {
 		t.Errorf("Drop gives %d, %v", n, err)
 	}
 
@@ -127,7 +130,7 @@ func TestADisabledEndpointHoldsAndAReplaySends(t *testing.T) {
 	b.settled("p1", map[string]int{"dropped": 1, "held": 2, "delivered": 1})
 	e.none() // what was held waits for a word
 
-	if n, err := b.record().Replay(ctx, "acc", "p1"); err != nil || n != 2 {
+	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{}); err != nil || n != 2 {
 		t.Errorf("Replay gives %d, %v", n, err)
 	}
 	b.settled("p1", map[string]int{"dropped": 1, "delivered": 3})
@@ -166,7 +169,7 @@ func TestAFailedDeliveryIsReplayedUnderItsID(t *testing.T) {
 	b.on("p1", &project.WebhookDisabled{DeliveryID: first.delivery(), At: at}, &project.WebhookEnabled{At: at})
 	b.subscribed()
 	id := b.deliveries("p1")[0].ID
-	if n, err := b.record().Replay(ctx, "acc", "p1", id); err != nil || n != 1 {
+	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{IDs: []uuid.UUID{id}}); err != nil || n != 1 {
 		t.Fatalf("Replay gives %d, %v", n, err)
 	}
 	again := e.next()
@@ -177,12 +180,19 @@ func TestAFailedDeliveryIsReplayedUnderItsID(t *testing.T) {
 	if n := len(b.attempts("p1", first.delivery())); n != 5 {
 		t.Errorf("%d attempts are logged, want 5", n)
 	}
-	body, err := b.record().Body(ctx, "acc", "p1", id)
-	if err != nil || string(body) != first.body {
-		t.Errorf("Body gives %q, %v", body, err)
+	whole, err := b.record().Delivery(ctx, "acc", "p1", id)
+	if err != nil || string(whole.Body) != first.body || whole.AccountID != "acc" {
+		t.Errorf("the delivery is %+v, %v", whole, err)
 	}
-	if _, err := b.record().Body(ctx, "other", "p1", id); !domain.IsKind(err, domain.KindNotFound) {
-		t.Errorf("another account's Body gives %v, want not found", err)
+	for _, h := range whole.Headers(whole.Attempts[0]) {
+		if first.header.Get(h.Name) != h.Value {
+			t.Errorf("%s was %q, and is shown as %q", h.Name, first.header.Get(h.Name), h.Value)
+		}
+	}
+	for _, of := range [][2]string{{"other", "p1"}, {"acc", "p2"}, {"other", ""}} {
+		if _, err := b.record().Delivery(ctx, of[0], of[1], id); !domain.IsKind(err, domain.KindNotFound) {
+			t.Errorf("as one of %v it gives %v, want not found", of, err)
+		}
 	}
 }
 
@@ -217,25 +227,19 @@ func TestARotationSignsWithBothSecrets(t *testing.T) {
 	b := setup(t)
 	e := b.endpoint(status(http.StatusOK))
 	b.project("p1", e.URL, nil)
-	// The events' own times are the account's, which a sandbox moves: the wall's
-	// clock counts.
-	rotate := func(id string, wall, accounts time.Time) {
-		b.log.recordAt(wall, domain.ProjectStream(id),
-			&project.SecretSet{SecretID: "s2", Sealed: sealed(id, "the new one"), Rotated: true, At: accounts})
+	rotate := func(id string, until time.Time) {
+		b.on(id, &project.SecretSet{SecretID: "s2", Sealed: sealed(id, "the new one"), Rotated: true, At: at, PreviousUntil: &until})
 	}
-	rotate("p1", time.Now(), time.Now().Add(-25*time.Hour))
+	rotate("p1", time.Now().Add(time.Hour))
 	b.project("p2", e.URL, nil)
-	rotate("p2", time.Now().Add(-25*time.Hour), time.Now())
+	rotate("p2", time.Now().Add(-time.Second))
 	b.submit("p1", "j1")
 	b.subscribe()
 	b.dispatch()
 	r := e.next()
 	body := []byte(r.body)
-	if r.header.Get("X-Service-Signature") != webhooks.Signature([]byte("the new one"), body) {
-		t.Error("X-Service-Signature is not the new secret's")
-	}
-	if r.header.Get("X-Service-Signature-Previous") != webhooks.Signature([]byte("secret of p1"), body) {
-		t.Error("X-Service-Signature-Previous is not the old secret's")
+	if r.header.Get("X-Service-Signature") != webhooks.Signature([]byte("secret of p1"), body) {
+		t.Error("X-Service-Signature is not the old secret's")
 	}
 	for _, secret := range []string{"the new one", "secret of p1"} {
 		if err := webhooks.Verify([]byte(secret), r.header, body, time.Now()); err != nil {
@@ -243,11 +247,21 @@ func TestARotationSignsWithBothSecrets(t *testing.T) {
 		}
 	}
 
-	b.submit("p2", "j2")
-	r = e.next()
-	if r.header.Get("X-Service-Signature-Previous") != "" {
-		t.Error("the old secret signs after the overlap")
+	alone := func(what, projectID, jobID string) {
+		t.Helper()
+		b.submit(projectID, jobID)
+		r := e.next()
+		if r.header.Get("X-Service-Signature") != webhooks.Signature([]byte("the new one"), []byte(r.body)) ||
+			strings.Contains(r.header.Get("webhook-signature"), " ") {
+			t.Errorf("the old secret signs after %s", what)
+		}
 	}
+	alone("the overlap", "p2", "j2")
+	b.on("p1", &project.RotationFinished{At: at})
+	alone("the rotation was finished", "p1", "j3")
+	b.project("p3", e.URL, nil)
+	b.on("p3", &project.SecretSet{SecretID: "s2", Sealed: sealed("p3", "the new one"), Rotated: true, At: at})
+	alone("it leaked", "p3", "j4")
 }
 
 // Invariant 15.

@@ -3,8 +3,11 @@ package webhooks
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,7 +15,6 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
-	"humanqa/internal/pgpool"
 )
 
 // The states of a delivery. A held one belongs to an endpoint that was
@@ -24,6 +26,11 @@ const (
 	StateFailed    = "failed"
 	StateDropped   = "dropped"
 )
+
+// States lists them.
+func States() []string {
+	return []string{StatePending, StateDelivered, StateFailed, StateHeld, StateDropped}
+}
 
 // Log is the record of all deliveries and their attempts. The account comes
 // first in every question: what belongs to another one does not exist.
@@ -44,10 +51,29 @@ type Delivery struct {
 	State      string        `db:"state"`
 	Attempts   int           `db:"attempts"`
 	DueAt      time.Time     `db:"due_at"` // of a pending one
+	Sending    bool          `db:"sending"`
 	LastStatus sql.NullInt64 `db:"last_status"`
 	LastError  string        `db:"last_error"`
 	CreatedAt  time.Time     `db:"created_at"`
 	SettledAt  sql.NullTime  `db:"settled_at"`
+}
+
+// JobID is the job that the event is about; empty for events about none.
+func (d Delivery) JobID() string {
+	id, _ := strings.CutPrefix(d.Stream, domain.JobStreams)
+	if id == d.Stream {
+		return ""
+	}
+	return id
+}
+
+// NextAttemptAt is when a pending delivery is sent next; nil while a request is
+// under way, and for all others.
+func (d Delivery) NextAttemptAt() *time.Time {
+	if d.State != StatePending || d.Sending {
+		return nil
+	}
+	return &d.DueAt
 }
 
 // Attempt is one request of a delivery. Without a status there was no answer.
@@ -59,29 +85,88 @@ type Attempt struct {
 	Status     sql.NullInt64 `db:"status"`
 	Error      string        `db:"error"`    // empty: success
 	Response   string        `db:"response"` // how the answer's body begins
+	Signature  string        `db:"signature"`
+	Standard   string        `db:"standard_signature"`
+}
+
+// Whole is a delivery with the bytes that every attempt sends, and its attempts,
+// the first one first.
+type Whole struct {
+	Delivery
+	AccountID string    `db:"account_id"`
+	Body      []byte    `db:"body"`
+	Attempts  []Attempt `db:"-"`
+}
+
+// Headers are those that an attempt was sent with, but what HTTP itself adds.
+func (w Whole) Headers(a Attempt) []Header {
+	return headers(w.Event, w.ID.String(), a.At, signatures{service: a.Signature, standard: a.Standard})
 }
 
 // DeliveryFilter narrows a list; empty fields don't.
 type DeliveryFilter struct {
-	State  string
-	JobID  string
-	Limit  int // 1 to 100; else 20
-	Offset int
+	State string
+	Event string
+	JobID string
+	Limit int    // 1 to 100; else 20
+	After string // a cursor: what follows it in the list
 }
 
+// A cursor is the place of a delivery in the list.
+func cursor(d Delivery) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(d.CreatedAt.UnixMicro(), 36) + "." + d.ID.String()))
+}
+
+// IsCursor says whether a text may stand for a place in a list; the empty one
+// does, for its beginning.
+func IsCursor(text string) bool {
+	_, _, err := place(text)
+	return err == nil
+}
+
+// place reads a cursor; the empty one is the list's beginning.
+func place(text string) (at *time.Time, id uuid.UUID, err error) {
+	if text == "" {
+		return nil, uuid.Max, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, uuid.Nil, err
+	}
+	micros, rest, _ := strings.Cut(string(raw), ".")
+	n, err := strconv.ParseInt(micros, 36, 64)
+	if err != nil {
+		return nil, uuid.Nil, err
+	}
+	if id, err = uuid.Parse(rest); err != nil || n < 0 || n > farthest.UnixMicro() {
+		return nil, uuid.Nil, errors.New("no place in a list of deliveries")
+	}
+	when := time.UnixMicro(n).UTC()
+	return &when, id, nil
+}
+
+// farthest is later than anything that is listed, and within what Postgres takes.
+var farthest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const deliveryColumns = `d.id, d.project_id, d.event_id, d.event, d.ordering_key, d.state, d.attempts, d.due_at,
+	d.lease_id IS NOT NULL AND d.due_at > now() AS sending, d.last_status, d.last_error, d.created_at, d.settled_at`
+
 const listDeliveries = `
-SELECT d.id, d.project_id, d.event_id, d.event, d.ordering_key, d.state, d.attempts, d.due_at,
-	d.last_status, d.last_error, d.created_at, d.settled_at
+SELECT ` + deliveryColumns + `
 FROM webhooks.endpoints e
 JOIN webhooks.deliveries d ON d.project_id = e.project_id
 WHERE e.account_id = $1 AND e.project_id = $2
 	AND ($3 = '' OR d.state = $3)
-	AND ($4 = '' OR d.ordering_key = $4)
+	AND ($4 = '' OR d.event = $4)
+	AND ($5 = '' OR d.ordering_key = $5)
+	AND ($6::timestamptz IS NULL OR (d.created_at, d.id) < ($6, $7::uuid))
 ORDER BY d.created_at DESC, d.id DESC
-LIMIT $5 OFFSET $6`
+LIMIT $8`
 
-// Deliveries lists a project's deliveries, the newest first.
-func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f DeliveryFilter) ([]Delivery, error) {
+// Deliveries lists a project's deliveries, the newest first. next is the cursor
+// of what follows; empty at the end. A cursor that is none is the list's
+// beginning: IsCursor tells.
+func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f DeliveryFilter) (list []Delivery, next string, err error) {
 	if f.Limit < 1 || f.Limit > 100 {
 		f.Limit = 20
 	}
@@ -89,125 +174,106 @@ func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f Del
 	if f.JobID != "" {
 		stream = domain.JobStream(f.JobID)
 	}
-	list := []Delivery{}
-	if err := l.db.SelectContext(ctx, &list, listDeliveries, accountID, projectID, f.State, stream, f.Limit, max(0, f.Offset)); err != nil {
-		return nil, fmt.Errorf("list deliveries: %w", err)
-	}
-	return list, nil
-}
-
-const readBody = `
-SELECT d.body
-FROM webhooks.endpoints e
-JOIN webhooks.deliveries d ON d.project_id = e.project_id
-WHERE e.account_id = $1 AND e.project_id = $2 AND d.id = $3`
-
-// Body gives the bytes that every attempt of a delivery sends.
-func (l *Log) Body(ctx context.Context, accountID, projectID string, id uuid.UUID) ([]byte, error) {
-	var body []byte
-	err := l.db.GetContext(ctx, &body, readBody, accountID, projectID, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, domain.NotFound("delivery")
-	}
+	at, id, err := place(f.After)
 	if err != nil {
-		return nil, fmt.Errorf("read a delivery: %w", err)
+		at, id = nil, uuid.Max
 	}
-	return body, nil
+	list = []Delivery{}
+	err = l.db.SelectContext(ctx, &list, listDeliveries, accountID, projectID, f.State, f.Event, stream, at, id, f.Limit+1)
+	if err != nil {
+		return nil, "", fmt.Errorf("list deliveries: %w", err)
+	}
+	if len(list) > f.Limit {
+		list = list[:f.Limit]
+		next = cursor(list[f.Limit-1])
+	}
+	return list, next, nil
 }
+
+// The project may be left open: a page is found by the delivery alone.
+const readDelivery = `
+SELECT ` + deliveryColumns + `, e.account_id, d.body
+FROM webhooks.deliveries d
+JOIN webhooks.endpoints e ON e.project_id = d.project_id
+WHERE e.account_id = $1 AND ($2 = '' OR e.project_id = $2) AND d.id = $3`
 
 const listAttempts = `
-SELECT a.attempt, a.at, a.duration_ms, a.url, a.status, a.error, a.response
-FROM webhooks.endpoints e
-JOIN webhooks.deliveries d ON d.project_id = e.project_id
-JOIN webhooks.attempts a ON a.delivery_id = d.id
-WHERE e.account_id = $1 AND e.project_id = $2 AND d.id = $3
-ORDER BY a.attempt`
+SELECT attempt, at, duration_ms, url, status, error, response, signature, standard_signature
+FROM webhooks.attempts
+WHERE delivery_id = $1
+ORDER BY attempt`
 
-// Attempts lists the attempts of a delivery, the first one first.
-func (l *Log) Attempts(ctx context.Context, accountID, projectID string, id uuid.UUID) ([]Attempt, error) {
-	list := []Attempt{}
-	if err := l.db.SelectContext(ctx, &list, listAttempts, accountID, projectID, id); err != nil {
-		return nil, fmt.Errorf("list attempts: %w", err)
+// Delivery gives one delivery whole: of the project, or with an empty project
+// of any of the account's.
+func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid.UUID) (Whole, error) {
+	var w Whole
+	err := l.db.GetContext(ctx, &w, readDelivery, accountID, projectID, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Whole{}, domain.NotFound("delivery")
 	}
-	return list, nil
-}
-
-const lockOwn = `
-SELECT *
-FROM webhooks.endpoints
-WHERE account_id = $1 AND project_id = $2
-FOR UPDATE`
-
-// chosen are the deliveries that can be replayed or dropped: none that an
-// attempt is running for.
-const chosen = `
-WHERE project_id = $1 AND state = ANY($2) AND ($3::uuid[] IS NULL OR id = ANY($3))
-	AND (lease_id IS NULL OR due_at <= now())`
-
-const replayDeliveries = `
-UPDATE webhooks.deliveries
-SET state = 'pending', due_at = now(), failures = 0, lease_id = NULL, settled_at = NULL` + chosen
-
-const dropDeliveries = `
-UPDATE webhooks.deliveries
-SET state = 'dropped', lease_id = NULL, settled_at = now()` + chosen
-
-// Replay sends held deliveries, all of them when none is named, and named ones
-// that failed. Their ids and bytes stay. It answers how many; a delivery in
-// another state, or with a request under way, is not counted. The endpoint
-// must be enabled.
-func (l *Log) Replay(ctx context.Context, accountID, projectID string, ids ...uuid.UUID) (int, error) {
-	states := []string{StateHeld}
-	if len(ids) > 0 {
-		states = append(states, StateFailed)
-	}
-	return l.change(ctx, accountID, projectID, replayDeliveries, states, ids, func(e endpoint) error {
-		if e.URL == "" || !e.Enabled {
-			return domain.Conflict("the webhook is not enabled").WithHint("enable it, then replay")
-		}
-		return nil
-	})
-}
-
-// Drop gives up on held deliveries, all of them when none is named. It answers
-// how many.
-func (l *Log) Drop(ctx context.Context, accountID, projectID string, ids ...uuid.UUID) (int, error) {
-	return l.change(ctx, accountID, projectID, dropDeliveries, []string{StateHeld}, ids, func(endpoint) error { return nil })
-}
-
-func (l *Log) change(ctx context.Context, accountID, projectID, query string, states []string, ids []uuid.UUID, allowed func(endpoint) error) (changed int, err error) {
-	var named []string // nil: all
-	for _, id := range ids {
-		named = append(named, id.String())
-	}
-	err = pgpool.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
-		var e endpoint
-		err := tx.GetContext(ctx, &e, lockOwn, accountID, projectID)
-		if errors.Is(err, sql.ErrNoRows) {
-			return domain.NotFound("project")
-		}
-		if err != nil {
-			return fmt.Errorf("lock the endpoint: %w", err)
-		}
-		if err := allowed(e); err != nil {
-			return err
-		}
-		done, err := tx.ExecContext(ctx, query, projectID, pq.Array(states), pq.Array(named))
-		if err != nil {
-			return fmt.Errorf("change deliveries: %w", err)
-		}
-		n, err := done.RowsAffected()
-		if err != nil {
-			return fmt.Errorf("change deliveries: %w", err)
-		}
-		changed = int(n)
-		if err := poke(ctx, tx, []string{projectID}); err != nil {
-			return err
-		}
-		return notify(ctx, tx)
-	})
 	if err != nil {
-		return 0, err
+		return Whole{}, fmt.Errorf("read a delivery: %w", err)
 	}
-	return changed, nil
+	w.Attempts = []Attempt{}
+	if err := l.db.SelectContext(ctx, &w.Attempts, listAttempts, id); err != nil {
+		return Whole{}, fmt.Errorf("list attempts: %w", err)
+	}
+	return w, nil
+}
+
+// Health is how a project's webhook does.
+type Health struct {
+	ProjectID string `db:"project_id"`
+	URL       string `db:"url"`
+	Enabled   bool   `db:"enabled"`
+	standing
+	// PreviousUntil is until when the secret of before signs too; nil: it does
+	// not.
+	PreviousUntil *time.Time `db:"previous_until"`
+	Held          int        `db:"held"`   // waiting for a replay or a drop
+	Failed        int        `db:"failed"` // given up after the last retry
+}
+
+// How a webhook does in a word.
+const (
+	HealthOK       = "ok"
+	HealthFailing  = "failing"  // the latest attempts failed; it is not disabled yet
+	HealthDisabled = "disabled" // nothing is sent until it is enabled again
+)
+
+// Status is how the webhook does in a word.
+func (h Health) Status() string {
+	switch {
+	case !h.Enabled:
+		return HealthDisabled
+	case h.ConsecutiveFailures > 0:
+		return HealthFailing
+	}
+	return HealthOK
+}
+
+const readHealth = `
+SELECT e.project_id, e.url, e.enabled, e.consecutive_failures, e.failing_since, e.last_error, e.last_success_at,
+	CASE WHEN e.previous_until > now() THEN e.previous_until END AS previous_until, k.held, k.failed
+FROM webhooks.endpoints e
+CROSS JOIN LATERAL (
+	SELECT count(*) FILTER (WHERE state = 'held') AS held,
+		count(*) FILTER (WHERE state = 'failed') AS failed
+	FROM webhooks.deliveries d
+	WHERE d.project_id = e.project_id AND d.state IN ('held', 'failed') AND ` + noTest + `
+) k
+WHERE e.account_id = $1 AND e.project_id = ANY($2)`
+
+// Health tells how projects' webhooks do, by project. One that the subscriber
+// has not heard of yet is missing.
+func (l *Log) Health(ctx context.Context, accountID string, projectIDs ...string) (map[string]Health, error) {
+	var rows []Health
+	if err := l.db.SelectContext(ctx, &rows, readHealth, accountID, pq.Array(projectIDs)); err != nil {
+		return nil, fmt.Errorf("read webhooks' health: %w", err)
+	}
+	of := make(map[string]Health, len(rows))
+	for _, h := range rows {
+		of[h.ProjectID] = h
+	}
+	return of, nil
 }

@@ -18,7 +18,7 @@ func newMetrics() metrics {
 	m := metrics{
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "humanqa_webhook_attempts_total",
-			Help: "Attempts to deliver, by what they led to: delivered, retry, exhausted (the webhook is disabled), postponed.",
+			Help: "Attempts to deliver, by what they led to: delivered, retry, exhausted (the webhook is disabled), postponed, undelivered (a test event).",
 		}, []string{"outcome"}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "humanqa_webhook_attempt_seconds",
@@ -26,7 +26,7 @@ func newMetrics() metrics {
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	for _, v := range []result{delivered, retry, exhausted, postponed} {
+	for _, v := range []result{delivered, retry, exhausted, postponed, undelivered} {
 		m.outcomes.WithLabelValues(string(v))
 	}
 	return m

@@ -43,7 +43,7 @@ FROM generate_series(1, 1200) AS n`)
 	if err != nil || orphans != 0 {
 		t.Errorf("%d attempts are left behind, error %v", orphans, err)
 	}
-	kept, err := b.record().Deliveries(context.Background(), "acc", "p1", webhooks.DeliveryFilter{State: webhooks.StateDelivered})
+	kept, _, err := b.record().Deliveries(context.Background(), "acc", "p1", webhooks.DeliveryFilter{State: webhooks.StateDelivered})
 	if err != nil || len(kept) != 2 || kept[0].Stream != "job-5" || kept[1].Stream != "job-0" {
 		t.Errorf("kept are %+v, error %v", kept, err)
 	}

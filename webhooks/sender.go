@@ -68,13 +68,18 @@ type answer struct {
 	err      string
 	response string
 	slow     bool // it took the whole time it was given
+	signed   signatures
 }
 
 // send makes one request. The body goes out as it is.
 func (s *sender) send(ctx context.Context, c claimed, secret, previous []byte) answer {
-	a := answer{at: time.Now()}
-	err := s.post(ctx, c, secret, previous, &a)
-	a.took = time.Since(a.at)
+	// The second it is signed for is read again from the row: nothing may round
+	// it up in between.
+	began := time.Now()
+	a := answer{at: began.Truncate(time.Microsecond)}
+	a.signed = sign(c.ID, a.at, c.Body, secret, previous)
+	err := s.post(ctx, c, &a)
+	a.took = time.Since(began)
 	if err == nil {
 		return a
 	}
@@ -90,7 +95,7 @@ func (s *sender) send(ctx context.Context, c claimed, secret, previous []byte) a
 	return a
 }
 
-func (s *sender) post(ctx context.Context, c claimed, secret, previous []byte, a *answer) error {
+func (s *sender) post(ctx context.Context, c claimed, a *answer) error {
 	if err := guard.WebhookURL(c.URL, s.allow); err != nil {
 		return fmt.Errorf("%w: %w", guard.ErrBlocked, err)
 	}
@@ -100,11 +105,9 @@ func (s *sender) post(ctx context.Context, c claimed, secret, previous []byte, a
 	if err != nil {
 		return withoutURL(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", userAgent)
-	req.Header.Set(EventHeader, c.Event)
-	req.Header.Set(DeliveryHeader, c.ID)
-	sign(req.Header, c.ID, a.at, c.Body, secret, previous)
+	for _, h := range headers(c.Event, c.ID, a.at, a.signed) {
+		req.Header.Set(h.Name, h.Value)
+	}
 
 	resp, err := s.current().Do(req)
 	var interim *guard.InterimError

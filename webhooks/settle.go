@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"humanqa/domain/announce"
 	"humanqa/internal/pgpool"
 )
 
@@ -20,6 +21,9 @@ const (
 	retry     result = "retry"     // one failure more, due again after a while
 	exhausted result = "exhausted" // the last failure: the endpoint is disabled
 	postponed result = "postponed" // no fault of the endpoint; due again after a while
+	// undelivered is the end of a test event, which is sent once and disables
+	// nothing.
+	undelivered result = "undelivered"
 )
 
 // outcome is a finished attempt on its way into the rows.
@@ -38,6 +42,8 @@ func classify(c claimed, a answer, retries []time.Duration) outcome {
 	switch {
 	case a.err == "":
 		o.result = delivered
+	case c.Event == announce.TestName:
+		o.result = undelivered
 	case c.Failures >= len(retries):
 		o.result = exhausted
 	default:
@@ -53,11 +59,11 @@ const settleDeliveries = `
 UPDATE webhooks.deliveries d
 SET state = CASE
 		WHEN r.result = 'delivered' THEN 'delivered'
-		WHEN r.result = 'exhausted' THEN 'failed'
+		WHEN r.result IN ('exhausted', 'undelivered') THEN 'failed'
 		ELSE d.state
 	END,
-	settled_at = CASE WHEN r.result IN ('delivered', 'exhausted') THEN now() END,
-	failures = CASE WHEN r.result IN ('retry', 'exhausted') THEN d.failures + 1 ELSE d.failures END,
+	settled_at = CASE WHEN r.result IN ('delivered', 'exhausted', 'undelivered') OR d.state = 'dropped' THEN now() END,
+	failures = CASE WHEN r.result IN ('retry', 'exhausted', 'undelivered') THEN d.failures + 1 ELSE d.failures END,
 	due_at = now() + r.wait * interval '1 millisecond',
 	lease_id = NULL,
 	last_status = nullif(r.status, 0),
@@ -70,13 +76,14 @@ RETURNING d.id || ' ' || r.lease_id`
 // logAttempts also corrects the attempt that was written off as lost when its
 // lease was taken over.
 const logAttempts = `
-INSERT INTO webhooks.attempts AS a (delivery_id, attempt, at, duration_ms, url, status, error, response)
-SELECT r.id, r.attempt, r.at, r.took, r.url, nullif(r.status, 0), r.error, r.response
-FROM unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::text[])
-	AS r (id, attempt, at, took, url, status, error, response)
+INSERT INTO webhooks.attempts AS a (delivery_id, attempt, at, duration_ms, url, status, error, response, signature, standard_signature)
+SELECT r.id, r.attempt, r.at, r.took, r.url, nullif(r.status, 0), r.error, r.response, r.signature, r.standard
+FROM unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::text[],
+	$9::text[], $10::text[]) AS r (id, attempt, at, took, url, status, error, response, signature, standard)
 ON CONFLICT (delivery_id, attempt) DO UPDATE
 SET at = excluded.at, duration_ms = excluded.duration_ms, url = excluded.url,
-	status = excluded.status, error = excluded.error, response = excluded.response`
+	status = excluded.status, error = excluded.error, response = excluded.response,
+	signature = excluded.signature, standard_signature = excluded.standard_signature`
 
 // settle writes what became of a batch of attempts, states and log in one
 // transaction. disabled are the endpoints that were switched off: the log has
@@ -155,6 +162,7 @@ func (q queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome) 
 func (q queue) writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 	var (
 		ids, ats, urls, errs, responses []string
+		signatures, standards           []string
 		attempts, tooks, statuses       []int64
 	)
 	for _, o := range batch {
@@ -169,12 +177,14 @@ func (q queue) writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) 
 		statuses = append(statuses, int64(o.status))
 		errs = append(errs, o.err)
 		responses = append(responses, o.response)
+		signatures = append(signatures, o.signed.service)
+		standards = append(standards, o.signed.standard)
 	}
 	if len(ids) == 0 {
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, logAttempts, pq.Array(ids), pq.Array(attempts), pq.Array(ats), pq.Array(tooks),
-		pq.Array(urls), pq.Array(statuses), pq.Array(errs), pq.Array(responses))
+		pq.Array(urls), pq.Array(statuses), pq.Array(errs), pq.Array(responses), pq.Array(signatures), pq.Array(standards))
 	if err != nil {
 		return fmt.Errorf("log attempts: %w", err)
 	}

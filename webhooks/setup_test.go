@@ -43,12 +43,7 @@ var at = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 type memoryLog struct{ *logtest.Memory }
 
 func (l memoryLog) record(stream string, events ...domain.Event) {
-	l.recordAt(at, stream, events...)
-}
-
-// recordAt is record at a time of the wall's clock.
-func (l memoryLog) recordAt(wall time.Time, stream string, events ...domain.Event) {
-	l.RecordAs(domain.Metadata{Time: wall, AccountID: "acc"}, stream, events...)
+	l.RecordAs(domain.Metadata{Time: at, AccountID: "acc"}, stream, events...)
 }
 
 // plainVault "seals" by writing down whom the secret belongs to, and opens
@@ -326,7 +321,7 @@ func (b *bundle) settled(projectID string, want map[string]int) {
 // deliveries lists a project's deliveries, the oldest first.
 func (b *bundle) deliveries(projectID string) []webhooks.Delivery {
 	b.Helper()
-	list, err := b.record().Deliveries(context.Background(), "acc", projectID, webhooks.DeliveryFilter{Limit: 100})
+	list, _, err := b.record().Deliveries(context.Background(), "acc", projectID, webhooks.DeliveryFilter{Limit: 100})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -336,11 +331,11 @@ func (b *bundle) deliveries(projectID string) []webhooks.Delivery {
 
 func (b *bundle) attempts(projectID, id string) []webhooks.Attempt {
 	b.Helper()
-	list, err := b.record().Attempts(context.Background(), "acc", projectID, uuid.MustParse(id))
+	whole, err := b.record().Delivery(context.Background(), "acc", projectID, uuid.MustParse(id))
 	if err != nil {
 		b.Fatal(err)
 	}
-	return list
+	return whole.Attempts
 }
 
 func (b *bundle) record() *webhooks.Log { return webhooks.NewLog(b.db) }

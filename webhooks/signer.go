@@ -15,16 +15,15 @@ import (
 // The headers of a delivery (specification, "Delivery headers"; decisions,
 // "Delivery id").
 const (
-	SignatureHeader         = "X-Service-Signature"
-	PreviousSignatureHeader = "X-Service-Signature-Previous"
-	EventHeader             = "X-Service-Event"
-	DeliveryHeader          = "X-Service-Delivery"
+	SignatureHeader = "X-Service-Signature"
+	EventHeader     = "X-Service-Event"
+	DeliveryHeader  = "X-Service-Delivery"
 
 	// Standard Webhooks: unlike SignatureHeader they cover the time, so a
 	// delivery that somebody recorded cannot be played for ever.
-	webhookIDHeader        = "Webhook-Id"
-	webhookTimestampHeader = "Webhook-Timestamp"
-	webhookSignatureHeader = "Webhook-Signature"
+	webhookIDHeader        = "webhook-id"
+	webhookTimestampHeader = "webhook-timestamp"
+	webhookSignatureHeader = "webhook-signature"
 
 	userAgent = "Service-Webhook/1.0"
 )
@@ -70,42 +69,64 @@ func sum(key []byte, parts ...[]byte) []byte {
 	return mac.Sum(nil)
 }
 
-// sign sets the signature headers. previous is nil outside a rotation's
-// overlap.
-func sign(h http.Header, id string, at time.Time, body, secret, previous []byte) {
-	timestamp := strconv.FormatInt(at.Unix(), 10)
-	standard := standardSignature(secret, id, timestamp, body)
-	h.Set(SignatureHeader, Signature(secret, body))
+// signatures are the values of the two signature headers.
+type signatures struct{ service, standard string }
+
+// sign signs one attempt. previous is nil outside a rotation's overlap; in it,
+// X-Service-Signature, which holds one signature, stays with the previous secret
+// until its receiver knows the new one (decisions, "Rotation").
+func sign(id string, at time.Time, body, secret, previous []byte) signatures {
+	timestamp := stamp(at)
+	s := signatures{service: Signature(secret, body), standard: standardSignature(secret, id, timestamp, body)}
 	if previous != nil {
-		h.Set(PreviousSignatureHeader, Signature(previous, body))
-		standard += " " + standardSignature(previous, id, timestamp, body)
+		s.service = Signature(previous, body)
+		s.standard += " " + standardSignature(previous, id, timestamp, body)
 	}
-	h.Set(webhookIDHeader, id)
-	h.Set(webhookTimestampHeader, timestamp)
-	h.Set(webhookSignatureHeader, standard)
+	return s
+}
+
+func stamp(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
+
+// Header is one header of an attempt.
+type Header struct{ Name, Value string }
+
+// headers are all that an attempt is sent with, but what HTTP itself adds. An
+// attempt that was not signed, or lost, has no signatures.
+func headers(event, id string, at time.Time, signed signatures) []Header {
+	list := []Header{
+		{"Content-Type", "application/json"},
+		{"User-Agent", userAgent},
+		{EventHeader, event},
+		{DeliveryHeader, id},
+		{webhookIDHeader, id},
+	}
+	if signed.service == "" {
+		return list
+	}
+	return append(list,
+		Header{SignatureHeader, signed.service},
+		Header{webhookTimestampHeader, stamp(at)},
+		Header{webhookSignatureHeader, signed.standard})
 }
 
 // Verify is what a receiver does: it checks the raw body against the
-// signatures of the request, in constant time. During a rotation's overlap
-// either secret passes. Where the Standard Webhooks headers are there they
-// must hold too, and be no older than Tolerance. It returns nil or
-// ErrSignature.
+// signatures of the request, in constant time. Where the Standard Webhooks
+// headers are there they decide, and must be no older than Tolerance: they
+// cover the time, and while a rotation overlaps either secret passes. Elsewhere
+// X-Service-Signature does. It returns nil or ErrSignature.
 func Verify(secret []byte, h http.Header, body []byte, now time.Time) error {
-	want := Signature(secret, body)
-	current := equal(want, h.Get(SignatureHeader))
-	previous := equal(want, h.Get(PreviousSignatureHeader))
-	if !current && !previous {
-		return ErrSignature
-	}
 	timestamp := h.Get(webhookTimestampHeader)
 	if timestamp == "" && h.Get(webhookSignatureHeader) == "" {
+		if !equal(Signature(secret, body), h.Get(SignatureHeader)) {
+			return ErrSignature
+		}
 		return nil
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > Tolerance {
 		return ErrSignature
 	}
-	want = standardSignature(secret, h.Get(webhookIDHeader), timestamp, body)
+	want := standardSignature(secret, h.Get(webhookIDHeader), timestamp, body)
 	for _, entry := range strings.Fields(h.Get(webhookSignatureHeader)) {
 		if equal(want, entry) {
 			return nil

@@ -1,0 +1,21 @@
+package announce
+
+import "time"
+
+// TestName is the event that a client has sent to see whether its endpoint
+// takes what we send (decisions, "Deliveries"). Nothing in the log leads to it,
+// and no list names it.
+const TestName = "webhook.test"
+
+type testData struct {
+	ProjectID string `json:"projectId"`
+	Message   string `json:"message"`
+}
+
+// Test gives the bytes of a test event.
+func Test(project string, at time.Time) ([]byte, error) {
+	return encode(envelope{
+		Event: TestName, Type: TestName, Timestamp: stamp(at), ProjectID: projectID(project),
+		Data: testData{ProjectID: project, Message: "This is a test. Nothing has happened."},
+	})
+}

@@ -1,0 +1,355 @@
+package webhooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/webhooks"
+)
+
+func (b *bundle) health(projectID string) webhooks.Health {
+	b.Helper()
+	all, err := b.record().Health(context.Background(), "acc", projectID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return all[projectID]
+}
+
+// An owner sees a failing endpoint before it is disabled.
+func TestHealthTellsOfFailuresBeforeTheWebhookIsDisabled(t *testing.T) {
+	b := setup(t)
+	b.cfg.Retries = []time.Duration{10 * time.Millisecond, 10 * time.Minute}
+	var code atomic.Int64
+	code.Store(http.StatusOK)
+	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
+	b.project("p1", e.URL, nil)
+	b.project("p2", e.URL, nil)
+	b.subscribe()
+	b.subscribed()
+	if h := b.health("p1"); h.Status() != webhooks.HealthOK || h.LastSuccessAt != nil || h.URL != e.URL {
+		t.Errorf("before anything: %+v", h)
+	}
+	b.dispatch()
+	b.submit("p1", "j1")
+	b.settled("p1", map[string]int{"delivered": 1})
+	first := b.health("p1")
+	if first.Status() != webhooks.HealthOK || first.LastSuccessAt == nil {
+		t.Errorf("after a success: %+v", first)
+	}
+
+	code.Store(http.StatusBadGateway)
+	b.submit("p1", "j2")
+	b.eventually("two attempts have failed", func() bool { return b.health("p1").ConsecutiveFailures == 2 })
+	failing := b.health("p1")
+	if failing.Status() != webhooks.HealthFailing || failing.LastError != "answered 502" || failing.FailingSince == nil ||
+		failing.FailingSince.Before(*first.LastSuccessAt) || !failing.LastSuccessAt.Equal(*first.LastSuccessAt) {
+		t.Errorf("while it fails: %+v", failing)
+	}
+	if h := b.health("p2"); h.Status() != webhooks.HealthOK {
+		t.Errorf("another one: %+v", h)
+	}
+	if all, err := b.record().Health(context.Background(), "other", "p1"); err != nil || len(all) != 0 {
+		t.Errorf("another account is told %v, %v", all, err)
+	}
+
+	// The second retry would take ten minutes: sent at once, it is the last one.
+	waiting := b.deliveries("p1")[1]
+	if next := waiting.NextAttemptAt(); next == nil || time.Until(*next) < 5*time.Minute {
+		t.Errorf("the next attempt is at %v", next)
+	}
+	b.exec(`UPDATE webhooks.deliveries SET failures = 2 WHERE id = $1`, waiting.ID)
+	b.exec(`UPDATE webhooks.deliveries SET due_at = now() WHERE id = $1`, waiting.ID)
+	b.exec(`UPDATE webhooks.endpoints SET due_at = now()`)
+	b.settled("p1", map[string]int{"delivered": 1, "failed": 1})
+	<-b.told
+	b.submit("p1", "j3")
+	b.settled("p1", map[string]int{"delivered": 1, "failed": 1, "held": 1})
+	if h := b.health("p1"); h.Status() != webhooks.HealthDisabled || h.ConsecutiveFailures != 3 || h.Held != 1 || h.Failed != 1 {
+		t.Errorf("disabled: %+v", h)
+	}
+
+	b.on("p1", &project.WebhookDisabled{At: at}, &project.WebhookEnabled{At: at})
+	b.subscribed()
+	if h := b.health("p1"); h.Status() != webhooks.HealthOK || h.ConsecutiveFailures != 0 || h.FailingSince != nil || h.LastError != "" || h.Held != 1 {
+		t.Errorf("enabled again: %+v", h)
+	}
+	code.Store(http.StatusOK)
+	if n, err := b.record().Replay(context.Background(), "acc", "p1", webhooks.Chosen{}); err != nil || n != 2 {
+		t.Errorf("Replay gives %d, %v", n, err)
+	}
+	b.settled("p1", map[string]int{"delivered": 3})
+}
+
+func TestATestEventIsSentOnceAndDisablesNothing(t *testing.T) {
+	ctx := context.Background()
+	b := setup(t)
+	var code atomic.Int64
+	code.Store(http.StatusInternalServerError)
+	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
+	b.project("p1", e.URL+"/hook", nil)
+	b.subscribe()
+	b.subscribed()
+	b.dispatch()
+
+	id, sent := uuid.New(), time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
+	for range 2 { // the same one
+		if err := b.record().Test(ctx, "acc", "p1", id, sent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.record().Test(ctx, "other", "p1", uuid.New(), sent); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("another account's test gives %v", err)
+	}
+	r := e.next()
+	if r.event() != "webhook.test" || r.delivery() != id.String() || r.path != "/hook" {
+		t.Errorf("%s %s came to %s", r.event(), r.delivery(), r.path)
+	}
+	golden(t, "webhook.test.json", pretty(t, r.body))
+	if err := webhooks.Verify([]byte("secret of p1"), r.header, []byte(r.body), time.Now()); err != nil {
+		t.Errorf("it does not verify: %v", err)
+	}
+	b.settled("p1", map[string]int{"failed": 1})
+	if h := b.health("p1"); h.Status() != webhooks.HealthOK || h.Failed != 0 {
+		t.Errorf("a test left the health %+v", h)
+	}
+	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{}); err != nil || n != 0 {
+		t.Errorf("a replay takes %d tests along, %v", n, err)
+	}
+	// Sent again by its id it is the same event, once more.
+	code.Store(http.StatusOK)
+	if err := b.record().Redeliver(ctx, "acc", "p1", id); err != nil {
+		t.Fatal(err)
+	}
+	if again := e.next(); again.delivery() != r.delivery() || again.body != r.body {
+		t.Error("the redelivery is another event")
+	}
+	b.settled("p1", map[string]int{"delivered": 1})
+
+	b.on("p1", &project.WebhookDisabled{At: at})
+	b.subscribed()
+	if err := b.record().Test(ctx, "acc", "p1", uuid.New(), sent); !domain.IsKind(err, domain.KindConflict) {
+		t.Errorf("a test of a disabled webhook gives %v", err)
+	}
+}
+
+// A test that waits when its endpoint is disabled is dropped: it is about what
+// is no more. Old ones go, also those that failed.
+func TestATestEventIsNeverHeld(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.subscribe()
+	b.subscribed()
+	for range 2 {
+		if err := b.record().Test(context.Background(), "acc", "p1", uuid.New(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.on("p1", &project.WebhookDisabled{At: at})
+	b.settled("p1", map[string]int{"dropped": 2})
+	b.exec(`UPDATE webhooks.deliveries SET state = 'failed', settled_at = now() - interval '31 days'
+		WHERE id = (SELECT id FROM webhooks.deliveries LIMIT 1)`)
+	b.dispatch()
+	b.settled("p1", map[string]int{"dropped": 1})
+	e.none()
+}
+
+func TestARedeliveryIsOneMoreAttemptOfTheSameDelivery(t *testing.T) {
+	ctx := context.Background()
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.submit("p1", "j1")
+	b.subscribe()
+	stop := b.dispatch()
+	first := e.next()
+	b.settled("p1", map[string]int{"delivered": 1})
+	id := b.deliveries("p1")[0].ID
+	if err := b.record().Redeliver(ctx, "acc", "p1", id); err != nil {
+		t.Fatal(err)
+	}
+	if again := e.next(); again.delivery() != first.delivery() || again.body != first.body {
+		t.Error("it is another delivery")
+	}
+	b.settled("p1", map[string]int{"delivered": 1})
+	if n := len(b.attempts("p1", first.delivery())); n != 2 {
+		t.Errorf("%d attempts are logged", n)
+	}
+	for _, of := range []struct {
+		account, project string
+		id               uuid.UUID
+	}{{"other", "p1", id}, {"acc", "p1", uuid.New()}, {"acc", "p2", id}} {
+		if err := b.record().Redeliver(ctx, of.account, of.project, of.id); !domain.IsKind(err, domain.KindNotFound) {
+			t.Errorf("%v: %v, want not found", of, err)
+		}
+	}
+	stop()
+
+	// While a request is under way it is not sent beside it.
+	b.exec(`UPDATE webhooks.deliveries SET state = 'pending', lease_id = gen_random_uuid(), due_at = now() + interval '1 minute'`)
+	if err := b.record().Redeliver(ctx, "acc", "p1", id); err != nil {
+		t.Fatal(err)
+	}
+	d := b.deliveries("p1")[0]
+	if !d.Sending || d.NextAttemptAt() != nil {
+		t.Errorf("the running request was given up: %+v", d)
+	}
+	b.exec(`UPDATE webhooks.deliveries SET state = 'delivered', lease_id = NULL`)
+	b.on("p1", &project.WebhookDisabled{At: at})
+	b.subscribed()
+	if err := b.record().Redeliver(ctx, "acc", "p1", id); !domain.IsKind(err, domain.KindConflict) {
+		t.Errorf("to a disabled webhook: %v, want a conflict", err)
+	}
+}
+
+func TestTheListOfDeliveries(t *testing.T) {
+	ctx := context.Background()
+	b := setup(t)
+	b.project("p1", "https://hooks.example.com/", nil)
+	b.project("p2", "https://hooks.example.com/", nil)
+	for i := range 5 {
+		id := fmt.Sprint("j", i)
+		b.submit("p1", id)
+		b.log.record(domain.JobStream(id), claimed(), completed())
+	}
+	b.submit("p2", "elsewhere")
+	b.on("p1", &project.WebhookDisabled{At: at})
+	b.subscribe()
+	b.subscribed()
+	b.exec(`UPDATE webhooks.deliveries SET state = 'failed' WHERE ordering_key = 'job-j1' AND event = 'job.claimed'`)
+
+	list := func(f webhooks.DeliveryFilter) (ids []string) {
+		t.Helper()
+		for {
+			page, next, err := b.record().Deliveries(ctx, "acc", "p1", f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range page {
+				ids = append(ids, d.JobID()+" "+d.Event)
+			}
+			if f.After = next; next == "" {
+				return ids
+			}
+			if !webhooks.IsCursor(next) || len(page) != f.Limit {
+				t.Fatalf("a page of %d leads on to %q", len(page), next)
+			}
+		}
+	}
+	var want []string // the newest first
+	for i := 4; i >= 0; i-- {
+		for _, event := range []string{"job.completed", "job.claimed", "job.created"} {
+			want = append(want, fmt.Sprintf("j%d %s", i, event))
+		}
+	}
+	for _, limit := range []int{1, 4, 15, 100} {
+		if got := list(webhooks.DeliveryFilter{Limit: limit}); !slices.Equal(got, want) {
+			t.Errorf("by pages of %d: %v", limit, got)
+		}
+	}
+	for what, f := range map[string]webhooks.DeliveryFilter{
+		"j1 job.claimed": {State: webhooks.StateFailed}, "j3 job.claimed": {JobID: "j3", Event: "job.claimed"},
+	} {
+		f.Limit = 10
+		if got := list(f); !slices.Equal(got, []string{what}) {
+			t.Errorf("%+v lists %v", f, got)
+		}
+	}
+	if got, next, err := b.record().Deliveries(ctx, "other", "p1", webhooks.DeliveryFilter{}); err != nil || len(got) != 0 || next != "" {
+		t.Errorf("another account is shown %v, %q, %v", got, next, err)
+	}
+	for _, no := range []string{"x", "!", "LjAwMDAwMDAw", "enp6enp6enp6enp6eg"} {
+		if webhooks.IsCursor(no) {
+			t.Errorf("%q is a cursor", no)
+		}
+	}
+}
+
+// What a long outage left is replayed in several transactions; each job's events
+// stay in their order, and what was dropped, or chosen by its id, is not among them.
+func TestALongOutageIsReplayedInOrder(t *testing.T) {
+	ctx := context.Background()
+	b := setup(t)
+	b.project("p1", "https://hooks.example.com/", nil)
+	b.on("p1", &project.WebhookDisabled{At: at})
+	b.subscribe()
+	b.subscribed()
+	const kept = 4321
+	b.exec(`
+INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state, created_at)
+SELECT gen_random_uuid(), 'p1', gen_random_uuid(), 'job.created', 'job-' || n % 7, n, '', CASE n % 3 WHEN 0 THEN 'failed' ELSE 'held' END,
+	now() - interval '1 hour' + n * interval '1 millisecond'
+FROM generate_series(1, $1::integer) AS n`, kept)
+	b.on("p1", &project.WebhookEnabled{At: at})
+	b.subscribed()
+	since := b.moment(`SELECT created_at FROM webhooks.deliveries WHERE revision = 100`)
+	if n, err := b.record().Drop(ctx, "acc", "p1", webhooks.Chosen{Since: since.Add(4 * time.Second)}); err != nil || n != kept-4100 {
+		t.Errorf("Drop gives %d, %v", n, err)
+	}
+	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{Since: since}); err != nil || n != 4000 {
+		t.Errorf("Replay gives %d, %v", n, err)
+	}
+	states := b.states("p1")
+	if states["pending"] != 4000 || states["dropped"] != kept-4100 || states["held"]+states["failed"] != 100 {
+		t.Errorf("left are %v", states)
+	}
+	var first, last int
+	if err := b.db.QueryRow(`SELECT min(revision), max(revision) FROM webhooks.deliveries WHERE state = 'pending'`).Scan(&first, &last); err != nil || first != 101 || last != 4100 {
+		t.Errorf("replayed are %d to %d, %v", first, last, err)
+	}
+}
+
+func (b *bundle) moment(query string) (at time.Time) {
+	b.Helper()
+	if err := b.db.Get(&at, query); err != nil {
+		b.Fatal(err)
+	}
+	return at
+}
+
+// The bytes are the same in the list, on the wire, and after a replay.
+func TestADeliveryIsShownAsItWasSent(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("thank you")) })
+	b.project("p1", e.URL+"/hook?token=theirs", nil)
+	b.submit("p1", "j1")
+	b.log.record(domain.JobStream("j1"), &job.Cancelled{Reason: "client", At: at})
+	b.subscribe()
+	b.dispatch()
+	for range 2 {
+		r := e.next()
+		b.eventually("it is settled", func() bool { return len(b.attempts("p1", r.delivery())) == 1 })
+		whole, err := b.record().Delivery(context.Background(), "acc", "", uuid.MustParse(r.delivery()))
+		if err != nil || string(whole.Body) != r.body || !json.Valid(whole.Body) || whole.Event != r.event() || whole.ProjectID != "p1" {
+			t.Errorf("sent was %s, shown is %+v, %v", r.body, whole, err)
+		}
+		shown := http.Header{}
+		for _, h := range whole.Headers(whole.Attempts[0]) {
+			shown.Set(h.Name, h.Value)
+		}
+		sent := r.header.Clone()
+		sent.Del("Content-Length") // HTTP's own
+		sent.Del("Connection")
+		if len(shown) != len(sent) {
+			t.Errorf("sent were %v, shown are %v", sent, shown)
+		}
+		if err := webhooks.Verify([]byte("secret of p1"), shown, whole.Body, time.Now()); err != nil {
+			t.Error("what is shown does not verify")
+		}
+		if a := whole.Attempts[0]; a.Response != "thank you" || a.Status.Int64 != 200 {
+			t.Errorf("the attempt is %+v", a)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package webhooks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/internal/pgpool"
+)
+
+// Chosen names deliveries that wait for a word: those of the ids, or with nil
+// those that were created after Since.
+type Chosen struct {
+	Since time.Time
+	IDs   []uuid.UUID
+}
+
+// changedAtOnce bounds how long a change holds the endpoint's row: the others
+// are changed by the next transaction.
+const changedAtOnce = 2000
+
+const lockOwn = `
+SELECT *
+FROM webhooks.endpoints
+WHERE account_id = $1 AND project_id = $2
+FOR UPDATE`
+
+// noTest leaves out test events, of which none waits for a word.
+const noTest = `d.event <> '` + announce.TestName + `'`
+
+// chosen are deliveries that can be replayed or dropped, the oldest first: none
+// that an attempt is running for. A job's stay in their order, whichever
+// transaction changes them.
+const chosen = `
+WHERE id IN (
+	SELECT d.id
+	FROM webhooks.deliveries d
+	WHERE d.project_id = $1 AND d.state IN ('held', 'failed') AND ` + noTest + `
+		AND ($2::uuid[] IS NULL OR d.id = ANY($2)) AND d.created_at > $3 AND d.created_at <= $4
+		AND (d.lease_id IS NULL OR d.due_at <= now())
+	ORDER BY d.created_at, d.revision
+	LIMIT $5
+)`
+
+// again makes a delivery wait to be sent, as if it had just come.
+const again = `state = 'pending', due_at = now(), failures = 0, lease_id = NULL, settled_at = NULL`
+
+const replayDeliveries = `
+UPDATE webhooks.deliveries
+SET ` + again + chosen
+
+const dropDeliveries = `
+UPDATE webhooks.deliveries
+SET state = 'dropped', lease_id = NULL, settled_at = now()` + chosen
+
+// sends refuses what needs an endpoint that is sent to.
+func (e endpoint) sends() error {
+	switch {
+	case e.URL == "":
+		return domain.Conflict("the project has no webhook").WithHint("set webhookUrl first")
+	case !e.Enabled:
+		return domain.Conflict("the webhook is disabled").WithHint("enable it first; what is held stays until it is replayed")
+	}
+	return nil
+}
+
+// Replay sends held and failed deliveries. Their ids and bytes stay. It answers
+// how many; a delivery in another state, or with a request under way, is not
+// counted. The endpoint must be enabled.
+func (l *Log) Replay(ctx context.Context, accountID, projectID string, c Chosen) (int, error) {
+	return l.change(ctx, accountID, projectID, replayDeliveries, c, endpoint.sends)
+}
+
+// Drop gives up on held and failed deliveries. It answers how many.
+func (l *Log) Drop(ctx context.Context, accountID, projectID string, c Chosen) (int, error) {
+	return l.change(ctx, accountID, projectID, dropDeliveries, c, func(endpoint) error { return nil })
+}
+
+// change may be cut off between two of its transactions: what was changed stays,
+// and the same call goes on with the rest.
+func (l *Log) change(ctx context.Context, accountID, projectID, query string, c Chosen, allowed func(endpoint) error) (changed int, err error) {
+	var named []string // nil: all
+	for _, id := range c.IDs {
+		named = append(named, id.String())
+	}
+	var began time.Time // what comes later was not asked about
+	if err := l.db.GetContext(ctx, &began, "SELECT clock_timestamp()"); err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	for {
+		var n int64
+		err := l.locked(ctx, accountID, projectID, func(tx *sqlx.Tx, e endpoint) error {
+			if err := allowed(e); err != nil {
+				return err
+			}
+			done, err := tx.ExecContext(ctx, query, projectID, pq.Array(named), c.Since.UTC(), began, changedAtOnce)
+			if err != nil {
+				return fmt.Errorf("change deliveries: %w", err)
+			}
+			if n, err = done.RowsAffected(); err != nil {
+				return fmt.Errorf("change deliveries: %w", err)
+			}
+			return nil
+		})
+		changed += int(n)
+		switch {
+		case domain.IsKind(err, domain.KindConflict) && changed > 0:
+			return changed, nil // what went out first has disabled it again
+		case err != nil:
+			return 0, err
+		case n < changedAtOnce:
+			return changed, nil
+		}
+	}
+}
+
+// locked changes deliveries under their endpoint's lock and wakes the
+// dispatchers.
+func (l *Log) locked(ctx context.Context, accountID, projectID string, change func(*sqlx.Tx, endpoint) error) error {
+	return pgpool.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
+		var e endpoint
+		err := tx.GetContext(ctx, &e, lockOwn, accountID, projectID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return domain.NotFound("project")
+		}
+		if err != nil {
+			return fmt.Errorf("lock the endpoint: %w", err)
+		}
+		if err := change(tx, e); err != nil {
+			return err
+		}
+		if err := poke(ctx, tx, []string{projectID}); err != nil {
+			return err
+		}
+		return notify(ctx, tx)
+	})
+}
+
+const redeliver = `
+UPDATE webhooks.deliveries
+SET ` + again + `
+WHERE id = $1 AND project_id = $2 AND (lease_id IS NULL OR due_at <= now())`
+
+const delivers = `
+SELECT EXISTS (SELECT FROM webhooks.deliveries WHERE id = $1 AND project_id = $2)`
+
+// Redeliver sends one delivery again, whatever became of it, under its id; one
+// that waits for its next attempt goes at once. While a request is under way
+// nothing changes: it is being sent. The endpoint must be enabled.
+func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uuid.UUID) error {
+	return l.locked(ctx, accountID, projectID, func(tx *sqlx.Tx, e endpoint) error {
+		var there bool
+		if err := tx.GetContext(ctx, &there, delivers, id, projectID); err != nil {
+			return fmt.Errorf("find a delivery: %w", err)
+		}
+		if !there {
+			return domain.NotFound("delivery")
+		}
+		if err := e.sends(); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, redeliver, id, projectID); err != nil {
+			return fmt.Errorf("redeliver: %w", err)
+		}
+		return nil
+	})
+}
+
+// Revision 0 of a stream of its own: it waits for nothing, and nothing for it.
+const insertTest = `
+INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
+VALUES ($1, $2, $1, '` + announce.TestName + `', 'test-' || $1::uuid, 0, $3, 'pending')
+ON CONFLICT (id) DO NOTHING`
+
+// Test sends a test event under that id, once: it is not tried again, and its
+// failure disables nothing. The same id again is the same event. The endpoint
+// must be enabled.
+func (l *Log) Test(ctx context.Context, accountID, projectID string, id uuid.UUID, at time.Time) error {
+	body, err := announce.Test(projectID, at)
+	if err != nil {
+		return err
+	}
+	return l.locked(ctx, accountID, projectID, func(tx *sqlx.Tx, e endpoint) error {
+		if err := e.sends(); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, insertTest, id, projectID, body); err != nil {
+			return fmt.Errorf("insert a test event: %w", err)
+		}
+		return nil
+	})
+}
