@@ -16,6 +16,7 @@ import (
 	"humanqa/internal/guard"
 	"humanqa/internal/hosting"
 	"humanqa/projections"
+	"humanqa/webhooks"
 )
 
 // Deps is what the API stands on. Metrics may be nil, all else is required.
@@ -27,6 +28,9 @@ type Deps struct {
 	// FeedShown returns when the feed of events shows what anybody was answered
 	// before.
 	FeedShown func(context.Context) error
+	// WebhooksShown returns when the webhooks know what anybody was answered
+	// before.
+	WebhooksShown func(context.Context) error
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
@@ -69,10 +73,14 @@ type Vault interface {
 
 // API is the service's http.Handler.
 type API struct {
-	commands     Commands
-	reads        *projections.Reads
-	waitFor      func(context.Context, domain.Position) error
-	feedShown    func(context.Context) error
+	commands  Commands
+	reads     *projections.Reads
+	waitFor   func(context.Context, domain.Position) error
+	feedShown func(context.Context) error
+
+	webhooksShown func(context.Context) error
+	deliveries    *webhooks.Log
+
 	ready        *readiness
 	vault        Vault
 	log          logrus.FieldLogger
@@ -101,7 +109,8 @@ func New(d Deps) *API {
 		d.HostedDomains = hosting.Known()
 	}
 	return &API{
-		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, ready: &readiness{look: d.Ready, log: d.Log},
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown,
+		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log},
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
 		hostedDomains: d.HostedDomains,

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -24,18 +25,37 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		return `{"projectId":"` + projectID + `","fixedDescriptions":["` + text + `"]}`
 	}
 	work := s.claims(s.checker(), s.submitted(key))
+	hooked := s.project(key, `{"name":"hooked","webhookUrl":"https://hooks.example.com/in"}`)
+	sent, _ := s.call(key, "POST", "/v1/projects/"+hooked+"/webhook/test", "").want(http.StatusAccepted)["id"].(string)
+	// What an effect changes: the log, or what waits to be delivered.
+	state := func() string {
+		t.Helper()
+		var deliveries string
+		err := s.db.Get(&deliveries, `SELECT coalesce(string_agg(id || state || due_at, ' ' ORDER BY id), '') FROM webhooks.deliveries WHERE project_id = $1`, hooked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(s.log.Head(), deliveries)
+	}
 	type effect struct {
 		key, path         string
 		body, other, fail string // fail is a 400, if the route can refuse a body
 	}
 	effects := map[string]effect{
-		"POST /v1/jobs":                 {key, "/v1/jobs", aJob, jobWith(`"priority":"urgent"`), `{}`},
-		"POST /v1/jobs/bulk":            {key, "/v1/jobs/bulk", bulkOf(2, nil), bulkOf(1, nil), `{"jobs":[{}]}`},
-		"POST /v1/jobs/{id}/retest":     {key, "/v1/jobs/" + parent + "/retest", ``, `{}`, ``},
-		"POST /v1/hosted/test":          {key, "/v1/hosted/test", `{"url":"https://h.example.com/"}`, `{"url":"https://i.example.com/"}`, `{}`},
-		"POST /v1/hosted/sessions":      {key, "/v1/hosted/sessions", twoSlots, strings.Replace(twoSlots, "shop", "blog", 1), `{}`},
-		"POST /v1/hosted/prepare-next":  {key, "/v1/hosted/prepare-next", fix("one"), fix("two"), `{}`},
-		"POST /v1/projects":             {key, "/v1/projects", `{"name":"a"}`, `{"name":"b"}`, `{}`},
+		"POST /v1/jobs":                       {key, "/v1/jobs", aJob, jobWith(`"priority":"urgent"`), `{}`},
+		"POST /v1/jobs/bulk":                  {key, "/v1/jobs/bulk", bulkOf(2, nil), bulkOf(1, nil), `{"jobs":[{}]}`},
+		"POST /v1/jobs/{id}/retest":           {key, "/v1/jobs/" + parent + "/retest", ``, `{}`, ``},
+		"POST /v1/hosted/test":                {key, "/v1/hosted/test", `{"url":"https://h.example.com/"}`, `{"url":"https://i.example.com/"}`, `{}`},
+		"POST /v1/hosted/sessions":            {key, "/v1/hosted/sessions", twoSlots, strings.Replace(twoSlots, "shop", "blog", 1), `{}`},
+		"POST /v1/hosted/prepare-next":        {key, "/v1/hosted/prepare-next", fix("one"), fix("two"), `{}`},
+		"POST /v1/projects":                   {key, "/v1/projects", `{"name":"a"}`, `{"name":"b"}`, `{}`},
+		"POST /v1/projects/{id}/webhook/test": {key, "/v1/projects/" + hooked + "/webhook/test", ``, `{}`, ``},
+		"POST /v1/projects/{id}/webhook/rotate-secret": {
+			key, "/v1/projects/" + hooked + "/webhook/rotate-secret", `{"immediate":true}`, `{}`, `{"immediate":1}`,
+		},
+		"POST /v1/projects/{id}/deliveries/{deliveryId}/redeliver": {
+			key, "/v1/projects/" + hooked + "/deliveries/" + sent + "/redeliver", ``, `{}`, ``,
+		},
 		"POST /v1/hooks/deploy/{token}": {"", hook, `{"branch":"a"}`, `{"branch":"b"}`, `{"url":7}`},
 		"POST /v1/sandbox/clock/advance": {
 			box, "/v1/sandbox/clock/advance", `{"seconds":60}`, `{"seconds":61}`, `{}`,
@@ -58,18 +78,18 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 			send := func(key, body string) result {
 				return s.call(e.key, row.method, e.path, body, idempotencyHeader, key, claimTokenHeader, work.token)
 			}
-			before := s.log.Head()
+			before := state()
 			equal(t, send("\u00fc", e.body).paths(), []string{idempotencyHeader})
 			if e.fail != "" { // a 400 is not stored, and does not take the key
 				send("k", e.fail).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
 			}
-			equal(t, s.log.Head(), before)
+			equal(t, state(), before)
 
 			once := send("k", e.body)
 			if once.Code >= http.StatusMultipleChoices || once.Header().Get(replayedHeader) != "" {
 				t.Fatalf("the first request: %d %v %s", once.Code, once.Header(), once.Body)
 			}
-			after := s.log.Head()
+			after := state()
 			if after == before {
 				t.Error("the first request wrote nothing")
 			}
@@ -78,12 +98,12 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 			equal(t, again.Header().Get(replayedHeader), "true")
 			equal(t, again.Body.String(), once.Body.String())
 			send("k", e.other).refused(http.StatusConflict, domain.CodeConflict)
-			equal(t, s.log.Head(), after)
+			equal(t, state(), after)
 
 			if another := send("l", e.body); another.Code != once.Code || another.Header().Get(replayedHeader) != "" {
 				t.Errorf("another key: %d %v", another.Code, another.Header())
 			}
-			if s.log.Head() == after {
+			if state() == after {
 				t.Error("under another key it had no effect")
 			}
 		})

@@ -59,7 +59,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}
 	before := s.log.Head()
-	valid := `{"name":"x","rating":5,"finalStatus":"passed"}`
+	valid := `{"name":"x","rating":5,"finalStatus":"passed","since":"2026-11-21"}`
 	for _, row := range routes {
 		if row.audience != clients {
 			continue
@@ -103,7 +103,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 }
 
 // belongings are what an account may own, all of one project.
-type belongings struct{ project, job, batch, session, loop string }
+type belongings struct{ project, job, batch, session, loop, delivery string }
 
 // belongings makes one of each. The job is completed.
 func (s *service) belongings(key, host string) belongings {
@@ -117,6 +117,8 @@ func (s *service) belongings(key, host string) belongings {
 	if s.call(key, "POST", "/v1/sandbox/jobs/"+of.job+"/play", "").Code == http.StatusForbidden { // no sandbox
 		s.complete(of.job)
 	}
+	s.call(key, "PATCH", "/v1/projects/"+of.project, `{"webhookUrl":"https://hooks.example.com/in"}`).want(http.StatusOK)
+	of.delivery, _ = s.call(key, "POST", "/v1/projects/"+of.project+"/webhook/test", "").want(http.StatusAccepted)["id"].(string)
 	return of
 }
 
@@ -128,7 +130,7 @@ func (b belongings) at(t *testing.T, pattern string) string {
 		{"/v1/loop-sessions/", b.loop}, {"/v1/projects/", b.project}, {"/v1/sandbox/jobs/", b.job}, {"/v1/sandbox/sessions/", b.session},
 	} {
 		if strings.HasPrefix(pattern, of.prefix) {
-			return at(pattern, of.id)
+			return at(strings.Replace(pattern, "{deliveryId}", b.delivery, 1), of.id)
 		}
 	}
 	if strings.Contains(pattern, "{") {

@@ -183,6 +183,21 @@ func (o object) patchTime(name string) command.Field[time.Time] {
 	return command.Field[time.Time]{Set: true, Value: &at}
 }
 
+// moment reads an ISO 8601 date or time that may be absent or null.
+func (o object) moment(name string) *time.Time {
+	raw, there := o.given(name)
+	if !there {
+		return nil
+	}
+	text, ok := o.text(name, raw, maxWord)
+	at := parseTime(text)
+	if ok && (at == nil || at.Year() < 1 || at.Year() > 9999) {
+		o.wrong(name, "must be an ISO 8601 date or time")
+		at = nil
+	}
+	return at
+}
+
 // notNull refuses null for a field of a PATCH that cannot be cleared that way.
 func (o object) notNull(name, hint string) {
 	if raw, there := o.field(name); there && isNull(raw) {

@@ -35,6 +35,8 @@ type Commands interface {
 	CreateProject(context.Context, command.Cause, command.CreateProject) (command.CreatedProject, error)
 	UpdateProject(ctx context.Context, cause command.Cause, projectID string, in command.UpdateProject) (project.State, domain.Position, error)
 	EnableWebhook(ctx context.Context, cause command.Cause, projectID string) (domain.Position, error)
+	RotateSecret(ctx context.Context, cause command.Cause, projectID string, immediate bool) (command.RotatedSecret, error)
+	FinishRotation(ctx context.Context, cause command.Cause, projectID string) (command.RotatedSecret, error)
 
 	ClaimJob(ctx context.Context, cause command.Cause, checkerID, jobID string) (command.ClaimedJob, error)
 	LiveClaim(ctx context.Context, checkerID string) (claim command.ClaimedJob, held bool, err error)

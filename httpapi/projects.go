@@ -12,33 +12,31 @@ import (
 	"humanqa/domain/project"
 	"humanqa/internal/guard"
 	"humanqa/projections/projects"
+	"humanqa/webhooks"
 )
 
 // projectBody is a project in every answer. The webhook's secret is never in
 // it, nor is the deploy hook's token, which is shown at creation only.
 type projectBody struct {
-	ID                      string      `json:"id"`
-	ProjectID               string      `json:"projectId"`
-	Name                    string      `json:"name"`
-	Description             *string     `json:"description"`
-	DefaultURL              *string     `json:"defaultUrl"`
-	DefaultJobType          *string     `json:"defaultJobType"`
-	DefaultSLAMinutes       *int        `json:"defaultSlaMinutes"`
-	WebhookURL              *string     `json:"webhookUrl"`
-	WebhookDisabled         bool        `json:"webhookDisabled"`
-	WebhookDisabledReason   *string     `json:"webhookDisabledReason"`
-	WebhookSecretRotatedAt  *timestamp  `json:"webhookSecretRotatedAt"`
-	WebhookSecretRotations  *[]rotation `json:"webhookSecretRotations"` // null without a webhook
-	SubscribedWebhookEvents []string    `json:"subscribedWebhookEvents"`
-	AllWebhookEvents        bool        `json:"allWebhookEvents"`
-	LoopAlertsSnoozedUntil  *timestamp  `json:"loopAlertsSnoozedUntil"`
-	CreatedAt               timestamp   `json:"createdAt"`
-	UpdatedAt               timestamp   `json:"updatedAt"`
-}
-
-type rotation struct {
-	At     timestamp `json:"at"`
-	UserID *string   `json:"userId"`
+	ID                      string         `json:"id"`
+	ProjectID               string         `json:"projectId"`
+	Name                    string         `json:"name"`
+	Description             *string        `json:"description"`
+	DefaultURL              *string        `json:"defaultUrl"`
+	DefaultJobType          *string        `json:"defaultJobType"`
+	DefaultSLAMinutes       *int           `json:"defaultSlaMinutes"`
+	WebhookURL              *string        `json:"webhookUrl"`
+	WebhookDisabled         bool           `json:"webhookDisabled"`
+	WebhookDisabledReason   *string        `json:"webhookDisabledReason"`
+	WebhookHealth           *webhookHealth `json:"webhookHealth"` // null without a webhook
+	WebhookSecretRotatedAt  *timestamp     `json:"webhookSecretRotatedAt"`
+	WebhookSecretRotations  *[]rotation    `json:"webhookSecretRotations"` // null without a webhook
+	PreviousValidUntil      *timestamp     `json:"webhookSecretPreviousValidUntil"`
+	SubscribedWebhookEvents []string       `json:"subscribedWebhookEvents"`
+	AllWebhookEvents        bool           `json:"allWebhookEvents"`
+	LoopAlertsSnoozedUntil  *timestamp     `json:"loopAlertsSnoozedUntil"`
+	CreatedAt               timestamp      `json:"createdAt"`
+	UpdatedAt               timestamp      `json:"updatedAt"`
 }
 
 // countedProject is a project together with the figures of its jobs.
@@ -49,7 +47,7 @@ type countedProject struct {
 	PassRate       float64 `json:"passRate"`       // 0..1
 }
 
-func bodyOf(p projects.Project) projectBody {
+func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 	out := projectBody{
 		ID: p.ID, ProjectID: p.ID, Name: p.Name, Description: p.Description,
 		DefaultURL: p.DefaultURL, DefaultJobType: p.DefaultJobType, DefaultSLAMinutes: p.DefaultSLAMinutes,
@@ -64,9 +62,11 @@ func bodyOf(p projects.Project) projectBody {
 	}
 	rotations := []rotation{}
 	for _, r := range p.SecretRotations {
-		rotations = append(rotations, rotation{At: timestamp(r.At), UserID: r.UserID})
+		rotations = append(rotations, rotation{At: timestamp(r.At), UserID: r.UserID, KeyID: orNull(r.KeyID)})
 	}
 	out.WebhookSecretRotations = &rotations
+	h := healthIn(health, p)
+	out.WebhookHealth, out.PreviousValidUntil = healthBodyOf(h), stamp(h.PreviousUntil)
 	if p.Events == nil { // never set: every kind
 		out.AllWebhookEvents = true
 		out.SubscribedWebhookEvents = announce.Subscribable()
@@ -76,13 +76,13 @@ func bodyOf(p projects.Project) projectBody {
 	return out
 }
 
-func countedOf(p projects.Project) countedProject {
-	return countedProject{projectBody: bodyOf(p), JobCount: p.JobCount, CompletedCount: p.CompletedCount, PassRate: p.PassRate}
+func countedOf(p projects.Project, health map[string]webhooks.Health) countedProject {
+	return countedProject{projectBody: bodyOf(p, health), JobCount: p.JobCount, CompletedCount: p.CompletedCount, PassRate: p.PassRate}
 }
 
-// bodyAfter shows the state a command left behind, which the read model may
+// projectAfter is the state a command left behind, which the read model may
 // not have reached yet.
-func bodyAfter(id string, s project.State) projectBody {
+func projectAfter(id string, s project.State) projects.Project {
 	p := projects.Project{
 		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
@@ -93,7 +93,7 @@ func bodyAfter(id string, s project.State) projectBody {
 	for _, r := range slices.Backward(s.Rotations) { // newest first
 		p.SecretRotations = append(p.SecretRotations, projects.SecretRotation(r))
 	}
-	return bodyOf(p)
+	return p
 }
 
 type projectPage struct {
@@ -122,9 +122,13 @@ func (a *API) listProjects(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	health, err := a.healthOf(r.Context(), found...)
+	if err != nil {
+		return answer{}, err
+	}
 	page := projectPage{Projects: []countedProject{}, Total: total, Limit: f.Limit, Offset: f.Offset}
 	for _, p := range found {
-		page.Projects = append(page.Projects, countedOf(p))
+		page.Projects = append(page.Projects, countedOf(p, health))
 	}
 	return reply(http.StatusOK, page)
 }
@@ -139,7 +143,11 @@ func (a *API) getProject(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return reply(http.StatusOK, countedOf(p))
+	health, err := a.healthOf(r.Context(), p)
+	if err != nil {
+		return answer{}, err
+	}
+	return reply(http.StatusOK, countedOf(p, health))
 }
 
 // ownProject is the id in the path, unless the caller must not use it. Whether
@@ -234,7 +242,15 @@ func (a *API) updateProject(r *request) (answer, error) {
 			return answer{}, err
 		}
 		a.visible(ctx, r, at)
-		return reply(http.StatusOK, bodyAfter(id, after))
+		if in.WebhookURL != nil || in.Events != nil {
+			a.WebhooksShown(ctx)
+		}
+		p := projectAfter(id, after)
+		health, err := a.healthOf(ctx, p)
+		if err != nil {
+			return answer{}, err
+		}
+		return reply(http.StatusOK, bodyOf(p, health))
 	})
 }
 
@@ -262,24 +278,4 @@ func (a *API) readProjectUpdate(o object) command.UpdateProject {
 	o.notNull("subscribedWebhookEvents", "; [] stops deliveries")
 	o.defaults(in.DefaultURL.Value, in.DefaultJobType.Value)
 	return in
-}
-
-// enableWebhook is POST /v1/projects/:id/webhook/enable.
-func (a *API) enableWebhook(r *request) (answer, error) {
-	id, err := a.ownProject(r)
-	if err != nil {
-		return answer{}, err
-	}
-	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
-		at, err := a.commands.EnableWebhook(ctx, cause, id)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, at)
-		p, err := a.reads.Projects.Get(ctx, r.caller.accountID, id)
-		if err != nil {
-			return answer{}, err
-		}
-		return reply(http.StatusOK, countedOf(p))
-	})
 }

@@ -266,7 +266,7 @@ func TestAPatchOfTheWebhook(t *testing.T) {
 			p.rotate(start.Add(time.Duration(n)*time.Minute), user)
 		}
 		entry := func(minute int, user any) any {
-			return map[string]any{"at": fmt.Sprintf("2026-11-21T09:%02d:00.000Z", minute), "userId": user}
+			return map[string]any{"at": fmt.Sprintf("2026-11-21T09:%02d:00.000Z", minute), "userId": user, "keyId": nil}
 		}
 		want := []any{entry(6, "user-6"), entry(5, "user-5"), entry(4, nil), entry(3, "user-3"), entry(2, "user-2")}
 		got := p.changed(`{"name":"Store"}`)

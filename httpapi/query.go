@@ -78,12 +78,20 @@ func (q query) time(name string) *time.Time {
 	if i := strings.LastIndexByte(s, ' '); i > len(time.DateOnly) {
 		s = s[:i] + "+" + s[i+1:]
 	}
+	t := parseTime(s)
+	if t == nil {
+		q.problems.add(name, "must be an ISO 8601 date or time")
+	}
+	return t
+}
+
+// parseTime reads an ISO 8601 date or time; nil: it is none.
+func parseTime(s string) *time.Time {
 	for _, layout := range timeLayouts {
 		if t, err := time.Parse(layout, s); err == nil {
 			t = t.UTC()
 			return &t
 		}
 	}
-	q.problems.add(name, "must be an ISO 8601 date or time")
 	return nil
 }

@@ -71,6 +71,13 @@ var routes = []route{
 	{method: "GET", pattern: "/v1/projects/{id}", audience: clients, handle: (*API).getProject},
 	{method: "PATCH", pattern: "/v1/projects/{id}", audience: clients, write: true, handle: (*API).updateProject},
 	{method: "POST", pattern: "/v1/projects/{id}/webhook/enable", audience: clients, write: true, handle: (*API).enableWebhook},
+	{method: "POST", pattern: "/v1/projects/{id}/webhook/test", audience: clients, write: true, creates: true, handle: (*API).testWebhook},
+	{method: "POST", pattern: "/v1/projects/{id}/webhook/rotate-secret", audience: clients, write: true, creates: true, handle: (*API).rotateSecret},
+	{method: "POST", pattern: "/v1/projects/{id}/webhook/replay", audience: clients, write: true, handle: (*API).replayDeliveries},
+	{method: "POST", pattern: "/v1/projects/{id}/webhook/drop", audience: clients, write: true, handle: (*API).dropDeliveries},
+	{method: "GET", pattern: "/v1/projects/{id}/deliveries", audience: clients, handle: (*API).listDeliveries},
+	{method: "GET", pattern: "/v1/projects/{id}/deliveries/{deliveryId}", audience: clients, handle: (*API).getDelivery},
+	{method: "POST", pattern: "/v1/projects/{id}/deliveries/{deliveryId}/redeliver", audience: clients, write: true, creates: true, handle: (*API).redeliver},
 
 	{method: "GET", pattern: "/v1/projects/{id}/history", audience: clients, handle: (*API).projectHistory},
 	{method: "GET", pattern: "/v1/projects/{id}/open-failures", audience: clients, handle: (*API).openFailures},

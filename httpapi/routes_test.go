@@ -29,7 +29,7 @@ var allMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTI
 
 // at fills a pattern's variables.
 func at(pattern, id string) string {
-	return strings.NewReplacer("{id}", id, "{jobId}", id, "{batchId}", id, "{token}", id, "{itemId}", "item-1", "{file}", id).Replace(pattern)
+	return strings.NewReplacer("{id}", id, "{jobId}", id, "{batchId}", id, "{token}", id, "{itemId}", "item-1", "{file}", id, "{deliveryId}", id).Replace(pattern)
 }
 
 // keyFor is the credential the audience wants.
@@ -118,7 +118,7 @@ func TestEveryRouteKeepsAccountsApart(t *testing.T) {
 	ownChecker := s.checker(accountA)
 
 	before := s.log.Head()
-	valid := `{"name":"B's","rating":5,"finalStatus":"passed"}` // for each route that reads one
+	valid := `{"name":"B's","rating":5,"finalStatus":"passed","since":"2026-11-21"}` // for each route that reads one
 	for _, row := range routes {
 		if !strings.Contains(row.pattern, "{") || row.audience != clients {
 			continue

@@ -33,6 +33,7 @@ import (
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
+	"humanqa/webhooks"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -88,7 +89,7 @@ func setup(t *testing.T) *service {
 		Log: s.log, Sealer: v, AI: commandtest.AI{}, Reads: projections.CommandReads{Reads: reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
-	supervisor := consumer.New(db, s.log, logger, projections.All()...)
+	supervisor := consumer.New(db, s.log, logger, append(projections.All(), webhooks.NewSubscriber(db, s.log, "https://qa.example"))...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan error, 1)
 	if err := supervisor.Prepare(ctx); err != nil {
@@ -107,8 +108,9 @@ func setup(t *testing.T) *service {
 		Commands: s.commands,
 		Reads:    reads,
 		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
-		Ready: func(context.Context) []Problem { return s.problems },
-		DB:    db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
+		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
+		Ready:         func(context.Context) []Problem { return s.problems },
+		DB:            db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
 	s.API = New(s.deps)

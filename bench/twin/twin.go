@@ -84,10 +84,11 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 		Commands: s,
 		Reads:    projections.NewReads(db),
 		// What was committed is visible.
-		WaitFor:   func(context.Context, domain.Position) error { return nil },
-		FeedShown: func(context.Context) error { return nil },
-		Ready:     func(context.Context) []httpapi.Problem { return nil },
-		DB:        db, Vault: secrets, Log: c.Log.WithField("part", "api"), Now: time.Now,
+		WaitFor:       func(context.Context, domain.Position) error { return nil },
+		FeedShown:     func(context.Context) error { return nil },
+		WebhooksShown: func(context.Context) error { return nil },
+		Ready:         func(context.Context) []httpapi.Problem { return nil },
+		DB:            db, Vault: secrets, Log: c.Log.WithField("part", "api"), Now: time.Now,
 		BaseURL: "http://" + c.Addr,
 		// Counted like the service's, only never too many.
 		RateLimit: httpapi.MaxRateLimit,

@@ -110,6 +110,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		Reads:         projections.NewReads(s.core.db),
 		WaitFor:       s.consumers.WaitFor,
 		FeedShown:     func(ctx context.Context) error { return s.consumers.CatchUp(ctx, events.Name) },
+		WebhooksShown: func(ctx context.Context) error { return s.consumers.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         s.problems,
 		DB:            s.core.db,
 		Vault:         s.core.vault,

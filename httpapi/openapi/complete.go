@@ -118,7 +118,7 @@ func nameExample(media *openapi3.MediaType) {
 }
 
 var webhookHeaders = []string{
-	"WebhookSignature", "WebhookPreviousSignature", "WebhookEvent", "WebhookUserAgent",
+	"WebhookSignature", "WebhookEvent", "WebhookUserAgent",
 	"WebhookDelivery", "StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
 }
 

@@ -43,6 +43,7 @@ import (
 	"humanqa/projections/changes"
 	"humanqa/projections/events"
 	"humanqa/projections/timers"
+	"humanqa/webhooks"
 )
 
 const (
@@ -100,7 +101,8 @@ func Start(t *testing.T, pages Pages) *Service {
 		Log: client, Sealer: v, AI: ai.New(ai.Config{Log: log}), Reads: projections.CommandReads{Reads: s.Reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
-	supervisor := consumer.New(s.DB, feed, log, projections.All()...)
+	supervisor := consumer.New(s.DB, feed, log,
+		append(projections.All(), webhooks.NewSubscriber(s.DB, client, "https://qa.example"))...)
 	s.Must(supervisor.Prepare(t.Context()))
 	s.WaitFor = supervisor.WaitFor
 	news := changes.New(feed, s.DB, supervisor.WaitFor, log)
@@ -115,8 +117,9 @@ func Start(t *testing.T, pages Pages) *Service {
 		Commands: s.Commands,
 		Reads:    s.Reads,
 		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
-		Ready: func(context.Context) []httpapi.Problem { return nil },
-		DB:    s.DB, Vault: v, Evidence: files, Log: log, Now: time.Now, BaseURL: s.BaseURL,
+		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
+		Ready:         func(context.Context) []httpapi.Problem { return nil },
+		DB:            s.DB, Vault: v, Evidence: files, Log: log, Now: time.Now, BaseURL: s.BaseURL,
 	})
 	templates, table := pages(s)
 	s.Site, err = ui.New(ui.Config{

@@ -1,0 +1,298 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain/command"
+	"humanqa/internal/eventually"
+	"humanqa/internal/guard"
+	"humanqa/internal/pgtest"
+	"humanqa/webhooks"
+)
+
+// arrival is a delivery that a receiver took.
+type arrival struct {
+	id, event, jobID string
+	header           http.Header
+	body             []byte
+}
+
+func (a arrival) signedBy(secret string) bool {
+	return webhooks.Verify([]byte(secret), a.header, a.body, time.Now()) == nil
+}
+
+// receiver is an HTTPS server that notes what it takes; while it is down it
+// answers 500.
+type receiver struct {
+	*httptest.Server
+	down atomic.Bool
+
+	mu    sync.Mutex
+	taken []arrival
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil || r.down.Load() {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	var told struct{ JobID string }
+	_ = json.Unmarshal(body, &told) // a test event has no job
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken = append(r.taken, arrival{
+		req.Header.Get(webhooks.DeliveryHeader), req.Header.Get(webhooks.EventHeader), told.JobID, req.Header.Clone(), body,
+	})
+}
+
+func (r *receiver) all() []arrival {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.taken)
+}
+
+// delivering starts a receiver, and a dispatcher that may reach it.
+func (s *service) delivering() *receiver {
+	s.t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewTLSServer(r)
+	r.Config.ErrorLog = nil
+	s.t.Cleanup(r.Close)
+	local := guard.Allow{netip.MustParsePrefix("127.0.0.0/8")}
+	s.webhookAllow = local
+	ca := filepath.Join(s.t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw}), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	disable := func(ctx context.Context, projectID, deliveryID, reason string) error {
+		_, err := s.commands.DisableWebhook(ctx, command.Cause{CommandID: command.NewCommandID(), Actor: "webhooks"}, projectID, deliveryID, reason)
+		return err
+	}
+	d := webhooks.NewDispatcher(s.db, s.deps.Vault, disable, webhooks.Config{
+		DSN: pgtest.DSN(s.t, s.db), Allow: local, CAFile: ca, Log: quiet,
+		Retries: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Errorf("the dispatcher ended with %v", err)
+		}
+	})
+	return r
+}
+
+func (s *service) hookedTo(key string, r *receiver) (projectID, path string) {
+	s.t.Helper()
+	projectID = s.project(key, `{"name":"Shop","webhookUrl":"`+r.URL+`/in"}`)
+	return projectID, "/v1/projects/" + projectID
+}
+
+func (s *service) health(key, path string) map[string]any {
+	s.t.Helper()
+	h, _ := s.call(key, "GET", path, "").want(http.StatusOK)["webhookHealth"].(map[string]any)
+	return h
+}
+
+// A receiver that is down for 200 events, is disabled, repaired, enabled and
+// replayed to: all of them arrive once, under their first ids, each job's in
+// their order.
+func TestAReceiverThatWasDownGetsEveryEventOnceWhenItIsRepaired(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	r := s.delivering()
+	_, key := s.account(1000)
+	project, path := s.hookedTo(key, r)
+	r.down.Store(true)
+	const jobs = 100
+	var ids []string
+	for range jobs / 20 {
+		batch := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(20, func(_ int, body string) string {
+			return strings.Replace(body, "{", `{"projectId":"`+project+`",`, 1)
+		})).want(http.StatusCreated)
+		for _, id := range batch["jobIds"].([]any) {
+			ids = append(ids, id.(string))
+		}
+	}
+	for _, id := range ids {
+		s.call(key, "POST", "/v1/jobs/"+id+"/cancel", "").want(http.StatusOK)
+	}
+	eventually.Within(t, eventually.Patience, func() error {
+		if h := s.health(key, path); h["status"] != "disabled" || h["held"].(float64)+h["failed"].(float64) != 2*jobs {
+			return fmt.Errorf("the webhook's health is %v", h)
+		}
+		return nil
+	})
+	first := map[string]bool{}
+	for cursor := ""; ; {
+		page := s.call(key, "GET", path+"/deliveries?limit=100&cursor="+cursor, "").want(http.StatusOK)
+		for _, d := range page["deliveries"].([]any) {
+			first[d.(map[string]any)["id"].(string)] = true
+		}
+		if page["nextCursor"] == nil {
+			break
+		}
+		cursor = page["nextCursor"].(string)
+	}
+	equal(t, len(first), 2*jobs)
+	equal(t, len(r.all()), 0)
+
+	r.down.Store(false)
+	s.call(key, "POST", path+"/webhook/enable", "").want(http.StatusOK)
+	equal(t, s.call(key, "POST", path+"/webhook/replay", `{"since":"2026-01-01"}`).want(http.StatusAccepted)["count"], any(float64(2*jobs)))
+	eventually.Within(t, eventually.Patience, func() error {
+		if got := len(s.call(key, "GET", path+"/deliveries?status=pending", "").want(http.StatusOK)["deliveries"].([]any)); got > 0 || len(r.all()) < 2*jobs {
+			return fmt.Errorf("%d have arrived", len(r.all()))
+		}
+		return nil
+	})
+	secret, err := s.commands.WebhookSecret(t.Context(), project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	story := map[string]string{}
+	for _, a := range r.all() {
+		if !first[a.id] {
+			t.Errorf("%s arrived under another id, or twice", a.event)
+		}
+		delete(first, a.id)
+		if !a.signedBy(secret) {
+			t.Errorf("%s does not verify", a.id)
+		}
+		story[a.jobID] += a.event + " "
+	}
+	equal(t, len(first), 0)
+	equal(t, len(story), jobs)
+	for id, told := range story {
+		if told != "job.created job.cancelled " {
+			t.Errorf("of %s arrived: %s", id, told)
+		}
+	}
+	with(t, s.health(key, path), map[string]any{"status": "ok", "held": 0.0, "failed": 0.0, "consecutiveFailures": 0.0, "lastError": nil})
+}
+
+// While secrets are rotated under load every delivery verifies with the old or
+// the new one in their overlap, and with the new one only after it.
+func TestARotationUnderLoadLeavesNothingThatDoesNotVerify(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	r := s.delivering()
+	_, key := s.account(1_000_000)
+	project, path := s.hookedTo(key, r)
+	old, err := s.commands.WebhookSecret(t.Context(), project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each job knows what had been answered before it was submitted.
+	const before, overlapping, finished, leaked = 0, 1, 2, 3
+	var phase atomic.Int64
+	var submitted sync.Map // phase, by job
+	var working sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		working.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				now := phase.Load()
+				out := s.call(key, "POST", "/v1/jobs", jobWith(`"projectId":"`+project+`"`))
+				var told struct{ JobID string }
+				if err := json.Unmarshal(out.Body.Bytes(), &told); err != nil || out.Code != http.StatusCreated {
+					t.Errorf("a job was refused: %d %s", out.Code, out.Body)
+					return
+				}
+				submitted.Store(told.JobID, now)
+			}
+		})
+	}
+	count := func(in int64) (n int) {
+		for _, a := range r.all() {
+			if of, known := submitted.Load(a.jobID); known && of == in {
+				n++
+			}
+		}
+		return n
+	}
+	settled := func(in int64) {
+		t.Helper()
+		eventually.True(t, fmt.Sprintf("25 jobs of phase %d have arrived", in), func() bool { return count(in) >= 25 })
+	}
+	rotate := func(body string, next int64) string {
+		t.Helper()
+		out := s.call(key, "POST", path+"/webhook/rotate-secret", body).want(http.StatusOK)
+		ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
+		defer cancel()
+		if err := s.deps.WebhooksShown(ctx); err != nil { // on a slow machine the answer comes earlier
+			t.Fatal(err)
+		}
+		phase.Store(next)
+		secret, _ := out["webhookSecret"].(string)
+		return secret
+	}
+	settled(before)
+	fresh := rotate("", overlapping)
+	settled(overlapping)
+	both := r.all()
+	rotate(`{"finish":true}`, finished)
+	settled(finished)
+	third := rotate(`{"immediate":true}`, leaked)
+	settled(leaked)
+	close(stop)
+	working.Wait()
+
+	for _, a := range both {
+		if of, _ := submitted.Load(a.jobID); of == int64(overlapping) && !(a.signedBy(old) && a.signedBy(fresh)) {
+			t.Errorf("in the overlap %s verifies with old: %t, new: %t", a.id, a.signedBy(old), a.signedBy(fresh))
+		}
+		if a.header.Get(webhooks.SignatureHeader) != webhooks.Signature([]byte(old), a.body) {
+			t.Errorf("X-Service-Signature of %s left the old secret before the end", a.id)
+		}
+	}
+	seen := map[string]bool{}
+	for _, a := range r.all() {
+		by := []bool{a.signedBy(old), a.signedBy(fresh), a.signedBy(third)}
+		if !slices.Contains(by, true) {
+			t.Errorf("%s verifies with no secret", a.id)
+		}
+		if seen[a.id] {
+			t.Errorf("%s arrived twice", a.id)
+		}
+		seen[a.id] = true
+		of, _ := submitted.Load(a.jobID)
+		switch of {
+		case int64(finished):
+			if by[0] {
+				t.Errorf("%s, after the rotation was finished, verifies with the old secret", a.id)
+			}
+		case int64(leaked):
+			if !slices.Equal(by, []bool{false, false, true}) || strings.Contains(a.header.Get("webhook-signature"), " ") {
+				t.Errorf("%s, after the leak, verifies with %v", a.id, by)
+			}
+		}
+	}
+}
