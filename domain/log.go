@@ -86,6 +86,15 @@ type Recorded struct {
 	// Event is nil when this binary does not know the type; consumers count
 	// such events and pass over them.
 	Event Event
+	// Stored is what the log itself keeps, whatever the event means.
+	Stored Stored
+}
+
+// Stored is what proves an event: when the log took it, and the SHA-256 of its
+// data and its metadata, byte by byte. A log in memory leaves it zero.
+type Stored struct {
+	Created    time.Time // UTC
+	Data, Meta [32]byte
 }
 
 // StreamID is the id behind the stream's category: the job's of a job's event.

@@ -2,11 +2,13 @@ package eventstore
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -73,6 +75,8 @@ type DecodeError struct {
 	Revision uint64
 	Type     string
 	Err      error
+	// Event is what is known all the same: it has no Event and no Meta.
+	Event domain.Recorded
 }
 
 func (e *DecodeError) Error() string {
@@ -154,20 +158,28 @@ type RawEvent struct {
 	Revision uint64
 	Position domain.Position
 	Type     string
-	Data     []byte // JSON
-	Meta     []byte // JSON
+	Created  time.Time // by the log's clock, UTC
+	Data     []byte    // JSON
+	Meta     []byte    // JSON
+}
+
+// Recorded is the event without a look at what it means.
+func (r RawEvent) Recorded() domain.Recorded {
+	return domain.Recorded{
+		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type,
+		Stored: domain.Stored{Created: r.Created, Data: sha256.Sum256(r.Data), Meta: sha256.Sum256(r.Meta)},
+	}
 }
 
 // Decode reads the event; the error is a *DecodeError.
 func (r RawEvent) Decode() (domain.Recorded, error) {
+	recorded := r.Recorded()
 	event, meta, err := Decode(r.Type, r.Data, r.Meta)
 	if err != nil {
 		return domain.Recorded{}, &DecodeError{
-			Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Err: err,
+			Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Err: err, Event: recorded,
 		}
 	}
-	return domain.Recorded{
-		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position,
-		Type: r.Type, Meta: meta, Event: event,
-	}, nil
+	recorded.Meta, recorded.Event = meta, event
+	return recorded, nil
 }

@@ -38,6 +38,33 @@ func (c *Client) ReadRaw(ctx context.Context, stream string, each func(RawEvent)
 // ends the page before the event that caused it, and is given once it comes
 // first.
 func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
+	next, end, err = c.readAll(ctx, after, fromStart, maxEvents, func() { events = nil }, func(e RawEvent) error {
+		recorded, err := e.Decode()
+		if err == nil {
+			events = append(events, recorded)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, after, false, err
+	}
+	return events, next, end, nil
+}
+
+// ReadAllRaw is ReadAll without a look at what the events mean.
+func (c *Client) ReadAllRaw(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []RawEvent, next domain.Position, end bool, err error) {
+	next, end, err = c.readAll(ctx, after, fromStart, maxEvents, func() { events = nil }, func(e RawEvent) error {
+		events = append(events, e)
+		return nil
+	})
+	if err != nil {
+		return nil, after, false, err
+	}
+	return events, next, end, nil
+}
+
+// readAll reads a page; begin is called before each attempt at it.
+func (c *Client) readAll(ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(), each func(RawEvent) error) (next domain.Position, end bool, err error) {
 	next = after
 	opts := esdb.ReadAllOptions{From: esdb.Start{}, Direction: esdb.Forwards}
 	count := uint64(max(maxEvents, 1))
@@ -50,7 +77,8 @@ func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart b
 		broken bool // the read ended early, what it gave is whole
 	)
 	err = c.retry(ctx, "$all", func() (bool, error) {
-		events, next, seen = nil, after, 0
+		begin()
+		next, seen = after, 0
 		moved := false
 		err := c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			return client.ReadAll(ctx, opts, count)
@@ -61,11 +89,9 @@ func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart b
 				return nil
 			}
 			if !isSystem(e.EventType) {
-				recorded, err := raw(e).Decode()
-				if err != nil {
+				if err := each(raw(e)); err != nil {
 					return err
 				}
-				events = append(events, recorded)
 			}
 			next, moved = position, true
 			return nil
@@ -75,10 +101,7 @@ func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart b
 		}
 		return false, err
 	})
-	if err != nil {
-		return nil, after, false, err
-	}
-	return events, next, !broken && seen < count, nil
+	return next, !broken && seen < count, err
 }
 
 // Head gives the position of the log's last event, of any kind; zero if the log
@@ -220,7 +243,7 @@ func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Clie
 func raw(e *esdb.RecordedEvent) RawEvent {
 	return RawEvent{
 		ID: e.EventID, Stream: e.StreamID, Revision: e.EventNumber, Position: positionOf(e),
-		Type: e.EventType, Data: e.Data, Meta: e.UserMetadata,
+		Type: e.EventType, Created: e.CreatedDate, Data: e.Data, Meta: e.UserMetadata,
 	}
 }
 

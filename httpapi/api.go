@@ -34,8 +34,11 @@ type Deps struct {
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
-	DB    *sqlx.DB // idempotency keys, rate limits, what is known of evidence
-	Vault Vault
+	// Checkpoint gives the newest signed checkpoint of the log, and the key to
+	// verify it by; an empty note before the first event.
+	Checkpoint func(context.Context) (note, verifier string, err error)
+	DB         *sqlx.DB // idempotency keys, rate limits, what is known of evidence
+	Vault      Vault
 	// SpoolDir is where large bodies lie while they come; empty for the system's
 	// directory for temporary files.
 	SpoolDir string
@@ -73,10 +76,11 @@ type Vault interface {
 
 // API is the service's http.Handler.
 type API struct {
-	commands  Commands
-	reads     *projections.Reads
-	waitFor   func(context.Context, domain.Position) error
-	feedShown func(context.Context) error
+	commands   Commands
+	reads      *projections.Reads
+	waitFor    func(context.Context, domain.Position) error
+	feedShown  func(context.Context) error
+	checkpoint func(context.Context) (note, verifier string, err error)
 
 	webhooksShown func(context.Context) error
 	deliveries    *webhooks.Log
@@ -109,7 +113,7 @@ func New(d Deps) *API {
 		d.HostedDomains = hosting.Known()
 	}
 	return &API{
-		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown,
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint,
 		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log},
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,

@@ -84,6 +84,7 @@ var routes = []route{
 
 	{method: "GET", pattern: "/v1/credits", audience: clients, handle: (*API).getCredits},
 	{method: "GET", pattern: "/v1/pricing", audience: clients, handle: (*API).getPricing},
+	{method: "GET", pattern: "/v1/audit/checkpoint", audience: clients, handle: (*API).getCheckpoint},
 
 	{method: "GET", pattern: "/v1/checker/queue", audience: checkers, handle: (*API).checkerQueue},
 	{method: "GET", pattern: "/v1/checker/claims", audience: checkers, handle: (*API).liveClaim},

@@ -109,8 +109,11 @@ func setup(t *testing.T) *service {
 		Reads:    reads,
 		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
-		Ready:         func(context.Context) []Problem { return s.problems },
-		DB:            db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
+		Checkpoint: func(context.Context) (note, verifier string, err error) {
+			return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil
+		},
+		Ready: func(context.Context) []Problem { return s.problems },
+		DB:    db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
 	s.API = New(s.deps)

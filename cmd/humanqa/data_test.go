@@ -41,6 +41,11 @@ func TestACommandNeverMakesANewWorld(t *testing.T) {
 		{"job", "show", "--job", id},
 		{"backup", filepath.Join(t.TempDir(), "backup.zip")},
 		{"fsck"},
+		{"audit", "checkpoint"},
+		{"audit", "key"},
+		{"audit", "prove", "--event", id},
+		{"audit", "verify"},
+		{"audit", "export"},
 		{"listen"},
 		{"demo"},
 	} {

@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
@@ -16,12 +21,12 @@ import (
 	"humanqa/projections"
 )
 
-// fsckPage is how many events are read at a time.
-const fsckPage = 2000
-
-// fsckCmd checks the invariants on live data: the log against itself, and the
-// rows of every read model against a fold of the log made anew.
-type fsckCmd struct{}
+// fsckCmd checks the invariants on live data: the log against itself and
+// against what was signed, and the rows of every read model against a fold of
+// the log made anew.
+type fsckCmd struct {
+	Against []string `type:"existingfile" placeholder:"CHECKPOINT" help:"A checkpoint of the log that somebody kept (humanqa audit checkpoint); may be given several times."`
+}
 
 // checked is what fsck answers.
 type checked struct {
@@ -30,9 +35,9 @@ type checked struct {
 	Findings []audit.Finding `json:"findings"`
 }
 
-func (fsckCmd) Run(ctx context.Context, a *app) error {
+func (f *fsckCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, c *core) error {
-		out, err := fsck(ctx, c, a)
+		out, err := fsck(ctx, c, a, f.Against...)
 		if err != nil {
 			return err
 		}
@@ -59,24 +64,30 @@ func (a *app) printChecked(out checked, object any, before string) error {
 	return nil
 }
 
-func fsck(ctx context.Context, c *core, a *app) (checked, error) {
+// fsck reads the log once. against names files of checkpoints.
+func fsck(ctx context.Context, c *core, a *app, against ...string) (checked, error) {
 	log := audit.New()
-	at := eventstore.Checkpoint{Start: true}
-	for end := false; !end; {
-		page, next, last, err := c.log.ReadAll(ctx, at.Position, at.Start, fsckPage)
-		if err != nil {
-			return checked{}, fmt.Errorf("read the log behind %s: %w", at.Position, err)
-		}
-		for _, r := range page {
+	out := checked{Findings: []audit.Finding{}}
+	err := c.withCheck(ctx, against, func(check *auditlog.Check) error {
+		return auditlog.Each(ctx, c.log, func(e eventstore.RawEvent) error {
+			r, err := e.Decode()
+			if err != nil {
+				r = e.Recorded()
+				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: err.Error()})
+			}
 			log.See(r)
-		}
-		at, end = eventstore.At(next), last
+			return check.See(ctx, r)
+		})
+	}, func(_ *auditlog.Check, findings []audit.Finding) { out.Findings = append(out.Findings, findings...) })
+	if err != nil {
+		return checked{}, err
 	}
 	now, err := c.auditedAt(ctx)
 	if err != nil {
 		return checked{}, err
 	}
-	out := checked{Events: log.Events, Jobs: log.Jobs, Findings: log.Findings(now)}
+	out.Events, out.Jobs = log.Events, log.Jobs
+	out.Findings = append(out.Findings, log.Findings(now)...)
 	if err := c.auditEvidence(ctx, &out); err != nil {
 		return checked{}, err
 	}
@@ -88,21 +99,106 @@ func fsck(ctx context.Context, c *core, a *app) (checked, error) {
 		if err != nil {
 			return checked{}, err
 		}
-		for _, d := range differences {
-			has, lacks := "the read model", "the fold of the log"
-			if d.InFold {
-				has, lacks = lacks, has
-			}
-			out.Findings = append(out.Findings, audit.Finding{
-				Invariant: 9, Stream: p.Name(),
-				Problem: fmt.Sprintf("%s has a row of %s that %s lacks: %s", has, d.Table, lacks, d.Row),
-			})
-		}
-	}
-	if out.Findings == nil {
-		out.Findings = []audit.Finding{}
+		out.Findings = append(out.Findings, findingsOf(p.Name(), differences)...)
 	}
 	return out, nil
+}
+
+// rowLines bounds what is told of one row.
+const rowLines = 9
+
+// findingsOf tells of the rows that a read model and the fold of the log do not
+// both have: where both have a row of that key, which fields differ.
+func findingsOf(name string, differences []consumer.Difference) []audit.Finding {
+	type row struct{ table, key string }
+	var order []row
+	both := map[row][2]map[string]json.RawMessage{} // the read model's, the fold's
+	for _, d := range differences {
+		var columns map[string]json.RawMessage
+		if json.Unmarshal([]byte(d.Row), &columns) != nil {
+			continue // it was written by Postgres
+		}
+		of := row{d.Table, d.Key}
+		pair, seen := both[of]
+		if !seen {
+			order = append(order, of)
+		}
+		if d.InFold {
+			pair[1] = columns
+		} else {
+			pair[0] = columns
+		}
+		both[of] = pair
+	}
+	var found []audit.Finding
+	for _, of := range order {
+		is, should := both[of][0], both[of][1]
+		f := audit.Finding{Invariant: 9, Stream: streamOf(name, is, should)}
+		switch {
+		case should == nil:
+			f.Problem = fmt.Sprintf("the read model %s has a row of %s that the fold of the log lacks: %s", name, of.table, of.key)
+		case is == nil:
+			f.Problem = fmt.Sprintf("the fold of the log has a row of %s that the read model %s lacks: %s", of.table, name, of.key)
+		default:
+			f.Problem = fmt.Sprintf("the read model %s has a row of %s that is not the fold's: %s%s", name, of.table, of.key, fieldsOf(is, should))
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// fieldsOf is a line for each field that differs.
+func fieldsOf(is, should map[string]json.RawMessage) string {
+	var lines []string
+	for _, field := range slices.Sorted(maps.Keys(should)) {
+		if string(is[field]) != string(should[field]) {
+			lines = append(lines, fmt.Sprintf("\n  %s: is %s, the log says %s", field, shortened(is[field]), shortened(should[field])))
+		}
+	}
+	if more := len(lines) - rowLines; more > 0 {
+		lines = append(lines[:rowLines-1], fmt.Sprintf("\n  and %d more fields", more+1))
+	}
+	return strings.Join(lines, "")
+}
+
+// shortened keeps a value to what fits into a line.
+func shortened(value json.RawMessage) string {
+	const most = 120
+	text := []rune(oneLine(string(value)))
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
+// streamOf is the stream that a row of a read model is about; the read model's
+// name where the row does not tell.
+func streamOf(name string, rows ...map[string]json.RawMessage) string {
+	own := map[string]string{
+		"jobs": domain.JobStreams, "projects": domain.ProjectStreams, "sessions": domain.SessionStreams,
+	}
+	for _, row := range rows {
+		value := func(column string) (s string) {
+			if json.Unmarshal(row[column], &s) != nil {
+				return ""
+			}
+			return s
+		}
+		id, category := value("id"), own[name]
+		switch {
+		case value("stream") != "":
+			return value("stream")
+		case category != "" && id != "":
+			return category + id
+		case value("job_id") != "" && name != "ledger":
+			return domain.JobStream(value("job_id"))
+		case value("account_id") != "" && (name == "ledger" || name == "credits"):
+			return domain.CreditsStream(value("account_id"))
+		case value("project_id") != "":
+			return domain.ProjectStream(value("project_id"))
+		}
+	}
+	return name
 }
 
 // auditedAt is the moment to judge deadlines by. A service that is stopped

@@ -72,6 +72,14 @@ type commands struct {
 		Skip    projectionsSkipCmd    `cmd:"" help:"Let a stopped read model pass over its event, on record."`
 	} `cmd:"" help:"Read models."`
 
+	Audit struct {
+		Checkpoint auditCheckpointCmd `cmd:"" help:"Sign the log as it is; keep the result elsewhere."`
+		Key        auditKeyCmd        `cmd:"" help:"Show the log's name and public key, by which checkpoints are verified."`
+		Prove      auditProveCmd      `cmd:"" help:"Prove that an event is in the log, as one JSON object."`
+		Verify     auditVerifyCmd     `cmd:"" help:"Hold the log against every checkpoint; exit 1 and name what was changed."`
+		Export     auditExportCmd     `cmd:"" help:"Write the log as lines of JSON that anybody can verify offline."`
+	} `cmd:"" help:"Proofs that the log is the one that was."`
+
 	Backup  backupCmd  `cmd:"" help:"Write everything into one file, while the service runs or is stopped."`
 	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it."`
 	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`

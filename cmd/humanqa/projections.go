@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
@@ -108,7 +109,7 @@ type stoppable struct {
 
 // Validate is called by kong.
 func (n stoppable) Validate() error {
-	return oneOf(n.Name, "nothing that follows the log", append(projections.Names(), webhooks.SubscriberName))
+	return oneOf(n.Name, "nothing that follows the log", append(projections.Names(), auditlog.Name, webhooks.SubscriberName))
 }
 
 func oneOf(name, otherwise string, known []string) error {
@@ -125,7 +126,7 @@ type projectionsRebuildCmd struct {
 
 // Validate is called by kong.
 func (c *projectionsRebuildCmd) Validate() error {
-	return oneOf(c.Name, "no read model", projections.Names())
+	return oneOf(c.Name, "no read model", append(projections.Names(), auditlog.Name))
 }
 
 // Run builds the read model, here or in the running service, whichever takes
@@ -144,7 +145,7 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 		read := make(chan error, 1)
 		go func() { read <- feed.Run(reading) }()
 		told := time.Now() // short builds tell only that they are done
-		err := consumer.New(core.db, feed, quiet(a.log), projections.All()...).Rebuild(ctx, c.Name, func(p consumer.Progress) {
+		err := consumer.New(core.db, feed, quiet(a.log), append(projections.All(), auditlog.Projector{})...).Rebuild(ctx, c.Name, func(p consumer.Progress) {
 			if !a.json && !p.Done && time.Since(told) >= time.Second {
 				told = time.Now()
 				_ = a.print(nil, "%s: generation %d, %d events, at %s of %s, %.0f events/s, %s to go", // progress only

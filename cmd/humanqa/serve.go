@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/auditlog"
 	"humanqa/domain/policy"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
@@ -87,7 +88,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	}
 	feed := eventstore.NewFeed(core.log, log)
 	s.consumers = consumer.New(core.db, feed, log,
-		append(projections.All(), webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL))...)
+		append(projections.All(), auditlog.Projector{}, webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL))...)
 	metrics.MustRegister(s.consumers.Collector())
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
@@ -105,7 +106,8 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	run(core.postgres != nil, "postgres", core.watchPostgres)
 
 	run(true, "feed", feed.Run)
-	run(roles.Projector, "projections", s.consumers.Only(projections.Names()...))
+	run(roles.Projector, "projections", s.consumers.Only(append(projections.Names(), auditlog.Name)...))
+	run(roles.Projector, "audit", auditlog.NewKeeper(core.signer(), log).Run)
 
 	s.policies = scheduler.New(timers.New(core.db, core.dsn), log, policy.All(core.commands)...)
 	metrics.MustRegister(s.policies.Collectors()...)

@@ -112,6 +112,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		FeedShown:     func(ctx context.Context) error { return s.consumers.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return s.consumers.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         s.problems,
+		Checkpoint:    s.core.checkpoint,
 		DB:            s.core.db,
 		Vault:         s.core.vault,
 		Evidence:      s.evidence,

@@ -66,6 +66,14 @@ type Lazy interface {
 	Gather() time.Duration
 }
 
+// Witness is a consumer that sees every event: of types that this binary does
+// not know too, and such as nobody can decode, which have no Event then. What it
+// keeps does not depend on what events mean, so nothing is skipped for it.
+type Witness interface {
+	// Witness marks the type.
+	Witness()
+}
+
 // Durable is a consumer whose commits wait for the disk. All others may lose
 // their last batches in a crash of Postgres, rows and checkpoint alike, and
 // apply them again.

@@ -52,6 +52,7 @@ type runner struct {
 	limits   Limits
 	consumer Consumer
 	handles  map[string]bool
+	witness  bool   // it sees every event
 	durable  string // what synchronous_commit is set to
 	owner    string
 	target   generation // which generation; its state is read anew with every lease
@@ -257,6 +258,8 @@ func (f *following) pause() time.Duration {
 func (f *following) take(ctx context.Context, next read) error {
 	var undecodable *eventstore.DecodeError
 	switch {
+	case errors.As(next.err, &undecodable) && f.witness:
+		return f.apply(ctx, []domain.Recorded{undecodable.Event}, undecodable.Position)
 	case errors.As(next.err, &undecodable):
 		if f.skips[undecodable.Position] {
 			f.skipped++
@@ -278,6 +281,8 @@ func (f *following) choose(events []domain.Recorded) []domain.Recorded {
 	batch := make([]domain.Recorded, 0, len(events))
 	for _, e := range events {
 		switch {
+		case f.witness:
+			batch = append(batch, e)
 		case f.skips[e.Position]:
 			f.skipped++
 		case e.Event == nil:

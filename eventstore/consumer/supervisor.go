@@ -251,9 +251,10 @@ func (s *Supervisor) runner(c Consumer, g generation) *runner {
 	if _, ok := c.(Durable); ok {
 		durable = "on"
 	}
+	_, witness := c.(Witness)
 	return &runner{
 		db: s.db, source: s.source, arrivals: s.arrivals, limits: s.limits,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handles, durable: durable, owner: uuid.NewString(), target: g,
+		consumer: c, handles: handles, witness: witness, durable: durable, owner: uuid.NewString(), target: g,
 	}
 }

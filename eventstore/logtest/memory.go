@@ -186,8 +186,9 @@ func (m *Memory) page(after eventstore.Checkpoint, maxEvents int) (page eventsto
 	for _, e := range m.events[from:max(from, min(to, from+maxEvents))] {
 		if m.spoiled[e.Position.Commit] {
 			if len(page.Events) == 0 {
+				e.Event, e.Meta = nil, domain.Metadata{}
 				err = &eventstore.DecodeError{
-					Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Err: errors.New("not JSON"),
+					Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Err: errors.New("not JSON"), Event: e,
 				}
 			}
 			break

@@ -1,0 +1,124 @@
+package auditlog_test
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/auditlog"
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
+	"humanqa/internal/pgtest"
+	"humanqa/projections/modeltest"
+)
+
+var benchEvents = flag.Int("audit.events", 20_000, "how long a log BenchmarkAudit takes")
+
+// BenchmarkAudit grows the tree of a whole log that is there already, signs it,
+// proves events and reads it all again, and appends batches of 500 to it:
+//
+//	go test ./auditlog -run - -bench Audit -benchtime 1x -args -audit.events 1000000
+func BenchmarkAudit(b *testing.B) {
+	n := *benchEvents
+	dsn := pgtest.NewDSN(b)
+	data, meta, err := eventstore.Encode(domain.NewEvent{
+		Event: modeltest.Created("acc", func(e *job.Created) { e.Description += fmt.Sprintf("%600d", 0) }),
+		Meta:  domain.Metadata{CommandID: uuid.New(), Actor: "key:k", Time: modeltest.Noon},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, err = pgtest.NewDB(b, dsn).ExecContext(b.Context(), `
+INSERT INTO eventlog.events (position, revision, created, event_id, is_json, stream, type, data, metadata)
+SELECT i, (i - 1) % 8, 1793000000000000 + i, gen_random_uuid(), true, 'job-' || (i - 1) / 8, 'job.created', $2, $3
+FROM generate_series(1, $1::bigint) i`, n, data, meta)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() { // once: -benchtime 1x
+		most := watchHeap(b)
+		began := time.Now()
+		w := setupOn(b, dsn)
+		if err := w.sup.Prepare(w.ctx()); err != nil {
+			b.Fatal(err)
+		}
+		for size := int64(0); size < int64(n); time.Sleep(5 * time.Millisecond) {
+			if size, err = auditlog.NewTree(w.db).Size(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		w.stop()
+		signed, _, err := w.signer.Sign(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(time.Since(began).Seconds(), "s/checkpoint-of-all")
+
+		began = time.Now()
+		const proofs = 100
+		for i := range proofs {
+			id := uuid.MustParse(w.event(int64(i*n/proofs + 1)).ID)
+			if _, err := auditlog.Prove(b.Context(), auditlog.NewTree(w.db), id, signed); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(time.Since(began).Seconds()*1000/proofs, "ms/proof")
+
+		began = time.Now()
+		if check, found := w.check(signed); told(found) != "" || check.Events() != int64(n) {
+			b.Fatal(told(found))
+		}
+		b.ReportMetric(time.Since(began).Seconds(), "s/verify")
+
+		batch := make([]domain.Recorded, 500)
+		for i := range batch {
+			batch[i] = eventstore.RawEvent{
+				ID: uuid.New(), Stream: "job-new", Revision: uint64(i), Type: "job.created", Created: time.Unix(0, 0).UTC(), Data: data, Meta: meta,
+			}.Recorded()
+		}
+		var schema string
+		if err := w.db.Get(&schema, `SELECT schema_name FROM projection_checkpoints WHERE name = $1 AND serving`, auditlog.Name); err != nil {
+			b.Fatal(err)
+		}
+		const batches = 20
+		began = time.Now()
+		for range batches {
+			err := pgpool.InTxAsync(b.Context(), w.db, func(tx *sqlx.Tx) error {
+				return auditlog.Projector{}.Apply(b.Context(), tx, schema, batch)
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(time.Since(began).Seconds()*1000/batches, "ms/500-events")
+		b.ReportMetric(float64(most())/(1<<20), "MB-heap")
+	}
+}
+
+// watchHeap gives the most memory that Go had until it is asked.
+func watchHeap(b *testing.B) func() uint64 {
+	b.Helper()
+	end, most := make(chan struct{}), make(chan uint64)
+	go func() {
+		var largest uint64
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			largest = max(largest, m.Sys)
+			select {
+			case <-end:
+				most <- largest
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return func() uint64 { close(end); return <-most }
+}

@@ -1,0 +1,6 @@
+package auditlog
+
+import "time"
+
+// SetEvery lets a test not wait for a minute.
+func (k *Keeper) SetEvery(d time.Duration) { k.every = d }

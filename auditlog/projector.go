@@ -1,0 +1,217 @@
+package auditlog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+)
+
+// Name is the projector's name among what follows the log.
+const Name = "audit"
+
+// tileHeight makes tiles of 256 hashes: a row of tree_tiles.
+const (
+	tileHeight = 8
+	tileWidth  = 1 << tileHeight
+)
+
+// Projector folds the log into the tree.
+type Projector struct{}
+
+var (
+	_ consumer.Projector = Projector{}
+	_ consumer.Lazy      = Projector{}
+	_ consumer.Witness   = Projector{}
+)
+
+// Name implements consumer.Consumer.
+func (Projector) Name() string { return Name }
+
+// Version implements consumer.Projector.
+func (Projector) Version() int { return 1 }
+
+// Handles implements consumer.Consumer; as a Witness it sees all others too.
+func (Projector) Handles() []string { return eventstore.Types() }
+
+// Witness implements consumer.Witness.
+func (Projector) Witness() {}
+
+// Gather implements consumer.Lazy: no answer shows the tree right behind a
+// write, and a checkpoint is signed once a minute.
+func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
+
+// Tables implements consumer.Projector.
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{{Name: "tree_leaves", DDL: treeLeavesDDL}, {Name: "tree_tiles", DDL: treeTilesDDL}}
+}
+
+// What each leaf binds, and where the event stood. An id is looked up for a
+// proof.
+const treeLeavesDDL = `
+CREATE TABLE {schema}.tree_leaves (
+    index            bigint PRIMARY KEY,
+    commit_position  bigint NOT NULL,
+    prepare_position bigint NOT NULL,
+    revision         bigint NOT NULL,
+    created          bigint NOT NULL, -- 100 ns since 1970
+    id               uuid NOT NULL,
+    stream           text NOT NULL,
+    type             text NOT NULL,
+    data             bytea NOT NULL,  -- SHA-256
+    metadata         bytea NOT NULL   -- SHA-256
+);
+CREATE INDEX ON {schema}.tree_leaves (id);
+`
+
+// Row (level, index) holds the hashes index*256 and on of the tree's level
+// 8*level, without a gap; only the last row of a level may be short.
+const treeTilesDDL = `
+CREATE TABLE {schema}.tree_tiles (
+    level  integer NOT NULL,
+    index  bigint NOT NULL,
+    hashes bytea NOT NULL,
+    PRIMARY KEY (level, index)
+);
+ALTER TABLE {schema}.tree_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL; -- hashes do not get smaller
+`
+
+const edgeSQL = `
+SELECT t.level, t.index, t.hashes
+FROM generate_series(0, 7) AS levels (level)
+CROSS JOIN LATERAL (
+    SELECT level, index, hashes
+    FROM {schema}.tree_tiles
+    WHERE level = levels.level
+    ORDER BY index DESC
+    LIMIT 1) t
+ORDER BY t.level`
+
+const insertLeavesSQL = `
+INSERT INTO {schema}.tree_leaves (index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata)
+SELECT $1 + n - 1, commit_position, prepare_position, revision, created, id, stream, type,
+    substring($9::bytea FROM (n::integer - 1) * 32 + 1 FOR 32), substring($10::bytea FROM (n::integer - 1) * 32 + 1 FOR 32)
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::uuid[], $7::text[], $8::text[])
+    WITH ORDINALITY AS leaves (commit_position, prepare_position, revision, created, id, stream, type, n)`
+
+const upsertTilesSQL = `
+INSERT INTO {schema}.tree_tiles (level, index, hashes)
+SELECT *
+FROM unnest($1::integer[], $2::bigint[], $3::bytea[])
+ON CONFLICT (level, index) DO UPDATE
+SET hashes = EXCLUDED.hashes`
+
+// Apply implements consumer.Projector: it grows the tree at its right edge.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	e, err := loadEdge(ctx, tx, schema)
+	if err != nil {
+		return err
+	}
+	first := e.size()
+	n := len(batch)
+	commits, prepares, revisions, created := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	ids, streams, types := make([]uuid.UUID, n), make([]string, n), make([]string, n)
+	data, meta := make([]byte, 0, n*tlog.HashSize), make([]byte, 0, n*tlog.HashSize) // one after the other: an array would be parsed twice
+	for i, r := range batch {
+		l := leafOf(r)
+		e.add(0, l.Hash())
+		commits[i], prepares[i] = int64(l.Position.Commit), int64(l.Position.Prepare)
+		revisions[i], created[i] = int64(l.Revision), ticks(l.Created)
+		ids[i], streams[i], types[i] = l.ID, l.Stream, l.Type
+		data, meta = append(data, l.Data[:]...), append(meta, l.Meta[:]...)
+	}
+	if _, err := tx.ExecContext(ctx, consumer.In(schema, insertLeavesSQL), first,
+		pq.Array(commits), pq.Array(prepares), pq.Array(revisions), pq.Array(created), pq.Array(ids),
+		pq.Array(streams), pq.Array(types), data, meta); err != nil {
+		return fmt.Errorf("insert leaves: %w", err)
+	}
+	return e.write(ctx, tx, schema)
+}
+
+// edge is the last tile of each level, and what has changed since it was loaded.
+type edge struct {
+	tiles []tile
+	full  []tile // changed, and never again
+}
+
+type tile struct {
+	Level   int    `db:"level"`
+	Index   int64  `db:"index"`
+	Hashes  []byte `db:"hashes"`
+	changed bool
+}
+
+func (t tile) width() int { return len(t.Hashes) / tlog.HashSize }
+
+func loadEdge(ctx context.Context, tx *sqlx.Tx, schema string) (*edge, error) {
+	var e edge
+	if err := tx.SelectContext(ctx, &e.tiles, consumer.In(schema, edgeSQL)); err != nil {
+		return nil, fmt.Errorf("read the tree's edge: %w", err)
+	}
+	for level, t := range e.tiles {
+		if t.Level != level || len(t.Hashes)%tlog.HashSize != 0 || t.width() > tileWidth {
+			return nil, fmt.Errorf("the tree's edge is damaged at level %d: rebuild it (humanqa projections rebuild %s)", level, Name)
+		}
+	}
+	return &e, nil
+}
+
+func (e *edge) size() int64 {
+	if len(e.tiles) == 0 {
+		return 0
+	}
+	return e.tiles[0].Index*tileWidth + int64(e.tiles[0].width())
+}
+
+// add puts a hash at the end of a level; a tile that is full has its root one
+// level up.
+func (e *edge) add(level int, h tlog.Hash) {
+	if level == len(e.tiles) {
+		e.tiles = append(e.tiles, tile{Level: level})
+	}
+	t := &e.tiles[level]
+	if t.width() == tileWidth {
+		*t = tile{Level: level, Index: t.Index + 1}
+	}
+	t.Hashes, t.changed = append(t.Hashes, h[:]...), true
+	if t.width() < tileWidth {
+		return
+	}
+	e.full = append(e.full, *t)
+	t.changed = false
+	var f frontier
+	for i := range tileWidth {
+		f.add(tlog.Hash(t.Hashes[i*tlog.HashSize:]))
+	}
+	e.add(level+1, f.root())
+}
+
+func (e *edge) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
+	var (
+		levels, indexes []int64
+		hashes          pq.ByteaArray
+	)
+	put := func(t tile) {
+		levels, indexes, hashes = append(levels, int64(t.Level)), append(indexes, t.Index), append(hashes, t.Hashes)
+	}
+	for _, t := range e.full {
+		put(t)
+	}
+	for _, t := range e.tiles {
+		if t.changed {
+			put(t)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, consumer.In(schema, upsertTilesSQL), pq.Array(levels), pq.Array(indexes), hashes); err != nil {
+		return fmt.Errorf("write tiles: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package auditlog
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"humanqa/internal/pgpool"
+)
+
+// Sealer keeps the signing key from who can read the database only: *vault.Vault.
+type Sealer interface {
+	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
+	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
+}
+
+// sealedFor is the owner of the signing key in the vault; no account has this id.
+const sealedFor = "audit"
+
+// ErrForked says that the tree does not continue what was signed.
+var ErrForked = errors.New("the log is not the one that was signed")
+
+// Signer signs checkpoints, in any number of processes at once.
+type Signer struct {
+	db   *sqlx.DB
+	seal Sealer
+	now  func() time.Time
+}
+
+// NewSigner prepares a signer; the first Sign of a log makes its key.
+func NewSigner(db *sqlx.DB, seal Sealer, now func() time.Time) *Signer {
+	return &Signer{db: db, seal: seal, now: now}
+}
+
+const keySQL = `
+SELECT name, verifier, sealed
+FROM audit.keys`
+
+const insertKeySQL = `
+INSERT INTO audit.keys (name, verifier, sealed)
+VALUES ($1, $2, $3)
+ON CONFLICT DO NOTHING`
+
+type keyRow struct{ Name, Verifier, Sealed string }
+
+// Verifier is what checkpoints are verified by: the log's name and public key.
+// It is made with the first use.
+func (s *Signer) Verifier(ctx context.Context) (string, error) {
+	row, err := s.key(ctx)
+	return row.Verifier, err
+}
+
+func (s *Signer) key(ctx context.Context) (row keyRow, err error) {
+	err = s.db.GetContext(ctx, &row, keySQL)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return row, failed("read the log's key", err)
+	}
+	var random [6]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return row, fmt.Errorf("name the log: %w", err)
+	}
+	name := "humanqa/" + hex.EncodeToString(random[:])
+	private, verifier, err := note.GenerateKey(rand.Reader, name)
+	if err != nil {
+		return row, fmt.Errorf("make the log's key: %w", err)
+	}
+	sealed, err := s.seal.Seal(ctx, sealedFor, name, []byte(private))
+	if err != nil {
+		return row, err
+	}
+	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, insertKeySQL, name, verifier, sealed); err != nil {
+			return err
+		}
+		return tx.GetContext(ctx, &row, keySQL) // another process may have been first
+	})
+	return row, failed("store the log's key", err)
+}
+
+func failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+const newestSQL = `
+SELECT note
+FROM audit.checkpoints
+ORDER BY size DESC
+LIMIT 1`
+
+// Newest is the checkpoint that was signed last; found is false before the first.
+func (s *Signer) Newest(ctx context.Context) (c Checkpoint, found bool, err error) {
+	var signed string
+	err = s.db.GetContext(ctx, &signed, newestSQL)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Checkpoint{}, false, nil
+	}
+	if err != nil {
+		return Checkpoint{}, false, fmt.Errorf("read the newest checkpoint: %w", err)
+	}
+	key, err := s.key(ctx)
+	if err != nil {
+		return Checkpoint{}, false, err
+	}
+	c, err = Open(signed, key.Verifier)
+	return c, err == nil, err
+}
+
+// Latest is the newest checkpoint; the first one is signed for who asks.
+func (s *Signer) Latest(ctx context.Context) (c Checkpoint, found bool, err error) {
+	if c, found, err = s.Newest(ctx); found || err != nil {
+		return c, found, err
+	}
+	return s.Sign(ctx)
+}
+
+const insertCheckpointSQL = `
+INSERT INTO audit.checkpoints (size, note)
+VALUES ($1, $2)
+ON CONFLICT DO NOTHING`
+
+// Sign signs the tree as it is, and gives the newest checkpoint if nothing has
+// come behind it; found is false while the log is empty. A tree that does not
+// continue the newest checkpoint is ErrForked, and is not signed.
+func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error) {
+	tree := NewTree(s.db)
+	last, signedBefore, err := s.Newest(ctx)
+	if err != nil {
+		return c, false, err
+	}
+	size, err := tree.Size(ctx)
+	if err != nil || size == 0 && !signedBefore {
+		return c, false, err
+	}
+	if size < last.Size {
+		return c, false, fmt.Errorf("%w: the tree has %d leaves, a checkpoint %d", ErrForked, size, last.Size)
+	}
+	root, err := tree.Root(ctx, size)
+	if err != nil {
+		return c, false, err
+	}
+	if signedBefore {
+		if err := s.continues(ctx, tree, last, size, root); err != nil || size == last.Size {
+			return last, err == nil, err
+		}
+	}
+	c, err = s.sign(ctx, tree, size, root)
+	if err != nil {
+		return c, false, err
+	}
+	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, insertCheckpointSQL, c.Size, c.Note)
+		return err
+	})
+	if err != nil {
+		return c, false, fmt.Errorf("store a checkpoint: %w", err)
+	}
+	return c, true, nil
+}
+
+// continues proves that the tree goes on from a checkpoint.
+func (s *Signer) continues(ctx context.Context, tree Tree, last Checkpoint, size int64, root tlog.Hash) error {
+	proof, err := tree.Consistency(ctx, size, last.Size)
+	if err != nil {
+		return err
+	}
+	if err := tlog.CheckTree(proof, size, root, last.Size, last.Root); err != nil {
+		return fmt.Errorf("%w: the tree of %d leaves does not go on from the checkpoint of %s", ErrForked, size, last)
+	}
+	return nil
+}
+
+func (s *Signer) sign(ctx context.Context, tree Tree, size int64, root tlog.Hash) (Checkpoint, error) {
+	key, err := s.key(ctx)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	private, err := s.seal.Unseal(ctx, sealedFor, key.Name, key.Sealed)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	signer, err := note.NewSigner(string(private))
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("read the log's key: %w", err)
+	}
+	leaves, err := tree.leaves(ctx, size-1, size)
+	if err != nil || len(leaves) == 0 {
+		return Checkpoint{}, errors.Join(fmt.Errorf("the tree has no leaf %d", size-1), err)
+	}
+	c := Checkpoint{Origin: key.Name, Size: size, Root: root, Position: leaves[0].Position, Time: s.now()}
+	signed, err := note.Sign(&note.Note{Text: c.text()}, signer)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("sign a checkpoint: %w", err)
+	}
+	c.Note = string(signed)
+	return c, nil
+}
+
+const storedSQL = `
+SELECT size, note
+FROM audit.checkpoints
+WHERE size > $1
+ORDER BY size
+LIMIT $2`
+
+// storedPage bounds how many checkpoints are in memory at a time.
+const storedPage = 500
+
+type storedNote struct {
+	Size int64
+	Note string
+}
+
+// storedNotes gives the notes of larger trees than after.
+func storedNotes(ctx context.Context, db sqlx.QueryerContext, after int64) (rows []storedNote, err error) {
+	err = sqlx.SelectContext(ctx, db, &rows, storedSQL, after, storedPage)
+	return rows, failed("read the checkpoints", err)
+}

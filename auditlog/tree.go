@@ -1,0 +1,193 @@
+package auditlog
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"humanqa/domain"
+)
+
+// Tree reads the tree through the views in schema readmodel. It only ever grows
+// at its right edge, so what is read for one size fits together, however many
+// statements it takes and whoever appends meanwhile.
+type Tree struct{ db sqlx.ExtContext }
+
+// NewTree reads from a pool, or from a transaction.
+func NewTree(db sqlx.ExtContext) Tree { return Tree{db} }
+
+const sizeSQL = `
+SELECT index, octet_length(hashes) / 32 AS width
+FROM readmodel.tree_tiles
+WHERE level = 0
+ORDER BY index DESC
+LIMIT 1`
+
+// Size is how many leaves the tree has.
+func (t Tree) Size(ctx context.Context) (int64, error) {
+	var last struct{ Index, Width int64 }
+	err := sqlx.GetContext(ctx, t.db, &last, sizeSQL)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the tree's size: %w", err)
+	}
+	return last.Index*tileWidth + last.Width, nil
+}
+
+// Root is the hash of the tree's first size leaves.
+func (t Tree) Root(ctx context.Context, size int64) (tlog.Hash, error) {
+	root, err := tlog.TreeHash(size, t.hashes(ctx))
+	if err != nil {
+		return tlog.Hash{}, fmt.Errorf("hash the tree of %d leaves: %w", size, err)
+	}
+	return root, nil
+}
+
+// Inclusion proves that the leaf is one of the first size.
+func (t Tree) Inclusion(ctx context.Context, size, index int64) (tlog.RecordProof, error) {
+	proof, err := tlog.ProveRecord(size, index, t.hashes(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("prove leaf %d of %d: %w", index, size, err)
+	}
+	return proof, nil
+}
+
+// Consistency proves that the first size leaves go on from the first old.
+func (t Tree) Consistency(ctx context.Context, size, old int64) (tlog.TreeProof, error) {
+	proof, err := tlog.ProveTree(size, old, t.hashes(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("prove that %d leaves go on from %d: %w", size, old, err)
+	}
+	return proof, nil
+}
+
+const tilesSQL = `
+SELECT t.level, t.index, t.hashes
+FROM unnest($1::integer[], $2::bigint[]) AS wanted (level, index)
+JOIN readmodel.tree_tiles t USING (level, index)`
+
+// hashes gives the tree's stored hashes, in one query however many are asked for.
+func (t Tree) hashes(ctx context.Context) tlog.HashReader {
+	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		type place struct {
+			level int
+			index int64
+		}
+		wanted := map[place][]byte{}
+		var levels, numbers []int64
+		for _, i := range indexes {
+			of := tlog.TileForIndex(tileHeight, i)
+			p := place{of.L, of.N}
+			if _, seen := wanted[p]; !seen {
+				wanted[p] = nil
+				levels, numbers = append(levels, int64(of.L)), append(numbers, of.N)
+			}
+		}
+		var found []tile
+		if err := sqlx.SelectContext(ctx, t.db, &found, tilesSQL, pq.Array(levels), pq.Array(numbers)); err != nil {
+			return nil, fmt.Errorf("read tiles: %w", err)
+		}
+		for _, f := range found {
+			wanted[place{f.Level, f.Index}] = f.Hashes
+		}
+		out := make([]tlog.Hash, len(indexes))
+		for i, index := range indexes {
+			of := tlog.TileForIndex(tileHeight, index)
+			h, err := tlog.HashFromTile(of, wanted[place{of.L, of.N}], index)
+			if err != nil {
+				return nil, fmt.Errorf("tile %d of level %d is short or gone: rebuild the tree (humanqa projections rebuild %s): %w", of.N, of.L, Name, err)
+			}
+			out[i] = h
+		}
+		return out, nil
+	})
+}
+
+type leafRow struct {
+	Index    int64     `db:"index"`
+	Commit   int64     `db:"commit_position"`
+	Prepare  int64     `db:"prepare_position"`
+	Revision int64     `db:"revision"`
+	Created  int64     `db:"created"`
+	ID       uuid.UUID `db:"id"`
+	Stream   string    `db:"stream"`
+	Type     string    `db:"type"`
+	Data     []byte    `db:"data"`
+	Metadata []byte    `db:"metadata"`
+}
+
+func (r leafRow) leaf() Leaf {
+	l := Leaf{
+		Index: r.Index, Position: domain.Position{Commit: uint64(r.Commit), Prepare: uint64(r.Prepare)},
+		Stream: r.Stream, Revision: uint64(r.Revision), Type: r.Type, ID: r.ID, Created: fromTicks(r.Created),
+	}
+	copy(l.Data[:], r.Data)
+	copy(l.Meta[:], r.Metadata)
+	return l
+}
+
+const leafColumns = `index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata`
+
+const leavesSQL = `
+SELECT ` + leafColumns + `
+FROM readmodel.tree_leaves
+WHERE index >= $1
+  AND index < $2
+ORDER BY index`
+
+// leaves gives what the tree says of a range of leaves.
+func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
+	var rows []leafRow
+	if err := sqlx.SelectContext(ctx, t.db, &rows, leavesSQL, from, to); err != nil {
+		return nil, fmt.Errorf("read the leaves behind %d: %w", from, err)
+	}
+	out := make([]Leaf, len(rows))
+	for i, r := range rows {
+		out[i] = r.leaf()
+	}
+	return out, nil
+}
+
+const leafByIDSQL = `
+SELECT ` + leafColumns + `
+FROM readmodel.tree_leaves
+WHERE id = $1
+ORDER BY index
+LIMIT 1`
+
+// Find gives the leaf of an event.
+func (t Tree) Find(ctx context.Context, id uuid.UUID) (l Leaf, found bool, err error) {
+	var row leafRow
+	err = sqlx.GetContext(ctx, t.db, &row, leafByIDSQL, id)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Leaf{}, false, nil
+	case err != nil:
+		return Leaf{}, false, fmt.Errorf("look for the leaf of %s: %w", id, err)
+	}
+	return row.leaf(), true, nil
+}
+
+const tileSQL = `
+SELECT hashes
+FROM readmodel.tree_tiles
+WHERE level = 0
+  AND index = $1`
+
+// leafHashes gives the hashes of one tile's leaves, none if it is not there.
+func (t Tree) leafHashes(ctx context.Context, index int64) ([]byte, error) {
+	var hashes []byte
+	err := sqlx.GetContext(ctx, t.db, &hashes, tileSQL, index)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("read tile %d: %w", index, err)
+	}
+	return hashes, nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"humanqa/internal/eventually"
+	"humanqa/internal/pgdev"
+	"humanqa/internal/pgpool"
+)
+
+// A witness keeps a checkpoint, an operator changes an event by SQL, and
+// everything that looks says so; untouched, everything holds, whether the
+// service runs or is stopped.
+func TestTheAuditOfALogThatWasChanged(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.start()
+	_, key := p.newAccount(50)
+	jobID := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1)).text("jobId")
+
+	// By HTTP, as an account keeps it. The newest is a minute old at most.
+	var (
+		note     []byte
+		verifier string
+	)
+	eventually.True(t, "the first checkpoint is served", func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url("/v1/audit/checkpoint"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		resp, err := p.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		note, err = io.ReadAll(resp.Body)
+		verifier = resp.Header.Get("X-Audit-Key")
+		return err == nil && resp.StatusCode == http.StatusOK
+	})
+	var printed struct{ Verifier string }
+	p.cli(&printed, "audit", "key")
+	if printed.Verifier != verifier || !strings.HasPrefix(string(note), strings.Split(verifier, "+")[0]+"\n") {
+		t.Errorf("the key is %q, the API says %q of %s", printed.Verifier, verifier, note)
+	}
+	var signed printedCheckpoint
+	p.cli(&signed, "audit", "checkpoint")
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := os.WriteFile(kept, []byte(signed.Note), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	events := p.replayed("job-" + jobID)
+	var proof struct {
+		Event      struct{ ID, Stream string }
+		Checkpoint string
+	}
+	p.cli(&proof, "audit", "prove", "--event", events[0].ID.String(), "--against", kept)
+	if proof.Event.Stream != "job-"+jobID || proof.Checkpoint != signed.Note {
+		t.Errorf("got %+v", proof)
+	}
+	p.refuses("not found", "audit", "prove", "--event", jobID)
+	var held verified
+	p.cli(&held, "audit", "verify", "--against", kept)
+	if held.Events < signed.Size || held.InTree < signed.Size || held.Checkpoints < 2 || len(held.Findings) != 0 {
+		t.Errorf("untouched: %+v, the checkpoint has %d", held, signed.Size)
+	}
+	p.fsck()
+
+	server, err := pgdev.Running(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.sql(server, `UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'Check the shop', 'Check the stop'), 'UTF8') WHERE stream = 'job-`+jobID+`' AND type = 'job.created'`)
+	s.stop()
+	for _, command := range []string{"audit verify", "fsck"} {
+		stdout, stderr, err := p.tryCLI(append(strings.Fields("--json "+command), "--against", kept)...)
+		var out struct {
+			Findings []struct {
+				Invariant       int
+				Stream, Problem string
+			}
+		}
+		if jsonErr := json.Unmarshal([]byte(stdout), &out); jsonErr != nil || exitCode(err) != exitFailed {
+			t.Fatalf("%s: %v %s %s", command, err, stdout, stderr)
+		}
+		told := ""
+		for _, f := range out.Findings {
+			told += f.Stream + " " + f.Problem + "\n"
+			if strings.Count(f.Problem, "\n") >= 10 {
+				t.Errorf("%s: more than ten lines: %s", command, f.Problem)
+			}
+		}
+		want := []string{"job-" + jobID + " was changed: " + events[0].ID.String(), "\n  data: was SHA-256 ", "$all the first "}
+		if command == "fsck" {
+			want = append(want, "job-"+jobID+" the read model jobs has a row of jobs that is not the fold's", "\n  title: is \"Check the shop\", the log says \"Check the stop\"\n")
+		}
+		for _, part := range want {
+			if !strings.Contains(told, part) {
+				t.Errorf("%s does not tell %q:\n%s", command, part, told)
+			}
+		}
+	}
+}
+
+// replayed gives a stream's events as replay prints them.
+func (p *program) replayed(stream string) (events []replayed) {
+	p.t.Helper()
+	stdout, stderr, err := p.tryCLI("--json", "replay", stream)
+	if err != nil {
+		p.t.Fatalf("replay %s: %v %s", stream, err, stderr)
+	}
+	for line := range strings.Lines(stdout) {
+		var e replayed
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			p.t.Fatalf("replay printed %q: %v", line, err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// sql runs a statement on the embedded Postgres, past the service.
+func (p *program) sql(server pgdev.Address, statement string) {
+	p.t.Helper()
+	db, err := pgpool.Open(p.t.Context(), server.DSN(pgdev.Database))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	result, err := db.ExecContext(p.t.Context(), statement)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		p.t.Fatalf("%s did nothing: %v", statement, err)
+	}
+}
