@@ -188,7 +188,7 @@ func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, o
 	if err != nil || of.state.Exists {
 		return test, err
 	}
-	token, err := s.hookToken(ctx, cause.AccountID, of.projectID)
+	token, err := s.hookToken(ctx, cause.AccountID, of.projectID, "")
 	test.Open = project.CreateCommand{
 		AccountID: cause.AccountID, Name: shorten(in.Host, maxProjectName), Host: in.Host, HookHash: domain.HashToken(token),
 	}

@@ -11,7 +11,7 @@ import (
 // CreateProject opens a project. With a webhook URL a signing secret is made.
 func (s *Service) CreateProject(ctx context.Context, cause Cause, in CreateProject) (CreatedProject, error) {
 	projectID := domain.DeriveID(cause.CommandID, "project").String()
-	token, err := s.hookToken(ctx, cause.AccountID, projectID)
+	token, err := s.hookToken(ctx, cause.AccountID, projectID, "")
 	if err != nil {
 		return CreatedProject{}, err
 	}
@@ -42,10 +42,15 @@ func (s *Service) CreateProject(ctx context.Context, cause Cause, in CreateProje
 	return CreatedProject{ProjectID: projectID, Name: in.Name, HookToken: token, Position: written.Position}, nil
 }
 
-// hookToken derives the deploy hook's token from the project: a repeat after a
-// crash hands out the token whose hash the first try stored.
-func (s *Service) hookToken(ctx context.Context, accountID, projectID string) (string, error) {
-	secret, err := s.Sealer.Fingerprint(ctx, accountID, "deploy hook", []byte(projectID))
+// hookToken derives the deploy hook's token from the project, and from what
+// replaced its first one: a repeat after a crash hands out the token whose hash
+// the first try stored, and the pages can show it again.
+func (s *Service) hookToken(ctx context.Context, accountID, projectID, hookID string) (string, error) {
+	of := projectID
+	if hookID != "" {
+		of += "\n" + hookID
+	}
+	secret, err := s.Sealer.Fingerprint(ctx, accountID, "deploy hook", []byte(of))
 	if err != nil {
 		return "", fmt.Errorf("derive deploy hook token: %w", err)
 	}

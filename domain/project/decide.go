@@ -164,6 +164,17 @@ func changeWebhook(s State, c UpdateCommand) []domain.Event {
 	return events
 }
 
+// DecideRotateHook replaces the deploy hook's token; a repeat changes nothing.
+func DecideRotateHook(s State, rotated HookRotated) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("project")
+	case s.HookID == rotated.HookID:
+		return nil, nil
+	}
+	return []domain.Event{&rotated}, nil
+}
+
 // DecideEnable resumes deliveries.
 func DecideEnable(s State, at time.Time) ([]domain.Event, error) {
 	switch {

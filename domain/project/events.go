@@ -4,6 +4,7 @@
 package project
 
 import (
+	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -76,6 +77,26 @@ type DeployReceived struct {
 	At    time.Time `json:"at"`
 }
 
+// Commit is the one that was deployed; empty where the deploy did not say.
+func (e *DeployReceived) Commit() string {
+	for _, key := range e.Keys {
+		if commit, found := strings.CutPrefix(key, "commit:"); found {
+			return commit
+		}
+	}
+	return ""
+}
+
+// HookRotated replaces the deploy hook's token: the one of before opens nothing
+// any more.
+type HookRotated struct {
+	// HookID is what the new token is derived from, beside the project.
+	HookID   string    `json:"hookId"`
+	HookHash string    `json:"hookHash"`
+	At       time.Time `json:"at"`
+	UserID   *string   `json:"userId"` // who did it; nil: nobody who signs in
+}
+
 // WebhookSet points the project's webhook at a URL and (re-)enables it.
 // Events nil means every kind; empty means none.
 type WebhookSet struct {
@@ -141,6 +162,7 @@ func (*WebhookEnabled) EventType() string   { return "project.webhook_enabled" }
 func (*RegressionsPrepared) EventType() string { return "project.regressions_prepared" }
 func (*RegressionsAttached) EventType() string { return "project.regressions_attached" }
 func (*DeployReceived) EventType() string      { return "project.deploy_received" }
+func (*HookRotated) EventType() string         { return "project.hook_rotated" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -156,5 +178,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(RegressionsPrepared) }},
 		{New: func() domain.Event { return new(RegressionsAttached) }},
 		{New: func() domain.Event { return new(DeployReceived) }},
+		{New: func() domain.Event { return new(HookRotated) }},
 	}
 }

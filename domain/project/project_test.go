@@ -344,3 +344,14 @@ func TestARotation(t *testing.T) {
 		}
 	})
 }
+
+func TestADeployHookIsReplacedOnce(t *testing.T) {
+	t.Parallel()
+	rotated := project.HookRotated{HookID: "h2", HookHash: "hash-2", At: t1, UserID: new("ann")}
+	rotate := func(s project.State) ([]domain.Event, error) { return project.DecideRotateHook(s, rotated) }
+	if s := given(t, created()).When(rotate).Events(&rotated).State(); s.HookHash != "hash-2" || s.HookID != "h2" {
+		t.Errorf("the project's hook is %q, %q", s.HookID, s.HookHash)
+	}
+	given(t, created(), &rotated).When(rotate).Nothing()
+	given(t).When(rotate).NotFound("project")
+}

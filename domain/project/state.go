@@ -27,6 +27,7 @@ type State struct {
 	DefaultJobType    *string
 	DefaultSLAMinutes *int
 	HookHash          string
+	HookID            string // of the token that replaced the first one; empty: none did
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
 
@@ -110,6 +111,8 @@ func Evolve(s State, e domain.Event) State {
 		}
 	case *RotationFinished:
 		s.UpdatedAt, s.PreviousUntil = e.At, nil
+	case *HookRotated:
+		s.HookID, s.HookHash, s.UpdatedAt = e.HookID, e.HookHash, e.At
 	case *RegressionsPrepared:
 		s.Queue = queued(s.Queue, e)
 	case *RegressionsAttached:

@@ -77,6 +77,9 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/enable", For: ui.Developers, Handle: d.enableWebhook},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook/secret", For: ui.Owners, Fresh: true, Handle: d.webhookSecret},
 
+		{Method: "GET", Pattern: "/dashboard/projects/{id}/hook", For: ui.Owners, Fresh: true, Handle: d.hook},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true, Handle: d.rotateHook},
+
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
 		{Method: "GET", Pattern: "/dashboard/sessions/{id}", For: ui.Viewers, Handle: d.session},
 		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: d.gather},

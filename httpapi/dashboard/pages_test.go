@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/pagetest"
+	"humanqa/internal/eventually"
 )
 
 // Every page, in each of its states, on wide and narrow screens, light and dark:
@@ -61,6 +62,23 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	key, err := w.commands.IssueKey(t.Context(), operator(), full, command.IssueKey{Scope: "full"})
 	w.shown(key.Position, err)
 
+	for i, verdicts := range [][]job.ItemStatus{{job.ItemPass, job.ItemFail}, {job.ItemFail, job.ItemFail}, {job.ItemFail, job.ItemPass}} {
+		commit := fmt.Sprintf("%d0c5ea7e9d3b", 4+i)
+		out, err := w.commands.Deploy(t.Context(), cause(full), hosted.ProjectID, command.Deploy{
+			Test: command.HostedTest{Submission: job.Submission{URL: "https://shop.example.com", Source: "deploy"}, Host: "shop.example.com"},
+			Keys: []string{"commit:" + commit},
+		})
+		w.shown(out.Position, err)
+		eventually.True(t, "the checklist is written", func() bool {
+			j, err := w.reads.Jobs.Job(t.Context(), full, out.JobID)
+			return err == nil && len(j.Items) > 0
+		})
+		c := w.claims(w.checker(), out.JobID)
+		for n := range c.Checklist {
+			c.checks(n, verdicts[min(n, 1)], "It is still white.")
+		}
+		c.completes("Tested after the deploy.")
+	}
 	share, err := w.credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.must(err)
 
@@ -75,6 +93,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
 		{"job-replay", "/dashboard/jobs/" + report + "/replay?at=4", owner}, {"job-shared", "/shared/" + share, guest{}},
 		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
+		{"hook", "/dashboard/projects/" + hosted.ProjectID + "/hook", owner},
 		{"sessions", "/dashboard/sessions", owner}, {"session", "/dashboard/sessions/" + session.SessionID, owner},
 		{"batch", "/dashboard/batches/" + batch, owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},

@@ -88,8 +88,28 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{Template: "projects", Title: "Projects", View: v, Status: 422}, nil
 }
 
-// loopsShown is how many loops of agents a project's page shows.
-const loopsShown = 5
+const (
+	// loopsShown is how many loops of agents a project's page shows.
+	loopsShown = 5
+	// testsCompared is how many tests stand side by side.
+	testsCompared = 20
+)
+
+// matrixView leaves out of the matrix what passes again, beyond rowsShown.
+type matrixView struct {
+	history.Matrix
+	More int
+}
+
+const rowsShown = 12
+
+func (m *matrixView) shorten() {
+	kept := 0
+	for kept < len(m.Rows) && (kept < rowsShown || m.Rows[kept].Open) { // open ones come first
+		kept++
+	}
+	m.More, m.Rows = len(m.Rows)-kept, m.Rows[:kept]
+}
 
 type projectView struct {
 	projects.Project
@@ -100,6 +120,7 @@ type projectView struct {
 	Failures []history.OpenFailure
 	Queue    []history.PreparedBatch
 	Loops    []loopLine
+	Matrix   matrixView
 	MayEdit  bool
 	Owner    bool
 	SLAs     []int
@@ -138,6 +159,10 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	for _, s := range runs {
 		v.Loops = append(v.Loops, loopLine{s, loopState(s.Status)})
 	}
+	if v.Matrix.Matrix, err = d.Reads.History.Matrix(ctx, v.AccountID, v.ID, testsCompared); err != nil {
+		return v, err
+	}
+	v.Matrix.shorten()
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
 	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)
 	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}

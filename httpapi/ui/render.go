@@ -94,11 +94,13 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"moment":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
 		"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+		"date":    func(t time.Time) string { return t.UTC().Format("2 Jan") },
 		"credits": Credits,
 		"count":   Count,
 		"initial": initial,
 		"dict":    dict,
 		"skipped": skipped,
+		"short":   short,
 	}
 }
 
@@ -195,6 +197,9 @@ func skipped(reason string) string {
 	}
 	return reason
 }
+
+// short is as much of a commit as people read.
+func short(commit string) string { return string([]rune(commit)[:min(10, len([]rune(commit)))]) }
 
 // dict gives a part several values by name.
 func dict(pairs ...any) (map[string]any, error) {

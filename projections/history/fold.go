@@ -40,6 +40,7 @@ type historyFold struct {
 	touched  []*foldedProject
 	items    map[itemAt]*historyItemRow
 	seen     []*historyItemRow
+	deploys  []historyDeployRow
 }
 
 type foldedProject struct {
@@ -68,6 +69,10 @@ func (f *historyFold) fold(r domain.Recorded) {
 		f.change(id, e)
 		for _, jobID := range e.JobIDs {
 			f.open(jobID, id)
+		}
+	case *project.DeployReceived:
+		if commit := e.Commit(); commit != "" {
+			f.deploys = append(f.deploys, historyDeployRow{JobID: e.JobID, Commit: commit})
 		}
 	case *job.Created:
 		if e.ProjectID != "" {

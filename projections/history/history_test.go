@@ -273,3 +273,40 @@ func TestOnlyTestsOfTheProjectAreItsHistory(t *testing.T) {
 		}
 	}
 }
+
+func TestTheMatrixSaysWhenAnItemFirstFailedAndInWhichCommit(t *testing.T) {
+	t.Parallel()
+	p := setupTested(t)
+	p.Log.Record(domain.ProjectStream("p1"),
+		&project.DeployReceived{Keys: []string{"commit:aaa111"}, JobID: "j2", At: modeltest.Noon},
+		&project.DeployReceived{Keys: []string{"key:k", "commit:bbb222"}, JobID: "j3", At: modeltest.Noon},
+		&project.DeployReceived{Keys: []string{"commit:later"}, JobID: "j3", At: modeltest.Noon}, // joined the same test
+		&project.DeployReceived{Keys: []string{"key:only"}, JobID: "j4", At: modeltest.Noon})
+	p.test("j1", 1, "a=pass", "b=fail", "c=pass")
+	p.test("j2", 2, "a=fail", "b=pass", "c=pass")
+	p.test("j3", 3, "a=skip", "b=fail", "c=pass")
+	p.test("j4", 4, "a=fail", "c=pass", "d=pass")
+	p.Reach(p.Sup)
+	m, err := p.reads.Matrix(p.Ctx(), "acc", "p1", 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var columns, rows []string
+	for _, test := range m.Tests {
+		columns = append(columns, test.JobID+":"+test.Commit)
+	}
+	for _, r := range m.Rows {
+		rows = append(rows, fmt.Sprintf("%s %v since %d, open %v", r.Key, r.Verdicts, r.FailedFirst, r.Open))
+	}
+	want := []string{"b [fail pass fail ] since 2, open true", "a [pass fail skip fail] since 1, open true"}
+	if got := strings.Join(columns, " "); got != "j1: j2:aaa111 j3:bbb222 j4:" || strings.Join(rows, "\n") != strings.Join(want, "\n") || m.Passed != 2 {
+		t.Errorf("tests %s\n%s\n%d passed", got, strings.Join(rows, "\n"), m.Passed)
+	}
+	if m, err = p.reads.Matrix(p.Ctx(), "acc", "p1", 2); err != nil || len(m.Tests) != 2 || m.Tests[0].JobID != "j3" {
+		t.Errorf("the last two: %+v, %v", m.Tests, err)
+	}
+	if m, err = p.reads.Matrix(p.Ctx(), "other", "p1", 20); err != nil || len(m.Tests)+len(m.Rows) > 0 {
+		t.Errorf("another account's: %+v, %v", m, err)
+	}
+	p.Sound(p.Sup, "history")
+}

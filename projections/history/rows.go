@@ -138,6 +138,9 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 	if err := readmodel.Write(ctx, tx, schema, insertHistoryJobsSQL, opened); err != nil {
 		return fmt.Errorf("insert jobs: %w", err)
 	}
+	if err := readmodel.Write(ctx, tx, schema, insertHistoryDeploysSQL, f.deploys); err != nil {
+		return fmt.Errorf("insert deploys: %w", err)
+	}
 	if len(f.ended) == 0 {
 		return nil
 	}

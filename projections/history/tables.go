@@ -19,7 +19,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "history" }
-func (Projector) Version() int { return 2 }
+func (Projector) Version() int { return 3 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -27,6 +27,7 @@ func (Projector) Tables() []consumer.Table {
 		{Name: "history_tests", DDL: historyTestsDDL},
 		{Name: "history_items", DDL: historyItemsDDL},
 		{Name: "history_jobs", DDL: historyJobsDDL},
+		{Name: "history_deploys", DDL: historyDeploysDDL},
 	}
 }
 
@@ -100,12 +101,22 @@ CREATE TABLE {schema}.history_jobs (
 );
 `
 
+// The commit that a job tests, where a deploy told. A deploy that joined a job
+// of another commit changes nothing.
+const historyDeploysDDL = `
+CREATE TABLE {schema}.history_deploys (
+    job_id text PRIMARY KEY,
+    commit text NOT NULL
+);
+`
+
 func (Projector) Handles() []string {
 	return domain.TypesOf(
 		(*project.Created)(nil),
 		(*project.SettingsChanged)(nil),
 		(*project.RegressionsPrepared)(nil),
 		(*project.RegressionsAttached)(nil),
+		(*project.DeployReceived)(nil),
 		(*job.Created)(nil),
 		(*job.Completed)(nil),
 		(*job.AIReportReady)(nil),
@@ -194,6 +205,14 @@ var writeHistoryItemsSQL = readmodel.Upsert[historyItemRow]("history_items", "ac
 
 // A job that took fixes along is here before it is created.
 var insertHistoryJobsSQL = readmodel.Insert("history_jobs") + `
+ON CONFLICT (job_id) DO NOTHING`
+
+type historyDeployRow struct {
+	JobID  string `json:"job_id"`
+	Commit string `json:"commit"`
+}
+
+var insertHistoryDeploysSQL = readmodel.Insert("history_deploys") + `
 ON CONFLICT (job_id) DO NOTHING`
 
 const deleteHistoryJobsSQL = `

@@ -1,0 +1,46 @@
+package dashboard
+
+import (
+	"humanqa/httpapi/ui"
+	"humanqa/projections/projects"
+)
+
+type hookView struct {
+	Project projects.Project
+	URL     string
+	Rotated bool // just now
+	MayEdit bool
+}
+
+func (d Deps) hookURL(token string) string { return d.BaseURL + "/v1/hooks/deploy/" + token }
+
+// hook shows the deploy hook to an owner who has just proved who they are:
+// whoever has its URL can spend the account's credits.
+func (d Deps) hook(r *ui.Request) (ui.Answer, error) {
+	p, err := find(r, "project", d.Reads.Projects.Get)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	token, err := d.Commands.HookToken(r.Context(), p.AccountID, p.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := hookView{Project: p, URL: d.hookURL(token), MayEdit: !r.Account.Suspended}
+	return ui.Answer{Template: "hook", Title: "Deploy hook", View: v, Secret: true}, nil
+}
+
+func (d Deps) rotateHook(r *ui.Request) (ui.Answer, error) {
+	p, err := find(r, "project", d.Reads.Projects.Get)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	token, at, err := d.Commands.RotateHook(r.Context(), r.Cause(), p.ID, &r.Person.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Answer{Template: "hook", Title: "Deploy hook", View: hookView{Project: p, URL: d.hookURL(token), Rotated: true, MayEdit: true}, Secret: true}, nil
+}
