@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -102,13 +103,22 @@ type checkedItem struct {
 	Note            string         `json:"note"`
 	Reason          *string        `json:"reason"`
 	ScreenshotURL   *string        `json:"screenshotUrl"`
+	ScreenshotURLs  []string       `json:"screenshotUrls,omitempty"` // all, where there are several
 }
 
 func checkedOf(i job.ReportItem) checkedItem {
 	return checkedItem{
 		ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
-		Status: i.Status, Note: i.Note, Reason: orNull(i.Reason), ScreenshotURL: orNull(i.ScreenshotURL),
+		Status: i.Status, Note: i.Note, Reason: orNull(i.Reason), ScreenshotURL: orNull(i.ScreenshotURL), ScreenshotURLs: several(i),
 	}
+}
+
+// several are the item's pictures, where there is more than one.
+func several(i job.ReportItem) []string {
+	if len(i.MoreScreenshotURLs) == 0 {
+		return nil
+	}
+	return i.Screenshots()
 }
 
 // checkItem is PUT /v1/checker/jobs/:id/items/:itemId.
@@ -116,17 +126,16 @@ func (a *API) checkItem(r *request) (answer, error) {
 	var p problems
 	o := r.object(&p)
 	in := command.CheckItem{
-		ItemID:        r.vars["itemId"],
-		Status:        job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail, job.ItemSkip)),
-		Note:          o.optional("note", maxNote),
-		Severity:      o.severity(""),
-		Reason:        o.oneOf("reason", "", job.SkipReasons()...),
-		ScreenshotURL: o.optional("screenshotUrl", maxURL),
+		ItemID:   r.vars["itemId"],
+		Status:   job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail, job.ItemSkip, job.ItemPending)),
+		Note:     o.optional("note", maxNote),
+		Severity: o.severity(""),
+		Reason:   o.oneOf("reason", "", job.SkipReasons()...),
 	}
-	o.link("screenshotUrl", in.ScreenshotURL)
 	o.skipReason(in.Status, in.Reason)
-	owner, err := a.refer(r, o, "screenshotUrl", &in.ScreenshotURL)
-	if err != nil {
+	var owner string
+	var err error
+	if in.Screenshots, owner, err = a.screenshots(r, o); err != nil {
 		return answer{}, err
 	}
 	claim, err := claimOf(r, &p)
@@ -142,11 +151,38 @@ func (a *API) checkItem(r *request) (answer, error) {
 			return answer{}, err
 		}
 		a.visible(ctx, r, at)
-		if item.ScreenshotURL, err = a.evidenceLink(ctx, owner, item.ScreenshotURL); err != nil {
+		if err := linkItem(&item, func(stored string) (string, error) { return a.evidenceLink(ctx, owner, stored) }); err != nil {
 			return answer{}, err
 		}
 		return reply(http.StatusOK, checkedOf(item))
 	})
+}
+
+// screenshots reads an item's pictures: screenshotUrl, or several as
+// screenshotUrls.
+func (a *API) screenshots(r *request, o object) (links []string, owner string, err error) {
+	one := o.optional("screenshotUrl", maxURL)
+	paths := []string{"screenshotUrl"}
+	if list := o.strings("screenshotUrls", job.MaxScreenshots, maxURL); list != nil {
+		if one != "" {
+			o.wrong("screenshotUrls", "goes without screenshotUrl: its first one is that")
+		}
+		links, paths = *list, nil
+		for i := range links {
+			paths = append(paths, fmt.Sprintf("screenshotUrls[%d]", i))
+		}
+	} else if one != "" {
+		links = []string{one}
+	}
+	for i := range links {
+		o.link(paths[i], links[i])
+		of, err := a.refer(r, o, paths[i], &links[i])
+		if err != nil {
+			return nil, "", err
+		}
+		owner = cmp.Or(of, owner)
+	}
+	return links, owner, nil
 }
 
 // verdict reads the required status of an item.
@@ -163,7 +199,7 @@ func (o object) skipReason(status job.ItemStatus, reason string) {
 	switch {
 	case status == job.ItemSkip && reason == "":
 		o.wrong("reason", "is required for a skip: %s", oneOfWords(job.SkipReasons()))
-	case (status == job.ItemPass || status == job.ItemFail) && reason != "":
+	case (status == job.ItemPass || status == job.ItemFail || status == job.ItemPending) && reason != "":
 		o.wrong("reason", "only a skip has a reason")
 	}
 }

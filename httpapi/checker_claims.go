@@ -136,8 +136,7 @@ func (a *API) showClaim(ctx context.Context, status int, c command.ClaimedJob) (
 func (a *API) draft(ctx context.Context, accountID string, items []job.ReportItem) ([]checkedItem, error) {
 	out := make([]checkedItem, len(items))
 	for i, item := range items {
-		var err error
-		if item.ScreenshotURL, err = a.evidenceLink(ctx, accountID, item.ScreenshotURL); err != nil {
+		if err := linkItem(&item, func(stored string) (string, error) { return a.evidenceLink(ctx, accountID, stored) }); err != nil {
 			return nil, err
 		}
 		out[i] = checkedOf(item)

@@ -70,20 +70,25 @@ func (a *API) uploadEvidence(r *request) (answer, error) {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
-		accountID, err := a.commands.CollectEvidence(ctx, cause, claim)
+		e, err := a.collect(ctx, r, cause, claim, found)
 		if err != nil {
 			return answer{}, err
 		}
-		e, err := a.keep(ctx, r, accountID, claim, found)
-		if err != nil {
-			return answer{}, err
-		}
-		link, err := a.evidenceLink(ctx, accountID, evidencePath+e.ID)
+		link, err := a.evidenceLink(ctx, e.AccountID, evidencePath+e.ID)
 		if err != nil {
 			return answer{}, err
 		}
 		return reply(http.StatusCreated, evidenceBody{URL: link, ContentType: e.ContentType, Size: e.Size})
 	})
+}
+
+// collect takes the file of the request as evidence under the claim.
+func (a *API) collect(ctx context.Context, r *request, cause command.Cause, claim command.Claim, p piece) (evidenceRow, error) {
+	accountID, err := a.commands.CollectEvidence(ctx, cause, claim)
+	if err != nil {
+		return evidenceRow{}, err
+	}
+	return a.keep(ctx, r, accountID, claim, p)
 }
 
 // keep stores the file of the request. A crash in here leaves at most an upload

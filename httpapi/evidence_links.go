@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/projections/jobs"
 )
 
@@ -64,10 +65,25 @@ func linkReport(report *jobs.Report, link func(stored string) (string, error)) (
 		return err
 	}
 	for i := range report.Items {
-		shown := &report.Items[i].ScreenshotURL
-		if *shown, err = link(*shown); err != nil {
+		if err := linkItem(&report.Items[i], link); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func linkItem(item *job.ReportItem, link func(stored string) (string, error)) (err error) {
+	if item.ScreenshotURL, err = link(item.ScreenshotURL); err != nil {
+		return err
+	}
+	more := make([]string, len(item.MoreScreenshotURLs)) // the item's own list is its owner's
+	for i, stored := range item.MoreScreenshotURLs {
+		if more[i], err = link(stored); err != nil {
+			return err
+		}
+	}
+	if len(more) > 0 {
+		item.MoreScreenshotURLs = more
 	}
 	return nil
 }

@@ -106,6 +106,26 @@ func (r evidenceRows) stored(ctx context.Context, e evidenceRow) error {
 	})
 }
 
+const dropEvidenceSQL = `
+UPDATE http_evidence
+SET stored_at = NULL,
+    begun_at = now()
+WHERE account_id = $1
+  AND job_id = $2
+  AND id = $3`
+
+// drop makes of a piece an upload that broke off: no link to it works any more,
+// and the sweep removes the file, later than a backup that is under way reads it.
+func (r evidenceRows) drop(ctx context.Context, accountID, jobID, id string) error {
+	if !isEvidenceID(id) {
+		return nil
+	}
+	if _, err := r.db.ExecContext(ctx, dropEvidenceSQL, accountID, jobID, id); err != nil {
+		return fmt.Errorf("drop evidence %s: %w", id, err)
+	}
+	return nil
+}
+
 // isEvidenceID holds for ids as reserve writes them.
 func isEvidenceID(id string) bool {
 	parsed, err := uuid.Parse(id)

@@ -17,6 +17,46 @@ import (
 	"humanqa/domain"
 )
 
+// An item has several pictures, a verdict can be taken back, and the report shows
+// what is left.
+func TestSeveralPicturesOfAnItem(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	w := s.working(key)
+	a, b := w.shown(aPNG), w.shown(aPNG+" another")
+	put := func(body string) result { return w.call("PUT", "/items/"+w.items[0], body) }
+	both := put(fmt.Sprintf(`{"status": "fail", "screenshotUrls": [%q, %q]}`, a, b)).want(http.StatusOK)
+	links, _ := both["screenshotUrls"].([]any)
+	if len(links) != 2 || links[0] != both["screenshotUrl"] {
+		t.Fatalf("the item shows %v", both)
+	}
+	for _, link := range links {
+		if got := s.visit(fmt.Sprint(link)); got.Code != http.StatusOK {
+			t.Errorf("%s: %d", link, got.Code)
+		}
+	}
+	if got := put(`{"status": "pending", "note": "later"}`).want(http.StatusOK); got["status"] != "pending" || got["note"] != "later" || got["screenshotUrl"] != nil {
+		t.Errorf("taken back, the item is %v", got)
+	}
+	put(fmt.Sprintf(`{"status": "fail", "screenshotUrl": %q, "screenshotUrls": [%q]}`, a, b)).want(http.StatusBadRequest)
+	put(`{"status": "fail", "screenshotUrls": ["https://qa.example/v1/evidence/018f2f75-eeee-7d3b-9a52-6f0a3b1c2d4e"]}`).want(http.StatusBadRequest)
+	put(`{"status": "fail", "screenshotUrls": ["` + strings.Repeat(`x","`, 10) + `x"]}`).want(http.StatusBadRequest)
+	put(fmt.Sprintf(`{"status": "fail", "screenshotUrls": [%q, %q]}`, b, a)).want(http.StatusOK)
+	w.completes("It broke.")
+	report := s.call(key, "GET", "/v1/jobs/"+w.jobID+"/report", "").want(http.StatusOK)
+	items, _ := report["items"].([]any)
+	shown, _ := items[0].(map[string]any)
+	if all, _ := shown["screenshotUrls"].([]any); len(all) != 2 || all[0] != shown["screenshotUrl"] {
+		t.Errorf("the report shows %v", shown)
+	}
+	for _, format := range []string{"md", "junit", "ctrf"} {
+		if got := s.call(key, "GET", "/v1/jobs/"+w.jobID+"/report?format="+format, ""); strings.Count(got.Body.String(), "/v1/evidence/") < 2 {
+			t.Errorf("%s shows %s", format, got.Body.String())
+		}
+	}
+}
+
 func TestEvidenceOfEachKindComesBackAsItCame(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

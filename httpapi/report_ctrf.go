@@ -158,6 +158,9 @@ func ctrfTests(t testedJob) []ctrfTest {
 				one.Extra[name] = value
 			}
 		}
+		if all := several(i); all != nil {
+			one.Extra["screenshotUrls"] = all
+		}
 		tests = append(tests, one)
 	}
 	return tests

@@ -132,11 +132,14 @@ func junitCaseOf(suite string, i job.ReportItem) junitCase {
 func failureDetails(i job.ReportItem) string {
 	var lines []string
 	for _, l := range []struct{ name, value string }{
-		{"Severity", string(i.Severity)}, {"Expected", i.ExpectedOutcome}, {"Note", i.Note}, {"Screenshot", i.ScreenshotURL},
+		{"Severity", string(i.Severity)}, {"Expected", i.ExpectedOutcome}, {"Note", i.Note},
 	} {
 		if l.value != "" {
 			lines = append(lines, l.name+": "+l.value)
 		}
+	}
+	for _, shown := range i.Screenshots() {
+		lines = append(lines, "Screenshot: "+shown)
 	}
 	return strings.Join(lines, "\n")
 }

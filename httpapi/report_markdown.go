@@ -60,10 +60,13 @@ func (t testedJob) markdown(b *strings.Builder, heading string) {
 
 func markdownNote(i job.ReportItem) string {
 	var parts []string
-	for _, s := range []string{inline(i.Reason), inline(i.Note), autolink(i.ScreenshotURL)} {
+	for _, s := range []string{inline(i.Reason), inline(i.Note)} {
 		if s != "" {
 			parts = append(parts, s)
 		}
+	}
+	for _, shown := range i.Screenshots() {
+		parts = append(parts, autolink(shown))
 	}
 	return strings.Join(parts, " — ")
 }

@@ -32,6 +32,7 @@ type reportItem struct {
 	CheckerNote     string         `json:"checkerNote"`
 	SkipReason      string         `json:"skipReason,omitempty"`
 	ScreenshotURL   string         `json:"screenshotUrl,omitempty"`
+	ScreenshotURLs  []string       `json:"screenshotUrls,omitempty"` // all, where there are several
 }
 
 // reportRetrySeconds is how long a client is told to wait for a report.
@@ -151,7 +152,7 @@ func (t testedJob) reportBody() reportBody {
 		out.Items = append(out.Items, reportItem{
 			ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome,
 			Severity: i.Severity, Status: i.Status, CheckerNote: i.Note,
-			SkipReason: i.Reason, ScreenshotURL: i.ScreenshotURL,
+			SkipReason: i.Reason, ScreenshotURL: i.ScreenshotURL, ScreenshotURLs: several(i),
 		})
 	}
 	return out

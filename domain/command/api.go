@@ -263,6 +263,8 @@ type ClaimedJob struct {
 	AccountID string // whose evidence the draft's links name; never shown
 	Token     int
 	DueAt     time.Time
+	SessionID string // of a session's slot
+	Waiting   bool   // the slot's session has not started
 	Brief     Brief
 	Checklist []job.ReportItem
 	Findings  []job.ReportItem
@@ -278,12 +280,14 @@ type Claim struct {
 
 // CheckItem is a verdict on an item of the list.
 type CheckItem struct {
-	ItemID        string
-	Status        job.ItemStatus
-	Note          string
-	Severity      job.Severity // empty: the item's own
-	Reason        string
-	ScreenshotURL string
+	ItemID   string
+	Status   job.ItemStatus
+	Note     string
+	Severity job.Severity // empty: the item's own
+	Reason   string
+	// Screenshots replace those of the item, unless they are kept.
+	Screenshots     []string
+	KeepScreenshots bool
 }
 
 // AddFinding reports something outside the list.

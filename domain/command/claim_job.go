@@ -53,8 +53,13 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 }
 
 // LiveClaim gives the claim that the checker holds, with the draft as it stands;
-// held is false when there is none. Of several it is the oldest.
+// held is false when there is none. Of several it is the oldest. One on a job
+// that is hidden from the checker by now is none.
 func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim ClaimedJob, held bool, err error) {
+	hidden, err := s.hiddenFrom(ctx, checkerID)
+	if err != nil {
+		return ClaimedJob{}, false, err
+	}
 	taken, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) []checker.Reservation { return st.Held })
 	if err != nil {
 		return ClaimedJob{}, false, err
@@ -66,7 +71,7 @@ func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim Claime
 	}
 	for _, r := range taken {
 		l, err := read(ctx, s.jobs, domain.JobStream(r.JobID), func(st job.State) live {
-			if st.Status != job.StatusClaimed || st.CheckerID != checkerID {
+			if st.Status != job.StatusClaimed || st.CheckerID != checkerID || hidden(st.AccountID) {
 				return live{}
 			}
 			return live{claimedJob(r.JobID, st), true, briefed(st)}
@@ -86,6 +91,7 @@ func claimedJob(jobID string, st job.State) ClaimedJob {
 	draft := st.ReportItems()
 	return ClaimedJob{
 		JobID: jobID, AccountID: st.AccountID, Token: st.Token, DueAt: st.DueAt,
+		SessionID: st.SessionID, Waiting: st.Waiting(),
 		Checklist: draft[:len(st.Items)], Findings: draft[len(st.Items):],
 	}
 }

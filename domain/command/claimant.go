@@ -17,19 +17,54 @@ func (s *Service) CheckItem(ctx context.Context, cause Cause, claim Claim, in Ch
 		events, err := job.DecideCheckItem(st, job.Check{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ItemID: in.ItemID, Status: in.Status, Note: in.Note, Severity: in.Severity,
-			Reason: in.Reason, ScreenshotURL: in.ScreenshotURL, At: s.Now(),
+			Reason: in.Reason, Screenshots: in.Screenshots, KeepScreenshots: in.KeepScreenshots, At: s.Now(),
 		})
-		for _, listed := range st.Items {
-			if listed.ID == in.ItemID {
+		*item = checkedBy(st, in.ItemID, events)
+		return events, err
+	})
+}
+
+// ShowScreenshot adds a picture to an item of the list, and leaves its verdict
+// as it is.
+func (s *Service) ShowScreenshot(ctx context.Context, cause Cause, claim Claim, itemID, screenshot string) (domain.Position, error) {
+	return s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot})
+}
+
+// HideScreenshot takes a picture away from an item of the list, and leaves its
+// verdict as it is.
+func (s *Service) HideScreenshot(ctx context.Context, cause Cause, claim Claim, itemID, screenshot string) (domain.Position, error) {
+	return s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot, Remove: true})
+}
+
+func (s *Service) show(ctx context.Context, cause Cause, claim Claim, in job.Show) (domain.Position, error) {
+	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.Now()
+	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *none) ([]domain.Event, error) {
+		return job.DecideShow(st, in)
+	})
+	return at, err
+}
+
+// checkedBy is the item of the draft as the events leave it. The state is not
+// folded: it belongs to the repository.
+func checkedBy(st job.State, itemID string, events []domain.Event) job.ReportItem {
+	item, _ := st.ReportItem(itemID)
+	for _, e := range events {
+		checked, ok := e.(*job.ItemChecked)
+		if !ok {
+			continue
+		}
+		for _, listed := range st.Items { // with its own severity
+			if listed.ID == itemID {
 				item.Item = listed
 			}
 		}
-		if in.Severity != "" {
-			item.Severity = in.Severity
+		if checked.Severity != "" {
+			item.Severity = checked.Severity
 		}
-		item.Status, item.Note, item.Reason, item.ScreenshotURL = in.Status, in.Note, in.Reason, in.ScreenshotURL
-		return events, err
-	})
+		item.Status, item.Note, item.Reason = checked.Status, checked.Note, checked.Reason
+		item.ScreenshotURL, item.MoreScreenshotURLs = checked.ScreenshotURL, checked.MoreScreenshotURLs
+	}
+	return item
 }
 
 // AddFinding records something the claimant saw outside the list. Its id

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -172,7 +173,7 @@ func (w *world) checkItem(t *rapid.T, claim command.Claim, item string, verdict 
 		},
 		holds: func(answer any, _ int) string {
 			j := w.jobs[claim.JobID]
-			if line, _ := j.ReportItem(item); line != answer.(job.ReportItem) {
+			if line, _ := j.ReportItem(item); !reflect.DeepEqual(line, answer.(job.ReportItem)) {
 				return fmt.Sprintf("the report says %+v", line)
 			}
 			return ""

@@ -116,6 +116,9 @@ func TestNobodyTestsAJobOfAnAccountTheyBelongTo(t *testing.T) {
 	if _, err := b.GrantRole(t.Context(), operator(), who, memberOf(b.account)); err != nil {
 		t.Fatal(err)
 	}
+	if c, held, err := b.LiveClaim(t.Context(), ann); err != nil || held {
+		t.Errorf("they are shown the claim %+v, %v", c, err)
+	}
 	b.nothing(t, func() {
 		_, err := b.ReleaseJob(t.Context(), b.checkerCause(ann), command.Claim{CheckerID: ann, JobID: id, Token: claimed.Token})
 		wantKind(t, err, domain.KindNotFound)

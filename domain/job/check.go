@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,17 +18,34 @@ func SkipReasons() []string {
 	return []string{"blocked", "not_applicable", "no_access", "out_of_time"}
 }
 
-// Check is the claimant's verdict on an item of the list.
+// MaxScreenshots bounds the pictures of an item.
+const MaxScreenshots = 10
+
+// Check is what the claimant says of an item of the list. Pending is no verdict:
+// one that is taken back, or a note before there is one.
 type Check struct {
-	CheckerID     string
-	Token         int
-	ItemID        string
-	Status        ItemStatus
-	Note          string
-	Severity      Severity // empty: the item's own
-	Reason        string   // of a skip, one of SkipReasons
-	ScreenshotURL string
-	At            time.Time
+	CheckerID   string
+	Token       int
+	ItemID      string
+	Status      ItemStatus
+	Note        string
+	Severity    Severity // empty: the item's own
+	Reason      string   // of a skip, one of SkipReasons
+	Screenshots []string
+	// KeepScreenshots leaves those of the item as they are.
+	KeepScreenshots bool
+	At              time.Time
+}
+
+// Show adds a picture to an item of the list, or takes one away. What was said
+// of the item stays.
+type Show struct {
+	CheckerID  string
+	Token      int
+	ItemID     string
+	Screenshot string
+	Remove     bool
+	At         time.Time
 }
 
 // Finding is something the claimant saw outside the list. Item brings its id
@@ -51,6 +69,26 @@ type Completion struct {
 	At           time.Time
 }
 
+// DecideShow changes an item's pictures. One that is there already, or gone
+// already, is a repeat.
+func DecideShow(s State, p Show) ([]domain.Event, error) {
+	v := s.Verdicts[p.ItemID]
+	if v.Status == "" {
+		v.Status = ItemPending
+	}
+	shown := screenshots(v.ScreenshotURL, v.More)
+	switch at := slices.Index(shown, p.Screenshot); {
+	case p.Remove && at >= 0:
+		shown = slices.Delete(shown, at, at+1)
+	case !p.Remove && at < 0:
+		shown = append(shown, p.Screenshot)
+	}
+	return DecideCheckItem(s, Check{
+		CheckerID: p.CheckerID, Token: p.Token, ItemID: p.ItemID, Status: v.Status, Note: v.Note, Severity: v.Severity,
+		Reason: v.Reason, Screenshots: shown, At: p.At,
+	})
+}
+
 // DecideCheckItem records a verdict; a later one replaces an earlier one, the
 // same one is a repeat.
 func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
@@ -62,7 +100,7 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 	}
 	var wrong []domain.Detail
 	switch c.Status {
-	case ItemPass, ItemFail:
+	case ItemPass, ItemFail, ItemPending:
 		if c.Reason != "" {
 			wrong = append(wrong, domain.Detail{Path: "reason", Message: "only a skip has a reason"})
 		}
@@ -73,22 +111,42 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 			})
 		}
 	default:
-		wrong = append(wrong, domain.Detail{Path: "status", Message: "must be pass, fail or skip"})
+		wrong = append(wrong, domain.Detail{Path: "status", Message: "must be pass, fail, skip or pending"})
 	}
 	if c.Severity != "" && !c.Severity.known() {
 		wrong = append(wrong, domain.Detail{Path: "severity", Message: "must be critical, major or minor"})
 	}
+	if len(c.Screenshots) > MaxScreenshots {
+		wrong = append(wrong, domain.Detail{Path: "screenshotUrls", Message: fmt.Sprintf("must have at most %d entries", MaxScreenshots)})
+	}
 	if len(wrong) > 0 {
 		return nil, domain.Invalid(wrong...)
 	}
-	v := Verdict{Status: c.Status, Note: c.Note, Severity: c.Severity, Reason: c.Reason, ScreenshotURL: c.ScreenshotURL}
-	if old, ok := s.Verdicts[c.ItemID]; ok && old == v {
+	old, said := s.Verdicts[c.ItemID]
+	if !said {
+		old.Status = ItemPending
+	}
+	v := Verdict{Status: c.Status, Note: c.Note, Severity: c.Severity, Reason: c.Reason}
+	switch {
+	case c.KeepScreenshots:
+		v.ScreenshotURL, v.More = old.ScreenshotURL, old.More
+	case len(c.Screenshots) > 1:
+		v.ScreenshotURL, v.More = c.Screenshots[0], slices.Clone(c.Screenshots[1:])
+	case len(c.Screenshots) == 1:
+		v.ScreenshotURL = c.Screenshots[0]
+	}
+	if v.equal(old) {
 		return nil, nil
 	}
 	return []domain.Event{&ItemChecked{
-		ItemID: c.ItemID, Status: c.Status, Note: c.Note, Severity: c.Severity,
-		Reason: c.Reason, ScreenshotURL: c.ScreenshotURL, At: s.alive(c.At),
+		ItemID: c.ItemID, Status: v.Status, Note: v.Note, Severity: v.Severity,
+		Reason: v.Reason, ScreenshotURL: v.ScreenshotURL, MoreScreenshotURLs: v.More, At: s.alive(c.At),
 	}}, nil
+}
+
+func (v Verdict) equal(o Verdict) bool {
+	return v.Status == o.Status && v.Note == o.Note && v.Severity == o.Severity && v.Reason == o.Reason &&
+		v.ScreenshotURL == o.ScreenshotURL && slices.Equal(v.More, o.More)
 }
 
 // DecideAddFinding adds an item outside the list. The same item id is a

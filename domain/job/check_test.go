@@ -88,12 +88,34 @@ func TestAVerdict(t *testing.T) {
 	t.Run("is recorded with everything that was said", func(t *testing.T) {
 		given(t, created(), claimedBy("ann", 1)).
 			When(check(func(c *job.Check) {
-				c.Status, c.Note, c.Severity, c.ScreenshotURL = job.ItemFail, "500", job.Minor, "https://s.example/1"
+				c.Status, c.Note, c.Severity, c.Screenshots = job.ItemFail, "500", job.Minor, []string{"https://s.example/1", "https://s.example/2"}
 			})).
 			Events(&job.ItemChecked{
 				ItemID: "i1", Status: job.ItemFail, Note: "500", Severity: job.Minor,
-				ScreenshotURL: "https://s.example/1", At: minute(6),
+				ScreenshotURL: "https://s.example/1", MoreScreenshotURLs: []string{"https://s.example/2"}, At: minute(6),
 			})
+	})
+	t.Run("is taken back, and a note stands before it", func(t *testing.T) {
+		draft := func(c *job.Check) { c.Status, c.Note = job.ItemPending, "slow?" }
+		s := given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemFail)).
+			When(check(draft)).
+			Events(&job.ItemChecked{ItemID: "i1", Status: job.ItemPending, Note: "slow?", At: minute(6)}).
+			State()
+		if item, ok := s.ReportItem("i1"); !ok || item.Status != job.ItemPending || item.Note != "slow?" {
+			t.Errorf("the item is %+v, %v", item, ok)
+		}
+		given(t, created(), claimedBy("ann", 1)).When(check(verdict(job.ItemPending, ""))).Nothing()
+		e := given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemPass), checked("i2", job.ItemPass), checked("i1", job.ItemPending)).
+			When(complete).
+			Conflict("unchecked items: 1")
+		if got, _ := e.Extras["uncheckedItems"].([]string); !slices.Equal(got, []string{"i1"}) {
+			t.Errorf("the refusal names %v", e.Extras)
+		}
+	})
+	t.Run("has at most ten pictures", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).
+			When(check(func(c *job.Check) { c.Screenshots = make([]string, job.MaxScreenshots+1) })).
+			Invalid("screenshotUrls")
 	})
 	t.Run("replaces the one before", func(t *testing.T) {
 		s := given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemFail)).
@@ -116,7 +138,7 @@ func TestAVerdict(t *testing.T) {
 			NotFound("checklist item")
 	})
 	t.Run("is one of three", func(t *testing.T) {
-		for _, status := range []job.ItemStatus{"", job.ItemPending, "PASS", "broken"} {
+		for _, status := range []job.ItemStatus{"", "PASS", "broken"} {
 			given(t, created(), claimedBy("ann", 1)).When(check(verdict(status, ""))).Invalid("status")
 		}
 	})
@@ -126,6 +148,7 @@ func TestAVerdict(t *testing.T) {
 				When(check(verdict(job.ItemSkip, reason))).
 				Events(&job.ItemChecked{ItemID: "i1", Status: job.ItemSkip, Reason: reason, At: minute(6)})
 		}
+		given(t, created(), claimedBy("ann", 1)).When(check(verdict(job.ItemPending, "blocked"))).Invalid("reason")
 		for _, reason := range []string{"", "lunch"} {
 			given(t, created(), claimedBy("ann", 1)).When(check(verdict(job.ItemSkip, reason))).Invalid("reason")
 		}
@@ -137,6 +160,40 @@ func TestAVerdict(t *testing.T) {
 		given(t, created(), claimedBy("ann", 1)).
 			When(check(verdict(job.ItemSkip, ""), func(c *job.Check) { c.Severity = "grave" })).
 			Invalid("reason", "severity")
+	})
+}
+
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	show := func(url string, remove bool) decide {
+		return func(s job.State) ([]domain.Event, error) {
+			return job.DecideShow(s, job.Show{CheckerID: "ann", Token: 1, ItemID: "i1", Screenshot: url, Remove: remove, At: minute(6)})
+		}
+	}
+	shown := func(status job.ItemStatus, first string, more ...string) *job.ItemChecked {
+		return &job.ItemChecked{ItemID: "i1", Status: status, ScreenshotURL: first, MoreScreenshotURLs: more, At: minute(6)}
+	}
+	t.Run("come one by one, also before the verdict", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).When(show("a", false)).Events(shown(job.ItemPending, "a"))
+		given(t, created(), claimedBy("ann", 1), shown(job.ItemFail, "a")).When(show("b", false)).Events(shown(job.ItemFail, "a", "b"))
+		given(t, created(), claimedBy("ann", 1), shown(job.ItemFail, "a", "b")).When(show("b", false)).Nothing()
+	})
+	t.Run("go one by one", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1), shown(job.ItemFail, "a", "b")).When(show("a", true)).Events(shown(job.ItemFail, "b"))
+		given(t, created(), claimedBy("ann", 1), shown(job.ItemFail, "b")).When(show("b", true)).Events(shown(job.ItemFail, ""))
+		given(t, created(), claimedBy("ann", 1), shown(job.ItemFail, "b")).When(show("x", true)).Nothing()
+	})
+	t.Run("stay where a verdict leaves them", func(t *testing.T) {
+		keep := func(c *job.Check) { c.KeepScreenshots = true }
+		given(t, created(), claimedBy("ann", 1), shown(job.ItemFail, "a", "b")).When(check(keep)).Events(shown(job.ItemPass, "a", "b"))
+		given(t, created(), claimedBy("ann", 1), shown(job.ItemFail, "a", "b")).When(check()).Events(checked("i1", job.ItemPass))
+	})
+	t.Run("are taken under the live claim, of an item of the list", func(t *testing.T) {
+		given(t, created(), claimedBy("bob", 1)).When(show("a", false)).Conflict("the job is claimed by another checker")
+		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).
+			When(func(s job.State) ([]domain.Event, error) {
+				return job.DecideShow(s, job.Show{CheckerID: "ann", Token: 1, ItemID: "f1", Screenshot: "a"})
+			}).NotFound("checklist item")
 	})
 }
 

@@ -118,7 +118,9 @@ type ItemChecked struct {
 	Severity      Severity   `json:"severity,omitempty"`
 	Reason        string     `json:"reason,omitempty"` // of a skip: blocked, not_applicable, no_access, out_of_time
 	ScreenshotURL string     `json:"screenshotUrl,omitempty"`
-	At            time.Time  `json:"at"`
+	// MoreScreenshotURLs are the pictures beside the first.
+	MoreScreenshotURLs []string  `json:"moreScreenshotUrls,omitempty"`
+	At                 time.Time `json:"at"`
 }
 
 // FindingAdded is something the checker saw outside the list: an item with its
@@ -137,6 +139,18 @@ type ReportItem struct {
 	Note          string     `json:"note,omitempty"`
 	Reason        string     `json:"reason,omitempty"`
 	ScreenshotURL string     `json:"screenshotUrl,omitempty"`
+	// MoreScreenshotURLs are the pictures beside the first.
+	MoreScreenshotURLs []string `json:"moreScreenshotUrls,omitempty"`
+}
+
+// Screenshots are all pictures of the item, in the order they came in.
+func (i ReportItem) Screenshots() []string { return screenshots(i.ScreenshotURL, i.MoreScreenshotURLs) }
+
+func screenshots(first string, more []string) []string {
+	if first == "" {
+		return nil
+	}
+	return append([]string{first}, more...)
 }
 
 // Completed ends the job with its report.

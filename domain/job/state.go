@@ -67,6 +67,7 @@ type Verdict struct {
 	Severity      Severity
 	Reason        string
 	ScreenshotURL string
+	More          []string // pictures beside the first
 }
 
 // Waiting says that the job is a slot whose session has not started.
@@ -103,7 +104,7 @@ func Evolve(s State, e domain.Event) State {
 		}
 		s.Verdicts[e.ItemID] = Verdict{
 			Status: e.Status, Note: e.Note, Severity: e.Severity,
-			Reason: e.Reason, ScreenshotURL: e.ScreenshotURL,
+			Reason: e.Reason, ScreenshotURL: e.ScreenshotURL, More: e.MoreScreenshotURLs,
 		}
 	case *FindingAdded:
 		s.heard(e.At)

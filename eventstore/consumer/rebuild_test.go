@@ -215,7 +215,7 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	}
 	defer func() { _ = reader.Rollback() }()
 	var n int
-	if err := reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM jobs_v2_g1.jobs"); err != nil {
+	if err := reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM jobs_v3_g1.jobs"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); err != nil {
@@ -232,7 +232,7 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	if err := consumer.DropRetired(w.Ctx(), w.DB, 0); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'jobs_v2_g1'"); n != 0 {
+	if n := w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'jobs_v3_g1'"); n != 0 {
 		t.Error("the old rows are still there")
 	}
 }

@@ -33,8 +33,8 @@ func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
 		if i.Note != "" {
 			line("\nThe tester saw:\n\n%s", quoted(i.Note))
 		}
-		if i.ScreenshotURL != "" {
-			link, err := d.API.EvidenceLink(ctx, v.AccountID, i.ScreenshotURL)
+		for _, stored := range i.Screenshots() {
+			link, err := d.API.EvidenceLink(ctx, v.AccountID, stored)
 			if err != nil {
 				return "", err
 			}

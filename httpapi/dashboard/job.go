@@ -56,7 +56,7 @@ type jobView struct {
 type itemView struct {
 	job.ReportItem
 	Finding bool // the checker's own, not on the list
-	Shot    *shot
+	Shots   []*shot
 	Fixable bool
 }
 
@@ -170,7 +170,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 
 func itemViews(items []job.ReportItem, base string) (list []itemView) {
 	for _, i := range items {
-		list = append(list, itemView{ReportItem: i, Finding: strings.HasPrefix(i.ID, "finding"), Shot: shotOf(base, i.ScreenshotURL)})
+		list = append(list, itemView{ReportItem: i, Finding: strings.HasPrefix(i.ID, "finding"), Shots: shotsOf(base, i)})
 	}
 	return list
 }
@@ -314,6 +314,15 @@ func shotOf(base, stored string) *shot {
 	return nil
 }
 
+func shotsOf(base string, i job.ReportItem) (shots []*shot) {
+	for _, stored := range i.Screenshots() {
+		if s := shotOf(base, stored); s != nil {
+			shots = append(shots, s)
+		}
+	}
+	return shots
+}
+
 // quote makes of a text one word of a shell.
 func quote(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + `'` }
 
@@ -355,7 +364,7 @@ func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
 func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	shown := []string{}
 	for _, i := range j.Items {
-		shown = append(shown, i.ScreenshotURL)
+		shown = append(shown, i.Screenshots()...)
 	}
 	if j.Status == job.StatusCompleted {
 		report, err := d.Reads.Jobs.Report(r.Context(), j.AccountID, j.ID)
@@ -364,7 +373,7 @@ func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		}
 		shown = append(shown, report.RecordingURL)
 		for _, i := range report.Items {
-			shown = append(shown, i.ScreenshotURL)
+			shown = append(shown, i.Screenshots()...)
 		}
 	}
 	for _, stored := range shown {

@@ -173,7 +173,7 @@ func TestWhatOthersWriteIsText(t *testing.T) {
 	})
 	c := w.claims(w.checker(), id)
 	_, at, err := w.commands.CheckItem(t.Context(), c.cause(), c.Claim, command.CheckItem{
-		ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: evil, ScreenshotURL: "https://evil.example/?" + evil,
+		ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: evil, Screenshots: []string{"https://evil.example/?" + evil},
 	})
 	w.shown(at, err)
 	c.checks(1, job.ItemFail, evil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/projections/changes"
 )
 
 const (
@@ -18,8 +19,8 @@ const (
 	liveWriteTime = 30 * time.Second
 )
 
-// live tells a browser which streams of the person's accounts changed, as
-// server-sent events; the pages that show one of them fetch themselves again. One
+// live tells a browser which streams of the person's accounts changed, and a
+// checker's that the queue did, as server-sent events; the pages that show one of them fetch themselves again. One
 // tab holds the stream for all of its browser.
 func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	r := s.accept(w, hr)
@@ -34,6 +35,9 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	var accounts []string
 	for _, m := range r.Person.Memberships() {
 		accounts = append(accounts, m.AccountID)
+	}
+	if id := r.Person.CheckerID(); id != "" {
+		accounts = append(accounts, changes.Queue, changes.Checker(id))
 	}
 	changed, leave := s.Changes.Follow(accounts...)
 	defer leave()

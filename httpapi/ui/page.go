@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
@@ -27,6 +29,7 @@ const (
 	Developers
 	Owners
 	Operators
+	Checkers
 )
 
 // role is what an account's audience needs.
@@ -38,7 +41,7 @@ func (a Audience) role() person.Role {
 		return person.Developer
 	case Owners:
 		return person.Owner
-	case Anybody, SignedIn, Operators:
+	case Anybody, SignedIn, Operators, Checkers:
 	}
 	return ""
 }
@@ -49,7 +52,10 @@ type Page struct {
 	Pattern string // of net/http
 	For     Audience
 	// Fresh pages want a proof that is a few minutes old at most.
-	Fresh  bool
+	Fresh bool
+	// Upload pages read the body themselves (Request.Writer); the fields of their
+	// forms are in the URL.
+	Upload bool
 	Handle func(*Request) (Answer, error)
 }
 
@@ -68,6 +74,10 @@ type Answer struct {
 	Secret bool
 	// Bare pages belong to no account, whoever looks at them.
 	Bare bool
+	// For is how long the page stands before the browser leaves it for Then, a
+	// path of ours; zero: until somebody leaves it.
+	For  time.Duration
+	Then string
 	// Redirect is a path of ours, answered by 303.
 	Redirect string
 	// File is a download.
@@ -112,6 +122,16 @@ func (p *Person) Has(role person.Role) bool {
 	return false
 }
 
+// CheckerID is the checker that the person works as; empty: they don't.
+func (p *Person) CheckerID() string {
+	for _, r := range p.Roles {
+		if r.Role == person.Checker {
+			return r.CheckerID
+		}
+	}
+	return ""
+}
+
 // Memberships are the person's accounts with their role there.
 func (p *Person) Memberships() (of []people.PersonRole) {
 	for _, r := range p.Roles {
@@ -131,6 +151,8 @@ type Request struct {
 	// Person and Session are nil for a visitor who has not signed in.
 	Person  *Person
 	Session *credential.Session
+	// Writer is for pages that take files.
+	Writer http.ResponseWriter
 	// Account is the one that is looked at, Role the person's there; both are
 	// zero on pages that belong to no account.
 	Account people.Account
@@ -148,6 +170,11 @@ func (r *Request) In(m people.PersonRole) { r.Account, r.Role = m.Account, m.Rol
 // May says that the person's role in the account includes the other one, and
 // that the account is not suspended.
 func (r *Request) May(role person.Role) bool { return r.Role.Includes(role) && !r.Account.Suspended }
+
+// WantsJSON says that a script of ours asks: it is answered in JSON.
+func (r *Request) WantsJSON() bool {
+	return strings.Contains(r.Header.Get("Accept"), "application/json")
+}
 
 // CommandField is the hidden field that makes a form one command, however often
 // it is sent.

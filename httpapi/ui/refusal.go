@@ -3,7 +3,6 @@ package ui
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"humanqa/domain"
 	"humanqa/httpapi"
@@ -44,7 +43,7 @@ func (s *Site) refuse(r *Request, err error) Answer {
 	if v.Status == http.StatusNotFound {
 		v.Heading = "Nothing here"
 	}
-	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+	if r.WantsJSON() {
 		return Answer{Status: v.Status, JSON: map[string]string{"error": v.Message, "hint": v.Hint}}
 	}
 	return Answer{Status: v.Status, Template: "refusal", Title: v.Heading, View: v}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,6 +31,8 @@ const (
 	cookieName = "__Host-humanqa"
 	// pageTime bounds a request once it is read.
 	pageTime = 40 * time.Second
+	// uploadTime bounds one that is still sending a file.
+	uploadTime = 5 * time.Minute
 	// maxForm bounds what a form may hold.
 	maxForm = 256 << 10
 
@@ -155,7 +158,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // accept makes what a page is given of a request.
 func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
-	r := &Request{Request: hr, ID: uuid.NewString(), Address: s.Address(hr.RemoteAddr), site: s}
+	r := &Request{Request: hr, ID: uuid.NewString(), Address: s.Address(hr.RemoteAddr), Writer: w, site: s}
 	w.Header().Set("X-Request-Id", r.ID)
 	r.Log = s.Log.WithFields(logrus.Fields{"requestId": r.ID, "page": hr.Pattern})
 	return r
@@ -164,7 +167,11 @@ func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
 // serve answers one request; page is nil where there is none.
 func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(hr.Context(), pageTime)
+	allowed := pageTime
+	if page != nil && page.Upload {
+		allowed = uploadTime
+	}
+	ctx, cancel := context.WithTimeout(hr.Context(), allowed)
 	defer cancel()
 	r := s.accept(w, hr.WithContext(ctx))
 	status := s.send(w, r, s.answer(w, r, page))
@@ -217,6 +224,10 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	}
 	if led, err := s.admit(r, page); err != nil || led.Redirect != "" {
 		return led, err
+	}
+	if page.Upload {
+		r.MultipartForm = new(multipart.Form) // so that FormValue leaves the body alone
+		return page.Handle(r)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
@@ -288,6 +299,10 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 		}
 		if s.Now().Sub(r.Session.CreatedAt) > credential.OperatorFor {
 			return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
+		}
+	case Checkers:
+		if r.Person.CheckerID() == "" {
+			return Answer{}, errNoPage
 		}
 	case SignedIn:
 		s.choose(r, Viewers)
@@ -392,6 +407,9 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		return http.StatusInternalServerError
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
+	if a.For > 0 {
+		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
+	}
 	if !a.Secret && status == http.StatusOK && r.Method == http.MethodGet && len(a.Live) > 0 {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
 		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
@@ -415,6 +433,8 @@ func home(p *Person) string {
 		return "/"
 	case len(p.Memberships()) > 0:
 		return "/dashboard"
+	case p.CheckerID() != "":
+		return "/workbench"
 	}
 	return "/account"
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/readmodel"
@@ -32,6 +34,29 @@ const (
 // Everything stands for more streams than are worth naming.
 const Everything = "*"
 
+// Queue is followed like an account: whoever does hears of a stream of that name
+// when a job may have come to the checkers' queue, or left it. It does not say
+// which.
+const Queue = "queue"
+
+// Checker is what is followed, like an account, to hear of the jobs that the
+// checker holds or has completed.
+func Checker(id string) string { return "checker:" + id }
+
+// quiet are the events of jobs that leave the queue as it is.
+var quiet = domain.TypesOf((*job.ItemChecked)(nil), (*job.FindingAdded)(nil), (*job.Heartbeat)(nil),
+	(*job.Completed)(nil), (*job.AIReportReady)(nil), (*job.Rated)(nil))
+
+func changesQueue(e domain.Recorded) bool {
+	switch kind, _, _ := strings.Cut(e.Stream, "-"); kind {
+	case "job":
+		return !slices.Contains(quiet, e.Type)
+	case "account": // suspended, reinstated
+		return true
+	}
+	return false
+}
+
 // Changes tells those who follow an account which of its streams the read models
 // show anew. One reader serves all followers of this process; while there are
 // none it only keeps its place.
@@ -47,7 +72,7 @@ type Changes struct {
 
 // follower gathers what it has not taken yet.
 type follower struct {
-	accounts []string
+	accounts []string      // and what else is followed like one
 	out      chan []string // holds one, which stands for all that was gathered
 }
 
@@ -61,7 +86,8 @@ func New(source consumer.Source, db *sqlx.DB, waitFor func(context.Context, doma
 }
 
 // Follow hands out the streams of the accounts that changed, until leave is
-// called. What was not taken is merged with what comes.
+// called; Queue and Checker are followed the same way. What was not taken is
+// merged with what comes.
 func (c *Changes) Follow(accounts ...string) (changed <-chan []string, leave func()) {
 	f := &follower{accounts: accounts, out: make(chan []string, 1)}
 	c.mu.Lock()
@@ -74,10 +100,16 @@ func (c *Changes) Follow(accounts ...string) (changed <-chan []string, leave fun
 	}
 }
 
-func (c *Changes) followed() bool {
+// followed says whether anybody follows, and whether a checker does.
+func (c *Changes) followed() (anybody, checkers bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.followers) > 0
+	for f := range c.followers {
+		if slices.Contains(f.accounts, Queue) {
+			return true, true
+		}
+	}
+	return len(c.followers) > 0, false
 }
 
 // Run reads the log from its end on, until ctx ends.
@@ -108,8 +140,21 @@ SELECT stream, account_id
 FROM readmodel.event_streams
 WHERE stream = ANY($1)`
 
+// claimantsSQL finds whose work they are.
+const claimantsSQL = `
+SELECT 'job-' || id AS stream, checker_id AS account_id
+FROM readmodel.jobs
+WHERE id = ANY($1)
+  AND checker_id <> ''`
+
+type ownerRow struct {
+	Stream    string `json:"stream"`
+	AccountID string `json:"account_id"`
+}
+
 func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
-	if len(page.Events) == 0 || !c.followed() {
+	anybody, checkers := c.followed()
+	if len(page.Events) == 0 || !anybody {
 		return nil
 	}
 	owner := map[string]string{}
@@ -127,10 +172,7 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	// Late read models are told all the same: the next change tells again.
 	_ = c.waitFor(short, page.Next)
 	if len(unknown) > 0 {
-		var rows []struct {
-			Stream    string `json:"stream"`
-			AccountID string `json:"account_id"`
-		}
+		var rows []ownerRow
 		if err := c.db.SelectContext(ctx, &rows, ownersSQL, pq.Array(unknown)); err != nil {
 			return fmt.Errorf("find whose streams changed: %w", err)
 		}
@@ -140,22 +182,55 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 			}
 		}
 	}
+	news := map[string][]string{}
+	for stream, account := range owner {
+		if account != "" {
+			news[account] = append(news[account], stream)
+		}
+	}
+	if checkers {
+		if err := c.work(ctx, page, news); err != nil {
+			return err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for f := range c.followers {
-		f.gather(owner)
+		f.gather(news)
+	}
+	return nil
+}
+
+// work adds what checkers hear of.
+func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[string][]string) error {
+	var jobs []string
+	for _, e := range page.Events {
+		if strings.HasPrefix(e.Stream, domain.JobStream("")) {
+			jobs = append(jobs, e.Stream[len(domain.JobStream("")):])
+		}
+		if changesQueue(e) {
+			news[Queue] = []string{Queue}
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	var rows []ownerRow
+	if err := c.db.SelectContext(ctx, &rows, claimantsSQL, pq.Array(jobs)); err != nil {
+		return fmt.Errorf("find whose work changed: %w", err)
+	}
+	for _, r := range rows {
+		news[Checker(r.AccountID)] = append(news[Checker(r.AccountID)], r.Stream)
 	}
 	return nil
 }
 
 // gather adds to what waits to be taken. The caller holds the lock, so nobody
 // else puts anything in between.
-func (f *follower) gather(owner map[string]string) {
+func (f *follower) gather(told map[string][]string) {
 	var news []string
-	for stream, account := range owner {
-		if account != "" && slices.Contains(f.accounts, account) {
-			news = append(news, stream)
-		}
+	for _, account := range f.accounts {
+		news = append(news, told[account]...)
 	}
 	if len(news) == 0 {
 		return

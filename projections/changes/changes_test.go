@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/events"
+	"humanqa/projections/jobs"
 	"humanqa/projections/modeltest"
 )
 
@@ -74,21 +75,68 @@ func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 	}
 }
 
+// A checker hears that the queue changed, of no job in it, and of their own work.
+func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t, events.Projector{}, jobs.Projector{})
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	w.Run(w.Sup)
+	c := New(w.Log, w.DB, w.Sup.WaitFor, log)
+	ann, leave := c.Follow(Queue, Checker("ann"))
+	defer leave()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+	heard := func(want ...string) {
+		t.Helper()
+		var all []string
+		timeout := time.After(time.Minute)
+		for len(all) < len(want) {
+			select {
+			case streams := <-ann:
+				all = append(all, streams...)
+			case <-timeout:
+				t.Fatalf("heard %v, want %v", all, want)
+			}
+		}
+		slices.Sort(all)
+		if !slices.Equal(slices.Compact(all), want) {
+			t.Fatalf("heard %v, want %v", all, want)
+		}
+	}
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
+	heard(Queue)
+	w.Log.Record(domain.JobStream("j1"), modeltest.Claimed("ann"))
+	heard(domain.JobStream("j1"), Queue)
+	w.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"))
+	heard(Queue)
+	w.Log.Record(domain.JobStream("j2"), modeltest.Claimed("bob"))
+	heard(Queue)
+	w.Log.Record(domain.JobStream("j2"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass}) // bob's
+	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass})
+	heard(domain.JobStream("j1"))
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatIsNotTakenIsMerged(t *testing.T) {
 	t.Parallel()
 	f := &follower{accounts: []string{"acc"}, out: make(chan []string, 1)}
-	f.gather(map[string]string{"job-2": "acc", "job-9": "other"})
-	f.gather(map[string]string{"job-1": "acc"})
-	f.gather(map[string]string{"job-2": "acc", "job-3": ""})
+	f.gather(map[string][]string{"acc": {"job-2"}, "other": {"job-9"}})
+	f.gather(map[string][]string{"acc": {"job-1"}})
+	f.gather(map[string][]string{"acc": {"job-2"}})
 	if got := <-f.out; !slices.Equal(got, []string{"job-1", "job-2"}) {
 		t.Errorf("told %v", got)
 	}
-	many := map[string]string{}
+	var many []string
 	for i := range tooMany + 1 {
-		many[domain.JobStream(string(rune('a'+i)))] = "acc"
+		many = append(many, domain.JobStream(string(rune('a'+i))))
 	}
-	f.gather(many)
-	f.gather(map[string]string{"job-1": "acc"})
+	f.gather(map[string][]string{"acc": many})
+	f.gather(map[string][]string{"acc": {"job-1"}})
 	if got := <-f.out; !slices.Equal(got, []string{Everything}) {
 		t.Errorf("told %v", got)
 	}

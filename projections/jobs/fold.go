@@ -241,11 +241,11 @@ func (f *jobsFold) analyse(j *foldedJob, e *job.AIReportReady) {
 // rate keeps the client's last word on the report.
 func (f *jobsFold) rate(j *foldedJob, e *job.Rated) {
 	if report := f.reported[j.row.ID]; report != nil {
-		report.CheckerRating = &e.Rating
+		report.CheckerRating, report.CheckerNote = &e.Rating, e.Note
 		return
 	}
 	f.ratings = slices.DeleteFunc(f.ratings, func(r ratingRow) bool { return r.JobID == j.row.ID })
-	f.ratings = append(f.ratings, ratingRow{JobID: j.row.ID, CheckerRating: e.Rating})
+	f.ratings = append(f.ratings, ratingRow{JobID: j.row.ID, CheckerRating: e.Rating, CheckerNote: e.Note})
 }
 
 // check puts a verdict on an item of the list; a later one replaces an earlier
@@ -256,7 +256,8 @@ func (j *foldedJob) check(e *job.ItemChecked) error {
 		return fmt.Errorf("the job has no item %s", e.ItemID)
 	}
 	item := &j.row.Items.V[i]
-	item.Status, item.Note, item.Reason, item.ScreenshotURL = e.Status, e.Note, e.Reason, e.ScreenshotURL
+	item.Status, item.Note, item.Reason = e.Status, e.Note, e.Reason
+	item.ScreenshotURL, item.MoreScreenshotURLs = e.ScreenshotURL, e.MoreScreenshotURLs
 	if e.Severity != "" {
 		item.Severity = e.Severity
 	}

@@ -27,29 +27,33 @@ type QueuedJob struct {
 	DueAt      time.Time
 }
 
-// A checker never sees a job of an account they belong to, by themselves or as
-// the person who works as this checker, nor one they have called untestable.
-// While an account is suspended its jobs are not in the queue. Which accounts
-// are meant is read once, before the index is walked in queue order.
-const queueSQL = `
-FROM readmodel.jobs
-WHERE in_queue
-  AND status = 'pending'
-  AND $1 <> ALL (untestable_by)
+// strangersSQL holds for jobs of accounts that the checker $1 does not belong to,
+// by themselves or as the person who works as this checker: they never see one
+// of an account they do. Which accounts are meant is read once, before an index
+// is walked.
+const strangersSQL = `
   AND account_id <> ALL (COALESCE((
         SELECT c.accounts
         FROM readmodel.checkers c
         WHERE c.checker_id = $1), '{}'))
-  AND account_id <> ALL (ARRAY(
-        SELECT a.account_id
-        FROM readmodel.accounts a
-        WHERE a.suspended))
   AND account_id <> ALL (ARRAY(
         SELECT r.account_id
         FROM readmodel.person_roles w
         JOIN readmodel.person_roles r ON r.person_id = w.person_id
         WHERE w.checker_id = $1
           AND w.checker_id <> ''))`
+
+// A checker does not see again what they have called untestable. While an
+// account is suspended its jobs are not in the queue.
+const queueSQL = `
+FROM readmodel.jobs
+WHERE in_queue
+  AND status = 'pending'
+  AND $1 <> ALL (untestable_by)
+  AND account_id <> ALL (ARRAY(
+        SELECT a.account_id
+        FROM readmodel.accounts a
+        WHERE a.suspended))` + strangersSQL
 
 const listQueueSQL = `
 SELECT id, title, url, type, type_echo, urgent, sla_minutes, session_id, target, created_at, due_at` + queueSQL + `

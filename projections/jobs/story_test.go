@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/job"
+	"humanqa/domain/person"
 	"humanqa/projections/modeltest"
 )
 
@@ -188,6 +189,54 @@ func TestAReportIsRatedAndAnalysed(t *testing.T) {
 	modeltest.Same(t, report, modeltest.Analysed(62).AIReport)
 	if _, err := w.reads.AIReport(w.Ctx(), "other", "j1"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("another account reads the analysis: %v", err)
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+// A checker looks back at what they completed, as long as it is not an account's
+// that they belong to.
+func TestACheckersOwnWork(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	for _, id := range []string{"j1", "j2"} {
+		w.Log.Record(domain.JobStream(id), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"))
+	}
+	w.Log.Record(domain.JobStream("j3"), modeltest.Created("acc"), modeltest.Claimed("ann"))
+	w.Log.Record(domain.JobStream("j4"), modeltest.Created("acc"), modeltest.Claimed("bob"), modeltest.Completed("fail"))
+	w.Log.Record(domain.JobStream("j1"), &job.Rated{Rating: 2, Note: "short", At: modeltest.Noon}, &job.Rated{Rating: 4, Note: "thorough", At: modeltest.Noon})
+	look := func() (string, Record) {
+		t.Helper()
+		w.Reach(w.Sup)
+		done, all, err := w.reads.Done(w.Ctx(), "ann", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, d := range done {
+			told = append(told, d.JobID+" "+d.OverallStatus+" "+d.Note)
+		}
+		return strings.Join(told, ", "), all
+	}
+	if told, all := look(); told != "j2 fail , j1 fail thorough" || all != (Record{Done: 2, Rated: 1, Average: 4}) {
+		t.Errorf("ann has done %s, %+v", told, all)
+	}
+	one, err := w.reads.DoneBy(w.Ctx(), "ann", "j1")
+	if err != nil || len(one.Items.V) == 0 || one.Rating == nil || *one.Rating != 4 {
+		t.Errorf("j1 is %+v, %v", one, err)
+	}
+	for _, other := range [][2]string{{"ann", "j3"}, {"ann", "j4"}, {"", "j1"}, {"bob", "j1"}, {"ann", "none"}} {
+		if _, err := w.reads.DoneBy(w.Ctx(), other[0], other[1]); !domain.IsKind(err, domain.KindNotFound) {
+			t.Errorf("%s reads %s: %v", other[0], other[1], err)
+		}
+	}
+	w.Log.Record(domain.PersonStream("p1"), &person.Invited{Grant: person.Grant{Role: person.Checker, CheckerID: "ann"}},
+		&person.RoleGranted{Grant: person.Grant{Role: person.Viewer, AccountID: "acc"}})
+	if told, all := look(); told != "" || all.Done != 0 {
+		t.Errorf("who belongs to the account has done %s, %+v", told, all)
+	}
+	if _, err := w.reads.DoneBy(w.Ctx(), "ann", "j1"); !domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("and reads j1: %v", err)
 	}
 	w.Sound(w.Sup, "jobs")
 }

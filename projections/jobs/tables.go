@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 2 }
+func (Projector) Version() int { return 3 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -84,6 +84,7 @@ CREATE INDEX jobs_by_account ON {schema}.jobs (account_id, created_at DESC, id D
 CREATE INDEX jobs_by_status  ON {schema}.jobs (account_id, status, created_at DESC, id DESC);
 CREATE INDEX jobs_by_project ON {schema}.jobs (account_id, project_id, created_at DESC, id DESC) WHERE project_id <> '';
 CREATE INDEX jobs_by_batch   ON {schema}.jobs (account_id, batch_id, batch_index) WHERE batch_id <> '';
+CREATE INDEX jobs_by_checker ON {schema}.jobs (checker_id, completed_at DESC, id DESC) WHERE checker_id <> '';
 CREATE INDEX jobs_queue      ON {schema}.jobs (urgent DESC, created_at, id) WHERE in_queue AND status = 'pending';
 `
 
@@ -99,6 +100,7 @@ CREATE TABLE {schema}.job_reports (
     summary        text NOT NULL,
     recording_url  text NOT NULL,
     checker_rating integer,
+    checker_note   text NOT NULL,
     items          jsonb NOT NULL,
     created_at     timestamptz NOT NULL
 );
@@ -223,6 +225,7 @@ type reportRow struct {
 	Summary       string                           `json:"summary"`
 	RecordingURL  string                           `json:"recording_url"`
 	CheckerRating *int                             `json:"checker_rating"`
+	CheckerNote   string                           `json:"checker_note"`
 	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
 	CreatedAt     time.Time                        `json:"created_at"`
 }
@@ -236,6 +239,7 @@ type aiReportRow struct {
 type ratingRow struct {
 	JobID         string `json:"job_id"`
 	CheckerRating int    `json:"checker_rating"`
+	CheckerNote   string `json:"checker_note"`
 }
 
 type countRow struct {
@@ -290,7 +294,8 @@ var insertAIReportsSQL = readmodel.Insert("job_ai_reports")
 
 const rateReportsSQL = `
 UPDATE {schema}.job_reports j
-SET checker_rating = r.checker_rating
+SET checker_rating = r.checker_rating,
+    checker_note = r.checker_note
 FROM json_populate_recordset(NULL::{schema}.job_reports, $1) r
 WHERE j.job_id = r.job_id`
 

@@ -1,0 +1,93 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/projections/readmodel"
+)
+
+// Work is a test that a checker has completed, as they may look back at it.
+type Work struct {
+	JobID         string                           `json:"id"`
+	Title         string                           `json:"title"`
+	URL           string                           `json:"url"`
+	Type          job.Type                         `json:"type"`
+	ClaimedAt     time.Time                        `json:"claimed_at"`
+	CompletedAt   time.Time                        `json:"completed_at"`
+	OverallStatus string                           `json:"overall_status"`
+	PassCount     int                              `json:"pass_count"`
+	FailCount     int                              `json:"fail_count"`
+	SkipCount     int                              `json:"skip_count"`
+	Rating        *int                             `json:"rating"` // nil until the client rates
+	Note          string                           `json:"note"`   // the client's, with the rating
+	AccountID     string                           `json:"account_id"`
+	Summary       string                           `json:"summary"`
+	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
+}
+
+// Record is all of a checker's work in numbers.
+type Record struct {
+	Done    int     `json:"done"`
+	Rated   int     `json:"rated"`
+	Average float64 `json:"average"` // of the ratings; 0 without any
+}
+
+// workSQL is the completed work of checker $1, but for that in accounts they
+// belong to by now. The conditions on checker_id let the planner use the partial
+// index.
+const workSQL = `
+FROM readmodel.jobs j
+JOIN (
+    SELECT job_id, pass_count, fail_count, skip_count, checker_rating AS rating, checker_note AS note, summary,
+           items AS report
+    FROM readmodel.job_reports) r ON r.job_id = j.id
+WHERE checker_id = $1
+  AND checker_id <> ''
+  AND status = 'completed'` + strangersSQL
+
+const workColumnsSQL = `
+SELECT id, title, url, type, claimed_at, completed_at, overall_status, pass_count, fail_count, skip_count, rating, note,
+       account_id, summary, `
+
+const listWorkSQL = workColumnsSQL + `'[]'::jsonb AS items` + workSQL + `
+ORDER BY completed_at DESC, id DESC
+LIMIT $2`
+
+const oneWorkSQL = workColumnsSQL + `report AS items` + workSQL + `
+  AND id = $2`
+
+const recordSQL = `
+SELECT COUNT(*) AS done, COUNT(rating) AS rated, COALESCE(AVG(rating), 0)::float8 AS average` + workSQL
+
+// Done gives what the checker has completed, the latest first and without the
+// items, and all of it in numbers.
+func (q *Reads) Done(ctx context.Context, checkerID string, limit int) (done []Work, all Record, err error) {
+	if err := q.db.SelectContext(ctx, &done, listWorkSQL, checkerID, limit); err != nil {
+		return nil, Record{}, fmt.Errorf("list the work of checker %s: %w", checkerID, err)
+	}
+	for i := range done {
+		readmodel.UTC(&done[i].ClaimedAt, &done[i].CompletedAt)
+	}
+	if err := q.db.GetContext(ctx, &all, recordSQL, checkerID); err != nil {
+		return nil, Record{}, fmt.Errorf("count the work of checker %s: %w", checkerID, err)
+	}
+	return done, all, nil
+}
+
+// DoneBy gives one test that the checker has completed, with its items; NotFound
+// where it is not theirs.
+func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, error) {
+	var found []Work
+	if err := q.db.SelectContext(ctx, &found, oneWorkSQL, checkerID, jobID); err != nil {
+		return Work{}, fmt.Errorf("read the work of checker %s on %s: %w", checkerID, jobID, err)
+	}
+	if len(found) == 0 {
+		return Work{}, domain.NotFound("test")
+	}
+	readmodel.UTC(&found[0].ClaimedAt, &found[0].CompletedAt)
+	return found[0], nil
+}
