@@ -209,7 +209,7 @@ func TestARegistryWithAMistakeStopsTheBinary(t *testing.T) {
 func TestNoSecretIsShown(t *testing.T) {
 	secrets := map[string]int{
 		"account.key_issued": 1, "checker.created": 1, "job.created": 2,
-		"project.created": 1, "project.webhook_secret_set": 2,
+		"project.created": 1, "project.hook_rotated": 1, "project.webhook_secret_set": 2,
 	}
 	for _, eventType := range Types() {
 		content := encodeGolden(t, eventType)
