@@ -122,21 +122,21 @@ func deliveryID(projectID string, event uuid.UUID) uuid.UUID {
 
 const upsertEndpoint = `
 INSERT INTO webhooks.endpoints AS e (project_id, account_id, url, events, secret, previous_secret, previous_until,
-	generation, enabled, disabled_by, disabled_reason, announced, cautious,
+	generation, enabled, disabled_by, disabled_reason, announced, cap,
 	consecutive_failures, failing_since, last_error, last_success_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 ON CONFLICT (project_id) DO UPDATE
 SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	previous_secret = excluded.previous_secret, previous_until = excluded.previous_until,
 	generation = excluded.generation, enabled = excluded.enabled, disabled_by = excluded.disabled_by,
-	disabled_reason = excluded.disabled_reason, announced = excluded.announced, cautious = excluded.cautious,
+	disabled_reason = excluded.disabled_reason, announced = excluded.announced, cap = excluded.cap,
 	consecutive_failures = excluded.consecutive_failures, failing_since = excluded.failing_since,
 	last_error = excluded.last_error, last_success_at = excluded.last_success_at,
 	due_at = NULL`
 
 func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
 	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,
-		e.PreviousUntil, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cautious,
+		e.PreviousUntil, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cap,
 		e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt)
 	if err != nil {
 		return fmt.Errorf("save the endpoint of project %s: %w", e.ProjectID, err)

@@ -15,9 +15,10 @@ import (
 // queue is the dispatcher's view of the tables: deliveries that are due, leased
 // under a cap per endpoint. It holds no state of its own.
 type queue struct {
-	db          *sqlx.DB
-	perEndpoint int
-	lease       time.Duration
+	db    *sqlx.DB
+	pool  int
+	cap   caps
+	lease time.Duration
 }
 
 // claimed is a delivery that this process has leased, with the endpoint as it
@@ -53,7 +54,7 @@ FOR UPDATE SKIP LOCKED`
 // leaves its attempt behind with an unknown outcome.
 const leaseDue = `
 WITH served AS (
-	SELECT e.*, CASE WHEN e.cautious THEN 1 ELSE $2 END - (
+	SELECT e.*, CASE e.cap WHEN 0 THEN $2 ELSE least(e.cap, $6) END - (
 		SELECT count(*)
 		FROM webhooks.deliveries l
 		WHERE l.project_id = e.project_id AND l.lease_id IS NOT NULL AND l.due_at > now()
@@ -125,11 +126,12 @@ func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time
 			return fmt.Errorf("lock due endpoints: %w", err)
 		}
 		if len(endpoints) > 0 {
-			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.perEndpoint, limit, q.lease.Milliseconds(), uuid.New())
+			most := q.cap.share(limit-q.pool/2, len(endpoints))
+			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.cap.begin, limit, q.lease.Milliseconds(), uuid.New(), most)
 			if err != nil {
 				return fmt.Errorf("lease due deliveries: %w", err)
 			}
-			if err := q.rearm(ctx, tx, endpoints); err != nil {
+			if err := q.rearm(ctx, tx, endpoints, most); err != nil {
 				return err
 			}
 		}
@@ -156,7 +158,7 @@ UPDATE webhooks.endpoints e
 SET due_at = n.due_at
 FROM (
 	SELECT e.project_id, CASE
-		WHEN leased.count >= CASE WHEN e.cautious THEN 1 ELSE $2 END THEN leased.until
+		WHEN leased.count >= CASE e.cap WHEN 0 THEN $2 ELSE least(e.cap, $3) END THEN leased.until
 		WHEN first.due_at IS NOT NULL THEN greatest(first.due_at, now())
 	END AS due_at
 	FROM webhooks.endpoints e
@@ -176,8 +178,8 @@ FROM (
 ) n
 WHERE e.project_id = n.project_id AND e.due_at IS DISTINCT FROM n.due_at`
 
-func (q queue) rearm(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
-	if _, err := tx.ExecContext(ctx, rearmEndpoints, pq.Array(projectIDs), q.perEndpoint); err != nil {
+func (q queue) rearm(ctx context.Context, tx *sqlx.Tx, projectIDs []string, most int) error {
+	if _, err := tx.ExecContext(ctx, rearmEndpoints, pq.Array(projectIDs), q.cap.begin, most); err != nil {
 		return fmt.Errorf("schedule endpoints: %w", err)
 	}
 	return nil

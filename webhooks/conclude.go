@@ -13,52 +13,23 @@ import (
 	"humanqa/domain/announce"
 )
 
-// conclude draws the endpoints' conclusions from attempts that are written: one
-// that was slow is served one at a time until it answers a 2xx in time; one whose
-// delivery failed for good is switched off and its other deliveries are held.
-func conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (disabled []endpoint, err error) {
-	cautious := map[string]bool{}
+// conclude draws the endpoints' conclusions from attempts that are written: how
+// many each is sent at once from now on; one whose delivery failed for good is
+// switched off and its other deliveries are held.
+func (q queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (disabled []endpoint, err error) {
 	causes := map[string]string{} // deliveries that failed for good, by project
 	for _, o := range batch {
-		switch {
-		case o.slow:
-			cautious[o.ProjectID] = true
-		case o.result == delivered:
-			cautious[o.ProjectID] = false
-		}
 		if _, known := causes[o.ProjectID]; o.result == exhausted && now[o.ProjectID].Enabled && !known {
 			causes[o.ProjectID] = o.ID
 		}
 	}
-	maps.DeleteFunc(cautious, func(id string, flag bool) bool { return flag == now[id].Cautious })
-	if err := markCautious(ctx, tx, cautious); err != nil {
+	if err := setCaps(ctx, tx, q.cap.after(batch, now)); err != nil {
 		return nil, err
 	}
 	if err := markStanding(ctx, tx, standings(batch, now)); err != nil || len(causes) == 0 {
 		return nil, err
 	}
 	return disable(ctx, tx, causes)
-}
-
-const setCautious = `
-UPDATE webhooks.endpoints e
-SET cautious = r.cautious
-FROM unnest($1::text[], $2::boolean[]) AS r (project_id, cautious)
-WHERE e.project_id = r.project_id`
-
-func markCautious(ctx context.Context, tx *sqlx.Tx, cautious map[string]bool) error {
-	if len(cautious) == 0 {
-		return nil
-	}
-	ids := slices.Collect(maps.Keys(cautious))
-	flags := make([]bool, len(ids))
-	for i, id := range ids {
-		flags[i] = cautious[id]
-	}
-	if _, err := tx.ExecContext(ctx, setCautious, pq.Array(ids), pq.Array(flags)); err != nil {
-		return fmt.Errorf("mark slow endpoints: %w", err)
-	}
-	return nil
 }
 
 // successEvery is how exactly the time of an endpoint's last success is kept: a

@@ -31,10 +31,12 @@ type Config struct {
 	Resolver *net.Resolver
 	Log      logrus.FieldLogger
 
-	// Pool is how many requests run at once (256), PerEndpoint how many of
-	// them to one endpoint (8).
-	Pool        int
-	PerEndpoint int
+	// Pool is how many requests run at once (256), PerEndpoint how many of them
+	// to an endpoint that nothing is known of (8), MostPerEndpoint to one that has
+	// proved to answer, while half of the pool is free for others (64).
+	Pool            int
+	PerEndpoint     int
+	MostPerEndpoint int
 	// Timeout ends a request (10 s), Lease a claim (15 s). Drain is how long a
 	// stop waits for running requests (3 s).
 	Timeout time.Duration
@@ -54,6 +56,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	set(&c.Pool, 256)
 	set(&c.PerEndpoint, 8)
+	set(&c.MostPerEndpoint, max(64, c.PerEndpoint))
 	set(&c.Timeout, 10*time.Second)
 	set(&c.Lease, c.Timeout+5*time.Second)
 	set(&c.Drain, 3*time.Second)

@@ -45,7 +45,7 @@ func NewDispatcher(db *sqlx.DB, vault Vault, disable Disable, cfg Config) *Dispa
 	cfg = cfg.withDefaults()
 	d := &Dispatcher{
 		cfg:     cfg,
-		queue:   queue{db: db, perEndpoint: cfg.PerEndpoint, lease: cfg.Lease},
+		queue:   queue{db: db, pool: cfg.Pool, cap: caps{cfg.PerEndpoint, cfg.MostPerEndpoint}, lease: cfg.Lease},
 		vault:   vault,
 		disable: disable,
 		log:     cfg.Log,

@@ -23,7 +23,8 @@
 // read by guard.Answers: a status below 200 is a failed attempt at once, no read
 // outlasts the attempt, and once the status is there the body gets a second. An
 // endpoint that took all the time it was given is served one at a time until it
-// answers promptly.
+// answers promptly; one that answers well is trusted with more (caps), out of the
+// upper half of the pool only.
 //
 // When a delivery fails for good its endpoint is disabled at once, in the rows;
 // the others of its deliveries are held. The event that tells the log

@@ -25,7 +25,7 @@ type endpoint struct {
 	DisabledBy     string         `db:"disabled_by"`
 	DisabledReason string         `db:"disabled_reason"`
 	Announced      bool           `db:"announced"`
-	Cautious       bool           `db:"cautious"`
+	Cap            int            `db:"cap"` // deliveries at once; 0: where all begin
 	DueAt          *time.Time     `db:"due_at"`
 	standing
 }
@@ -89,7 +89,7 @@ func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
 // count any more.
 func (e *endpoint) enable() {
 	e.Resets++
-	e.Enabled, e.Announced, e.Cautious = true, true, false
+	e.Enabled, e.Announced, e.Cap = true, true, 0
 	e.DisabledBy, e.DisabledReason = "", ""
 }
 

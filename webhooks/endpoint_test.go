@@ -295,7 +295,7 @@ func TestADeliveryGoesOnlyToItsProjectsURLUnderItsSecret(t *testing.T) {
 
 func TestNothingIsSentAfterAnEndpointIsCleared(t *testing.T) {
 	b := setup(t)
-	b.cfg.PerEndpoint = 1
+	b.cfg.PerEndpoint, b.cfg.MostPerEndpoint = 1, 1
 	gate := make(chan struct{})
 	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) {
 		<-gate

@@ -111,7 +111,7 @@ func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint
 		if err != nil {
 			return err
 		}
-		if disabled, err = conclude(ctx, tx, closed, now); err != nil {
+		if disabled, err = q.conclude(ctx, tx, closed, now); err != nil {
 			return err
 		}
 		return poke(ctx, tx, projectIDs)

@@ -1,0 +1,97 @@
+package webhooks_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// cap is what the endpoint's row says; 0: where all begin.
+func (b *bundle) cap(projectID string) (n int) {
+	b.Helper()
+	if err := b.db.GetContext(b.Context(), &n, "SELECT cap FROM webhooks.endpoints WHERE project_id = $1", projectID); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+func TestAnEndpointIsSentMoreAtOnceWhileItAnswersAndFewAgainWhenItFails(t *testing.T) {
+	b := setup(t)
+	b.cfg.Pool, b.cfg.PerEndpoint, b.cfg.MostPerEndpoint = 32, 2, 8
+	b.cfg.Retries = []time.Duration{time.Millisecond, time.Minute}
+	var failing atomic.Bool
+	var mu sync.Mutex
+	running, most := 0, 0
+	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) {
+		if failing.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		mu.Lock()
+		running++
+		most = max(most, running)
+		mu.Unlock()
+		<-time.After(5 * time.Millisecond)
+		mu.Lock()
+		running--
+		mu.Unlock()
+	})
+	b.project("p1", e.URL, nil)
+	for j := range 80 {
+		b.submit("p1", fmt.Sprint(j))
+	}
+	b.subscribe()
+	b.dispatch()
+	b.settled("p1", map[string]int{"delivered": 80})
+	mu.Lock()
+	if most <= 2 || most > 8 {
+		t.Errorf("%d requests ran at once at most, want more than the 2 it began with and no more than 8", most)
+	}
+	mu.Unlock()
+	if n := b.cap("p1"); n != 8 {
+		t.Errorf("the endpoint is sent %d at once, want 8", n)
+	}
+
+	failing.Store(true)
+	b.submit("p1", "late")
+	b.subscribed()
+	b.eventually("a failure leads back to the beginning", func() bool { return b.cap("p1") == 0 })
+}
+
+// However much endpoints were trusted with, what hangs leaves room for others.
+func TestTrustedEndpointsThatHangLeaveHalfOfThePoolToOthers(t *testing.T) {
+	b := setup(t)
+	b.cfg.Pool, b.cfg.PerEndpoint, b.cfg.MostPerEndpoint = 16, 2, 16
+	b.cfg.Timeout, b.cfg.Lease = time.Minute, 2*time.Minute
+	var hanging atomic.Int64
+	for _, id := range []string{"h1", "h2"} {
+		e := b.endpoint(func(w http.ResponseWriter, r *http.Request) {
+			hanging.Add(1)
+			hang(w, r)
+		})
+		b.project(id, e.URL, nil)
+		for j := range 20 {
+			b.submit(id, fmt.Sprint(id, j))
+		}
+	}
+	good := b.endpoint(status(http.StatusOK))
+	b.project("good", good.URL, nil)
+	b.subscribe()
+	b.subscribed()
+	if _, err := b.db.ExecContext(t.Context(), "UPDATE webhooks.endpoints SET cap = 16 WHERE project_id IN ('h1', 'h2')"); err != nil {
+		t.Fatal(err)
+	}
+	b.dispatch()
+	b.eventually("they hang", func() bool { return hanging.Load() >= 8 })
+	for j := range 5 {
+		b.submit("good", fmt.Sprint("good", j))
+	}
+	b.subscribed()
+	b.settled("good", map[string]int{"delivered": 5})
+	if n := hanging.Load(); n > 8+2*2 {
+		t.Errorf("%d of 16 places hang", n)
+	}
+}
