@@ -11,6 +11,7 @@
 //	memory.go     (d) the service's memory with a full log
 //	reads.go      (e) lists and histories of large accounts
 //	timers.go     (f) many timers due at once
+//	apart.go      (g) the API apart from its workers
 //	service.go    the service under test, its accounts, its profile
 //	call.go       requests of any kind to it
 //	postgres.go   a server, a node and a client for the parts in this process
@@ -71,6 +72,7 @@ var parts = []part{
 	{"d", "memory: the service's process with 100,000 jobs in the log, loaded and restarted", memory},
 	{"e", "reads: a page of 100,000 jobs and the history of 10,000 tests, while 200 requests a second run", reads},
 	{"f", "timers: 10,000 jobs whose SLA ends in the same moment", timers},
+	{"g", "apart: POST /v1/jobs of one process, and of an API whose workers run in another", apart},
 }
 
 // options are the flags.
@@ -137,7 +139,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	chosen := slices.Clone(parts)
 	chosen = slices.DeleteFunc(chosen, func(p part) bool { return !slices.Contains(letters, p.letter) })
 	if len(chosen) != len(letters) {
-		return o, nil, fmt.Errorf("-only %s: the parts are a, b, c, d, e, f", o.only)
+		return o, nil, fmt.Errorf("-only %s: the parts are a, b, c, d, e, f, g", o.only)
 	}
 	return o, chosen, nil
 }

@@ -39,10 +39,11 @@ func (b *bench) openService(ctx context.Context) (*service, error) {
 	if b.service != nil {
 		return b.service, nil
 	}
-	s := &service{bench: b, program: filepath.Join(b.work, "humanqa")}
-	if _, err := call(ctx, nil, "go", "build", "-o", s.program, "humanqa/cmd/humanqa"); err != nil {
+	program, err := b.build(ctx)
+	if err != nil {
 		return nil, err
 	}
+	s := &service{bench: b, program: program}
 	data, err := b.folder("service")
 	if err != nil {
 		return nil, err
@@ -68,6 +69,13 @@ func (b *bench) openService(ctx context.Context) (*service, error) {
 	}
 	b.service = s
 	return s, nil
+}
+
+// build makes the program, once.
+func (b *bench) build(ctx context.Context) (program string, err error) {
+	program = filepath.Join(b.work, "humanqa")
+	_, err = call(ctx, nil, "go", "build", "-o", program, "humanqa/cmd/humanqa")
+	return program, err
 }
 
 // run starts a process; when that fails the last one stays, which has ended.

@@ -93,6 +93,10 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
 	}
+	head, err := core.log.Head(ctx)
+	if err != nil {
+		return err
+	}
 
 	// The workers. One that breaks ends the service: half a service that looks
 	// whole is worse than none.
@@ -106,6 +110,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	run(core.postgres != nil, "postgres", core.watchPostgres)
 
 	run(true, "feed", feed.Run)
+	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
 	run(roles.Projector, "projections", s.consumers.Only(append(projections.Names(), auditlog.Name)...))
 	run(roles.Projector, "audit", auditlog.NewKeeper(core.signer(), log).Run)
 

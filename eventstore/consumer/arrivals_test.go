@@ -15,7 +15,8 @@ type named struct {
 	name string
 }
 
-func (n named) Name() string { return n.name }
+func (n named) Name() string      { return n.name }
+func (n named) Handles() []string { return nil }
 
 // What a crash of Postgres took back is waited for once more.
 func TestARunnerThatStartsBehindTakesPromisesBack(t *testing.T) {

@@ -48,6 +48,14 @@
 // up with every change of hands, and an end by Postgres' clock. Every batch
 // renews it. The others stand by and take over when it ends.
 //
+// # Waiting
+//
+// Who wrote waits until the rows show it (WaitFor). A runner stores a
+// checkpoint at once only with rows, so a process that waits for runners of
+// another follows the log, too, and knows which of them have anything to do; the
+// transaction that moves their checkpoint wakes it. Event types that only a later
+// binary's consumers handle are not waited for.
+//
 // # When something fails
 //
 // What may get better (a lost connection, a deadlock) is tried again. What will

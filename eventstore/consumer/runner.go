@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -49,6 +50,7 @@ type runner struct {
 	source   Source
 	log      logrus.FieldLogger
 	arrivals *arrivals
+	notifies *atomic.Bool
 	limits   Limits
 	consumer Consumer
 	handles  map[string]bool
@@ -366,7 +368,7 @@ func (f *following) commit(ctx context.Context, write Write, events int, to even
 	}
 	handled := f.handled + int64(events)
 	err := pgpool.InTx(ctx, f.db, func(tx *sqlx.Tx) error {
-		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, f.durable); err != nil || write == nil {
+		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, f.durable, f.serving && f.notifies.Load()); err != nil || write == nil {
 			return err
 		}
 		return write(ctx, tx)

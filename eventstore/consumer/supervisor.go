@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 	"humanqa/internal/pgpool"
 )
 
@@ -26,6 +28,7 @@ type Supervisor struct {
 	arrivals  *arrivals
 	stalls    stalls
 	limits    Limits
+	notifies  atomic.Bool // another process waits for what runs here
 }
 
 // New makes a supervisor; nothing runs before Run. A node that only serves the
@@ -86,6 +89,12 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 	}
 }
 
+const anybodyListensSQL = `
+SELECT EXISTS (
+    SELECT FROM pg_stat_activity
+    WHERE datname = current_database()
+      AND application_name = $1)`
+
 // look takes orders, staffs what has no runner yet, and clears away.
 func (s *Supervisor) look(ctx context.Context, crew *crew) error {
 	if err := crew.takeOrders(ctx); err != nil {
@@ -104,6 +113,11 @@ func (s *Supervisor) look(ctx context.Context, crew *crew) error {
 		crew.staff(ctx, g)
 	}
 	s.observe(all)
+	var wanted bool
+	if err := s.db.GetContext(ctx, &wanted, anybodyListensSQL, listenerName); err != nil {
+		return fmt.Errorf("look for who waits elsewhere: %w", err)
+	}
+	s.notifies.Store(wanted)
 	if !retired {
 		return nil
 	}
@@ -165,9 +179,38 @@ func startBuild(ctx context.Context, tx *sqlx.Tx, p Projector) (generation, erro
 	return create(ctx, tx, p, all, false)
 }
 
-// WaitFor blocks until every registered projection's serving generation has
-// seen the position, one that has not started too. It fails at once with a
-// *StoppedError if one of them stopped before it.
+// Follow reads the log from a position on until ctx ends, which gives nil, so
+// that WaitFor and CatchUp need not wait for consumers of other processes that
+// have nothing to do; dsn is for being told when those have moved. Without it
+// they wait until every stored checkpoint has passed the position.
+func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Position) error {
+	a := s.arrivals
+	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
+	a.follow(at, func() <-chan struct{} {
+		return pgpool.Listen(ctx, pgpool.Named(dsn, listenerName), checkpointsChannel, nil)
+	})
+	for {
+		page, err := s.source.Next(ctx, at, s.limits.Live)
+		var unreadable *eventstore.DecodeError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &unreadable):
+			at = eventstore.At(unreadable.Position)
+			a.sawUnreadable(unreadable.Position)
+		case err != nil:
+			return fmt.Errorf("follow the log: %w", err)
+		default:
+			at = eventstore.At(page.Next)
+			a.saw(page.Events, page.Next)
+		}
+	}
+}
+
+// WaitFor blocks until every registered projection's serving generation shows
+// the position, one that has not started too: it has seen every event up to
+// there that it handles. It fails at once with a *StoppedError if one of them
+// stopped before it.
 func (s *Supervisor) WaitFor(ctx context.Context, position domain.Position) error {
 	return s.arrivals.wait(ctx, position)
 }
@@ -253,7 +296,7 @@ func (s *Supervisor) runner(c Consumer, g generation) *runner {
 	}
 	_, witness := c.(Witness)
 	return &runner{
-		db: s.db, source: s.source, arrivals: s.arrivals, limits: s.limits,
+		db: s.db, source: s.source, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
 		consumer: c, handles: handles, witness: witness, durable: durable, owner: uuid.NewString(), target: g,
 	}

@@ -13,9 +13,20 @@ import (
 	"humanqa/eventstore"
 )
 
-// pollWaiting is how often the checkpoints are read while somebody waits for a
-// projection that runs elsewhere.
-const pollWaiting = 5 * time.Millisecond
+const (
+	// pollWaiting is how often the checkpoints are read while somebody waits for
+	// a projection that runs elsewhere, and nothing tells when they move.
+	pollWaiting = 5 * time.Millisecond
+	// pollListening is the same where NOTIFY tells: one can be missed.
+	pollListening = 50 * time.Millisecond
+
+	// checkpointsChannel is told of checkpoints that moved, in the transaction
+	// that moves them, while a process with a connection of listenerName waits
+	// for consumers that run elsewhere. Nobody else pays for it: Postgres commits
+	// the transactions that notify one after the other.
+	checkpointsChannel = "humanqa_checkpoints"
+	listenerName       = "humanqa waits"
+)
 
 // lookForBuilds is how often WaitForBuilds looks.
 const lookForBuilds = 50 * time.Millisecond
@@ -57,17 +68,27 @@ WHERE serving`
 
 // arrivals knows how far each serving generation is, and wakes who waits.
 // Local runners report as they commit; what runs elsewhere is polled, by one of
-// the waiters for all of them.
+// the waiters for all of them. Who runs elsewhere stores its checkpoint at once
+// only when it has written rows: so the log is followed here, too, to know which
+// of the projections have anything to write.
 type arrivals struct {
 	db     *sqlx.DB
-	poller chan struct{} // holds one token: the right to poll
+	poller chan struct{}   // holds one token: the right to poll
+	woken  <-chan struct{} // the poller's; nil until somebody has waited for what runs elsewhere
 
-	mu   sync.Mutex
-	each map[string]*arrival
+	mu       sync.Mutex
+	listen   func() <-chan struct{} // nil: nothing tells of checkpoints that move
+	each     map[string]*arrival
+	handlers map[string][]*arrival // by event type
+	follows  bool
+	followed eventstore.Checkpoint // how far the log was followed
 }
 
 type arrival struct {
-	at      eventstore.Checkpoint
+	at eventstore.Checkpoint
+	// last is the newest event that the projection handles, as far as the log
+	// was followed: who has seen it shows all that the log held then.
+	last    eventstore.Checkpoint
 	lazy    bool // nobody waits for it behind a write
 	local   int  // runners in this process that own the serving generation
 	waiters map[*waiter]struct{}
@@ -81,13 +102,76 @@ type waiter struct {
 }
 
 func newArrivals(db *sqlx.DB, consumers []Consumer) *arrivals {
-	a := &arrivals{db: db, poller: make(chan struct{}, 1), each: map[string]*arrival{}}
+	a := &arrivals{db: db, poller: make(chan struct{}, 1), each: map[string]*arrival{}, handlers: map[string][]*arrival{}}
 	a.poller <- struct{}{}
 	for _, p := range consumers {
 		_, lazy := p.(Lazy)
-		a.each[p.Name()] = &arrival{at: eventstore.Checkpoint{Start: true}, lazy: lazy, waiters: map[*waiter]struct{}{}}
+		one := &arrival{at: eventstore.Checkpoint{Start: true}, lazy: lazy, waiters: map[*waiter]struct{}{}}
+		a.each[p.Name()] = one
+		for _, eventType := range p.Handles() {
+			a.handlers[eventType] = append(a.handlers[eventType], one)
+		}
 	}
 	return a
+}
+
+// shows says that the projection's rows are those of the position: it has been
+// there, or none of the events that it has not seen yet is for it. The caller
+// holds the lock.
+func (a *arrivals) shows(one *arrival, position domain.Position) bool {
+	return reached(one.at, position) ||
+		a.follows && reached(a.followed, position) && atLeast(one.at, one.last)
+}
+
+// follow begins to know which events are for whom; what lies before may be for
+// anybody. listen is called once somebody waits for what runs elsewhere (see
+// checkpointsChannel).
+func (a *arrivals) follow(from eventstore.Checkpoint, listen func() <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.follows, a.followed, a.listen = true, from, listen
+	for _, one := range a.each {
+		one.last = from
+	}
+}
+
+// saw notes a page of the log.
+func (a *arrivals) saw(events []domain.Recorded, next domain.Position) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range events {
+		for _, one := range a.handlers[e.Type] {
+			one.last = eventstore.At(e.Position)
+		}
+	}
+	a.followed = eventstore.At(next)
+	for _, one := range a.each {
+		a.settle(one)
+	}
+}
+
+// sawUnreadable notes an event that may be for anybody.
+func (a *arrivals) sawUnreadable(at domain.Position) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.followed = eventstore.At(at)
+	for _, one := range a.each {
+		one.last = a.followed
+	}
+}
+
+// settle lets go of those who have waited for long enough. The caller holds the
+// lock.
+func (a *arrivals) settle(one *arrival) {
+	for w := range one.waiters {
+		if !a.shows(one, w.position) {
+			continue
+		}
+		delete(one.waiters, w)
+		if w.missing--; w.missing == 0 {
+			w.done <- nil
+		}
+	}
 }
 
 // wait blocks until every projection that is not lazy has seen the position.
@@ -150,7 +234,13 @@ func (a *arrivals) await(ctx context.Context, w *waiter, position domain.Positio
 	tick := time.NewTicker(pollWaiting)
 	defer tick.Stop()
 	for {
-		if a.anyRemote() {
+		if remote, listen := a.anyRemote(); remote {
+			if listen != nil && a.woken == nil {
+				a.woken = listen()
+			}
+			if a.woken != nil {
+				tick.Reset(pollListening)
+			}
 			if err := a.poll(ctx); err != nil && ctx.Err() == nil {
 				return err
 			}
@@ -160,6 +250,7 @@ func (a *arrivals) await(ctx context.Context, w *waiter, position domain.Positio
 			return err
 		case <-ctx.Done():
 			return a.tooLate(ctx, w, position)
+		case <-a.woken:
 		case <-tick.C:
 		}
 	}
@@ -177,7 +268,7 @@ func (a *arrivals) register(position domain.Position, names ...string) *waiter {
 	w := &waiter{position: position, done: make(chan error, 1)}
 	for name, one := range a.each {
 		meant := slices.Contains(names, name) || len(names) == 0 && !one.lazy
-		if meant && !reached(one.at, position) {
+		if meant && !a.shows(one, position) {
 			one.waiters[w] = struct{}{}
 			w.missing++
 		}
@@ -218,15 +309,7 @@ func (a *arrivals) advance(name string, at eventstore.Checkpoint) {
 		return
 	}
 	one.at = at
-	for w := range one.waiters {
-		if !reached(at, w.position) {
-			continue
-		}
-		delete(one.waiters, w)
-		if w.missing--; w.missing == 0 {
-			w.done <- nil
-		}
-	}
+	a.settle(one)
 }
 
 // stopped fails everyone who waits for the projection: it will not get there
@@ -283,16 +366,16 @@ func (a *arrivals) at(name string) eventstore.Checkpoint {
 }
 
 // anyRemote says that somebody waits for a projection that no runner of this
-// process owns.
-func (a *arrivals) anyRemote() bool {
+// process owns, and how to be told of those.
+func (a *arrivals) anyRemote() (remote bool, listen func() <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, one := range a.each {
 		if one.local == 0 && len(one.waiters) > 0 {
-			return true
+			return true, a.listen
 		}
 	}
-	return false
+	return false, nil
 }
 
 func (a *arrivals) poll(ctx context.Context) error {

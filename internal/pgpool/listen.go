@@ -2,6 +2,7 @@ package pgpool
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"github.com/lib/pq"
@@ -44,4 +45,17 @@ func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (
 		}
 	}()
 	return woken
+}
+
+// Named gives a DSN, a URL or key=value pairs, whose connections carry the name
+// in pg_stat_activity.
+func Named(dsn, name string) string {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return dsn + " application_name='" + name + "'"
+	}
+	q := u.Query()
+	q.Set("application_name", name)
+	u.RawQuery = q.Encode()
+	return u.String()
 }
