@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/subscription"
 	"humanqa/internal/guard"
 )
 
@@ -137,8 +137,8 @@ func (o object) eventNames(name string) *[]string {
 		return nil
 	}
 	for i, n := range *names {
-		if !slices.Contains(announce.Subscribable(), n) {
-			o.wrong(fmt.Sprintf("%s[%d]", name, i), "must be %s", oneOfWords(announce.Subscribable()))
+		if !slices.Contains(subscription.Names(), n) {
+			o.wrong(fmt.Sprintf("%s[%d]", name, i), "must be %s", oneOfWords(subscription.Names()))
 		}
 	}
 	return names

@@ -164,7 +164,7 @@ func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row) error {
 		projects = append(projects, r.projectID)
 		events = append(events, r.ID.String())
 		kinds = append(kinds, r.kind.Name)
-		keys = append(keys, r.Stream)
+		keys = append(keys, r.orderingKey())
 		revisions = append(revisions, int64(r.Revision))
 		bodies = append(bodies, r.body)
 		states = append(states, r.state)
@@ -175,6 +175,15 @@ func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row) error {
 		return fmt.Errorf("insert deliveries: %w", err)
 	}
 	return nil
+}
+
+// orderingKey is the stream: what it tells goes out in order. An event of the
+// whole account may go to several projects, and none waits for another's.
+func (r row) orderingKey() string {
+	if r.kind.OfAccount {
+		return r.Stream + " for " + r.projectID
+	}
+	return r.Stream
 }
 
 // notify wakes the dispatchers when the transaction commits.

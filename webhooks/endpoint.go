@@ -95,13 +95,14 @@ func (e *endpoint) enable() {
 
 // wants says whether the endpoint is subscribed to that kind. The kinds that a
 // list cannot name are sent only when it was omitted (decisions,
-// "Unnamed events").
+// "Unnamed events"), those of the account only when it names them (decisions,
+// "Account events").
 func (e *endpoint) wants(kind announce.Kind) bool {
 	switch {
 	case e.URL == "":
 		return false
 	case e.Events == nil:
-		return true
+		return !kind.OfAccount
 	}
-	return kind.Subscribable && slices.Contains(e.Events, kind.Name)
+	return (kind.Subscribable || kind.OfAccount) && slices.Contains(e.Events, kind.Name)
 }

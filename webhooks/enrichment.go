@@ -9,8 +9,10 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
 
@@ -44,8 +46,12 @@ func (n *enricher) enrich(ctx context.Context, r domain.Recorded) (announce.Enri
 		return announce.Enrichment{Submission: job.Submission{ProjectID: e.ProjectID}}, nil
 	case *session.Started, *session.Completed: // two in a session's life: not worth remembering
 		return n.load(ctx, r.Stream, r.Revision)
+	case *project.WebhookDisabled:
+		return n.load(ctx, r.Stream, r.Revision)
+	case *credits.Debited:
+		return announce.Enrichment{Submission: job.Submission{AccountID: r.StreamID()}}, nil
 	}
-	about, begins := announce.Begin(r.Event)
+	about, begins := announce.Begin(r)
 	if !begins {
 		known, err := n.recall(ctx, r)
 		if err != nil {
@@ -79,7 +85,7 @@ func (n *enricher) load(ctx context.Context, stream string, before uint64) (anno
 		if r.Revision >= before {
 			return errSeen
 		}
-		if head, begins := announce.Begin(r.Event); begins {
+		if head, begins := announce.Begin(r); begins {
 			about, headed = head, true
 		} else {
 			about.Learn(r.Event)

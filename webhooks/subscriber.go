@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/domain/project"
+	"humanqa/domain/subscription"
 	"humanqa/eventstore/consumer"
 )
 
@@ -32,6 +35,9 @@ type Subscriber struct {
 	// events of all others are not worth a look. Only the owner of the lease
 	// changes URLs.
 	urls map[string]bool
+	// listeners are the accounts of projects whose list names an event of the whole
+	// account, and maybe of some whose list did.
+	listeners map[string]string
 }
 
 var (
@@ -72,6 +78,12 @@ SELECT project_id
 FROM webhooks.endpoints
 WHERE url <> ''`
 
+const listListeners = `
+SELECT project_id, account_id
+FROM webhooks.endpoints
+WHERE url <> ''
+  AND events && $1`
+
 // Begin implements consumer.Preparer.
 func (s *Subscriber) Begin(ctx context.Context) error {
 	var ids []string
@@ -81,6 +93,14 @@ func (s *Subscriber) Begin(ctx context.Context) error {
 	s.urls = make(map[string]bool, len(ids))
 	for _, id := range ids {
 		s.urls[id] = true
+	}
+	var named []endpoint
+	if err := s.db.SelectContext(ctx, &named, listListeners, pq.Array(subscription.OfAccount())); err != nil {
+		return fmt.Errorf("list who hears of their account: %w", err)
+	}
+	s.listeners = make(map[string]string, len(named))
+	for _, e := range named {
+		s.listeners[e.ProjectID] = e.AccountID
 	}
 	return nil
 }
@@ -98,14 +118,12 @@ type step struct {
 func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
 	var steps []step
 	for _, r := range batch {
-		st, relevant, failed := s.prepareOne(ctx, r)
+		own, failed := s.prepareOne(ctx, r)
 		if failed != nil {
 			err = fmt.Errorf("%s in %s: %w", r.Type, r.Stream, failed)
 			break
 		}
-		if relevant {
-			steps = append(steps, st)
-		}
+		steps = append(steps, own...)
 		done++
 	}
 	if len(steps) > 0 {
@@ -114,29 +132,56 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 	return write, done, err
 }
 
-func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (st step, relevant bool, err error) {
-	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok {
+// prepareOne gives what one event does: it may change an endpoint, and be
+// announced, to its project or to whoever hears of the whole account.
+func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (steps []step, err error) {
+	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok && concerns(r.Event) {
 		if e, ok := r.Event.(*project.WebhookSet); ok && e.URL != "" {
 			s.urls[id] = true
+			if e.Events != nil && slices.ContainsFunc(*e.Events, func(name string) bool { return slices.Contains(subscription.OfAccount(), name) }) {
+				s.listeners[id] = r.Meta.AccountID
+			}
 		}
-		return step{Recorded: r, projectID: id}, concerns(r.Event), nil
+		steps = append(steps, step{Recorded: r, projectID: id})
 	}
 	kind, announced := announce.Of(r.Event)
-	if !announced || len(s.urls) == 0 {
-		return step{}, false, nil
+	if !announced || len(s.urls) == 0 || kind.OfAccount && len(s.listeners) == 0 {
+		return steps, nil
 	}
 	about, err := s.enricher.enrich(ctx, r)
 	if errors.Is(err, errHeadless) {
-		return step{}, false, noPayload(err)
+		return nil, noPayload(err)
 	}
-	if err != nil || !s.urls[about.ProjectID] {
-		return step{}, false, err
+	if err != nil {
+		return nil, err
+	}
+	hears := []string{about.ProjectID}
+	if kind.OfAccount {
+		hears = s.hearing(about.AccountID)
+	}
+	hears = slices.DeleteFunc(hears, func(id string) bool { return !s.urls[id] })
+	if len(hears) == 0 {
+		return steps, nil
 	}
 	body, _, err := announce.Render(s.baseURL, r, about)
 	if err != nil {
-		return step{}, false, noPayload(err)
+		return nil, noPayload(err)
 	}
-	return step{Recorded: r, projectID: about.ProjectID, kind: kind, body: body}, true, nil
+	for _, id := range hears {
+		steps = append(steps, step{Recorded: r, projectID: id, kind: kind, body: body})
+	}
+	return steps, nil
+}
+
+// hearing are the projects whose list names an event of the account.
+func (s *Subscriber) hearing(accountID string) (ids []string) {
+	for id, of := range s.listeners {
+		if of == accountID {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // noPayload marks what trying again cannot change.

@@ -4,7 +4,7 @@
 // they say the same.
 //
 // A new announcement is one line of a table, beside the payload it names:
-// job.go, session.go and loop.go.
+// job.go, session.go, loop.go and account.go.
 package announce
 
 import (
@@ -21,7 +21,7 @@ import (
 // Revision is the catalogue's and the Enrichment's. Raise it when an event that
 // the log may already hold is announced from now on, or when more is learned of
 // old events: the feed is then built anew.
-const Revision = 2
+const Revision = 3
 
 // Kind is one kind of announcement.
 type Kind struct {
@@ -33,6 +33,9 @@ type Kind struct {
 	// Subscribable kinds may be named by a project's list. The others are sent
 	// only where no list was given (decisions, "Unnamed events").
 	Subscribable bool
+	// OfAccount kinds are the other way round: sent only where a list names them,
+	// whichever project of the account they are about.
+	OfAccount bool
 
 	// holds narrows the kind to some events of the type; nil: all.
 	holds func(domain.Event) bool
@@ -61,7 +64,7 @@ func where[E domain.Event](holds func(E) bool, k Kind) Kind {
 }
 
 var (
-	catalogue = slices.Concat(jobKinds, sessionKinds, loopKinds)
+	catalogue = slices.Concat(jobKinds, sessionKinds, loopKinds, accountKinds)
 	byType    = func() map[string]Kind {
 		kinds := make(map[string]Kind, len(catalogue))
 		for _, k := range catalogue {
@@ -121,8 +124,8 @@ func (p projectID) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(p))
 }
 
-// subject is what an announcement is about: the job, session or loop of that
-// id.
+// subject is what an announcement is about: the job, session, loop, project or
+// account of that id.
 type subject struct {
 	Enrichment
 	id      string
@@ -141,6 +144,9 @@ func Render(baseURL string, r domain.Recorded, about Enrichment) (body []byte, a
 	out := envelope{
 		Event: k.Name, Type: k.Name, Timestamp: stamp(r.Meta.Time), ProjectID: projectID(about.ProjectID),
 		Data: k.data(subject{Enrichment: about, id: id, baseURL: baseURL}, r.Event),
+	}
+	if strings.HasPrefix(r.Stream, domain.ProjectStreams) {
+		out.ProjectID = projectID(id)
 	}
 	if strings.HasPrefix(r.Stream, domain.JobStreams) {
 		out.JobID, out.DashboardReportURL = id, ReportPage(baseURL, id)

@@ -6,9 +6,12 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/domain/subscription"
 )
 
 // A kind whose event the log does not know would never be announced; two kinds
@@ -16,7 +19,7 @@ import (
 func TestEveryKindAnnouncesOneEventOfTheLogUnderItsOwnName(t *testing.T) {
 	t.Parallel()
 	logged := map[string]domain.Event{}
-	for _, spec := range slices.Concat(job.Specs(), loop.Specs(), session.Specs()) {
+	for _, spec := range slices.Concat(job.Specs(), loop.Specs(), session.Specs(), project.Specs(), credits.Specs()) {
 		logged[spec.New().EventType()] = spec.New()
 	}
 	names := map[string]bool{}
@@ -33,6 +36,9 @@ func TestEveryKindAnnouncesOneEventOfTheLogUnderItsOwnName(t *testing.T) {
 		names[k.Name] = true
 		if ended, ok := e.(*loop.Ended); ok {
 			ended.Alert = true
+		}
+		if debited, ok := e.(*credits.Debited); ok {
+			debited.Amount, debited.BalanceAfter = 5, announce.LowCredits-1
 		}
 		if got, announced := announce.Of(e); !announced || got.Name != k.Name {
 			t.Errorf("a %s is announced as %q", k.Type, got.Name)
@@ -52,6 +58,16 @@ func TestASnoozedLoopIsNotAnnounced(t *testing.T) {
 	}
 }
 
+// Credits are told to be low once, by the debit that made them so.
+func TestCreditsBecomeLowOnce(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[domain.Credits]bool{25: false, 20: false, 19: true, 15: true, 14: false, 0: false} {
+		if _, announced := announce.Of(&credits.Debited{Amount: 5, BalanceAfter: after}); announced != want {
+			t.Errorf("a debit of 5 that leaves %d: announced %v", after, announced)
+		}
+	}
+}
+
 func TestAnEventOfAnUnknownTypeIsNotAnnounced(t *testing.T) {
 	t.Parallel()
 	if _, announced := announce.Of(nil); announced {
@@ -62,10 +78,16 @@ func TestAnEventOfAnUnknownTypeIsNotAnnounced(t *testing.T) {
 // The list is the specification's ("Event kinds").
 func TestWhatAListMayName(t *testing.T) {
 	t.Parallel()
-	want := []string{
-		"job.created", "job.completed", "job.ai_report_ready", "job.session_ready", "job.session_completed", "loop_session.ended",
+	if got := announce.Subscribable(); !slices.Equal(got, subscription.Specified()) {
+		t.Errorf("got %q, want %q", got, subscription.Specified())
 	}
-	if got := announce.Subscribable(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	var ofAccount []string
+	for _, k := range announce.Kinds() {
+		if k.OfAccount {
+			ofAccount = append(ofAccount, k.Name)
+		}
+	}
+	if !slices.Equal(ofAccount, subscription.OfAccount()) {
+		t.Errorf("of the account: %q, want %q", ofAccount, subscription.OfAccount())
 	}
 }

@@ -2,8 +2,10 @@ package announce
 
 import (
 	"humanqa/domain"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
 
@@ -11,7 +13,8 @@ import (
 // stream has told so far. All of it is fixed by the time the event happens.
 type Enrichment struct {
 	// Submission is the job's, without the long texts, which nothing announces.
-	// Of a session or a loop it only says whose it is.
+	// Of a session, a loop or a ledger it only says whose it is; of a project also
+	// what it is called.
 	job.Submission
 	ReportID string `json:"reportId,omitempty"` // once the job is completed
 
@@ -19,10 +22,10 @@ type Enrichment struct {
 	Dropped []int          `json:"dropped,omitempty"` // the slots that the session started without, once it did
 }
 
-// Begin gives the enrichment as the first event of a job, a session or a loop
-// session leaves it; ok is false for every other event.
-func Begin(e domain.Event) (about Enrichment, ok bool) {
-	switch e := e.(type) {
+// Begin gives the enrichment as the first event of a job, a session, a loop
+// session, a project or a ledger leaves it; ok is false for every other event.
+func Begin(r domain.Recorded) (about Enrichment, ok bool) {
+	switch e := r.Event.(type) {
 	case *job.Created:
 		about = Enrichment{Submission: e.Submission}
 		about.Description, about.Feature = "", ""
@@ -30,6 +33,13 @@ func Begin(e domain.Event) (about Enrichment, ok bool) {
 		about.AccountID, about.ProjectID, about.Slots = e.AccountID, e.ProjectID, e.Slots
 	case *loop.Started:
 		about.AccountID, about.ProjectID = e.AccountID, e.ProjectID
+	case *project.Created:
+		about.AccountID, about.ProjectID, about.Title = e.AccountID, r.StreamID(), e.Name
+	case *credits.Granted:
+		if r.Revision > 0 {
+			return about, false
+		}
+		about.AccountID = r.StreamID()
 	default:
 		return about, false
 	}
@@ -43,6 +53,8 @@ func (n *Enrichment) Learn(e domain.Event) bool {
 		n.ReportID = e.ReportID
 	case *session.Started:
 		n.Dropped = e.Dropped
+	case *project.SettingsChanged:
+		n.Title = e.Name
 	default:
 		return false
 	}
@@ -52,7 +64,7 @@ func (n *Enrichment) Learn(e domain.Event) bool {
 // Types lists the events, by their names in the log, that are announced or tell
 // what announcements say.
 func Types() []string {
-	types := domain.TypesOf((*session.Created)(nil), (*loop.Started)(nil))
+	types := domain.TypesOf((*session.Created)(nil), (*loop.Started)(nil), (*project.Created)(nil), (*project.SettingsChanged)(nil), (*credits.Granted)(nil))
 	for _, k := range catalogue {
 		types = append(types, k.Type)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"humanqa/domain"
-	"humanqa/domain/announce"
+	"humanqa/domain/subscription"
 )
 
 // SLAMinutes lists the allowed SLAs.
@@ -36,8 +36,8 @@ func (w *invalid) events(list *[]string) {
 		return
 	}
 	for i, name := range *list {
-		if !slices.Contains(announce.Subscribable(), name) {
-			w.add(fmt.Sprintf("subscribedWebhookEvents[%d]", i), "must be one of %s", strings.Join(announce.Subscribable(), ", "))
+		if !slices.Contains(subscription.Names(), name) {
+			w.add(fmt.Sprintf("subscribedWebhookEvents[%d]", i), "must be one of %s", strings.Join(subscription.Names(), ", "))
 		}
 	}
 }

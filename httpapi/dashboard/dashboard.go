@@ -50,6 +50,7 @@ type Deps struct {
 func Pages(d Deps) []ui.Page {
 	return []ui.Page{
 		{Method: "GET", Pattern: "/dashboard", For: ui.Viewers, Handle: d.overview},
+		{Method: "POST", Pattern: "/dashboard/notices/seen", For: ui.Viewers, Handle: d.markSeen},
 		{Method: "POST", Pattern: "/dashboard/account", For: ui.Viewers, Handle: d.switchAccount},
 
 		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},

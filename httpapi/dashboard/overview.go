@@ -32,6 +32,8 @@ type overviewView struct {
 	Failed    int // completed tests of which something failed, among the recent
 	Balance   credits.Balance
 	Needs     []need
+	Notices   []notice
+	SeenTo    string // the cursor of the newest notice
 }
 
 // need is something that waits for a person.
@@ -86,6 +88,9 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	if v.Needs, err = d.needs(r, v.Balance, now); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Notices, v.SeenTo, err = d.notices(r); err != nil {
 		return ui.Answer{}, err
 	}
 	return ui.Show("overview", "Overview", v, ui.Everything)

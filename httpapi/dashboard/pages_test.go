@@ -53,6 +53,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}}, ScenarioBrief: "The caller rings, the callee answers after ten seconds.",
 	})
 	w.shown(session.Position, err)
+	hooked, err := w.commands.CreateProject(t.Context(), cause(full), command.CreateProject{Name: "Back office", WebhookURL: "https://hooks.example.com/x"})
+	w.shown(hooked.Position, err)
 	batch, _ := w.batch(full, "The landing page", "Sign-up", "The newsletter")
 	loop, _ := w.looped(full, "shop.example.com", "bug-fixer", 1)
 	w.looped(full, "shop.example.com", "bug-fixer", 2)
@@ -79,6 +81,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		}
 		c.completes("Tested after the deploy.")
 	}
+	w.shown(w.commands.DisableWebhook(t.Context(), operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
 	share, err := w.credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.must(err)
 

@@ -54,6 +54,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/jobs/{id}/expire":             {403},
 		"POST /dashboard/sessions/{id}/ready":          {403},
 		"POST /dashboard/loops/{id}/end":               {303},
+		"POST /dashboard/notices/seen":                 {422},
 		"POST /dashboard/views":                        {422},
 		"POST /dashboard/views/drop":                   {404},
 		"POST /dashboard/account":                      {404},

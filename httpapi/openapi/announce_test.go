@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"humanqa/domain/announce"
+	"humanqa/domain/subscription"
 )
 
 // What is announced stands in one catalogue; the document shows all of it and
@@ -31,7 +32,7 @@ func TestTheDocumentShowsWhatIsAnnounced(t *testing.T) {
 		if !shown {
 			t.Errorf("the document does not show %s", k.Name)
 		}
-		if unnamed := strings.Contains(hook.Post.Description, "only while the list of events was never set"); shown && unnamed == k.Subscribable {
+		if unnamed := strings.Contains(hook.Post.Description, "only while the list of events was never set"); shown && unnamed == (k.Subscribable || k.OfAccount) {
 			t.Errorf("%s can be subscribed to: %t, and the document says: %s", k.Name, k.Subscribable, hook.Post.Description)
 		}
 		delete(doc.Webhooks, k.Name)
@@ -40,7 +41,7 @@ func TestTheDocumentShowsWhatIsAnnounced(t *testing.T) {
 	for name := range doc.Webhooks {
 		t.Errorf("the document shows %s, which is not announced", name)
 	}
-	if got := doc.Components.Schemas.EventName.Enum; !slices.Equal(got, announce.Subscribable()) {
-		t.Errorf("EventName is one of %q, a list may name %q", got, announce.Subscribable())
+	if got := doc.Components.Schemas.EventName.Enum; !slices.Equal(got, subscription.Names()) {
+		t.Errorf("EventName is one of %q, a list may name %q", got, subscription.Names())
 	}
 }

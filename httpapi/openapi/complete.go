@@ -10,7 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"humanqa/domain/announce"
+	"humanqa/domain/subscription"
 )
 
 // additive is the extension that marks what goes beyond the specification.
@@ -47,7 +47,7 @@ func nameEvents(doc *openapi3.T) {
 		return
 	}
 	names := doc.Components.Schemas["EventName"].Value
-	for _, name := range announce.Subscribable() {
+	for _, name := range subscription.Names() {
 		names.Enum = append(names.Enum, name)
 	}
 }

@@ -48,6 +48,9 @@ CREATE TABLE {schema}.event_streams (
 ) WITH (fillfactor = 70);
 `
 
+// noticed are the events that people are told of when they come back.
+const noticed = `type IN ('job.failed_sla', 'job.failed', 'loop_session.ended', 'project.webhook_disabled', 'credits.debited')`
+
 // data is the event as the log would store it today.
 const accountEventsDDL = `
 CREATE TABLE {schema}.account_events (
@@ -64,6 +67,7 @@ CREATE TABLE {schema}.account_events (
     PRIMARY KEY (commit_position, prepare_position)
 );
 CREATE INDEX account_events_in_order  ON {schema}.account_events (account_id, commit_position, prepare_position);
+CREATE INDEX account_events_noticed   ON {schema}.account_events (account_id, commit_position DESC, prepare_position DESC) WHERE ` + noticed + `;
 CREATE INDEX account_events_by_stream ON {schema}.account_events (account_id, stream, commit_position, prepare_position);
 `
 
@@ -110,7 +114,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	)
 	for _, r := range batch {
 		s := streams[r.Stream]
-		about, begins := announce.Begin(r.Event)
+		about, begins := announce.Begin(r)
 		switch {
 		case begins && s == nil:
 			s = &eventStream{row: eventStreamRow{Stream: r.Stream, AccountID: about.AccountID, ProjectID: about.ProjectID}}
@@ -163,7 +167,7 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 	for _, r := range batch {
 		if _, asked := streams[r.Stream]; !asked {
 			streams[r.Stream] = nil
-			if _, begins := announce.Begin(r.Event); !begins {
+			if _, begins := announce.Begin(r); !begins {
 				names = append(names, r.Stream)
 			}
 		}

@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -191,11 +192,25 @@ func TestNewsNamesTheAccountsWithNewEvents(t *testing.T) {
 	news(next, "ann")
 }
 
+// People are told of events that are announced, under the names of the log.
+func TestNoticesAreOfEventsThatAreAnnounced(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile(`'([^']+)'`).FindAllStringSubmatch(noticed, -1)
+	if len(named) != 5 {
+		t.Errorf("%d types are noticed", len(named))
+	}
+	for _, m := range named {
+		if !slices.ContainsFunc(announce.Kinds(), func(k announce.Kind) bool { return k.Type == m[1] }) {
+			t.Errorf("%s is announced by nobody", m[1])
+		}
+	}
+}
+
 const longFeedSQL = `
-INSERT INTO events_v2_g1.event_streams
+INSERT INTO events_v3_g1.event_streams
 SELECT 'job-' || n, 'acc' || (n % 10), 'p', '{}'
 FROM generate_series(1, 6000) n;
-INSERT INTO events_v2_g1.account_events
+INSERT INTO events_v3_g1.account_events
 SELECT n, n, 'acc' || ((n / 4) % 10), 'job-' || (n / 4), 0, gen_random_uuid(), 'job.created', 1, now(), repeat('d', 400)
 FROM generate_series(4, 24000) n;
 ANALYZE;`
@@ -214,6 +229,10 @@ func TestAFeedIsReadThroughItsIndexes(t *testing.T) {
 	}{
 		{"page", "account_events_in_order", func() (string, []any) { return page(Filter{}) }},
 		{"page of a type", "account_events_in_order", func() (string, []any) { return page(Filter{Types: []string{"job.created"}}) }},
+		{"notices", "account_events_noticed", func() (string, []any) {
+			where := Filter{}.where("acc1", place{12000, 12000})
+			return selectEventsSQL + where.SQL + orderNoticesSQL + "\nLIMIT " + where.Param(10), where.Args
+		}},
 		{"job", "account_events_by_stream", func() (string, []any) { return jobEventsSQL, []any{"acc1", "job-71"} }},
 		{"news", "account_events_pkey", func() (string, []any) { return newsSQL, []any{23990, 23990, newsPage} }},
 		{"newest", "account_events_pkey", func() (string, []any) { return newestEventSQL, nil }},

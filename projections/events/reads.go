@@ -95,6 +95,22 @@ func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]Accoun
 	return q.read(ctx, query, where.Args...)
 }
 
+const orderNoticesSQL = `
+  AND ` + noticed + `
+ORDER BY e.commit_position DESC, e.prepare_position DESC`
+
+// Notices gives what went wrong in the account behind a cursor, the newest first,
+// at most limit: time limits that were missed, tests that were given up, loops
+// that ended badly, webhooks that were disabled, credits that became low.
+func (q *Reads) Notices(ctx context.Context, accountID, after string, limit int) ([]AccountEvent, error) {
+	from, err := parseCursor(after)
+	if err != nil {
+		return nil, err
+	}
+	where := Filter{}.where(accountID, from)
+	return q.read(ctx, selectEventsSQL+where.SQL+orderNoticesSQL+"\nLIMIT "+where.Param(limit), where.Args...)
+}
+
 func (f Filter) where(accountID string, after place) *readmodel.Where {
 	c := readmodel.WhereAccount(accountID)
 	c.SQL = fmt.Sprintf("\n  AND (e.commit_position, e.prepare_position) > (%s, %s)", c.Param(after.commit), c.Param(after.prepare))

@@ -1,0 +1,61 @@
+package announce
+
+import (
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/project"
+	"humanqa/domain/subscription"
+)
+
+// LowCredits is where an account's credits are low: below four tests.
+const LowCredits domain.Credits = 20
+
+// What concerns a whole account (decisions, "Account events"): sent where a
+// project's list names it, whichever project it is about.
+var accountKinds = []Kind{
+	ofAccount(kind(subscription.WebhookDisabled, unnamed, webhookDisabled)),
+	ofAccount(where(becameLow, kind(subscription.CreditsLow, unnamed, creditsLow))),
+}
+
+func ofAccount(k Kind) Kind {
+	k.OfAccount = true
+	return k
+}
+
+type webhookDisabledData struct {
+	AccountID   string    `json:"accountId"`
+	ProjectID   projectID `json:"projectId"`
+	ProjectName string    `json:"projectName"`
+	DeliveryID  *string   `json:"deliveryId"` // the one that failed for good; null: somebody disabled it
+	Reason      string    `json:"reason"`
+	DisabledAt  string    `json:"disabledAt"`
+	ProjectURL  string    `json:"projectUrl"`
+}
+
+func webhookDisabled(s subject, e *project.WebhookDisabled) any {
+	d := webhookDisabledData{
+		AccountID: s.AccountID, ProjectID: projectID(s.id), ProjectName: s.Title, Reason: e.Reason,
+		DisabledAt: stamp(e.At), ProjectURL: s.baseURL + "/dashboard/projects/" + s.id,
+	}
+	if e.DeliveryID != "" {
+		d.DeliveryID = &e.DeliveryID
+	}
+	return d
+}
+
+type creditsLowData struct {
+	AccountID  string         `json:"accountId"`
+	Available  domain.Credits `json:"available"`
+	Below      domain.Credits `json:"below"`
+	CreditsURL string         `json:"creditsUrl"`
+}
+
+// becameLow says that this debit took the balance below the limit: the next one
+// tells nothing new.
+func becameLow(e *credits.Debited) bool {
+	return e.BalanceAfter < LowCredits && e.BalanceAfter+e.Amount >= LowCredits
+}
+
+func creditsLow(s subject, e *credits.Debited) any {
+	return creditsLowData{AccountID: s.id, Available: e.BalanceAfter, Below: LowCredits, CreditsURL: s.baseURL + "/dashboard/credits"}
+}

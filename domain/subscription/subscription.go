@@ -1,0 +1,27 @@
+// Package subscription lists the events that a project's list may name. What
+// they say is in domain/announce; here are only the names, so that the project
+// can hold a list against them.
+package subscription
+
+import "slices"
+
+// Account-level events (decisions, "Account events").
+const (
+	WebhookDisabled = "account.webhook_disabled"
+	CreditsLow      = "account.credits_low"
+)
+
+// Specified are the names of the specification ("Event kinds"); an omitted list
+// means all of them.
+func Specified() []string {
+	return []string{
+		"job.created", "job.completed", "job.ai_report_ready", "job.session_ready", "job.session_completed", "loop_session.ended",
+	}
+}
+
+// OfAccount are events of the whole account: whoever names one hears of it from
+// every project, and nobody else does.
+func OfAccount() []string { return []string{WebhookDisabled, CreditsLow} }
+
+// Names are all that a list may hold.
+func Names() []string { return slices.Concat(Specified(), OfAccount()) }

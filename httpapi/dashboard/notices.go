@@ -1,0 +1,86 @@
+package dashboard
+
+import (
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/project"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/events"
+)
+
+const (
+	// noticesShown is how many notices the overview shows, the newest.
+	noticesShown = 10
+	// noticesFor is how long one is told to who never looks.
+	noticesFor = 30 * 24 * time.Hour
+)
+
+// notice is something that went wrong while nobody looked.
+type notice struct {
+	ID           string
+	At           time.Time
+	Text, Detail string
+	Href         string
+}
+
+// notices are those that the person has not marked as seen; upTo is the cursor
+// that marks them.
+func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
+	seen, err := d.Desk.Seen(r.Context(), r.Account.ID, r.Person.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	told, err := d.Reads.Events.Notices(r.Context(), r.Account.ID, seen, noticesShown)
+	if err != nil {
+		return nil, "", err
+	}
+	oldest := d.Now().Add(-noticesFor)
+	for _, e := range told {
+		if e.Recorded.Meta.Time.Before(oldest) {
+			break
+		}
+		if upTo == "" {
+			upTo = e.Cursor
+		}
+		list = append(list, noticeOf(e))
+	}
+	return list, upTo, nil
+}
+
+// noticeOf puts an event into words.
+func noticeOf(e events.AccountEvent) notice {
+	id := e.Recorded.StreamID()
+	n := notice{ID: e.Recorded.ID.String(), At: e.Recorded.Meta.Time}
+	switch one := e.Recorded.Event.(type) {
+	case *job.SLAMissed:
+		n.Text, n.Detail, n.Href = "Not done in time: "+e.About.Title, "It is back in the queue.", "/dashboard/jobs/"+id
+		if !one.Requeued {
+			n.Detail = "It was the third time: the test was given up."
+		}
+	case *job.Failed:
+		n.Text, n.Detail, n.Href = "Given up: "+e.About.Title, ui.Credits(one.Refund)+" came back.", "/dashboard/jobs/"+id
+	case *loop.Ended:
+		n.Text, n.Detail, n.Href = "The loop of "+one.Skill+" in "+one.ProjectName+" ended", loopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
+	case *project.WebhookDisabled:
+		n.Text, n.Detail, n.Href = "The webhook of "+e.About.Title+" was disabled", one.Reason, "/dashboard/projects/"+id+"#webhook"
+	case *credits.Debited:
+		n.Text, n.Detail, n.Href = "Credits became low", ui.Credits(one.BalanceAfter)+" were left.", "/dashboard/credits"
+	}
+	return n
+}
+
+// markSeen takes the notices away, up to the newest that was shown.
+func (d Deps) markSeen(r *ui.Request) (ui.Answer, error) {
+	upTo := r.PostFormValue("upto")
+	if upTo == "" || !events.IsCursor(upTo) {
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "upto", Message: "must be what the page sent along"})
+	}
+	if err := d.Desk.MarkSeen(r.Context(), r.Account.ID, r.Person.ID, upTo); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/dashboard")
+}
