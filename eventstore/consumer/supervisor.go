@@ -15,6 +15,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 )
 
@@ -199,7 +200,10 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 			at = eventstore.At(unreadable.Position)
 			a.sawUnreadable(unreadable.Position)
 		case err != nil:
-			return fmt.Errorf("follow the log: %w", err)
+			// Meanwhile who waits is served by what was followed before, and by the
+			// stored checkpoints.
+			s.log.WithError(err).WithField("again_in", s.limits.MaxBackoff.String()).Warn("the log cannot be followed")
+			_ = backoff.Wait(ctx, s.limits.MaxBackoff) // the loop finds out that ctx has ended
 		default:
 			at = eventstore.At(page.Next)
 			a.saw(page.Events, page.Next)
