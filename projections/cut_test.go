@@ -54,7 +54,10 @@ func TestFixesThatComeToAnEndedJobDoNotDependOnTheCut(t *testing.T) {
 	for i, end := range []domain.Event{&job.Cancelled{Refund: 5, At: modeltest.Noon}, modeltest.Completed("pass")} {
 		id := fmt.Sprint("late", i)
 		w.Log.Record(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }), end)
-		w.Log.Record(domain.ProjectStream("p1"), &project.RegressionsAttached{JobIDs: []string{id}, Items: []string{fmt.Sprint("x", i)}, At: modeltest.Noon})
+		w.Log.Record(domain.ProjectStream("p1"),
+			&project.RegressionsAttached{JobIDs: []string{id}, Items: []string{fmt.Sprint("x", i)}, At: modeltest.Noon},
+			&project.DeployReceived{Keys: []string{"commit:c1"}, JobID: id, At: modeltest.Noon},
+			&project.DeployReceived{Keys: []string{"commit:c2"}, JobID: id, At: modeltest.Noon})
 	}
 	w.CutAnyhow(history.Projector{})
 }

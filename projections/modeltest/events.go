@@ -162,12 +162,15 @@ func Everything(m *logtest.Memory) {
 		for j := range 12 {
 			m.Record(stream, &project.RegressionsAttached{
 				JobIDs: []string{fmt.Sprint("bstory", 4*j+1+i), fmt.Sprint("bstory", 4*j+3-i)}, Items: []string{"y" + id + "1"}, At: Noon,
-			})
+			}, &project.DeployReceived{Keys: []string{fmt.Sprint("commit:c", j)}, JobID: fmt.Sprint("bstory", 4*j+1+i), At: Noon})
 		}
 	}
 	Lives(m, "a", 60)
 	Stories(m, "b", 60)
-	m.Record(domain.ProjectStream("p1"), Prepared("z", "mail", "later"), &project.SettingsChanged{Name: "shop", At: Noon})
+	m.Record(domain.ProjectStream("p1"), Prepared("z", "mail", "later"), &project.SettingsChanged{Name: "shop", At: Noon},
+		&project.WebhookDisabled{Reason: "answered 500", At: Noon})
+	m.Record(domain.CreditsStream("acc0"), &credits.Granted{LotID: "l", Amount: 22, BalanceAfter: 22},
+		&credits.Debited{JobID: "j", Amount: 5, BalanceAfter: 17})
 }
 
 // Gathering is a session of three slots with the jobs <id>-1, <id>-2 and
