@@ -190,6 +190,24 @@ func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f Del
 	return list, next, nil
 }
 
+const listWaiting = `
+SELECT ` + deliveryColumns + `
+FROM webhooks.endpoints e
+JOIN webhooks.deliveries d ON d.project_id = e.project_id
+WHERE e.account_id = $1 AND e.project_id = $2 AND d.state IN ('held', 'failed') AND ` + noTest + `
+ORDER BY d.created_at, d.revision
+LIMIT $3`
+
+// Waiting lists what waits for a replay or a drop, in the order in which it would
+// be replayed.
+func (l *Log) Waiting(ctx context.Context, accountID, projectID string, limit int) ([]Delivery, error) {
+	list := []Delivery{}
+	if err := l.db.SelectContext(ctx, &list, listWaiting, accountID, projectID, limit); err != nil {
+		return nil, fmt.Errorf("list what waits: %w", err)
+	}
+	return list, nil
+}
+
 // The project may be left open: a page is found by the delivery alone.
 const readDelivery = `
 SELECT ` + deliveryColumns + `, e.account_id, d.body

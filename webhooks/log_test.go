@@ -294,6 +294,9 @@ SELECT gen_random_uuid(), 'p1', gen_random_uuid(), 'job.created', 'job-' || n % 
 FROM generate_series(1, $1::integer) AS n`, kept)
 	b.on("p1", &project.WebhookEnabled{At: at})
 	b.subscribed()
+	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{IDs: []uuid.UUID{}}); err != nil || n != 0 {
+		t.Errorf("of none named it replays %d, %v", n, err)
+	}
 	since := b.moment(`SELECT created_at FROM webhooks.deliveries WHERE revision = 100`)
 	if n, err := b.record().Drop(ctx, "acc", "p1", webhooks.Chosen{Since: since.Add(4 * time.Second)}); err != nil || n != kept-4100 {
 		t.Errorf("Drop gives %d, %v", n, err)

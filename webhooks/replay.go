@@ -16,8 +16,8 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Chosen names deliveries that wait for a word: those of the ids, or with nil
-// those that were created after Since.
+// Chosen names deliveries that wait for a word: those of the ids, none of them
+// where the list is empty, or with nil those that were created after Since.
 type Chosen struct {
 	Since time.Time
 	IDs   []uuid.UUID
@@ -87,7 +87,10 @@ func (l *Log) Drop(ctx context.Context, accountID, projectID string, c Chosen) (
 // change may be cut off between two of its transactions: what was changed stays,
 // and the same call goes on with the rest.
 func (l *Log) change(ctx context.Context, accountID, projectID, query string, c Chosen, allowed func(endpoint) error) (changed int, err error) {
-	var named []string // nil: all
+	var named []string // nil: all; empty: none
+	if c.IDs != nil {
+		named = []string{}
+	}
 	for _, id := range c.IDs {
 		named = append(named, id.String())
 	}

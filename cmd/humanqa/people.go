@@ -22,6 +22,7 @@ import (
 	"humanqa/internal/desk"
 	"humanqa/projections"
 	"humanqa/projections/changes"
+	"humanqa/webhooks"
 )
 
 type personInviteCmd struct {
@@ -240,7 +241,7 @@ func (s *service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
-				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Desk: desk.New(s.core.db, time.Now), Now: time.Now, BaseURL: s.cfg.BaseURL,
+				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Desk: desk.New(s.core.db, time.Now), Deliveries: webhooks.NewLog(s.core.db), Now: time.Now, BaseURL: s.cfg.BaseURL,
 			}),
 		),
 	})

@@ -27,6 +27,7 @@ import (
 	"humanqa/internal/credential"
 	"humanqa/internal/desk"
 	"humanqa/projections"
+	"humanqa/webhooks"
 )
 
 // Templates are the package's, for ui.Config.
@@ -41,6 +42,7 @@ type Deps struct {
 	API         *httpapi.API
 	Credentials *credential.Store
 	Desk        *desk.Store
+	Deliveries  *webhooks.Log
 	Now         func() time.Time
 	// BaseURL starts the links that are shown to be copied.
 	BaseURL string
@@ -75,8 +77,17 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/projects", For: ui.Developers, Handle: d.createProject},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}", For: ui.Viewers, Handle: d.project},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}", For: ui.Developers, Handle: d.updateProject},
+		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Viewers, Handle: d.webhook},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Developers, Handle: d.updateWebhook},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/enable", For: ui.Developers, Handle: d.enableWebhook},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/test", For: ui.Developers, Handle: d.testWebhook},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/replay", For: ui.Developers, Handle: d.replayHeld},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/drop", For: ui.Developers, Handle: d.dropHeld},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/rotate", For: ui.Owners, Fresh: true, Handle: d.rotateSecret},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/finish", For: ui.Owners, Handle: d.finishRotation},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook/secret", For: ui.Owners, Fresh: true, Handle: d.webhookSecret},
+		{Method: "GET", Pattern: "/dashboard/deliveries/{id}", For: ui.Viewers, Handle: d.delivery},
+		{Method: "POST", Pattern: "/dashboard/deliveries/{id}/redeliver", For: ui.Developers, Handle: d.redeliver},
 
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/hook", For: ui.Owners, Fresh: true, Handle: d.hook},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true, Handle: d.rotateHook},

@@ -102,15 +102,11 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range rows {
-		if p.WebhookDisabled {
-			list = append(list, need{
-				Icon: "alert", Kind: "fail", Text: "The webhook of " + p.Name + " is disabled",
-				Detail: "Its deliveries failed four times in a row. Nothing is lost: they are held until it works again.",
-				Href:   "/dashboard/projects/" + p.ID + "#webhook", Action: "Look at it",
-			})
-		}
+	failing, err := d.failingWebhooks(r, rows)
+	if err != nil {
+		return nil, err
 	}
+	list = append(list, failing...)
 	if b.Available < lowCredits {
 		list = append(list, need{
 			Icon: "coin", Kind: "warn", Text: ui.Credits(b.Available) + " left",
@@ -151,6 +147,36 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 				Detail: detail, Href: "/dashboard/projects/" + p.ID, Action: "See them",
 			})
 		}
+	}
+	return list, nil
+}
+
+// failingWebhooks tells of webhooks that are disabled, and of those that will be
+// if their servers go on failing.
+func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []need, err error) {
+	var ids []string
+	for _, p := range rows {
+		if p.WebhookURL != "" {
+			ids = append(ids, p.ID)
+		}
+	}
+	health, err := d.Deliveries.Health(r.Context(), r.Account.ID, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range rows {
+		n := need{Icon: "alert", Kind: "fail", Href: "/dashboard/projects/" + p.ID + "/webhook", Action: "Look at it"}
+		switch healthState(p, health).Word {
+		case "Disabled":
+			n.Text = "The webhook of " + p.Name + " is disabled"
+			n.Detail = "Its deliveries failed four times in a row. Nothing is lost: they are held until it works again."
+		case "Failing":
+			n.Kind, n.Text = "warn", "The webhook of "+p.Name+" fails"
+			n.Detail = fmt.Sprintf("%s, %s in a row. It is disabled if the last retry fails as well.", health[p.ID].LastError, ui.Count(health[p.ID].ConsecutiveFailures, "attempt"))
+		default:
+			continue
+		}
+		list = append(list, n)
 	}
 	return list, nil
 }

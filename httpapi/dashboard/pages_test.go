@@ -12,6 +12,12 @@ import (
 	"humanqa/internal/eventually"
 )
 
+// screenOf is a page in one of its states.
+type screenOf struct {
+	name, path string
+	as         guest
+}
+
 // Every page, in each of its states, on wide and narrow screens, light and dark:
 // axe finds nothing, and nothing is wider than the screen.
 func TestEveryPageIsAccessible(t *testing.T) {
@@ -85,10 +91,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	share, err := w.credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.must(err)
 
-	for _, page := range []struct {
-		name, path string
-		as         guest
-	}{
+	hooked := w.webhookStates(full)
+	for _, page := range append([]screenOf{
 		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
 		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
 		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh},
@@ -102,7 +106,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
 		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner},
 		{"account", "/account", owner}, {"account-checker", "/", checks}, {"account-operator", "/", runs}, {"confirm", "/signin/confirm", owner},
-	} {
+	}, hooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {
 			here := *w
 			here.t = t

@@ -121,6 +121,7 @@ type projectView struct {
 	Queue    []history.PreparedBatch
 	Loops    []loopLine
 	Matrix   matrixView
+	Webhook  state
 	MayEdit  bool
 	Owner    bool
 	SLAs     []int
@@ -163,6 +164,11 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 		return v, err
 	}
 	v.Matrix.shorten()
+	health, err := d.Deliveries.Health(ctx, v.AccountID, v.ID)
+	if err != nil {
+		return v, err
+	}
+	v.Webhook = healthState(v.Project, health)
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
 	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)
 	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}
@@ -253,39 +259,4 @@ func (d Deps) updateProject(r *ui.Request) (ui.Answer, error) {
 	v.Errors = sentences(wrong, "name", "The name", "description", "The description", "defaultUrl", "The address",
 		"defaultSlaMinutes", "The time limit", "webhookUrl", "The webhook's address")
 	return ui.Answer{Template: "project", Title: v.Name, View: v, Status: 422}, nil
-}
-
-func (d Deps) enableWebhook(r *ui.Request) (ui.Answer, error) {
-	p, err := find(r, "project", d.Reads.Projects.Get)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	if err := open(r); err != nil {
-		return ui.Answer{}, err
-	}
-	at, err := d.Commands.EnableWebhook(r.Context(), r.Cause(), p.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(at)
-	return ui.Go("/dashboard/projects/" + p.ID + "#webhook")
-}
-
-type secretView struct {
-	Project projects.Project
-	Secret  string
-}
-
-// webhookSecret shows the signing secret to an owner who has just proved who
-// they are.
-func (d Deps) webhookSecret(r *ui.Request) (ui.Answer, error) {
-	p, err := find(r, "project", d.Reads.Projects.Get)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	secret, err := d.Commands.WebhookSecret(r.Context(), p.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Answer{Template: "secret", Title: "Signing secret", View: secretView{p, secret}, Secret: true}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"humanqa/internal/credential"
 	"humanqa/internal/desk"
 	"humanqa/projections"
+	"humanqa/webhooks"
 )
 
 func TestMain(m *testing.M) { os.Exit(pagetest.Main(m)) }
@@ -49,7 +50,7 @@ func setup(t *testing.T) *world {
 	t.Helper()
 	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{dashboard.Templates}, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now), Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 		})
 	})
 	return &world{

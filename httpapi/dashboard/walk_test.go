@@ -37,7 +37,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	w.shown(session.Position, err)
 	batchID, _ := w.batch(ours, "Top secret one", "Top secret two")
 	loopID, _ := w.looped(ours, "secret.example.com", "top-secret-skill", 1)
-	ids := map[string]string{"batches": batchID, "loops": loopID, "jobs": jobID, "projects": project.ProjectID, "sessions": session.SessionID}
+	hook := w.tested(ours, project.ProjectID)
+	ids := map[string]string{"deliveries": hook, "batches": batchID, "loops": loopID, "jobs": jobID, "projects": project.ProjectID, "sessions": session.SessionID}
 	fill := func(pattern string) string {
 		kind := strings.Split(pattern, "/")[min(2, strings.Count(pattern, "/"))]
 		path := strings.NewReplacer("{id}", ids[kind], "{format}", "md", "{evidence}", "none", "{person}", "nobody", "{token}", "guess", "{$}", "").Replace(pattern)
@@ -78,6 +79,12 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/jobs/{id}/retest":             {303},
 		"POST /dashboard/jobs/{id}/fixed":              {303},
 		"POST /dashboard/projects/{id}/webhook/enable": {303},
+		"POST /dashboard/projects/{id}/webhook":        {303},
+		"POST /dashboard/projects/{id}/webhook/test":   {303},
+		"POST /dashboard/projects/{id}/webhook/replay": {303},
+		"POST /dashboard/projects/{id}/webhook/drop":   {303},
+		"POST /dashboard/projects/{id}/webhook/finish": {303},
+		"POST /dashboard/deliveries/{id}/redeliver":    {303},
 	}
 	rank := map[string]int{"viewer": 1, "developer": 2, "owner": 3}
 	need := map[ui.Audience]int{ui.Viewers: 1, ui.Developers: 2, ui.Owners: 3}

@@ -63,6 +63,7 @@ type Service struct {
 	Reads       *projections.Reads
 	Credentials *credential.Store
 	API         *httpapi.API
+	Vault       *vault.Vault
 	Site        *ui.Site
 	WaitFor     func(context.Context, domain.Position) error
 	BaseURL     string // of the API
@@ -94,6 +95,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	feed := eventstore.NewFeed(client, log)
 	v, err := vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(dir, "key"), DB: s.DB})
 	s.Must(err)
+	s.Vault = v
 	files, err := blob.Open(t.Context(), blob.Directory(filepath.Join(dir, "evidence")))
 	s.Must(err)
 	s.Reads = projections.NewReads(s.DB)

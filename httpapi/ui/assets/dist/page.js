@@ -932,12 +932,80 @@ async function post(url, fields) {
   return said;
 }
 
+// src/verify.ts
+function verifies() {
+  show();
+  document.addEventListener("humanqa:refreshed", show);
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-verify-now]") !== null) void verify();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.id === "verify-secret") void verify();
+  });
+}
+function part() {
+  return document.querySelector("[data-verify]");
+}
+function show() {
+  const at = part();
+  if (at !== null && "subtle" in crypto) at.hidden = false;
+}
+async function verify() {
+  const at = part();
+  const field = document.getElementById("verify-secret");
+  const verdict = at?.querySelector("[data-verdict]");
+  if (at === null || field === null || !verdict) return;
+  const secret = field.value.trim();
+  if (secret === "") {
+    verdict.textContent = "Type the secret first.";
+    return;
+  }
+  const body = document.getElementById("body")?.textContent ?? "";
+  const { id, stamp, signature, standard } = at.dataset;
+  const service = hex(await hmac(bytes(secret), bytes(body))) === signature;
+  const own = "v1," + base64(await hmac(standardKey(secret), bytes(`${id}.${stamp}.${body}`)));
+  const standardOf = (standard ?? "").split(" ");
+  const says = [
+    service ? "X-Service-Signature is made with this secret." : "X-Service-Signature is not made with this secret.",
+    standardOf.includes(own) ? "webhook-signature is, too." : "Nor is webhook-signature."
+  ];
+  if (service !== standardOf.includes(own)) {
+    says[1] = standardOf.includes(own) ? "webhook-signature is: a rotation was under way." : "webhook-signature is not.";
+  }
+  verdict.textContent = says.join(" ");
+  verdict.className = standardOf.includes(own) || service ? "verified" : "refuted";
+}
+function bytes(text) {
+  return new TextEncoder().encode(text);
+}
+async function hmac(key, message) {
+  const imported = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", imported, message));
+}
+function standardKey(secret) {
+  if (!secret.startsWith("whsec_")) return bytes(secret);
+  try {
+    const raw = atob(secret.slice(6).replaceAll("-", "+").replaceAll("_", "/"));
+    return Uint8Array.from(raw, (c) => c.charCodeAt(0));
+  } catch {
+    return bytes(secret);
+  }
+}
+function hex(of) {
+  return Array.from(of, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+function base64(of) {
+  return btoa(String.fromCharCode(...of));
+}
+
 // src/page.ts
 follow();
 passkeys();
 ages();
 copies();
 scrubs();
+countdowns();
+verifies();
 function ages() {
   setInterval(() => {
     for (const time of document.querySelectorAll("time[data-ago]")) {
@@ -955,6 +1023,18 @@ function ago(ms) {
 }
 function count(n, noun) {
   return n === 1 ? "1 " + noun : n + " " + noun + "s";
+}
+function countdowns() {
+  let ticks = 0;
+  setInterval(() => {
+    let arrived = document.querySelector("[data-sending]") !== null;
+    for (const time of document.querySelectorAll("time[data-until]")) {
+      const seconds = Math.ceil((Date.parse(time.dateTime) - Date.now()) / 1e3);
+      arrived ||= seconds <= 0;
+      if (seconds < 3600) time.textContent = seconds <= 0 ? "now" : seconds < 60 ? `in ${seconds} s` : "in " + count(Math.round(seconds / 60), "minute");
+    }
+    if (arrived && ++ticks % 2 === 0 && document.getElementById("main")?.dataset.live !== void 0) void refresh();
+  }, 1e3);
 }
 function copies() {
   document.addEventListener("click", async (event) => {

@@ -2,12 +2,15 @@
 // it a page is as it was loaded, and every form still works.
 import { follow, refresh } from './live'
 import { passkeys } from './passkey'
+import { verifies } from './verify'
 
 follow()
 passkeys()
 ages()
 copies()
 scrubs()
+countdowns()
+verifies()
 
 // Times say how long ago they were, and go on saying so.
 function ages() {
@@ -29,6 +32,22 @@ function ago(ms: number): string {
 
 function count(n: number, noun: string): string {
   return n === 1 ? '1 ' + noun : n + ' ' + noun + 's'
+}
+
+// A time with data-until is counted down to. When it has come, and while
+// something is on its way (data-sending), the page fetches itself again: no stream
+// tells of it.
+function countdowns() {
+  let ticks = 0
+  setInterval(() => {
+    let arrived = document.querySelector('[data-sending]') !== null
+    for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-until]')) {
+      const seconds = Math.ceil((Date.parse(time.dateTime) - Date.now()) / 1000)
+      arrived ||= seconds <= 0
+      if (seconds < 3600) time.textContent = seconds <= 0 ? 'now' : seconds < 60 ? `in ${seconds} s` : 'in ' + count(Math.round(seconds / 60), 'minute')
+    }
+    if (arrived && ++ticks % 2 === 0 && document.getElementById('main')?.dataset.live !== undefined) void refresh()
+  }, 1000)
 }
 
 // A button with data-copy puts the text of the element it names on the clipboard.

@@ -1,0 +1,117 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/projects"
+	"humanqa/webhooks"
+)
+
+type deliveryView struct {
+	webhooks.Whole
+	Chip     state
+	Project  projects.Project
+	Attempts []attemptLine // the newest first
+	Body     string        // the exact bytes
+	Readable string        // the same, indented
+	Headers  []webhooks.Header
+	Curl     string
+	Signed   bool // an attempt was: its signatures can be verified
+	Latest   webhooks.Attempt
+	Stamp    string // webhook-timestamp of the latest attempt
+	MaySend  bool
+}
+
+type attemptLine struct {
+	webhooks.Attempt
+	Chip    state
+	Why     string // what is not said by the status
+	Headers []webhooks.Header
+}
+
+// ownDelivery is the delivery of the path, in whichever of the person's accounts
+// it is.
+func (d Deps) ownDelivery(r *ui.Request) (webhooks.Whole, error) {
+	return find(r, "delivery", func(ctx context.Context, accountID, id string) (webhooks.Whole, error) {
+		known, err := uuid.Parse(id)
+		if err != nil {
+			return webhooks.Whole{}, domain.NotFound("delivery")
+		}
+		return d.Deliveries.Delivery(ctx, accountID, "", known)
+	})
+}
+
+func (d Deps) delivery(r *ui.Request) (ui.Answer, error) {
+	w, err := d.ownDelivery(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := deliveryView{Whole: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body), MaySend: may(r, person.Developer)}
+	if v.Project, err = d.Reads.Projects.Get(r.Context(), w.AccountID, w.ProjectID); err != nil {
+		return ui.Answer{}, err
+	}
+	v.Headers = w.Headers(webhooks.Attempt{})
+	for _, a := range w.Attempts {
+		line := attemptLine{Attempt: a, Chip: state{"Arrived", "pass", "check"}, Headers: w.Headers(a)}
+		if a.Error != "" {
+			line.Chip = state{"Failed", "fail", "cross"}
+			if a.Error != fmt.Sprintf("answered %d", a.Status.Int64) {
+				line.Why = a.Error
+			}
+		}
+		if a.Signature != "" {
+			v.Latest, v.Signed = a, true
+		}
+		v.Headers = line.Headers
+		v.Attempts = append(v.Attempts, line)
+	}
+	slices.Reverse(v.Attempts)
+	for _, h := range w.Headers(v.Latest) {
+		if h.Name == "webhook-timestamp" {
+			v.Stamp = h.Value
+		}
+	}
+	var readable bytes.Buffer
+	if json.Indent(&readable, w.Body, "", "  ") == nil { // what we made is JSON
+		v.Readable = readable.String()
+	}
+	v.Curl = curlOf(v.Project.WebhookURL, v.Headers, v.Body)
+	return ui.Show("delivery", w.Event, v, domain.ProjectStream(w.ProjectID))
+}
+
+// curlOf is the delivery as a command of a shell, byte for byte. --data-raw, for
+// which no first character has a meaning.
+func curlOf(url string, headers []webhooks.Header, body string) string {
+	var b strings.Builder
+	b.WriteString("curl -X POST " + quote(url))
+	for _, h := range headers {
+		b.WriteString(" \\\n  -H " + quote(h.Name+": "+h.Value))
+	}
+	b.WriteString(" \\\n  --data-raw " + quote(body))
+	return b.String()
+}
+
+func (d Deps) redeliver(r *ui.Request) (ui.Answer, error) {
+	w, err := d.ownDelivery(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	d.API.WebhooksShown(r.Context())
+	if err := d.Deliveries.Redeliver(r.Context(), w.AccountID, w.ProjectID, w.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/dashboard/deliveries/" + w.ID.String())
+}

@@ -1,0 +1,363 @@
+package dashboard
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain/announce"
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/projects"
+	"humanqa/webhooks"
+)
+
+const (
+	// deliveriesShown is a page of the list, waitingShown how many held and failed
+	// ones can be chosen at a time.
+	deliveriesShown = 25
+	waitingShown    = 50
+)
+
+type webhookView struct {
+	Project   projects.Project
+	Health    webhooks.Health
+	State     state
+	Waiting   []deliveryLine // held and failed, the oldest first
+	WaitingOf int            // all of them
+	Lines     []deliveryLine // the newest first
+	Tabs      []tab
+	Status    string
+	Job       string // of which alone the list is; empty: of all
+	Older     string
+	Events    []eventChoice
+	Every     bool // every kind of event is sent, also those that no list names
+	Rotations []rotationLine
+	NewSecret string // shown once, right after it was made
+	Until     *time.Time
+	MayEdit   bool
+	Owner     bool
+	Said      string // what a form has just done
+}
+
+type deliveryLine struct {
+	webhooks.Delivery
+	Chip state
+}
+
+type eventChoice struct {
+	Name   string
+	Chosen bool
+}
+
+type rotationLine struct {
+	At time.Time
+	By string
+}
+
+func lineOfDelivery(d webhooks.Delivery) deliveryLine {
+	chips := map[string]state{
+		webhooks.StatePending:   {"Retrying", "warn", "loop"},
+		webhooks.StateDelivered: {"Delivered", "pass", "check"},
+		webhooks.StateFailed:    {"Failed", "fail", "cross"},
+		webhooks.StateHeld:      {"Held", "warn", "clock"},
+		webhooks.StateDropped:   {"Dropped", "", "skip"},
+	}
+	chip := chips[d.State]
+	switch {
+	case d.State != webhooks.StatePending:
+	case d.Sending:
+		chip = state{"Sending", "live", ""}
+	case d.Attempts == 0:
+		chip = state{"Waiting", "", "clock"}
+	}
+	return deliveryLine{d, chip}
+}
+
+// healthState is how a webhook does, in the words of the pages.
+func healthState(p projects.Project, all map[string]webhooks.Health) state {
+	h, known := all[p.ID]
+	switch {
+	case p.WebhookURL == "":
+		return state{}
+	case p.WebhookDisabled || known && h.Status() == webhooks.HealthDisabled:
+		return state{"Disabled", "fail", "alert"}
+	case known && h.Status() == webhooks.HealthFailing:
+		return state{"Failing", "warn", "alert"}
+	}
+	return state{"Works", "pass", "check"}
+}
+
+// deliveryTabs are the states that the list can be narrowed to.
+var deliveryTabs = []struct{ status, text string }{
+	{"", "All"}, {webhooks.StatePending, "Waiting"}, {webhooks.StateDelivered, "Delivered"},
+	{webhooks.StateFailed, "Failed"}, {webhooks.StateHeld, "Held"}, {webhooks.StateDropped, "Dropped"},
+}
+
+func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
+	if v.Project, err = find(r, "project", d.Reads.Projects.Get); err != nil {
+		return v, err
+	}
+	p, ctx := v.Project, r.Context()
+	d.API.WebhooksShown(ctx)
+	all, err := d.Deliveries.Health(ctx, p.AccountID, p.ID)
+	if err != nil {
+		return v, err
+	}
+	v.Health, v.State = all[p.ID], healthState(p, all)
+	v.Until = v.Health.PreviousUntil
+	v.WaitingOf = v.Health.Held + v.Health.Failed
+	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)
+	waiting, err := d.Deliveries.Waiting(ctx, p.AccountID, p.ID, waitingShown)
+	if err != nil {
+		return v, err
+	}
+	for _, w := range waiting {
+		v.Waiting = append(v.Waiting, lineOfDelivery(w))
+	}
+	if err := d.listDeliveries(r, &v); err != nil {
+		return v, err
+	}
+	v.Every = p.Events == nil
+	for _, name := range announce.Subscribable() {
+		v.Events = append(v.Events, eventChoice{name, v.Every || slices.Contains(*p.Events, name)})
+	}
+	v.Rotations, err = d.rotations(ctx, p)
+	return v, err
+}
+
+// listDeliveries fills the list that the query asks for.
+func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
+	path, query := "/dashboard/projects/"+v.Project.ID+"/webhook", url.Values{}
+	if id, err := uuid.Parse(r.FormValue("job")); err == nil {
+		v.Job = id.String()
+		query.Set("job", v.Job)
+	}
+	at := func(status, after string) string {
+		q := url.Values{"job": query["job"]}
+		if status != "" {
+			q.Set("status", status)
+		}
+		if after != "" {
+			q.Set("after", after)
+		}
+		if encoded := q.Encode(); encoded != "" {
+			return path + "?" + encoded + "#deliveries"
+		}
+		return path + "#deliveries"
+	}
+	for _, t := range deliveryTabs {
+		current := r.FormValue("status") == t.status
+		if current {
+			v.Status = t.status
+		}
+		v.Tabs = append(v.Tabs, tab{Text: t.text, Href: at(t.status, ""), Current: current})
+	}
+	list, next, err := d.Deliveries.Deliveries(r.Context(), v.Project.AccountID, v.Project.ID, webhooks.DeliveryFilter{
+		State: v.Status, JobID: v.Job, Limit: deliveriesShown, After: r.FormValue("after"),
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range list {
+		v.Lines = append(v.Lines, lineOfDelivery(one))
+	}
+	if next != "" {
+		v.Older = at(v.Status, next)
+	}
+	return nil
+}
+
+// rotations are the latest ones, with the names of who made them.
+func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotationLine, err error) {
+	var ids []string
+	for _, rotation := range p.SecretRotations {
+		if rotation.UserID != nil {
+			ids = append(ids, *rotation.UserID)
+		}
+	}
+	names, err := d.Credentials.Names(ctx, ids...)
+	for _, rotation := range p.SecretRotations {
+		line := rotationLine{At: rotation.At, By: "somebody"}
+		switch {
+		case rotation.KeyID != "":
+			line.By = "an API key"
+		case rotation.UserID != nil && names[*rotation.UserID].Name != "":
+			line.By = names[*rotation.UserID].Name
+		}
+		lines = append(lines, line)
+	}
+	return lines, err
+}
+
+// deeds are what a form that led here has done, by the word in the query.
+var deeds = map[string]string{"replayed": "will be sent", "dropped": "dropped", "enabled": "The webhook is enabled again."}
+
+func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
+	v, err := d.webhookView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	done := r.FormValue("done")
+	v.Said = deeds[done]
+	if n, err := strconv.Atoi(r.FormValue("count")); err == nil && n >= 0 && (done == "replayed" || done == "dropped") {
+		v.Said = ui.Count(n, "event") + " " + deeds[done] + "."
+	}
+	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything)
+}
+
+// hook is the project of the path, which its person may change.
+func (d Deps) hook(r *ui.Request) (projects.Project, error) {
+	p, err := find(r, "project", d.Reads.Projects.Get)
+	if err != nil {
+		return p, err
+	}
+	if err := open(r); err != nil {
+		return p, err
+	}
+	d.API.WebhooksShown(r.Context())
+	return p, nil
+}
+
+func webhookPage(p projects.Project, done string) (ui.Answer, error) {
+	return ui.Go("/dashboard/projects/" + p.ID + "/webhook?done=" + done)
+}
+
+// updateWebhook chooses the events. While every kind is sent, choosing all names
+// changes nothing.
+func (d Deps) updateWebhook(r *ui.Request) (ui.Answer, error) {
+	p, err := d.hook(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	var in command.UpdateProject
+	if r.PostFormValue("every") == "" {
+		names := []string{}
+		for _, name := range announce.Subscribable() {
+			if slices.Contains(r.PostForm["event"], name) {
+				names = append(names, name)
+			}
+		}
+		in.Events = &names
+	}
+	_, at, err := d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Go("/dashboard/projects/" + p.ID + "/webhook#events")
+}
+
+func (d Deps) enableWebhook(r *ui.Request) (ui.Answer, error) {
+	p, err := d.hook(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	at, err := d.Commands.EnableWebhook(r.Context(), r.Cause(), p.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return webhookPage(p, "enabled")
+}
+
+func (d Deps) testWebhook(r *ui.Request) (ui.Answer, error) {
+	p, err := d.hook(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	id, err := d.API.TestWebhook(r.Context(), r.Cause(), p)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/dashboard/deliveries/" + id.String())
+}
+
+func (d Deps) replayHeld(r *ui.Request) (ui.Answer, error) {
+	return d.changeHeld(r, "replayed", d.Deliveries.Replay)
+}
+
+func (d Deps) dropHeld(r *ui.Request) (ui.Answer, error) {
+	return d.changeHeld(r, "dropped", d.Deliveries.Drop)
+}
+
+// changeHeld changes those that were ticked, or all of them.
+func (d Deps) changeHeld(
+	r *ui.Request, done string, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
+) (ui.Answer, error) {
+	p, err := d.hook(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	var chosen webhooks.Chosen
+	if r.PostFormValue("which") != "all" {
+		chosen.IDs = []uuid.UUID{}
+		for _, ticked := range r.PostForm["delivery"] {
+			if id, err := uuid.Parse(ticked); err == nil {
+				chosen.IDs = append(chosen.IDs, id)
+			}
+		}
+	}
+	n, err := change(r.Context(), p.AccountID, p.ID, chosen)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return webhookPage(p, done+"&count="+strconv.Itoa(n))
+}
+
+// rotateSecret answers with the page itself, not a redirect: the new secret is
+// on it, and sent again it is the same one.
+func (d Deps) rotateSecret(r *ui.Request) (ui.Answer, error) {
+	p, err := d.hook(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	out, err := d.Commands.RotateSecret(r.Context(), r.Cause(), p.ID, r.PostFormValue("how") == "immediate")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(out.Position)
+	v, err := d.webhookView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.NewSecret, v.Until = out.Secret, out.PreviousUntil
+	return ui.Answer{Template: "webhook", Title: "Webhook of " + p.Name, View: v, Secret: true}, nil
+}
+
+func (d Deps) finishRotation(r *ui.Request) (ui.Answer, error) {
+	p, err := d.hook(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	out, err := d.Commands.FinishRotation(r.Context(), r.Cause(), p.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(out.Position)
+	return ui.Go("/dashboard/projects/" + p.ID + "/webhook#secret")
+}
+
+type secretView struct {
+	Project projects.Project
+	Secret  string
+}
+
+// webhookSecret shows the signing secret to an owner who has just proved who
+// they are.
+func (d Deps) webhookSecret(r *ui.Request) (ui.Answer, error) {
+	p, err := find(r, "project", d.Reads.Projects.Get)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	secret, err := d.Commands.WebhookSecret(r.Context(), p.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Answer{Template: "secret", Title: "Signing secret", View: secretView{p, secret}, Secret: true}, nil
+}

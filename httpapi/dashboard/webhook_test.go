@@ -1,0 +1,334 @@
+package dashboard_test
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/internal/browsertest"
+	"humanqa/internal/eventually"
+	"humanqa/internal/guard"
+	"humanqa/internal/pgtest"
+	"humanqa/webhooks"
+)
+
+// receiver is an endpoint of a client: it answers with its code, and notes the
+// deliveries it was sent.
+type receiver struct {
+	*httptest.Server
+	code atomic.Int64
+
+	mu  sync.Mutex
+	ids []string
+}
+
+func (e *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // the test reads the record
+	e.mu.Lock()
+	e.ids = append(e.ids, r.Header.Get(webhooks.DeliveryHeader))
+	e.mu.Unlock()
+	w.WriteHeader(int(e.code.Load()))
+	_, _ = w.Write([]byte("<b>my server</b> says " + http.StatusText(int(e.code.Load()))))
+}
+
+func (e *receiver) count(id string) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, one := range e.ids {
+		if one == id {
+			n++
+		}
+	}
+	return n
+}
+
+// delivering starts a receiver and a dispatcher with these retries; none: the first
+// failure is the last.
+func (w *world) delivering(code int, retries ...time.Duration) *receiver {
+	w.t.Helper()
+	e := &receiver{}
+	e.code.Store(int64(code))
+	e.Server = httptest.NewTLSServer(e)
+	w.t.Cleanup(e.Close)
+	ca := filepath.Join(w.t.TempDir(), "ca.pem")
+	w.must(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}), 0o600))
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	d := webhooks.NewDispatcher(w.db, w.Vault, func(ctx context.Context, projectID, deliveryID, reason string) error {
+		_, err := w.commands.DisableWebhook(ctx, operator(), projectID, deliveryID, reason)
+		return err
+	}, webhooks.Config{
+		DSN: pgtest.DSN(w.t, w.db), Log: quiet, CAFile: ca, Retries: append([]time.Duration{}, retries...), Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		w.must(<-ended)
+	})
+	return e
+}
+
+// hooked is a project of the account whose webhook goes to the URL.
+func (w *world) hooked(accountID, name, to string) string {
+	w.t.Helper()
+	p, err := w.commands.CreateProject(w.t.Context(), cause(accountID), command.CreateProject{Name: name, WebhookURL: to})
+	w.shown(p.Position, err)
+	return p.ProjectID
+}
+
+func (w *world) testIn(accountID, projectID string) string {
+	w.t.Helper()
+	return w.test(accountID, "Checkout", func(in *command.SubmitJob) { in.ProjectID = projectID })
+}
+
+func (w *world) record() *webhooks.Log { return webhooks.NewLog(w.db) }
+
+// tested is the delivery of a test event.
+func (w *world) tested(accountID, projectID string) string {
+	w.t.Helper()
+	id := uuid.New()
+	w.API.WebhooksShown(w.t.Context())
+	w.must(w.record().Test(w.t.Context(), accountID, projectID, id, time.Now()))
+	return id.String()
+}
+
+func (w *world) deliveries(accountID, projectID, status string) []webhooks.Delivery {
+	w.t.Helper()
+	list, _, err := w.record().Deliveries(w.t.Context(), accountID, projectID, webhooks.DeliveryFilter{State: status, Limit: 100})
+	w.must(err)
+	return list
+}
+
+func (w *world) within(what string, met func() bool) {
+	w.t.Helper()
+	eventually.True(w.t, what, met)
+}
+
+// webhookStates makes a webhook in each of its states, and gives their pages.
+func (w *world) webhookStates(accountID string) func(as guest) []screenOf {
+	w.t.Helper()
+	down := w.delivering(http.StatusBadGateway, time.Hour)
+	failing := w.hooked(accountID, "Failing", down.URL+"/in?token=of-ours")
+	w.testIn(accountID, failing)
+	disabled := w.hooked(accountID, "Disabled", "https://hooks.example.com/in")
+	at, err := w.commands.DisableWebhook(w.t.Context(), operator(), disabled, uuid.NewString(), "answered 502; then no answer within 10s")
+	w.shown(at, err)
+	for range 3 {
+		w.testIn(accountID, disabled)
+	}
+	rotating := w.hooked(accountID, "Rotating", "https://hooks.example.com/other")
+	rotated, err := w.commands.RotateSecret(w.t.Context(), cause(accountID), rotating, false)
+	w.shown(rotated.Position, err)
+	none, err := w.commands.CreateProject(w.t.Context(), cause(accountID), command.CreateProject{Name: "Without"})
+	w.shown(none.Position, err)
+	w.within("an attempt has failed", func() bool {
+		list := w.deliveries(accountID, failing, webhooks.StatePending)
+		return len(list) == 1 && list[0].Attempts == 1 && !list[0].Sending
+	})
+	w.within("three are held", func() bool { return len(w.deliveries(accountID, disabled, webhooks.StateHeld)) == 3 })
+	return func(as guest) []screenOf {
+		page := func(id string) string { return "/dashboard/projects/" + id + "/webhook" }
+		return []screenOf{
+			{"webhook-failing", page(failing), as}, {"webhook-disabled", page(disabled), as}, {"webhook-rotating", page(rotating), as},
+			{"webhook-none", page(none.ProjectID), as},
+			{"delivery-retried", "/dashboard/deliveries/" + w.deliveries(accountID, failing, "")[0].ID.String(), as},
+			{"delivery-held", "/dashboard/deliveries/" + w.deliveries(accountID, disabled, "")[0].ID.String(), as},
+		}
+	}
+}
+
+var commandOf = regexp.MustCompile(`name="command" value="([0-9a-f-]{36})"`)
+
+// What was held is seen, chosen, replayed and dropped, without a script; each
+// arrives once.
+func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 500)
+	dev := w.joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	viewer := w.joined("Bob", person.Grant{Role: person.Viewer, AccountID: account})
+	e := w.delivering(http.StatusInternalServerError)
+	project := w.hooked(account, "Shop", e.URL+"/in")
+	page := "/dashboard/projects/" + project + "/webhook"
+	for range 4 {
+		w.testIn(account, project)
+	}
+	w.within("the webhook is disabled, and four wait", func() bool {
+		all, err := w.record().Health(t.Context(), account, project)
+		w.must(err)
+		return all[project].Status() == webhooks.HealthDisabled && all[project].Held+all[project].Failed == 4
+	})
+	w.within("the log knows", func() bool {
+		p, err := w.reads.Projects.Get(t.Context(), account, project)
+		w.must(err)
+		return p.WebhookDisabled
+	})
+	seen := w.call(viewer, "GET", page, nil)
+	if !strings.Contains(seen.body, "The webhook is disabled.") || !strings.Contains(seen.body, "4 events never reached") || strings.Contains(seen.body, "<form method=\"post\" action=\""+page+"/enable") || strings.Contains(seen.body, "Drop") && strings.Contains(seen.body, "Drop all") {
+		t.Errorf("a viewer sees: %d", seen.status)
+	}
+	if overview := w.call(viewer, "GET", "/dashboard", nil); !strings.Contains(overview.body, "The webhook of Shop is disabled") {
+		t.Error("the overview does not tell of it")
+	}
+	if got := w.call(dev, "POST", page+"/replay", url.Values{"which": {"all"}}); got.status != 409 {
+		t.Errorf("a replay to a disabled webhook: %d", got.status)
+	}
+	waiting, err := w.record().Waiting(t.Context(), account, project, 10)
+	w.must(err)
+	dropped, chosen := waiting[0].ID.String(), waiting[1].ID.String()
+	lead := func(got response, to string) {
+		t.Helper()
+		if got.status != 303 || !strings.HasSuffix(got.header.Get("Location"), to) {
+			t.Errorf("led to %d %s, want %s", got.status, got.header.Get("Location"), to)
+		}
+	}
+	lead(w.call(dev, "POST", page+"/drop", url.Values{"which": {"chosen"}, "delivery": {dropped, "nonsense"}}), "done=dropped&count=1")
+	e.code.Store(http.StatusNoContent)
+	lead(w.call(dev, "POST", page+"/enable", url.Values{}), "done=enabled")
+	lead(w.call(dev, "POST", page+"/replay", url.Values{"which": {"chosen"}}), "done=replayed&count=0")
+	lead(w.call(dev, "POST", page+"/replay", url.Values{"which": {"chosen"}, "delivery": {chosen}}), "done=replayed&count=1")
+	lead(w.call(dev, "POST", page+"/replay", url.Values{"which": {"all"}}), "done=replayed&count=2")
+	w.within("three were delivered", func() bool { return len(w.deliveries(account, project, webhooks.StateDelivered)) == 3 })
+	if got := w.call(dev, "GET", page+"?done=replayed&count=2", nil); !strings.Contains(got.body, "2 events will be sent.") || !strings.Contains(got.body, "Works") {
+		t.Error("the page does not say what was done")
+	}
+	lead(w.call(dev, "POST", page+"/test", url.Values{}), "")
+	w.within("the test event has arrived", func() bool { return len(w.deliveries(account, project, webhooks.StateDelivered)) == 4 })
+
+	// Choosing all while every event is sent changes nothing; choosing some does.
+	p, err := w.reads.Projects.Get(t.Context(), account, project)
+	w.must(err)
+	lead(w.call(dev, "POST", page, url.Values{"every": {"1"}, "event": {"job.created"}}), "#events")
+	if p, err = w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events != nil {
+		t.Errorf("every event: %v, %v", p.Events, err)
+	}
+	lead(w.call(dev, "POST", page, url.Values{"event": {"job.created", "job.claimed"}}), "#events")
+	if p, err = w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events == nil || fmt.Sprint(*p.Events) != "[job.created]" {
+		t.Errorf("one event: %v, %v", p.Events, err)
+	}
+}
+
+// An owner rotates behind a fresh proof and sees the new secret once.
+func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	owner := w.joined("Ann Example", person.Grant{Role: person.Owner, AccountID: account})
+	dev := w.joined("Bob", person.Grant{Role: person.Developer, AccountID: account})
+	project := w.hooked(account, "Shop", "https://hooks.example.com/in")
+	page := "/dashboard/projects/" + project + "/webhook"
+	found := commandOf.FindStringSubmatch(w.call(owner, "GET", page, nil).body)
+	if found == nil {
+		t.Fatal("the form is no command")
+	}
+	form := url.Values{"command": {found[1]}, "how": {"overlap"}}
+	first, again := w.call(owner, "POST", page+"/rotate", form), w.call(owner, "POST", page+"/rotate", form)
+	secret := regexp.MustCompile(`id="new-secret">([^<]+)<`).FindStringSubmatch(strings.ReplaceAll(first.body, "&#43;", "+"))
+	if secret == nil || !strings.Contains(strings.ReplaceAll(again.body, "&#43;", "+"), secret[1]) || !strings.Contains(first.body, "A rotation is under way.") {
+		t.Fatalf("rotated: %d, then %d", first.status, again.status)
+	}
+	if now, err := w.commands.WebhookSecret(t.Context(), project); err != nil || now != secret[1] {
+		t.Errorf("the page shows another secret, %v", err)
+	}
+	later := w.call(owner, "GET", page, nil)
+	if strings.Contains(strings.ReplaceAll(later.body, "&#43;", "+"), secret[1]) || !strings.Contains(later.body, "by Ann Example") {
+		t.Error("the page shows the secret again, or not who rotated")
+	}
+	if got := w.call(dev, "GET", page, nil); strings.Contains(got.body, page+"/rotate") || strings.Contains(got.body, page+"/finish") {
+		t.Error("a developer may rotate")
+	}
+	if got := w.call(owner, "POST", page+"/rotate", url.Values{"how": {"overlap"}}); got.status != 409 {
+		t.Errorf("a second rotation: %d", got.status)
+	}
+	if got := w.call(owner, "POST", page+"/finish", url.Values{}); got.status != 303 {
+		t.Errorf("finished: %d", got.status)
+	}
+	if got := w.call(owner, "GET", page, nil); strings.Contains(got.body, "A rotation is under way.") {
+		t.Error("the overlap goes on")
+	}
+	if got := w.call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); !strings.Contains(got.body, "The new signing secret.") || strings.Contains(got.body, "A rotation is under way.") {
+		t.Errorf("a leaked secret: %d", got.status)
+	}
+	// A proof that is old leads to where a new one can be given.
+	if _, err := w.db.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); got.status != 303 || !strings.HasPrefix(got.header.Get("Location"), "/signin/confirm") {
+		t.Errorf("with an old proof: %d %s", got.status, got.header.Get("Location"))
+	}
+}
+
+// In a browser: the exact bytes, each attempt, a countdown to the next one, and
+// the signatures verified with a secret that is sent nowhere.
+func TestADeliveryIsVerifiedInTheBrowser(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	dev := w.joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	e := w.delivering(http.StatusBadGateway, 50*time.Second)
+	project := w.hooked(account, `Shop & "Sons"`, e.URL+"/in")
+	w.testIn(account, project)
+	w.within("an attempt has failed", func() bool {
+		list := w.deliveries(account, project, webhooks.StatePending)
+		return len(list) == 1 && list[0].Attempts == 1 && !list[0].Sending
+	})
+	id := w.deliveries(account, project, "")[0].ID
+	secret, err := w.commands.WebhookSecret(t.Context(), project)
+	w.must(err)
+	tab := w.tab(dev)
+	tab.Open(w.origin + "/dashboard/deliveries/" + id.String())
+	tab.WaitText("Answered 502")
+	tab.WaitText("<b>my server</b> says Bad Gateway")
+	tab.Wait(`/^in \d+ s$/.test(document.querySelector('time[data-until]').textContent)`)
+	whole, err := w.record().Delivery(t.Context(), account, project, id)
+	w.must(err)
+	if shown := browsertest.Eval[string](tab, "document.getElementById('body').textContent"); shown != string(whole.Body) {
+		t.Errorf("shown is\n%s\nsent was\n%s", shown, whole.Body)
+	}
+	sent := "performance.getEntriesByType('resource').length"
+	before := browsertest.Eval[int](tab, sent)
+	for _, try := range []struct{ secret, says string }{
+		{"whsec_bm90IHRoZSBvbmU=", "X-Service-Signature is not made with this secret. Nor is webhook-signature."},
+		{secret, "X-Service-Signature is made with this secret. webhook-signature is, too."},
+	} {
+		tab.Fill("#verify-secret", try.secret)
+		tab.Click("[data-verify-now]")
+		tab.WaitText(try.says)
+		browsertest.Eval[bool](tab, "(document.getElementById('verify-secret').value = '', true)")
+	}
+	if after := browsertest.Eval[int](tab, sent); after != before {
+		t.Errorf("verifying sent %d requests", after-before)
+	}
+	if browsertest.Eval[bool](tab, "document.getElementById('verify-secret').form !== null") {
+		t.Error("the secret belongs to a form")
+	}
+
+	// Sent now, it arrives; the page tells without a reload.
+	e.code.Store(http.StatusNoContent)
+	tab.Click(".actions .btn")
+	tab.WaitText("Answered 204")
+	tab.WaitText("Delivered")
+	if n := e.count(id.String()); n != 2 {
+		t.Errorf("it was sent %d times", n)
+	}
+}
