@@ -211,8 +211,8 @@ func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything)
 }
 
-// hook is the project of the path, which its person may change.
-func (d Deps) hook(r *ui.Request) (projects.Project, error) {
+// webhookToChange is that of the path's project, which its person may change.
+func (d Deps) webhookToChange(r *ui.Request) (projects.Project, error) {
 	p, err := find(r, "project", d.Reads.Projects.Get)
 	if err != nil {
 		return p, err
@@ -231,7 +231,7 @@ func webhookPage(p projects.Project, done string) (ui.Answer, error) {
 // updateWebhook chooses the events. While every kind is sent, choosing all names
 // changes nothing.
 func (d Deps) updateWebhook(r *ui.Request) (ui.Answer, error) {
-	p, err := d.hook(r)
+	p, err := d.webhookToChange(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -254,7 +254,7 @@ func (d Deps) updateWebhook(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) enableWebhook(r *ui.Request) (ui.Answer, error) {
-	p, err := d.hook(r)
+	p, err := d.webhookToChange(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -267,7 +267,7 @@ func (d Deps) enableWebhook(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) testWebhook(r *ui.Request) (ui.Answer, error) {
-	p, err := d.hook(r)
+	p, err := d.webhookToChange(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -290,7 +290,7 @@ func (d Deps) dropHeld(r *ui.Request) (ui.Answer, error) {
 func (d Deps) changeHeld(
 	r *ui.Request, done string, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
 ) (ui.Answer, error) {
-	p, err := d.hook(r)
+	p, err := d.webhookToChange(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -313,7 +313,7 @@ func (d Deps) changeHeld(
 // rotateSecret answers with the page itself, not a redirect: the new secret is
 // on it, and sent again it is the same one.
 func (d Deps) rotateSecret(r *ui.Request) (ui.Answer, error) {
-	p, err := d.hook(r)
+	p, err := d.webhookToChange(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -331,7 +331,7 @@ func (d Deps) rotateSecret(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) finishRotation(r *ui.Request) (ui.Answer, error) {
-	p, err := d.hook(r)
+	p, err := d.webhookToChange(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
