@@ -91,7 +91,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	share, err := w.credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.must(err)
 
-	hooked := w.webhookStates(full)
+	webhooked := w.webhookStates(full)
 	for _, page := range append([]screenOf{
 		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
 		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
@@ -106,7 +106,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
 		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner},
 		{"account", "/account", owner}, {"account-checker", "/", checks}, {"account-operator", "/", runs}, {"confirm", "/signin/confirm", owner},
-	}, hooked(owner)...) {
+	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {
 			here := *w
 			here.t = t
