@@ -16,6 +16,7 @@ import (
 	"humanqa/internal/guard"
 	"humanqa/internal/hosting"
 	"humanqa/projections"
+	"humanqa/projections/asof"
 	"humanqa/webhooks"
 )
 
@@ -34,6 +35,8 @@ type Deps struct {
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
+	// Past is the log, for answers as they were.
+	Past domain.Log
 	// Checkpoint gives the newest signed checkpoint of the log, and the key to
 	// verify it by; an empty note before the first event.
 	Checkpoint func(context.Context) (note, verifier string, err error)
@@ -81,6 +84,7 @@ type API struct {
 	waitFor    func(context.Context, domain.Position) error
 	feedShown  func(context.Context) error
 	checkpoint func(context.Context) (note, verifier string, err error)
+	past       *asof.Reads
 
 	webhooksShown func(context.Context) error
 	deliveries    *webhooks.Log
@@ -113,7 +117,7 @@ func New(d Deps) *API {
 		d.HostedDomains = hosting.Known()
 	}
 	return &API{
-		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint,
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint, past: asof.NewReads(d.Past, d.Reads.Jobs),
 		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log},
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,

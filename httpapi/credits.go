@@ -6,6 +6,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/projections/credits"
 )
 
 type creditsBody struct {
@@ -13,6 +14,7 @@ type creditsBody struct {
 	Used            domain.Credits    `json:"used"`
 	Total           domain.Credits    `json:"total"`
 	ExpiringCredits []expiringCredits `json:"expiringCredits"`
+	AsOf            *string           `json:"asOf,omitempty"`
 }
 
 type expiringCredits struct {
@@ -23,19 +25,35 @@ type expiringCredits struct {
 // getCredits is GET /v1/credits, at the account's time: a sandbox's lots expire
 // by its own clock.
 func (a *API) getCredits(r *request) (answer, error) {
-	now, err := a.commands.AccountTime(r.Context(), command.Cause{AccountID: r.caller.accountID, Sandbox: r.caller.sandbox})
+	var p problems
+	at, err := a.asOf(r, &p)
+	if err == nil {
+		err = p.err()
+	}
 	if err != nil {
 		return answer{}, err
 	}
-	b, err := a.reads.Credits.Balance(r.Context(), r.caller.accountID, now)
+	b, err := a.balanceThen(r, at)
 	if err != nil {
 		return answer{}, err
 	}
-	out := creditsBody{Available: b.Available, Used: b.Used, Total: b.Total, ExpiringCredits: []expiringCredits{}}
+	out := creditsBody{Available: b.Available, Used: b.Used, Total: b.Total, ExpiringCredits: []expiringCredits{}, AsOf: at.then()}
 	for _, e := range b.Expiring {
 		out.ExpiringCredits = append(out.ExpiringCredits, expiringCredits{Amount: e.Amount, ExpiresAt: timestamp(e.ExpiresAt)})
 	}
 	return reply(http.StatusOK, out)
+}
+
+// balanceThen is the balance, as ?asOf= asks for it.
+func (a *API) balanceThen(r *request, at *asked) (credits.Balance, error) {
+	if at != nil {
+		return a.past.Balance(r.Context(), r.caller.accountID, at.Place)
+	}
+	now, err := a.accountTime(r.Context(), r)
+	if err != nil {
+		return credits.Balance{}, err
+	}
+	return a.reads.Credits.Balance(r.Context(), r.caller.accountID, now)
 }
 
 type pricingBody struct {

@@ -25,6 +25,7 @@ type historyBody struct {
 	Regressions         []string        `json:"regressions"`
 	Trend               []trendTest     `json:"trend"` // newest first
 	PreparedRegressions []preparedBatch `json:"preparedRegressions"`
+	AsOf                *string         `json:"asOf,omitempty"`
 }
 
 type latestFailure struct {
@@ -53,14 +54,37 @@ type preparedBatch struct {
 // projectHistory is GET /v1/projects/:id/history.
 func (a *API) projectHistory(r *request) (answer, error) {
 	id, err := a.ownProject(r)
+	if domain.IsKind(err, domain.KindForbidden) {
+		return answer{}, err
+	}
+	var p problems
+	at, wrong := a.asOf(r, &p)
+	if wrong == nil {
+		wrong = p.err()
+	}
+	if wrong != nil {
+		return answer{}, wrong
+	}
 	if err != nil {
 		return answer{}, err
 	}
+	h, err := a.historyThen(r, id, at)
+	if err != nil {
+		return answer{}, err
+	}
+	body := historyOf(h)
+	body.AsOf = at.then()
+	return reply(http.StatusOK, body)
+}
+
+// historyThen is the project's history, as ?asOf= asks for it.
+func (a *API) historyThen(r *request, id string, at *asked) (history.Project, error) {
 	h, err := a.reads.History.Project(r.Context(), r.caller.accountID, id)
-	if err != nil {
-		return answer{}, err
+	if err != nil || at == nil {
+		return h, err // another account's is none, whenever
 	}
-	return reply(http.StatusOK, historyOf(h))
+	h, err = a.past.Project(r.Context(), r.caller.accountID, id, at.Place)
+	return h, at.orNotThen("project", err)
 }
 
 func historyOf(h history.Project) historyBody {

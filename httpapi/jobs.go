@@ -203,6 +203,7 @@ func (a *API) listJobs(r *request) (answer, error) {
 // jobBody is a job read alone.
 type jobBody struct {
 	jobSummary
+	AsOf             *string        `json:"asOf,omitempty"` // where ?asOf= looks back to
 	CreditsUsed      domain.Credits `json:"creditsUsed"`
 	SLAMinutes       int            `json:"slaMinutes"`
 	ClaimedAt        *timestamp     `json:"claimedAt"`
@@ -232,11 +233,12 @@ type jobBody struct {
 
 // getJob is GET /v1/jobs/:id.
 func (a *API) getJob(r *request) (answer, error) {
-	j, err := a.ownJob(r)
+	j, _, at, err := a.ownJobThen(r)
 	if err != nil {
 		return answer{}, err
 	}
 	return reply(http.StatusOK, jobBody{
+		AsOf:       at.then(),
 		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
 		ClaimedAt: stamp(j.ClaimedAt), CompletedAt: stamp(j.CompletedAt), ParentJobID: j.ParentID,
 		Description: j.Description, Feature: orNull(j.Feature), Source: j.Source,
@@ -250,6 +252,28 @@ func (a *API) getJob(r *request) (answer, error) {
 		TargetBrowser: orNull(j.Target.Browser), TargetScreenSize: orNull(j.Target.ScreenSize),
 		TargetNetwork: orNull(j.Target.Network),
 	})
+}
+
+// ownJobThen reads the job the path names, as ?asOf= asks for it: with its
+// report then, if it had one. Without asOf at is nil, and the report is not read.
+func (a *API) ownJobThen(r *request) (j jobs.Job, report *jobs.Report, at *asked, err error) {
+	j, err = a.ownJob(r)
+	if domain.IsKind(err, domain.KindForbidden) {
+		return j, nil, nil, err
+	}
+	var p problems
+	at, wrong := a.asOf(r, &p)
+	if wrong == nil {
+		wrong = p.err()
+	}
+	switch {
+	case wrong != nil:
+		return j, nil, nil, wrong
+	case err != nil || at == nil:
+		return j, nil, nil, err
+	}
+	j, report, err = a.past.Job(r.Context(), j.ID, at.Place)
+	return j, report, at, at.orNotThen("job", err)
 }
 
 // ownJob reads the job the path names.

@@ -64,7 +64,7 @@ func (a *API) ReportFile(ctx context.Context, accountID string, j jobs.Job, form
 		if !slices.Contains(f.names, format) || f.write == nil {
 			continue
 		}
-		tested, err := a.readTested(ctx, accountID, j.Outline, f)
+		tested, err := a.readTested(ctx, accountID, j.Outline, nil, f)
 		if err != nil {
 			return nil, "", err
 		}

@@ -20,6 +20,7 @@ type reportBody struct {
 	RecordingURL   *string      `json:"recordingUrl"`
 	CheckerRating  *int         `json:"checkerRating"`
 	CreatedAt      timestamp    `json:"createdAt"`
+	AsOf           *string      `json:"asOf,omitempty"`
 }
 
 type reportItem struct {
@@ -40,8 +41,8 @@ const reportRetrySeconds = 30
 
 // getReport is GET /v1/jobs/:id/report.
 func (a *API) getReport(r *request) (answer, error) {
-	j, err := a.ownJob(r)
-	if domain.IsKind(err, domain.KindForbidden) {
+	j, report, at, err := a.ownJobThen(r)
+	if domain.IsKind(err, domain.KindForbidden) || domain.IsKind(err, domain.KindInvalid) {
 		return answer{}, err
 	}
 	format, wrong := reportFormatOf(r)
@@ -51,14 +52,19 @@ func (a *API) getReport(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if j.ReportID == "" && at != nil {
+		return answer{}, domain.NotFound("report").WithHint("there was none yet at %s", at.echo)
+	}
 	if j.ReportID == "" {
 		return answer{}, noReport(j, "report", "the report exists once the job is completed")
 	}
-	tested, err := a.readTested(r.Context(), r.caller.accountID, j.Outline, format)
+	tested, err := a.readTested(r.Context(), r.caller.accountID, j.Outline, report, format)
 	if err != nil {
 		return answer{}, err
 	}
-	return format.answer(tested.reportBody(), outcome{title: j.Title, jobs: []testedJob{tested}})
+	body := tested.reportBody()
+	body.AsOf = at.then()
+	return format.answer(body, outcome{title: j.Title, jobs: []testedJob{tested}})
 }
 
 // noReport refuses what only a completed job has. Who can still get it is told
@@ -108,7 +114,7 @@ func (a *API) getBatchReport(r *request) (answer, error) {
 		if j.ReportID == "" {
 			out.WithoutReport = append(out.WithoutReport, unreportedJob{JobID: j.ID, Status: j.Status})
 		} else {
-			if tested, err = a.readTested(r.Context(), r.caller.accountID, j, format); err != nil {
+			if tested, err = a.readTested(r.Context(), r.caller.accountID, j, nil, format); err != nil {
 				return answer{}, err
 			}
 			out.Reports = append(out.Reports, tested.reportBody())
@@ -124,20 +130,24 @@ type testedJob struct {
 	report *jobs.Report
 }
 
-func (a *API) readTested(ctx context.Context, accountID string, j jobs.Outline, format reportFormat) (testedJob, error) {
-	report, err := a.reads.Jobs.Report(ctx, accountID, j.ID)
-	if err != nil {
-		return testedJob{}, err
+// readTested reads the job's report, unless it is known.
+func (a *API) readTested(ctx context.Context, accountID string, j jobs.Outline, report *jobs.Report, format reportFormat) (testedJob, error) {
+	if report == nil {
+		now, err := a.reads.Jobs.Report(ctx, accountID, j.ID)
+		if err != nil {
+			return testedJob{}, err
+		}
+		report = &now
 	}
 	link := a.evidenceLink
 	if format.kept() {
 		link = a.lastingLink
 	}
-	err = linkReport(&report, func(stored string) (string, error) { return link(ctx, accountID, stored) })
+	err := linkReport(report, func(stored string) (string, error) { return link(ctx, accountID, stored) })
 	if err != nil {
 		return testedJob{}, err
 	}
-	return testedJob{Outline: j, report: &report}, nil
+	return testedJob{Outline: j, report: report}, nil
 }
 
 func (t testedJob) reportBody() reportBody {

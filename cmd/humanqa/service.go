@@ -113,6 +113,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		WebhooksShown: func(ctx context.Context) error { return s.consumers.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         s.problems,
 		Checkpoint:    s.core.checkpoint,
+		Past:          s.core.log,
 		DB:            s.core.db,
 		Vault:         s.core.vault,
 		Evidence:      s.evidence,

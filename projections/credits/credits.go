@@ -2,9 +2,12 @@
 package credits
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -215,15 +218,21 @@ ORDER BY l.expires_at, l.lot_id`
 // Balance adds up what can be spent at that moment. A lot whose time is over
 // is out at once, whether or not its expiry was recorded.
 func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (Balance, error) {
-	var rows []struct {
-		Used      domain.Credits  `json:"used"`
-		Remaining *domain.Credits `json:"remaining"`
-		ExpiresAt sql.NullTime    `json:"expires_at"`
-	}
+	var rows []balanceRow
 	if err := q.db.SelectContext(ctx, &rows, balanceSQL, accountID, now); err != nil {
 		return Balance{}, fmt.Errorf("read the balance of %s: %w", accountID, err)
 	}
-	var b Balance
+	return balanceOf(rows, now), nil
+}
+
+// balanceRow is a lot that can be spent, beside the ledger's debits.
+type balanceRow struct {
+	Used      domain.Credits  `json:"used"`
+	Remaining *domain.Credits `json:"remaining"`
+	ExpiresAt sql.NullTime    `json:"expires_at"`
+}
+
+func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
 	for _, r := range rows {
 		b.Used = r.Used
 		if r.Remaining == nil {
@@ -235,5 +244,36 @@ func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (B
 		}
 	}
 	b.Total = b.Available + b.Used
-	return b, nil
+	return b
+}
+
+// Fold is the account's balance at a moment when its ledger held these events
+// and no more, without a table: the same fold.
+func Fold(accountID string, events []domain.Recorded, now time.Time) Balance {
+	f := creditsFold{accounts: map[string]*accountRow{}, lots: map[lotKey]*lotRow{}}
+	for _, r := range events {
+		f.fold(accountID, r.Event)
+	}
+	rows := []balanceRow{{Used: f.account(accountID).Used}}
+	slices.SortStableFunc(f.granted, func(a, b *lotRow) int { // as balanceSQL
+		switch {
+		case a.ExpiresAt == nil && b.ExpiresAt == nil:
+			return strings.Compare(a.LotID, b.LotID)
+		case a.ExpiresAt == nil:
+			return 1
+		case b.ExpiresAt == nil:
+			return -1
+		}
+		return cmp.Or(a.ExpiresAt.Compare(*b.ExpiresAt), strings.Compare(a.LotID, b.LotID))
+	})
+	for _, lot := range f.granted {
+		if lot.Remaining > 0 && (lot.ExpiresAt == nil || lot.ExpiresAt.After(now)) {
+			row := balanceRow{Used: rows[0].Used, Remaining: &lot.Remaining}
+			if lot.ExpiresAt != nil {
+				row.ExpiresAt = sql.NullTime{Time: *lot.ExpiresAt, Valid: true}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return balanceOf(rows, now)
 }

@@ -15,10 +15,7 @@ import (
 
 // Apply folds the batch in memory over the rows it builds on.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	f := historyFold{
-		jobs: map[string]string{}, tests: map[string]*historyTestRow{},
-		projects: map[string]*foldedProject{}, items: map[itemAt]*historyItemRow{},
-	}
+	f := newFold()
 	if err := f.load(ctx, tx, schema, batch); err != nil {
 		return err
 	}
@@ -26,6 +23,36 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		f.fold(r)
 	}
 	return f.write(ctx, tx, schema)
+}
+
+func newFold() historyFold {
+	return historyFold{
+		jobs: map[string]string{}, tests: map[string]*historyTestRow{},
+		projects: map[string]*foldedProject{}, items: map[itemAt]*historyItemRow{},
+	}
+}
+
+// Fold is what the read model showed of a project when the log held these events
+// of it and of its jobs, in the log's order, and no more, without a table: the
+// same fold. NotFound without its creation among them.
+func Fold(projectID string, events []domain.Recorded) (Project, error) {
+	f := newFold()
+	for _, r := range events {
+		f.fold(r)
+	}
+	p := f.projects[projectID]
+	if p == nil {
+		return Project{}, domain.NotFound("project")
+	}
+	var trend []historyTestRow
+	for _, test := range f.changed {
+		if test.ProjectID == projectID {
+			trend = append(trend, *test)
+		}
+	}
+	slices.SortFunc(trend, func(a, b historyTestRow) int { return b.N - a.N })
+	p.row.ProjectID, p.row.Name = projectID, p.state.Name
+	return p.shown(trend[:min(len(trend), trendTests)]), nil
 }
 
 // historyFold is one batch on its way into the tables. What is written follows

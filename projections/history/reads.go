@@ -120,6 +120,19 @@ func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Proje
 	if err != nil {
 		return Project{}, err
 	}
+	var trend []historyTestRow
+	if err := json.Unmarshal(row.Trend, &trend); err != nil {
+		return Project{}, fmt.Errorf("decode the trend of project %s: %w", projectID, err)
+	}
+	return p.shown(trend), nil
+}
+
+// trendTests is how many tests a trend shows.
+const trendTests = 10
+
+// shown is the project with its latest tests, the newest first.
+func (p *foldedProject) shown(trend []historyTestRow) Project {
+	row := p.row
 	h := Project{
 		ProjectID: row.ProjectID, ProjectName: row.Name,
 		TotalTests: row.Tests, PassCount: row.Passed, FailCount: row.Failed, ScoredTests: row.HealthTests,
@@ -131,10 +144,6 @@ func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Proje
 	if row.HealthTests > 0 {
 		h.AverageHealthScore = float64(row.HealthSum) / float64(row.HealthTests)
 	}
-	var trend []historyTestRow
-	if err := json.Unmarshal(row.Trend, &trend); err != nil {
-		return Project{}, fmt.Errorf("decode the trend of project %s: %w", projectID, err)
-	}
 	for _, t := range trend {
 		readmodel.UTC(&t.TestedAt)
 		h.Trend = append(h.Trend, TrendTest{
@@ -142,7 +151,7 @@ func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Proje
 			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: t.TestedAt,
 		})
 	}
-	return h, nil
+	return h
 }
 
 // waiting gives the fixes that no test has along, a batch each, the oldest

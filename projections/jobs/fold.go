@@ -18,10 +18,7 @@ import (
 // Apply folds the batch per job in memory, so that a job is written once
 // however many of its events the batch holds.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	f := jobsFold{
-		jobs: map[string]*foldedJob{}, reported: map[string]*reportRow{},
-		sandboxed: map[string]bool{}, counts: map[countRow]*countRow{},
-	}
+	f := newFold()
 	if err := f.load(ctx, tx, schema, batch); err != nil {
 		return err
 	}
@@ -31,6 +28,35 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 	}
 	return f.write(ctx, tx, schema)
+}
+
+func newFold() jobsFold {
+	return jobsFold{
+		jobs: map[string]*foldedJob{}, reported: map[string]*reportRow{},
+		sandboxed: map[string]bool{}, counts: map[countRow]*countRow{},
+	}
+}
+
+// Fold is what the read model showed of a job when its stream held these events
+// and no more, without a table: the same fold. report is nil before there is
+// one; NotFound without a submission among them.
+func Fold(id string, events []domain.Recorded) (j Job, report *Report, err error) {
+	f := newFold()
+	for _, r := range events {
+		if err := f.fold(r); err != nil {
+			return Job{}, nil, fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	folded := f.jobs[id]
+	if folded == nil {
+		return Job{}, nil, domain.NotFound("job")
+	}
+	j = Job{Outline: folded.row.outline(), Items: folded.row.Items.V}
+	if row := f.reported[id]; row != nil {
+		shown := row.report()
+		report = &shown
+	}
+	return j, report, nil
 }
 
 // jobsFold is one batch on its way into the tables.

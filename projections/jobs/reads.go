@@ -222,12 +222,32 @@ func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, er
 	if err != nil {
 		return Report{}, err
 	}
+	return row.report(), nil
+}
+
+func (r reportRow) report() Report {
 	return Report{
-		ID: row.ReportID, JobID: row.JobID, OverallStatus: row.OverallStatus,
-		PassCount: row.PassCount, FailCount: row.FailCount, SkipCount: row.SkipCount,
-		Summary: row.Summary, RecordingURL: row.RecordingURL, CheckerRating: row.CheckerRating, Items: row.Items.V,
-		CreatedAt: row.CreatedAt.UTC(),
-	}, nil
+		ID: r.ReportID, JobID: r.JobID, OverallStatus: r.OverallStatus,
+		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, CheckerRating: r.CheckerRating, Items: r.Items.V,
+		CreatedAt: r.CreatedAt.UTC(),
+	}
+}
+
+const projectJobsSQL = `
+SELECT id
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND project_id = $2
+  AND project_id <> ''
+ORDER BY created_at, id`
+
+// OfProject lists the ids of a project's jobs, the oldest first.
+func (q *Reads) OfProject(ctx context.Context, accountID, projectID string) (ids []string, err error) {
+	if err := q.db.SelectContext(ctx, &ids, projectJobsSQL, accountID, projectID); err != nil {
+		return nil, fmt.Errorf("list the jobs of project %s: %w", projectID, err)
+	}
+	return ids, nil
 }
 
 // AIReport gives the analysis of a completed job; NotFound while there is none.

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/projections/asof"
+)
+
+// cursorForm is that of a cursor of GET /v1/events.
+var cursorForm = regexp.MustCompile(`^[0-9]{1,19}-[0-9]{1,19}$`)
+
+// asked is what ?asOf= names, as it is echoed.
+type asked struct {
+	asof.Place
+	echo string
+}
+
+// asOf reads ?asOf=: a time, or a cursor of the account's events; nil is now.
+func (a *API) asOf(r *request, p *problems) (*asked, error) {
+	q := parseQuery(r.URL.RawQuery, p)
+	text := q.text("asOf")
+	if text == "" {
+		return nil, nil
+	}
+	if cursorForm.MatchString(text) {
+		at := asked{echo: text}
+		if _, err := fmt.Sscanf(text, "%d-%d", &at.Position.Commit, &at.Position.Prepare); err != nil || at.Position == (domain.Position{}) {
+			p.add("asOf", "must be a time, or the cursor of an event")
+			return nil, nil
+		}
+		return &at, nil
+	}
+	moment := q.time("asOf")
+	if moment == nil {
+		return nil, nil
+	}
+	now, err := a.accountTime(r.Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	if moment.After(now) {
+		p.add("asOf", "must not lie ahead of the account's time, %s", now.UTC().Format(timestampLayout))
+		return nil, nil
+	}
+	until := *moment
+	if until.Equal(until.Truncate(time.Millisecond)) {
+		// Answers show milliseconds: one that they show is whole.
+		until = until.Add(time.Millisecond - time.Nanosecond)
+	}
+	return &asked{Place: asof.Place{Moment: until}, echo: moment.UTC().Format(timestampLayout)}, nil
+}
+
+// accountTime is the time of the caller's account.
+func (a *API) accountTime(ctx context.Context, r *request) (time.Time, error) {
+	return a.commands.AccountTime(ctx, command.Cause{AccountID: r.caller.accountID, Sandbox: r.caller.sandbox})
+}
+
+// then echoes where an answer looks back to; nothing for now.
+func (at *asked) then() *string {
+	if at == nil {
+		return nil
+	}
+	return &at.echo
+}
+
+// orNotThen tells what is not there from what was not there yet.
+func (at *asked) orNotThen(what string, err error) error {
+	if domain.IsKind(err, domain.KindNotFound) {
+		return domain.NotFound(what).WithHint("there was none yet at %s", at.echo)
+	}
+	return err
+}
