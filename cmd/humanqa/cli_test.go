@@ -229,6 +229,9 @@ func mistakes(t *testing.T, s *instance) {
 		{exitFailed, "job nothing not found: check the id", []string{"job", "untestable", "--job", "nothing"}},
 		{exitFailed, "project not found: check the id", []string{"project", "secret", "--project", "nothing"}},
 		{exitFailed, "stream job-nothing not found: streams are named", []string{"replay", "job-nothing"}},
+		{exitFailed, "job streams of account nobody not found", []string{"replay", "--account", "nobody"}},
+		{exitUsage, "neither a time", []string{"replay", "job-1", "--until", "yesterday"}},
+		{exitUsage, "name one stream", []string{"replay"}},
 	} {
 		stdout, stderr, err := s.tryCLI(c.args...)
 		line := regexp.MustCompile(`^humanqa: [^A-Z\n][^\n]*\n$`)

@@ -3,16 +3,26 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
+	"humanqa/auditlog"
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/eventstore"
 )
 
 type replayCmd struct {
-	Stream string `arg:"" help:"Such as job-<id>, credits-<account id>, project-<id>."`
+	Stream   string `arg:"" optional:"" help:"Such as job-<id>, credits-<account id>, project-<id>."`
+	Account  string `help:"Instead of a stream: an account's streams of a category, in the log's order." placeholder:"ID"`
+	Category string `enum:"credits,job" default:"job" help:"With --account: credits or job."`
+	Until    string `help:"Stop behind this time (ISO 8601) or position (42, or 42/42)." placeholder:"T|POSITION"`
+	State    bool   `help:"Show the stream's state after each event, too."`
+	Format   string `enum:"text,json" default:"text" help:"text or json; json is one object a line."`
 }
 
 // replayed is one line of the JSON form.
@@ -24,23 +34,101 @@ type replayed struct {
 	Type     string          `json:"type"`
 	Meta     json.RawMessage `json:"meta"`
 	Data     json.RawMessage `json:"data"`
+	State    json.RawMessage `json:"state,omitempty"`
 }
 
+// Validate is called by kong.
+func (c *replayCmd) Validate() error {
+	if (c.Stream == "") == (c.Account == "") {
+		return errors.New("name one stream, or --account and --category")
+	}
+	_, err := parseUntil(c.Until)
+	return err
+}
+
+// until is where a replay stops.
+type until struct {
+	position domain.Position
+	moment   time.Time
+}
+
+func parseUntil(text string) (u until, err error) {
+	if text == "" {
+		return u, nil
+	}
+	commit, prepare, both := strings.Cut(strings.ReplaceAll(text, "-", "/"), "/")
+	if !both {
+		prepare = commit
+	}
+	if n, scanErr := fmt.Sscanf(commit+" "+prepare, "%d %d", &u.position.Commit, &u.position.Prepare); n == 2 && scanErr == nil &&
+		u.position.String() == commit+"/"+prepare {
+		return u, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if u.moment, err = time.Parse(layout, text); err == nil {
+			return until{moment: u.moment}, nil
+		}
+	}
+	return until{}, fmt.Errorf("--until %q is neither a time (2026-11-21T14:05:00Z) nor a position (42, or 42/42)", text)
+}
+
+func (u until) passed(e eventstore.RawEvent, at time.Time) bool {
+	if !u.moment.IsZero() {
+		return at.After(u.moment)
+	}
+	return u.position != domain.Position{} && e.Position.Compare(u.position) > 0
+}
+
+// errEnough ends a replay that has told what was asked.
+var errEnough = errors.New("enough")
+
 func (c *replayCmd) Run(ctx context.Context, a *app) error {
+	stop, err := parseUntil(c.Until)
+	if err != nil {
+		return err
+	}
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
 		events := 0
-		err := core.log.ReadRaw(ctx, c.Stream, func(e eventstore.RawEvent) error {
-			events++
-			data := eventstore.Redact(e.Type, e.Data)
-			if a.json {
-				return json.NewEncoder(a.out).Encode(replayed{
-					Stream: e.Stream, Revision: e.Revision, Position: e.Position.String(),
-					ID: e.ID, Type: e.Type, Meta: e.Meta, Data: data,
-				})
+		folds := map[string]*eventstore.Fold{}
+		tell := func(e eventstore.RawEvent) error {
+			var meta domain.Metadata
+			_ = json.Unmarshal(e.Meta, &meta) // one that cannot be read has no time and nobody
+			if stop.passed(e, meta.Time) {
+				if c.Account != "" && !stop.moment.IsZero() {
+					return nil // another stream may have an earlier one behind it
+				}
+				return errEnough
 			}
-			_, err := fmt.Fprintln(a.out, replayLine(e, data))
+			events++
+			line := replayed{
+				Stream: e.Stream, Revision: e.Revision, Position: e.Position.String(),
+				ID: e.ID, Type: e.Type, Meta: e.Meta, Data: eventstore.Redact(e.Type, e.Data),
+			}
+			if c.State {
+				if folds[e.Stream] == nil {
+					folds[e.Stream] = eventstore.NewFold(e.Stream)
+				}
+				if line.State, err = folds[e.Stream].After(e); err != nil {
+					return err
+				}
+			}
+			if a.json || c.Format == "json" {
+				return json.NewEncoder(a.out).Encode(line)
+			}
+			_, err := fmt.Fprintln(a.out, line.text(meta, c.Account != ""))
 			return err
-		})
+		}
+		if c.Account != "" {
+			err = auditlog.Each(ctx, core.log, ofAccount(c.Account, c.Category, tell))
+		} else {
+			err = core.log.ReadRaw(ctx, c.Stream, tell)
+		}
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		if err == nil && events == 0 && c.Account != "" {
+			return domain.NotFound(c.Category + " streams of account " + c.Account).WithHint("humanqa account list shows the accounts")
+		}
 		if err == nil && events == 0 {
 			err = domain.NotFound("stream " + c.Stream).WithHint(
 				"streams are named by what they hold, such as job-<id> or credits-<account id>")
@@ -49,12 +137,43 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// replayLine shows when, what, who and the event's own words.
-func replayLine(e eventstore.RawEvent, data []byte) string {
-	var meta domain.Metadata
-	when, who := "-", "-"
-	if json.Unmarshal(e.Meta, &meta) == nil {
+// ofAccount lets pass the events of an account's streams of a category. A job's
+// first event says whose it is.
+func ofAccount(accountID, category string, tell func(eventstore.RawEvent) error) func(eventstore.RawEvent) error {
+	owned := map[string]bool{domain.CreditsStream(accountID): category == "credits"}
+	return func(e eventstore.RawEvent) error {
+		if category == "job" && e.Revision == 0 && strings.HasPrefix(e.Stream, domain.JobStreams) {
+			r, err := e.Decode()
+			if err != nil {
+				return err
+			}
+			switch first := r.Event.(type) {
+			case *job.Created:
+				owned[e.Stream] = first.AccountID == accountID
+			case *job.Voided:
+				owned[e.Stream] = first.AccountID == accountID
+			}
+		}
+		if !owned[e.Stream] {
+			return nil
+		}
+		return tell(e)
+	}
+}
+
+// text shows position, time, who, and what changed in the event's own words; of
+// several streams also which.
+func (l replayed) text(meta domain.Metadata, several bool) string {
+	when, who, stream := "-", "-", ""
+	if !meta.Time.IsZero() {
 		when, who = meta.Time.UTC().Format("2006-01-02T15:04:05.000Z"), meta.Actor
 	}
-	return fmt.Sprintf("%4d  %s  %-28s %s  by %s", e.Revision, when, e.Type, data, who)
+	if several {
+		stream = l.Stream + "  "
+	}
+	line := fmt.Sprintf("%4d  %9s  %s  %-20s  %s%-24s %s", l.Revision, l.Position, when, who, stream, l.Type, l.Data)
+	if l.State != nil {
+		line += fmt.Sprintf("\n      state  %s", l.State)
+	}
+	return line
 }

@@ -232,6 +232,29 @@ func replayStory(t *testing.T, s *instance) {
 			t.Errorf("replay %s shows a secret:\n%s", stream, stdout)
 		}
 	}
+	s.call(200, "POST", "/v1/jobs/"+id+"/cancel", key, nil)
+	events := s.replayed("job-" + id)
+	for _, c := range []struct {
+		args []string
+		want string // of the last line
+		n    int
+	}{
+		{[]string{"job-" + id, "--state"}, `"Status":"cancelled"`, len(events)},
+		{[]string{"job-" + id, "--state", "--until", events[0].Position}, `"Credentials":"[sealed]"`, 1},
+		{[]string{"job-" + id, "--until", "2001-01-01T00:00:00Z"}, "", 0},
+		{[]string{"--account", account, "--category", "job"}, `"job.cancelled"`, len(events)},
+		{[]string{"--account", account, "--category", "credits", "--until", "2999-01-01"}, `"credits.refunded"`, 3},
+	} {
+		stdout, stderr, err := s.tryCLI(append([]string{"replay", "--format", "json"}, c.args...)...)
+		lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+		if c.n == 0 {
+			if exitCode(err) != exitFailed {
+				t.Errorf("replay %v: %v %s", c.args, err, stdout)
+			}
+		} else if err != nil || len(lines) != c.n || !strings.Contains(lines[len(lines)-1], c.want) {
+			t.Errorf("replay %v: %v %s\n%s", c.args, err, stderr, stdout)
+		}
+	}
 }
 
 // inParallel runs n calls at once and counts what they return.

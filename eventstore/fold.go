@@ -1,0 +1,119 @@
+package eventstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/credits"
+	"humanqa/domain/host"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/person"
+	"humanqa/domain/project"
+	"humanqa/domain/session"
+)
+
+// Fold is a stream's state after some of its events, for human eyes.
+type Fold struct {
+	evolve func(domain.Event) any
+}
+
+// NewFold begins with the empty state of a stream. One whose category is not
+// known has none.
+func NewFold(stream string) *Fold {
+	category, _, _ := strings.Cut(stream, "-")
+	switch category + "-" {
+	case domain.AccountStreams:
+		return &Fold{evolves(account.Evolve)}
+	case domain.CheckerStreams:
+		return &Fold{evolves(checker.Evolve)}
+	case domain.CreditsStreams:
+		return &Fold{ledgerOf()}
+	case domain.HostStreams:
+		return &Fold{evolves(host.Evolve)}
+	case domain.JobStreams:
+		return &Fold{evolves(job.Evolve)}
+	case domain.LoopStreams:
+		return &Fold{evolves(loop.Evolve)}
+	case domain.PersonStreams:
+		return &Fold{evolves(person.Evolve)}
+	case domain.ProjectStreams:
+		return &Fold{evolves(project.Evolve)}
+	case domain.SessionStreams:
+		return &Fold{evolves(session.Evolve)}
+	}
+	return &Fold{func(domain.Event) any { return nil }}
+}
+
+func evolves[S any](evolve func(S, domain.Event) S) func(domain.Event) any {
+	var s S
+	return func(e domain.Event) any {
+		s = evolve(s, e)
+		return s
+	}
+}
+
+// ledger is what a ledger's state shows of itself.
+type ledger struct {
+	Granted, Used, Expired, Balance domain.Credits
+	Lots                            []credits.Lot
+}
+
+func ledgerOf() func(domain.Event) any {
+	var s credits.State
+	return func(e domain.Event) any {
+		s = credits.Evolve(s, e)
+		return ledger{s.Granted(), s.Used(), s.Expired(), s.Balance(), s.Lots(time.Time{})}
+	}
+}
+
+// After is the state after one more event, as JSON with secrets replaced. An
+// event of an unknown type changes nothing.
+func (f *Fold) After(e RawEvent) (json.RawMessage, error) {
+	r, err := e.Decode()
+	if err != nil {
+		return nil, err
+	}
+	state, err := json.Marshal(f.evolve(r.Event))
+	if err != nil {
+		return nil, fmt.Errorf("show the state of %s: %w", e.Stream, err)
+	}
+	var shown any
+	if err := json.Unmarshal(state, &shown); err != nil {
+		return nil, fmt.Errorf("show the state of %s: %w", e.Stream, err)
+	}
+	return marshal(hidden(shown))
+}
+
+// hidden replaces what holds a secret, by the names that Redact knows, in the
+// spelling of Go's fields.
+func hidden(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if text, ok := value.(string); ok && text != "" && secretFields[strings.ToLower(name)] {
+				v[name] = Redacted
+			} else {
+				v[name] = hidden(value)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = hidden(v[i])
+		}
+	}
+	return v
+}
+
+var secretFields = func() map[string]bool {
+	lower := make(map[string]bool, len(secret))
+	for name := range secret {
+		lower[strings.ToLower(name)] = true
+	}
+	return lower
+}()
