@@ -29,9 +29,8 @@ func (a *API) asOf(r *request, p *problems) (*asked, error) {
 	}
 	if cursorForm.MatchString(text) {
 		at := asked{echo: text}
-		if _, err := fmt.Sscanf(text, "%d-%d", &at.Position.Commit, &at.Position.Prepare); err != nil || at.Position == (domain.Position{}) {
+		if n, _ := fmt.Sscanf(text, "%d-%d", &at.Position.Commit, &at.Position.Prepare); n < 2 || at.Position == (domain.Position{}) {
 			p.add("asOf", "must be a time, or the cursor of an event")
-			return nil, nil
 		}
 		return &at, nil
 	}

@@ -43,7 +43,12 @@ func (c *core) growTree(ctx context.Context, a *app) error {
 		growing, stop := context.WithCancel(ctx)
 		grown := make(chan error, 1)
 		go func() { grown <- grower.Run(growing) }()
-		defer func() { stop(); _ = <-grown }() // what went wrong is seen by the wait
+		defer func() {
+			stop()
+			if err := <-grown; err != nil {
+				a.log.WithError(err).Warn("the tree did not grow in order")
+			}
+		}()
 	}
 	for {
 		all, err := consumer.List(ctx, c.db)

@@ -38,7 +38,7 @@ type Reads struct {
 }
 
 // NewReads reads a log; the read model says which jobs a project has.
-func NewReads(log domain.Log, jobs *jobs.Reads) *Reads { return &Reads{log: log, jobs: jobs} }
+func NewReads(log domain.Log, of *jobs.Reads) *Reads { return &Reads{log: log, jobs: of} }
 
 // Job is the job as it was, and its report if it had one; NotFound before its
 // submission.
