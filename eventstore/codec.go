@@ -19,6 +19,7 @@ import (
 	"humanqa/domain/host"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/origin"
 	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
@@ -35,6 +36,7 @@ var registry = register(
 	host.Specs(),
 	session.Specs(),
 	loop.Specs(),
+	origin.Specs(),
 	person.Specs(),
 )
 

@@ -44,6 +44,10 @@ type Feed struct {
 
 	maxEvents, maxBytes int
 
+	// verify, unless nil, is asked before each subscription: a node that comes
+	// back may hold another log.
+	verify func(context.Context) error
+
 	mu   sync.Mutex
 	ring *ring         // nil until Run knows where the log ends
 	wake chan struct{} // closed and replaced when the ring moved
@@ -56,6 +60,9 @@ func NewFeed(c *Client, log logrus.FieldLogger) *Feed {
 		maxEvents: ringEvents, maxBytes: ringBytes,
 	}
 }
+
+// Verify has the feed follow the log only where it passes the check; before Run.
+func (f *Feed) Verify(check func(context.Context) error) { f.verify = check }
 
 // Head gives the newest position seen, zero before the first.
 func (f *Feed) Head() domain.Position {
@@ -192,6 +199,11 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 	f.mu.Lock()
 	from := f.ring.head
 	f.mu.Unlock()
+	if f.verify != nil {
+		if err := f.verify(ctx); err != nil {
+			return false, err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	arriving := f.client.subscribe(ctx, from)

@@ -20,7 +20,8 @@ import (
 	"humanqa/webhooks"
 )
 
-// Deps is what the API stands on. Metrics may be nil, all else is required.
+// Deps is what the API stands on. Metrics and Halted may be nil, all else is
+// required.
 type Deps struct {
 	Commands Commands
 	Reads    *projections.Reads
@@ -37,6 +38,9 @@ type Deps struct {
 	Ready func(context.Context) []Problem
 	// Past is the log, for answers as they were.
 	Past domain.Log
+	// Halted is why nothing may be asked but the service's health; nil, or a nil
+	// error, is nothing.
+	Halted func() error
 	// Checkpoint gives the newest signed checkpoint of the log, and the key to
 	// verify it by; an empty note before the first event.
 	Checkpoint func(context.Context) (note, verifier string, err error)
@@ -90,6 +94,7 @@ type API struct {
 	deliveries    *webhooks.Log
 
 	ready        *readiness
+	halted       func() error
 	vault        Vault
 	log          logrus.FieldLogger
 	now          func() time.Time
@@ -118,7 +123,7 @@ func New(d Deps) *API {
 	}
 	return &API{
 		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint, past: asof.NewReads(d.Past, d.Reads.Jobs),
-		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log},
+		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log}, halted: d.Halted,
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
 		hostedDomains: d.HostedDomains,
@@ -227,6 +232,11 @@ func (a *API) answer(w http.ResponseWriter, r *request) (ans answer) {
 // handle is the order of checks (decisions, "Order of checks") up to the handler.
 func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	var err error
+	if a.halted != nil && (r.audience != public || r.pattern == "") {
+		if err := a.halted(); err != nil {
+			return answer{}, err
+		}
+	}
 	if r.caller, err = a.authenticate(r.Context(), r.Header, r.match); err != nil {
 		if noCredential(err) {
 			err = a.limitStranger(r, w.Header(), err)

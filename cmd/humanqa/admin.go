@@ -62,6 +62,9 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 	if problem := s.core.clock.Problem(); problem != "" {
 		found = append(found, httpapi.Problem{Part: "clock", Reason: problem})
 	}
+	if strange := s.core.binding.Problem(); strange != nil {
+		found = append(found, httpapi.Problem{Part: "log", Reason: strange.Message, Cause: strange})
+	}
 	head, err := s.core.log.Head(ctx)
 	add("log", "it does not answer", err)
 	if len(found) > 0 {

@@ -56,6 +56,7 @@ type core struct {
 	dsn      string
 	db       *sqlx.DB
 	log      *eventstore.Client
+	binding  *consumer.Binding // of the database to the log
 	vault    *vault.Vault
 	clock    *pgclock.Clock
 	commands *command.Service
@@ -125,7 +126,10 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 		}
 		c.stops.add("event log", closing, c.node.Close)
 	}
-	return c, c.connect(ctx, socket, log)
+	if err := c.connect(ctx, socket, log); err != nil {
+		return nil, err
+	}
+	return c, c.binding.Bind(ctx)
 }
 
 // attachCore connects to what a running service has started, or to what the
@@ -155,7 +159,22 @@ func attachCore(ctx context.Context, cfg Config, log logrus.FieldLogger) (_ *cor
 	if err := migrations.Check(ctx, c.db.DB); err != nil {
 		return nil, err
 	}
-	return c, c.connect(ctx, socket, log)
+	if err := c.connect(ctx, socket, log); err != nil {
+		return nil, err
+	}
+	return c, c.refuseStrangeLog(ctx)
+}
+
+// lookLimit is how long a command that joins a running service looks at its log;
+// one that does not answer may be the reason for the command.
+const lookLimit = 5 * time.Second
+
+// refuseStrangeLog fails only where the log is known not to be the database's.
+func (c *core) refuseStrangeLog(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	_ = c.binding.Check(ctx)
+	return c.binding.Refuse()
 }
 
 // openCore serves the commands: a running service is joined, a stopped one is
@@ -241,6 +260,7 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	if c.clock, err = pgclock.Open(ctx, c.db, log.WithField("part", "clock"), time.Now); err != nil {
 		return err
 	}
+	c.binding = consumer.NewBinding(c.db, c.log, c.clock.Now)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	watch.Go(func() { c.clock.Run(running) })
@@ -248,7 +268,7 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	writer := c.cfg.AI
 	writer.Log = log.WithField("part", "ai")
 	c.commands = command.New(command.Deps{
-		Log:              c.log,
+		Log:              c.binding.Guard(),
 		Sealer:           c.vault,
 		AI:               ai.New(writer),
 		Reads:            projections.CommandReads{Reads: projections.NewReads(c.db)},

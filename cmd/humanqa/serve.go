@@ -87,6 +87,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		return err
 	}
 	feed := eventstore.NewFeed(core.log, log)
+	feed.Verify(core.binding.Check)
 	s.consumers = consumer.New(core.db, feed, log,
 		append(projections.All(), auditlog.Projector{}, webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL))...)
 	metrics.MustRegister(s.consumers.Collector())
@@ -109,6 +110,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	roles := s.cfg.Roles
 	run(core.postgres != nil, "postgres", core.watchPostgres)
 
+	run(true, "log's name", func(ctx context.Context) error { return core.binding.Watch(ctx, log) })
 	run(true, "feed", feed.Run)
 	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
 	run(roles.Projector, "projections", s.consumers.Only(append(projections.Names(), auditlog.Name)...))
@@ -133,7 +135,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		}
 		run(true, "pages", pages.run(log))
 		core.stops.add("api", apiStop, workers.start("api", func(ctx context.Context) error {
-			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api, Settle: s.reach().Settle}, log), s.api, drainFor)
+			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api, Halted: core.binding.Refuse, Settle: s.reach().Settle}, log), s.api, drainFor)
 		}))
 	}
 	run(s.admin != nil, "admin", func(ctx context.Context) error {

@@ -112,6 +112,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		FeedShown:     func(ctx context.Context) error { return s.consumers.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return s.consumers.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         s.problems,
+		Halted:        s.core.binding.Refuse,
 		Checkpoint:    s.core.checkpoint,
 		Past:          s.core.log,
 		DB:            s.core.db,

@@ -125,6 +125,8 @@ type Front struct {
 		http.Handler
 		Stop()
 	}
+	// Halted, unless nil, is why there are no pages: the API says so.
+	Halted func() error
 	// Settle makes a request's RemoteAddr and URL.Scheme its client's
 	// (httpapi.Reach).
 	Settle func(*http.Request)
@@ -133,7 +135,7 @@ type Front struct {
 // ServeHTTP gives pages to the site, and all else to the API.
 func (f Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Settle(r)
-	if f.Site.Serves(r.URL.Path) {
+	if f.Site.Serves(r.URL.Path) && (f.Halted == nil || f.Halted() == nil) {
 		f.Site.ServeHTTP(w, r)
 		return
 	}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/internal/eventually"
+)
+
+// A service whose log is an address at which another log begins to answer, by a
+// mistake or after a restore: what it shows and what it would write no longer
+// belong together.
+func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testing.T) {
+	t.Parallel()
+	address := freePort(t)
+	listens := "HUMANQA_EVENTSTORE_LISTEN_INSECURE=" + address
+	first, second := newProgram(t, listens), newProgram(t, listens)
+	owner := first.start()
+	p := newProgram(t, "HUMANQA_EVENTSTORE_URL=esdb://"+address+"?tls=false")
+	s := p.start()
+	_, key := p.newAccount(20)
+	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1))
+
+	owner.stop()
+	stranger := second.start()
+	const names = "and this database belongs to"
+	eventually.Within(t, time.Minute, func() error {
+		r, err := p.try("GET", "/v1/credits", key, nil)
+		if err == nil && (r.status != http.StatusServiceUnavailable || !strings.Contains(r.text("error"), names)) {
+			err = fmt.Errorf("got %d %s", r.status, r.body)
+		}
+		return err
+	})
+	for _, path := range []string{"/readyz", "/v1/jobs", "/dashboard"} {
+		if r := p.call(http.StatusServiceUnavailable, "GET", path, key, nil); !strings.Contains(r.text("error"), names) {
+			t.Errorf("%s answers %s", path, r.body)
+		}
+	}
+	if r := p.call(http.StatusServiceUnavailable, "POST", "/v1/jobs", key, submission(1)); !strings.Contains(r.text("hint"), "HUMANQA_EVENTSTORE_URL") {
+		t.Errorf("a submission answers %s", r.body)
+	}
+	p.refuses(names, "fsck")
+	s.stop()
+	p.refuses(names, "serve")
+	p.refuses(names, "fsck")
+
+	stranger.stop()
+	first.start()
+	again := p.start()
+	if got := p.call(http.StatusOK, "GET", "/v1/credits", key, nil).number("total"); got != 20 {
+		t.Errorf("%d credits after the log came back", got)
+	}
+	p.fsck()
+	again.stop()
+}

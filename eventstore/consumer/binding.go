@@ -1,0 +1,271 @@
+package consumer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/origin"
+	"humanqa/internal/backoff"
+)
+
+const (
+	// watchLog is how often a running service looks whether its log is still
+	// its log.
+	watchLog = 2 * time.Second
+	// lateHead is for how long a node of a cluster may not know the newest
+	// events yet: only then is a log that ends too early a shorter one.
+	lateHead = time.Second
+)
+
+// BoundLog is what a Binding asks of a log.
+type BoundLog interface {
+	domain.Log
+	Head(ctx context.Context) (domain.Position, error)
+}
+
+// Binding ties a database to the log that everything projected in it comes
+// from. A log has a name (domain/origin); the database remembers it, and how
+// far it has seen that log. Another log behind the same database, or an older
+// copy of the same, would show balances and jobs that the log does not have, and
+// skip what it has: it is refused by a *domain.Error that says what to do.
+type Binding struct {
+	db    *sqlx.DB
+	log   BoundLog
+	now   func() time.Time
+	found atomic.Pointer[domain.Error]
+}
+
+// NewBinding knows nothing before Bind or Check.
+func NewBinding(db *sqlx.DB, log BoundLog, now func() time.Time) *Binding {
+	return &Binding{db: db, log: log, now: now}
+}
+
+const boundLogSQL = `
+SELECT log_id
+FROM projection_log`
+
+// Of two processes that bind at once one wins, and both have the same name: it
+// is in the log before it is here.
+const bindLogSQL = `
+INSERT INTO projection_log (log_id)
+VALUES ($1)
+ON CONFLICT DO NOTHING`
+
+const furthestCheckpointSQL = `
+SELECT commit_position, prepare_position
+FROM projection_checkpoints
+WHERE status <> 'retired'
+  AND commit_position >= 0
+ORDER BY commit_position DESC
+LIMIT 1`
+
+// Bind gives a log that has no name one, and binds a database that is bound to
+// none. A crash in between leaves a log with a name, which the next Bind takes.
+func (b *Binding) Bind(ctx context.Context) error {
+	bound, err := b.bound(ctx)
+	if err != nil {
+		return err
+	}
+	name, err := b.name(ctx)
+	if err != nil {
+		return err
+	}
+	if bound == "" && name == "" {
+		if err := b.whole(ctx); err != nil {
+			return err
+		}
+		if name, err = b.giveName(ctx); err != nil {
+			return err
+		}
+	}
+	if err := same(bound, name); err != nil {
+		return err
+	}
+	if bound == "" {
+		if _, err := b.db.ExecContext(ctx, bindLogSQL, name); err != nil {
+			return fmt.Errorf("bind the database to log %s: %w", name, err)
+		}
+	}
+	return b.Check(ctx)
+}
+
+// Check finds out whether the log is the database's, and what Problem says from
+// now on. It changes nothing. Only a *domain.Error says that the log is not.
+func (b *Binding) Check(ctx context.Context) error {
+	err := b.check(ctx)
+	var found *strangeError
+	switch {
+	case err == nil:
+		b.found.Store(nil)
+	case errors.As(err, &found):
+		b.found.Store(found.refusal)
+	}
+	return err
+}
+
+func (b *Binding) check(ctx context.Context) error {
+	bound, err := b.bound(ctx)
+	if err != nil || bound == "" {
+		return err
+	}
+	name, err := b.name(ctx)
+	if err != nil {
+		return err
+	}
+	if err := same(bound, name); err != nil {
+		return err
+	}
+	var shorter *strangeError
+	if err := b.whole(ctx); !errors.As(err, &shorter) {
+		return err
+	}
+	if err := backoff.Wait(ctx, lateHead); err != nil {
+		return err
+	}
+	return b.whole(ctx)
+}
+
+// Watch checks until ctx ends, and tells the log of what it finds.
+func (b *Binding) Watch(ctx context.Context, log logrus.FieldLogger) error {
+	for backoff.Wait(ctx, watchLog) == nil {
+		before := b.Problem()
+		_ = b.Check(ctx) // what else is in the way /readyz tells
+		switch now := b.Problem(); {
+		case now != nil && before == nil:
+			log.WithField("hint", now.Hint).Error(now.Message + ": nothing is done any more")
+		case now == nil && before != nil:
+			log.Info("the event log is this database's again")
+		}
+	}
+	return nil
+}
+
+// Problem is why nothing may be done with this log; nil while nothing is known.
+func (b *Binding) Problem() *domain.Error { return b.found.Load() }
+
+// Refuse is Problem as an error.
+func (b *Binding) Refuse() error {
+	if found := b.Problem(); found != nil {
+		return found
+	}
+	return nil
+}
+
+// Guard gives the log as long as it is the database's.
+func (b *Binding) Guard() domain.Log { return guarded{b} }
+
+type guarded struct{ b *Binding }
+
+// Append implements domain.Log.
+func (g guarded) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
+	if err := g.b.Refuse(); err != nil {
+		return domain.AppendResult{}, err
+	}
+	return g.b.log.Append(ctx, stream, expected, events)
+}
+
+// Load implements domain.Log.
+func (g guarded) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	if err := g.b.Refuse(); err != nil {
+		return err
+	}
+	return g.b.log.Load(ctx, stream, from, each)
+}
+
+// bound is the name of the database's log, empty if it has none yet.
+func (b *Binding) bound(ctx context.Context) (name string, err error) {
+	switch err := b.db.GetContext(ctx, &name, boundLogSQL); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read which log the database belongs to: %w", err)
+	}
+	return name, nil
+}
+
+// name is the log's, empty if it has none yet.
+func (b *Binding) name(ctx context.Context) (name string, err error) {
+	err = b.log.Load(ctx, origin.Stream, 0, func(r domain.Recorded) error {
+		if e, ok := r.Event.(*origin.Named); ok && name == "" {
+			name = e.LogID
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the log's name: %w", err)
+	}
+	return name, nil
+}
+
+func (b *Binding) giveName(ctx context.Context) (name string, err error) {
+	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
+	_, err = b.log.Append(ctx, origin.Stream, domain.NoStream, []domain.NewEvent{{
+		ID: id, Event: &origin.Named{LogID: id.String(), At: now},
+		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: "service", Time: now},
+	}})
+	if err != nil && !errors.Is(err, domain.ErrWrongRevision) { // another process was first
+		return "", fmt.Errorf("give the log a name: %w", err)
+	}
+	return b.name(ctx)
+}
+
+// strangeError is what a Binding refuses, apart from what is in its way.
+type strangeError struct{ refusal *domain.Error }
+
+func (e *strangeError) Error() string { return e.refusal.Error() }
+
+// Unwrap gives what is told.
+func (e *strangeError) Unwrap() error { return e.refusal }
+
+func strange(hint, format string, args ...any) error {
+	return &strangeError{&domain.Error{
+		Kind: domain.KindUnavailable, Code: domain.CodeUnavailable, Message: fmt.Sprintf(format, args...), Hint: hint,
+	}}
+}
+
+// same compares the names of the database's log and of this one.
+func same(bound, name string) error {
+	switch {
+	case bound == "" || bound == name:
+		return nil
+	case name == "":
+		name = "without a name"
+	}
+	return strange("set HUMANQA_EVENTSTORE_URL to that log again, or HUMANQA_DATABASE_URL to the database of this one; "+
+		"an empty database is filled from the log (docs/eventstore.md)",
+		"the event log is %s, and this database belongs to %s", name, bound)
+}
+
+// whole compares how far the database has seen the log with the log's end.
+func (b *Binding) whole(ctx context.Context) error {
+	var seen struct {
+		Commit  int64 `db:"commit_position"`
+		Prepare int64 `db:"prepare_position"`
+	}
+	switch err := b.db.GetContext(ctx, &seen, furthestCheckpointSQL); { // before the end is read: that only grows
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the checkpoints: %w", err)
+	}
+	head, err := b.log.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("read the log's end: %w", err)
+	}
+	at := domain.Position{Commit: uint64(seen.Commit), Prepare: uint64(seen.Prepare)}
+	if head.Compare(at) >= 0 {
+		return nil
+	}
+	return strange("restore the log and the database of one moment, or set HUMANQA_DATABASE_URL to an empty database, "+
+		"which is filled from the log (docs/eventstore.md)",
+		"the event log ends at %s, and this database has seen it up to %s: it has lost events, or is an older copy", head, at)
+}
