@@ -66,7 +66,7 @@ assets: ## bundle the pages' scripts and styles anew (httpapi/ui/assets/dist)
 .PHONY: shots
 shots: postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
 	mkdir -p .shots
-	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard
+	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench
 
 .PHONY: lint
 lint: $(LINT) ## golangci-lint, formatting, and the state of go.mod and go.sum

@@ -125,14 +125,7 @@ func several(i job.ReportItem) []string {
 func (a *API) checkItem(r *request) (answer, error) {
 	var p problems
 	o := r.object(&p)
-	in := command.CheckItem{
-		ItemID:   r.vars["itemId"],
-		Status:   job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail, job.ItemSkip, job.ItemPending)),
-		Note:     o.optional("note", maxNote),
-		Severity: o.severity(""),
-		Reason:   o.oneOf("reason", "", job.SkipReasons()...),
-	}
-	o.skipReason(in.Status, in.Reason)
+	in := o.checkItem(r.vars["itemId"])
 	var owner string
 	var err error
 	if in.Screenshots, owner, err = a.screenshots(r, o); err != nil {
@@ -209,12 +202,7 @@ func (a *API) addFinding(r *request) (answer, error) {
 	var p problems
 	o := r.object(&p)
 	r.idempotencyKey(&p)
-	in := command.AddFinding{
-		Description: o.required("description", maxItemText),
-		Status:      job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail)),
-		Note:        o.optional("note", maxNote),
-		Severity:    o.severity(job.Major),
-	}
+	in := o.finding()
 	claim, err := claimOf(r, &p)
 	if err != nil {
 		return answer{}, err

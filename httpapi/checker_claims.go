@@ -43,8 +43,7 @@ type credentialsBody struct {
 // checkers are faster.
 const claimAttempts = 8
 
-// claimJob is POST /v1/checker/claims. Without a jobId the read model
-// nominates, the log decides: a nominee that is gone is skipped.
+// claimJob is POST /v1/checker/claims.
 func (a *API) claimJob(r *request) (answer, error) {
 	var p problems
 	o := r.optionalObject(&p)
@@ -56,24 +55,13 @@ func (a *API) claimJob(r *request) (answer, error) {
 		if wanted != "" {
 			return a.claim(ctx, r, cause, wanted)
 		}
-		var gone []string
-		var lost error
-		for range claimAttempts {
-			next, ok, err := a.reads.Jobs.NextForChecker(ctx, r.caller.checkerID, gone)
-			if err != nil {
-				return answer{}, err
-			}
-			if !ok {
-				return answer{status: http.StatusNoContent}, nil
-			}
+		ans := answer{status: http.StatusNoContent}
+		_, err := a.ClaimNext(ctx, r.caller.checkerID, func(next string) (err error) {
 			cause.CommandID = command.NewCommandID() // each attempt is a command of its own
-			ans, err := a.claim(ctx, r, cause, next)
-			if err == nil || !jobGone(err) {
-				return ans, err
-			}
-			gone, lost = append(gone, next), err
-		}
-		return answer{}, lost
+			ans, err = a.claim(ctx, r, cause, next)
+			return err
+		})
+		return ans, err
 	})
 }
 
@@ -154,7 +142,7 @@ type untestableBody struct {
 func (a *API) reportUntestable(r *request) (answer, error) {
 	var p problems
 	o := r.object(&p)
-	reason, note := o.required("reason", maxItemText), o.optional("note", maxNote)
+	reason, note := o.untestable()
 	claim, err := claimOf(r, &p)
 	if err != nil {
 		return answer{}, err

@@ -9,12 +9,7 @@ package dashboard
 import (
 	"context"
 	"embed"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -204,70 +199,14 @@ func newPager(r *ui.Request, page, shown, total int) pager {
 	return p
 }
 
-// body makes of a form's fields what the API's reader takes. Empty fields are
-// left out.
-func body(r *ui.Request, fields map[string]string) []byte {
-	values := map[string]any{}
-	for field, name := range fields {
-		if value := strings.TrimSpace(r.PostFormValue(field)); value != "" {
-			values[name] = value
-		}
-	}
-	raw, _ := json.Marshal(values) // strings always encode
-	return raw
-}
-
-// wrongs gives what a person can mend, by the API's path; nil: the error is
-// another one.
-func wrongs(err error) map[string]string {
-	var known *domain.Error
-	if !errors.As(err, &known) || known.Kind != domain.KindInvalid {
-		return nil
-	}
-	out := map[string]string{}
-	details, _ := known.Extras["details"].([]domain.Detail)
-	for _, detail := range details {
-		out[detail.Path] = detail.Message
-	}
-	return out
-}
-
-// sentences puts what is wrong into words, by the names that the form gives its
-// fields.
-func sentences(wrong map[string]string, names ...string) (out []string) {
-	told := map[string]bool{}
-	for i := 0; i+1 < len(names); i += 2 {
-		if message, there := wrong[names[i]]; there {
-			out = append(out, names[i+1]+" "+message+".")
-			told[names[i]] = true
-		}
-	}
-	for path, message := range wrong {
-		if !told[path] {
-			out = append(out, fmt.Sprintf("%s %s.", path, message))
-		}
-	}
-	return out
-}
-
-// hostOf is what people recognise a URL by.
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return raw
-	}
-	return strings.TrimPrefix(u.Host, "www.")
-}
-
-// safeLink is a URL that may stand in a link: what a client or a checker wrote
-// is never more than an address.
-func safeLink(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return ""
-	}
-	return raw
-}
+// What all pages share, by shorter names.
+var (
+	body      = ui.Body
+	wrongs    = ui.Wrongs
+	sentences = ui.Sentences
+	hostOf    = ui.HostOf
+	safeLink  = ui.SafeLink
+)
 
 // may says whether the request's person may do what needs the role.
 func may(r *ui.Request, role person.Role) bool { return r.May(role) }

@@ -105,7 +105,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"batch", "/dashboard/batches/" + batch, owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
 		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner},
-		{"account", "/account", owner}, {"account-checker", "/", checks}, {"account-operator", "/", runs}, {"confirm", "/signin/confirm", owner},
+		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/", runs}, {"confirm", "/signin/confirm", owner},
 	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {
 			here := *w

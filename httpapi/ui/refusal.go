@@ -32,7 +32,7 @@ func (s *Site) refuse(r *Request, err error) Answer {
 	var known *domain.Error
 	switch {
 	case errors.As(err, &known):
-		v.Status, v.Message, v.Hint = statusOf(known.Kind), sentence(known.Message), sentence(known.Hint)
+		v.Status, v.Message, v.Hint = statusOf(known.Kind), Sentence(known.Message), Sentence(known.Hint)
 	case r.Context().Err() != nil:
 		v.Status = http.StatusServiceUnavailable
 	}

@@ -362,8 +362,8 @@ func (s *Site) choose(r *Request, a Audience) bool {
 	return true
 }
 
-// sentence makes of an error's words what a page can show.
-func sentence(words string) string {
+// Sentence makes of an error's words what a page can show.
+func Sentence(words string) string {
 	if words == "" {
 		return ""
 	}

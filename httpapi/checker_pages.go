@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+)
+
+// What the workbench shares with the checker's interface: the reading of what
+// checkers say, the next of the queue, and evidence.
+
+// CheckOf reads a verdict from what would be the body of
+// PUT /v1/checker/jobs/:id/items/:itemId. The item's pictures are left as they are.
+func (a *API) CheckOf(itemID string, body []byte) (command.CheckItem, error) {
+	var p problems
+	in := parseObject(body, &p).checkItem(itemID)
+	in.KeepScreenshots = true
+	return in, p.err()
+}
+
+func (o object) checkItem(itemID string) command.CheckItem {
+	in := command.CheckItem{
+		ItemID:   itemID,
+		Status:   job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail, job.ItemSkip, job.ItemPending)),
+		Note:     o.optional("note", maxNote),
+		Severity: o.severity(""),
+		Reason:   o.oneOf("reason", "", job.SkipReasons()...),
+	}
+	o.skipReason(in.Status, in.Reason)
+	return in
+}
+
+// FindingOf reads what would be the body of POST /v1/checker/jobs/:id/items.
+func (a *API) FindingOf(body []byte) (command.AddFinding, error) {
+	var p problems
+	in := parseObject(body, &p).finding()
+	return in, p.err()
+}
+
+func (o object) finding() command.AddFinding {
+	return command.AddFinding{
+		Description: o.required("description", maxItemText),
+		Status:      job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail)),
+		Note:        o.optional("note", maxNote),
+		Severity:    o.severity(job.Major),
+	}
+}
+
+// SummaryOf reads the summary from what would be the body of
+// POST /v1/checker/jobs/:id/complete.
+func (a *API) SummaryOf(body []byte) (string, error) {
+	var p problems
+	summary := parseObject(body, &p).summary()
+	return summary, p.err()
+}
+
+// UntestableOf reads what would be the body of
+// POST /v1/checker/jobs/:id/untestable.
+func (a *API) UntestableOf(body []byte) (reason, note string, err error) {
+	var p problems
+	reason, note = parseObject(body, &p).untestable()
+	return reason, note, p.err()
+}
+
+func (o object) untestable() (reason, note string) {
+	return o.required("reason", maxItemText), o.optional("note", maxNote)
+}
+
+// ClaimNext has claim try the jobs of the checker's queue, the first one first,
+// until it has one; found is false when there is none. A job that is gone is
+// skipped: the read model nominates, the log decides.
+func (a *API) ClaimNext(ctx context.Context, checkerID string, claim func(jobID string) error) (found bool, err error) {
+	var gone []string
+	for range claimAttempts {
+		next, ok, errNext := a.reads.Jobs.NextForChecker(ctx, checkerID, gone)
+		if errNext != nil || !ok {
+			return false, errNext
+		}
+		if err = claim(next); err == nil || !jobGone(err) {
+			return err == nil, err
+		}
+		gone = append(gone, next)
+	}
+	return false, err
+}
+
+// TakeEvidence takes the file in the request's form as evidence under the claim,
+// and gives the reference to it that a verdict may hold.
+func (a *API) TakeEvidence(w http.ResponseWriter, hr *http.Request, cause command.Cause, claim command.Claim) (stored string, err error) {
+	body, err := a.spool.readBody(w, hr, caller{actor: cause.Actor, checkerID: claim.CheckerID})
+	if err != nil {
+		return "", err
+	}
+	defer body.close()
+	r := &request{Request: hr, came: body}
+	found, err := readPiece(r)
+	var bad formError
+	switch {
+	case errors.As(err, &bad):
+		return "", domain.Invalid(domain.Detail(bad))
+	case err != nil:
+		return "", err
+	}
+	e, err := a.collect(hr.Context(), r, cause, claim, found)
+	if err != nil {
+		return "", err
+	}
+	return evidencePath + e.ID, nil
+}
+
+// DropEvidence forgets a piece of the job that nothing refers to any more. Any
+// other link is nobody's to forget.
+func (a *API) DropEvidence(ctx context.Context, accountID, jobID, stored string) error {
+	return a.evidence.drop(ctx, accountID, jobID, EvidenceID(stored))
+}

@@ -1,0 +1,373 @@
+package workbench
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/changes"
+	"humanqa/projections/jobs"
+	"humanqa/projections/sessions"
+)
+
+type benchView struct {
+	command.ClaimedJob
+	Person  string
+	Link    string // of the URL under test; empty: it is none
+	Host    string
+	Secrets bool // there is something to reveal
+	Items   []itemView
+	Left    int
+	Skips   []string
+	Levels  []job.Severity
+	Lobby   *sessions.Session // of a slot that waits
+	Errors  []string
+	Summary string // half written
+}
+
+type itemView struct {
+	job.ReportItem
+	N     int
+	Shots []shot
+}
+
+// shot is a picture; one of ours can be shown, anybody else's is a link.
+type shot struct {
+	Stored, ID, Href string
+}
+
+func shotsOf(jobID string, i job.ReportItem) (shots []shot) {
+	for _, stored := range i.Screenshots() {
+		s := shot{Stored: stored, ID: httpapi.EvidenceID(stored)}
+		if s.ID != "" {
+			s.Href = benchPath(jobID) + "/evidence/" + s.ID
+		} else {
+			s.Href = ui.SafeLink(stored)
+		}
+		shots = append(shots, s)
+	}
+	return shots
+}
+
+func itemsOf(jobID string, items []job.ReportItem) []itemView {
+	out := make([]itemView, len(items))
+	for n, i := range items {
+		out[n] = itemView{i, n + 1, shotsOf(jobID, i)}
+	}
+	return out
+}
+
+// bench shows the claimed test; one that the checker has completed, as it became;
+// and of every other one that it is not theirs.
+func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
+	if _, err := uuid.Parse(r.PathValue("id")); err != nil {
+		return ui.Answer{}, domain.NotFound("test")
+	}
+	c, mine, err := d.held(r.Context(), r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if mine {
+		return d.show(r, c, nil)
+	}
+	w, err := d.Reads.Jobs.DoneBy(r.Context(), r.Person.CheckerID(), r.PathValue("id"))
+	switch {
+	case domain.IsKind(err, domain.KindNotFound):
+		return d.lost(r, errGone)
+	case err != nil:
+		return ui.Answer{}, err
+	}
+	return ui.Show("done", w.Title, doneView{Work: w, Host: ui.HostOf(w.URL), Items: itemsOf(w.JobID, w.Items.V), Stars: stars(w)}, domain.JobStream(w.JobID))
+}
+
+// show is the bench; change adds to it what only one answer shows.
+func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView)) (ui.Answer, error) {
+	v := benchView{
+		Person: r.Person.ID, Link: ui.SafeLink(c.Brief.URL), Host: ui.HostOf(c.Brief.URL),
+		Secrets: c.Brief.Credentials != nil || c.Brief.AccessInstructions != "",
+		Left:    left(c.Checklist), Skips: job.SkipReasons(), Levels: []job.Severity{job.Critical, job.Major, job.Minor},
+	}
+	c.Brief.Credentials, c.Brief.AccessInstructions = nil, "" // the page never holds them
+	v.ClaimedJob, v.Items = c, itemsOf(c.JobID, c.Checklist)
+	if c.Waiting {
+		s, err := d.Reads.Sessions.Session(r.Context(), c.AccountID, c.SessionID)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.Lobby = &s
+	}
+	ans, err := ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue)
+	if change != nil {
+		change(&v)
+		ans.Status = 422
+	}
+	return ans, err
+}
+
+var errGone = domain.Conflict("this test is not yours, or not any more").
+	WithHint("it went back to the queue, somebody else has it, or it has ended")
+
+type lostView struct {
+	Message, Hint string
+	Person        string
+	Said          []string // what was sent, and not taken
+}
+
+// lost tells why the claim is none, and gives back what was written under it. To
+// whom a test was never shown nothing tells that there is one.
+func (d Deps) lost(r *ui.Request, why *domain.Error) (ui.Answer, error) {
+	if r.WantsJSON() {
+		return ui.Answer{}, why
+	}
+	v := lostView{Message: why.Message, Hint: why.Hint, Person: r.Person.ID}
+	for _, field := range []string{"description", "note", "summary", "reason"} {
+		if said := r.PostFormValue(field); said != "" && !(field == "reason" && slices.Contains(job.SkipReasons(), said)) {
+			v.Said = append(v.Said, said)
+		}
+	}
+	status := 409
+	if why == errGone {
+		status = 404
+	}
+	return ui.Answer{Template: "lost", Title: "Not yours any more", View: v, Status: status}, nil
+}
+
+type doneView struct {
+	jobs.Work
+	Host  string
+	Items []itemView
+	Stars int // 0: not rated
+}
+
+// claimOf reads the claim that a form was sent under.
+func claimOf(r *ui.Request) command.Claim {
+	token, _ := strconv.ParseInt(r.FormValue("token"), 10, 32) // 0 is no claim's
+	return command.Claim{CheckerID: r.Person.CheckerID(), JobID: r.PathValue("id"), Token: int(token)}
+}
+
+// acted answers a form of the bench: where it leads, in JSON for our script. A
+// refusal that a person can mend is shown on the bench, one of the claim tells
+// why. names are pairs of a path and what the page calls it.
+func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string, names ...string) (ui.Answer, error) {
+	if err == nil {
+		r.Visible(at)
+		if r.WantsJSON() {
+			return ui.Answer{JSON: map[string]string{"next": next}}, nil
+		}
+		return ui.Go(next)
+	}
+	var refused *domain.Error
+	if !errors.As(err, &refused) || r.WantsJSON() {
+		return ui.Answer{}, err
+	}
+	c, mine, errHeld := d.held(r.Context(), r)
+	if errHeld != nil {
+		return ui.Answer{}, errHeld
+	}
+	wrong := ui.Wrongs(err)
+	switch {
+	case mine && wrong != nil:
+	case mine && refused.Kind == domain.KindConflict && c.Token == claimOf(r).Token:
+		wrong = map[string]string{}
+	case refused.Kind == domain.KindConflict:
+		return d.lost(r, refused)
+	default:
+		return ui.Answer{}, err
+	}
+	return d.show(r, c, func(v *benchView) {
+		v.Errors = ui.Sentences(wrong, names...)
+		if len(wrong) == 0 {
+			v.Errors = []string{ui.Sentence(refused.Message) + " " + ui.Sentence(refused.Hint)}
+		}
+		v.Summary = r.PostFormValue("summary")
+		for n := range v.Items {
+			if v.Items[n].ID == r.PathValue("item") {
+				v.Items[n].Note = r.PostFormValue("note")
+			}
+		}
+	})
+}
+
+func itemAt(r *ui.Request) string {
+	return benchPath(r.PathValue("id")) + "#item-" + r.PathValue("item")
+}
+
+// check takes a verdict, or takes one back.
+func (d Deps) check(r *ui.Request) (ui.Answer, error) {
+	if r.PostFormValue("status") != string(job.ItemSkip) {
+		r.PostForm.Del("reason") // the form always has one chosen
+	}
+	in, err := d.API.CheckOf(r.PathValue("item"), ui.Body(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "reason": "reason"}))
+	var at domain.Position
+	if err == nil {
+		_, at, err = d.Commands.CheckItem(r.Context(), r.Cause(), claimOf(r), in)
+	}
+	return d.acted(r, at, err, itemAt(r), "note", "The note", "reason", "The reason", "status", "The verdict", "severity", "The severity")
+}
+
+func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {
+	in, err := d.API.FindingOf(ui.Body(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "description": "description"}))
+	var at domain.Position
+	if err == nil {
+		_, at, err = d.Commands.AddFinding(r.Context(), r.Cause(), claimOf(r), in)
+	}
+	return d.acted(r, at, err, benchPath(r.PathValue("id"))+"#findings", "description", "What you found", "note", "The note")
+}
+
+// addPicture takes a picture for an item, whatever was said of it.
+func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
+	var at domain.Position
+	upload := r.Cause()
+	upload.CommandID = domain.DeriveID(upload.CommandID, "upload") // showing it is a command of its own, on the same stream
+	stored, err := d.API.TakeEvidence(r.Writer, r.Request, upload, claimOf(r))
+	if err == nil {
+		at, err = d.Commands.ShowScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
+	}
+	return d.acted(r, at, err, itemAt(r), "file", "The picture", "screenshotUrls", "The pictures")
+}
+
+// removePicture takes a picture away from an item. Once nothing shows it any
+// more, it is gone.
+func (d Deps) removePicture(r *ui.Request) (ui.Answer, error) {
+	stored := r.PostFormValue("picture")
+	at, err := d.Commands.HideScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
+	if err == nil {
+		err = d.drop(r, stored)
+	}
+	return d.acted(r, at, err, itemAt(r))
+}
+
+func (d Deps) drop(r *ui.Request, stored string) error {
+	c, mine, err := d.held(r.Context(), r)
+	if err != nil || !mine { // it may be in a report by now
+		return err
+	}
+	for _, i := range c.Checklist {
+		if slices.Contains(i.Screenshots(), stored) {
+			return nil
+		}
+	}
+	return d.API.DropEvidence(r.Context(), c.AccountID, c.JobID, stored)
+}
+
+// evidence leads to a picture of the claimed test, or of one that the checker has
+// completed.
+func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
+	c, mine, err := d.held(r.Context(), r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	account, items := c.AccountID, c.Checklist
+	if !mine {
+		w, err := d.Reads.Jobs.DoneBy(r.Context(), r.Person.CheckerID(), r.PathValue("id"))
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		account, items = w.AccountID, w.Items.V
+	}
+	for _, i := range items {
+		for _, s := range shotsOf(r.PathValue("id"), i) {
+			if s.ID != "" && s.ID == r.PathValue("evidence") {
+				path, _, err := d.API.EvidencePath(r.Context(), account, s.Stored)
+				return ui.Answer{Redirect: path}, err
+			}
+		}
+	}
+	return ui.Answer{}, domain.NotFound("evidence")
+}
+
+// secretsFor is how long a client's secrets are shown.
+const secretsFor = 20 * time.Second
+
+type secretsView struct {
+	JobID              string `json:"-"`
+	Username           string `json:"username"`
+	Password           string `json:"password"`
+	Notes              string `json:"notes"`
+	AccessInstructions string `json:"accessInstructions"`
+	Seconds            int    `json:"seconds"`
+}
+
+// secrets shows how to sign in to the tested app, for a moment, under the live
+// claim. No other page holds it.
+func (d Deps) secrets(r *ui.Request) (ui.Answer, error) {
+	c, mine, err := d.held(r.Context(), r)
+	switch {
+	case err != nil:
+		return ui.Answer{}, err
+	case !mine || c.Token != claimOf(r).Token:
+		return d.lost(r, errGone)
+	}
+	v := secretsView{JobID: c.JobID, AccessInstructions: c.Brief.AccessInstructions, Seconds: int(secretsFor.Seconds())}
+	if known := c.Brief.Credentials; known != nil {
+		v.Username, v.Password, v.Notes = known.Username, known.Password, known.Notes
+	}
+	if r.WantsJSON() {
+		return ui.Answer{JSON: v}, nil
+	}
+	return ui.Answer{Template: "secrets", Title: "How to sign in", View: v, Secret: true, For: secretsFor, Then: benchPath(c.JobID)}, nil
+}
+
+// heartbeat says that the checker is still there, and tells the page the time.
+func (d Deps) heartbeat(r *ui.Request) (ui.Answer, error) {
+	due, _, err := d.Commands.Heartbeat(r.Context(), r.Cause(), claimOf(r))
+	if err != nil {
+		return d.acted(r, domain.Position{}, err, "")
+	}
+	return ui.Answer{JSON: map[string]time.Time{"dueAt": due.UTC(), "now": d.Now().UTC()}}, nil
+}
+
+func (d Deps) complete(r *ui.Request) (ui.Answer, error) {
+	summary, err := d.API.SummaryOf(ui.Body(r, map[string]string{"summary": "summary"}))
+	var at domain.Position
+	if err == nil {
+		_, at, err = d.Commands.CompleteJob(r.Context(), r.Cause(), claimOf(r), command.CompleteJob{Summary: summary})
+	}
+	return d.acted(r, at, err, benchPath(r.PathValue("id")), "summary", "The summary")
+}
+
+func (d Deps) release(r *ui.Request) (ui.Answer, error) {
+	at, err := d.Commands.ReleaseJob(r.Context(), r.Cause(), claimOf(r))
+	return d.acted(r, at, err, "/workbench")
+}
+
+func (d Deps) untestable(r *ui.Request) (ui.Answer, error) {
+	reason, note, err := d.API.UntestableOf(ui.Body(r, map[string]string{"reason": "reason", "note": "note"}))
+	var at domain.Position
+	if err == nil {
+		_, at, err = d.Commands.ReportUntestable(r.Context(), r.Cause(), claimOf(r), reason, note)
+	}
+	return d.acted(r, at, err, "/workbench", "reason", "The reason", "note", "The note")
+}
+
+// ready and leave are a session's: its slots begin together.
+func (d Deps) ready(r *ui.Request) (ui.Answer, error) {
+	return d.inSession(r, d.Commands.ReadySession, benchPath(r.PathValue("id")))
+}
+
+func (d Deps) leave(r *ui.Request) (ui.Answer, error) {
+	return d.inSession(r, d.Commands.LeaveSession, "/workbench")
+}
+
+func (d Deps) inSession(
+	r *ui.Request, act func(context.Context, command.Cause, string, string) (command.CheckerSession, error), next string,
+) (ui.Answer, error) {
+	c, mine, err := d.held(r.Context(), r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if !mine || c.SessionID == "" {
+		return d.lost(r, errGone)
+	}
+	s, err := act(r.Context(), r.Cause(), r.Person.CheckerID(), c.SessionID)
+	return d.acted(r, s.Position, err, next)
+}

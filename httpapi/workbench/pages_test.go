@@ -1,0 +1,97 @@
+package workbench_test
+
+import (
+	"testing"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/pagetest"
+	"humanqa/internal/browsertest"
+)
+
+// Every page, in each of its states, on wide and narrow screens, light and dark:
+// axe finds nothing, and nothing is wider than the screen.
+func TestEveryPageIsAccessible(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.Account("Acme", 1000, false)
+	fresh, _ := w.checks("Ann Example")
+	busy, busyID := w.checks("Bob Example")
+	free, freeID := w.checks("Carol Example")
+	waits, waitsID := w.checks("Dave Example")
+
+	for n, note := range []string{"Thorough, and quick.", "The second half was guessed.", ""} {
+		id := w.test(account, "Sign-up, round "+string(rune('1'+n)), 3)
+		w.completes(freeID, w.claimed(freeID, id), []job.ItemStatus{job.ItemPass, job.ItemFail, job.ItemPass}[n], "The page stays white.")
+		if note != "" {
+			rating(w, account, id, 5-2*n, note)
+		}
+	}
+	done := w.test(account, "Checkout with a declined card", 3)
+	w.completes(freeID, w.claimed(freeID, done), job.ItemFail, "After the card is declined the page stays white, on a phone and on a computer.")
+	rating(w, account, done, 4, "Good pictures. Next time say which card.")
+
+	bench := w.test(account, "Checkout with three cards", 6)
+	c := w.claimed(busyID, bench)
+	claim := command.Claim{CheckerID: busyID, JobID: bench, Token: c.Token}
+	say := func(item int, in command.CheckItem) {
+		in.ItemID = c.Checklist[item].ID
+		_, at, err := w.Commands.CheckItem(t.Context(), byChecker(busyID), claim, in)
+		w.Shown(at, err)
+	}
+	say(0, command.CheckItem{Status: job.ItemPass})
+	say(1, command.CheckItem{Status: job.ItemFail, Note: "After the card is declined the page stays white. Reloading it shows an empty basket.", Severity: job.Critical})
+	say(2, command.CheckItem{Status: job.ItemSkip, Reason: "no_access"})
+	say(3, command.CheckItem{Status: job.ItemPending, Note: "Slow?"})
+	for shade := range 2 {
+		if got := w.uploads(busy, "/workbench/jobs/"+bench+"/items/"+c.Checklist[1].ID+"/pictures", c.Token, picture(uint8(shade*200))); got.Status != 303 {
+			t.Fatalf("a picture: %d %s", got.Status, got.Body)
+		}
+	}
+	_, at, err := w.Commands.AddFinding(t.Context(), byChecker(busyID), claim, command.AddFinding{Description: "The footer overlaps the button", Status: job.ItemFail, Note: "On a narrow screen.", Severity: job.Minor})
+	w.Shown(at, err)
+
+	session, err := w.Commands.CreateSession(t.Context(), client(account), command.NewSession{
+		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Two people talk to each other", Source: "session"}, Host: "chat.example.com"},
+		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}}, ScenarioBrief: "The caller rings, the callee answers after ten seconds.",
+	})
+	w.Shown(session.Position, err)
+	w.claimed(waitsID, session.Slots[0].JobID)
+	w.test(account, "A look at the landing page, which has a rather long title that needs two lines on most screens", 2, func(in *command.SubmitJob) {
+		in.Urgent, in.Target = true, job.Target{Device: "Phone", OS: "Android 15", Browser: "Firefox"}
+	})
+	w.test(account, "Newsletter", 2)
+
+	for _, page := range []struct {
+		name, path string
+		as         guest
+	}{
+		{"workbench", "/workbench", free}, {"workbench-new", "/workbench", fresh}, {"workbench-busy", "/workbench", busy},
+		{"bench", "/workbench/jobs/" + bench, busy}, {"bench-lobby", "/workbench/jobs/" + session.Slots[0].JobID, waits},
+		{"done", "/workbench/jobs/" + done, free}, {"lost", "/workbench/jobs/" + bench, free},
+	} {
+		t.Run(page.name, func(t *testing.T) {
+			t.Parallel()
+			here := w.In(t)
+			tab := here.Tab(page.as)
+			if page.name == "lost" {
+				tab.Allow("404")
+			}
+			tab.Open(w.Origin + page.path)
+			pagetest.Accessible(t, tab, page.name)
+		})
+	}
+	t.Run("secrets", func(t *testing.T) {
+		t.Parallel()
+		tab := w.In(t).Tab(busy)
+		tab.NoScript()
+		tab.Open(w.Origin + "/workbench/jobs/" + bench)
+		tab.Click("#secrets-form button")
+		tab.WaitText(secret)
+		tab.Screen(1280, 800, false)
+		tab.Shot("secrets-light-1280")
+		if to := browsertest.Eval[string](tab, "location.pathname"); to != "/workbench/jobs/"+bench+"/secrets" {
+			t.Errorf("the login is on %s", to)
+		}
+	})
+}
