@@ -47,7 +47,8 @@ race: RACE = -race
 race: test ## the same, and fail where the race detector does not work
 
 .PHONY: contract
-contract: $(CLIENTS)/node_modules ## hold the OpenAPI document against linters and generators of clients
+contract: $(CLIENTS)/node_modules ## hold the OpenAPI document against linters and generators of clients, and the pages' scripts against their types
+	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
 	$(GO) test -count=1 -timeout 10m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
 
 .PHONY: torture

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/projections/events"
@@ -138,11 +140,15 @@ func (a *API) feedItems(found []events.AccountEvent) ([]json.RawMessage, error) 
 
 // feedCatchesUp waits until the feed shows what was answered before. Writes
 // don't wait for it: it gathers.
-func (a *API) feedCatchesUp(r *request) {
-	ctx, cancel := context.WithTimeout(r.Context(), visibleWithin)
+func (a *API) feedCatchesUp(r *request) { a.FeedCatchesUp(r.Context(), r.log) }
+
+// FeedCatchesUp waits until the feed of events shows what the other read models
+// do, for a moment at most.
+func (a *API) FeedCatchesUp(ctx context.Context, log logrus.FieldLogger) {
+	short, cancel := context.WithTimeout(ctx, visibleWithin)
 	defer cancel()
-	if err := a.feedShown(ctx); err != nil && r.Context().Err() == nil {
-		r.log.WithError(err).Warn("the feed was read before it caught up")
+	if err := a.feedShown(short); err != nil && ctx.Err() == nil {
+		log.WithError(err).Warn("the feed was read before it caught up")
 	}
 }
 

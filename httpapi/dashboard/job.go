@@ -116,6 +116,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 			v.Stars = append(v.Stars, star{n, v.Report.CheckerRating != nil && *v.Report.CheckerRating == n})
 		}
 	}
+	d.API.FeedCatchesUp(ctx, r.Log)
 	if v.Timeline, err = d.timeline(ctx, j); err != nil {
 		return jobView{}, err
 	}

@@ -34,6 +34,7 @@ func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	d.API.FeedCatchesUp(r.Context(), r.Log)
 	told, err := d.Reads.Events.Notices(r.Context(), r.Account.ID, seen, noticesShown)
 	if err != nil {
 		return nil, "", err

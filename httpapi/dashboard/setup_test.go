@@ -36,6 +36,7 @@ type world struct {
 	commands    *command.Service
 	reads       *projections.Reads
 	credentials *credential.Store
+	desk        *desk.Store
 	site        *ui.Site
 	origin      string
 	boxes       map[string]bool // accounts that are sandboxes
@@ -54,7 +55,7 @@ func setup(t *testing.T) *world {
 		})
 	})
 	return &world{
-		Service: s, t: t, db: s.DB, commands: s.Commands, reads: s.Reads, credentials: s.Credentials, site: s.Site,
+		Service: s, t: t, db: s.DB, commands: s.Commands, reads: s.Reads, credentials: s.Credentials, desk: desk.New(s.DB, time.Now), site: s.Site,
 		origin: s.Origin, boxes: map[string]bool{},
 	}
 }

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -165,7 +166,7 @@ func TestWhatOthersWriteIsText(t *testing.T) {
 	account := w.account(`<script>window.hit=1</script>`, 500)
 	owner := w.joined(`<img src=x onerror=window.hit=1>`, person.Grant{Role: person.Owner, AccountID: account})
 	const evil = `"><script>window.hit=1</script><img src=x onerror=window.hit=1>{{.}}</textarea></title>javascript:window.hit=1`
-	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: evil, Description: new(evil)})
+	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: evil, Description: new(evil), WebhookURL: "https://hooks.example.com/x"})
 	w.shown(project.Position, err)
 	id := w.test(account, evil, func(in *command.SubmitJob) {
 		in.ProjectID, in.Description, in.Feature = project.ProjectID, evil, evil
@@ -179,8 +180,16 @@ func TestWhatOthersWriteIsText(t *testing.T) {
 	c.checks(1, job.ItemFail, evil)
 	_, at, err = w.commands.CompleteJob(t.Context(), c.cause(), c.Claim, command.CompleteJob{Summary: evil, RecordingURL: "javascript:window.hit=1"})
 	w.shown(at, err)
+	batch, _ := w.batch(account, evil, evil)
+	loop, _ := w.looped(account, "evil.example.com", evil, 1)
+	w.must(w.desk.KeepView(t.Context(), account, owner.ID, evil[:50], "status=pending"))
+	share, err := w.credentials.Share(t.Context(), account, id, owner.ID, time.Hour)
+	w.must(err)
+	w.shown(w.commands.DisableWebhook(t.Context(), operator(), project.ProjectID, "", evil))
 	tab := w.tab(owner)
 	for _, path := range []string{
+		"/dashboard/jobs/" + id + "/replay?at=3", "/shared/" + share, "/dashboard/batches/" + batch, "/dashboard/loops/" + loop,
+		"/dashboard/jobs?status=pending", "/dashboard/projects/" + project.ProjectID + "/hook",
 		"/dashboard", "/dashboard/jobs", "/dashboard/jobs/" + id, "/dashboard/projects", "/dashboard/projects/" + project.ProjectID,
 		"/dashboard/credits", "/dashboard/members", "/account", "/dashboard/jobs/new?feature=" + "%3C/textarea%3E%3Cscript%3Ewindow.hit=1%3C/script%3E",
 	} {
@@ -203,7 +212,9 @@ func TestAKeyboardReachesEverything(t *testing.T) {
 	id := w.completed(account, "Checkout", "It breaks.", job.ItemFail, job.ItemPass, job.ItemSkip)
 	tab := w.tab(owner)
 	tab.Screen(1280, 900, false)
-	for _, path := range []string{"/dashboard", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/keys"} {
+	for _, path := range []string{
+		"/dashboard", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay", "/dashboard/keys",
+	} {
 		tab.Open(w.origin + path)
 		first := ""
 		reachable := browsertest.Eval[int](tab, `[...document.querySelectorAll('a[href], button, input:not([type=hidden]):not([type=radio]), select, textarea, summary, [tabindex="0"]')].filter(e => e.checkVisibility() && e.tabIndex >= 0).length`)

@@ -267,6 +267,15 @@ func (b *Tab) Screen(wide, high int64, dark bool) {
 	}))
 }
 
+// Print shows the page as it would be printed.
+func (b *Tab) Print() {
+	b.t.Helper()
+	b.do("print", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		return err
+	}))
+}
+
 // NoScript turns scripts off for what is opened next.
 func (b *Tab) NoScript() {
 	b.t.Helper()

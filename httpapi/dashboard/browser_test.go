@@ -1,0 +1,181 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/internal/browsertest"
+)
+
+// At 400 % of a screen of 1280 pixels, 320 are left: every page still needs no
+// scrolling sideways (WCAG 1.4.10).
+func TestEveryPageReflowsAtFourHundredPercent(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("An account with a rather long name of its own", 500)
+	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	hosted, err := w.commands.TestHosted(t.Context(), cause(account), command.HostedTest{
+		Submission: job.Submission{URL: "https://a-rather-long-host-name.shop.example.com/with/a/path", Source: "hosted"}, Host: "a-rather-long-host-name.shop.example.com",
+	})
+	w.shown(hosted.Position, err)
+	id := w.test(account, "AVeryLongWordThatDoesNotBreakAnywhereBecauseSomebodyWroteItSo", func(in *command.SubmitJob) { in.ProjectID = hosted.ProjectID })
+	c := w.claims(w.checker(), id)
+	c.checks(0, job.ItemFail, "https://shop.example.com/"+strings.Repeat("segment", 30))
+	c.checks(1, job.ItemPass, "")
+	c.checks(2, job.ItemPass, "")
+	c.completes("It breaks.")
+	batch, _ := w.batch(account, "One", "Two")
+	tab := w.tab(owner)
+	tab.Screen(320, 640, false)
+	for _, path := range []string{
+		"/dashboard", "/dashboard/jobs", "/dashboard/jobs?status=completed", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay",
+		"/dashboard/projects", "/dashboard/projects/" + hosted.ProjectID, "/dashboard/projects/" + hosted.ProjectID + "/hook",
+		"/dashboard/sessions", "/dashboard/batches/" + batch, "/dashboard/credits", "/dashboard/keys", "/dashboard/members", "/account", "/signin/confirm",
+	} {
+		tab.Open(w.origin + path)
+		if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 320 {
+			t.Errorf("%s is %d px wide: %s", path, wide, browsertest.Eval[string](tab,
+				"[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > 321).slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join(' | ')"))
+		}
+	}
+}
+
+// What a checker uploads is seen in the report, and by whoever it is shared with;
+// another account's people are led nowhere.
+func TestACheckersPictureIsSeenInTheReport(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	other := w.joined("Bob", person.Grant{Role: person.Owner, AccountID: w.account("Globex", 0)})
+	checker, err := w.commands.CreateChecker(t.Context(), operator(), "ann", nil)
+	w.shown(checker.Position, err)
+	id := w.test(account, "Checkout", nil)
+	c := w.claims(checker.CheckerID, id)
+
+	var picture bytes.Buffer
+	drawn := image.NewRGBA(image.Rect(0, 0, 37, 21))
+	drawn.Set(3, 3, color.White)
+	form := multipart.NewWriter(&picture)
+	part, err := form.CreateFormFile("file", "white.png")
+	w.must(err)
+	w.must(png.Encode(part, drawn))
+	w.must(form.Close())
+	up := w.Send(guest{}, "POST", "/v1/checker/jobs/"+id+"/evidence", &picture,
+		"Authorization", "Bearer "+checker.Token, "X-Claim-Token", fmt.Sprint(c.Claim.Token), "Content-Type", form.FormDataContentType())
+	if up.Status != 201 {
+		t.Fatalf("the upload: %d %s", up.Status, up.Body)
+	}
+	_, link, _ := strings.Cut(up.Body, `/v1/evidence/`)
+	evidence := link[:36]
+	_, at, err := w.commands.CheckItem(t.Context(), c.cause(), c.Claim, command.CheckItem{
+		ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: "See the picture.", Screenshots: []string{"/v1/evidence/" + evidence},
+	})
+	w.shown(at, err)
+	c.checks(1, job.ItemPass, "")
+	c.checks(2, job.ItemPass, "")
+	c.completes("It breaks.")
+
+	const seen = `(() => { const i = document.querySelector('.shot img'); return i !== null && i.complete && i.naturalWidth === 37 && i.naturalHeight === 21 })()`
+	tab := w.tab(owner)
+	tab.Open(w.origin + "/dashboard/jobs/" + id)
+	tab.Wait(seen)
+	tab.Open(w.origin + "/dashboard/jobs/" + id + "/replay?at=99")
+	tab.Wait(seen)
+	token, err := w.credentials.Share(t.Context(), account, id, owner.ID, 60e9)
+	w.must(err)
+	visitor := w.tab(guest{})
+	visitor.Open(w.origin + "/shared/" + token)
+	visitor.Wait(seen)
+	for who, g := range map[string]guest{"nobody": {}, "another account": other} {
+		got := w.call(g, "GET", "/dashboard/jobs/"+id+"/evidence/"+evidence, nil)
+		if to := got.header.Get("Location"); strings.Contains(to, "/v1/evidence/") {
+			t.Errorf("%s is led to the picture: %d %s", who, got.status, to)
+		}
+	}
+}
+
+// Somebody with a passkey gives the proof that a delicate page wants, and comes
+// back to it.
+func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 0)
+	_, link := w.invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: "Shop"})
+	w.shown(project.Position, err)
+	tab := browsertest.New(t)
+	tab.Passkeys()
+	tab.Open(w.origin + link)
+	tab.Click("form[data-passkey] button")
+	tab.WaitText("Welcome to Acme")
+	_, err = w.db.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
+	w.must(err)
+	tab.Open(w.origin + "/dashboard/projects/" + project.ProjectID + "/hook")
+	tab.WaitText("Confirm that it is you")
+	tab.Click("form[data-passkey] button")
+	tab.WaitText("Deploy hook")
+	if path := browsertest.Eval[string](tab, "location.pathname"); path != "/dashboard/projects/"+project.ProjectID+"/hook" {
+		t.Errorf("the proof leads to %s", path)
+	}
+
+	// A form that wanted the proof is shown again, not sent by itself.
+	_, err = w.db.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
+	w.must(err)
+	tab.Open(w.origin + "/dashboard/keys")
+	tab.Click("form[action='/dashboard/keys'] button")
+	tab.WaitText("Confirm that it is you")
+	tab.Click("form[data-passkey] button")
+	tab.WaitText("No keys")
+	tab.Click("form[action='/dashboard/keys'] button")
+	tab.WaitText("Your new key")
+}
+
+// What is printed is the report: light, nothing folded, no navigation, no forms.
+func TestAReportPrints(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	id := w.completed(account, "Checkout", "The page stays white.", job.ItemFail, job.ItemPass, job.ItemPass)
+	tab := w.tab(owner)
+	tab.Open(w.origin + "/dashboard/jobs/" + id)
+	tab.WaitText("Written by rules")
+	tab.Print()
+	got := browsertest.Eval[string](tab, `(() => {
+		const shown = s => [...document.querySelectorAll(s)].filter(e => e.checkVisibility()).length
+		return [shown('.sidebar'), shown('form'), shown('aside'), shown('.items > li'), shown('.bugs'), shown('details.more ol'), getComputedStyle(document.body).color].join(' ')
+	})()`)
+	if got != "0 0 0 3 1 1 rgb(27, 30, 34)" {
+		t.Errorf("printed: navigation, forms, aside, items, bugs, unfolded steps, ink: %s", got)
+	}
+	tab.Shot("job-print")
+}
+
+// What happens elsewhere comes to the open overview, which then shows what a
+// reload would.
+func TestNoticesComeByThemselves(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	w.test(account, "Checkout", nil)
+	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: "Shop", WebhookURL: "https://hooks.example.com/x"})
+	w.shown(project.Position, err)
+	tab := w.tab(owner)
+	tab.Open(w.origin + "/dashboard")
+	tab.WaitText("In progress")
+	w.shown(w.commands.DisableWebhook(t.Context(), operator(), project.ProjectID, "", "answered 500"))
+	tab.WaitText("The webhook of Shop is disabled")
+	tab.WaitText("While you were away")
+	equalsReload(t, tab)
+}
