@@ -55,6 +55,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		"GET /v1/hosted/sessions": "?projectId=" + of.project,
 		// They belong to no project, show the key's only, or go there: see below.
 		"GET /v1/credits": allowed, "GET /v1/pricing": allowed, "GET /v1/audit/checkpoint": allowed,
+		"GET /v1/credits/ledger": "", "GET /v1/credits/statement": "",
 		"GET /v1/projects": allowed, "GET /v1/events": allowed,
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}

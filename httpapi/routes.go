@@ -83,6 +83,8 @@ var routes = []route{
 	{method: "GET", pattern: "/v1/projects/{id}/open-failures", audience: clients, handle: (*API).openFailures},
 
 	{method: "GET", pattern: "/v1/credits", audience: clients, handle: (*API).getCredits},
+	{method: "GET", pattern: "/v1/credits/ledger", audience: clients, handle: (*API).creditsLedger},
+	{method: "GET", pattern: "/v1/credits/statement", audience: clients, handle: (*API).creditsStatement},
 	{method: "GET", pattern: "/v1/pricing", audience: clients, handle: (*API).getPricing},
 	{method: "GET", pattern: "/v1/audit/checkpoint", audience: clients, handle: (*API).getCheckpoint},
 

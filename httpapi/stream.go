@@ -60,7 +60,11 @@ func (a answer) sendStream(r *request, w http.ResponseWriter) (sent int) {
 	w.WriteHeader(a.status)
 	s := &streamWriter{w: w, c: http.NewResponseController(w)}
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: // the stream has told why it breaks off
+			panic(p)
+		default:
 			r.log.WithField("stack", string(debug.Stack())).WithError(fmt.Errorf("panic: %v", p)).Error("panic in a stream")
 			panic(http.ErrAbortHandler)
 		}

@@ -4,6 +4,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "ledger" }
-func (Projector) Version() int { return 1 }
+func (Projector) Version() int { return 2 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "ledger_entries", DDL: ledgerEntriesDDL}}
@@ -37,8 +38,12 @@ CREATE TABLE {schema}.ledger_entries (
     job_id     text NOT NULL,
     reason     text NOT NULL,
     at         timestamptz NOT NULL,
+    lots       jsonb NOT NULL,
+    actor      text NOT NULL,
+    request_id text NOT NULL,
     PRIMARY KEY (account_id, revision)
 );
+CREATE INDEX ledger_by_time ON {schema}.ledger_entries (account_id, at);
 `
 
 func (Projector) Handles() []string {
@@ -59,6 +64,30 @@ type ledgerRow struct {
 	JobID     string         `json:"job_id"`
 	Reason    string         `json:"reason"`
 	At        time.Time      `json:"at"`
+
+	Lots      readmodel.JSON[[]Part] `json:"lots"`
+	Actor     string                 `json:"actor"`
+	RequestID string                 `json:"request_id"`
+}
+
+// Part is what an entry took from, or gave to, one lot; Expired is what came
+// back to a lot whose time was over.
+type Part struct {
+	LotID   string         `json:"lotId"`
+	Change  domain.Credits `json:"change"`
+	Expired domain.Credits `json:"expired,omitempty"`
+}
+
+// partsOf are the parts of a debit (sign -1) or a refund.
+func partsOf(parts []credits.Part, sign domain.Credits) []Part {
+	out := make([]Part, len(parts))
+	for i, p := range parts {
+		out[i] = Part{LotID: p.LotID, Change: sign * p.Amount}
+		if p.Expired {
+			out[i] = Part{LotID: p.LotID, Expired: p.Amount}
+		}
+	}
+	return out
 }
 
 var insertLedgerSQL = readmodel.Insert("ledger_entries")
@@ -75,17 +104,22 @@ const (
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	rows := make([]ledgerRow, 0, len(batch))
 	for _, r := range batch {
-		row := ledgerRow{AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams), Revision: r.Revision, At: readmodel.Moment(r.Meta.Time)}
+		row := ledgerRow{AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams), Revision: r.Revision, At: readmodel.Moment(r.Meta.Time), Actor: r.Meta.Actor, RequestID: r.Meta.CorrelationID}
+		row.Lots.V = []Part{}
 		switch e := r.Event.(type) {
 		case *credits.Granted:
 			row.Kind, row.Change, row.Balance, row.Reason = Granted, e.Amount, e.BalanceAfter, e.Reason
+			row.Lots.V = []Part{{LotID: e.LotID, Change: e.Amount}}
 		case *credits.Debited:
 			row.Kind, row.Change, row.Balance, row.JobID = Debited, -e.Amount, e.BalanceAfter, e.JobID
+			row.Lots.V = partsOf(e.Parts, -1)
 		case *credits.Refunded:
 			row.Kind, row.Change, row.Expired = Refunded, e.Amount-e.Expired, e.Expired
 			row.Balance, row.JobID, row.Reason = e.BalanceAfter, e.JobID, e.Reason
+			row.Lots.V = partsOf(e.Parts, 1)
 		case *credits.LotExpired:
 			row.Kind, row.Change, row.Balance = Expired, -e.Amount, e.BalanceAfter
+			row.Lots.V = []Part{{LotID: e.LotID, Change: -e.Amount}}
 		}
 		rows = append(rows, row)
 	}
@@ -170,4 +204,104 @@ func (q *Reads) Sum(ctx context.Context, accountID string) (s Sum, err error) {
 		return s, fmt.Errorf("add the ledger of %s up: %w", accountID, err)
 	}
 	return s, nil
+}
+
+// Line is an entry with all that is known of it. Revision is its place in the
+// ledger, from 0.
+type Line struct {
+	Entry
+
+	Revision  uint64
+	Lots      []Part
+	Actor     string // as the log has it: "key:<id>", "policy:<name>", …
+	RequestID string
+}
+
+const linesSQL = `
+SELECT e.account_id, e.revision, e.kind, e.change, e.expired, e.balance, e.job_id, e.reason, e.at, e.lots, e.actor, e.request_id,
+       COALESCE(j.title, '') AS job_title
+FROM readmodel.ledger_entries e
+LEFT JOIN readmodel.jobs j
+  ON j.id = e.job_id
+ AND j.account_id = e.account_id
+WHERE e.account_id = $1`
+
+const linesBeforeSQL = linesSQL + `
+  AND e.revision < $2
+ORDER BY e.revision DESC
+LIMIT $3`
+
+const linesFromSQL = linesSQL + `
+  AND e.revision >= $2
+  AND e.revision < $3
+ORDER BY e.revision
+LIMIT $4`
+
+// Before gives the entries before a revision, the newest first.
+func (q *Reads) Before(ctx context.Context, accountID string, revision uint64, limit int) ([]Line, error) {
+	return q.lines(ctx, linesBeforeSQL, accountID, int64(min(revision, math.MaxInt64)), limit)
+}
+
+// Statement is a stretch of a ledger: the entries from one revision up to
+// another, and the balances around them. Opening and the changes are Closing.
+type Statement struct {
+	From, To         uint64 // revisions; To is not part of it
+	Opening, Closing domain.Credits
+}
+
+// What happened at a moment or later begins with its first entry by revision:
+// two clocks may differ by a little, and no entry may fall between two months.
+const statementSQL = `
+WITH bounds AS (
+    SELECT COALESCE((SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $2), 9223372036854775807) AS first,
+           COALESCE((SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $3), 9223372036854775807) AS behind)
+SELECT LEAST(first, behind) AS first, behind,
+       COALESCE((
+           SELECT balance FROM readmodel.ledger_entries
+           WHERE account_id = $1 AND revision < LEAST(first, behind)
+           ORDER BY revision DESC LIMIT 1), 0) AS opening,
+       COALESCE((
+           SELECT balance FROM readmodel.ledger_entries
+           WHERE account_id = $1 AND revision < behind
+           ORDER BY revision DESC LIMIT 1), 0) AS closing
+FROM bounds`
+
+// Statement finds the entries from one moment up to another.
+func (q *Reads) Statement(ctx context.Context, accountID string, from, to time.Time) (Statement, error) {
+	var row struct {
+		First   int64          `json:"first"`
+		Behind  int64          `json:"behind"`
+		Opening domain.Credits `json:"opening"`
+		Closing domain.Credits `json:"closing"`
+	}
+	if err := q.db.GetContext(ctx, &row, statementSQL, accountID, from, to); err != nil {
+		return Statement{}, fmt.Errorf("find a statement of %s: %w", accountID, err)
+	}
+	return Statement{From: uint64(row.First), To: uint64(row.Behind), Opening: row.Opening, Closing: row.Closing}, nil
+}
+
+// Lines gives the statement's entries from a revision on, the oldest first.
+func (q *Reads) Lines(ctx context.Context, accountID string, s Statement, from uint64, limit int) ([]Line, error) {
+	return q.lines(ctx, linesFromSQL, accountID, int64(from), int64(s.To), limit)
+}
+
+func (q *Reads) lines(ctx context.Context, query, accountID string, args ...any) ([]Line, error) {
+	var rows []struct {
+		ledgerRow
+		JobTitle string `json:"job_title"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, query, append([]any{accountID}, args...)...); err != nil {
+		return nil, fmt.Errorf("read the ledger of %s: %w", accountID, err)
+	}
+	lines := make([]Line, len(rows))
+	for i, r := range rows {
+		lines[i] = Line{
+			Entry: Entry{
+				Kind: r.Kind, Change: r.Change, Expired: r.Expired, Balance: r.Balance,
+				JobID: r.JobID, JobTitle: r.JobTitle, Reason: r.Reason, At: r.At.UTC(),
+			},
+			Revision: r.Revision, Lots: r.Lots.V, Actor: r.Actor, RequestID: r.RequestID,
+		}
+	}
+	return lines, nil
 }

@@ -1,0 +1,192 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/csv"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/projections/ledger"
+)
+
+// ledgerBody is a page of GET /v1/credits/ledger, the newest entry first.
+type ledgerBody struct {
+	Entries []ledgerEntry `json:"entries"`
+	Next    *string       `json:"next"` // ?after= of the next page; null on the last
+}
+
+// ledgerEntry is one event of the ledger. Amount is what it did to the balance.
+type ledgerEntry struct {
+	ID           string         `json:"id"`
+	At           timestamp      `json:"at"`
+	Kind         string         `json:"kind"` // granted, debited, refunded, expired
+	Amount       domain.Credits `json:"amount"`
+	BalanceAfter domain.Credits `json:"balanceAfter"`
+	Expired      domain.Credits `json:"expired"` // what of a refund came back too late
+	JobID        *string        `json:"jobId"`
+	JobTitle     *string        `json:"jobTitle"`
+	Lots         []ledger.Part  `json:"lots"`
+	By           string         `json:"by"`
+	RequestID    *string        `json:"requestId"`
+	Reason       *string        `json:"reason"`
+}
+
+func ledgerEntryOf(l ledger.Line) ledgerEntry {
+	return ledgerEntry{
+		ID: strconv.FormatUint(l.Revision, 10), At: timestamp(l.At), Kind: l.Kind, Amount: l.Change, BalanceAfter: l.Balance, Expired: l.Expired,
+		JobID: orNull(l.JobID), JobTitle: orNull(l.JobTitle), Lots: l.Lots, By: byWhom(l.Actor),
+		RequestID: orNull(l.RequestID), Reason: orNull(l.Reason),
+	}
+}
+
+// byWhom is the actor as an account may know it: its own keys and people, or the
+// service. Never a checker.
+func byWhom(actor string) string {
+	switch kind, _, _ := strings.Cut(actor, ":"); kind {
+	case "key", "person", "operator":
+		return actor
+	}
+	return "service"
+}
+
+// creditsLedger is GET /v1/credits/ledger.
+func (a *API) creditsLedger(r *request) (answer, error) {
+	if r.caller.projectID != "" {
+		return answer{}, errOtherProject // it tells of every project's jobs
+	}
+	var p problems
+	q := parseQuery(r.URL.RawQuery, &p)
+	limit := q.integer("limit", 20, 1, 100)
+	before := uint64(math.MaxInt64)
+	if after := q.text("after"); after != "" {
+		var err error
+		if before, err = strconv.ParseUint(after, 10, 63); err != nil {
+			p.add("after", "must be the next of an earlier answer")
+		}
+	}
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	lines, err := a.reads.Ledger.Before(r.Context(), r.caller.accountID, before, limit+1)
+	if err != nil {
+		return answer{}, err
+	}
+	out := ledgerBody{Entries: []ledgerEntry{}}
+	for _, l := range lines[:min(len(lines), limit)] {
+		out.Entries = append(out.Entries, ledgerEntryOf(l))
+	}
+	if len(lines) > limit {
+		out.Next = &out.Entries[limit-1].ID
+	}
+	return reply(http.StatusOK, out)
+}
+
+// statementPage is how many lines of a statement are in memory at a time.
+const statementPage = 500
+
+// creditsStatement is GET /v1/credits/statement: a month, in UTC, as CSV. The
+// opening balance and the lines' amounts are the closing balance, line by line.
+func (a *API) creditsStatement(r *request) (answer, error) {
+	if r.caller.projectID != "" {
+		return answer{}, errOtherProject
+	}
+	var p problems
+	text := parseQuery(r.URL.RawQuery, &p).text("month")
+	now, err := a.accountTime(r.Context(), r)
+	if err != nil {
+		return answer{}, err
+	}
+	month := time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	if text != "" {
+		if month, err = time.Parse("2006-01", text); err != nil {
+			p.add("month", "must be a month, such as 2026-11")
+		}
+	}
+	if err := p.err(); err != nil {
+		return answer{}, err
+	}
+	s, err := a.reads.Ledger.Statement(r.Context(), r.caller.accountID, month, month.AddDate(0, 1, 0))
+	if err != nil {
+		return answer{}, err
+	}
+	name := "credits-" + month.Format("2006-01") + ".csv"
+	return answer{
+		status: http.StatusOK,
+		header: http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="` + name + `"`}},
+		stream: func(ctx context.Context, w *streamWriter) { a.writeStatement(ctx, r, w, s, month) },
+	}, nil
+}
+
+// csvPart gathers lines, so that not each is a packet of its own.
+type csvPart struct {
+	strings.Builder
+	*csv.Writer
+}
+
+func newCSVPart() *csvPart {
+	p := &csvPart{}
+	p.Writer = csv.NewWriter(&p.Builder)
+	return p
+}
+
+// row adds a line; what a spreadsheet would run is made text.
+func (p *csvPart) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = defused(cell)
+	}
+	_ = p.Writer.Write(cells) // into memory
+}
+
+// bytes takes what was gathered.
+func (p *csvPart) bytes() []byte {
+	p.Flush()
+	out := []byte(p.String())
+	p.Reset()
+	return out
+}
+
+// defused puts an apostrophe before what a spreadsheet takes for a formula.
+// Numbers stay numbers.
+func defused(cell string) string {
+	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil && strings.Trim(cell, "+-.0123456789") == "" {
+		return cell
+	}
+	return "'" + cell
+}
+
+func (a *API) writeStatement(ctx context.Context, r *request, w *streamWriter, s ledger.Statement, month time.Time) {
+	part := newCSVPart()
+	part.row("time", "kind", "amount", "balance", "jobId", "jobTitle", "lots", "by", "requestId", "reason")
+	part.row(month.Format(timestampLayout), "opening", "", strconv.FormatInt(int64(s.Opening), 10), "", "", "", "", "", "")
+	for from := s.From; ; {
+		lines, err := a.reads.Ledger.Lines(ctx, r.caller.accountID, s, from, statementPage)
+		if err != nil {
+			r.log.WithError(err).Warn("a statement broke off")
+			panic(http.ErrAbortHandler) // a cut connection is no end
+		}
+		for _, l := range lines {
+			lots := make([]string, len(l.Lots))
+			for i, lot := range l.Lots {
+				lots[i] = lot.LotID
+			}
+			part.row(l.At.Format(timestampLayout), l.Kind, strconv.FormatInt(int64(l.Change), 10), strconv.FormatInt(int64(l.Balance), 10),
+				l.JobID, l.JobTitle, strings.Join(lots, " "), byWhom(l.Actor), l.RequestID, l.Reason)
+			from = l.Revision + 1
+		}
+		if len(lines) < statementPage {
+			break
+		}
+		if w.write(part.bytes()) != nil {
+			return // the client is gone
+		}
+	}
+	part.row(month.AddDate(0, 1, 0).Format(timestampLayout), "closing", "", strconv.FormatInt(int64(s.Closing), 10), "", "", "", "", "", "")
+	_ = w.write(part.bytes()) // the client is gone
+}
