@@ -15,8 +15,9 @@ import (
 
 // conclude draws the endpoints' conclusions from attempts that are written: how
 // many each is sent at once from now on; one whose delivery failed for good is
-// switched off and its other deliveries are held.
-func (q queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (disabled []endpoint, err error) {
+// switched off and its other deliveries are held; those of one whose secret
+// cannot be opened are postponed together.
+func (q queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (disabled []endpoint, sealed []string, err error) {
 	causes := map[string]string{} // deliveries that failed for good, by project
 	for _, o := range batch {
 		if _, known := causes[o.ProjectID]; o.result == exhausted && now[o.ProjectID].Enabled && !known {
@@ -24,12 +25,44 @@ func (q queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now m
 		}
 	}
 	if err := setCaps(ctx, tx, q.cap.after(batch, now)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := markStanding(ctx, tx, standings(batch, now)); err != nil || len(causes) == 0 {
-		return nil, err
+	changed := standings(batch, now)
+	for id, s := range changed {
+		if s.LastError == sealedSecret && now[id].LastError != sealedSecret {
+			sealed = append(sealed, id)
+		}
 	}
-	return disable(ctx, tx, causes)
+	if err := postpone(ctx, tx, batch); err != nil {
+		return nil, nil, err
+	}
+	if err := markStanding(ctx, tx, changed); err != nil || len(causes) == 0 {
+		return nil, sealed, err
+	}
+	disabled, err = disable(ctx, tx, causes)
+	return disabled, sealed, err
+}
+
+const postponeDeliveries = `
+UPDATE webhooks.deliveries
+SET due_at = now() + $2 * interval '1 millisecond'
+WHERE project_id = ANY($1) AND state = 'pending' AND lease_id IS NULL AND due_at <= now()`
+
+// postpone lets whatever else is due to endpoints with a sealed secret wait, too.
+func postpone(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
+	var ids []string
+	for _, o := range batch {
+		if o.unsent {
+			ids = append(ids, o.ProjectID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds()); err != nil {
+		return fmt.Errorf("postpone deliveries: %w", err)
+	}
+	return nil
 }
 
 // successEvery is how exactly the time of an endpoint's last success is kept: a
@@ -53,17 +86,25 @@ func standings(batch []outcome, now map[string]endpoint) map[string]standing {
 		ended := o.at.Add(o.took)
 		switch o.result {
 		case delivered:
-			if s.ConsecutiveFailures == 0 && s.LastSuccessAt != nil && ended.Sub(*s.LastSuccessAt) < successEvery {
+			if s.FailingSince == nil && s.LastSuccessAt != nil && ended.Sub(*s.LastSuccessAt) < successEvery {
 				continue
 			}
 			s = standing{LastSuccessAt: &ended}
 		case retry, exhausted:
-			if s.ConsecutiveFailures == 0 {
+			if s.FailingSince == nil {
 				s.FailingSince = &o.at
 			}
 			s.ConsecutiveFailures++
 			s.LastError = o.err
-		case postponed, undelivered:
+		case postponed:
+			if !o.unsent || s.LastError == sealedSecret {
+				continue
+			}
+			if s.FailingSince == nil {
+				s.FailingSince = &o.at
+			}
+			s.LastError = sealedSecret
+		case undelivered:
 			continue
 		}
 		changed[o.ProjectID] = s
@@ -106,6 +147,10 @@ func timeText(t *time.Time) *string {
 	s := t.UTC().Format(time.RFC3339Nano)
 	return &s
 }
+
+// sealedSecret is the error of deliveries that could not be signed, and of
+// their endpoint.
+const sealedSecret = "the signing secret cannot be opened"
 
 // What ended attempts that say nothing about the endpoint.
 const (

@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
 	"humanqa/domain"
 	"humanqa/internal/pgtest"
+	"humanqa/webhooks"
 )
 
 func TestTheEventsOfAJobArriveInOrder(t *testing.T) {
@@ -288,6 +292,88 @@ func TestASecretThatCannotBeOpenedPostponesWithoutCountingAFailure(t *testing.T)
 		t.Errorf("%d attempts are logged, but nothing was sent", n)
 	}
 	e.none()
+}
+
+// Another Postgres behind the log, and no backup of the data keys: every delivery
+// of the project meets the same.
+func TestASecretThatCannotBeOpenedIsToldOnceAProjectInLogHealthAndMetrics(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	said := &lines{}
+	b.cfg.Log.(*logrus.Logger).SetOutput(said)
+	b.project("p1", e.URL, nil)
+	b.log.record(domain.ProjectStream("p1"), secretOf("somebody else"))
+	const jobs = 40
+	for n := range jobs {
+		b.submit("p1", fmt.Sprint("j", n))
+	}
+	b.subscribe()
+	b.subscribed()
+	d := newDispatcher(b)
+	b.run(d.Run)
+	b.eventually("all wait", func() bool {
+		var due int
+		if err := b.db.Get(&due, `SELECT count(*) FROM webhooks.deliveries WHERE due_at < now() + interval '30 seconds'`); err != nil {
+			t.Fatal(err)
+		}
+		return due == 0
+	})
+	if n := strings.Count(said.String(), "signing secret cannot be opened"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, said)
+	}
+	health, err := b.record().Health(t.Context(), "acc", "p1")
+	if h := health["p1"]; err != nil || h.Status() != webhooks.HealthFailing || h.LastError != "the signing secret cannot be opened" || h.FailingSince == nil {
+		t.Errorf("the webhook's health is %+v, %v", h, err)
+	}
+	if n := sealedEndpoints(t, d); n != 1 {
+		t.Errorf("the metrics tell of %v sealed endpoints", n)
+	}
+
+	b.log.record(domain.ProjectStream("p1"), secretOf("p1"))
+	b.subscribed()
+	if _, err := b.db.Exec(`UPDATE webhooks.deliveries SET due_at = now(); UPDATE webhooks.endpoints SET due_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	b.settled("p1", map[string]int{"delivered": jobs})
+	health, err = b.record().Health(t.Context(), "acc", "p1")
+	if h := health["p1"]; err != nil || h.Status() != webhooks.HealthOK || h.LastError != "" || sealedEndpoints(t, d) != 0 {
+		t.Errorf("with a secret that opens the health is %+v, %v", h, err)
+	}
+}
+
+func sealedEndpoints(t *testing.T, d *webhooks.Dispatcher) float64 {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(d.Collectors()...)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "humanqa_webhook_sealed_endpoints" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatal("no such metric")
+	return 0
+}
+
+// lines is what a logger said.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func TestWithoutNotificationsTheTimersDo(t *testing.T) {

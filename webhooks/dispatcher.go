@@ -18,7 +18,8 @@ import (
 // dueChannel is notified once per batch of new work.
 const dueChannel = "webhooks_due"
 
-// unsealWait postpones a delivery whose secret cannot be opened.
+// unsealWait postpones the deliveries of an endpoint whose secret cannot be
+// opened: none of them leaves before it can.
 const unsealWait = time.Minute
 
 // Disable tells the log that an endpoint was disabled, because of which
@@ -102,9 +103,13 @@ func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Durati
 // Settle implements workloop.Work. What has settled lets the next delivery of
 // its job go.
 func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err error) {
-	disabled, err := d.queue.settle(ctx, done)
+	disabled, sealed, err := d.queue.settle(ctx, done)
 	if err != nil {
 		return false, err
+	}
+	for _, projectID := range sealed { // once a project, not once a delivery
+		d.log.WithField("project", projectID).
+			Error("a webhook's signing secret cannot be opened: its deliveries wait until another one is set, or the data keys are restored (docs/eventstore.md)")
 	}
 	d.metrics.count(done)
 	for _, e := range disabled {
@@ -125,10 +130,9 @@ func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err 
 func (d deliveries) Do(ctx context.Context, c claimed) outcome {
 	secret, previous, err := d.secrets(ctx, c)
 	if err != nil {
-		d.log.WithError(err).WithField("project", c.ProjectID).Error("a webhook secret cannot be opened")
+		d.log.WithError(err).WithField("project", c.ProjectID).Debug("a webhook's signing secret cannot be opened")
 		return outcome{
-			claimed: c, result: postponed, wait: unsealWait, unsent: true,
-			answer: answer{err: "the signing secret cannot be opened"},
+			claimed: c, result: postponed, wait: unsealWait, unsent: true, answer: answer{at: time.Now(), err: sealedSecret},
 		}
 	}
 	a := d.sender.send(ctx, c, secret, previous)

@@ -255,7 +255,7 @@ type Health struct {
 // How a webhook does in a word.
 const (
 	HealthOK       = "ok"
-	HealthFailing  = "failing"  // the latest attempts failed; it is not disabled yet
+	HealthFailing  = "failing"  // the latest attempts failed, or cannot be signed; it is not disabled yet
 	HealthDisabled = "disabled" // nothing is sent until it is enabled again
 )
 
@@ -264,7 +264,7 @@ func (h Health) Status() string {
 	switch {
 	case !h.Enabled:
 		return HealthDisabled
-	case h.ConsecutiveFailures > 0:
+	case h.FailingSince != nil:
 		return HealthFailing
 	}
 	return HealthOK

@@ -47,6 +47,8 @@ const scrapeLimit = time.Second
 var (
 	disabledDesc = prometheus.NewDesc("humanqa_webhook_disabled_endpoints",
 		"Webhooks that are disabled because a delivery failed for good.", nil, nil)
+	sealedDesc = prometheus.NewDesc("humanqa_webhook_sealed_endpoints",
+		"Webhooks that nothing is sent to because their signing secret cannot be opened.", nil, nil)
 	oldestDueDesc = prometheus.NewDesc("humanqa_webhook_oldest_due_seconds",
 		"How long the oldest delivery that is due has waited.", nil, nil)
 )
@@ -58,6 +60,7 @@ type endpointsCollector struct{ *Dispatcher }
 // Describe implements prometheus.Collector.
 func (endpointsCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- disabledDesc
+	to <- sealedDesc
 	to <- oldestDueDesc
 }
 
@@ -67,6 +70,10 @@ SELECT (
 	FROM webhooks.endpoints
 	WHERE NOT enabled
 ) AS disabled, (
+	SELECT count(*)
+	FROM webhooks.endpoints
+	WHERE last_error = '` + sealedSecret + `'
+) AS sealed, (
 	SELECT extract(epoch FROM now() - min(d.due_at))
 	FROM webhooks.endpoints e
 	CROSS JOIN LATERAL (
@@ -85,6 +92,7 @@ func (c endpointsCollector) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	var now struct {
 		Disabled int             `db:"disabled"`
+		Sealed   int             `db:"sealed"`
 		Oldest   sql.NullFloat64 `db:"oldest"`
 	}
 	if err := c.queue.db.GetContext(ctx, &now, readEndpoints); err != nil {
@@ -92,5 +100,6 @@ func (c endpointsCollector) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	to <- prometheus.MustNewConstMetric(disabledDesc, prometheus.GaugeValue, float64(now.Disabled))
+	to <- prometheus.MustNewConstMetric(sealedDesc, prometheus.GaugeValue, float64(now.Sealed))
 	to <- prometheus.MustNewConstMetric(oldestDueDesc, prometheus.GaugeValue, now.Oldest.Float64)
 }

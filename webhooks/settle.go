@@ -87,9 +87,10 @@ SET at = excluded.at, duration_ms = excluded.duration_ms, url = excluded.url,
 
 // settle writes what became of a batch of attempts, states and log in one
 // transaction. disabled are the endpoints that were switched off: the log has
-// to be told. After an error nothing was written; the same batch may be settled
+// to be told; sealed are the projects whose secret cannot be opened any more.
+// After an error nothing was written; the same batch may be settled
 // again.
-func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint, err error) {
+func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint, sealed []string, err error) {
 	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
 	err = pgpool.InTx(ctx, q.db, func(tx *sqlx.Tx) error {
 		var endpoints []endpoint
@@ -111,15 +112,15 @@ func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint
 		if err != nil {
 			return err
 		}
-		if disabled, err = q.conclude(ctx, tx, closed, now); err != nil {
+		if disabled, sealed, err = q.conclude(ctx, tx, closed, now); err != nil {
 			return err
 		}
 		return poke(ctx, tx, projectIDs)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return disabled, nil
+	return disabled, sealed, nil
 }
 
 // spare turns the last failure into a postponement when the endpoint has been
