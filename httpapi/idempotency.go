@@ -6,21 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/internal/backoff"
 )
 
 const (
 	idempotencyHeader = "Idempotency-Key"
 	maxIdempotencyKey = 255
-	// leaseSeconds is how long a request is taken to be in flight. It may be
-	// short: who takes over issues the same command id, so an owner that is
-	// merely slow, not dead, costs nothing but work.
-	leaseSeconds = 10
+	// leaseFor is how long a request is taken to be in flight without a sign of
+	// life, renewEvery how often it gives one. It may be short: who takes over
+	// issues the same command id, so an owner that is merely slow, not dead,
+	// costs nothing but work.
+	leaseFor   = 2500 * time.Millisecond
+	renewEvery = 700 * time.Millisecond
 	// keptHours is how long a key is remembered (decisions,
 	// "Idempotency-Key").
 	keptHours = 24
@@ -95,7 +99,7 @@ func (s idempotency) begin(ctx context.Context, at scope, fingerprint string, co
 	for range 3 { // a row may be forgotten between the two statements
 		var issued uuid.UUID
 		err := s.db.GetContext(ctx, &issued, beginSQL,
-			at.owner, at.path, at.key, fingerprint, commandID, leaseSeconds, keptHours)
+			at.owner, at.path, at.key, fingerprint, commandID, leaseFor.Seconds(), keptHours)
 		switch {
 		case err == nil:
 			return begun{commandID: issued, takenOver: issued != commandID}, nil
@@ -130,6 +134,29 @@ func (s idempotency) open(ctx context.Context, at scope, row storedRow) (*answer
 		return nil, fmt.Errorf("open the stored answer: %w", err)
 	}
 	return &answer{status: int(row.Status.Int16), body: body}, nil
+}
+
+const renewSQL = `
+UPDATE http_idempotency
+SET leased_until = now() + make_interval(secs => $5)
+WHERE account_id = $1
+  AND path = $2
+  AND key = $3
+  AND command_id = $4
+  AND status IS NULL`
+
+// hold renews the lease until stop, after which it does so no more. A renewal
+// that fails leaves the lease to end.
+func (s idempotency) hold(ctx context.Context, at scope, commandID uuid.UUID) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the client may go away, the command goes on
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for backoff.Wait(ctx, renewEvery) == nil {
+			_, _ = s.db.ExecContext(ctx, renewSQL, at.owner, at.path, at.key, commandID, leaseFor.Seconds())
+		}
+	}()
+	return sync.OnceFunc(func() { cancel(); <-ended })
 }
 
 const finishSQL = `

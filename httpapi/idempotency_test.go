@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,6 +16,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/eventually"
 )
 
 const replayedHeader = "Idempotent-Replayed"
@@ -203,6 +205,46 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 	if err != nil || earlier == nil || strings.Contains(string(earlier.body), "late") {
 		t.Errorf("got %v, %v", earlier, err)
 	}
+}
+
+// slowCommands blocks submissions until they are let go.
+type slowCommands struct {
+	Commands
+	begun, goOn chan struct{}
+}
+
+func (c slowCommands) SubmitJob(ctx context.Context, cause command.Cause, in command.SubmitJob) (command.SubmittedJob, error) {
+	close(c.begun)
+	<-c.goOn
+	return c.Commands.SubmitJob(ctx, cause, in)
+}
+
+// A process that dies leaves its keys leased for a moment only; a request that
+// lives, however slowly, keeps its own.
+func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
+	t.Parallel()
+	if leaseFor > 3*time.Second || renewEvery > leaseFor/3 {
+		t.Errorf("a lease of %s is renewed every %s", leaseFor, renewEvery)
+	}
+	s := setup(t)
+	_, key := s.account(100)
+	slow := slowCommands{s.API.commands, make(chan struct{}), make(chan struct{})}
+	s.API.commands = slow
+	answered := make(chan result, 1)
+	go func() { answered <- s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k") }()
+	<-slow.begun
+	var until, renewed time.Time
+	leasedUntil := `SELECT leased_until FROM http_idempotency`
+	if err := s.db.GetContext(t.Context(), &until, leasedUntil); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the lease is renewed", func() bool {
+		return s.db.GetContext(t.Context(), &renewed, leasedUntil) == nil && renewed.After(until)
+	})
+	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").refused(http.StatusConflict, domain.CodeConflict)
+	close(slow.goOn)
+	(<-answered).want(http.StatusCreated)
+	equal(t, s.log.Count("job.created"), 1)
 }
 
 func TestParallelRequestsUnderOneKey(t *testing.T) {

@@ -99,14 +99,17 @@ func digest(r *request) []byte {
 // settle runs the command and stores, or gives up, what came of it. The answer
 // is only sent once it is stored: whoever has seen it will see it again.
 func (a *API) settle(ctx context.Context, r *request, at scope, b begun, do func() (answer, error)) (answer, error) {
+	stop := a.idempotency.hold(ctx, at, b.commandID)
 	returned := false
 	defer func() {
+		stop()
 		if !returned { // a panic: the next request with this key may try at once
 			a.giveUp(ctx, r, at, b.commandID, false)
 		}
 	}()
 	ans, err := do()
 	returned = true
+	stop() // a key that is given up must not be leased again
 	if err != nil {
 		_, status := classify(r.Context(), err)
 		if !definite(status) {
