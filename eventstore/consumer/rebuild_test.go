@@ -110,8 +110,8 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); err != nil {
 		t.Fatal(err)
 	}
-	w.Equal(jobs.Projector{}, "jobs_v2_g2", "jobs_v2_g3")
-	if s := w.Status("jobs"); s.Schema != "jobs_v2_g3" || s.State != consumer.Live {
+	w.Equal(jobs.Projector{}, jobsSchema(2), jobsSchema(3))
+	if s := w.Status("jobs"); s.Schema != jobsSchema(3) || s.State != consumer.Live {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -215,7 +215,7 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	}
 	defer func() { _ = reader.Rollback() }()
 	var n int
-	if err := reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM jobs_v3_g1.jobs"); err != nil {
+	if err := reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM "+jobsSchema(1)+".jobs"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); err != nil {
@@ -232,7 +232,11 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	if err := consumer.DropRetired(w.Ctx(), w.DB, 0); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'jobs_v3_g1'"); n != 0 {
+	if n := w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = $1", jobsSchema(1)); n != 0 {
 		t.Error("the old rows are still there")
 	}
+}
+
+func jobsSchema(generation int) string {
+	return fmt.Sprintf("jobs_v%d_g%d", jobs.Projector{}.Version(), generation)
 }

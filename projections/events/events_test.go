@@ -207,10 +207,10 @@ func TestNoticesAreOfEventsThatAreAnnounced(t *testing.T) {
 }
 
 const longFeedSQL = `
-INSERT INTO events_v3_g1.event_streams
+INSERT INTO {events}.event_streams
 SELECT 'job-' || n, 'acc' || (n % 10), 'p', '{}'
 FROM generate_series(1, 6000) n;
-INSERT INTO events_v3_g1.account_events
+INSERT INTO {events}.account_events
 SELECT n, n, 'acc' || ((n / 4) % 10), 'job-' || (n / 4), 0, gen_random_uuid(), 'job.created', 1, now(), repeat('d', 400)
 FROM generate_series(4, 24000) n;
 ANALYZE;`

@@ -7,13 +7,13 @@ import (
 )
 
 const longPastSQL = `
-INSERT INTO history_v3_g1.history_projects
+INSERT INTO {history}.history_projects
 SELECT 'p' || n, 'acc' || (n % 3), 'name', 10000, 5000, 5000, 0, 0, '[]', '[]', '[]'
 FROM generate_series(1, 500) n;
-INSERT INTO history_v3_g1.history_tests
+INSERT INTO {history}.history_tests
 SELECT 'job' || n, 'acc1', CASE WHEN n % 10 = 0 THEN 'p' || (n % 500) ELSE 'p1' END, n, 'fail', n % 100, 1, 1, now()
 FROM generate_series(1, 11000) n;
-INSERT INTO history_v3_g1.history_items
+INSERT INTO {history}.history_items
 SELECT 'acc1', 'p' || (n % 20), 'key' || n, n, 'fail', n % 2 = 0, 'job', 'item', 'd', '', 'minor', n, 1, now(), now(), 1, NULL
 FROM generate_series(1, 12000) n;
 ANALYZE;`

@@ -12,10 +12,10 @@ import (
 )
 
 const manyJobsSQL = `
-INSERT INTO jobs_v3_g1.jobs
+INSERT INTO {jobs}.jobs
 SELECT r.*
 FROM generate_series(1, 12000) n,
-     json_populate_record(NULL::jobs_v3_g1.jobs, json_build_object(
+     json_populate_record(NULL::{jobs}.jobs, json_build_object(
         'id', 'job' || n, 'account_id', 'acc' || (n % 3), 'project_id', CASE WHEN n % 2 = 0 THEN '' ELSE 'p' || (n % 50) END,
         'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,
         'title', 'title', 'url', 'https://app.example', 'description', repeat('d', 200), 'feature', '',
@@ -31,7 +31,7 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Exec(manyJobsSQL)
-	w.Exec("ANALYZE jobs_v3_g1.jobs")
+	w.Exec("ANALYZE {jobs}.jobs")
 	list := func(f Filter) (string, []any) {
 		where := f.where("acc1")
 		return listJobsSQL + where.SQL + fmt.Sprintf(orderJobsSQL, where.Param(100), where.Param(0)), where.Args

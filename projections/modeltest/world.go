@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -120,9 +121,13 @@ func (w *World) Sound(s *consumer.Supervisor, names ...string) {
 	}
 }
 
-// Exec runs a statement.
+// named stands for the schema that serves a read model: {jobs}.
+var named = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// Exec runs a statement, in which {jobs} stands for the schema that serves jobs.
 func (w *World) Exec(query string, args ...any) {
 	w.T.Helper()
+	query = named.ReplaceAllStringFunc(query, func(name string) string { return w.Status(strings.Trim(name, "{}")).Schema })
 	if _, err := w.DB.ExecContext(w.Ctx(), query, args...); err != nil {
 		w.T.Fatal(err)
 	}

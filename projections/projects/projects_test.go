@@ -156,10 +156,10 @@ func TestAHostThatNoIndexHoldsStopsNoProjection(t *testing.T) {
 }
 
 const manyProjectsSQL = `
-INSERT INTO projects_v3_g1.projects (id, account_id, name, default_url, default_host, hook_hash, webhook_url, disabled, disabled_by, disabled_reason, rotations, created_at, updated_at)
+INSERT INTO {projects}.projects (id, account_id, name, default_url, default_host, hook_hash, webhook_url, disabled, disabled_by, disabled_reason, rotations, created_at, updated_at)
 SELECT 'p' || n, 'acc' || (n % 3), 'n', 'https://a.example', CASE WHEN n % 4 = 0 THEN '' ELSE 'h' || (n % 40) END, 'hash' || n, '', false, '', '', '[]', now() - n * interval '1 second', now()
 FROM generate_series(1, 6000) n;
-INSERT INTO access_v2_g1.accounts
+INSERT INTO {access}.accounts
 SELECT 'acc' || n, 'a', false, false
 FROM generate_series(0, 2000) n;
 ANALYZE;`

@@ -224,10 +224,10 @@ func TestSessionsDoNotDependOnHowTheLogIsCut(t *testing.T) {
 }
 
 const manySessionsSQL = `
-INSERT INTO sessions_v2_g1.sessions
+INSERT INTO {sessions}.sessions
 SELECT r.*
 FROM generate_series(1, 12000) n,
-     json_populate_record(NULL::sessions_v2_g1.sessions, json_build_object(
+     json_populate_record(NULL::{sessions}.sessions, json_build_object(
         'id', 's' || n, 'account_id', 'acc' || (n % 3), 'project_id', 'p' || (n % 50),
         'status', CASE WHEN n % 100 = 0 THEN 'lobby' WHEN n % 7 = 0 THEN 'active' ELSE 'completed' END,
         'url', 'https://app.example', 'feature', '', 'scenario_brief', repeat('b', 200), 'voice_enabled', true,
@@ -240,7 +240,7 @@ func TestListsOfSessionsWalkTheirIndexes(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Exec(manySessionsSQL)
-	w.Exec("ANALYZE sessions_v2_g1.sessions")
+	w.Exec("ANALYZE {sessions}.sessions")
 	for index, f := range map[string]Filter{
 		"sessions_by_account": {},
 		"sessions_by_status":  {Status: session.StatusLobby},
