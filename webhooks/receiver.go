@@ -20,6 +20,9 @@ import (
 // receivedLimit is the longest delivery a Receiver takes.
 const receivedLimit = 4 << 20
 
+// NoAnswer cuts the connection instead of answering.
+const NoAnswer = 0
+
 // ReceiverConfig is what a Receiver is told.
 type ReceiverConfig struct {
 	// Dir keeps the certificates (0700), so that they outlive the process.
@@ -29,9 +32,10 @@ type ReceiverConfig struct {
 	// Secret gives the secret to verify with. It is asked for each delivery, so
 	// it may become known later. Nil, or an empty answer: nothing is verified.
 	Secret func() []byte
-	// Received is called with each delivery, in parallel, before it is
-	// answered. An error of Verify is answered with 401.
-	Received func(Received)
+	// Received is called with each delivery, in parallel, and gives the status to
+	// answer it with; with NoAnswer the connection is cut. An error of Verify is
+	// answered with 401 all the same. The context ends when the sender gives up.
+	Received func(context.Context, Received) int
 	// Log is told what net/http complains about, at debug level; it may be nil.
 	Log logrus.FieldLogger
 }
@@ -134,7 +138,6 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 		DeliveryID: req.Header.Get(DeliveryHeader), Event: req.Header.Get(EventHeader),
 		Header: req.Header, Body: body,
 	}
-	code := http.StatusNoContent
 	var secret []byte
 	if r.cfg.Secret != nil {
 		secret = r.cfg.Secret()
@@ -143,15 +146,23 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 		got.Err = Verify(secret, req.Header, body, time.Now())
 		got.Verified = got.Err == nil
 	}
+	refused := 0
 	switch {
 	case got.Err != nil:
-		code = http.StatusUnauthorized
+		refused = http.StatusUnauthorized
 	case !json.Valid(body):
 		got.Err = errors.New("the body is not JSON")
-		code = http.StatusBadRequest
+		refused = http.StatusBadRequest
 	}
-	r.cfg.Received(got)
-	w.WriteHeader(code)
+	code := r.cfg.Received(req.Context(), got)
+	switch {
+	case refused != 0:
+		w.WriteHeader(refused)
+	case code == NoAnswer:
+		panic(http.ErrAbortHandler)
+	default:
+		w.WriteHeader(code)
+	}
 }
 
 // debugLog takes what net/http wants to say, such as failed handshakes.

@@ -20,7 +20,7 @@ func (b *bundle) receiver(dir, secret string) (*webhooks.Receiver, <-chan webhoo
 	arrived := make(chan webhooks.Received, 10)
 	r, err := webhooks.NewReceiver(context.Background(), webhooks.ReceiverConfig{
 		Dir: dir, Secret: func() []byte { return []byte(secret) }, Log: b.cfg.Log,
-		Received: func(got webhooks.Received) { arrived <- got },
+		Received: func(_ context.Context, got webhooks.Received) int { arrived <- got; return http.StatusNoContent },
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -47,6 +47,8 @@ func TestACommandNeverMakesANewWorld(t *testing.T) {
 		{"audit", "verify"},
 		{"audit", "export"},
 		{"listen"},
+		{"listen", "--project", id},
+		{"trigger", "job.created", "--project", id},
 		{"demo"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

@@ -129,7 +129,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 		}
 		return res.StatusCode
 	}
-	want := heard{Event: "job.created", DeliveryID: "d-1", Body: json.RawMessage(`{"event":"job.created"}`)}
+	want := heard{Event: "job.created", DeliveryID: "d-1", Answered: http.StatusNoContent, Body: json.RawMessage(`{"event":"job.created"}`)}
 	expect := func(status, wantStatus int, want heard) {
 		t.Helper()
 		var got heard
@@ -147,7 +147,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	verified.Verified = true
 	expect(post("right"), http.StatusNoContent, verified)
 	refused := want
-	refused.Problem = webhooks.ErrSignature.Error()
+	refused.Problem, refused.Answered = webhooks.ErrSignature.Error(), 0
 	expect(post("wrong"), http.StatusUnauthorized, refused)
 
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"sync"
 
@@ -16,9 +18,30 @@ import (
 )
 
 type listenCmd struct {
-	SecretFile string `type:"path" help:"File with the signing secret to verify with; it may be written later."`
+	SecretFile string `type:"path" xor:"secret" help:"File with the signing secret to verify with; it may be written later."`
+	Project    string `xor:"secret" help:"Have this project's webhook come here, and verify with its secret, until this ends."`
+	ForwardTo  string `help:"Pass what arrives, and is right, on to this URL, byte for byte, and answer as it does."`
+	Answer     int    `default:"0" help:"Answer every delivery with this status, such as 500, instead of passing it on."`
+	Hang       bool   `help:"Answer nothing, until the sender gives up."`
 	Addr       string `default:"127.0.0.1:0" help:"Loopback address to listen on."`
 	Dir        string `type:"path" help:"Where the certificates are kept (listen in the data directory)."`
+}
+
+// Validate implements kong's check of the flags.
+func (c *listenCmd) Validate() error {
+	if c.Answer != 0 && (c.Answer < 200 || c.Answer > 599) {
+		return errors.New("--answer must be a status from 200 to 599")
+	}
+	if c.Answer != 0 && c.Hang || c.ForwardTo != "" && (c.Answer != 0 || c.Hang) {
+		return errors.New("--forward-to, --answer and --hang exclude each other")
+	}
+	if c.ForwardTo == "" {
+		return nil
+	}
+	if u, err := url.Parse(c.ForwardTo); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("--forward-to must be a URL such as http://localhost:3000/hook")
+	}
+	return nil
 }
 
 // heard is one delivery of the JSON form.
@@ -27,6 +50,8 @@ type heard struct {
 	DeliveryID string          `json:"deliveryId"`
 	Verified   bool            `json:"verified"`
 	Problem    string          `json:"problem,omitempty"`
+	Answered   int             `json:"answered,omitempty"` // 0 where it is refused, or left hanging
+	Forwarded  string          `json:"forwarded,omitempty"`
 	Body       json.RawMessage `json:"body"`
 }
 
@@ -39,17 +64,55 @@ func (c *listenCmd) Run(ctx context.Context, a *app) error {
 		}
 		dir = receiverDir(a.cfg)
 	}
+	if c.Project == "" {
+		return c.listen(ctx, a, dir, func() []byte { return readSecret(c.SecretFile, a.log) }, nil)
+	}
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		if !core.served { // else the data directory would be held for as long as this listens
+			return errors.New("no service is running here: start it, then listen for the project")
+		}
+		hook, err := openHook(ctx, core, c.Project)
+		if err != nil {
+			return err
+		}
+		return c.listen(ctx, a, dir, func() []byte { return hook.secret(ctx, a.log) }, hook)
+	})
+}
+
+// listen receives until ctx ends. With a hook, deliveries of the project come
+// here meanwhile.
+func (c *listenCmd) listen(ctx context.Context, a *app, dir string, secret func() []byte, hook *projectHook) (err error) {
+	answers := answerer{cmd: c, client: newForwarder(), ended: ctx.Done()}
 	var printing sync.Mutex // deliveries arrive in parallel
+	print := func(h heard, signature string) {
+		printing.Lock()
+		defer printing.Unlock()
+		if err := a.print(h, "%s  %s  %s\n  %s", h.Event, h.DeliveryID, signature, h.Body); err != nil {
+			a.log.WithError(err).Error("print a delivery")
+		}
+	}
 	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{
 		Dir:    dir,
 		Addr:   c.Addr,
-		Secret: func() []byte { return readSecret(c.SecretFile, a.log) },
-		Received: func(r webhooks.Received) {
-			printing.Lock()
-			defer printing.Unlock()
-			if err := a.hear(r, c.SecretFile != ""); err != nil {
-				a.log.WithError(err).Error("print a delivery")
+		Secret: secret,
+		Received: func(sender context.Context, r webhooks.Received) int {
+			h, signature := c.hear(r)
+			if r.Err != nil {
+				print(h, signature)
+				return webhooks.NoAnswer // the receiver refuses it
 			}
+			if c.Hang {
+				print(h, signature+", left hanging")
+			}
+			h.Answered, h.Forwarded = answers.answer(sender, r)
+			switch {
+			case c.Hang:
+			case h.Forwarded != "":
+				print(h, fmt.Sprintf("%s, %s, answered %d", signature, h.Forwarded, h.Answered))
+			default:
+				print(h, fmt.Sprintf("%s, answered %d", signature, h.Answered))
+			}
+			return h.Answered
 		},
 		Log: a.log,
 	})
@@ -62,6 +125,11 @@ func (c *listenCmd) Run(ctx context.Context, a *app) error {
 	}{receiver.URL(), receiver.CAFile()},
 		"listening at %s\n\nThe service delivers here if it was started with --demo, or with\n  HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8\n  HUMANQA_WEBHOOK_CA_FILE=%s\n",
 		receiver.URL(), receiver.CAFile())
+	if err == nil && hook != nil {
+		if err = hook.point(ctx, receiver.URL()); err == nil {
+			defer func() { err = errors.Join(err, hook.giveBack(ctx, receiver.URL())) }()
+		}
+	}
 	if err != nil {
 		return errors.Join(err, receiver.Close())
 	}
@@ -82,26 +150,23 @@ func readSecret(file string, log logrus.FieldLogger) []byte {
 	return bytes.TrimSpace(secret)
 }
 
-// hear prints one delivery and what its signature is worth.
-func (a *app) hear(r webhooks.Received, checked bool) error {
-	h := heard{Event: r.Event, DeliveryID: r.DeliveryID, Verified: r.Verified, Body: r.Body}
-	signature := "signature verified"
+// hear says what one delivery is, and what its signature is worth.
+func (c *listenCmd) hear(r webhooks.Received) (h heard, signature string) {
+	h = heard{Event: r.Event, DeliveryID: r.DeliveryID, Verified: r.Verified, Body: r.Body}
+	signature = "signature verified"
 	switch {
 	case r.Err != nil:
 		h.Problem, signature = r.Err.Error(), "REFUSED: "+r.Err.Error()
-	case !r.Verified && checked:
+	case !r.Verified && c.SecretFile != "":
 		signature = "signature not checked: the secret file is not there yet"
 	case !r.Verified:
-		signature = "signature not checked: there is no --secret-file"
+		signature = "signature not checked: there is no --secret-file and no --project"
 	}
 	if !json.Valid(h.Body) {
-		quoted, err := json.Marshal(string(h.Body))
-		if err != nil {
-			return err
-		}
+		quoted, _ := json.Marshal(string(h.Body)) // a text always encodes
 		h.Body = quoted
 	}
-	return a.print(h, "%s  %s  %s\n  %s", r.Event, r.DeliveryID, signature, h.Body)
+	return h, signature
 }
 
 // inbox is a receiver whose deliveries are asked for one after the other.
@@ -121,10 +186,13 @@ const inboxSize = 64
 func openInbox(ctx context.Context, dir string, log logrus.FieldLogger) (*inbox, error) {
 	in := &inbox{deliveries: make(chan webhooks.Received, inboxSize), seen: make(map[string]bool)}
 	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{
-		Dir:      dir,
-		Secret:   in.currentSecret,
-		Received: func(r webhooks.Received) { in.deliveries <- r },
-		Log:      log,
+		Dir:    dir,
+		Secret: in.currentSecret,
+		Received: func(_ context.Context, r webhooks.Received) int {
+			in.deliveries <- r
+			return http.StatusNoContent
+		},
+		Log: log,
 	})
 	if err != nil {
 		return nil, err

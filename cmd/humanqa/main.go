@@ -84,6 +84,7 @@ type commands struct {
 	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it."`
 	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
 	Listen  listenCmd  `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them."`
+	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project, so that its webhook is sent it."`
 	Demo    demoCmd    `cmd:"" help:"Tell one job's life against a running 'humanqa serve --demo'."`
 	Version versionCmd `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
 }

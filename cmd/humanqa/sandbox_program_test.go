@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -206,14 +207,14 @@ func (in *mailbox) key() []byte {
 	return in.secret
 }
 
-func (in *mailbox) take(r webhooks.Received) {
+func (in *mailbox) take(_ context.Context, r webhooks.Received) int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !r.Verified {
 		in.t.Errorf("a webhook that is not verified: %s %v", r.Event, r.Err)
 	}
 	if in.seen[r.DeliveryID] {
-		return // at least once: the id tells
+		return http.StatusNoContent // at least once: the id tells
 	}
 	in.seen[r.DeliveryID] = true
 	var body map[string]any
@@ -221,6 +222,7 @@ func (in *mailbox) take(r webhooks.Received) {
 		in.t.Errorf("%s: %v", r.Event, err)
 	}
 	in.bodies[r.Event] = append(in.bodies[r.Event], body)
+	return http.StatusNoContent
 }
 
 func (in *mailbox) count(event string) int {
