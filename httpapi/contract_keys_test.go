@@ -55,7 +55,8 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		"GET /v1/hosted/sessions": "?projectId=" + of.project,
 		// They belong to no project, show the key's only, or go there: see below.
 		"GET /v1/credits": allowed, "GET /v1/pricing": allowed, "GET /v1/audit/checkpoint": allowed,
-		"GET /v1/credits/ledger": "", "GET /v1/credits/statement": "",
+		"GET /v1/analytics/pass-rate": allowed,
+		"GET /v1/credits/ledger":      "", "GET /v1/credits/statement": "",
 		"GET /v1/projects": allowed, "GET /v1/events": allowed,
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}
@@ -126,6 +127,7 @@ func (s *service) belongings(key, host string) belongings {
 // at fills a pattern with the thing of the kind that it names.
 func (b belongings) at(t *testing.T, pattern string) string {
 	t.Helper()
+	pattern = strings.Replace(pattern, "/v1/exports/{table}", "/v1/exports/jobs", 1)
 	for _, of := range []struct{ prefix, id string }{
 		{"/v1/jobs/bulk/", b.batch}, {"/v1/jobs/", b.job}, {"/v1/hosted/status/", b.job}, {"/v1/hosted/sessions/", b.session},
 		{"/v1/loop-sessions/", b.loop}, {"/v1/projects/", b.project}, {"/v1/sandbox/jobs/", b.job}, {"/v1/sandbox/sessions/", b.session},

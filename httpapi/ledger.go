@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/csv"
 	"math"
 	"net/http"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/tabular"
 	"humanqa/projections/ledger"
 )
 
@@ -113,80 +113,43 @@ func (a *API) creditsStatement(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	name := "credits-" + month.Format("2006-01") + ".csv"
-	return answer{
-		status: http.StatusOK,
-		header: http.Header{"Content-Type": {"text/csv; charset=utf-8"}, "Content-Disposition": {`attachment; filename="` + name + `"`}},
-		stream: func(ctx context.Context, w *streamWriter) { a.writeStatement(ctx, r, w, s, month) },
-	}, nil
+	return r.table(tabular.CSV, "credits-"+month.Format("2006-01"), statementColumns, func(ctx context.Context, each func([]any) error) error {
+		return a.statementRows(ctx, r.caller.accountID, s, month, each)
+	}), nil
 }
 
-// csvPart gathers lines, so that not each is a packet of its own.
-type csvPart struct {
-	strings.Builder
-	*csv.Writer
+var statementColumns = []tabular.Column{
+	{Name: "time", Kind: tabular.Moment}, {Name: "kind"}, {Name: "amount", Kind: tabular.Number}, {Name: "balance", Kind: tabular.Number},
+	{Name: "jobId"}, {Name: "jobTitle"}, {Name: "lots"}, {Name: "by"}, {Name: "requestId"}, {Name: "reason"},
 }
 
-func newCSVPart() *csvPart {
-	p := &csvPart{}
-	p.Writer = csv.NewWriter(&p.Builder)
-	return p
-}
-
-// row adds a line; what a spreadsheet would run is made text.
-func (p *csvPart) row(cells ...string) {
-	for i, cell := range cells {
-		cells[i] = defused(cell)
+func (a *API) statementRows(ctx context.Context, accountID string, s ledger.Statement, month time.Time, each func([]any) error) error {
+	bound := func(at time.Time, kind string, balance domain.Credits) error {
+		return each([]any{at, kind, nil, int64(balance), nil, nil, nil, nil, nil, nil})
 	}
-	_ = p.Writer.Write(cells) // into memory
-}
-
-// bytes takes what was gathered.
-func (p *csvPart) bytes() []byte {
-	p.Flush()
-	out := []byte(p.String())
-	p.Reset()
-	return out
-}
-
-// defused puts an apostrophe before what a spreadsheet takes for a formula.
-// Numbers stay numbers.
-func defused(cell string) string {
-	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return cell
+	if err := bound(month, "opening", s.Opening); err != nil {
+		return err
 	}
-	if _, err := strconv.ParseFloat(cell, 64); err == nil && strings.Trim(cell, "+-.0123456789") == "" {
-		return cell
-	}
-	return "'" + cell
-}
-
-func (a *API) writeStatement(ctx context.Context, r *request, w *streamWriter, s ledger.Statement, month time.Time) {
-	part := newCSVPart()
-	part.row("time", "kind", "amount", "balance", "jobId", "jobTitle", "lots", "by", "requestId", "reason")
-	part.row(month.Format(timestampLayout), "opening", "", strconv.FormatInt(int64(s.Opening), 10), "", "", "", "", "", "")
 	for from := s.From; ; {
-		lines, err := a.reads.Ledger.Lines(ctx, r.caller.accountID, s, from, statementPage)
+		lines, err := a.reads.Ledger.Lines(ctx, accountID, s, from, statementPage)
 		if err != nil {
-			r.log.WithError(err).Warn("a statement broke off")
-			panic(http.ErrAbortHandler) // a cut connection is no end
+			return err
 		}
 		for _, l := range lines {
 			lots := make([]string, len(l.Lots))
 			for i, lot := range l.Lots {
 				lots[i] = lot.LotID
 			}
-			part.row(l.At.Format(timestampLayout), l.Kind, strconv.FormatInt(int64(l.Change), 10), strconv.FormatInt(int64(l.Balance), 10),
-				l.JobID, l.JobTitle, strings.Join(lots, " "), byWhom(l.Actor), l.RequestID, l.Reason)
+			err := each([]any{
+				l.At, l.Kind, int64(l.Change), int64(l.Balance), l.JobID, l.JobTitle, strings.Join(lots, " "), byWhom(l.Actor), l.RequestID, l.Reason,
+			})
+			if err != nil {
+				return err
+			}
 			from = l.Revision + 1
 		}
 		if len(lines) < statementPage {
-			break
-		}
-		if w.write(part.bytes()) != nil {
-			return // the client is gone
+			return bound(month.AddDate(0, 1, 0), "closing", s.Closing)
 		}
 	}
-	part.row(month.AddDate(0, 1, 0).Format(timestampLayout), "closing", "", strconv.FormatInt(int64(s.Closing), 10), "", "", "", "", "", "")
-	_ = w.write(part.bytes()) // the client is gone
 }

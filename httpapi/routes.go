@@ -85,6 +85,8 @@ var routes = []route{
 	{method: "GET", pattern: "/v1/credits", audience: clients, handle: (*API).getCredits},
 	{method: "GET", pattern: "/v1/credits/ledger", audience: clients, handle: (*API).creditsLedger},
 	{method: "GET", pattern: "/v1/credits/statement", audience: clients, handle: (*API).creditsStatement},
+	{method: "GET", pattern: "/v1/exports/{table}", audience: clients, handle: (*API).getExport},
+	{method: "GET", pattern: "/v1/analytics/pass-rate", audience: clients, handle: (*API).getPassRates},
 	{method: "GET", pattern: "/v1/pricing", audience: clients, handle: (*API).getPricing},
 	{method: "GET", pattern: "/v1/audit/checkpoint", audience: clients, handle: (*API).getCheckpoint},
 

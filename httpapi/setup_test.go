@@ -33,6 +33,7 @@ import (
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
+	"humanqa/projections/analytics"
 	"humanqa/webhooks"
 )
 
@@ -93,6 +94,9 @@ func setup(t *testing.T) *service {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan error, 1)
 	if err := supervisor.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := analytics.Prepare(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	go func() { stopped <- supervisor.Run(ctx) }()

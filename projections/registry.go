@@ -6,6 +6,7 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/access"
+	"humanqa/projections/analytics"
 	"humanqa/projections/credits"
 	"humanqa/projections/events"
 	"humanqa/projections/history"
@@ -50,6 +51,8 @@ type Reads struct {
 	Sessions *sessions.Reads
 	Loops    *loops.Reads
 	Events   *events.Reads
+
+	Analytics *analytics.Reads
 }
 
 // NewReads reads through the views in schema readmodel.
@@ -65,6 +68,8 @@ func NewReads(db *sqlx.DB) *Reads {
 		Sessions: sessions.NewReads(db),
 		Loops:    loops.NewReads(db),
 		Events:   events.NewReads(db),
+
+		Analytics: analytics.NewReads(db),
 	}
 }
 

@@ -46,6 +46,8 @@ func TestACommandNeverMakesANewWorld(t *testing.T) {
 		{"audit", "prove", "--event", id},
 		{"audit", "verify"},
 		{"audit", "export"},
+		{"export", "jobs"},
+		{"analyst", "create", "--name", "ann"},
 		{"listen"},
 		{"listen", "--project", id},
 		{"trigger", "job.created", "--project", id},

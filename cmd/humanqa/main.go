@@ -80,6 +80,11 @@ type commands struct {
 		Export     auditExportCmd     `cmd:"" help:"Write the log as lines of JSON that anybody can verify offline."`
 	} `cmd:"" help:"Proofs that the log is the one that was."`
 
+	Export  exportCmd `cmd:"" help:"Write events, jobs, items, ledger entries, tests or projects as rows, without what is sealed."`
+	Analyst struct {
+		Create analystCreateCmd `cmd:"" help:"Make a database role that reads schema analytics and nothing else."`
+	} `cmd:"" help:"People who ask the database."`
+
 	Backup  backupCmd  `cmd:"" help:"Write everything into one file, while the service runs or is stopped."`
 	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it."`
 	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`

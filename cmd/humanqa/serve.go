@@ -19,6 +19,7 @@ import (
 	"humanqa/internal/blob"
 	"humanqa/internal/scheduler"
 	"humanqa/projections"
+	"humanqa/projections/analytics"
 	"humanqa/projections/timers"
 	"humanqa/webhooks"
 )
@@ -92,6 +93,9 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		append(projections.All(), auditlog.Projector{}, webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL))...)
 	metrics.MustRegister(s.consumers.Collector())
 	if err := s.consumers.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := analytics.Prepare(ctx, core.db); err != nil {
 		return err
 	}
 	head, err := core.log.Head(ctx)

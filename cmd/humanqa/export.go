@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"humanqa/auditlog"
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/internal/tabular"
+	"humanqa/projections/analytics"
+)
+
+// exportEvents is the table that is the log itself.
+const exportEvents = "events"
+
+type exportCmd struct {
+	Table   string `arg:"" enum:"events,jobs,items,ledger,tests,projects" help:"events, jobs, items, ledger, tests or projects."`
+	Format  string `enum:"ndjson,csv,parquet" default:"ndjson" help:"ndjson, csv or parquet."`
+	Since   string `placeholder:"T" help:"Only from this ISO 8601 date or time on."`
+	Account string `placeholder:"ID" help:"Only this account's."`
+	Out     string `type:"path" placeholder:"FILE" help:"The file to write, which must not exist; standard output without it."`
+}
+
+// Validate is called by kong.
+func (c *exportCmd) Validate() error {
+	_, err := c.since()
+	return err
+}
+
+func (c *exportCmd) since() (*time.Time, error) {
+	if c.Since == "" {
+		return nil, nil //nolint:nilnil // none was asked for
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, c.Since); err == nil {
+			return &t, nil
+		}
+	}
+	return nil, fmt.Errorf("--since %q is no time, such as 2026-11-21T14:05:00Z or 2026-11-21", c.Since)
+}
+
+// eventColumns are those of the log. data is the event's own JSON, what is sealed
+// left out.
+var eventColumns = []tabular.Column{
+	{Name: "position"}, {Name: "stream"}, {Name: "revision", Kind: tabular.Number}, {Name: "id"}, {Name: "type"},
+	{Name: "time", Kind: tabular.Moment}, {Name: "actor"}, {Name: "account_id"}, {Name: "request_id"}, {Name: "data"},
+}
+
+// Run streams the rows: memory does not grow with them.
+func (c *exportCmd) Run(ctx context.Context, a *app) error {
+	since, err := c.since()
+	if err != nil {
+		return err
+	}
+	return a.withCore(ctx, func(ctx context.Context, core *core) (err error) {
+		out := a.out
+		if c.Out != "" {
+			file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, file.Close()) }()
+			out = file
+		}
+		rows, err := c.write(ctx, core, since, out)
+		if err != nil {
+			return fmt.Errorf("export %s: %w", c.Table, err)
+		}
+		if c.Out == "" {
+			return nil
+		}
+		return a.print(struct {
+			File string `json:"file"`
+			Rows int64  `json:"rows"`
+		}{c.Out, rows}, "%s: %d rows", c.Out, rows)
+	})
+}
+
+func (c *exportCmd) write(ctx context.Context, core *core, since *time.Time, to io.Writer) (rows int64, err error) {
+	buffered := bufio.NewWriterSize(to, 1<<16)
+	view, columns := analytics.View{}, eventColumns
+	if c.Table != exportEvents {
+		view, _ = analytics.Find(c.Table)
+		columns = view.Table()
+		if err := analytics.Prepare(ctx, core.db); err != nil { // a service of this version may not have run yet
+			return 0, fmt.Errorf("%w: start humanqa serve of this version once", err)
+		}
+	}
+	w, err := tabular.New(tabular.Format(c.Format), buffered, columns)
+	if err != nil {
+		return 0, err
+	}
+	each := func(row []any) error { rows++; return w.Write(row) }
+	if c.Table == exportEvents {
+		err = auditlog.Each(ctx, core.log, c.event(since, each))
+	} else {
+		err = analytics.NewReads(core.db).Each(ctx, view, analytics.Filter{AccountID: c.Account, Since: since}, each)
+	}
+	return rows, errors.Join(err, w.Close(), buffered.Flush())
+}
+
+// event makes a row of an event. Whose a stream is, its events' metadata or its
+// first event says.
+func (c *exportCmd) event(since *time.Time, each func([]any) error) func(eventstore.RawEvent) error {
+	owned := map[string]bool{}
+	return func(e eventstore.RawEvent) error {
+		var meta domain.Metadata
+		_ = json.Unmarshal(e.Meta, &meta) // what cannot be read has no time and nobody
+		if c.Account != "" {
+			var first struct{ AccountID string }
+			_, id, _ := strings.Cut(e.Stream, "-")
+			if e.Revision == 0 {
+				_ = json.Unmarshal(e.Data, &first) // one without an account is nobody's
+			}
+			if meta.AccountID == c.Account || first.AccountID == c.Account || id == c.Account {
+				owned[e.Stream] = true
+			}
+			if !owned[e.Stream] {
+				return nil
+			}
+		}
+		if since != nil && meta.Time.Before(*since) {
+			return nil
+		}
+		var at any
+		if !meta.Time.IsZero() {
+			at = meta.Time
+		}
+		return each([]any{
+			e.Position.String(), e.Stream, int64(e.Revision), e.ID.String(), e.Type, at, meta.Actor, meta.AccountID, meta.CorrelationID,
+			string(eventstore.Redact(e.Type, e.Data)),
+		})
+	}
+}

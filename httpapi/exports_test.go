@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"humanqa/domain"
+)
+
+// An account takes away its own rows and no other's, in three formats that hold
+// as many as /v1 counts.
+func TestAnAccountTakesItsDataAway(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	_, other := s.account(100)
+	of := s.belongings(key, "a.example.com")
+	theirs := s.belongings(other, "b.example.com")
+	s.call(key, "POST", "/v1/jobs", strings.Replace(jobWith(`"credentials":{"username":"u","password":"pass-word"}`), `"Checkout"`, `"=1+1"`, 1)).want(http.StatusCreated)
+	total, _ := s.call(key, "GET", "/v1/jobs", "").want(http.StatusOK)["total"].(float64)
+
+	lines := strings.Split(strings.TrimSpace(s.export(key, "jobs").Body.String()), "\n")
+	equal(t, len(lines), int(total))
+	for _, line := range lines {
+		var row map[string]any
+		if err := json.Unmarshal([]byte(line), &row); err != nil || row["job_id"] == nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	cells, err := csv.NewReader(s.export(key, "jobs?format=csv").Body).ReadAll()
+	if err != nil || len(cells) != 1+int(total) {
+		t.Errorf("%d lines of CSV, %v", len(cells), err)
+	}
+	raw := s.export(key, "jobs?format=parquet").Body.Bytes()
+	file, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil || file.NumRows() != int64(total) {
+		t.Errorf("%v", err)
+	}
+	for _, table := range []string{"jobs", "items", "tests", "ledger", "projects"} {
+		for _, format := range []string{"ndjson", "csv"} {
+			text := s.export(key, table+"?format="+format).Body.String()
+			for _, secret := range []string{"pass-word", theirs.job, theirs.project, "v1."} {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s shows %s", table, secret)
+				}
+			}
+			if table == "jobs" && format == "csv" && !strings.Contains(text, "'=1+1") {
+				t.Error("a formula is not defused")
+			}
+			if table != "ledger" && !strings.Contains(text, of.project) {
+				t.Errorf("%s does not show %s", table, of.project)
+			}
+		}
+	}
+	equal(t, s.export(key, "jobs?since=2999-01-01").Body.Len(), 0)
+	equal(t, s.call(key, "GET", "/v1/exports/jobs?since=x&format=xls", "").paths(), []string{"format", "since"})
+	s.call(key, "GET", "/v1/exports/keys", "").refused(http.StatusNotFound, domain.CodeNotFound)
+
+	var leaves []func()
+	for range streamsPerKey {
+		leave, err := s.streams.take(everyExport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	s.call(key, "GET", "/v1/exports/jobs", "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+	for _, leave := range leaves {
+		leave()
+	}
+	s.export(key, "jobs")
+}
+
+func (s *service) export(key, what string) result {
+	s.t.Helper()
+	r := s.call(key, "GET", "/v1/exports/"+what, "")
+	if r.Code != http.StatusOK {
+		s.t.Fatalf("%s: %d %s", what, r.Code, r.Body)
+	}
+	return r
+}
+
+func TestPassRates(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.sandbox()
+	_, other := s.sandbox()
+	project := s.project(key, `{"name":"p"}`)
+	play := func(key, extra, results string) {
+		id, _ := s.call(key, "POST", "/v1/jobs", jobWith(`"checklistItems":[{"description":"a"}]`+extra)).want(http.StatusCreated)["jobId"].(string)
+		s.call(key, "POST", "/v1/sandbox/jobs/"+id+"/play", `{"results":[`+results+`]}`).want(http.StatusOK)
+	}
+	const failed = `{"item":"item-1","status":"fail","note":"no"}`
+	play(key, `,"projectId":"`+project+`"`, "")
+	play(key, `,"projectId":"`+project+`"`, failed)
+	play(key, "", "")
+	play(other, "", failed)
+	s.submitted(key) // not completed
+
+	all := s.call(key, "GET", "/v1/analytics/pass-rate", "").want(http.StatusOK)
+	equal(t, all["groups"], any([]any{map[string]any{"completedCount": 3.0, "passCount": 2.0, "failCount": 1.0, "passRate": 2.0 / 3}}))
+	by := s.call(key, "GET", "/v1/analytics/pass-rate?by=project,jobType", "").want(http.StatusOK)
+	equal(t, by["groups"], any([]any{
+		map[string]any{"projectId": "", "jobTypeCode": "payment_flow", "completedCount": 1.0, "passCount": 1.0, "failCount": 0.0, "passRate": 1.0},
+		map[string]any{"projectId": project, "jobTypeCode": "payment_flow", "completedCount": 2.0, "passCount": 1.0, "failCount": 1.0, "passRate": 0.5},
+	}))
+	week, _ := s.call(key, "GET", "/v1/analytics/pass-rate?by=week", "").want(http.StatusOK)["groups"].([]any)
+	if group, _ := week[0].(map[string]any); len(week) != 1 || !strings.HasSuffix(group["week"].(string), "T00:00:00.000Z") { //nolint:forcetypeassert // a test
+		t.Errorf("by week: %v", week)
+	}
+	equal(t, s.call(key, "GET", "/v1/analytics/pass-rate?by=week,week", "").paths(), []string{"by"})
+	equal(t, s.call(key, "GET", "/v1/analytics/pass-rate?by=secret", "").paths(), []string{"by"})
+}

@@ -1,0 +1,86 @@
+package tabular_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"humanqa/internal/tabular"
+)
+
+var columns = []tabular.Column{
+	{Name: "id", Kind: tabular.Text}, {Name: "n", Kind: tabular.Number}, {Name: "ok", Kind: tabular.Truth}, {Name: "at", Kind: tabular.Moment},
+}
+
+func written(t *testing.T, f tabular.Format, rows ...[]any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := tabular.New(f, &b, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if err := w.Write(row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestEveryFormatHoldsTheSameRows(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 5e6, time.UTC)
+	rows := [][]any{{"a, \"b\"\n", int64(-7), true, noon}, {"=1+1", nil, nil, nil}}
+
+	if got, want := string(written(t, tabular.NDJSON, rows...)), `{"id":"a, \"b\"\n","n":-7,"ok":true,"at":"2026-03-01T12:00:00.005Z"}`+"\n"+`{"id":"=1+1","n":null,"ok":null,"at":null}`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	cells, err := csv.NewReader(bytes.NewReader(written(t, tabular.CSV, rows...))).ReadAll()
+	if err != nil || len(cells) != 3 || cells[1][0] != "a, \"b\"\n" || cells[1][1] != "-7" || cells[1][3] != "2026-03-01T12:00:00.005Z" || cells[2][0] != "'=1+1" || cells[2][1] != "" {
+		t.Errorf("got %q, %v", cells, err)
+	}
+	raw := written(t, tabular.Parquet, rows...)
+	type row struct {
+		ID *string `parquet:"id,optional"`
+		N  *int64  `parquet:"n,optional"`
+		OK *bool   `parquet:"ok,optional"`
+		At *int64  `parquet:"at,optional,timestamp(millisecond)"`
+	}
+	read, err := parquet.Read[row](bytes.NewReader(raw), int64(len(raw)))
+	if err != nil || len(read) != 2 || *read[0].ID != "a, \"b\"\n" || *read[0].N != -7 || !*read[0].OK || *read[0].At != noon.UnixMilli() ||
+		*read[1].ID != "=1+1" || read[1].N != nil || read[1].OK != nil || read[1].At != nil {
+		got, _ := json.Marshal(read)
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestManyRowsAreWrittenInGroups(t *testing.T) {
+	t.Parallel()
+	rows := make([][]any, 25_000)
+	for i := range rows {
+		rows[i] = []any{"x", int64(i), i%2 == 0, nil}
+	}
+	raw := written(t, tabular.Parquet, rows...)
+	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil || f.NumRows() != int64(len(rows)) || len(f.RowGroups()) != 3 {
+		t.Errorf("%d rows in %d groups, %v", f.NumRows(), len(f.RowGroups()), err)
+	}
+}
+
+func TestWhatASpreadsheetWouldRunIsText(t *testing.T) {
+	t.Parallel()
+	for cell, want := range map[string]string{
+		"": "", "a=1": "a=1", "=1+1": "'=1+1", "@x": "'@x", "-2+3": "'-2+3", "-5": "'-5", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "\tx": "'\tx", "\r=1": "'\r=1",
+	} {
+		if got := tabular.Defused(cell); got != want {
+			t.Errorf("%q became %q, want %q", cell, got, want)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/internal/tabular"
+	"humanqa/projections/readmodel"
+)
+
+// Reads reads the views.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through schema analytics.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Find gives a view by its name.
+func Find(name string) (View, bool) {
+	i := slices.IndexFunc(Views(), func(v View) bool { return v.Name == name })
+	if i < 0 {
+		return View{}, false
+	}
+	return Views()[i], true
+}
+
+// Table lists the view's columns, as they are written.
+func (v View) Table() []tabular.Column {
+	out := make([]tabular.Column, len(v.Columns))
+	for i, c := range v.Columns {
+		out[i] = c.Column
+	}
+	return out
+}
+
+// HasTime says that rows can be asked for from a moment on.
+func (v View) HasTime() bool { return v.since != "" }
+
+// Filter narrows an export; zero fields don't. Since is inclusive.
+type Filter struct {
+	AccountID string
+	Since     *time.Time
+}
+
+// Each hands out the view's rows one by one, as they come from Postgres: memory
+// does not grow with them, and all are of one moment.
+func (q *Reads) Each(ctx context.Context, v View, f Filter, each func(row []any) error) error {
+	names := make([]string, len(v.Columns))
+	for i, c := range v.Columns {
+		names[i] = c.Name
+	}
+	query := "SELECT " + strings.Join(names, ", ") + " FROM analytics." + v.Name
+	where := &readmodel.Where{}
+	if f.AccountID != "" {
+		where.And("account_id = %s", f.AccountID)
+	}
+	if f.Since != nil && v.HasTime() {
+		where.And(v.since+" >= %s", *f.Since)
+	}
+	query += " WHERE TRUE" + where.SQL + " ORDER BY " + v.key
+	rows, err := q.db.QueryxContext(ctx, query, where.Args...)
+	if err != nil {
+		return fmt.Errorf("read analytics.%s: %w", v.Name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		row, err := rows.SliceScan()
+		if err != nil {
+			return fmt.Errorf("read analytics.%s: %w", v.Name, err)
+		}
+		for i, value := range row {
+			if text, ok := value.([]byte); ok {
+				row[i] = string(text)
+			}
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read analytics.%s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// PassRate is what the completed tests of a group add up to. Fields that were not
+// grouped by are zero.
+type PassRate struct {
+	Week      *time.Time `json:"week"` // its Monday, UTC
+	JobType   string     `json:"job_type"`
+	ProjectID string     `json:"project_id"` // empty also for jobs of no project
+	Completed int        `json:"completed"`
+	Passed    int        `json:"passed"`
+	Failed    int        `json:"failed"`
+}
+
+// Dimensions are what a pass rate can be grouped by.
+var Dimensions = []string{"week", "jobType", "project"}
+
+// PassRates groups an account's completed jobs, in the order of the groups. A
+// project narrows them, as a project-bound key's.
+func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by []string) (rates []PassRate, err error) {
+	pick := func(dimension, column, otherwise string) string {
+		if slices.Contains(by, dimension) {
+			return column
+		}
+		return otherwise
+	}
+	query := `
+SELECT ` + pick("week", "date_trunc('week', completed_at, 'UTC')", "NULL::timestamptz") + ` AS week,
+       ` + pick("jobType", "job_type", "''") + ` AS job_type,
+       ` + pick("project", "COALESCE(project_id, '')", "''") + ` AS project_id,
+       COUNT(*) AS completed,
+       COUNT(*) FILTER (WHERE overall_status = 'pass') AS passed,
+       COUNT(*) FILTER (WHERE overall_status = 'fail') AS failed
+FROM analytics.jobs
+WHERE account_id = $1
+  AND status = 'completed'
+  AND ($2 = '' OR project_id = $2)
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 3`
+	if err := q.db.SelectContext(ctx, &rates, query, accountID, projectID); err != nil {
+		return nil, fmt.Errorf("read the pass rates of %s: %w", accountID, err)
+	}
+	for _, r := range rates {
+		readmodel.UTC(r.Week)
+	}
+	return rates, nil
+}
+
+// ErrNoView says which there are.
+func ErrNoView(name string) error {
+	names := make([]string, 0, len(Views()))
+	for _, v := range Views() {
+		names = append(names, v.Name)
+	}
+	return domain.NotFound("export "+name).WithHint("there are %s", strings.Join(names, ", "))
+}

@@ -1,0 +1,165 @@
+// Package analytics is what analysts read: views in schema analytics, stable and
+// documented, over the read models. A rebuild never drops them, for the views of
+// readmodel that they stand on are replaced where they stand. They hold no
+// secret, no hash and no checker's name.
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
+	"humanqa/internal/tabular"
+)
+
+// View is one of schema analytics. Its columns stay what they are; new ones come
+// behind them.
+type View struct {
+	Name    string
+	About   string
+	Columns []Column
+	from    string // FROM and WHERE, whose rows the columns' expressions are of
+	key     string // an order without ties: how pages are kept apart
+	since   string // the column that --since is about
+}
+
+// Column is a view's.
+type Column struct {
+	tabular.Column
+
+	About string
+	is    string // the expression
+}
+
+func col(name string, kind tabular.Kind, is, about string) Column {
+	return Column{Column: tabular.Column{Name: name, Kind: kind}, About: about, is: is}
+}
+
+// Views lists the schema.
+func Views() []View { return []View{jobs, items, tests, ledger, projects} }
+
+var jobs = View{
+	Name: "jobs", About: "One row a job, whatever became of it.", key: "job_id", since: "created_at",
+	from: "readmodel.jobs j",
+	Columns: []Column{
+		col("job_id", tabular.Text, "j.id", "the job"),
+		col("account_id", tabular.Text, "j.account_id", "whose it is"),
+		col("project_id", tabular.Text, "NULLIF(j.project_id, '')", "its project; null for none"),
+		col("status", tabular.Text, "j.status", "pending, claimed, completed, cancelled or failed"),
+		col("job_type", tabular.Text, "j.type", "the code, such as payment_flow"),
+		col("urgent", tabular.Truth, "j.urgent", "urgent priority"),
+		col("source", tabular.Text, "j.source", "api, hosted, session, retest, bulk, deploy or loop"),
+		col("title", tabular.Text, "j.title", "the title"),
+		col("url", tabular.Text, "j.url", "the URL under test"),
+		col("sla_minutes", tabular.Number, "j.sla_minutes::bigint", "the promised minutes"),
+		col("credits_used", tabular.Number, "(j.price - j.refunded)", "net of refunds"),
+		col("requeue_count", tabular.Number, "j.requeue_count::bigint", "how often the SLA was missed"),
+		col("overall_status", tabular.Text, "NULLIF(j.overall_status, '')", "pass, fail or inconclusive; null without a report"),
+		col("created_at", tabular.Moment, "j.created_at", "submitted"),
+		col("claimed_at", tabular.Moment, "j.claimed_at", "taken by a checker; null while nobody has it"),
+		col("completed_at", tabular.Moment, "j.completed_at", "null unless completed"),
+		col("ended_at", tabular.Moment, "COALESCE(j.completed_at, j.cancelled_at, j.failed_at)", "completed, cancelled or failed; null while open"),
+		col("sandbox", tabular.Truth, "j.sandbox", "of a sandbox account: no person tested it"),
+	},
+}
+
+var items = View{
+	Name: "items", About: "One row an item of a job's checklist, findings included.", key: "job_id, place", since: "created_at",
+	from: "readmodel.jobs j CROSS JOIN LATERAL jsonb_array_elements(j.items) WITH ORDINALITY AS i (item, place)",
+	Columns: []Column{
+		col("job_id", tabular.Text, "j.id", "the job"),
+		col("place", tabular.Number, "i.place", "the item's place in the list, from 1"),
+		col("account_id", tabular.Text, "j.account_id", "whose it is"),
+		col("project_id", tabular.Text, "NULLIF(j.project_id, '')", "its project; null for none"),
+		col("item_id", tabular.Text, "i.item->>'id'", "the item's id in its job"),
+		col("key", tabular.Text, "i.item->>'key'", "the same in every test of the project"),
+		col("description", tabular.Text, "i.item->>'description'", "what was to be checked"),
+		col("severity", tabular.Text, "i.item->>'severity'", "critical, major or minor"),
+		col("status", tabular.Text, "i.item->>'status'", "pass, fail, skip or pending"),
+		col("note", tabular.Text, "NULLIF(i.item->>'note', '')", "the checker's words"),
+		col("created_at", tabular.Moment, "j.created_at", "when the job was submitted"),
+		col("completed_at", tabular.Moment, "j.completed_at", "when the job was completed; null before"),
+	},
+}
+
+var tests = View{
+	Name: "tests", About: "One row a completed test of a project, in the order in which they were completed.", key: "job_id", since: "tested_at",
+	from: "readmodel.history_tests t JOIN readmodel.history_projects p ON p.project_id = t.project_id",
+	Columns: []Column{
+		col("job_id", tabular.Text, "t.job_id", "the job"),
+		col("account_id", tabular.Text, "t.account_id", "whose it is"),
+		col("project_id", tabular.Text, "t.project_id", "the project"),
+		col("project_name", tabular.Text, "p.name", "its name today"),
+		col("n", tabular.Number, "t.n::bigint", "the project's first test is 1"),
+		col("overall_status", tabular.Text, "t.overall_status", "pass, fail or inconclusive"),
+		col("pass_count", tabular.Number, "t.pass_count::bigint", "items that passed"),
+		col("fail_count", tabular.Number, "t.fail_count::bigint", "items that failed"),
+		col("health_score", tabular.Number, "t.health_score::bigint", "0 to 100; null without an AI report"),
+		col("tested_at", tabular.Moment, "t.tested_at", "when it was completed"),
+	},
+}
+
+var ledger = View{
+	Name: "ledger", About: "One row an entry of an account's credits; the changes of an account add up to its newest balance.", key: "account_id, entry", since: "at",
+	from: "readmodel.ledger_entries l",
+	Columns: []Column{
+		col("account_id", tabular.Text, "l.account_id", "whose it is"),
+		col("entry", tabular.Number, "l.revision", "the entry's place in the ledger, from 0"),
+		col("at", tabular.Moment, "l.at", "when"),
+		col("kind", tabular.Text, "l.kind", "granted, debited, refunded or expired"),
+		col("change", tabular.Number, "l.change", "what it did to the balance"),
+		col("balance", tabular.Number, "l.balance", "the balance after it"),
+		col("expired", tabular.Number, "l.expired", "what of a refund came back too late"),
+		col("job_id", tabular.Text, "NULLIF(l.job_id, '')", "the job; null for grants and expiries"),
+		col("reason", tabular.Text, "NULLIF(l.reason, '')", "why, where somebody said"),
+	},
+}
+
+var projects = View{
+	Name: "projects", About: "One row a project, with what its tests add up to.", key: "project_id",
+	from: "readmodel.history_projects p",
+	Columns: []Column{
+		col("project_id", tabular.Text, "p.project_id", "the project"),
+		col("account_id", tabular.Text, "p.account_id", "whose it is"),
+		col("name", tabular.Text, "p.name", "its name"),
+		col("tests", tabular.Number, "p.tests::bigint", "completed ones"),
+		col("passed", tabular.Number, "p.passed::bigint", "of them"),
+		col("failed", tabular.Number, "p.failed::bigint", "of them"),
+	},
+}
+
+// Prepare makes the schema and what is missing of it, after the read models have
+// theirs. Any number of processes may.
+func Prepare(ctx context.Context, db *sqlx.DB) error {
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('humanqa.analytics'))`); err != nil {
+			return fmt.Errorf("lock schema analytics: %w", err)
+		}
+		statements := []string{`CREATE SCHEMA IF NOT EXISTS analytics`,
+			`COMMENT ON SCHEMA analytics IS 'What analysts read; see docs/analytics.md. Its columns stay.'`}
+		for _, v := range Views() {
+			statements = append(statements, v.statements()...)
+		}
+		for _, s := range statements {
+			if _, err := tx.ExecContext(ctx, s); err != nil {
+				return fmt.Errorf("make schema analytics: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+func (v View) statements() []string {
+	columns := make([]string, len(v.Columns))
+	comments := []string{fmt.Sprintf("COMMENT ON VIEW analytics.%s IS %s", v.Name, pq.QuoteLiteral(v.About))}
+	for i, c := range v.Columns {
+		columns[i] = c.is + " AS " + c.Name
+		comments = append(comments, fmt.Sprintf("COMMENT ON COLUMN analytics.%s.%s IS %s", v.Name, c.Name, pq.QuoteLiteral(c.About)))
+	}
+	create := fmt.Sprintf("CREATE OR REPLACE VIEW analytics.%s AS SELECT %s FROM %s", v.Name, strings.Join(columns, ", "), v.from)
+	return append([]string{create}, comments...)
+}
