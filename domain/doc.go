@@ -9,7 +9,7 @@
 // those decisions against the log, package policy issues the commands that
 // nobody asks for, package announce says what the outside world is told of,
 // package subscription which of it a project may ask for by name, package audit
-// folds the whole log to find what must never be true of it, package origin is a
-// log's name for itself, and package scenario lets the aggregates' tests read as
-// sentences.
+// folds the whole log to find what must never be true of it, package origin is
+// what a log says of itself, and package scenario lets the aggregates' tests
+// read as sentences.
 package domain

@@ -26,6 +26,9 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 	if err != nil {
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
+	if err := c.split(ctx, data); err != nil {
+		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
+	}
 	opts := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
 	switch {
 	case expected >= 0:

@@ -163,6 +163,8 @@ type RawEvent struct {
 	Created  time.Time // by the log's clock, UTC
 	Data     []byte    // JSON
 	Meta     []byte    // JSON
+
+	data []byte // of an event whose data stand in parts, put together
 }
 
 // Recorded is the event without a look at what it means.
@@ -176,7 +178,10 @@ func (r RawEvent) Recorded() domain.Recorded {
 // Decode reads the event; the error is a *DecodeError.
 func (r RawEvent) Decode() (domain.Recorded, error) {
 	recorded := r.Recorded()
-	event, meta, err := Decode(r.Type, r.Data, r.Meta)
+	event, meta, err := Decode(r.Type, r.Whole(), r.Meta)
+	if err == nil && r.data == nil && r.apart().Parts > 0 {
+		err = errParts
+	}
 	if err != nil {
 		return domain.Recorded{}, &DecodeError{
 			Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Err: err, Event: recorded,

@@ -218,8 +218,9 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 		select {
 		case a := <-arriving:
 			batch, err = gather(append(batch[:0], a), arriving)
-			moved = f.take(batch) || moved
-			if err != nil {
+			took, takeErr := f.take(ctx, batch)
+			moved = took || moved
+			if err := errors.Join(err, takeErr); err != nil {
 				return moved, err
 			}
 			opened, behind = true, false
@@ -263,8 +264,9 @@ func gather(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
 }
 
 // take decodes a batch and puts it into the ring. Positions only ever grow:
-// what is not behind head has been here before.
-func (f *Feed) take(batch []arrival) (moved bool) {
+// what is not behind head has been here before. An error ends the batch before
+// an event whose parts cannot be read now.
+func (f *Feed) take(ctx context.Context, batch []arrival) (moved bool, err error) {
 	slots := make([]slot, 0, len(batch))
 	for _, a := range batch {
 		if a.reached != nil {
@@ -276,9 +278,14 @@ func (f *Feed) take(batch []arrival) (moved bool) {
 		s := slot{position: positionOf(a.event)}
 		if !isSystem(a.event.EventType) {
 			s.size = slotOverhead + len(a.event.Data) + len(a.event.UserMetadata)
-			var err error
-			if s.event, err = raw(a.event).Decode(); err != nil {
-				errors.As(err, &s.failed)
+			var r RawEvent
+			if r, err = f.client.whole(ctx, a.event); err != nil {
+				break
+			}
+			s.size += len(r.data)
+			var undecoded error
+			if s.event, undecoded = r.Decode(); undecoded != nil {
+				errors.As(undecoded, &s.failed)
 			}
 		}
 		slots = append(slots, s)
@@ -299,7 +306,7 @@ func (f *Feed) take(batch []arrival) (moved bool) {
 	if moved {
 		f.notify()
 	}
-	return moved
+	return moved, err
 }
 
 // slotOverhead is about what an event takes beside its bytes.

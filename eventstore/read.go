@@ -19,7 +19,11 @@ import (
 // seen.
 func (c *Client) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
 	return c.readStream(ctx, stream, from, math.MaxInt64, func(e *esdb.RecordedEvent) error {
-		recorded, err := raw(e).Decode()
+		r, err := c.whole(ctx, e)
+		if err != nil {
+			return err
+		}
+		recorded, err := r.Decode()
 		if err != nil {
 			return err
 		}
@@ -29,7 +33,13 @@ func (c *Client) Load(ctx context.Context, stream string, from uint64, each func
 
 // ReadRaw calls each for every event of the stream, as it is stored.
 func (c *Client) ReadRaw(ctx context.Context, stream string, each func(RawEvent) error) error {
-	return c.readStream(ctx, stream, 0, math.MaxInt64, func(e *esdb.RecordedEvent) error { return each(raw(e)) })
+	return c.readStream(ctx, stream, 0, math.MaxInt64, func(e *esdb.RecordedEvent) error {
+		r, err := c.whole(ctx, e)
+		if err != nil {
+			return err
+		}
+		return each(r)
+	})
 }
 
 // ReadAll gives a page of the log, up to max events behind after (from the
@@ -89,7 +99,11 @@ func (c *Client) readAll(ctx context.Context, after domain.Position, fromStart b
 				return nil
 			}
 			if !isSystem(e.EventType) {
-				if err := each(raw(e)); err != nil {
+				r, err := c.whole(ctx, e)
+				if err == nil {
+					err = each(r)
+				}
+				if err != nil {
 					return err
 				}
 			}

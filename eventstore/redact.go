@@ -17,6 +17,7 @@ var secret = map[string]bool{
 	"fingerprint":        true,
 	"hash":               true,
 	"hookHash":           true,
+	"part":               true, // of an event that may hold one
 }
 
 // Redact gives an event's JSON for human eyes: in the same order, secrets

@@ -43,6 +43,7 @@ type testNode struct {
 	t      *testing.T
 	dsn    string
 	socket string
+	limit  int // of an append's data; 0: the node's own
 	node   *node.Node
 }
 
@@ -77,7 +78,7 @@ func connect(t *testing.T, socket string, limits limits) *Client {
 
 func (n *testNode) start() {
 	n.t.Helper()
-	started, err := node.Start(n.t.Context(), node.Config{DSN: n.dsn, Socket: n.socket, Log: quietLog()})
+	started, err := node.Start(n.t.Context(), node.Config{DSN: n.dsn, Socket: n.socket, MaxAppendSize: n.limit, Log: quietLog()})
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/eventstore/node"
 	"humanqa/httpapi"
 	"humanqa/internal/ai"
 	"humanqa/internal/blob"
@@ -34,6 +35,7 @@ type environment struct {
 	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"an EventStoreDB or KurrentDB of yours, or another service's node, esdb://… (also kurrentdb://…)"`
 	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
 	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
+	EventStoreMaxAppend      int    `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
 	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
 	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for what only speaks S3"`
 	AI                       string `env:"HUMANQA_AI" envDefault:"rules" about:"who writes checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
@@ -67,6 +69,7 @@ type Config struct {
 	EventStoreURL            string // "" for the embedded node
 	EventStoreListen         string
 	EventStoreListenInsecure string
+	EventStoreMaxAppend      int // bytes
 	MasterKeyFile            string
 	EvidenceURL              string    // a bucket, in the data directory unless given
 	AI                       ai.Config // its Log comes with the core
@@ -137,6 +140,7 @@ func (e environment) config() (Config, error) {
 		EventStoreURL:            e.EventStoreURL,
 		EventStoreListen:         e.EventStoreListen,
 		EventStoreListenInsecure: e.EventStoreListenInsecure,
+		EventStoreMaxAppend:      e.EventStoreMaxAppend,
 		MasterKeyFile:            e.MasterKeyFile,
 		EvidenceURL:              e.EvidenceURL,
 		WebhookCAFile:            e.WebhookCAFile,
@@ -186,6 +190,7 @@ func (e environment) config() (Config, error) {
 		checkURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
 		checkURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
+		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, httpapi.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
 		e.checkAI(),

@@ -23,14 +23,15 @@ func TestTheEnvironmentHasDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Addr:          "127.0.0.1:8080",
-		AdminAddr:     "127.0.0.1:9090",
-		DataDir:       dir,
-		MasterKeyFile: filepath.Join(dir, "master-keyset.json"),
-		EvidenceURL:   "file://" + filepath.Join(dir, "evidence"),
-		RateLimit:     60,
-		Roles:         Roles{API: true, Projector: true, Webhooks: true, Policy: true},
-		LogLevel:      logrus.InfoLevel,
+		Addr:                "127.0.0.1:8080",
+		AdminAddr:           "127.0.0.1:9090",
+		DataDir:             dir,
+		MasterKeyFile:       filepath.Join(dir, "master-keyset.json"),
+		EvidenceURL:         "file://" + filepath.Join(dir, "evidence"),
+		EventStoreMaxAppend: 1 << 20,
+		RateLimit:           60,
+		Roles:               Roles{API: true, Projector: true, Webhooks: true, Policy: true},
+		LogLevel:            logrus.InfoLevel,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -49,6 +50,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_DATA_DIR=/srv/qa",
 		"HUMANQA_DATABASE_URL=postgres://db/qa",
 		"HUMANQA_EVENTSTORE_URL=esdb://log:2113",
+		"HUMANQA_EVENTSTORE_MAX_APPEND=2097152",
 		"HUMANQA_MASTER_KEY_FILE=/srv/key.json",
 		"HUMANQA_EVIDENCE_URL=s3://evidence?region=eu-central-1",
 		"HUMANQA_AI=openai",
@@ -74,19 +76,20 @@ func TestEverySettingIsTaken(t *testing.T) {
 	}
 	got.WebhookAllow, got.TrustedProxies = nil, nil
 	want := Config{
-		Addr:          ":9090",
-		BaseURL:       "https://qa.example.com",
-		TLSCert:       "/srv/cert.pem",
-		TLSKey:        "/srv/key.pem",
-		DataDir:       "/srv/qa",
-		DatabaseURL:   "postgres://db/qa",
-		EventStoreURL: "esdb://log:2113",
-		MasterKeyFile: "/srv/key.json",
-		EvidenceURL:   "s3://evidence?region=eu-central-1",
-		AI:            ai.Config{BaseURL: "http://models.example.com/v1", Model: "small", Key: "sk-1"},
-		WebhookCAFile: "/srv/ca.pem",
-		RateLimit:     120,
-		HostedDomains: hosting.Domains{"apps.example", "other.example"},
+		Addr:                ":9090",
+		BaseURL:             "https://qa.example.com",
+		TLSCert:             "/srv/cert.pem",
+		TLSKey:              "/srv/key.pem",
+		DataDir:             "/srv/qa",
+		DatabaseURL:         "postgres://db/qa",
+		EventStoreURL:       "esdb://log:2113",
+		MasterKeyFile:       "/srv/key.json",
+		EvidenceURL:         "s3://evidence?region=eu-central-1",
+		AI:                  ai.Config{BaseURL: "http://models.example.com/v1", Model: "small", Key: "sk-1"},
+		WebhookCAFile:       "/srv/ca.pem",
+		EventStoreMaxAppend: 2 << 20,
+		RateLimit:           120,
+		HostedDomains:       hosting.Domains{"apps.example", "other.example"},
 
 		AdminAddrGiven: true,
 		Roles:          Roles{API: true, Policy: true},

@@ -114,6 +114,7 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 			Socket:         socket,
 			Listen:         cfg.EventStoreListen,
 			InsecureListen: cfg.EventStoreListenInsecure,
+			MaxAppendSize:  cfg.EventStoreMaxAppend,
 			CertDir:        filepath.Join(cfg.DataDir, "eventstore"),
 			Log:            log.WithField("part", "node"),
 			Registerer:     metrics,

@@ -102,7 +102,7 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 			events++
 			line := replayed{
 				Stream: e.Stream, Revision: e.Revision, Position: e.Position.String(),
-				ID: e.ID, Type: e.Type, Meta: e.Meta, Data: eventstore.Redact(e.Type, e.Data),
+				ID: e.ID, Type: e.Type, Meta: e.Meta, Data: eventstore.Redact(e.Type, e.Whole()),
 			}
 			if c.State {
 				if folds[e.Stream] == nil {

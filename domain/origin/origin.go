@@ -1,9 +1,12 @@
-// Package origin is a log's name for itself: what was projected from one log
-// must never go on with another. Everything here is pure.
+// Package origin holds what a log says of itself: its name, for what was
+// projected from one log must never go on with another, and the parts of events
+// that are too large for one append. Everything here is pure.
 package origin
 
 import (
 	"time"
+
+	"github.com/google/uuid"
 
 	"humanqa/domain"
 )
@@ -21,7 +24,22 @@ type Named struct {
 // EventType implements domain.Event.
 func (*Named) EventType() string { return "log.named" }
 
+// Part is a piece of the data of an event that follows elsewhere (package
+// eventstore).
+type Part struct {
+	Data []byte `json:"part"`
+}
+
+// EventType implements domain.Event.
+func (*Part) EventType() string { return "log.part" }
+
+// PartStream holds the parts of an event, in their order.
+func PartStream(eventID uuid.UUID) string { return "part-" + eventID.String() }
+
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{{New: func() domain.Event { return new(Named) }}}
+	return []domain.EventSpec{
+		{New: func() domain.Event { return new(Named) }},
+		{New: func() domain.Event { return new(Part) }},
+	}
 }

@@ -1,0 +1,136 @@
+package eventstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"humanqa/domain"
+	"humanqa/domain/origin"
+)
+
+// An original EventStoreDB takes 1 MiB of data in one append, unless it is set
+// to more. The report of a job can be larger: a hundred items with long texts.
+// The data of such an event goes ahead of it, in parts in a stream of their
+// own, and the event's metadata say so. Whoever reads the event through this
+// package gets it whole.
+//
+// A crash behind the parts leaves them without an event, which is harmless: the
+// same append, sent again, finds them there.
+const (
+	// maxWhole is how much data one append carries, but for small events: of
+	// those no batch of commands makes the rest of a mebibyte.
+	maxWhole = 768 << 10
+	// smallEvent is never moved into parts.
+	smallEvent = 4 << 10
+	// partSize is how much of it a part holds, before base64.
+	partSize = 512 << 10
+)
+
+// apart is what the metadata of an event tell whose data are in parts.
+type apart struct {
+	Parts int    `json:"parts"`
+	Hash  string `json:"hash"` // SHA-256 of the data, hex
+}
+
+// split moves the data of the largest events into parts until the rest fits one
+// append.
+func (c *Client) split(ctx context.Context, proposed []esdb.EventData) error {
+	total := 0
+	for _, e := range proposed {
+		total += len(e.Data)
+	}
+	for total > maxWhole {
+		largest := 0
+		for i := range proposed {
+			if len(proposed[i].Data) > len(proposed[largest].Data) {
+				largest = i
+			}
+		}
+		e := &proposed[largest]
+		if len(e.Data) <= smallEvent {
+			return nil
+		}
+		total -= len(e.Data) - len(emptyData)
+		if err := c.storeParts(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var emptyData = []byte("{}")
+
+// storeParts writes an event's data ahead of it.
+func (c *Client) storeParts(ctx context.Context, e *esdb.EventData) error {
+	var meta domain.Metadata
+	if err := json.Unmarshal(e.Metadata, &meta); err != nil {
+		return fmt.Errorf("read metadata: %w", err)
+	}
+	of := 0
+	for part := range slices.Chunk(e.Data, partSize) {
+		_, err := c.Append(ctx, origin.PartStream(e.EventID), domain.ExpectedRevision(of-1), []domain.NewEvent{{
+			ID: domain.DeriveID(e.EventID, fmt.Sprint("part ", of)), Event: &origin.Part{Data: part}, Meta: meta,
+		}})
+		if err != nil {
+			return fmt.Errorf("part %d: %w", of+1, err)
+		}
+		of++
+	}
+	sum := sha256.Sum256(e.Data)
+	var err error
+	e.Metadata, err = marshal(struct {
+		domain.Metadata
+		apart
+	}{meta, apart{of, hex.EncodeToString(sum[:])}})
+	e.Data = emptyData
+	return err
+}
+
+// whole is an event as it is stored, with the data that stand in parts. Those
+// that are missing or changed are a *DecodeError.
+func (c *Client) whole(ctx context.Context, e *esdb.RecordedEvent) (RawEvent, error) {
+	r := raw(e)
+	in := r.apart()
+	if in.Parts == 0 {
+		return r, nil
+	}
+	err := c.Load(ctx, origin.PartStream(r.ID), 0, func(p domain.Recorded) error {
+		if part, ok := p.Event.(*origin.Part); ok && p.Revision < uint64(in.Parts) {
+			r.data = append(r.data, part.Data...)
+		}
+		return nil
+	})
+	if err != nil {
+		return RawEvent{}, fmt.Errorf("read the parts of %s at %s: %w", r.Type, r.Stream, err)
+	}
+	if sum := sha256.Sum256(r.data); hex.EncodeToString(sum[:]) != in.Hash {
+		r.data = nil // Decode refuses it
+	}
+	return r, nil
+}
+
+func (r RawEvent) apart() (in apart) {
+	if bytes.Contains(r.Meta, []byte(`"parts":`)) {
+		_ = json.Unmarshal(r.Meta, &in) // Decode refuses what cannot be read
+	}
+	return in
+}
+
+var errParts = errors.New("the event's data are in parts, which are missing or changed")
+
+// Whole is the event's JSON, wherever it stands; Data is what the event itself
+// holds.
+func (r RawEvent) Whole() []byte {
+	if r.data != nil {
+		return r.data
+	}
+	return r.Data
+}

@@ -1,0 +1,174 @@
+package eventstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/origin"
+	"humanqa/eventstore/node"
+	"humanqa/internal/pgtest"
+)
+
+// setupSmall is a log that takes no more than an original does unless it is set.
+func setupSmall(t *testing.T) *Client {
+	t.Helper()
+	n := &testNode{t: t, dsn: pgtest.NewDSN(t), socket: newSocket(t), limit: node.MinAppendSize}
+	n.start()
+	t.Cleanup(n.stop)
+	return connect(t, n.socket, defaultLimits)
+}
+
+// longReport is the longest a checker can write: every text of a hundred items at
+// its limit, in characters of four bytes.
+func longReport() *job.Completed {
+	text := func(n int) string { return strings.Repeat("😀", n) }
+	e := &job.Completed{ReportID: "rep", OverallStatus: "fail", Summary: text(5000)}
+	for i := range 100 {
+		e.Items = append(e.Items, job.ReportItem{
+			Item: job.Item{
+				ID: fmt.Sprint("item-", i), Key: fmt.Sprint("key-", i), Severity: job.Major,
+				Description: text(1000), ExpectedOutcome: text(1000),
+			},
+			Status: job.ItemFail, Note: text(2000),
+		})
+	}
+	return e
+}
+
+func appendReport(ctx context.Context, c *Client, e domain.NewEvent) error {
+	_, err := c.Append(ctx, "job-long", domain.NoStream, []domain.NewEvent{newEvent(&job.Released{Token: 1}), e})
+	return err
+}
+
+func TestTheLongestReportFitsALogThatTakesAMebibyteAnAppend(t *testing.T) {
+	t.Parallel()
+	c := setupSmall(t)
+	want := longReport()
+	e := newEvent(want)
+	feed := NewFeed(c, quietLog())
+	ctx, cancel := context.WithCancel(context.Background())
+	fed := make(chan error, 1)
+	go func() { fed <- feed.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-fed; err != nil {
+			t.Error(err)
+		}
+	})
+	if err := appendReport(t.Context(), c, e); err != nil {
+		t.Fatal(err)
+	}
+
+	check := func(how string, r domain.Recorded) {
+		t.Helper()
+		if !reflect.DeepEqual(r.Event, want) || r.ID != e.ID || r.Meta.CommandID != e.Meta.CommandID {
+			t.Errorf("%s gives another event", how)
+		}
+	}
+	found := map[string]int{}
+	see := func(how string, r domain.Recorded) {
+		if r.Stream == "job-long" && r.Revision == 1 {
+			check(how, r)
+			found[how]++
+		}
+	}
+	if err := c.Load(t.Context(), "job-long", 0, func(r domain.Recorded) error { see("Load", r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	page, _, _, err := c.ReadAll(t.Context(), domain.Position{}, true, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range page {
+		see("ReadAll", r)
+	}
+	rawPage, _, _, err := c.ReadAllRaw(t.Context(), domain.Position{}, true, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range rawPage {
+		r, err := raw.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		see("ReadAllRaw", r)
+		if raw.Type == "job.completed" && (string(raw.Data) != "{}" || len(raw.Whole()) < 1<<20) {
+			t.Errorf("stored are %d bytes of %d", len(raw.Data), len(raw.Whole()))
+		}
+		if shown := Redact(raw.Type, raw.Data); raw.Type == "log.part" && !bytes.Contains(shown, []byte(Redacted)) {
+			t.Errorf("a part shows %.80s", shown)
+		}
+	}
+	for at := (Checkpoint{Start: true}); found["feed"] == 0; {
+		page, err := feed.Next(t.Context(), at, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Events {
+			see("feed", r)
+		}
+		at = At(page.Next)
+	}
+	for _, how := range []string{"Load", "ReadAll", "ReadAllRaw", "feed"} {
+		if found[how] != 1 {
+			t.Errorf("%s gives the event %d times", how, found[how])
+		}
+	}
+}
+
+// A crash behind the parts leaves them alone; the command comes again with the
+// same id.
+func TestPartsWithoutTheirEventAreFoundByARepeat(t *testing.T) {
+	t.Parallel()
+	c := setupSmall(t)
+	e := newEvent(longReport())
+	proposed, err := proposals([]domain.NewEvent{e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.split(t.Context(), proposed); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendReport(t.Context(), c, e); err != nil {
+		t.Fatal(err)
+	}
+	parts := 0
+	if err := c.Load(t.Context(), origin.PartStream(e.ID), 0, func(domain.Recorded) error { parts++; return nil }); err != nil || parts != 4 {
+		t.Errorf("%d parts, %v, want those of one event", parts, err)
+	}
+}
+
+func TestAnEventWithoutItsPartsDoesNotDecode(t *testing.T) {
+	t.Parallel()
+	c := setupSmall(t)
+	proposed, err := proposals([]domain.NewEvent{newEvent(longReport())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.split(t.Context(), proposed); err != nil {
+		t.Fatal(err)
+	}
+	lost := proposed[0]
+	lost.EventID = uuid.New() // which has none
+	_, _, err = call(t.Context(), c.connector(), func(ctx context.Context, client *esdb.Client) (*esdb.WriteResult, error) {
+		return client.AppendToStream(ctx, "job-lost", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, lost)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var undecodable *DecodeError
+	err = c.Load(t.Context(), "job-lost", 0, func(domain.Recorded) error { return nil })
+	if !errors.As(err, &undecodable) || !errors.Is(err, errParts) {
+		t.Errorf("got %v", err)
+	}
+}
