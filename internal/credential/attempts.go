@@ -39,12 +39,18 @@ SELECT free_at
 FROM signin.attempts
 WHERE who = $1`
 
+const takeBackSQL = `
+UPDATE signin.attempts
+SET failures = GREATEST(failures - 1, 0),
+    free_at = CASE WHEN failures - 1 < $2 THEN $3::timestamptz ELSE free_at END
+WHERE who = $1`
+
 const forgiveSQL = `
 DELETE FROM signin.attempts
 WHERE who = $1`
 
 // attempt takes the place of one guess. It is counted before the guess is looked
-// at; who guessed right is forgiven.
+// at; the name of who guessed right is forgiven, their address loses that guess.
 func (s *Store) attempt(ctx context.Context, who string, free int) error {
 	now := s.time()
 	var failures int
@@ -69,6 +75,15 @@ func (s *Store) attempt(ctx context.Context, who string, free int) error {
 func (s *Store) forgive(ctx context.Context, who string) error {
 	if _, err := s.db.ExecContext(ctx, forgiveSQL, who); err != nil {
 		return fmt.Errorf("forgive attempts: %w", err)
+	}
+	return nil
+}
+
+// takeBack takes one attempt out of the count: it was no guess. The others stay,
+// so that nobody clears an address by signing in themselves.
+func (s *Store) takeBack(ctx context.Context, who string, free int) error {
+	if _, err := s.db.ExecContext(ctx, takeBackSQL, who, free, s.time()); err != nil {
+		return fmt.Errorf("take an attempt back: %w", err)
 	}
 	return nil
 }

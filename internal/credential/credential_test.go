@@ -227,6 +227,28 @@ func TestOneAddressCannotTryEveryName(t *testing.T) {
 	}
 }
 
+// An office signs in from one address: those who know their password are no
+// guesses, and clear nobody else's.
+func TestWhoKnowsThePasswordIsNoGuessOfTheirAddress(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.joined("p1")
+	w.db.MustExec(`INSERT INTO signin.attempts VALUES ('address:6.6.6.6', 18, $1, $1)`, time.Now().Add(-time.Minute))
+	for range 4 {
+		if _, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]bool{"the-nineteenth": true, "the-twentieth": true} {
+		if _, err := w.SignIn(t.Context(), name, "guess", "6.6.6.6"); errors.Is(err, credential.ErrWrong) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6"); !domain.IsKind(err, domain.KindRateLimited) {
+		t.Errorf("after twenty guesses: %v", err)
+	}
+}
+
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

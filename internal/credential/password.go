@@ -168,6 +168,9 @@ func (s *Store) prove(ctx context.Context, who, address, query, arg, password st
 	case !ok || row.PersonID == "":
 		return "", ErrWrong
 	}
+	if err := s.takeBack(ctx, "address:"+address, freeByAddress); err != nil {
+		return "", err
+	}
 	return row.PersonID, s.forgive(ctx, who)
 }
 
