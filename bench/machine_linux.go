@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,6 +27,52 @@ func warnings(dir string) []string {
 		found = append(found, fmt.Sprintf("the machine is busy with something else (load %.1f): not even the ratios can be relied on", load))
 	}
 	return found
+}
+
+// ticks are what /proc counts processors' time in (sysconf(_SC_CLK_TCK), which
+// Linux keeps at 100).
+const ticks = 100
+
+// cpuTime is how long processors have worked for the process and for all that it
+// started and that still runs.
+func cpuTime(pid int) (time.Duration, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	parents, used := map[int]int{}, map[int]int{}
+	for _, file := range stats {
+		line, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		var id int
+		if _, err := fmt.Sscan(string(line), &id); err != nil {
+			return 0, fmt.Errorf("read %s: %w", file, err)
+		}
+		// The name, in parentheses, may hold anything.
+		fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
+		for _, f := range []struct {
+			at   int
+			into map[int]int
+		}{{1, parents}, {11, used}, {12, used}} { // ppid, utime, stime
+			n, err := strconv.Atoi(fields[f.at])
+			if err != nil {
+				return 0, fmt.Errorf("read %s: %w", file, err)
+			}
+			f.into[id] += n
+		}
+	}
+	all := 0
+	for id, n := range used {
+		for up := id; up > 1; up = parents[up] {
+			if up == pid {
+				all += n
+				break
+			}
+		}
+	}
+	return time.Duration(all) * time.Second / ticks, nil
 }
 
 func loadAverage() (load float64, err error) {

@@ -12,6 +12,7 @@
 //	reads.go      (e) lists and histories of large accounts
 //	timers.go     (f) many timers due at once
 //	apart.go      (g) the API apart from its workers
+//	pages.go      (h) a page of a long list, many open dashboards
 //	service.go    the service under test, its accounts, its profile
 //	call.go       requests of any kind to it
 //	postgres.go   a server, a node and a client for the parts in this process
@@ -73,6 +74,7 @@ var parts = []part{
 	{"e", "reads: a page of 100,000 jobs and the history of 10,000 tests, while 200 requests a second run", reads},
 	{"f", "timers: 10,000 jobs whose SLA ends in the same moment", timers},
 	{"g", "apart: POST /v1/jobs of one process, and of an API whose workers run in another", apart},
+	{"h", "pages: a page of 100,000 jobs, and 200 open dashboards of an account with 4 changes a second", pages},
 }
 
 // options are the flags.

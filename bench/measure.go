@@ -96,6 +96,23 @@ func openLoop(ctx context.Context, perSecond int, took time.Duration, op func(ct
 	return context.Cause(ctx)
 }
 
+// timedLoop is openLoop that keeps how long each operation took.
+func timedLoop(ctx context.Context, perSecond int, took time.Duration, op func(ctx context.Context, i int) error) (sample, error) {
+	var mu sync.Mutex
+	got := sample{window: took}
+	err := openLoop(ctx, perSecond, took, func(ctx context.Context, i int, due time.Time) error {
+		if err := op(ctx, i); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got.latencies = append(got.latencies, time.Since(due))
+		return nil
+	})
+	slices.Sort(got.latencies)
+	return got, err
+}
+
 // side is one of the things that are compared.
 type side struct {
 	name  string

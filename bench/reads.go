@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 )
 
@@ -128,19 +126,9 @@ func (s *service) analysed(ctx context.Context, key, projectID string, tests int
 
 // timed asks for one path at readRate.
 func (s *service) timed(ctx context.Context, took time.Duration, key, path string) (sample, error) {
-	var mu sync.Mutex
-	got := sample{window: took}
-	err := openLoop(ctx, readRate, took, func(ctx context.Context, _ int, due time.Time) error {
-		if err := s.call(ctx, http.StatusOK, http.MethodGet, path, key, nil, nil); err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		got.latencies = append(got.latencies, time.Since(due))
-		return nil
+	return timedLoop(ctx, readRate, took, func(ctx context.Context, _ int) error {
+		return s.call(ctx, http.StatusOK, http.MethodGet, path, key, nil, nil)
 	})
-	slices.Sort(got.latencies)
-	return got, err
 }
 
 // others is everybody else's load, until the context ends.

@@ -88,6 +88,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		c.completes("Tested after the deploy.")
 	}
 	w.shown(w.commands.DisableWebhook(t.Context(), operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
+	w.must(w.desk.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
+	w.must(w.desk.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
 	share, err := w.credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.must(err)
 
@@ -96,7 +98,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
 		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
 		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh},
-		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"new-test", "/dashboard/jobs/new", owner},
+		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"jobs-kept", "/dashboard/jobs?status=completed", owner}, {"new-test", "/dashboard/jobs/new", owner},
 		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
 		{"job-replay", "/dashboard/jobs/" + report + "/replay?at=4", owner}, {"job-shared", "/shared/" + share, guest{}},
 		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},

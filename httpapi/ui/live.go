@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -56,6 +57,8 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	if !write("retry: 2000\nevent: open\ndata: %s\n\n", strings.Join(accounts, " ")) {
 		return
 	}
+	s.watching.Add(1)
+	defer s.watching.Add(-1)
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
@@ -65,7 +68,20 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 		case <-s.stopping:
 			return
 		case streams := <-changed:
+			select {
+			case <-time.After(heldBack(s.watching.Load())):
+			case <-r.Context().Done():
+				return
+			case <-s.stopping:
+				return
+			}
+			select {
+			case more := <-changed: // meanwhile
+				streams = append(streams, more...)
+			default:
+			}
 			slices.Sort(streams)
+			streams = slices.Compact(streams)
 			if !write("data: %s\n\n", strings.Join(streams, " ")) {
 				return
 			}
@@ -80,4 +96,15 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 			}
 		}
 	}
+}
+
+// fetches is how many pages a second are to be fetched at most because something
+// changed, by all browsers of this process together.
+const fetches = 50
+
+// heldBack is how long one browser is told of a change later: the more watch, the
+// longer, and each at another moment, so that a busy account that many look at
+// costs no more than one that few do, and nobody's request waits behind them all.
+func heldBack(watching int64) time.Duration {
+	return rand.N(2*time.Second*time.Duration(watching)/fetches + 1)
 }

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,6 +81,7 @@ type Site struct {
 	sameSite *http.CrossOriginProtection
 	stop     sync.Once
 	stopping chan struct{}
+	watching atomic.Int64 // browsers that follow what changes
 }
 
 // New makes a Site. It fails where a template cannot be parsed or two pages have
