@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/backoff"
+	"humanqa/projections/auditlog"
 )
 
 // logIsAsSigned is the invariant that the audit holds (ARCHITECTURE.md).

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/internal/tabular"
 	"humanqa/projections/analytics"
+	"humanqa/projections/auditlog"
 )
 
 // exportEvents is the table that is the log itself.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
@@ -19,6 +18,7 @@ import (
 	"humanqa/httpapi"
 	"humanqa/internal/blob"
 	"humanqa/projections"
+	"humanqa/projections/auditlog"
 )
 
 // fsckCmd checks the invariants on live data: the log against itself and

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections"
+	"humanqa/projections/auditlog"
 	"humanqa/webhooks"
 )
 

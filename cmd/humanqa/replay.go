@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
+	"humanqa/projections/auditlog"
 )
 
 type replayCmd struct {

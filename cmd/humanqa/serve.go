@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/sirupsen/logrus"
 
-	"humanqa/auditlog"
 	"humanqa/domain/policy"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
@@ -20,6 +19,7 @@ import (
 	"humanqa/internal/scheduler"
 	"humanqa/projections"
 	"humanqa/projections/analytics"
+	"humanqa/projections/auditlog"
 	"humanqa/projections/timers"
 	"humanqa/webhooks"
 )

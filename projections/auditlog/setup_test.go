@@ -18,7 +18,6 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
@@ -27,6 +26,7 @@ import (
 	"humanqa/internal/eventually"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
+	"humanqa/projections/auditlog"
 	"humanqa/projections/modeltest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/auditlog"
+	"humanqa/projections/auditlog"
 )
 
 // Each of these is SQL straight on the log's table, past the service. The place

@@ -13,11 +13,11 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/projections/auditlog"
 	"humanqa/projections/modeltest"
 )
 

@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
-	"humanqa/auditlog"
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
+	"humanqa/projections/auditlog"
 	"humanqa/projections/modeltest"
 )
 
