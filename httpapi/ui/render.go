@@ -47,6 +47,10 @@ func (f Frame) At(where string) bool {
 // with it keeps the ETag still; nobody can guess it.
 var commandMark = "command-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
+// tagMark stands for the page's own ETag in what is rendered: an open page asks
+// for what is newer than itself.
+var tagMark = "tag-" + strings.ReplaceAll(uuid.NewString(), "-", "")
+
 // renderer holds every template, parsed. A page's set is the layout, the shared
 // parts, the parts of its package, and its own file.
 type renderer struct {
@@ -89,6 +93,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":   a.url,
 		"command": func() string { return commandMark },
+		"tag":     func() string { return tagMark },
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },

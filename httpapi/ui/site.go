@@ -401,6 +401,9 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	if a.Bare {
 		r.Account, r.Role = people.Account{}, ""
 	}
+	if status != http.StatusOK || r.Method != http.MethodGet {
+		a.Live = nil // its URL shows another page
+	}
 	body, err := s.renderer.render(a.Template, Frame{
 		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
 		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Home: home(r.Person), View: a.View,
@@ -414,16 +417,18 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	if a.For > 0 {
 		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
 	}
-	if !a.Secret && status == http.StatusOK && r.Method == http.MethodGet && len(a.Live) > 0 {
+	tag := ""
+	if !a.Secret && len(a.Live) > 0 {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
-		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+		tag = hex.EncodeToString(sum[:16])
 		h.Set("Cache-Control", "private, no-cache")
-		h.Set("Etag", tag)
-		if r.Header.Get("If-None-Match") == tag {
+		h.Set("Etag", `"`+tag+`"`)
+		if r.Header.Get("If-None-Match") == `"`+tag+`"` {
 			w.WriteHeader(http.StatusNotModified)
 			return http.StatusNotModified
 		}
 	}
+	body = bytes.ReplaceAll(body, []byte(tagMark), []byte(tag))
 	body = bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString()))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone

@@ -26,6 +26,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -205,13 +206,46 @@ func (b *Tab) Fill(selector, text string) {
 // Press sends keys to whatever has the focus.
 func (b *Tab) Press(keys string) {
 	b.t.Helper()
-	b.do("press", chromedp.KeyEvent(keys))
+	b.press(keys, 0)
+}
+
+// PressCtrl sends keys while Ctrl is held.
+func (b *Tab) PressCtrl(keys string) {
+	b.t.Helper()
+	b.press(keys, chromedp.ModifierCtrl)
+}
+
+// press sends them as a keyboard does: the text belongs to the key, so that a page
+// that takes the key for itself leaves no letter behind.
+func (b *Tab) press(keys string, held chromedp.Modifier) {
+	b.t.Helper()
+	b.do("press "+keys, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, r := range keys {
+			events := kb.Encode(r)
+			for _, e := range events {
+				if e.Type == kb.KeyChar && held == 0 {
+					events[0].Text, events[0].UnmodifiedText = e.Text, e.UnmodifiedText
+				}
+			}
+			for _, e := range events {
+				if e.Type == kb.KeyChar {
+					continue
+				}
+				e.Modifiers |= int64(held)
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, *e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
 }
 
 // Keys that Press takes.
 const (
 	TabKey = kb.Tab
 	Enter  = kb.Enter
+	Escape = kb.Escape
 )
 
 // Eval runs an expression in the tab.

@@ -826,19 +826,17 @@ function follow() {
       heard(streams);
       channel.postMessage(streams);
     };
-    let opened = false;
-    source.addEventListener("open", () => {
-      if (opened) tell("*");
-      opened = true;
-    });
+    source.addEventListener("open", () => tell("*"));
     source.addEventListener("ended", () => {
       source.close();
       tell("*");
     });
     source.onmessage = (event) => tell(event.data);
   });
+  document.addEventListener("humanqa:refresh", () => void refresh());
   if (navigator.locks) void navigator.locks.request("humanqa-live", hold);
   else void hold();
+  heard("*");
 }
 function heard(streams) {
   const shown = main()?.dataset.live?.split(" ") ?? [];
@@ -847,7 +845,6 @@ function heard(streams) {
 }
 var due = false;
 var busy = false;
-var tag = "";
 async function refresh() {
   if (busy) {
     due = true;
@@ -855,13 +852,13 @@ async function refresh() {
   }
   busy = true;
   try {
-    const answer = await fetch(location.href, { headers: tag === "" ? {} : { "If-None-Match": tag }, cache: "no-store" });
+    const tag = main()?.dataset.tag ?? "";
+    const answer = await fetch(location.href, { headers: tag === "" ? {} : { "If-None-Match": '"' + tag + '"' }, cache: "no-store" });
     if (answer.redirected) {
       location.reload();
       return;
     }
     if (answer.ok) {
-      tag = answer.headers.get("ETag") ?? "";
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"));
     }
   } catch {
@@ -879,8 +876,12 @@ function become(next) {
   if (to === null || now === null) return;
   document.title = next.title;
   Idiomorph.morph(now, to, {
-    ignoreActiveValue: true,
+    // Only of a field: of anything else that has the focus it would leave all
+    // that is in it as it was.
+    ignoreActiveValue: document.activeElement?.matches("input, textarea, select") ?? false,
     callbacks: {
+      // What a script of the page keeps is its own.
+      beforeNodeMorphed: (node) => !(node instanceof Element && node.hasAttribute("data-own")),
       // What somebody opened, typed, or is about to send stays theirs.
       beforeAttributeUpdated: (name, node) => !(name === "open" && node instanceof HTMLDetailsElement) && !(name === "value" && node instanceof HTMLInputElement && node.name === "command") && !(name === "checked" && node instanceof HTMLInputElement && node.checked !== node.defaultChecked) && !(name === "value" && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue)
     }

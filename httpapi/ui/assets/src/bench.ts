@@ -1,1 +1,376 @@
-export {}
+// The workbench with a script: verdicts by single keys, pictures by paste and
+// drop, an outbox, a clock. The page is the server's; what is written here over
+// it is what was said and is not saved yet.
+import { Outbox, reason, type Entry } from './outbox'
+import { drafts } from './drafts'
+import { leftovers } from './leftovers'
+import { secrets } from './secrets'
+import { clock } from './clock'
+
+interface Said { status: string; note: string; severity: string; reason: string }
+
+const home = document.getElementById('home')
+const bench = document.getElementById('bench')
+if (home !== null) idle(home)
+if (bench !== null) start(bench)
+
+// idle is a page without a claim's list: it tells what was not saved.
+function idle(at: HTMLElement) {
+  const nothing = () => {}
+  const outbox = new Outbox(at.dataset.person!, '', '', { changed: nothing, state: nothing, done: nothing, refused: nothing })
+  void leftovers(outbox, (e) => e.job !== at.dataset.job)
+}
+
+function start(bench: HTMLElement) {
+  const { person, job, token } = bench.dataset as { person: string; job: string; token: string }
+  const byID = (id: string) => document.getElementById(id)!
+  const all = () => [...document.querySelectorAll<HTMLElement>('li[data-item]')]
+  const row = (item: string) => document.querySelector<HTMLElement>(`li[data-item="${item}"]`)
+  const noteOf = (li: HTMLElement) => li.querySelector<HTMLTextAreaElement>('textarea')!
+  const saidOf = (li: HTMLElement): Said =>
+    ({ status: li.dataset.status!, note: li.dataset.note!, severity: li.dataset.severity!, reason: li.dataset.reason! })
+  const notes = drafts(bench, 'humanqa:draft:' + person + ':' + job)
+  const previews = new Map<number, string>() // entry to object URL
+  const undo: { item: string; said: Said }[] = []
+  let current = ''
+  let asking = '' // fail or skip: of the current item, what goes with it
+  let frozen = false
+  let unsaved: Entry[] = []
+
+  const outbox = new Outbox(person, job, token, {
+    changed: (entries) => { unsaved = entries; paint() },
+    state: (state, n, why) => {
+      const at = byID('saved')
+      at.className = state === 'waiting' ? 'waits' : 'muted'
+      at.textContent = state === 'saved' ? 'All saved' : state === 'saving' ? 'Saving' : `Waiting, ${n} not saved yet. ${why} It is kept in this browser.`
+    },
+    done: (entry, next) => {
+      if (['complete', 'release', 'untestable'].includes(entry.kind)) { notes.clear(); location.assign(next) } else document.dispatchEvent(new Event('humanqa:refresh'))
+    },
+    refused: (entry, why) => void refused(entry, why),
+  })
+  const list = () => leftovers(outbox, (e) => frozen || e.refused !== undefined || e.job !== job || e.token !== token, job)
+  const time = clock(byID('clock'))
+
+  // A refusal may be the claim's: then nothing more can be said here.
+  async function refused(entry: Entry, why: string) {
+    await beat()
+    if (!frozen && ['complete', 'release', 'untestable'].includes(entry.kind)) {
+      const stored = (await outbox.all()).find((e) => e.command === entry.command)
+      if (stored !== undefined) await outbox.remove(stored)
+    }
+    document.querySelectorAll<HTMLButtonElement>('aside form button').forEach((b) => { b.disabled = frozen })
+    const at = byID('saved')
+    at.className = 'refused'
+    at.textContent = 'Refused: ' + why
+    void list()
+    document.dispatchEvent(new Event('humanqa:refresh'))
+  }
+
+  // Every minute, so that the claim stands; a hidden tab's timers run that often.
+  async function beat() {
+    if (frozen) return
+    try {
+      const answer = await fetch(`/workbench/jobs/${job}/heartbeat`, {
+        method: 'POST', body: new URLSearchParams({ token, command: crypto.randomUUID() }), headers: { Accept: 'application/json' }, redirect: 'manual',
+      })
+      if (answer.ok) { const said = await answer.json(); time.set(said.dueAt, said.now) }
+      if (answer.status === 409 || answer.status === 404) freeze(await reason(answer))
+    } catch { /* it is heard of with the next one */ }
+  }
+
+  function freeze(why: string) {
+    frozen = true
+    outbox.stop()
+    const at = byID('frozen')
+    at.querySelector('[data-why]')!.textContent = why
+    at.hidden = false
+    byID('saved').textContent = ''
+    for (const field of bench.querySelectorAll<HTMLButtonElement>('form button, form select, form input')) field.disabled = true
+    for (const field of bench.querySelectorAll('textarea')) field.readOnly = true
+    void list()
+  }
+
+  // ---- what is shown ----
+
+  function paint() {
+    for (const li of all()) li.querySelectorAll('.ask, .sending').forEach((e) => e.remove())
+    for (const entry of unsaved) overlay(entry)
+    for (const [id, url] of previews) if (!unsaved.some((e) => e.id === id)) { URL.revokeObjectURL(url); previews.delete(id) }
+    const left = all().filter((li) => li.dataset.status === 'pending').length
+    byID('left').textContent = left === 0 ? 'Nothing left' : left === 1 ? '1 item left' : left + ' items left'
+    for (const li of all()) li.classList.toggle('current', li.dataset.item === current)
+    bench.classList.add('scripted')
+    const li = row(current)
+    if (li !== null && asking === 'skip') {
+      const ask = document.createElement('p')
+      ask.className = 'ask'
+      const reasons = [...li.querySelectorAll<HTMLOptionElement>('[name=reason] option')]
+      ask.textContent = 'Skip it because: ' + reasons.map((r, n) => `${n + 1} ${r.text}`).join(', ')
+      li.querySelector('.say')!.before(ask)
+    }
+    notes.restore()
+  }
+
+  function overlay(entry: Entry) {
+    const li = entry.item === undefined ? null : row(entry.item)
+    if (entry.kind === 'check' && li !== null) show(li, entry.fields as unknown as Said)
+    if (entry.kind === 'hide') document.querySelectorAll<HTMLElement>('.kept').forEach((kept) => {
+      if (kept.closest('li') === li && kept.querySelector<HTMLInputElement>('[name=picture]')?.value === entry.fields.picture) kept.hidden = true
+    })
+    if (entry.kind === 'picture' && li !== null) {
+      if (!previews.has(entry.id!)) previews.set(entry.id!, URL.createObjectURL(entry.file!))
+      const kept = document.createElement('div')
+      kept.className = 'kept sending'
+      const img = document.createElement('img')
+      img.src = previews.get(entry.id!)!
+      img.alt = 'A picture that is being saved'
+      kept.append(img, Object.assign(document.createElement('small'), { textContent: 'not saved yet' }))
+      li.querySelector('.shots')!.append(kept)
+    }
+  }
+
+  function show(li: HTMLElement, said: Said) {
+    li.classList.remove('pass', 'fail', 'skip', 'pending')
+    li.classList.add(said.status)
+    Object.assign(li.dataset, said)
+    const mark = byID('marks') as HTMLTemplateElement
+    li.querySelector('.slot')!.replaceChildren(mark.content.querySelector(`[data-mark="${said.status}"]`)!.firstElementChild!.cloneNode(true))
+    const note = li.querySelector<HTMLElement>('.said')!
+    note.textContent = said.note
+    note.hidden = said.note === ''
+    const why = li.querySelector<HTMLElement>('.why')!
+    why.hidden = said.reason === ''
+    why.lastElementChild!.textContent = li.querySelector<HTMLOptionElement>(`[name=reason] option[value="${said.reason}"]`)?.text ?? ''
+    const severity = li.querySelector<HTMLElement>('.side .severity')!
+    severity.textContent = said.severity
+    severity.className = 'severity severity-' + said.severity
+  }
+
+  // ---- what is said ----
+
+  function say(li: HTMLElement, change: Partial<Said>, undoable = true) {
+    const before = saidOf(li)
+    const said = { ...before, note: noteOf(li).value.trim(), ...change }
+    if (said.status !== 'skip') said.reason = ''
+    if (undoable) undo.push({ item: li.dataset.item!, said: before })
+    const field = noteOf(li)
+    field.value = field.defaultValue = said.note
+    notes.forget(field)
+    show(li, said)
+    asking = ''
+    const words = { pass: 'passes', fail: 'fails', skip: 'is skipped', pending: 'has a note' }[said.status]
+    void outbox.add({
+      kind: 'check', url: `/workbench/jobs/${job}/items/${li.dataset.item}`, item: li.dataset.item,
+      fields: { ...said }, label: `${li.getAttribute('aria-label')} ${words}${said.note === '' ? '' : ': ' + said.note}`,
+    })
+  }
+
+  function takeBack() {
+    const last = undo.pop()
+    const li = last === undefined ? null : row(last.item)
+    if (last === undefined || li === null) return
+    const field = noteOf(li)
+    field.value = field.defaultValue = last.said.note
+    say(li, last.said, false)
+    go(li)
+  }
+
+  function picture(li: HTMLElement, file: File) {
+    void outbox.add({
+      kind: 'picture', url: `/workbench/jobs/${job}/items/${li.dataset.item}/pictures`, item: li.dataset.item, fields: {}, file,
+      label: 'A picture of ' + li.getAttribute('aria-label')!.toLowerCase(),
+    })
+  }
+
+  function go(li: HTMLElement | undefined | null) {
+    if (li === undefined || li === null) return
+    current = li.dataset.item!
+    asking = ''
+    li.focus()
+    li.scrollIntoView({ block: 'nearest' })
+    paint()
+  }
+
+  // advance goes to the next item without a verdict, from the current one on.
+  function advance() {
+    const rows = all()
+    const at = rows.findIndex((li) => li.dataset.item === current)
+    const open = (li: HTMLElement) => li.dataset.status === 'pending'
+    go(rows.slice(at + 1).find(open) ?? rows.find(open) ?? rows[at])
+  }
+
+  function move(by: number) {
+    const rows = all()
+    const at = rows.findIndex((li) => li.dataset.item === current)
+    go(rows[Math.min(Math.max(at + by, 0), rows.length - 1)])
+  }
+
+  function askNote(li: HTMLElement, what: string) {
+    asking = what
+    li.querySelector('details')!.open = true
+    noteOf(li).focus()
+  }
+
+  function settle(li: HTMLElement, status: string) {
+    const severity = li.querySelector<HTMLSelectElement>('[name=severity]')!.value
+    li.querySelector('details')!.open = false
+    say(li, { status, severity })
+    if (status === 'fail') advance()
+    else go(li)
+  }
+
+  // ---- keys ----
+
+  const keys = byID('keys')
+  let keysOn = localStorage.getItem('humanqa:keys') !== 'off'
+  const showKeys = () => keys.setAttribute('aria-pressed', String(keysOn))
+  byID('keys-bar').hidden = false
+  showKeys()
+  keys.addEventListener('click', () => {
+    keysOn = !keysOn
+    localStorage.setItem('humanqa:keys', keysOn ? 'on' : 'off')
+    showKeys()
+  })
+  const help = byID('help') as HTMLDialogElement
+  byID('help-open').addEventListener('click', () => help.showModal())
+
+  document.addEventListener('keydown', (event) => {
+    const target = event.target as HTMLElement
+    if (frozen || help.open || event.isComposing) return
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); finish(target); return }
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const li = target.closest<HTMLElement>('li[data-item]')
+    if (target instanceof HTMLTextAreaElement && li !== null) { inNote(event, target, li); return }
+    if (event.key === 'Escape' && li === null) { go(row(current)); return }
+    if (!keysOn || target.closest('input, textarea, select') !== null || target.closest('#checklist') === null) return
+    if (single(event.key.toLowerCase())) event.preventDefault()
+  })
+
+  function inNote(event: KeyboardEvent, field: HTMLTextAreaElement, li: HTMLElement) {
+    if (event.key === 'Escape') { event.preventDefault(); go(li) }
+    if (event.key === 'Enter' && !event.shiftKey) { event.preventDefault(); settle(li, asking === 'fail' ? 'fail' : li.dataset.status!) } else if (asking === 'fail' && keysOn && field.value === field.defaultValue && '123'.includes(event.key)) {
+      // The first thing after F may be how bad it is; from then on it is text.
+      event.preventDefault()
+      li.querySelector<HTMLSelectElement>('[name=severity]')!.selectedIndex = Number(event.key) - 1
+    }
+  }
+
+  function single(key: string): boolean {
+    const li = row(current)
+    if (asking === 'skip' && li !== null) {
+      const option = li.querySelectorAll<HTMLOptionElement>('[name=reason] option')[Number(key) - 1]
+      if (option !== undefined) { say(li, { status: 'skip', reason: option.value }); advance(); return true }
+      asking = ''
+      paint()
+      if (key === 'escape') return true
+    }
+    switch (key) {
+      case 'j': move(1); return true
+      case 'k': move(-1); return true
+      case '?': help.showModal(); return true
+      case 'o': document.getElementById('app')?.click(); return true
+      case 'c': (document.getElementById('secrets-form') as HTMLFormElement | null)?.requestSubmit(); return true
+      case 'a': byID('finding-what').focus(); return true
+      case 'u': takeBack(); return true
+    }
+    if (li === null) return false
+    switch (key) {
+      case 'p': say(li, { status: 'pass' }); advance(); return true
+      case 'f': askNote(li, 'fail'); return true
+      case 's': asking = 'skip'; paint(); return true
+      case 'n': askNote(li, 'note'); return true
+    }
+    return false
+  }
+
+  // finish goes to the summary, and from there ends the test.
+  function finish(target: HTMLElement) {
+    const summary = byID('summary')
+    if (target === summary) (byID('complete') as HTMLFormElement).requestSubmit()
+    else summary.focus()
+  }
+
+  // ---- forms, pictures ----
+
+  document.addEventListener('submit', (event) => {
+    const form = event.target as HTMLFormElement
+    const kind = form.dataset.outbox
+    if (kind === undefined) return
+    event.preventDefault()
+    if (frozen) return
+    const data = new FormData(form, event.submitter)
+    const fields: Record<string, string> = {}
+    for (const [name, value] of data) if (typeof value === 'string' && name !== 'token' && name !== 'command') fields[name] = value
+    const li = form.closest<HTMLElement>('li[data-item]')
+    const file = data.get('file')
+    if (kind === 'check' && li !== null) {
+      current = li.dataset.item!
+      say(li, fields as unknown as Said)
+    } else if (kind === 'picture' && li !== null && file instanceof File) {
+      picture(li, file)
+      form.reset()
+    } else {
+      if (kind === 'complete') {
+        const open = all().find((one) => one.dataset.status === 'pending')
+        if (open !== undefined) {
+          byID('saved').className = 'refused'
+          byID('saved').textContent = byID('left').textContent + ': give each a verdict first'
+          go(open)
+          return
+        }
+      }
+      const labels: Record<string, string> = { finding: 'Found: ' + fields.description, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
+      void outbox.add({ kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' })
+      if (kind === 'finding') {
+        form.querySelectorAll<HTMLInputElement>('input:not([type=hidden]), textarea').forEach((f) => { f.value = ''; notes.forget(f) })
+        go(row(current))
+      } else if (kind !== 'hide') form.querySelector('button')!.disabled = true
+    }
+  })
+
+  const images = (data: DataTransfer | null) => [...data?.files ?? []].filter((f) => f.type.startsWith('image/'))
+  document.addEventListener('paste', (event) => {
+    const li = row(current)
+    const files = images(event.clipboardData)
+    if (frozen || li === null || files.length === 0) return
+    event.preventDefault()
+    for (const file of files) picture(li, file)
+  })
+  const over = (event: DragEvent) => (event.target as HTMLElement).closest?.<HTMLElement>('li[data-item]') ?? null
+  document.addEventListener('dragover', (event) => {
+    const li = over(event)
+    all().forEach((one) => one.classList.toggle('dropping', one === li))
+    if (li !== null) event.preventDefault()
+  })
+  document.addEventListener('drop', (event) => {
+    const li = over(event)
+    all().forEach((one) => one.classList.remove('dropping'))
+    if (li === null || frozen) return
+    event.preventDefault()
+    for (const file of images(event.dataTransfer)) picture(li, file)
+  })
+
+  bench.addEventListener('focusin', (event) => {
+    const li = (event.target as HTMLElement).closest<HTMLElement>('li[data-item]')
+    if (li !== null && li.dataset.item !== current) { current = li.dataset.item!; asking = ''; paint() }
+  })
+  document.addEventListener('humanqa:refreshed', () => { if (!frozen) void outbox.mine().then((entries) => { unsaved = entries; paint() }) })
+
+  secrets(job, token)
+  void outbox.mine().then((entries) => {
+    unsaved = entries
+    paint()
+    // What was said and is not saved yet counts: where to go on is known only now.
+    const first = all().find((li) => li.dataset.status === 'pending') ?? all()[0]
+    if (first !== undefined && current === '') {
+      current = first.dataset.item!
+      if (document.activeElement === document.body && location.hash === '') first.focus()
+      paint()
+    }
+    return outbox.drain()
+  })
+  void list()
+  void beat()
+  setInterval(() => void beat(), 60_000)
+}

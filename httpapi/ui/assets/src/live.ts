@@ -23,16 +23,14 @@ export function follow() {
   const hold = () => new Promise<never>(() => {
     const source = new EventSource('/live')
     const tell = (streams: string) => { heard(streams); channel.postMessage(streams) }
-    let opened = false
-    source.addEventListener('open', () => {
-      if (opened) tell('*') // what happened while we were away is unknown
-      opened = true
-    })
+    source.addEventListener('open', () => tell('*')) // what happened until now is unknown
     source.addEventListener('ended', () => { source.close(); tell('*') })
     source.onmessage = (event) => tell(event.data)
   })
+  document.addEventListener('humanqa:refresh', () => void refresh())
   if (navigator.locks) void navigator.locks.request('humanqa-live', hold)
   else void hold()
+  heard('*') // another tab may hold the stream: what changed since the page was made is unknown, too
 }
 
 function heard(streams: string) {
@@ -43,17 +41,16 @@ function heard(streams: string) {
 
 let due = false
 let busy = false
-let tag = ''
 
 // refresh fetches the page at its URL as it is now, and morphs into it.
 export async function refresh() {
   if (busy) { due = true; return }
   busy = true
   try {
-    const answer = await fetch(location.href, { headers: tag === '' ? {} : { 'If-None-Match': tag }, cache: 'no-store' })
+    const tag = main()?.dataset.tag ?? ''
+    const answer = await fetch(location.href, { headers: tag === '' ? {} : { 'If-None-Match': '"' + tag + '"' }, cache: 'no-store' })
     if (answer.redirected) { location.reload(); return }
     if (answer.ok) {
-      tag = answer.headers.get('ETag') ?? ''
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'))
     }
   } catch {
@@ -70,8 +67,12 @@ function become(next: Document) {
   if (to === null || now === null) return
   document.title = next.title
   Idiomorph.morph(now, to, {
-    ignoreActiveValue: true,
+    // Only of a field: of anything else that has the focus it would leave all
+    // that is in it as it was.
+    ignoreActiveValue: document.activeElement?.matches('input, textarea, select') ?? false,
     callbacks: {
+      // What a script of the page keeps is its own.
+      beforeNodeMorphed: (node: Node) => !(node instanceof Element && node.hasAttribute('data-own')),
       // What somebody opened, typed, or is about to send stays theirs.
       beforeAttributeUpdated: (name: string, node: Element) =>
         !(name === 'open' && node instanceof HTMLDetailsElement) &&

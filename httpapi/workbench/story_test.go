@@ -1,0 +1,290 @@
+package workbench_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
+	"humanqa/internal/browsertest"
+	"humanqa/internal/eventually"
+)
+
+// keyboard counts what is pressed.
+type keyboard struct {
+	tab     *browsertest.Tab
+	presses int
+}
+
+func (k *keyboard) press(keys string) {
+	for _, key := range keys {
+		k.tab.Press(string(key))
+		k.presses++
+	}
+}
+
+// pastes has the tab paste a picture, as Ctrl+V does.
+func pastes(tab *browsertest.Tab, shade int) {
+	browsertest.Eval[bool](tab, fmt.Sprintf(`(async () => {
+		const canvas = new OffscreenCanvas(320, 200), at = canvas.getContext('2d')
+		at.fillStyle = 'hsl(%d 60%% 55%%)'; at.fillRect(0, 0, 320, 200); at.fillStyle = '#fff'; at.fillRect(40, 60, 240, 30)
+		const data = new DataTransfer()
+		data.items.add(new File([await canvas.convertToBlob({type: 'image/png'})], 'image.png', {type: 'image/png'}))
+		document.activeElement.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}))
+		return true
+	})()`, shade))
+}
+
+// From an invitation to a report: ten verdicts by keys, two pictures, the service
+// away for a while, the tab closed meanwhile. Nothing is lost.
+func TestACheckersFirstTest(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.Account("Acme", 100, false)
+	checker := w.Checker("Ann")
+	_, link := w.Invited("Ann", person.Grant{Role: person.Checker, CheckerID: checker})
+	tab := browsertest.New(t)
+	tab.Screen(1280, 900, false)
+	for _, expected := range []string{"ERR_EMPTY_RESPONSE", "ERR_CONNECTION", "ERR_INCOMPLETE_CHUNKED_ENCODING", "404"} { // the service is away, the claim ends
+		tab.Allow(expected)
+	}
+	tab.Passkeys()
+	tab.Open(w.Origin + link)
+	tab.WaitText("You are invited as a checker")
+	tab.Click("form[data-passkey] button")
+	tab.WaitText("Nothing waits right now")
+	if at := browsertest.Eval[string](tab, "location.pathname"); at != "/workbench" {
+		t.Errorf("a checker lands at %s", at)
+	}
+	jobID := w.test(account, "Checkout with a card", 10)
+	tab.WaitText("Checkout with a card") // by itself
+	tab.Click("#job-" + jobID + " button")
+	tab.WaitText("10 items left")
+	tab.WaitText("All saved")
+	tab.Shot("story-1-begun")
+	if strings.Contains(browsertest.Eval[string](tab, "document.documentElement.outerHTML"), secret) {
+		t.Error("the page holds the login")
+	}
+
+	keys := &keyboard{tab: tab}
+	keys.press("ppp")
+	if keys.presses != 3 {
+		t.Errorf("%d presses for three passes", keys.presses)
+	}
+	tab.WaitText("7 items left")
+	keys.press("f1White page.")
+	tab.Press(browsertest.Enter)
+	tab.WaitText("6 items left")
+	keys.press("s2")
+	tab.WaitText("5 items left")
+	keys.press("kk") // back to what failed
+	pastes(tab, 10)
+	pastes(tab, 200)
+	tab.Wait(`document.querySelectorAll('.kept:not(.sending) img').length === 2`)
+	tab.WaitText("All saved")
+	tab.Shot("story-2-pictures")
+
+	w.Away(true)
+	keys.press("jj")
+	passes := keys.presses
+	keys.press("pp")
+	tab.WaitText("3 items left")
+	tab.WaitText("not saved yet")
+	tab.Shot("story-3-away")
+	tab.Open("about:blank") // the tab is lost
+	w.Away(false)
+	c := w.draft(checker)
+	if n := left(c.Checklist); n != 5 {
+		t.Fatalf("%d items are left for the service, which was away", n)
+	}
+	tab.Open(w.Origin + "/workbench/jobs/" + jobID)
+	tab.WaitText("3 items left")
+	tab.WaitText("All saved")
+	if n := left(w.draft(checker).Checklist); n != 3 {
+		t.Fatalf("%d items are left", n)
+	}
+	keys.press("ppp")
+	if n := keys.presses - passes; n != 5 {
+		t.Errorf("%d presses for five passes", n)
+	}
+	tab.WaitText("Nothing left")
+	tab.PressCtrl(browsertest.Enter)
+	keys.press("The card form breaks.")
+	tab.Shot("story-4-summary")
+	tab.PressCtrl(browsertest.Enter)
+	tab.WaitText("Your report is with the client")
+	tab.Shot("story-5-done")
+
+	report, err := w.Reads.Jobs.Report(t.Context(), account, jobID)
+	w.Must(err)
+	if report.PassCount != 8 || report.FailCount != 1 || report.SkipCount != 1 || report.Summary != "The card form breaks." {
+		t.Errorf("the report is %+v", report)
+	}
+	failed := report.Items[3]
+	if failed.Status != job.ItemFail || failed.Note != "White page." || failed.Severity != job.Critical || len(failed.Screenshots()) != 2 {
+		t.Errorf("what failed is %+v", failed)
+	}
+	if skipped := report.Items[4]; skipped.Reason != "not_applicable" {
+		t.Errorf("what was skipped is %+v", skipped)
+	}
+	for _, stored := range failed.Screenshots() {
+		path, _, err := w.API.EvidencePath(t.Context(), account, stored)
+		w.Must(err)
+		if got := w.Call(guest{}, "GET", path, nil); got.Status != 200 || got.Header.Get("Content-Type") != "image/png" {
+			t.Errorf("a picture: %d", got.Status)
+		}
+	}
+}
+
+func left(items []job.ReportItem) (n int) {
+	for _, i := range items {
+		if i.Status == job.ItemPending {
+			n++
+		}
+	}
+	return n
+}
+
+// begun is a checker's tab on a test of three that they have claimed.
+func begun(w world) (tab *browsertest.Tab, g guest, checker string, c command.ClaimedJob) {
+	w.T.Helper()
+	g, checker = w.checks("Ann")
+	c = w.claimed(checker, w.test(w.Account("Acme", 100, false), "Checkout", 3))
+	tab = w.Tab(g)
+	tab.Screen(1280, 900, false)
+	tab.Open(w.Origin + "/workbench/jobs/" + c.JobID)
+	tab.WaitText("All saved")
+	return tab, g, checker, c
+}
+
+func TestKeysUndoNotesAndFindings(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tab, _, checker, _ := begun(w)
+	item := func(n int) func(status job.ItemStatus, note string) {
+		return func(status job.ItemStatus, note string) {
+			t.Helper()
+			eventually.True(t, fmt.Sprintf("item %d is %s %q", n, status, note), func() bool {
+				i := w.draft(checker).Checklist[n]
+				return i.Status == status && i.Note == note
+			})
+		}
+	}
+	keys := &keyboard{tab: tab}
+	keys.press("nslow?")
+	tab.Press(browsertest.Enter)
+	item(0)(job.ItemPending, "slow?")
+	keys.press("p") // keeps the note
+	item(0)(job.ItemPass, "slow?")
+	keys.press("f2x")
+	tab.Press(browsertest.Enter)
+	item(1)(job.ItemFail, "x")
+	keys.press("uu")
+	item(1)(job.ItemPending, "")
+	item(0)(job.ItemPending, "slow?")
+	keys.press("aThe footer overlaps")
+	tab.Press(browsertest.Enter)
+	eventually.True(t, "the finding is there", func() bool {
+		f := w.draft(checker).Findings
+		return len(f) == 1 && f[0].Description == "The footer overlaps" && f[0].Severity == job.Major
+	})
+	tab.WaitText("All saved")
+	tab.WaitText("The footer overlaps") // the page shows what the service has
+	keys.press("?")
+	tab.Wait(`document.getElementById('help').open`)
+	tab.Shot("bench-help-light-1280")
+	tab.Axe("help")
+	tab.Press(browsertest.Escape)
+
+	// Off, and outside the list, keys are nothing.
+	browsertest.Eval[bool](tab, `(document.getElementById('summary').focus(), true)`)
+	keys.press("pfs")
+	if got := browsertest.Eval[string](tab, `document.getElementById('summary').value`); got != "pfs" {
+		t.Errorf("the summary is %q", got)
+	}
+	browsertest.Eval[bool](tab, `(document.getElementById('finish').closest('section').querySelector('summary').focus(), true)`)
+	keys.press("p")
+	tab.Click("#keys")
+	browsertest.Eval[bool](tab, `(document.querySelector('li.current').focus(), true)`)
+	keys.press("p")
+	tab.WaitText("3 items left")
+	tab.Click("#keys")
+	browsertest.Eval[bool](tab, `(document.querySelector('li.current').focus(), true)`)
+	keys.press("p")
+	tab.WaitText("2 items left")
+	pagetest.Accessible(t, tab, "bench-keys")
+
+	// What is half typed outlives a reload, and a refresh by somebody else's doing.
+	tab.WaitText("All saved")
+	tab.Open(w.Origin + "/workbench")
+	tab.Open(w.Origin + "/workbench/jobs/" + w.draft(checker).JobID)
+	tab.Wait(`document.getElementById('summary').value === 'pfs'`)
+}
+
+// The login comes by a key, and goes by itself.
+func TestTheLoginIsShownForAMoment(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tab, _, _, _ := begun(w)
+	browsertest.Eval[bool](tab, `(() => { const later = window.setTimeout; window.setTimeout = (f, ms) => later(f, ms === 20000 ? 1500 : ms); return true })()`)
+	(&keyboard{tab: tab}).press("c")
+	tab.WaitText(secret)
+	tab.Shot("bench-login-light-1280")
+	tab.Wait(`!document.documentElement.outerHTML.includes("` + secret + `")`)
+}
+
+// When the claim ends elsewhere the page says why and saves no more; what it could
+// not save is offered to the next claim.
+func TestAClaimThatEndsFreezesThePage(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tab, _, checker, c := begun(w)
+	for _, expected := range []string{"404", "409", "ERR_"} {
+		tab.Allow(expected)
+	}
+	w.Away(true)
+	keys := &keyboard{tab: tab}
+	keys.press("f1The page stays white")
+	tab.Press(browsertest.Enter)
+	tab.WaitText("not saved yet")
+	w.Shown(w.Commands.ReleaseJob(t.Context(), byChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}))
+	w.Away(false)
+	tab.WaitText("This test is not yours any more")
+	tab.WaitText("The claim has ended.")
+	tab.WaitText("The page stays white")
+	tab.Shot("bench-frozen-light-1280")
+	tab.Axe("frozen")
+	tab.Open(w.Origin + "/workbench")
+	tab.WaitText("The page stays white") // still kept
+
+	w.claimed(checker, c.JobID)
+	tab.Open(w.Origin + "/workbench/jobs/" + c.JobID)
+	tab.WaitText("Save it now")
+	tab.Click("[data-send]")
+	eventually.True(t, "it is saved under the new claim", func() bool {
+		i := w.draft(checker).Checklist[0]
+		return i.Status == job.ItemFail && i.Note == "The page stays white" && i.Severity == job.Critical
+	})
+	tab.Wait(`document.getElementById('leftovers').hidden`)
+}
+
+// A clock that is wrong here is no matter: the time left is the server's.
+func TestTheClockIsTheServers(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tab, _, _, _ := begun(w)
+	browsertest.Eval[bool](tab, `(() => { const real = Date.now; Date.now = () => real() + 3600_000; return true })()`)
+	tab.Wait(`document.getElementById('clock').innerText.includes(':')`)
+	text := browsertest.Eval[string](tab, `document.getElementById('clock').innerText`)
+	var minutes, seconds int
+	if _, err := fmt.Sscanf(strings.TrimSpace(text), "%d:%d left", &minutes, &seconds); err != nil {
+		t.Fatalf("the clock says %q", text)
+	}
+	if left := time.Duration(minutes)*time.Minute + time.Duration(seconds)*time.Second; left > time.Hour || left < 50*time.Minute {
+		t.Errorf("the clock says %s", left)
+	}
+}
