@@ -63,7 +63,7 @@ func (q *Reads) Each(ctx context.Context, v View, f Filter, each func(row []any)
 		where.And(v.since+" >= %s", *f.Since)
 	}
 	query += " WHERE TRUE" + where.SQL + " ORDER BY " + v.key
-	rows, err := q.db.QueryxContext(ctx, query, where.Args...)
+	rows, err := q.db.QueryxContext(ctx, query, where.Args...) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return fmt.Errorf("read analytics.%s: %w", v.Name, err)
 	}
