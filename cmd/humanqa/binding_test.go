@@ -24,7 +24,20 @@ func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testin
 	_, key := p.newAccount(20)
 	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1))
 
+	var checked struct {
+		Findings []struct{ What, Detail string }
+	}
+	p.cli(&checked, "eventstore", "check") // what HUMANQA_EVENTSTORE_URL names
+	first.cli(&checked, "eventstore", "check")
+	p.cli(&checked, "eventstore", "check", "esdb://"+address+"?tls=false")
+	if n := len(checked.Findings); n != 9 || checked.Findings[n-2].What != "name" || strings.HasPrefix(checked.Findings[n-2].Detail, "none") {
+		t.Errorf("eventstore check finds %+v", checked.Findings)
+	}
+
 	owner.stop()
+	if _, stderr, err := p.tryCLI("eventstore", "check"); exitCode(err) != exitFailed || !strings.Contains(stderr, "1 of 1 things that the service needs") {
+		t.Errorf("eventstore check of a log that is away: %v, %s", err, stderr)
+	}
 	stranger := second.start()
 	const names = "and this database belongs to"
 	eventually.Within(t, time.Minute, func() error {

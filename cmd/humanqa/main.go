@@ -72,6 +72,10 @@ type commands struct {
 		Skip    projectionsSkipCmd    `cmd:"" help:"Let a stopped read model pass over its event, on record."`
 	} `cmd:"" help:"Read models."`
 
+	Eventstore struct {
+		Check eventstoreCheckCmd `cmd:"" help:"Look whether the log has what the service needs; exit 1 and what to do if not."`
+	} `cmd:"" help:"The event log."`
+
 	Audit struct {
 		Checkpoint auditCheckpointCmd `cmd:"" help:"Sign the log as it is; keep the result elsewhere."`
 		Key        auditKeyCmd        `cmd:"" help:"Show the log's name and public key, by which checkpoints are verified."`

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"humanqa/eventstore"
+)
+
+type eventstoreCheckCmd struct {
+	URL string `arg:"" optional:"" help:"The log to look at, esdb://…; without it HUMANQA_EVENTSTORE_URL, or the running service's."`
+}
+
+// Run needs neither data directory nor Postgres where the log has an address.
+func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
+	url := c.URL
+	if url == "" {
+		url = a.cfg.EventStoreURL
+	}
+	var log *eventstore.Client
+	if url == "" {
+		log, err = eventstore.OpenSocket(socketPath(a.cfg.DataDir), quiet(a.log))
+	} else if err = checkURL("URL", url, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"); err == nil {
+		log, err = eventstore.Open(url, quiet(a.log))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	findings := log.Inspect(ctx)
+	var lines []string
+	missing := 0
+	for _, f := range findings {
+		line := fmt.Sprintf("ok    %-17s  %s", f.What, oneLine(f.Detail))
+		if !f.OK {
+			missing++
+			line = fmt.Sprintf("FAIL  %-17s  %s: %s", f.What, oneLine(f.Detail), f.Hint)
+		}
+		lines = append(lines, line)
+	}
+	if err := a.print(struct {
+		Findings []eventstore.Finding `json:"findings"`
+	}{findings}, "%s", strings.Join(lines, "\n")); err != nil {
+		return err
+	}
+	if missing > 0 {
+		return fmt.Errorf("%d of %d things that the service needs of its log are missing: the lines above say what to do", missing, len(findings))
+	}
+	return nil
+}
