@@ -77,6 +77,9 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.sql(server, `UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'Check the shop', 'Check the stop'), 'UTF8') WHERE stream = 'job-`+jobID+`' AND type = 'job.created'`)
+	if stdout, _, err := p.tryCLI("projections", "rebuild", "jobs", "--dry-run"); exitCode(err) != exitFailed || !strings.Contains(stdout, "title: is \"Check the shop\", the log says \"Check the stop\"") {
+		t.Errorf("a dry run tells %v %s", err, stdout)
+	}
 	s.stop()
 	for _, command := range []string{"audit verify", "fsck"} {
 		stdout, stderr, err := p.tryCLI(append(strings.Fields("--json "+command), "--against", kept)...)

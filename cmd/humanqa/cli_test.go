@@ -183,6 +183,12 @@ func projectionCommands(t *testing.T, s *instance) {
 	}
 	var now listing
 	s.cli(nil, "projections", "rebuild", "jobs")
+	if stdout, stderr, err := s.tryCLI("projections", "rebuild", "--all"); err != nil || strings.Count(stdout, ": rebuilt, it serves from now on\n") != len(rebuildable()) {
+		t.Errorf("rebuild --all: %v %s\n%s", err, stderr, stdout)
+	}
+	if stdout, stderr, err := s.tryCLI("projections", "rebuild", "--all", "--dry-run"); err != nil || !strings.HasSuffix(stdout, "audit: 0 rows are not what the log says\n") {
+		t.Errorf("rebuild --all --dry-run: %v %s\n%s", err, stderr, stdout)
+	}
 	if s.cli(&now, "projections", "list"); now.generation("jobs") <= before.generation("jobs") {
 		t.Error("the new generation of jobs does not serve although the command has ended")
 	}
@@ -220,6 +226,7 @@ func mistakes(t *testing.T, s *instance) {
 		{exitUsage, "--scope", []string{"key", "create", "--account", id, "--scope", "root"}},
 		{exitUsage, "wants the key's id", []string{"key", "revoke", "--key", "qa_live_x"}},
 		{exitUsage, "is no read model: there are jobs", []string{"projections", "rebuild", "webhooks"}},
+		{exitUsage, "name one read model, or --all", []string{"projections", "rebuild"}},
 		{exitUsage, "--reason", []string{"projections", "skip", "jobs"}},
 		{exitUsage, "is no role", []string{"serve", "--roles", "janitor"}},
 		{exitFailed, "account not found: check the id", []string{"account", "suspend", "--account", "nobody"}},

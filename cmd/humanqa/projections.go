@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/audit"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections"
@@ -120,44 +121,105 @@ func oneOf(name, otherwise string, known []string) error {
 }
 
 type projectionsRebuildCmd struct {
-	Name   string `arg:"" help:"The read model's name, as projections list shows it."`
-	Detach bool   `help:"Only order it; the service builds it, now or when it starts."`
+	Name   string `arg:"" optional:"" help:"The read model's name, as projections list shows it."`
+	All    bool   `help:"Every read model, one after the other. What an interrupt leaves is gone on with."`
+	Detach bool   `xor:"how" help:"Only order it; the service builds it, now or when it starts."`
+	DryRun bool   `xor:"how" help:"Build nothing: fold the log beside the rows that serve, and show what differs; exit 1 if anything does."`
 }
 
 // Validate is called by kong.
 func (c *projectionsRebuildCmd) Validate() error {
-	return oneOf(c.Name, "no read model", append(projections.Names(), auditlog.Name))
+	if c.All != (c.Name == "") {
+		return errors.New("name one read model, or --all")
+	}
+	if c.All {
+		return nil
+	}
+	return oneOf(c.Name, "no read model", rebuildable())
 }
 
-// Run builds the read model, here or in the running service, whichever takes
-// it, and tells how far it is. What an interrupt leaves half built is gone on
+// rebuildable are the read models, and the audit's tree.
+func rebuildable() []string { return append(projections.Names(), auditlog.Name) }
+
+// Run builds the read models, here or in the running service, whichever takes
+// them, and tells how far it is. What an interrupt leaves half built is gone on
 // with by the service, or by the same command.
 func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		if c.Detach {
-			if err := consumer.RequestRebuild(ctx, core.db, c.Name); err != nil {
-				return err
-			}
-			return a.ordered(c.Name, "rebuild ordered", "follow it with humanqa projections list")
+		names := []string{c.Name}
+		if c.All {
+			names = rebuildable()
 		}
 		feed := eventstore.NewFeed(core.log, quiet(a.log))
-		reading, stop := context.WithCancel(ctx)
-		read := make(chan error, 1)
-		go func() { read <- feed.Run(reading) }()
+		supervisor := consumer.New(core.db, feed, quiet(a.log), append(projections.All(), auditlog.Projector{})...)
+		if c.DryRun {
+			return a.compare(ctx, supervisor, names)
+		}
+		if !c.Detach {
+			reading, stop := context.WithCancel(ctx)
+			read := make(chan error, 1)
+			go func() { read <- feed.Run(reading) }()
+			err := a.rebuild(ctx, supervisor, names)
+			stop()
+			return errors.Join(err, <-read)
+		}
+		for _, name := range names {
+			if err := consumer.RequestRebuild(ctx, core.db, name); err != nil {
+				return err
+			}
+			if err := a.ordered(name, "rebuild ordered", "follow it with humanqa projections list"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a *app) rebuild(ctx context.Context, supervisor *consumer.Supervisor, names []string) error {
+	for _, name := range names {
 		told := time.Now() // short builds tell only that they are done
-		err := consumer.New(core.db, feed, quiet(a.log), append(projections.All(), auditlog.Projector{})...).Rebuild(ctx, c.Name, func(p consumer.Progress) {
+		err := supervisor.Rebuild(ctx, name, func(p consumer.Progress) {
 			if !a.json && !p.Done && time.Since(told) >= time.Second {
 				told = time.Now()
 				_ = a.print(nil, "%s: generation %d, %d events, at %s of %s, %.0f events/s, %s to go", // progress only
 					p.Name, p.Generation, p.Applied, p.Position, p.Head, p.EventsPerSecond, p.ETA.Round(time.Second))
 			}
 		})
-		stop()
-		if err := errors.Join(err, <-read); err != nil {
+		if err == nil {
+			err = a.ordered(name, "rebuilt", "it serves from now on")
+		}
+		if err != nil {
 			return err
 		}
-		return a.ordered(c.Name, "rebuilt", "it serves from now on")
-	})
+	}
+	return nil
+}
+
+// compare tells what a rebuild would change.
+func (a *app) compare(ctx context.Context, supervisor *consumer.Supervisor, names []string) error {
+	findings := []audit.Finding{}
+	for _, name := range names {
+		differences, err := supervisor.Verify(ctx, name)
+		if err != nil {
+			return err
+		}
+		found := findingsOf(name, differences)
+		findings = append(findings, found...)
+		for _, f := range found {
+			if !a.json {
+				if err := a.print(nil, "%s: %s", f.Stream, f.Problem); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	err := a.print(struct {
+		Findings []audit.Finding `json:"findings"`
+	}{findings}, "%s: %d rows are not what the log says", strings.Join(names, ", "), len(findings))
+	if err == nil && len(findings) > 0 {
+		err = fmt.Errorf("a rebuild would change %d rows: humanqa fsck looks further", len(findings))
+	}
+	return err
 }
 
 type projectionsRetryCmd struct {
