@@ -56,7 +56,7 @@ func apart(ctx context.Context, b *bench) (_ section, err error) {
 				return section{}, err
 			}
 		}
-		submitting, err := connectAll(ctx, s.url, keys, submission)
+		submitting, err := connectAll(ctx, s.url, keys)
 		if err != nil {
 			return section{}, err
 		}

@@ -24,7 +24,7 @@ type client struct {
 }
 
 // connectAll opens one client for each key.
-func connectAll(ctx context.Context, base string, keys []string, body string) (_ clients, err error) {
+func connectAll(ctx context.Context, base string, keys []string) (_ clients, err error) {
 	at, err := url.Parse(base)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func connectAll(ctx context.Context, base string, keys []string, body string) (_
 		}
 		var request strings.Builder
 		_, _ = fmt.Fprintf(&request, "POST /v1/jobs HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
-			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", at.Host, key, len(body), body)
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", at.Host, key, len(submission), submission)
 		all = append(all, &client{conn: conn, answers: bufio.NewReader(conn), request: []byte(request.String())})
 	}
 	return all, nil

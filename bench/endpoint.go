@@ -72,12 +72,12 @@ func endpoint(ctx context.Context, b *bench) (_ section, err error) {
 
 // besideTwin measures both, the service first.
 func (s *service) besideTwin(ctx context.Context, what string, keys []string, other *process, otherKeys []string) ([]measurement, error) {
-	ours, err := connectAll(ctx, s.url, keys, submission)
+	ours, err := connectAll(ctx, s.url, keys)
 	if err != nil {
 		return nil, err
 	}
 	defer ours.close()
-	theirs, err := connectAll(ctx, other.url, otherKeys, submission)
+	theirs, err := connectAll(ctx, other.url, otherKeys)
 	if err != nil {
 		return nil, err
 	}

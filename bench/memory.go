@@ -61,7 +61,7 @@ func memory(ctx context.Context, b *bench) (section, error) {
 
 // topUp submits until the log holds so many jobs, or the time is over.
 func (s *service) topUp(ctx context.Context, jobs int, limit time.Duration) error {
-	all, err := connectAll(ctx, s.url, s.keys, submission)
+	all, err := connectAll(ctx, s.url, s.keys)
 	if err != nil {
 		return err
 	}

@@ -231,8 +231,8 @@ func (s *service) watch(ctx context.Context, sessions []string, opened func(), f
 }
 
 func (s *service) dashboard(ctx context.Context, cookie string, opened func(), fetched *atomic.Int64) error {
-	stream, err := s.page(ctx, http.MethodGet, "/live", cookie, nil)
-	opened() // or broken: then the watch ends
+	stream, err := s.page(ctx, http.MethodGet, "/live", cookie, nil) //nolint:bodyclose // it is closed below: the linter does not see through page
+	opened()                                                         // or broken: then the watch ends
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (c *listenCmd) Run(ctx context.Context, a *app) error {
 func (c *listenCmd) listen(ctx context.Context, a *app, dir string, secret func() []byte, hook *projectHook) (err error) {
 	answers := answerer{cmd: c, client: newForwarder(), ended: ctx.Done()}
 	var printing sync.Mutex // deliveries arrive in parallel
-	print := func(h heard, signature string) {
+	tell := func(h heard, signature string) {
 		printing.Lock()
 		defer printing.Unlock()
 		if err := a.print(h, "%s  %s  %s\n  %s", h.Event, h.DeliveryID, signature, h.Body); err != nil {
@@ -98,19 +98,19 @@ func (c *listenCmd) listen(ctx context.Context, a *app, dir string, secret func(
 		Received: func(sender context.Context, r webhooks.Received) int {
 			h, signature := c.hear(r)
 			if r.Err != nil {
-				print(h, signature)
+				tell(h, signature)
 				return webhooks.NoAnswer // the receiver refuses it
 			}
 			if c.Hang {
-				print(h, signature+", left hanging")
+				tell(h, signature+", left hanging")
 			}
 			h.Answered, h.Forwarded = answers.answer(sender, r)
 			switch {
 			case c.Hang:
 			case h.Forwarded != "":
-				print(h, fmt.Sprintf("%s, %s, answered %d", signature, h.Forwarded, h.Answered))
+				tell(h, fmt.Sprintf("%s, %s, answered %d", signature, h.Forwarded, h.Answered))
 			default:
-				print(h, fmt.Sprintf("%s, answered %d", signature, h.Answered))
+				tell(h, fmt.Sprintf("%s, answered %d", signature, h.Answered))
 			}
 			return h.Answered
 		},

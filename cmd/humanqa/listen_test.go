@@ -117,9 +117,9 @@ func TestEveryEventIsTriggeredVerifiedAndPassedOn(t *testing.T) {
 	dir := t.TempDir()
 	p := newProgram(t, "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+filepath.Join(dir, "ca.pem"))
 	s := p.start()
-	var box, real struct{ AccountID, APIKey string }
+	var box, live struct{ AccountID, APIKey string }
 	s.cli(&box, "account", "create", "--name", "Box", "--sandbox", "--credits", "500")
-	s.cli(&real, "account", "create", "--name", "Real", "--credits", "10")
+	s.cli(&live, "account", "create", "--name", "Real", "--credits", "10")
 	project, _ := s.call(http.StatusCreated, "POST", "/v1/projects", box.APIKey, map[string]string{"name": "Shop"}).field("projectId").(string)
 
 	got := make(chan *http.Request, 100)
@@ -144,9 +144,9 @@ func TestEveryEventIsTriggeredVerifiedAndPassedOn(t *testing.T) {
 	refused("has no webhook: humanqa listen --project gives it one", "trigger", "job.created", "--project", project)
 	refused("there is no event job.dreamt: name one of job.ai_report_ready", "trigger", "job.dreamt", "--project", project)
 	hooked := map[string]string{"name": "Live", "webhookUrl": "https://hooks.example.com/in"}
-	live, _ := s.call(http.StatusCreated, "POST", "/v1/projects", real.APIKey, hooked).field("projectId").(string)
-	refused("is no sandbox's", "trigger", "job.created", "--project", live)
-	refused("goes to hooks.example.com", "listen", "--dir", dir, "--project", live)
+	theirs, _ := s.call(http.StatusCreated, "POST", "/v1/projects", live.APIKey, hooked).field("projectId").(string)
+	refused("is no sandbox's", "trigger", "job.created", "--project", theirs)
+	refused("goes to hooks.example.com", "listen", "--dir", dir, "--project", theirs)
 	refused("exclude each other", "listen", "--hang", "--answer", "500")
 	refused("must be a URL", "listen", "--forward-to", "localhost:3000")
 

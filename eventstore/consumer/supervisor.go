@@ -190,12 +190,11 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 	a.follow(at, func() <-chan struct{} {
 		return pgpool.Listen(ctx, pgpool.Named(dsn, listenerName), checkpointsChannel, nil)
 	})
-	for {
+	for ctx.Err() == nil {
 		page, err := s.source.Next(ctx, at, s.limits.Live)
 		var unreadable *eventstore.DecodeError
 		switch {
 		case ctx.Err() != nil:
-			return nil
 		case errors.As(err, &unreadable):
 			at = eventstore.At(unreadable.Position)
 			a.sawUnreadable(unreadable.Position)
@@ -209,6 +208,7 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 			a.saw(page.Events, page.Next)
 		}
 	}
+	return nil
 }
 
 // WaitFor blocks until every registered projection's serving generation shows

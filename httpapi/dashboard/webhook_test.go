@@ -216,14 +216,12 @@ func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
 	w.within("the test event has arrived", func() bool { return len(w.deliveries(account, project, webhooks.StateDelivered)) == 4 })
 
 	// Choosing all while every event is sent changes nothing; choosing some does.
-	p, err := w.reads.Projects.Get(t.Context(), account, project)
-	w.must(err)
 	lead(w.call(dev, "POST", page, url.Values{"every": {"1"}, "event": {"job.created"}}), "#events")
-	if p, err = w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events != nil {
+	if p, err := w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events != nil {
 		t.Errorf("every event: %v, %v", p.Events, err)
 	}
 	lead(w.call(dev, "POST", page, url.Values{"event": {"job.created", "job.claimed"}}), "#events")
-	if p, err = w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events == nil || fmt.Sprint(*p.Events) != "[job.created]" {
+	if p, err := w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events == nil || fmt.Sprint(*p.Events) != "[job.created]" {
 		t.Errorf("one event: %v, %v", p.Events, err)
 	}
 }

@@ -130,7 +130,7 @@ func (d Deps) lost(r *ui.Request, why *domain.Error) (ui.Answer, error) {
 	}
 	v := lostView{Message: why.Message, Hint: why.Hint, Person: r.Person.ID}
 	for _, field := range []string{"description", "note", "summary", "reason"} {
-		if said := r.PostFormValue(field); said != "" && !(field == "reason" && slices.Contains(job.SkipReasons(), said)) {
+		if said := r.PostFormValue(field); said != "" && (field != "reason" || !slices.Contains(job.SkipReasons(), said)) {
 			v.Said = append(v.Said, said)
 		}
 	}

@@ -74,7 +74,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 				path += "?token=" + token
 			}
 			got := w.Call(guests[who], p.Method, path, sent)
-			ok := true
+			var ok bool
 			switch who {
 			case "nobody":
 				ok = got.Status == 303 && strings.HasPrefix(got.Header.Get("Location"), "/signin?next=")
