@@ -1,6 +1,6 @@
 // Package ui is what all pages for people share: the table of pages, who is
 // asking, the layout, the assets, and how an open page stays current. The pages
-// themselves are in the packages beside it (signin, dashboard).
+// themselves are in the packages beside it (signin, dashboard, workbench).
 //
 // A page is HTML that Go renders, and works without a script. A form is posted,
 // and answered by a redirect. A script only adds: when something changed, an open

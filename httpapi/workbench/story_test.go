@@ -225,6 +225,43 @@ func TestKeysUndoNotesAndFindings(t *testing.T) {
 	tab.Wait(`document.getElementById('summary').value === 'pfs'`)
 }
 
+// A picture is dropped on an item and taken away again; who is signed out loses
+// nothing that they go on saying.
+func TestDroppedPicturesAndASignOut(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tab, g, checker, _ := begun(w)
+	browsertest.Eval[bool](tab, `(async () => {
+		const canvas = new OffscreenCanvas(80, 50); canvas.getContext('2d').fillRect(0, 0, 80, 50)
+		const data = new DataTransfer()
+		data.items.add(new File([await canvas.convertToBlob({type: 'image/png'})], 'a.png', {type: 'image/png'}))
+		data.items.add(new File(['no picture'], 'a.txt', {type: 'text/plain'}))
+		const to = document.querySelectorAll('li[data-item]')[1]
+		for (const kind of ['dragover', 'drop']) to.dispatchEvent(new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true}))
+		return true
+	})()`)
+	tab.Wait(`document.querySelectorAll('.kept:not(.sending) img').length === 1`)
+	shots := w.draft(checker).Checklist[1].Screenshots()
+	if len(shots) != 1 {
+		t.Fatalf("the pictures are %v", shots)
+	}
+	tab.WaitText("All saved")
+	tab.Click(".kept .link")
+	eventually.True(t, "the picture is taken away", func() bool { return len(w.draft(checker).Checklist[1].Screenshots()) == 0 })
+	tab.Wait(`document.querySelector('.kept') === null`)
+
+	_, err := w.DB.ExecContext(t.Context(), `DELETE FROM signin.sessions WHERE person_id = $1`, g.ID)
+	w.Must(err)
+	tab.Allow("401") // the stream of changes
+	browsertest.Eval[bool](tab, `(document.querySelector('li[data-item]').focus(), true)`)
+	(&keyboard{tab: tab}).press("p")
+	tab.WaitText("You are signed out")
+	token, err := w.Credentials.Begin(t.Context(), g.ID, "127.0.0.1", "Chrome")
+	w.Must(err)
+	tab.Cookie(w.Origin, pagetest.CookieName, token)
+	eventually.True(t, "the verdict arrives", func() bool { return w.draft(checker).Checklist[0].Status == job.ItemPass })
+}
+
 // The login comes by a key, and goes by itself.
 func TestTheLoginIsShownForAMoment(t *testing.T) {
 	t.Parallel()

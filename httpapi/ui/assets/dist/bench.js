@@ -131,6 +131,13 @@ async function reason(answer) {
     return "The service said " + answer.status + ".";
   }
 }
+async function usable() {
+  if (!isSecureContext) return false;
+  return open().then((db) => {
+    db.close();
+    return true;
+  }, () => false);
+}
 function open() {
   const asked = indexedDB.open("humanqa", 1);
   asked.onupgradeneeded = () => asked.result.createObjectStore("entries", { keyPath: "id", autoIncrement: true });
@@ -165,7 +172,10 @@ function drafts(at, key) {
     restore() {
       for (const [id, text] of Object.entries(read())) {
         const field = document.getElementById(id);
-        if (field !== null && field !== document.activeElement && field.value === field.defaultValue) field.value = text;
+        if (field !== null && field !== document.activeElement && field.value === field.defaultValue) {
+          field.value = text;
+          field.closest("details")?.setAttribute("open", "");
+        }
       }
     },
     forget(field) {
@@ -271,8 +281,10 @@ function clock(at) {
 // src/bench.ts
 var home = document.getElementById("home");
 var bench = document.getElementById("bench");
-if (home !== null) idle(home);
-if (bench !== null) start(bench);
+void usable().then((yes) => {
+  if (yes && home !== null) idle(home);
+  if (yes && bench !== null) start(bench);
+});
 function idle(at) {
   const nothing = () => {
   };
@@ -313,19 +325,26 @@ function start(bench2) {
   });
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== void 0 || e.job !== job || e.token !== token, job);
   const time = clock(byID("clock"));
+  function complain(text) {
+    const at = byID("saved");
+    at.className = "refused";
+    at.textContent = text;
+  }
+  function keep(entry) {
+    outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
+  }
   async function refused(entry, why) {
     await beat();
     if (!frozen && ["complete", "release", "untestable"].includes(entry.kind)) {
       const stored = (await outbox.all()).find((e) => e.command === entry.command);
       if (stored !== void 0) await outbox.remove(stored);
     }
-    document.querySelectorAll("aside form button").forEach((b) => {
-      b.disabled = frozen;
-    });
-    const at = byID("saved");
-    at.className = "refused";
-    at.textContent = "Refused: " + why;
     void list();
+    if (frozen) return;
+    document.querySelectorAll("aside form button").forEach((b) => {
+      b.disabled = false;
+    });
+    complain("Refused: " + why);
     document.dispatchEvent(new Event("humanqa:refresh"));
   }
   async function beat() {
@@ -421,7 +440,7 @@ function start(bench2) {
     show(li, said);
     asking = "";
     const words = { pass: "passes", fail: "fails", skip: "is skipped", pending: "has a note" }[said.status];
-    void outbox.add({
+    keep({
       kind: "check",
       url: `/workbench/jobs/${job}/items/${li.dataset.item}`,
       item: li.dataset.item,
@@ -439,7 +458,7 @@ function start(bench2) {
     go(li);
   }
   function picture(li, file) {
-    void outbox.add({
+    keep({
       kind: "picture",
       url: `/workbench/jobs/${job}/items/${li.dataset.item}/pictures`,
       item: li.dataset.item,
@@ -606,14 +625,13 @@ function start(bench2) {
       if (kind === "complete") {
         const open2 = all().find((one) => one.dataset.status === "pending");
         if (open2 !== void 0) {
-          byID("saved").className = "refused";
-          byID("saved").textContent = byID("left").textContent + ": give each a verdict first";
+          complain(byID("left").textContent + ": give each a verdict first");
           go(open2);
           return;
         }
       }
       const labels = { finding: "Found: " + fields.description, hide: "A picture taken away", complete: "The summary: " + (fields.summary ?? "") };
-      void outbox.add({ kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? "Ending the test" });
+      keep({ kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? "Ending the test" });
       if (kind === "finding") {
         form.querySelectorAll("input:not([type=hidden]), textarea").forEach((f) => {
           f.value = "";
@@ -644,13 +662,22 @@ function start(bench2) {
     event.preventDefault();
     for (const file of images(event.dataTransfer)) picture(li, file);
   });
+  let pressed = false;
+  document.addEventListener("pointerdown", () => {
+    pressed = true;
+  }, true);
+  for (const end of ["pointerup", "pointercancel"]) {
+    document.addEventListener(end, () => {
+      pressed = false;
+      setTimeout(paint);
+    }, true);
+  }
   bench2.addEventListener("focusin", (event) => {
     const li = event.target.closest("li[data-item]");
-    if (li !== null && li.dataset.item !== current) {
-      current = li.dataset.item;
-      asking = "";
-      paint();
-    }
+    if (li === null || li.dataset.item === current) return;
+    current = li.dataset.item;
+    asking = "";
+    if (!pressed) paint();
   });
   document.addEventListener("humanqa:refreshed", () => {
     if (!frozen) void outbox.mine().then((entries) => {

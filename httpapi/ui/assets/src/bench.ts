@@ -1,7 +1,7 @@
 // The workbench with a script: verdicts by single keys, pictures by paste and
 // drop, an outbox, a clock. The page is the server's; what is written here over
 // it is what was said and is not saved yet.
-import { Outbox, reason, type Entry } from './outbox'
+import { Outbox, reason, usable, type Entry } from './outbox'
 import { drafts } from './drafts'
 import { leftovers } from './leftovers'
 import { secrets } from './secrets'
@@ -11,8 +11,11 @@ interface Said { status: string; note: string; severity: string; reason: string 
 
 const home = document.getElementById('home')
 const bench = document.getElementById('bench')
-if (home !== null) idle(home)
-if (bench !== null) start(bench)
+// Where the browser keeps nothing the forms are sent as they are.
+void usable().then((yes) => {
+  if (yes && home !== null) idle(home)
+  if (yes && bench !== null) start(bench)
+})
 
 // idle is a page without a claim's list: it tells what was not saved.
 function idle(at: HTMLElement) {
@@ -52,6 +55,18 @@ function start(bench: HTMLElement) {
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== undefined || e.job !== job || e.token !== token, job)
   const time = clock(byID('clock'))
 
+  function complain(text: string) {
+    const at = byID('saved')
+    at.className = 'refused'
+    at.textContent = text
+  }
+
+  // keep writes down what was said. A browser without room for it says so: nothing
+  // may look saved that is not.
+  function keep(entry: Parameters<Outbox['add']>[0]) {
+    outbox.add(entry).catch((problem: Error) => complain('This browser could not keep it: ' + problem.message))
+  }
+
   // A refusal may be the claim's: then nothing more can be said here.
   async function refused(entry: Entry, why: string) {
     await beat()
@@ -59,11 +74,10 @@ function start(bench: HTMLElement) {
       const stored = (await outbox.all()).find((e) => e.command === entry.command)
       if (stored !== undefined) await outbox.remove(stored)
     }
-    document.querySelectorAll<HTMLButtonElement>('aside form button').forEach((b) => { b.disabled = frozen })
-    const at = byID('saved')
-    at.className = 'refused'
-    at.textContent = 'Refused: ' + why
     void list()
+    if (frozen) return
+    document.querySelectorAll<HTMLButtonElement>('aside form button').forEach((b) => { b.disabled = false })
+    complain('Refused: ' + why)
     document.dispatchEvent(new Event('humanqa:refresh'))
   }
 
@@ -160,7 +174,7 @@ function start(bench: HTMLElement) {
     show(li, said)
     asking = ''
     const words = { pass: 'passes', fail: 'fails', skip: 'is skipped', pending: 'has a note' }[said.status]
-    void outbox.add({
+    keep({
       kind: 'check', url: `/workbench/jobs/${job}/items/${li.dataset.item}`, item: li.dataset.item,
       fields: { ...said }, label: `${li.getAttribute('aria-label')} ${words}${said.note === '' ? '' : ': ' + said.note}`,
     })
@@ -177,7 +191,7 @@ function start(bench: HTMLElement) {
   }
 
   function picture(li: HTMLElement, file: File) {
-    void outbox.add({
+    keep({
       kind: 'picture', url: `/workbench/jobs/${job}/items/${li.dataset.item}/pictures`, item: li.dataset.item, fields: {}, file,
       label: 'A picture of ' + li.getAttribute('aria-label')!.toLowerCase(),
     })
@@ -314,14 +328,13 @@ function start(bench: HTMLElement) {
       if (kind === 'complete') {
         const open = all().find((one) => one.dataset.status === 'pending')
         if (open !== undefined) {
-          byID('saved').className = 'refused'
-          byID('saved').textContent = byID('left').textContent + ': give each a verdict first'
+          complain(byID('left').textContent + ': give each a verdict first')
           go(open)
           return
         }
       }
       const labels: Record<string, string> = { finding: 'Found: ' + fields.description, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
-      void outbox.add({ kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' })
+      keep({ kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' })
       if (kind === 'finding') {
         form.querySelectorAll<HTMLInputElement>('input:not([type=hidden]), textarea').forEach((f) => { f.value = ''; notes.forget(f) })
         go(row(current))
@@ -351,9 +364,19 @@ function start(bench: HTMLElement) {
     for (const file of images(event.dataTransfer)) picture(li, file)
   })
 
+  // The current item shows more, and moves what is below it: never while a button
+  // of the mouse is down, or what was pressed is not there any more when it is let go.
+  let pressed = false
+  document.addEventListener('pointerdown', () => { pressed = true }, true)
+  for (const end of ['pointerup', 'pointercancel']) {
+    document.addEventListener(end, () => { pressed = false; setTimeout(paint) }, true)
+  }
   bench.addEventListener('focusin', (event) => {
     const li = (event.target as HTMLElement).closest<HTMLElement>('li[data-item]')
-    if (li !== null && li.dataset.item !== current) { current = li.dataset.item!; asking = ''; paint() }
+    if (li === null || li.dataset.item === current) return
+    current = li.dataset.item!
+    asking = ''
+    if (!pressed) paint()
   })
   document.addEventListener('humanqa:refreshed', () => { if (!frozen) void outbox.mine().then((entries) => { unsaved = entries; paint() }) })
 

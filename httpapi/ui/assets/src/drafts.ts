@@ -22,7 +22,10 @@ export function drafts(at: HTMLElement, key: string) {
     restore() {
       for (const [id, text] of Object.entries(read())) {
         const field = document.getElementById(id) as Field | null
-        if (field !== null && field !== document.activeElement && field.value === field.defaultValue) field.value = text
+        if (field !== null && field !== document.activeElement && field.value === field.defaultValue) {
+          field.value = text
+          field.closest('details')?.setAttribute('open', '')
+        }
       }
     },
     forget(field: Field) {

@@ -162,6 +162,12 @@ export async function reason(answer: Response): Promise<string> {
   }
 }
 
+// usable says that this browser keeps what is written down, and makes ids.
+export async function usable(): Promise<boolean> {
+  if (!isSecureContext) return false
+  return open().then((db) => { db.close(); return true }, () => false)
+}
+
 function open(): Promise<IDBDatabase> {
   const asked = indexedDB.open('humanqa', 1)
   asked.onupgradeneeded = () => asked.result.createObjectStore('entries', { keyPath: 'id', autoIncrement: true })
