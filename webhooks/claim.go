@@ -38,20 +38,24 @@ type claimed struct {
 	Resets         int64     `db:"generation"`
 }
 
+// servable are the endpoints to look at: not those of accounts that have their
+// share of the pool.
+const servable = `enabled AND url <> '' AND secret <> '' AND account_id <> ALL($1::text[])`
+
 // lockDueEndpoints takes the endpoints that have waited longest. One that
 // another dispatcher holds is being served.
 const lockDueEndpoints = `
 SELECT project_id
 FROM webhooks.endpoints
-WHERE due_at <= now() AND enabled AND url <> '' AND secret <> ''
+WHERE due_at <= now() AND ` + servable + `
 ORDER BY due_at
-LIMIT $1
+LIMIT $2
 FOR UPDATE SKIP LOCKED`
 
 // leaseDue runs under the locks of lockDueEndpoints, as a statement of its own:
 // so it sees what earlier holders of these locks committed. One delivery of
-// each endpoint comes before the second of any. A lease that is taken over
-// leaves its attempt behind with an unknown outcome.
+// each endpoint comes before the second of any, and no account gets more than its
+// room. A lease that is taken over leaves its attempt behind with an unknown outcome.
 const leaseDue = `
 WITH served AS (
 	SELECT e.*, CASE e.cap WHEN 0 THEN $2 ELSE least(e.cap, $6) END - (
@@ -74,9 +78,14 @@ WITH served AS (
 		ORDER BY d.due_at
 		LIMIT greatest(s.room, 0)
 	) d
+), placed AS (
+	SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY turn, endpoint_due) AS place
+	FROM due
 ), picked AS (
 	SELECT *
-	FROM due
+	FROM placed
+	LEFT JOIN unnest($7::text[], $8::integer[]) AS account (account_id, room) USING (account_id)
+	WHERE place <= coalesce(account.room, $9)
 	ORDER BY turn, endpoint_due
 	LIMIT $3
 ), lost AS (
@@ -108,26 +117,28 @@ const noBitmaps = `SET LOCAL enable_bitmapscan = off`
 
 // untilDue is how long until the next endpoint wants to be looked at.
 const untilDue = `
-SELECT coalesce(extract(epoch FROM min(due_at) - now()) * 1000, -1)::bigint
+SELECT coalesce(greatest(extract(epoch FROM min(due_at) - now()) * 1000, 0), -1)::bigint
 FROM webhooks.endpoints
-WHERE due_at IS NOT NULL`
+WHERE due_at IS NOT NULL AND ` + servable
 
 // claim leases up to limit due deliveries. next is when to look again, at the
 // latest; negative when nothing is scheduled. A crash after the commit leaves
 // leases that run out.
-func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
+func (q queue) claim(ctx context.Context, limit int, busy shares) (batch []claimed, next time.Duration, err error) {
+	accounts, rooms, full := busy.rooms(limit)
 	// A lost commit is a claim that never was: nothing has been sent yet.
 	err = pgpool.InTxAsync(ctx, q.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, noBitmaps); err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
 		var endpoints []string
-		if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, limit); err != nil {
+		if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit); err != nil {
 			return fmt.Errorf("lock due endpoints: %w", err)
 		}
 		if len(endpoints) > 0 {
 			most := q.cap.share(limit-q.pool/2, len(endpoints))
-			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.cap.begin, limit, q.lease.Milliseconds(), uuid.New(), most)
+			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.cap.begin, limit, q.lease.Milliseconds(), uuid.New(), most,
+				pq.Array(accounts), pq.Array(rooms), room(limit, 0))
 			if err != nil {
 				return fmt.Errorf("lease due deliveries: %w", err)
 			}
@@ -136,7 +147,7 @@ func (q queue) claim(ctx context.Context, limit int) (batch []claimed, next time
 			}
 		}
 		var ms []int64 // one row
-		if err := tx.SelectContext(ctx, &ms, untilDue); err != nil {
+		if err := tx.SelectContext(ctx, &ms, untilDue, pq.Array(full)); err != nil {
 			return fmt.Errorf("find the next due endpoint: %w", err)
 		}
 		next = time.Duration(ms[0]) * time.Millisecond

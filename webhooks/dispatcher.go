@@ -39,6 +39,7 @@ type Dispatcher struct {
 	sender  *sender       // while it runs
 	tell    chan struct{} // an endpoint was disabled
 	metrics metrics
+	busy    *places
 }
 
 // NewDispatcher prepares a dispatcher; Run starts it, once.
@@ -52,6 +53,7 @@ func NewDispatcher(db *sqlx.DB, vault Vault, disable Disable, cfg Config) *Dispa
 		log:     cfg.Log,
 		tell:    make(chan struct{}, 1),
 		metrics: newMetrics(),
+		busy:    newPlaces(cfg.Lease),
 	}
 	d.loop = workloop.New(deliveries{d}, workloop.Config{
 		Name: "webhooks", Places: cfg.Pool, Lease: cfg.Lease, Drain: cfg.Drain, Poll: cfg.Poll, Log: cfg.Log,
@@ -97,7 +99,9 @@ type deliveries struct{ *Dispatcher }
 
 // Take implements workloop.Work.
 func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Duration, error) {
-	return d.queue.claim(ctx, limit)
+	batch, next, err := d.queue.claim(ctx, limit, d.busy.shares())
+	d.busy.take(batch)
+	return batch, next, err
 }
 
 // Settle implements workloop.Work. What has settled lets the next delivery of
@@ -128,6 +132,7 @@ func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err 
 // Do implements workloop.Work: it sends one delivery. It never waits longer than
 // Config.Timeout, and a little for the vault.
 func (d deliveries) Do(ctx context.Context, c claimed) outcome {
+	defer d.busy.give(c)
 	secret, previous, err := d.secrets(ctx, c)
 	if err != nil {
 		d.log.WithError(err).WithField("project", c.ProjectID).Debug("a webhook's signing secret cannot be opened")

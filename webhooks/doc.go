@@ -24,7 +24,9 @@
 // outlasts the attempt, and once the status is there the body gets a second. An
 // endpoint that took all the time it was given is served one at a time until it
 // answers promptly; one that answers well is trusted with more (caps), out of the
-// upper half of the pool only.
+// upper half of the pool only. Nor is an account felt whose many endpoints all
+// hang: it gets four fifths of a process's pool at most, and so does the next one of
+// what is left (shares).
 //
 // When a delivery fails for good its endpoint is disabled at once, in the rows;
 // the others of its deliveries are held. The event that tells the log

@@ -1,0 +1,82 @@
+package webhooks
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// room is how many more places of the pool an account may take that has some
+// already: as long as it has no more than four times as many as are left free. One
+// account alone so gets four fifths of the pool, the next one four fifths of what it
+// left; the last free place is for an account that has none.
+func room(free, taken int) int {
+	more := max(0, 4*free-taken+4) / 5 // rounded up
+	if taken > 0 || more > 1 {
+		more = min(more, free-1)
+	}
+	return max(0, more)
+}
+
+// shares are the places that accounts have taken.
+type shares map[string]int
+
+// rooms gives each account that has places, and how many more it may take; full
+// are those that may take none.
+func (s shares) rooms(free int) (accounts []string, rooms []int64, full []string) {
+	full = []string{}
+	for _, account := range slices.Sorted(maps.Keys(s)) {
+		more := room(free, s[account])
+		accounts, rooms = append(accounts, account), append(rooms, int64(more))
+		if more == 0 {
+			full = append(full, account)
+		}
+	}
+	return accounts, rooms, full
+}
+
+// places counts what this process is sending, by account. As in the loop, a place
+// comes back when its lease ends, whatever its request does.
+type places struct {
+	lease time.Duration
+
+	mu sync.Mutex
+	of map[string]taken // by delivery and lease
+}
+
+type taken struct {
+	account string
+	until   time.Time
+}
+
+func newPlaces(lease time.Duration) *places { return &places{lease: lease, of: map[string]taken{}} }
+
+func (c claimed) placeID() string { return c.ID + " " + c.LeaseID.String() }
+
+func (p *places) take(batch []claimed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	until := time.Now().Add(p.lease)
+	for _, c := range batch {
+		p.of[c.placeID()] = taken{c.AccountID, until}
+	}
+}
+
+func (p *places) give(c claimed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.of, c.placeID())
+}
+
+func (p *places) shares() shares {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(p.of, func(_ string, one taken) bool { return !now.Before(one.until) })
+	s := shares{}
+	for _, one := range p.of {
+		s[one.account]++
+	}
+	return s
+}
