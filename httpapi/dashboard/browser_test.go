@@ -16,11 +16,31 @@ import (
 	"humanqa/internal/browsertest"
 )
 
-// At 400 % of a screen of 1280 pixels, 320 are left: every page still needs no
-// scrolling sideways (WCAG 1.4.10).
-func TestEveryPageReflowsAtFourHundredPercent(t *testing.T) {
+// What these look at disturbs nobody else's account, so one service does for all.
+func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	for name, test := range map[string]func(*testing.T, *world){
+		"the brief quotes what others wrote":        testTheBriefQuotesWhatOthersWrote,
+		"a test is stepped through":                 testATestIsSteppedThrough,
+		"every page reflows at 400 %":               testEveryPageReflowsAtFourHundredPercent,
+		"a checker's picture is seen in the report": testACheckersPictureIsSeenInTheReport,
+		"a report prints":                           testAReportPrints,
+		"notices come by themselves":                testNoticesComeByThemselves,
+		"a view is kept for one person":             testAViewIsKeptForOnePerson,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			here := *w
+			here.t = t
+			test(t, &here)
+		})
+	}
+}
+
+// At 400 % of a screen of 1280 pixels, 320 are left: every page still needs no
+// scrolling sideways (WCAG 1.4.10).
+func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 	account := w.account("An account with a rather long name of its own", 500)
 	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	hosted, err := w.commands.TestHosted(t.Context(), cause(account), command.HostedTest{
@@ -51,9 +71,7 @@ func TestEveryPageReflowsAtFourHundredPercent(t *testing.T) {
 
 // What a checker uploads is seen in the report, and by whoever it is shared with;
 // another account's people are led nowhere.
-func TestACheckersPictureIsSeenInTheReport(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
+func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 	account := w.account("Acme", 100)
 	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	other := w.joined("Bob", person.Grant{Role: person.Owner, AccountID: w.account("Globex", 0)})
@@ -141,9 +159,7 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 }
 
 // What is printed is the report: light, nothing folded, no navigation, no forms.
-func TestAReportPrints(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
+func testAReportPrints(t *testing.T, w *world) {
 	account := w.account("Acme", 100)
 	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	id := w.completed(account, "Checkout", "The page stays white.", job.ItemFail, job.ItemPass, job.ItemPass)
@@ -163,9 +179,7 @@ func TestAReportPrints(t *testing.T) {
 
 // What happens elsewhere comes to the open overview, which then shows what a
 // reload would.
-func TestNoticesComeByThemselves(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
+func testNoticesComeByThemselves(t *testing.T, w *world) {
 	account := w.account("Acme", 100)
 	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	w.test(account, "Checkout", nil)

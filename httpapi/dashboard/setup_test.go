@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ type world struct {
 	desk        *desk.Store
 	site        *ui.Site
 	origin      string
-	boxes       map[string]bool // accounts that are sandboxes
+	boxes       *sync.Map // accounts that are sandboxes
 }
 
 func (w *world) must(err error) {
@@ -56,7 +57,7 @@ func setup(t *testing.T) *world {
 	})
 	return &world{
 		Service: s, t: t, db: s.DB, commands: s.Commands, reads: s.Reads, credentials: s.Credentials, desk: desk.New(s.DB, time.Now), site: s.Site,
-		origin: s.Origin, boxes: map[string]bool{},
+		origin: s.Origin, boxes: new(sync.Map),
 	}
 }
 
@@ -75,7 +76,7 @@ func (w *world) account(name string, amount domain.Credits) string {
 func (w *world) newAccount(name string, amount domain.Credits, sandbox bool) string {
 	w.t.Helper()
 	id := w.In(w.t).Account(name, amount, sandbox)
-	w.boxes[id] = sandbox
+	w.boxes.Store(id, sandbox)
 	return id
 }
 
@@ -104,7 +105,8 @@ func cause(accountID string) command.Cause {
 // cause is a client's, in a sandbox too.
 func (w *world) cause(accountID string) command.Cause {
 	c := cause(accountID)
-	c.Sandbox = w.boxes[accountID]
+	sandbox, _ := w.boxes.Load(accountID)
+	c.Sandbox, _ = sandbox.(bool)
 	return c
 }
 

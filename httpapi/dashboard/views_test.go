@@ -12,9 +12,7 @@ import (
 
 // A filter under a name is the person's alone, in the account where they kept
 // it.
-func TestAViewIsKeptForOnePerson(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
+func testAViewIsKeptForOnePerson(t *testing.T, w *world) {
 	account, other := w.account("Acme", 100), w.account("Globex", 0)
 	ann := w.joined("Ann", person.Grant{Role: person.Viewer, AccountID: account})
 	w.shown(w.commands.GrantRole(t.Context(), operator(), ann.ID, person.Grant{Role: person.Viewer, AccountID: other}))
