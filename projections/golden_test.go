@@ -123,7 +123,7 @@ func readGoldenLog(t *testing.T, log *logtest.Memory) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it is only read
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	next := map[string]domain.ExpectedRevision{}
