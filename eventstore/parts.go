@@ -108,6 +108,10 @@ func (c *Client) whole(ctx context.Context, e *esdb.RecordedEvent) (RawEvent, er
 		}
 		return nil
 	})
+	var damaged *DecodeError
+	if errors.As(err, &damaged) {
+		r.data, err = nil, nil // whoever reads the log raw goes on, to say where
+	}
 	if err != nil {
 		return RawEvent{}, fmt.Errorf("read the parts of %s at %s: %w", r.Type, r.Stream, err)
 	}

@@ -118,7 +118,7 @@ func (c *exportCmd) event(since *time.Time, each func([]any) error) func(eventst
 			var first struct{ AccountID string }
 			_, id, _ := strings.Cut(e.Stream, "-")
 			if e.Revision == 0 {
-				_ = json.Unmarshal(e.Data, &first) // one without an account is nobody's
+				_ = json.Unmarshal(e.Whole(), &first) // one without an account is nobody's
 			}
 			if meta.AccountID == c.Account || first.AccountID == c.Account || id == c.Account {
 				owned[e.Stream] = true
@@ -136,7 +136,7 @@ func (c *exportCmd) event(since *time.Time, each func([]any) error) func(eventst
 		}
 		return each([]any{
 			e.Position.String(), e.Stream, int64(e.Revision), e.ID.String(), e.Type, at, meta.Actor, meta.AccountID, meta.CorrelationID,
-			string(eventstore.Redact(e.Type, e.Data)),
+			string(eventstore.Redact(e.Type, e.Whole())),
 		})
 	}
 }
