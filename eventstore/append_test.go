@@ -104,7 +104,7 @@ func TestARepeatedAppendIsTheSameWrite(t *testing.T) {
 
 func TestBadAppendsAreRefused(t *testing.T) {
 	t.Parallel()
-	_, c := setup(t)
+	c := setupSmall(t)
 	for name, events := range map[string][]domain.NewEvent{
 		"no event": nil,
 		"no id":    {{Event: &job.Released{}}},
@@ -116,7 +116,7 @@ func TestBadAppendsAreRefused(t *testing.T) {
 	}
 	// Each too small to be stored in parts, together above the node's limit.
 	var events []domain.NewEvent
-	for range 4200 {
+	for range 300 {
 		events = append(events, note(strings.Repeat("x", 4000)))
 	}
 	if _, err := c.Append(t.Context(), "job-1", domain.NoStream, events); !errors.Is(err, domain.ErrRefused) || errors.Is(err, domain.ErrUnknownOutcome) {

@@ -170,7 +170,7 @@ func askGossip(ctx context.Context, address string, creds credentials.TransportC
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	info, err := gossip.NewGossipClient(conn).Read(ctx, &shared.Empty{})
 	return info.GetMembers(), err
 }
