@@ -253,12 +253,14 @@ func TestDroppedPicturesAndASignOut(t *testing.T) {
 	_, err := w.DB.ExecContext(t.Context(), `DELETE FROM signin.sessions WHERE person_id = $1`, g.ID)
 	w.Must(err)
 	tab.Allow("401") // the stream of changes
+	tab.Allow("404") // a picture may be asked for while it goes
 	browsertest.Eval[bool](tab, `(document.querySelector('li[data-item]').focus(), true)`)
 	(&keyboard{tab: tab}).press("p")
 	tab.WaitText("You are signed out")
 	token, err := w.Credentials.Begin(t.Context(), g.ID, "127.0.0.1", "Chrome")
 	w.Must(err)
 	tab.Cookie(w.Origin, pagetest.CookieName, token)
+	tab.Open(w.Origin + "/workbench/jobs/" + w.draft(checker).JobID) // where signing in leads back to
 	eventually.True(t, "the verdict arrives", func() bool { return w.draft(checker).Checklist[0].Status == job.ItemPass })
 }
 

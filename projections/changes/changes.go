@@ -23,8 +23,9 @@ import (
 const (
 	// changesBatch bounds how many events one look takes.
 	changesBatch = 500
-	// changesWait bounds how long news is held back for the read models.
-	changesWait = 5 * time.Second
+	// changesWait bounds how long news is held back for the read models. Who is told
+	// before they show it looks in vain, and is not told again.
+	changesWait = 20 * time.Second
 	// changesRetry is the pause after a look that failed.
 	changesRetry = time.Second
 	// tooMany changed streams are told as Everything.
