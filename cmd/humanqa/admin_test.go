@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
 	"humanqa/internal/pgclock"
 )
@@ -31,7 +32,7 @@ func TestWhatIsNotReadyIsSaidWithoutTheErrors(t *testing.T) {
 	t.Cleanup(func() { _, _ = db.Close(), log.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	s := &service{core: &core{db: db, log: log, clock: new(pgclock.Clock)}}
+	s := &service{core: &core{db: db, log: log, clock: new(pgclock.Clock), binding: consumer.NewBinding(db, log, time.Now)}}
 	var told []httpapi.Problem
 	for _, p := range s.problems(ctx) {
 		if p.Part != "service" && p.Cause == nil {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"humanqa/internal/eventually"
 )
 
 // The longest test there is, in characters of four bytes, on a log that takes no
@@ -33,7 +35,12 @@ func TestTheLongestTestCanBeCompletedOnALogWithTheDefaultLimit(t *testing.T) {
 	}
 	p.call(http.StatusOK, "POST", "/v1/checker/jobs/"+id+"/complete", checker, map[string]any{"summary": long(5000)}, "X-Claim-Token", token)
 
-	report := p.call(http.StatusOK, "GET", "/v1/jobs/"+id+"/report", key, nil)
+	var report reply // of so much the rows may come after the answer
+	eventually.True(t, "the report is shown", func() (shown bool) {
+		var err error
+		report, err = p.try("GET", "/v1/jobs/"+id+"/report", key, nil)
+		return err == nil && report.status == http.StatusOK
+	})
 	if n := strings.Count(string(report.body), `:"`+long(2000)+`"`); report.number("failCount") != items || n != items {
 		t.Errorf("the report has %d failed items and %d notes", report.number("failCount"), n)
 	}
