@@ -12,26 +12,23 @@ import (
 	"testing"
 )
 
-// One service serves all of these; each has an account of its own.
+// One service serves all of these; each has an account of its own. They come one
+// after the other: in parallel each would wait for its turn among all tests of the
+// package, and the service with them.
 func TestTheCommandsWorkWhileTheServiceRuns(t *testing.T) {
 	t.Parallel()
 	s := newProgram(t).start()
-	t.Run("commands", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T, *instance){
-			"an account is ready when it is printed":     accountCommands,
-			"a key works at once, as far as it may":      keyCommands,
-			"granted credits are there at once":          creditsCommands,
-			"a checker can work at once":                 checkerCommands,
-			"an operator cancels a job":                  jobCommands,
-			"the read models are listed and rebuilt":     projectionCommands,
-			"a mistake is one line and the right status": mistakes,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, s.in(t))
-			})
-		}
-	})
+	for name, test := range map[string]func(*testing.T, *instance){
+		"an account is ready when it is printed":     accountCommands,
+		"a key works at once, as far as it may":      keyCommands,
+		"granted credits are there at once":          creditsCommands,
+		"a checker can work at once":                 checkerCommands,
+		"an operator cancels a job":                  jobCommands,
+		"the read models are listed and rebuilt":     projectionCommands,
+		"a mistake is one line and the right status": mistakes,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, s.in(t)) })
+	}
 }
 
 func accountCommands(t *testing.T, s *instance) {

@@ -17,23 +17,18 @@ import (
 func TestTheService(t *testing.T) {
 	t.Parallel()
 	s := newProgram(t).start()
-	t.Run("stories", func(t *testing.T) {
-		for name, story := range map[string]func(*testing.T, *instance){
-			"a job from submission to report":                         jobStory,
-			"twenty parallel submits with credits for one":            parallelSubmits,
-			"sixty-four parallel claims of one job":                   parallelClaims,
-			"the same idempotency key has one effect":                 idempotentSubmit,
-			"a cancelled job is refunded once":                        cancelStory,
-			"a client sees only what is its own":                      isolation,
-			"suspended accounts and revoked keys are refused at once": accessStory,
-			"a replay shows no secret":                                replayStory,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				story(t, s.in(t))
-			})
-		}
-	})
+	for name, story := range map[string]func(*testing.T, *instance){
+		"a job from submission to report":                         jobStory,
+		"twenty parallel submits with credits for one":            parallelSubmits,
+		"sixty-four parallel claims of one job":                   parallelClaims,
+		"the same idempotency key has one effect":                 idempotentSubmit,
+		"a cancelled job is refunded once":                        cancelStory,
+		"a client sees only what is its own":                      isolation,
+		"suspended accounts and revoked keys are refused at once": accessStory,
+		"a replay shows no secret":                                replayStory,
+	} {
+		t.Run(name, func(t *testing.T) { story(t, s.in(t)) })
+	}
 	s.fsck()
 }
 
