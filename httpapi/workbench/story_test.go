@@ -112,9 +112,13 @@ func TestACheckersFirstTest(t *testing.T) {
 		t.Errorf("%d presses for five passes", n)
 	}
 	tab.WaitText("Nothing left")
+	tab.WaitText("All saved")
 	tab.PressCtrl(browsertest.Enter)
+	tab.Wait(`document.activeElement.id === 'summary'`)
 	keys.press("The card form breaks.")
+	tab.Wait(`document.getElementById('summary').value === 'The card form breaks.'`)
 	tab.Shot("story-4-summary")
+	tab.Wait(`document.activeElement.id === 'summary'`)
 	tab.PressCtrl(browsertest.Enter)
 	tab.WaitText("Your report is with the client")
 	tab.Shot("story-5-done")
