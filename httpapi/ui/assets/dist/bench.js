@@ -59,7 +59,7 @@ var Outbox = class {
         if (entries.length === 0) break;
         if (failures === 0) this.events.state("saving", entries.length, "");
         const outcome = await send(entries[0]);
-        if (this.stopped) break;
+        if (this.stopped && outcome.kind !== "done") break;
         if (outcome.kind === "later") {
           this.events.state("waiting", (await this.mine()).length, outcome.why);
           await this.pause(pauses[Math.min(failures++, pauses.length - 1)]);
@@ -97,6 +97,7 @@ var Outbox = class {
     });
   }
 };
+var signedOut = "You are signed out: sign in again in another tab.";
 async function send(entry) {
   let url = entry.url;
   let body;
@@ -115,7 +116,7 @@ async function send(entry) {
       redirect: "manual",
       signal: AbortSignal.timeout(entry.file === void 0 ? 3e4 : 3e5)
     });
-    if (answer.type === "opaqueredirect") return { kind: "later", why: "You are signed out: sign in again in another tab." };
+    if (answer.type === "opaqueredirect") return { kind: "later", why: signedOut };
     if (answer.ok) return { kind: "done", next: (await answer.json()).next };
     if (answer.status >= 500 || answer.status === 429) return { kind: "later", why: "The service does not answer." };
     return { kind: "refused", why: await reason(answer) };
@@ -311,9 +312,8 @@ function start(bench2) {
       paint();
     },
     state: (state, n, why) => {
-      const at = byID("saved");
-      at.className = state === "waiting" ? "waits" : "muted";
-      at.textContent = state === "saved" ? "All saved" : state === "saving" ? "Saving" : `Waiting, ${n} not saved yet. ${why} It is kept in this browser.`;
+      if (state === "waiting") tell("waits", `Waiting, ${n} not saved yet. ${why} It is kept in this browser.`);
+      else tell("muted", state === "saved" ? "All saved" : "Saving");
     },
     done: (entry, next) => {
       if (["complete", "release", "untestable"].includes(entry.kind)) {
@@ -325,11 +325,14 @@ function start(bench2) {
   });
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== void 0 || e.job !== job || e.token !== token, job);
   const time = clock(byID("clock"));
-  function complain(text) {
+  const gone = () => !bench2.isConnected;
+  function tell(how, text) {
+    if (gone()) return;
     const at = byID("saved");
-    at.className = "refused";
+    at.className = how;
     at.textContent = text;
   }
+  const complain = (text) => tell("refused", text);
   function keep(entry) {
     outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
   }
@@ -348,7 +351,7 @@ function start(bench2) {
     document.dispatchEvent(new Event("humanqa:refresh"));
   }
   async function beat() {
-    if (frozen) return;
+    if (frozen || gone()) return;
     try {
       const answer = await fetch(`/workbench/jobs/${job}/heartbeat`, {
         method: "POST",
@@ -367,15 +370,17 @@ function start(bench2) {
   function freeze(why) {
     frozen = true;
     outbox.stop();
+    if (gone()) return;
     const at = byID("frozen");
     at.querySelector("[data-why]").textContent = why;
     at.hidden = false;
-    byID("saved").textContent = "";
+    tell("muted", "");
     for (const field of bench2.querySelectorAll("form button, form select, form input")) field.disabled = true;
     for (const field of bench2.querySelectorAll("textarea")) field.readOnly = true;
     void list();
   }
   function paint() {
+    if (gone()) return;
     for (const li2 of all()) li2.querySelectorAll(".ask, .sending").forEach((e) => e.remove());
     for (const entry of unsaved) overlay(entry);
     for (const [id, url] of previews) if (!unsaved.some((e) => e.id === id)) {
@@ -512,7 +517,7 @@ function start(bench2) {
   byID("help-open").addEventListener("click", () => help.showModal());
   document.addEventListener("keydown", (event) => {
     const target = event.target;
-    if (frozen || help.open || event.isComposing) return;
+    if (frozen || gone() || help.open || event.isComposing) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       finish(target);
@@ -678,6 +683,11 @@ function start(bench2) {
     current = li.dataset.item;
     asking = "";
     if (!pressed) paint();
+  });
+  document.addEventListener("humanqa:signedout", (event) => {
+    if (gone()) return;
+    event.preventDefault();
+    complain(signedOut);
   });
   document.addEventListener("humanqa:refreshed", () => {
     if (!frozen) void outbox.mine().then((entries) => {

@@ -855,10 +855,8 @@ async function refresh() {
     const tag = main()?.dataset.tag ?? "";
     const answer = await fetch(location.href, { headers: tag === "" ? {} : { "If-None-Match": '"' + tag + '"' }, cache: "no-store" });
     if (answer.redirected) {
-      location.reload();
-      return;
-    }
-    if (answer.ok) {
+      if (document.dispatchEvent(new Event("humanqa:signedout", { cancelable: true }))) location.reload();
+    } else if (answer.ok) {
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"));
     }
   } catch {

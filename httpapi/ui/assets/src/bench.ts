@@ -1,7 +1,7 @@
 // The workbench with a script: verdicts by single keys, pictures by paste and
 // drop, an outbox, a clock. The page is the server's; what is written here over
 // it is what was said and is not saved yet.
-import { Outbox, reason, usable, type Entry } from './outbox'
+import { Outbox, reason, signedOut, usable, type Entry } from './outbox'
 import { drafts } from './drafts'
 import { leftovers } from './leftovers'
 import { secrets } from './secrets'
@@ -43,9 +43,8 @@ function start(bench: HTMLElement) {
   const outbox = new Outbox(person, job, token, {
     changed: (entries) => { unsaved = entries; paint() },
     state: (state, n, why) => {
-      const at = byID('saved')
-      at.className = state === 'waiting' ? 'waits' : 'muted'
-      at.textContent = state === 'saved' ? 'All saved' : state === 'saving' ? 'Saving' : `Waiting, ${n} not saved yet. ${why} It is kept in this browser.`
+      if (state === 'waiting') tell('waits', `Waiting, ${n} not saved yet. ${why} It is kept in this browser.`)
+      else tell('muted', state === 'saved' ? 'All saved' : 'Saving')
     },
     done: (entry, next) => {
       if (['complete', 'release', 'untestable'].includes(entry.kind)) { notes.clear(); location.assign(next) } else document.dispatchEvent(new Event('humanqa:refresh'))
@@ -55,11 +54,17 @@ function start(bench: HTMLElement) {
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== undefined || e.job !== job || e.token !== token, job)
   const time = clock(byID('clock'))
 
-  function complain(text: string) {
+  // gone: the page shows another thing by now, as after the test's end.
+  const gone = () => !bench.isConnected
+
+  function tell(how: string, text: string) {
+    if (gone()) return
     const at = byID('saved')
-    at.className = 'refused'
+    at.className = how
     at.textContent = text
   }
+
+  const complain = (text: string) => tell('refused', text)
 
   // keep writes down what was said. A browser without room for it says so: nothing
   // may look saved that is not.
@@ -83,7 +88,7 @@ function start(bench: HTMLElement) {
 
   // Every minute, so that the claim stands; a hidden tab's timers run that often.
   async function beat() {
-    if (frozen) return
+    if (frozen || gone()) return
     try {
       const answer = await fetch(`/workbench/jobs/${job}/heartbeat`, {
         method: 'POST', body: new URLSearchParams({ token, command: crypto.randomUUID() }), headers: { Accept: 'application/json' }, redirect: 'manual',
@@ -96,10 +101,11 @@ function start(bench: HTMLElement) {
   function freeze(why: string) {
     frozen = true
     outbox.stop()
+    if (gone()) return
     const at = byID('frozen')
     at.querySelector('[data-why]')!.textContent = why
     at.hidden = false
-    byID('saved').textContent = ''
+    tell('muted', '')
     for (const field of bench.querySelectorAll<HTMLButtonElement>('form button, form select, form input')) field.disabled = true
     for (const field of bench.querySelectorAll('textarea')) field.readOnly = true
     void list()
@@ -108,6 +114,7 @@ function start(bench: HTMLElement) {
   // ---- what is shown ----
 
   function paint() {
+    if (gone()) return
     for (const li of all()) li.querySelectorAll('.ask, .sending').forEach((e) => e.remove())
     for (const entry of unsaved) overlay(entry)
     for (const [id, url] of previews) if (!unsaved.some((e) => e.id === id)) { URL.revokeObjectURL(url); previews.delete(id) }
@@ -251,7 +258,7 @@ function start(bench: HTMLElement) {
 
   document.addEventListener('keydown', (event) => {
     const target = event.target as HTMLElement
-    if (frozen || help.open || event.isComposing) return
+    if (frozen || gone() || help.open || event.isComposing) return
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); finish(target); return }
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const li = target.closest<HTMLElement>('li[data-item]')
@@ -377,6 +384,12 @@ function start(bench: HTMLElement) {
     current = li.dataset.item!
     asking = ''
     if (!pressed) paint()
+  })
+  // Whoever is signed out goes on saying what they say; the outbox keeps it.
+  document.addEventListener('humanqa:signedout', (event) => {
+    if (gone()) return
+    event.preventDefault()
+    complain(signedOut)
   })
   document.addEventListener('humanqa:refreshed', () => { if (!frozen) void outbox.mine().then((entries) => { unsaved = entries; paint() }) })
 

@@ -49,8 +49,10 @@ export async function refresh() {
   try {
     const tag = main()?.dataset.tag ?? ''
     const answer = await fetch(location.href, { headers: tag === '' ? {} : { 'If-None-Match': '"' + tag + '"' }, cache: 'no-store' })
-    if (answer.redirected) { location.reload(); return }
-    if (answer.ok) {
+    if (answer.redirected) {
+      // Signed out, and no more for these eyes; but who has something unsaved here stays.
+      if (document.dispatchEvent(new Event('humanqa:signedout', { cancelable: true }))) location.reload()
+    } else if (answer.ok) {
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'))
     }
   } catch {

@@ -89,7 +89,7 @@ export class Outbox {
         if (entries.length === 0) break
         if (failures === 0) this.events.state('saving', entries.length, '')
         const outcome = await send(entries[0])
-        if (this.stopped) break
+        if (this.stopped && outcome.kind !== 'done') break // what the service has is never offered again
         if (outcome.kind === 'later') {
           this.events.state('waiting', (await this.mine()).length, outcome.why)
           await this.pause(pauses[Math.min(failures++, pauses.length - 1)])
@@ -126,6 +126,8 @@ export class Outbox {
   }
 }
 
+export const signedOut = 'You are signed out: sign in again in another tab.'
+
 type Outcome = { kind: 'done'; next: string } | { kind: 'later'; why: string } | { kind: 'refused'; why: string }
 
 async function send(entry: Entry): Promise<Outcome> {
@@ -143,7 +145,7 @@ async function send(entry: Entry): Promise<Outcome> {
       method: 'POST', body, headers: { Accept: 'application/json' }, redirect: 'manual',
       signal: AbortSignal.timeout(entry.file === undefined ? 30_000 : 300_000),
     })
-    if (answer.type === 'opaqueredirect') return { kind: 'later', why: 'You are signed out: sign in again in another tab.' }
+    if (answer.type === 'opaqueredirect') return { kind: 'later', why: signedOut }
     if (answer.ok) return { kind: 'done', next: (await answer.json()).next }
     if (answer.status >= 500 || answer.status === 429) return { kind: 'later', why: 'The service does not answer.' }
     return { kind: 'refused', why: await reason(answer) }
