@@ -35,6 +35,9 @@ const (
 	LoopStreams    = "loop-"
 	HostStreams    = "host-"
 	PersonStreams  = "person-"
+	PoolStreams    = "pool-"
+	// OperatorStreams are by the person who operates.
+	OperatorStreams = "operator-"
 )
 
 // AccountStream holds an account's keys and its suspension.
@@ -66,3 +69,9 @@ func PersonStream(personID string) string { return PersonStreams + personID }
 func HostStream(accountID, host string) string {
 	return HostStreams + CommandIDFor("host", accountID, host).String()
 }
+
+// PoolStream holds a pool of checkers.
+func PoolStream(poolID string) string { return PoolStreams + poolID }
+
+// OperatorStream holds what a person did as an operator.
+func OperatorStream(personID string) string { return OperatorStreams + personID }

@@ -20,7 +20,9 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/origin"
+	"humanqa/domain/oversight"
 	"humanqa/domain/person"
+	"humanqa/domain/pool"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
@@ -38,6 +40,8 @@ var registry = register(
 	loop.Specs(),
 	origin.Specs(),
 	person.Specs(),
+	pool.Specs(),
+	oversight.Specs(),
 )
 
 // register composes the aggregates' events. A name that is there twice, or a

@@ -13,7 +13,9 @@ import (
 	"humanqa/projections/jobs"
 	"humanqa/projections/ledger"
 	"humanqa/projections/loops"
+	"humanqa/projections/oversight"
 	"humanqa/projections/people"
+	"humanqa/projections/pools"
 	"humanqa/projections/projects"
 	"humanqa/projections/sessions"
 	"humanqa/projections/timers"
@@ -33,6 +35,8 @@ func All() []consumer.Consumer {
 		loops.Projector{},
 		access.Projector{},
 		people.Projector{},
+		pools.Projector{},
+		oversight.Projector{},
 		timers.NewProjector(policy.Rules()),
 	}
 }
@@ -47,6 +51,8 @@ type Reads struct {
 	Projects *projects.Reads
 	Access   *access.Reads
 	People   *people.Reads
+	Pools    *pools.Reads
+	Acts     *oversight.Reads
 	History  *history.Reads
 	Sessions *sessions.Reads
 	Loops    *loops.Reads
@@ -64,6 +70,8 @@ func NewReads(db *sqlx.DB) *Reads {
 		Projects: projects.NewReads(db),
 		Access:   access.NewReads(db),
 		People:   people.NewReads(db),
+		Pools:    pools.NewReads(db),
+		Acts:     oversight.NewReads(db),
 		History:  history.NewReads(db),
 		Sessions: sessions.NewReads(db),
 		Loops:    loops.NewReads(db),

@@ -77,6 +77,19 @@ func DecideReinstate(s State) ([]domain.Event, error) {
 	return []domain.Event{&Reinstated{}}, nil
 }
 
+// DecideChoosePool keeps the account's tests to a pool's checkers; without an id
+// it lets them go to any. Whether the account may ask for the pool is the
+// caller's to know.
+func DecideChoosePool(s State, poolID string) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("account")
+	case s.PoolID == poolID:
+		return nil, nil
+	}
+	return []domain.Event{&PoolChosen{PoolID: poolID}}, nil
+}
+
 // DecideIssueKey adds an API key, also while the account is suspended: the key
 // then works from the reinstatement on. The same id with the same hash is a
 // repeat.

@@ -57,6 +57,12 @@ type ClockAdvanced struct {
 	OffsetSeconds int64  `json:"offsetSeconds"`
 }
 
+// PoolChosen keeps the account's tests to the checkers of a pool; without an id any
+// checker may take them again (decisions, "Pools").
+type PoolChosen struct {
+	PoolID string `json:"poolId,omitempty"`
+}
+
 func (*Created) EventType() string    { return "account.created" }
 func (*Suspended) EventType() string  { return "account.suspended" }
 func (*Reinstated) EventType() string { return "account.reinstated" }
@@ -64,6 +70,7 @@ func (*KeyIssued) EventType() string  { return "account.key_issued" }
 func (*KeyRevoked) EventType() string { return "account.key_revoked" }
 
 func (*ClockAdvanced) EventType() string { return "account.clock_advanced" }
+func (*PoolChosen) EventType() string    { return "account.pool_chosen" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -74,5 +81,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(KeyIssued) }},
 		{New: func() domain.Event { return new(KeyRevoked) }},
 		{New: func() domain.Event { return new(ClockAdvanced) }},
+		{New: func() domain.Event { return new(PoolChosen) }},
 	}
 }

@@ -14,6 +14,7 @@ type State struct {
 	Name      string
 	Sandbox   bool
 	Suspended bool
+	PoolID    string // whose checkers alone get its tests; empty: any
 	// Ahead is how far the account's clock is ahead; zero but in a sandbox.
 	// Advances is how far it was after each call, by its id.
 	Ahead    time.Duration
@@ -42,6 +43,8 @@ func Evolve(s State, e domain.Event) State {
 		s.Suspended = true
 	case *Reinstated:
 		s.Suspended = false
+	case *PoolChosen:
+		s.PoolID = e.PoolID
 	case *KeyIssued:
 		if s.Keys == nil {
 			s.Keys = make(map[string]Key)

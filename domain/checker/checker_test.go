@@ -2,6 +2,7 @@ package checker_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,4 +88,25 @@ func TestAReservation(t *testing.T) {
 	t.Run("needs a known checker", func(t *testing.T) {
 		given(t).When(take("j1", 1)).NotFound("checker")
 	})
+}
+
+func TestAProfileIsTidy(t *testing.T) {
+	t.Parallel()
+	made := &checker.Created{Name: "ann", Hash: "h"}
+	says := func(languages, devices []string) scenario.Decide[checker.State] {
+		return func(s checker.State) ([]domain.Event, error) {
+			return checker.DecideProfile(s, checker.Profiled{Languages: languages, Devices: devices})
+		}
+	}
+	want := &checker.Profiled{Languages: []string{"English", "Deutsch"}, Devices: []string{"iPhone 15, iOS 18"}}
+	scenario.New(t, checker.Evolve, made).When(says([]string{" English ", "", "english", "Deutsch"}, []string{"iPhone 15, iOS 18"})).Events(want).
+		When(says([]string{"English", "Deutsch"}, []string{"iPhone 15, iOS 18"})).Nothing()
+	scenario.New(t, checker.Evolve, made, want).When(says(nil, nil)).Events(&checker.Profiled{Languages: []string{}, Devices: []string{}})
+	scenario.New(t, checker.Evolve).When(says(nil, nil)).NotFound("checker")
+	many := make([]string, 21)
+	for i := range many {
+		many[i] = strings.Repeat("x", i+1)
+	}
+	scenario.New(t, checker.Evolve, made).When(says(many, []string{strings.Repeat("x", 81)})).Invalid("languages", "devices")
+	scenario.New(t, checker.Evolve, made).When(says(nil, []string{"a\x00b"})).Invalid("devices")
 }

@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"slices"
 	"strings"
+	"unicode"
 
 	"humanqa/domain"
 )
@@ -31,6 +33,46 @@ func DecideBind(s State, personID string) ([]domain.Event, error) {
 		return nil, domain.Conflict("the checker is another person")
 	}
 	return []domain.Event{&Bound{PersonID: personID}}, nil
+}
+
+// How much a profile holds.
+const (
+	maxEntries = 20
+	maxEntry   = 80 // characters
+)
+
+// DecideProfile notes what the checker says of themselves: blanks around an entry,
+// empty ones, and one that is there twice are left out.
+func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
+	if !s.Exists {
+		return nil, domain.NotFound("checker")
+	}
+	var wrong []domain.Detail
+	tidy := func(path string, entries []string) []string {
+		kept := []string{}
+		for _, e := range entries {
+			e = strings.TrimSpace(e)
+			switch {
+			case e == "" || slices.ContainsFunc(kept, func(k string) bool { return strings.EqualFold(k, e) }):
+				continue
+			case len([]rune(e)) > maxEntry || strings.ContainsFunc(e, unicode.IsControl):
+				wrong = append(wrong, domain.Detail{Path: path, Message: "must have entries of 80 characters at most, all of which can be seen"})
+			}
+			kept = append(kept, e)
+		}
+		if len(kept) > maxEntries {
+			wrong = append(wrong, domain.Detail{Path: path, Message: "must have 20 entries at most"})
+		}
+		return kept
+	}
+	p.Languages, p.Devices = tidy("languages", p.Languages), tidy("devices", p.Devices)
+	switch {
+	case len(wrong) > 0:
+		return nil, domain.Invalid(wrong...)
+	case slices.Equal(p.Languages, s.Languages) && slices.Equal(p.Devices, s.Devices):
+		return nil, nil
+	}
+	return []domain.Event{&p}, nil
 }
 
 // DecideTake reserves one of the checker's limit places for a job. live says

@@ -41,9 +41,17 @@ type Bound struct {
 	PersonID string `json:"personId"`
 }
 
+// Profiled is what a checker says of themselves: the languages they speak, and
+// what they can test on. It takes the place of what they said before.
+type Profiled struct {
+	Languages []string `json:"languages"`
+	Devices   []string `json:"devices"` // in their own words, such as "iPhone 15, iOS 18"
+}
+
 func (*Created) EventType() string    { return "checker.created" }
 func (*ClaimTaken) EventType() string { return "checker.claim_taken" }
 func (*Bound) EventType() string      { return "checker.bound" }
+func (*Profiled) EventType() string   { return "checker.profiled" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -51,5 +59,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(Created) }},
 		{New: func() domain.Event { return new(ClaimTaken) }},
 		{New: func() domain.Event { return new(Bound) }},
+		{New: func() domain.Event { return new(Profiled) }},
 	}
 }

@@ -11,6 +11,9 @@ type State struct {
 	Prefix   string
 	Accounts []string // the accounts the checker belongs to
 	PersonID string   // who works as this checker; empty: whoever has the key
+	// What the checker says of themselves.
+	Languages []string
+	Devices   []string
 	// Held are the reservations that were left when the last one was taken,
 	// oldest first. Some may be void by now (see ClaimTaken).
 	Held []Reservation
@@ -26,6 +29,8 @@ func Evolve(s State, e domain.Event) State {
 		s.Held = e.Held
 	case *Bound:
 		s.PersonID = e.PersonID
+	case *Profiled:
+		s.Languages, s.Devices = e.Languages, e.Devices
 	}
 	return s
 }

@@ -124,15 +124,16 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 		return err
 	case target.account == "" || hidden(target.account):
 		return domain.NotFound("job")
-	case refusal == nil && target.claimant == "":
-		// What is claimed may be finished.
-		suspended, err := read(ctx, s.accounts, domain.AccountStream(target.account), func(st account.State) bool { return st.Suspended })
-		switch {
-		case err != nil:
+	}
+	suspended := false
+	if target.claimant != checkerID { // what is claimed may be finished
+		if suspended, err = s.offered(ctx, target.account, checkerID); err != nil {
 			return err
-		case suspended:
-			return domain.Conflict("the job is not in the queue for now").WithHint("claim another job")
 		}
+	}
+	switch {
+	case refusal == nil && suspended:
+		return domain.Conflict("the job is not in the queue for now").WithHint("claim another job")
 	case refusal != nil:
 		return refusal // a place must not be held for a claim that cannot come
 	case target.claimant == checkerID:
@@ -159,6 +160,25 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 			}, s.ClaimsPerChecker)
 	})
 	return err
+}
+
+// offered refuses a job of an account that keeps its tests to other checkers
+// (decisions, "Pools"): it is not found. It also says whether the account is
+// suspended.
+func (s *Service) offered(ctx context.Context, accountID, checkerID string) (suspended bool, err error) {
+	type standing struct {
+		suspended bool
+		poolID    string
+	}
+	of, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) standing { return standing{st.Suspended, st.PoolID} })
+	if err != nil {
+		return false, err
+	}
+	in, err := s.inPool(ctx, of.poolID, checkerID)
+	if err == nil && !in {
+		err = domain.NotFound("job")
+	}
+	return of.suspended, err
 }
 
 // claimState is what a reservation depends on.

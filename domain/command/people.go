@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"humanqa/domain"
-	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/person"
 )
@@ -71,12 +70,8 @@ func (s *Service) DisablePerson(ctx context.Context, cause Cause, personID, reas
 // checker to the person.
 func (s *Service) prepareGrant(ctx context.Context, cause Cause, personID string, grant person.Grant) error {
 	if grant.AccountID != "" {
-		exists, err := read(ctx, s.accounts, domain.AccountStream(grant.AccountID), func(st account.State) bool { return st.Exists })
-		switch {
-		case err != nil:
+		if err := s.accountExists(ctx, grant.AccountID); err != nil {
 			return err
-		case !exists:
-			return domain.NotFound("account")
 		}
 	}
 	if grant.Role != person.Checker || grant.CheckerID == "" {

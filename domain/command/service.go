@@ -24,7 +24,9 @@ import (
 	"humanqa/domain/host"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/oversight"
 	"humanqa/domain/person"
+	"humanqa/domain/pool"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
@@ -141,6 +143,8 @@ type Service struct {
 	sessions *repository[session.State]
 	loops    *repository[loop.State]
 	people   *repository[person.State]
+	pools    *repository[pool.State]
+	office   *repository[oversight.State]
 }
 
 // New makes a Service.
@@ -158,6 +162,8 @@ func New(d Deps) *Service {
 		sessions: newRepository(d.Log, d.Now, othersCached, session.Evolve),
 		loops:    newRepository(d.Log, d.Now, othersCached, loop.Evolve),
 		people:   newRepository(d.Log, d.Now, othersCached, person.Evolve),
+		pools:    newRepository(d.Log, d.Now, othersCached, pool.Evolve),
+		office:   newRepository(d.Log, d.Now, othersCached, oversight.Evolve),
 	}
 }
 
@@ -173,6 +179,8 @@ func (s *Service) Drain() {
 	s.sessions.wait()
 	s.loops.wait()
 	s.people.wait()
+	s.pools.wait()
+	s.office.wait()
 }
 
 // clock is the account's time: the service's, or what a sandbox has made of it

@@ -52,7 +52,7 @@ func changesQueue(e domain.Recorded) bool {
 	switch kind, _, _ := strings.Cut(e.Stream, "-"); kind {
 	case "job":
 		return !slices.Contains(quiet, e.Type)
-	case "account": // suspended, reinstated
+	case "account", "pool": // suspended, reinstated; kept to a pool, or not
 		return true
 	}
 	return false

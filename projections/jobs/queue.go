@@ -43,8 +43,9 @@ const strangersSQL = `
         WHERE w.checker_id = $1
           AND w.checker_id <> ''))`
 
-// A checker does not see again what they have called untestable. While an
-// account is suspended its jobs are not in the queue.
+// A checker does not see again what they have called untestable, nor the jobs of
+// an account that is kept to a pool of others. While an account is suspended its
+// jobs are not in the queue.
 const queueSQL = `
 FROM readmodel.jobs
 WHERE in_queue
@@ -53,7 +54,16 @@ WHERE in_queue
   AND account_id <> ALL (ARRAY(
         SELECT a.account_id
         FROM readmodel.accounts a
-        WHERE a.suspended))` + strangersSQL
+        WHERE a.suspended))
+  AND account_id <> ALL (ARRAY(
+        SELECT p.account_id
+        FROM readmodel.account_pools p
+        WHERE p.pool_id <> ''
+          AND NOT EXISTS (
+                SELECT
+                FROM readmodel.pool_checkers m
+                WHERE m.pool_id = p.pool_id
+                  AND m.checker_id = $1)))` + strangersSQL
 
 const listQueueSQL = `
 SELECT id, title, url, type, type_echo, urgent, sla_minutes, session_id, target, created_at, due_at` + queueSQL + `

@@ -8,6 +8,7 @@ import (
 	"humanqa/projections/access"
 	"humanqa/projections/modeltest"
 	"humanqa/projections/people"
+	"humanqa/projections/pools"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -19,6 +20,6 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := modeltest.New(t, Projector{}, access.Projector{}, people.Projector{})
+	w := modeltest.New(t, Projector{}, access.Projector{}, people.Projector{}, pools.Projector{})
 	return &world{World: w, reads: NewReads(w.DB)}
 }

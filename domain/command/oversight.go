@@ -1,0 +1,41 @@
+package command
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/oversight"
+)
+
+// OperatorAct is what an operator sets out to do.
+type OperatorAct struct {
+	PersonID  string // the operator
+	Act       oversight.Act
+	Subject   string // a stream, or a read model's name
+	AccountID string // whom it concerns; empty: no account
+	Detail    string
+	Reason    string
+}
+
+// RecordAct writes down what an operator sets out to do, before it is done: an
+// act that crashes has a record without an effect, never the other way round.
+// The id of the act derives from the command.
+func (s *Service) RecordAct(ctx context.Context, cause Cause, a OperatorAct) (actID string, at domain.Position, err error) {
+	actID = domain.DeriveID(cause.CommandID, "act").String()
+	cause.AccountID = a.AccountID
+	_, written, err := execute(ctx, s.office, cause, domain.OperatorStream(a.PersonID), func(st oversight.State, _ *none) ([]domain.Event, error) {
+		return oversight.DecideAct(st, oversight.Acted{
+			ActID: actID, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
+		})
+	})
+	return actID, written.Position, err
+}
+
+// RefuseAct writes down that an act was not done.
+func (s *Service) RefuseAct(ctx context.Context, cause Cause, personID, actID, problem string) (domain.Position, error) {
+	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
+	_, written, err := execute(ctx, s.office, cause, domain.OperatorStream(personID), func(st oversight.State, _ *none) ([]domain.Event, error) {
+		return oversight.DecideRefused(st, actID, problem)
+	})
+	return written.Position, err
+}

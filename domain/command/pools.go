@@ -1,0 +1,88 @@
+package command
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/pool"
+)
+
+// CreatePool makes a pool of checkers; one of an account is for that account's
+// tests alone (decisions, "Pools").
+func (s *Service) CreatePool(ctx context.Context, cause Cause, name, accountID string) (poolID string, at domain.Position, err error) {
+	if accountID != "" {
+		if err := s.accountExists(ctx, accountID); err != nil {
+			return "", domain.Position{}, err
+		}
+	}
+	poolID = domain.DeriveID(cause.CommandID, "pool").String()
+	cause.AccountID = accountID
+	_, written, err := create(ctx, s.pools, cause, domain.PoolStream(poolID), func(st pool.State, _ *none) ([]domain.Event, error) {
+		return pool.DecideCreate(st, pool.Created{Name: name, AccountID: accountID})
+	})
+	return poolID, written.Position, err
+}
+
+// AddToPool takes a checker into a pool.
+func (s *Service) AddToPool(ctx context.Context, cause Cause, poolID, checkerID string) (domain.Position, error) {
+	exists, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) bool { return st.Exists })
+	switch {
+	case err != nil:
+		return domain.Position{}, err
+	case !exists:
+		return domain.Position{}, domain.NotFound("checker")
+	}
+	return s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) { return pool.DecideAdd(st, checkerID) })
+}
+
+// RemoveFromPool takes a checker out of a pool. What they have claimed they may
+// finish.
+func (s *Service) RemoveFromPool(ctx context.Context, cause Cause, poolID, checkerID string) (domain.Position, error) {
+	return s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) { return pool.DecideRemove(st, checkerID) })
+}
+
+func (s *Service) onPool(ctx context.Context, cause Cause, poolID string, decide func(pool.State) ([]domain.Event, error)) (domain.Position, error) {
+	_, written, err := execute(ctx, s.pools, cause, domain.PoolStream(poolID), func(st pool.State, _ *none) ([]domain.Event, error) { return decide(st) })
+	return written.Position, err
+}
+
+// ChoosePool keeps the account's tests, those that wait too, to a pool's checkers;
+// an empty id lets them go to any checker.
+func (s *Service) ChoosePool(ctx context.Context, cause Cause, accountID, poolID string) (domain.Position, error) {
+	if poolID != "" {
+		serves, err := read(ctx, s.pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Serves(accountID) })
+		switch {
+		case err != nil:
+			return domain.Position{}, err
+		case !serves:
+			return domain.Position{}, domain.NotFound("pool").WithHint("it may be another account's")
+		}
+	}
+	return s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) { return account.DecideChoosePool(st, poolID) })
+}
+
+// ProfileChecker notes what a checker says of themselves.
+func (s *Service) ProfileChecker(ctx context.Context, cause Cause, checkerID string, languages, devices []string) (domain.Position, error) {
+	_, written, err := execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID), func(st checker.State, _ *none) ([]domain.Event, error) {
+		return checker.DecideProfile(st, checker.Profiled{Languages: languages, Devices: devices})
+	})
+	return written.Position, err
+}
+
+// inPool says that the pool's tests may go to the checker; of no pool, to any.
+func (s *Service) inPool(ctx context.Context, poolID, checkerID string) (bool, error) {
+	if poolID == "" {
+		return true, nil
+	}
+	return read(ctx, s.pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Has(checkerID) })
+}
+
+func (s *Service) accountExists(ctx context.Context, accountID string) error {
+	exists, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) bool { return st.Exists })
+	if err == nil && !exists {
+		err = domain.NotFound("account")
+	}
+	return err
+}

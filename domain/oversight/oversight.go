@@ -1,0 +1,140 @@
+// Package oversight is what operators do by their office: every act is a fact
+// with who, what, to whom and why, before it has any other effect. One stream an
+// operator. Everything here is pure.
+package oversight
+
+import (
+	"slices"
+	"strings"
+
+	"humanqa/domain"
+)
+
+// Act is a kind of act.
+type Act string
+
+// The acts.
+const (
+	Look          Act = "look" // into what belongs to a client; its people see it
+	GrantCredits  Act = "grant_credits"
+	Suspend       Act = "suspend_account"
+	Reinstate     Act = "reinstate_account"
+	ChoosePool    Act = "choose_pool"
+	Invite        Act = "invite_person"
+	NewLink       Act = "new_link"
+	GrantRole     Act = "grant_role"
+	RevokeRole    Act = "revoke_role"
+	Disable       Act = "disable_person"
+	CreatePool    Act = "create_pool"
+	AddChecker    Act = "add_to_pool"
+	RemoveChecker Act = "remove_from_pool"
+	Rebuild       Act = "rebuild_projection"
+	Retry         Act = "retry_projection"
+	Skip          Act = "skip_event"
+	Check         Act = "check_invariants"
+	CancelCheck   Act = "cancel_check"
+)
+
+// Acts lists them.
+func Acts() []Act {
+	return []Act{
+		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
+		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Check, CancelCheck,
+	}
+}
+
+// Words says what was done, as a sentence about somebody goes on.
+func (a Act) Words() string {
+	if words := map[Act]string{
+		Look: "looked into", GrantCredits: "granted credits to", Suspend: "suspended", Reinstate: "reinstated",
+		ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "made a new way in for", GrantRole: "gave a role to",
+		RevokeRole: "took a role from", Disable: "disabled", CreatePool: "made the pool", AddChecker: "added a checker to",
+		RemoveChecker: "took a checker out of", Rebuild: "ordered a rebuild of", Retry: "had another try made by",
+		Skip: "had an event passed over by", Check: "started a check of", CancelCheck: "cancelled a check of",
+	}[a]; words != "" {
+		return words
+	}
+	return string(a)
+}
+
+// MaxReason bounds a reason, in characters.
+const MaxReason = 500
+
+// Acted says that an operator set out to do something. Its effect, if it has one
+// in the log, follows under the same correlation id.
+type Acted struct {
+	ActID    string `json:"actId"`
+	PersonID string `json:"personId"` // the operator
+	Act      Act    `json:"act"`
+	Subject  string `json:"subject"` // what it is done to: a stream, or the name of a read model
+	// AccountID is the account that it concerns, whose people see a look.
+	AccountID string `json:"accountId,omitempty"`
+	Detail    string `json:"detail,omitempty"` // such as an amount, or a role
+	Reason    string `json:"reason"`
+}
+
+// Refused says that what an operator set out to do was not done.
+type Refused struct {
+	ActID   string `json:"actId"`
+	Problem string `json:"problem"`
+}
+
+func (*Acted) EventType() string   { return "operator.acted" }
+func (*Refused) EventType() string { return "operator.refused" }
+
+// Specs lists the events for the codec.
+func Specs() []domain.EventSpec {
+	return []domain.EventSpec{
+		{New: func() domain.Event { return new(Acted) }},
+		{New: func() domain.Event { return new(Refused) }},
+	}
+}
+
+// State is what an operator has done. It belongs to its fold: Evolve changes the
+// maps in place.
+type State struct {
+	acts    map[string]bool
+	refused map[string]bool
+}
+
+// Evolve folds one event into the state and takes the old state over. Events of
+// other aggregates change nothing.
+func Evolve(s State, e domain.Event) State {
+	if s.acts == nil {
+		s.acts, s.refused = map[string]bool{}, map[string]bool{}
+	}
+	switch e := e.(type) {
+	case *Acted:
+		s.acts[e.ActID] = true
+	case *Refused:
+		s.refused[e.ActID] = true
+	}
+	return s
+}
+
+// DecideAct records an act; one without a reason is none. The same id is a repeat.
+func DecideAct(s State, a Acted) ([]domain.Event, error) {
+	a.Reason = strings.TrimSpace(a.Reason)
+	switch {
+	case s.acts[a.ActID]:
+		return nil, nil
+	case !slices.Contains(Acts(), a.Act):
+		return nil, domain.Invalid(domain.Detail{Path: "act", Message: "is none that operators do"})
+	case a.Reason == "":
+		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
+	case len([]rune(a.Reason)) > MaxReason:
+		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must have 500 characters at most"})
+	}
+	return []domain.Event{&a}, nil
+}
+
+// DecideRefused records that an act was not done, once.
+func DecideRefused(s State, actID, problem string) ([]domain.Event, error) {
+	switch {
+	case !s.acts[actID]:
+		return nil, domain.NotFound("act")
+	case s.refused[actID]:
+		return nil, nil
+	}
+	return []domain.Event{&Refused{ActID: actID, Problem: problem}}, nil
+}

@@ -1,0 +1,175 @@
+// Package oversight is the read model of what operators did.
+package oversight
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/oversight"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps a row per act.
+type Projector struct{}
+
+func (Projector) Name() string { return "oversight" }
+func (Projector) Version() int { return 1 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{{Name: "operator_acts", DDL: actsDDL}}
+}
+
+const actsDDL = `
+CREATE TABLE {schema}.operator_acts (
+    act_id     text PRIMARY KEY,
+    at         timestamptz NOT NULL,
+    position   bigint NOT NULL,
+    person_id  text NOT NULL,
+    act        text NOT NULL,
+    subject    text NOT NULL,
+    account_id text NOT NULL,
+    detail     text NOT NULL,
+    reason     text NOT NULL,
+    problem    text NOT NULL
+);
+CREATE INDEX operator_acts_listed ON {schema}.operator_acts (position DESC);
+CREATE INDEX operator_acts_by_account ON {schema}.operator_acts (account_id, position DESC) WHERE account_id <> '';
+CREATE INDEX operator_acts_by_person ON {schema}.operator_acts (person_id, position DESC);
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf((*oversight.Acted)(nil), (*oversight.Refused)(nil))
+}
+
+const insertActSQL = `
+INSERT INTO {schema}.operator_acts (act_id, at, position, person_id, act, subject, account_id, detail, reason, problem)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '')`
+
+const refuseActSQL = `
+UPDATE {schema}.operator_acts
+SET problem = $2
+WHERE act_id = $1`
+
+// Apply writes event by event: people act slowly.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	for _, r := range batch {
+		var query string
+		var args []any
+		switch e := r.Event.(type) {
+		case *oversight.Acted:
+			query = insertActSQL
+			args = []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}
+		case *oversight.Refused:
+			query, args = refuseActSQL, []any{e.ActID, e.Problem}
+		default:
+			return fmt.Errorf("no statement for %s", r.Type)
+		}
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
+
+// Reads tells what operators did.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Act is something that an operator did.
+type Act struct {
+	ID        string        `json:"act_id"`
+	At        time.Time     `json:"at"`
+	PersonID  string        `json:"person_id"`
+	Act       oversight.Act `json:"act"`
+	Subject   string        `json:"subject"`
+	AccountID string        `json:"account_id"`
+	Detail    string        `json:"detail"`
+	Reason    string        `json:"reason"`
+	Problem   string        `json:"problem"` // why it was not done; empty: it was
+}
+
+// Filter narrows the list; empty fields don't.
+type Filter struct {
+	PersonID  string
+	AccountID string
+	Act       oversight.Act
+	Limit     int
+	Offset    int
+}
+
+const actColumnsSQL = `
+SELECT act_id, at, person_id, act, subject, account_id, detail, reason, problem`
+
+const actsSQL = `
+FROM readmodel.operator_acts
+WHERE ($1 = '' OR person_id = $1)
+  AND ($2 = '' OR account_id = $2)
+  AND ($3 = '' OR act = $3)`
+
+const listActsSQL = actColumnsSQL + actsSQL + `
+ORDER BY position DESC
+LIMIT $4
+OFFSET $5`
+
+const countActsSQL = `
+SELECT COUNT(*)` + actsSQL
+
+// The condition on the position bounds what a list of looks costs.
+const looksSQL = actColumnsSQL + `
+FROM readmodel.operator_acts
+WHERE account_id = $1
+  AND account_id <> ''
+  AND act = 'look'
+  AND at > $2
+ORDER BY position DESC
+LIMIT $3`
+
+const lookedSQL = `
+SELECT COALESCE(MAX(at), '-infinity'::timestamptz) > $3
+FROM readmodel.operator_acts
+WHERE person_id = $1
+  AND act = 'look'
+  AND subject = $2`
+
+// Acts lists what was done, the latest first, and how much there is in all.
+func (q *Reads) Acts(ctx context.Context, f Filter) (acts []Act, total int, err error) {
+	if err := q.db.GetContext(ctx, &total, countActsSQL, f.PersonID, f.AccountID, f.Act); err != nil {
+		return nil, 0, fmt.Errorf("count operators' acts: %w", err)
+	}
+	if err := q.db.SelectContext(ctx, &acts, listActsSQL, f.PersonID, f.AccountID, f.Act, f.Limit, f.Offset); err != nil {
+		return nil, 0, fmt.Errorf("list operators' acts: %w", err)
+	}
+	return utc(acts), total, nil
+}
+
+// Looks lists the looks into what belongs to the account since a moment, the
+// latest first.
+func (q *Reads) Looks(ctx context.Context, accountID string, since time.Time, limit int) (acts []Act, err error) {
+	if err := q.db.SelectContext(ctx, &acts, looksSQL, accountID, since, limit); err != nil {
+		return nil, fmt.Errorf("list the looks into account %s: %w", accountID, err)
+	}
+	return utc(acts), nil
+}
+
+// Looked says that the operator gave a reason to look into the stream, later than
+// a moment.
+func (q *Reads) Looked(ctx context.Context, personID, stream string, after time.Time) (looked bool, err error) {
+	if err := q.db.GetContext(ctx, &looked, lookedSQL, personID, stream, after); err != nil {
+		return false, fmt.Errorf("look for a look into %s: %w", stream, err)
+	}
+	return looked, nil
+}
+
+func utc(acts []Act) []Act {
+	for i := range acts {
+		readmodel.UTC(&acts[i].At)
+	}
+	return acts
+}

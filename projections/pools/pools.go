@@ -1,0 +1,215 @@
+// Package pools is the read model of whose tests go to whom: pools of checkers,
+// the accounts that are kept to one, and what checkers say of themselves.
+package pools
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/pool"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps pools and profiles. The checkers' queue reads them, too.
+type Projector struct{}
+
+func (Projector) Name() string { return "pools" }
+func (Projector) Version() int { return 1 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{
+		{Name: "pools", DDL: poolsDDL},
+		{Name: "pool_checkers", DDL: poolCheckersDDL},
+		{Name: "account_pools", DDL: accountPoolsDDL},
+		{Name: "checker_profiles", DDL: checkerProfilesDDL},
+	}
+}
+
+const poolsDDL = `
+CREATE TABLE {schema}.pools (
+    pool_id    text PRIMARY KEY,
+    name       text NOT NULL,
+    account_id text NOT NULL
+);
+`
+
+const poolCheckersDDL = `
+CREATE TABLE {schema}.pool_checkers (
+    pool_id    text NOT NULL,
+    checker_id text NOT NULL,
+    PRIMARY KEY (pool_id, checker_id)
+);
+`
+
+// An account whose choice was taken back keeps its row, without a pool.
+const accountPoolsDDL = `
+CREATE TABLE {schema}.account_pools (
+    account_id text PRIMARY KEY,
+    pool_id    text NOT NULL
+);
+`
+
+const checkerProfilesDDL = `
+CREATE TABLE {schema}.checker_profiles (
+    checker_id text PRIMARY KEY,
+    languages  text[] NOT NULL,
+    devices    text[] NOT NULL
+);
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf(
+		(*pool.Created)(nil), (*pool.CheckerAdded)(nil), (*pool.CheckerRemoved)(nil),
+		(*account.PoolChosen)(nil), (*checker.Profiled)(nil),
+	)
+}
+
+const insertPoolSQL = `
+INSERT INTO {schema}.pools (pool_id, name, account_id)
+VALUES ($1, $2, $3)`
+
+const addCheckerSQL = `
+INSERT INTO {schema}.pool_checkers (pool_id, checker_id)
+VALUES ($1, $2)
+ON CONFLICT DO NOTHING`
+
+const removeCheckerSQL = `
+DELETE FROM {schema}.pool_checkers
+WHERE pool_id = $1
+  AND checker_id = $2`
+
+const choosePoolSQL = `
+INSERT INTO {schema}.account_pools (account_id, pool_id)
+VALUES ($1, $2)
+ON CONFLICT (account_id) DO UPDATE
+SET pool_id = EXCLUDED.pool_id`
+
+const profileSQL = `
+INSERT INTO {schema}.checker_profiles (checker_id, languages, devices)
+VALUES ($1, $2, $3)
+ON CONFLICT (checker_id) DO UPDATE
+SET languages = EXCLUDED.languages,
+    devices = EXCLUDED.devices`
+
+// Apply writes event by event: pools change rarely.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	for _, r := range batch {
+		var query string
+		args := []any{r.StreamID()}
+		switch e := r.Event.(type) {
+		case *pool.Created:
+			query, args = insertPoolSQL, append(args, e.Name, e.AccountID)
+		case *pool.CheckerAdded:
+			query, args = addCheckerSQL, append(args, e.CheckerID)
+		case *pool.CheckerRemoved:
+			query, args = removeCheckerSQL, append(args, e.CheckerID)
+		case *account.PoolChosen:
+			query, args = choosePoolSQL, append(args, e.PoolID)
+		case *checker.Profiled:
+			query, args = profileSQL, append(args, pq.Array(some(e.Languages)), pq.Array(some(e.Devices)))
+		default:
+			return fmt.Errorf("no statement for %s", r.Type)
+		}
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
+
+// some is the list, empty rather than nil.
+func some(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// Reads says whose tests go to whom.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Pool is a circle of checkers.
+type Pool struct {
+	ID        string `json:"pool_id"`
+	Name      string `json:"name"`
+	AccountID string `json:"account_id"` // empty: any account may ask for it
+	Checkers  int    `json:"checkers"`
+	Accounts  int    `json:"accounts"` // that are kept to it
+}
+
+// Profile is what a checker says of themselves.
+type Profile struct {
+	Languages pq.StringArray `json:"languages"`
+	Devices   pq.StringArray `json:"devices"`
+}
+
+const poolColumnsSQL = `
+SELECT p.pool_id, p.name, p.account_id,
+       (SELECT COUNT(*) FROM readmodel.pool_checkers c WHERE c.pool_id = p.pool_id) AS checkers,
+       (SELECT COUNT(*) FROM readmodel.account_pools a WHERE a.pool_id = p.pool_id) AS accounts
+FROM readmodel.pools p`
+
+const listPoolsSQL = poolColumnsSQL + `
+ORDER BY p.name, p.pool_id
+LIMIT 500`
+
+const getPoolSQL = poolColumnsSQL + `
+WHERE p.pool_id = $1`
+
+const poolOfAccountSQL = poolColumnsSQL + `
+JOIN readmodel.account_pools m ON m.pool_id = p.pool_id
+WHERE m.account_id = $1`
+
+const poolCheckersSQL = `
+SELECT checker_id
+FROM readmodel.pool_checkers
+WHERE pool_id = $1
+ORDER BY checker_id`
+
+const profileOfSQL = `
+SELECT languages, devices
+FROM readmodel.checker_profiles
+WHERE checker_id = $1`
+
+// Pools lists every pool, by name; 500 at most.
+func (q *Reads) Pools(ctx context.Context) (pools []Pool, err error) {
+	if err := q.db.SelectContext(ctx, &pools, listPoolsSQL); err != nil {
+		return nil, fmt.Errorf("list pools: %w", err)
+	}
+	return pools, nil
+}
+
+// Pool gives one pool.
+func (q *Reads) Pool(ctx context.Context, id string) (Pool, error) {
+	return readmodel.Get[Pool](ctx, q.db, "pool", getPoolSQL, id)
+}
+
+// OfAccount is the pool that the account is kept to; found is false where any
+// checker may take its tests.
+func (q *Reads) OfAccount(ctx context.Context, accountID string) (p Pool, found bool, err error) {
+	return readmodel.Find[Pool](ctx, q.db, "the account's pool", poolOfAccountSQL, accountID)
+}
+
+// Checkers lists the ids of a pool's checkers.
+func (q *Reads) Checkers(ctx context.Context, poolID string) (ids []string, err error) {
+	if err := q.db.SelectContext(ctx, &ids, poolCheckersSQL, poolID); err != nil {
+		return nil, fmt.Errorf("list the checkers of pool %s: %w", poolID, err)
+	}
+	return ids, nil
+}
+
+// Profile is what the checker says of themselves; empty while they said nothing.
+func (q *Reads) Profile(ctx context.Context, checkerID string) (Profile, error) {
+	p, _, err := readmodel.Find[Profile](ctx, q.db, "the checker's profile", profileOfSQL, checkerID)
+	return p, err
+}
