@@ -115,9 +115,10 @@ const isNext = `NOT EXISTS (
 // entries they meet, and the indexes of a queue are full of them.
 const noBitmaps = `SET LOCAL enable_bitmapscan = off`
 
-// untilDue is how long until the next endpoint wants to be looked at.
+// untilDue is how long until the next endpoint wants to be looked at. Where none
+// does, greatest would pass over the NULL here, too.
 const untilDue = `
-SELECT coalesce(greatest(extract(epoch FROM min(due_at) - now()) * 1000, 0), -1)::bigint
+SELECT coalesce(CASE WHEN min(due_at) IS NOT NULL THEN greatest(extract(epoch FROM min(due_at) - now()) * 1000, 0) END, -1)::bigint
 FROM webhooks.endpoints
 WHERE due_at IS NOT NULL AND ` + servable
 
