@@ -95,6 +95,9 @@ type Recorded struct {
 type Stored struct {
 	Created    time.Time // UTC
 	Data, Meta [32]byte
+	// Copied is when the event came into this log from another one, which had
+	// taken it at Created; zero unless it did. It proves nothing.
+	Copied time.Time
 }
 
 // StreamID is the id behind the stream's category: the job's of a job's event.

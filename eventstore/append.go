@@ -29,6 +29,11 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 	if err := c.split(ctx, data); err != nil {
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
+	return c.appendWhole(ctx, stream, expected, data)
+}
+
+// appendWhole is Append for events that are encoded and fit.
+func (c *Client) appendWhole(ctx context.Context, stream string, expected domain.ExpectedRevision, data []esdb.EventData) (domain.AppendResult, error) {
 	opts := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
 	switch {
 	case expected >= 0:
@@ -39,7 +44,7 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	written := domain.AppendResult{Revision: uint64(int64(expected) + int64(len(events)))}
+	written := domain.AppendResult{Revision: uint64(int64(expected) + int64(len(data)))}
 	unknown := false // an earlier attempt may have been written
 	incomplete := 0
 	for wait := minBackoff; ; wait = pause(ctx, wait) {

@@ -167,6 +167,7 @@ type RawEvent struct {
 	Created  time.Time // by the log's clock, UTC
 	Data     []byte    // JSON
 	Meta     []byte    // JSON
+	Copied   time.Time // when this log took it from another one, which had Created it; else zero
 
 	data []byte // of an event whose data stand in parts, put together
 }
@@ -175,7 +176,7 @@ type RawEvent struct {
 func (r RawEvent) Recorded() domain.Recorded {
 	return domain.Recorded{
 		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type,
-		Stored: domain.Stored{Created: r.Created, Data: sha256.Sum256(r.Data), Meta: sha256.Sum256(r.Meta)},
+		Stored: domain.Stored{Created: r.Created, Data: sha256.Sum256(r.Data), Meta: sha256.Sum256(r.Meta), Copied: r.Copied},
 	}
 }
 

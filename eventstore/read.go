@@ -73,8 +73,25 @@ func (c *Client) ReadAllRaw(ctx context.Context, after domain.Position, fromStar
 	return events, next, end, nil
 }
 
-// readAll reads a page; begin is called before each attempt at it.
+// readAll reads a page; begin is called before each attempt at it. System
+// events are passed over.
 func (c *Client) readAll(ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(), each func(RawEvent) error) (next domain.Position, end bool, err error) {
+	return c.readStored(ctx, after, fromStart, maxEvents, begin, func(ctx context.Context, e *esdb.RecordedEvent) error {
+		if isSystem(e.EventType) {
+			return nil
+		}
+		r, err := c.whole(ctx, e)
+		if err != nil {
+			return err
+		}
+		return each(r)
+	})
+}
+
+// readStored is readAll with every event, as the log holds it.
+func (c *Client) readStored(ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(),
+	each func(context.Context, *esdb.RecordedEvent) error,
+) (next domain.Position, end bool, err error) {
 	next = after
 	opts := esdb.ReadAllOptions{From: esdb.Start{}, Direction: esdb.Forwards}
 	count := uint64(max(maxEvents, 1))
@@ -98,14 +115,8 @@ func (c *Client) readAll(ctx context.Context, after domain.Position, fromStart b
 			if !fromStart && position.Compare(after) <= 0 {
 				return nil
 			}
-			if !isSystem(e.EventType) {
-				r, err := c.whole(ctx, e)
-				if err == nil {
-					err = each(r)
-				}
-				if err != nil {
-					return err
-				}
+			if err := each(ctx, e); err != nil {
+				return err
 			}
 			next, moved = position, true
 			return nil
@@ -254,11 +265,16 @@ func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Clie
 	}
 }
 
+// raw gives an event that was copied from another log as it was there.
 func raw(e *esdb.RecordedEvent) RawEvent {
-	return RawEvent{
+	r := RawEvent{
 		ID: e.EventID, Stream: e.StreamID, Revision: e.EventNumber, Position: positionOf(e),
 		Type: e.EventType, Created: e.CreatedDate, Data: e.Data, Meta: e.UserMetadata,
 	}
+	if meta, created, copied := uncarried(e.UserMetadata); copied {
+		r.Meta, r.Created, r.Copied = meta, created, e.CreatedDate
+	}
+	return r
 }
 
 func positionOf(e *esdb.RecordedEvent) domain.Position {

@@ -71,6 +71,18 @@ type core struct {
 // startCore takes the data directory and starts what no URL was given for. It
 // fails with datadir.ErrInUse when another process has the directory.
 func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prometheus.Registerer) (_ *core, err error) {
+	c, err := startUnbound(ctx, cfg, log, metrics)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	defer c.undoOn(ctx, &err)
+	return c, c.binding.Bind(ctx)
+}
+
+// startUnbound is startCore for a log that need not be the database's.
+func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prometheus.Registerer) (_ *core, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	c := &core{cfg: cfg}
@@ -127,10 +139,7 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 		}
 		c.stops.add("event log", closing, c.node.Close)
 	}
-	if err := c.connect(ctx, socket, log); err != nil {
-		return nil, err
-	}
-	return c, c.binding.Bind(ctx)
+	return c, c.connect(ctx, socket, log)
 }
 
 // attachCore connects to what a running service has started, or to what the

@@ -9,6 +9,14 @@ import (
 	"humanqa/eventstore"
 )
 
+// openLog opens the log at an address that was given as what.
+func (a *app) openLog(what, url string) (*eventstore.Client, error) {
+	if err := checkURL(what, url, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"); err != nil {
+		return nil, err
+	}
+	return eventstore.Open(url, quiet(a.log))
+}
+
 type eventstoreCheckCmd struct {
 	URL string `arg:"" optional:"" help:"The log to look at, esdb://…; without it HUMANQA_EVENTSTORE_URL, or the running service's."`
 }
@@ -22,8 +30,8 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 	var log *eventstore.Client
 	if url == "" {
 		log, err = eventstore.OpenSocket(socketPath(a.cfg.DataDir), quiet(a.log))
-	} else if err = checkURL("URL", url, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"); err == nil {
-		log, err = eventstore.Open(url, quiet(a.log))
+	} else {
+		log, err = a.openLog("URL", url)
 	}
 	if err != nil {
 		return err

@@ -74,6 +74,7 @@ type commands struct {
 
 	Eventstore struct {
 		Check eventstoreCheckCmd `cmd:"" help:"Look whether the log has what the service needs; exit 1 and what to do if not."`
+		Copy  eventstoreCopyCmd  `cmd:"" help:"Copy a log to another server, event by event, and check the copy; go on where a copy ended."`
 	} `cmd:"" help:"The event log."`
 
 	Audit struct {
@@ -137,7 +138,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return tell(stderr, exitUsage, err)
 	}
-	a := &app{cfg: cfg, json: c.JSON, out: stdout, log: newLogger(cfg, stderr)}
+	a := &app{cfg: cfg, json: c.JSON, out: stdout, told: stderr, log: newLogger(cfg, stderr)}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(a); err != nil {
 		return tell(stderr, exitFailed, err)
@@ -150,6 +151,7 @@ type app struct {
 	cfg  Config
 	json bool
 	out  io.Writer
+	told io.Writer // what a person who waits is told
 	log  *logrus.Logger
 }
 

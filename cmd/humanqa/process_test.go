@@ -22,6 +22,7 @@ import (
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/apicheck"
 	"humanqa/internal/eventually"
+	"humanqa/internal/pgtest"
 )
 
 // runAsHumanqa makes the test binary be the program under test, so that the
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runAsHumanqa) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Main(m))
 }
 
 // program is one data directory and the settings that every process on it

@@ -50,15 +50,26 @@ func NewBinding(db *sqlx.DB, log BoundLog, now func() time.Time) *Binding {
 }
 
 const boundLogSQL = `
-SELECT log_id
+SELECT log_id, coalesce(stands, '') AS stands
 FROM projection_log`
 
 // Of two processes that bind at once one wins, and both have the same name: it
 // is in the log before it is here.
 const bindLogSQL = `
-INSERT INTO projection_log (log_id)
-VALUES ($1)
-ON CONFLICT DO NOTHING`
+INSERT INTO projection_log AS l (log_id, stands)
+VALUES ($1, $2)
+ON CONFLICT (one) DO UPDATE
+SET stands = EXCLUDED.stands
+WHERE l.stands IS NULL
+  AND l.log_id = EXCLUDED.log_id`
+
+// mark is what a log is known by.
+type mark struct {
+	Name string `db:"log_id"` // empty: it has none yet
+	// Stands says where the name stands, and since when if it was copied there
+	// from another log. Empty: the database did not look yet.
+	Stands string `db:"stands"`
+}
 
 const furthestCheckpointSQL = `
 SELECT commit_position, prepare_position
@@ -75,24 +86,24 @@ func (b *Binding) Bind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name, err := b.name(ctx)
+	is, err := markOf(ctx, b.log)
 	if err != nil {
 		return err
 	}
-	if bound == "" && name == "" {
+	if bound.Name == "" && is.Name == "" {
 		if err := b.whole(ctx); err != nil {
 			return err
 		}
-		if name, err = b.giveName(ctx); err != nil {
+		if is, err = b.giveName(ctx); err != nil {
 			return err
 		}
 	}
-	if err := same(bound, name); err != nil {
+	if err := same(bound, is); err != nil {
 		return err
 	}
-	if bound == "" {
-		if _, err := b.db.ExecContext(ctx, bindLogSQL, name); err != nil {
-			return fmt.Errorf("bind the database to log %s: %w", name, err)
+	if bound.Stands == "" {
+		if _, err := b.db.ExecContext(ctx, bindLogSQL, is.Name, is.Stands); err != nil {
+			return fmt.Errorf("bind the database to log %s: %w", is.Name, err)
 		}
 	}
 	return b.Check(ctx)
@@ -114,14 +125,14 @@ func (b *Binding) Check(ctx context.Context) error {
 
 func (b *Binding) check(ctx context.Context) error {
 	bound, err := b.bound(ctx)
-	if err != nil || bound == "" {
+	if err != nil || bound.Name == "" {
 		return err
 	}
-	name, err := b.name(ctx)
+	is, err := markOf(ctx, b.log)
 	if err != nil {
 		return err
 	}
-	if err := same(bound, name); err != nil {
+	if err := same(bound, is); err != nil {
 		return err
 	}
 	var shorter *strangeError
@@ -182,40 +193,42 @@ func (g guarded) Load(ctx context.Context, stream string, from uint64, each func
 }
 
 // bound is the name of the database's log, empty if it has none yet.
-func (b *Binding) bound(ctx context.Context) (name string, err error) {
-	switch err := b.db.GetContext(ctx, &name, boundLogSQL); {
+func (b *Binding) bound(ctx context.Context) (bound mark, err error) {
+	switch err := b.db.GetContext(ctx, &bound, boundLogSQL); {
 	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
+		return mark{}, nil
 	case err != nil:
-		return "", fmt.Errorf("read which log the database belongs to: %w", err)
+		return mark{}, fmt.Errorf("read which log the database belongs to: %w", err)
 	}
-	return name, nil
+	return bound, nil
 }
 
-// name is the log's, empty if it has none yet.
-func (b *Binding) name(ctx context.Context) (name string, err error) {
-	err = b.log.Load(ctx, origin.Stream, 0, func(r domain.Recorded) error {
-		if e, ok := r.Event.(*origin.Named); ok && name == "" {
-			name = e.LogID
+func markOf(ctx context.Context, log domain.Log) (is mark, err error) {
+	err = log.Load(ctx, origin.Stream, 0, func(r domain.Recorded) error {
+		if e, ok := r.Event.(*origin.Named); ok && is.Name == "" {
+			is = mark{Name: e.LogID, Stands: r.Position.String()}
+			if !r.Stored.Copied.IsZero() {
+				is.Stands += " since " + r.Stored.Copied.UTC().Format(time.RFC3339Nano)
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("read the log's name: %w", err)
+		return mark{}, fmt.Errorf("read the log's name: %w", err)
 	}
-	return name, nil
+	return is, nil
 }
 
-func (b *Binding) giveName(ctx context.Context) (name string, err error) {
+func (b *Binding) giveName(ctx context.Context) (is mark, err error) {
 	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
 	_, err = b.log.Append(ctx, origin.Stream, domain.NoStream, []domain.NewEvent{{
 		ID: id, Event: &origin.Named{LogID: id.String(), At: now},
 		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: "service", Time: now},
 	}})
 	if err != nil && !errors.Is(err, domain.ErrWrongRevision) { // another process was first
-		return "", fmt.Errorf("give the log a name: %w", err)
+		return mark{}, fmt.Errorf("give the log a name: %w", err)
 	}
-	return b.name(ctx)
+	return markOf(ctx, b.log)
 }
 
 // strangeError is what a Binding refuses, apart from what is in its way.
@@ -232,17 +245,24 @@ func strange(hint, format string, args ...any) error {
 	}}
 }
 
-// same compares the names of the database's log and of this one.
-func same(bound, name string) error {
+// same compares the database's log with this one.
+func same(bound, is mark) error {
+	name := is.Name
 	switch {
-	case bound == "" || bound == name:
+	case bound.Name == "":
 		return nil
+	case bound.Name == name && (bound.Stands == "" || bound.Stands == is.Stands):
+		return nil
+	case bound.Name == name:
+		return strange("humanqa eventstore copy --rebind takes the database along to a copy, with the service stopped; "+
+			"or set HUMANQA_EVENTSTORE_URL to the log that was copied again (docs/eventstore.md)",
+			"this event log and the one of this database, %s, are copies of each other", name)
 	case name == "":
 		name = "without a name"
 	}
 	return strange("set HUMANQA_EVENTSTORE_URL to that log again, or HUMANQA_DATABASE_URL to the database of this one; "+
 		"an empty database is filled from the log (docs/eventstore.md)",
-		"the event log is %s, and this database belongs to %s", name, bound)
+		"the event log is %s, and this database belongs to %s", name, bound.Name)
 }
 
 // whole compares how far the database has seen the log with the log's end.

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/datadir"
+	"humanqa/internal/pgdev"
+)
+
+// ownLog names this installation's embedded node, where an address is asked for.
+const ownLog = "embedded"
+
+// copyTells is how often a copy says how far it is.
+const copyTells = 10 * time.Second
+
+type eventstoreCopyCmd struct {
+	From   string `arg:"" help:"The log to copy, esdb://… or embedded, this installation's own. Nothing is written to it."`
+	To     string `arg:"" help:"Where to: esdb://… or embedded. It has to be empty, or to hold the beginning of the same log."`
+	Rebind bool   `help:"Then take this installation's database along, so that the service goes on with the copy. The service has to be stopped."`
+}
+
+// copied is what copy answers.
+type copied struct {
+	Events     int64  `json:"events"`
+	Added      int64  `json:"added"`
+	SHA256     string `json:"sha256"`
+	SamePlaces bool   `json:"samePlaces"` // every event has the same position in both
+	Grown      bool   `json:"grown"`      // the log that was copied has become longer since
+	Rebound    bool   `json:"rebound"`
+}
+
+func (c *eventstoreCopyCmd) Run(ctx context.Context, a *app) (err error) {
+	if c.From == c.To {
+		return errors.New("FROM and TO are the same log")
+	}
+	var home *core
+	if c.Rebind || c.From == ownLog || c.To == ownLog {
+		if home, err = a.openHome(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, home.close(ctx)) }()
+		if home.served && (c.Rebind || c.To == ownLog) {
+			return errors.New("the service runs: stop it first; copy without --rebind beforehand, then the rest takes a moment")
+		}
+	}
+	open := func(what, url string) (*eventstore.Client, error) {
+		if url == ownLog {
+			return home.log, nil
+		}
+		return a.openLog(what, url)
+	}
+	from, err := open("FROM", c.From)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := open("TO", c.To)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	out, err := c.copy(ctx, a, from, to)
+	if err != nil {
+		return err
+	}
+	if c.Rebind {
+		if out.Grown {
+			return fmt.Errorf("%d events are copied, but more were written meanwhile: stop every service that uses the log, and copy again", out.Events)
+		}
+		if err := consumer.Rebind(ctx, home.db, from, to); err != nil {
+			return fmt.Errorf("the log is copied, but the database still belongs to the first one: %w", err)
+		}
+		out.Rebound = true
+	}
+	return a.print(out, "%s", out)
+}
+
+// copy tells how far it is while it takes long.
+func (c *eventstoreCopyCmd) copy(ctx context.Context, a *app, from, to *eventstore.Client) (copied, error) {
+	told := time.Now()
+	done, err := eventstore.Copy(ctx, from, to, func(events int64) {
+		if !a.json && time.Since(told) > copyTells {
+			told = time.Now()
+			_, _ = fmt.Fprintf(a.told, "%d events\n", events) // nobody is owed it
+		}
+	})
+	if err != nil {
+		return copied{}, fmt.Errorf("after %d events, %d of them by this run: %w", done.Events, done.Added, err)
+	}
+	return copied{Events: done.Events, Added: done.Added, SHA256: done.Hash, SamePlaces: done.SamePlaces, Grown: done.Grown}, nil
+}
+
+func (c copied) String() string {
+	line := fmt.Sprintf("%d events, %d of them copied now, SHA-256 %s in both", c.Events, c.Added, c.SHA256)
+	switch {
+	case c.Rebound:
+		line += "\nthe database belongs to the copy now: start the service with HUMANQA_EVENTSTORE_URL set to it (unset where it is embedded)"
+	case c.Grown:
+		line += "\nmore was written meanwhile: stop the service and copy again, with --rebind to take its database along"
+	default:
+		line += "\nto go on with the copy: stop the service and copy again with --rebind"
+	}
+	return line
+}
+
+// openHome opens this installation's own Postgres and node, whatever log the
+// service is set to use: a stopped one is started without its workers.
+func (a *app) openHome(ctx context.Context) (*core, error) {
+	cfg := a.cfg
+	cfg.EventStoreURL = ""
+	log := quiet(a.log)
+	home, err := joinOrStart(ctx, cfg,
+		func() (*core, error) { return attachCore(ctx, cfg, log) },
+		func() (*core, error) { return startUnbound(ctx, cfg, log, nil) })
+	if errors.Is(err, datadir.ErrInUse) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, pgdev.ErrNotRunning)) {
+		return nil, fmt.Errorf("a service of this installation runs, on a log that is not embedded: stop it first: %w", err)
+	}
+	return home, err
+}

@@ -1,0 +1,350 @@
+package eventstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"humanqa/domain"
+)
+
+const (
+	// copyPage is how many events are read at a time. Each may be a part of half
+	// a megabyte.
+	copyPage = 128
+	// copyAppend is how many events one append of a copy carries at most.
+	copyAppend = 500
+
+	typeMetadata      = "$metadata"
+	typeStreamDeleted = "$streamDeleted"
+)
+
+// ErrCannotCopy: the target holds something else, or the source something that
+// no copy could keep. Nothing was written behind what was the same.
+var ErrCannotCopy = errors.New("cannot be copied")
+
+// Copied is what a copy found and did.
+type Copied struct {
+	Events int64  // that both logs hold
+	Added  int64  // of them by this run
+	Hash   string // SHA-256 of what both hold, hex
+	// SamePlaces says that every event has the same position in both.
+	SamePlaces bool
+	// Grown says that the source has become longer in the meantime.
+	Grown bool
+}
+
+// Copy makes to hold what from holds, up to the end that from has when it
+// begins: every event in the log's order, with stream, revision, id, type, data,
+// metadata and, by its metadata, time. Streams of the server's own ($…) are left
+// out, but for the metadata of other streams. Nothing is written to from.
+//
+// One append follows the other, so that the order is kept whatever fails. A copy
+// that ended anywhere is gone on with by another: what to holds already is
+// compared event by event, and anything else there is refused. In the end to is
+// read once more and its hash compared. told hears, many times a second, how many
+// events are there.
+func Copy(ctx context.Context, from, to *Client, told func(events int64)) (Copied, error) {
+	c := copying{from: walk(from), to: walk(to), target: to, deleted: map[string]bool{}, told: told}
+	head, exists, err := from.head(ctx)
+	if err != nil || !exists {
+		return Copied{}, err
+	}
+	c.from.until = &head
+	sum, added, err := c.run(ctx)
+	if err != nil {
+		return Copied{Events: sum.events, Added: added}, err
+	}
+	if added > 0 {
+		if err := c.verify(ctx, sum); err != nil {
+			return Copied{Events: sum.events, Added: added}, err
+		}
+	}
+	now, _, err := from.head(ctx)
+	if err != nil {
+		return Copied{Events: sum.events, Added: added}, err
+	}
+	return Copied{Events: sum.events, Added: added, Hash: sum.content(), SamePlaces: c.samePlaces, Grown: now != head}, nil
+}
+
+// Walk calls each for every event that a copy keeps, in the log's order.
+func (c *Client) Walk(ctx context.Context, each func(RawEvent) error) error {
+	for w := walk(c); ; {
+		e, err := w.next(ctx)
+		if err != nil || e == nil {
+			return err
+		}
+		if err := each(e.RawEvent); err != nil {
+			return err
+		}
+	}
+}
+
+type copying struct {
+	from, to   *walker
+	target     *Client
+	deleted    map[string]bool // streams that are deleted softly
+	told       func(int64)
+	samePlaces bool
+}
+
+// run compares what to holds, and appends the rest.
+func (c *copying) run(ctx context.Context) (sum *summary, added int64, err error) {
+	sum = newSummary()
+	c.samePlaces = true
+	for {
+		was, err := c.to.next(ctx)
+		if err != nil {
+			return sum, 0, fmt.Errorf("the log to copy to: %w", err)
+		}
+		if was == nil {
+			break
+		}
+		is, err := c.from.next(ctx)
+		if err != nil {
+			return sum, 0, fmt.Errorf("the log to copy from: %w", err)
+		}
+		if is == nil || !bytes.Equal(is.text(), was.text()) {
+			return sum, 0, fmt.Errorf("%w: the log to copy to holds something else: its event %d is %s, and %s in the log to copy from; "+
+				"copy to an empty log, on which no service has run", ErrCannotCopy, sum.events+1, was, is)
+		}
+		if err := c.see(is); err != nil {
+			return sum, 0, err
+		}
+		c.samePlaces = c.samePlaces && is.Position == was.Position
+		sum.add(is)
+		if sum.events%copyPage == 0 {
+			c.told(sum.events)
+		}
+	}
+	var batch []*storedEvent
+	size := 0
+	for {
+		e, err := c.from.next(ctx)
+		if err != nil {
+			return sum, added, fmt.Errorf("the log to copy from: %w", err)
+		}
+		if len(batch) > 0 && (e == nil || e.Stream != batch[0].Stream || e.Type == typeStreamDeleted ||
+			len(batch) == copyAppend || size+len(e.Data) > maxWhole) {
+			if err := c.append(ctx, batch); err != nil {
+				return sum, added, err
+			}
+			for _, e := range batch {
+				sum.add(e)
+			}
+			added += int64(len(batch))
+			c.told(sum.events)
+			batch, size = batch[:0], 0
+		}
+		if e == nil {
+			return sum, added, nil
+		}
+		if err := c.see(e); err != nil {
+			return sum, added, err
+		}
+		batch, size = append(batch, e), size+len(e.Data)
+	}
+}
+
+// see refuses what would not become the same: a stream that was deleted and
+// written again, where a server adds an event of its own.
+func (c *copying) see(e *storedEvent) error {
+	described, ofMetadata := strings.CutPrefix(e.Stream, "$$")
+	if !ofMetadata {
+		described = e.Stream
+	}
+	if c.deleted[described] && e.Type != typeStreamDeleted {
+		return fmt.Errorf("%w: %s stands in a stream that was deleted before: the target would add an event", ErrCannotCopy, e)
+	}
+	if ofMetadata && e.Type == typeMetadata {
+		var limits struct {
+			TruncateBefore int64 `json:"$tb"`
+		}
+		if json.Unmarshal(e.Data, &limits) == nil && limits.TruncateBefore == math.MaxInt64 {
+			c.deleted[described] = true
+		}
+	}
+	return nil
+}
+
+// append writes events that follow each other in one stream.
+func (c *copying) append(ctx context.Context, batch []*storedEvent) error {
+	first := batch[0]
+	if first.Type == typeStreamDeleted {
+		return c.tombstone(ctx, first)
+	}
+	expected := domain.NoStream
+	if first.Revision > 0 {
+		expected = domain.ExpectedRevision(first.Revision - 1)
+	}
+	data := make([]esdb.EventData, len(batch))
+	for i, e := range batch {
+		data[i] = esdb.EventData{
+			EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeBinary,
+			Data: e.Data, Metadata: carrying(e.Meta, e.Created),
+		}
+		if e.json {
+			data[i].ContentType = esdb.ContentTypeJson
+		}
+		if want := first.Revision + uint64(i); e.Revision != want {
+			return fmt.Errorf("%w: %s: the events before it in its stream are gone", ErrCannotCopy, e)
+		}
+	}
+	_, err := c.target.appendWhole(ctx, first.Stream, expected, data)
+	if errors.Is(err, domain.ErrWrongRevision) {
+		return fmt.Errorf("%w: %s: the events before it in its stream are gone, or somebody else writes to the log to copy to: %w", ErrCannotCopy, first, err)
+	}
+	return err
+}
+
+// tombstone is like an append, but its id and time are the target's.
+func (c *copying) tombstone(ctx context.Context, e *storedEvent) error {
+	wait := minBackoff
+	for limit := time.Now().Add(c.target.patience); ; wait = pause(ctx, wait) {
+		_, _, err := call(ctx, c.target.connector(), func(ctx context.Context, client *esdb.Client) (*esdb.DeleteResult, error) {
+			return client.TombstoneStream(ctx, e.Stream, esdb.TombstoneStreamOptions{ExpectedRevision: esdb.Any{}})
+		})
+		switch class := classify(err); {
+		case err == nil, class == classDeleted: // an attempt of before
+			return nil
+		case class == classFinal, class == classRevision, ctx.Err() != nil, time.Now().After(limit):
+			return fmt.Errorf("delete %s: %w", e.Stream, err)
+		}
+	}
+}
+
+// verify reads all that was copied from the target.
+func (c *copying) verify(ctx context.Context, want *summary) error {
+	got := newSummary()
+	for w := walk(c.target); ; {
+		e, err := w.next(ctx)
+		if err != nil {
+			return fmt.Errorf("read the copy: %w", err)
+		}
+		if e == nil {
+			break
+		}
+		got.add(e)
+	}
+	if got.events != want.events || got.content() != want.content() {
+		return fmt.Errorf("the copy is not the same: %d events with hash %s, not %d with %s: somebody else wrote to the log, copy to an empty one",
+			got.events, got.content(), want.events, want.content())
+	}
+	c.samePlaces = got.placesSum() == want.placesSum()
+	return nil
+}
+
+// storedEvent is an event as a copy keeps it.
+type storedEvent struct {
+	RawEvent
+
+	json bool
+}
+
+func (e *storedEvent) String() string {
+	if e == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s (%s, revision %d of %s)", e.ID, e.Type, e.Revision, e.Stream)
+}
+
+// text is what has to be equal, each field behind its length.
+func (e *storedEvent) text() []byte {
+	fields := []string{e.Stream, e.Type}
+	if e.Type != typeStreamDeleted {
+		data, meta := sha256.Sum256(e.Data), sha256.Sum256(e.Meta)
+		fields = append(fields, strconv.FormatUint(e.Revision, 10), e.ID.String(), strconv.FormatBool(e.json),
+			strconv.FormatInt(e.Created.UnixNano()/int64(tick), 10), string(data[:]), string(meta[:]))
+	}
+	var out []byte
+	for _, field := range fields {
+		out = strconv.AppendInt(out, int64(len(field)), 10)
+		out = append(append(out, ':'), field...)
+	}
+	return append(out, '\n')
+}
+
+// summary is the count and the hash of a run of events.
+type summary struct {
+	events    int64
+	of, where hash.Hash
+}
+
+func newSummary() *summary { return &summary{of: sha256.New(), where: sha256.New()} }
+
+func (s *summary) add(e *storedEvent) {
+	s.events++
+	s.of.Write(e.text())
+	fmt.Fprintln(s.where, e.Position)
+}
+
+func (s *summary) content() string   { return hex.EncodeToString(s.of.Sum(nil)) }
+func (s *summary) placesSum() string { return hex.EncodeToString(s.where.Sum(nil)) }
+
+// walker reads a log from its start, page by page, and passes over what is the
+// server's own.
+type walker struct {
+	client *Client
+	at     domain.Position
+	inside bool             // at was reached, else it stands at the start
+	until  *domain.Position // inclusive; nil: the end of the log
+	page   []*storedEvent
+	end    bool
+}
+
+func walk(c *Client) *walker { return &walker{client: c} }
+
+// next gives nil behind the last event.
+func (w *walker) next(ctx context.Context) (*storedEvent, error) {
+	for len(w.page) == 0 {
+		if w.end {
+			return nil, nil
+		}
+		if err := w.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	e := w.page[0]
+	w.page = w.page[1:]
+	if w.until != nil && e.Position.Compare(*w.until) > 0 {
+		w.page, w.end = nil, true
+		return nil, nil
+	}
+	return e, nil
+}
+
+func (w *walker) read(ctx context.Context) error {
+	var page []*storedEvent
+	next, end, err := w.client.readStored(ctx, w.at, !w.inside, copyPage, func() { page = nil },
+		func(_ context.Context, e *esdb.RecordedEvent) error {
+			if !serversOwn(e.StreamID) {
+				page = append(page, &storedEvent{RawEvent: raw(e), json: e.ContentType == "application/json"})
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	w.page, w.end = page, end
+	if next != w.at || len(page) > 0 {
+		w.at, w.inside = next, true
+	}
+	return nil
+}
+
+// serversOwn is a stream that a server keeps for itself, or the metadata of one.
+func serversOwn(stream string) bool {
+	described, _ := strings.CutPrefix(stream, "$$")
+	return strings.HasPrefix(described, "$")
+}
