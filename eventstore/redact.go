@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 )
 
-// Redacted is shown where a secret was.
-const Redacted = "[sealed]"
+const (
+	// Redacted is shown where a secret is.
+	Redacted = "[sealed]"
+	// Erased is shown where one was that nobody can open any more.
+	Erased = "[erased]"
+)
 
 // secret names the fields, at any depth, that hold a sealed secret, or a hash
 // by which one could be looked for.
@@ -23,17 +27,20 @@ var secret = map[string]bool{
 // Redact gives an event's JSON for human eyes: in the same order, secrets
 // replaced. Of a type this binary does not know nothing is shown, because
 // nothing is known about it.
-func Redact(eventType string, data []byte) []byte {
+func Redact(eventType string, data []byte) []byte { return RedactAs(eventType, data, Redacted) }
+
+// RedactAs is Redact with other words in the place of secrets.
+func RedactAs(eventType string, data []byte, words string) []byte {
 	if _, known := registry[eventType]; known {
-		if out, err := redact(data); err == nil {
+		if out, err := redact(data, words); err == nil {
 			return out
 		}
 	}
-	return []byte(`"` + Redacted + `"`)
+	return []byte(`"` + words + `"`)
 }
 
 // redact rewrites one JSON value.
-func redact(data []byte) ([]byte, error) {
+func redact(data []byte, words string) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	open, err := dec.Token()
 	if err != nil {
@@ -69,8 +76,8 @@ func redact(data []byte) ([]byte, error) {
 			return nil, err
 		}
 		if hide {
-			value = json.RawMessage(`"` + Redacted + `"`)
-		} else if value, err = redact(value); err != nil {
+			value = json.RawMessage(`"` + words + `"`)
+		} else if value, err = redact(value, words); err != nil {
 			return nil, err
 		}
 		out.Write(value)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/vault"
 	"humanqa/projections/jobs"
 )
 
@@ -49,7 +51,10 @@ func (a *API) linkUntil(ctx context.Context, accountID, stored, expires string) 
 		return stored, nil
 	}
 	signature, err := a.signature(ctx, accountID, id, expires)
-	if err != nil {
+	switch {
+	case errors.Is(err, vault.ErrShredded):
+		return "", nil // it was erased with its account
+	case err != nil:
 		return "", err
 	}
 	query := url.Values{"signature": {signature}}
@@ -99,6 +104,8 @@ func (a *API) signed(r *request, e evidenceRow) error {
 	}
 	want, err := a.signature(r.Context(), e.AccountID, e.ID, raw)
 	switch {
+	case errors.Is(err, vault.ErrShredded):
+		return errNoEvidence
 	case err != nil:
 		return err
 	case subtle.ConstantTimeCompare([]byte(want), []byte(query.Get("signature"))) != 1:

@@ -88,10 +88,16 @@ const storedEvidenceSQL = `
 UPDATE http_evidence
 SET stored_at = COALESCE(stored_at, now())
 WHERE account_id = $1
-  AND id = $2`
+  AND id = $2
+  AND NOT EXISTS (
+    SELECT
+    FROM vault.data_keys
+    WHERE account_id = $1
+      AND shredded_at IS NOT NULL)`
 
 // stored notes that the file is there. A row that is gone was swept, and its
-// file with it: the upload has to be sent again.
+// file with it: the upload has to be sent again. One of an account that was
+// erased meanwhile stays for the sweep.
 func (r evidenceRows) stored(ctx context.Context, e evidenceRow) error {
 	// What is answered must outlive a crash of the database.
 	return pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
@@ -100,7 +106,7 @@ func (r evidenceRows) stored(ctx context.Context, e evidenceRow) error {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept"), err))
+			return domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept, or its account was erased"), err))
 		}
 		return nil
 	})

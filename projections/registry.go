@@ -34,6 +34,7 @@ func All() []consumer.Consumer {
 		sessions.Projector{},
 		loops.Projector{},
 		access.Projector{},
+		access.Erasures{},
 		people.Projector{},
 		pools.Projector{},
 		oversight.Projector{},

@@ -37,6 +37,37 @@ type row struct {
 }
 
 func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, steps []step) error {
+	erased := distinct(steps, func(st step) string { return st.erased })
+	steps = slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.erased != "" })
+	if err := s.writeSteps(ctx, tx, steps); err != nil {
+		return err
+	}
+	// Last: what an account's events led to was written by then, and its projects
+	// have no webhook any more.
+	for _, accountID := range erased {
+		if accountID == "" {
+			continue
+		}
+		for _, query := range []string{eraseDeliveries, eraseEndpoints} {
+			if _, err := tx.ExecContext(ctx, query, accountID); err != nil {
+				return fmt.Errorf("erase the webhooks of account %s: %w", accountID, err)
+			}
+		}
+	}
+	return nil
+}
+
+const eraseDeliveries = `
+DELETE FROM webhooks.deliveries d
+USING webhooks.endpoints e
+WHERE e.project_id = d.project_id AND e.account_id = $1`
+
+const eraseEndpoints = `
+UPDATE webhooks.endpoints
+SET secret = '', previous_secret = '', last_error = '', disabled_reason = ''
+WHERE account_id = $1`
+
+func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) error {
 	own := slices.Clone(steps)
 	own = slices.DeleteFunc(own, func(st step) bool { return st.body != nil })
 	byProject := func(st step) string { return st.projectID }

@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/announce"
 	"humanqa/domain/project"
 	"humanqa/domain/subscription"
@@ -70,7 +71,7 @@ func (*Subscriber) Handles() []string {
 	for _, k := range announce.Kinds() {
 		types = append(types, k.Type)
 	}
-	return types
+	return append(types, (*account.ErasureFinished)(nil).EventType())
 }
 
 const listURLs = `
@@ -105,9 +106,10 @@ func (s *Subscriber) Begin(ctx context.Context) error {
 	return nil
 }
 
-// step is one event that may touch an endpoint.
+// step is one event that may touch an endpoint, or ends all of an account.
 type step struct {
 	domain.Recorded
+	erased    string // the account of which nothing is to be left; else empty
 	projectID string
 	kind      announce.Kind // of an announcement; zero for a project event
 	body      []byte        // of an announcement
@@ -143,6 +145,9 @@ func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (steps [
 			}
 		}
 		steps = append(steps, step{Recorded: r, projectID: id})
+	}
+	if _, ok := r.Event.(*account.ErasureFinished); ok {
+		return append(steps, step{Recorded: r, erased: r.StreamID()}), nil
 	}
 	kind, announced := announce.Of(r.Event)
 	if !announced || len(s.urls) == 0 || kind.OfAccount && len(s.listeners) == 0 {

@@ -22,7 +22,7 @@ import (
 const exportEvents = "events"
 
 type exportCmd struct {
-	Table   string `arg:"" enum:"events,jobs,items,ledger,tests,projects" help:"events, jobs, items, ledger, tests or projects."`
+	Table   string `arg:"" enum:"events,jobs,items,ledger,tests,projects,accounts" help:"events, jobs, items, ledger, tests, projects or accounts."`
 	Format  string `enum:"ndjson,csv,parquet" default:"ndjson" help:"ndjson, csv or parquet."`
 	Since   string `placeholder:"T" help:"Only from this ISO 8601 date or time on."`
 	Account string `placeholder:"ID" help:"Only this account's."`
@@ -100,7 +100,10 @@ func (c *exportCmd) write(ctx context.Context, core *core, since *time.Time, to 
 	}
 	each := func(row []any) error { rows++; return w.Write(row) }
 	if c.Table == exportEvents {
-		err = auditlog.Each(ctx, core.log, c.event(since, each))
+		var erased map[string]bool
+		if erased, err = core.vault.Shredded(ctx); err == nil {
+			err = auditlog.Each(ctx, core.log, c.event(since, erased, each))
+		}
 	} else {
 		err = analytics.NewReads(core.db).Each(ctx, view, analytics.Filter{AccountID: c.Account, Since: since}, each)
 	}
@@ -108,8 +111,9 @@ func (c *exportCmd) write(ctx context.Context, core *core, since *time.Time, to 
 }
 
 // event makes a row of an event. Whose a stream is, its events' metadata or its
-// first event says.
-func (c *exportCmd) event(since *time.Time, each func([]any) error) func(eventstore.RawEvent) error {
+// first event says. What was sealed for one of the erased accounts says that it
+// is gone.
+func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]any) error) func(eventstore.RawEvent) error {
 	owned := map[string]bool{}
 	return func(e eventstore.RawEvent) error {
 		var meta domain.Metadata
@@ -130,13 +134,17 @@ func (c *exportCmd) event(since *time.Time, each func([]any) error) func(eventst
 		if since != nil && meta.Time.Before(*since) {
 			return nil
 		}
+		words := eventstore.Redacted
+		if erased[meta.AccountID] {
+			words = eventstore.Erased
+		}
 		var at any
 		if !meta.Time.IsZero() {
 			at = meta.Time
 		}
 		return each([]any{
 			e.Position.String(), e.Stream, int64(e.Revision), e.ID.String(), e.Type, at, meta.Actor, meta.AccountID, meta.CorrelationID,
-			string(eventstore.Redact(e.Type, e.Whole())),
+			string(eventstore.RedactAs(e.Type, e.Whole(), words)),
 		})
 	}
 }

@@ -100,13 +100,18 @@ type accountListCmd struct {
 type listedAccount struct {
 	AccountID string `json:"accountId"`
 	Name      string `json:"name"`
-	Status    string `json:"status"` // active or suspended
+	Status    string `json:"status"` // active, suspended, erasing or erased
 	Sandbox   bool   `json:"sandbox"`
 }
 
 func listedAccountOf(a access.Account) listedAccount {
 	l := listedAccount{AccountID: a.ID, Name: a.Name, Status: "active", Sandbox: a.Sandbox}
-	if a.Suspended {
+	switch {
+	case a.Finished:
+		l.Status = "erased"
+	case a.Erased != nil:
+		l.Status = "erasing" // humanqa account erase was cut off
+	case a.Suspended:
 		l.Status = "suspended"
 	}
 	return l

@@ -36,6 +36,7 @@ type commands struct {
 		Create    accountCreateCmd    `cmd:"" help:"Open an account and issue its first key."`
 		Suspend   accountSuspendCmd   `cmd:"" help:"Stop every key of an account."`
 		Reinstate accountReinstateCmd `cmd:"" help:"End a suspension."`
+		Erase     accountEraseCmd     `cmd:"" help:"End an account for good and erase what can be: secrets, evidence, people, webhooks. What it did stays."`
 	} `cmd:"" help:"Accounts."`
 	Key struct {
 		List   keyListCmd   `cmd:"" help:"List an account's keys; never the keys themselves."`
@@ -85,7 +86,7 @@ type commands struct {
 		Export     auditExportCmd     `cmd:"" help:"Write the log as lines of JSON that anybody can verify offline."`
 	} `cmd:"" help:"Proofs that the log is the one that was."`
 
-	Export  exportCmd `cmd:"" help:"Write events, jobs, items, ledger entries, tests or projects as rows, without what is sealed."`
+	Export  exportCmd `cmd:"" help:"Write events, jobs, items, ledger entries, tests, projects or accounts as rows, without what is sealed."`
 	Analyst struct {
 		Create analystCreateCmd `cmd:"" help:"Make a database role that reads schema analytics and nothing else."`
 	} `cmd:"" help:"People who ask the database."`

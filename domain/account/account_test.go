@@ -158,3 +158,38 @@ func TestASandboxesClockIsMoved(t *testing.T) {
 		given(t).When(advance("a", time.Hour)).NotFound("account")
 	})
 }
+
+func erase(s account.State) ([]domain.Event, error) {
+	return account.DecideErase(s, "Ann Operator", "asked for by the customer")
+}
+
+func TestAnErasedAccountIsNoMore(t *testing.T) {
+	t.Parallel()
+	erased := &account.Erased{By: "Ann Operator", Reason: "asked for by the customer"}
+	other := key()
+	other.KeyID = "k0"
+	t.Run("its keys end with it, whether or not it was suspended", func(t *testing.T) {
+		given(t, created(), issued(), &other, revoked()).When(erase).Events(&account.KeyRevoked{KeyID: "k0"}, erased)
+		given(t, created(), suspended()).When(erase).Events(erased)
+	})
+	t.Run("once, by somebody, for a reason", func(t *testing.T) {
+		given(t, created(), erased).When(func(s account.State) ([]domain.Event, error) { return account.DecideErase(s, "", "") }).Nothing()
+		given(t, created()).When(func(s account.State) ([]domain.Event, error) { return account.DecideErase(s, " ", "") }).Invalid("by", "reason")
+		given(t).When(erase).NotFound("account")
+	})
+	t.Run("and nothing goes on with it", func(t *testing.T) {
+		box := &account.Created{Name: "Box", Sandbox: true}
+		for _, d := range []decide{account.DecideReinstate, issue(asIs), advance("a", time.Hour)} {
+			given(t, box, erased).When(d).Refused(account.ErrErased)
+		}
+		given(t, created(), erased).When(suspend).Nothing()
+		if s := given(t, created(), erased).State(); !s.Suspended || !s.Erased || s.Finished {
+			t.Errorf("%+v", s)
+		}
+	})
+	t.Run("until nothing is left", func(t *testing.T) {
+		given(t, created()).When(account.DecideFinishErasure).Conflict("the account is not erased")
+		given(t, created(), erased).When(account.DecideFinishErasure).Events(&account.ErasureFinished{})
+		given(t, created(), erased, &account.ErasureFinished{}).When(account.DecideFinishErasure).Nothing()
+	})
+}

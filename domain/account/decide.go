@@ -1,6 +1,8 @@
 package account
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +39,8 @@ func DecideAdvance(s State, advanceID string, by time.Duration) ([]domain.Event,
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("account")
+	case s.Erased:
+		return nil, ErrErased
 	case !s.Sandbox:
 		return nil, ErrNoSandbox
 	case done:
@@ -71,6 +75,8 @@ func DecideReinstate(s State) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("account")
+	case s.Erased:
+		return nil, ErrErased
 	case !s.Suspended:
 		return nil, nil
 	}
@@ -84,6 +90,8 @@ func DecideChoosePool(s State, poolID string) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("account")
+	case s.Erased:
+		return nil, ErrErased
 	case s.PoolID == poolID:
 		return nil, nil
 	}
@@ -94,8 +102,11 @@ func DecideChoosePool(s State, poolID string) ([]domain.Event, error) {
 // then works from the reinstatement on. The same id with the same hash is a
 // repeat.
 func DecideIssueKey(s State, k KeyIssued) ([]domain.Event, error) {
-	if !s.Exists {
+	switch {
+	case !s.Exists:
 		return nil, domain.NotFound("account")
+	case s.Erased:
+		return nil, ErrErased
 	}
 	if old, ok := s.Keys[k.KeyID]; ok {
 		if old.Hash == k.Hash {
@@ -121,4 +132,46 @@ func DecideRevokeKey(s State, keyID string) ([]domain.Event, error) {
 		return nil, nil
 	}
 	return []domain.Event{&KeyRevoked{KeyID: keyID}}, nil
+}
+
+// ErrErased refuses what would go on with an account that is no more.
+var ErrErased = domain.Conflict("the account was erased").WithHint("open another one")
+
+// DecideErase ends the account and every key of it. by is the operator's name. A
+// repeat changes nothing, whatever it says.
+func DecideErase(s State, by, reason string) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("account")
+	case s.Erased:
+		return nil, nil
+	}
+	var wrong []domain.Detail
+	if strings.TrimSpace(by) == "" {
+		wrong = append(wrong, domain.Detail{Path: "by", Message: "must not be blank"})
+	}
+	if strings.TrimSpace(reason) == "" {
+		wrong = append(wrong, domain.Detail{Path: "reason", Message: "must not be blank"})
+	}
+	if len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
+	}
+	var events []domain.Event
+	for _, id := range slices.Sorted(maps.Keys(s.Keys)) {
+		if !s.Keys[id].Revoked {
+			events = append(events, &KeyRevoked{KeyID: id})
+		}
+	}
+	return append(events, &Erased{By: by, Reason: reason}), nil
+}
+
+// DecideFinishErasure says that nothing is left to erase.
+func DecideFinishErasure(s State) ([]domain.Event, error) {
+	switch {
+	case !s.Erased:
+		return nil, domain.Conflict("the account is not erased")
+	case s.Finished:
+		return nil, nil
+	}
+	return []domain.Event{&ErasureFinished{}}, nil
 }

@@ -1,5 +1,5 @@
 // Package account is the life of a customer's account: created, suspended,
-// reinstated, and the API keys issued for it. Everything here is pure; time
+// reinstated, erased, and the API keys issued for it. Everything here is pure; time
 // and ids come in with the command.
 package account
 
@@ -63,6 +63,17 @@ type PoolChosen struct {
 	PoolID string `json:"poolId,omitempty"`
 }
 
+// Erased ends an account for good, at an operator's word (decisions,
+// "Erasure"). Nothing is done for it any more; what of it can be erased is from
+// here on.
+type Erased struct {
+	By     string `json:"by"` // the operator's name
+	Reason string `json:"reason"`
+}
+
+// ErasureFinished says that nothing is left of the account that can be erased.
+type ErasureFinished struct{}
+
 func (*Created) EventType() string    { return "account.created" }
 func (*Suspended) EventType() string  { return "account.suspended" }
 func (*Reinstated) EventType() string { return "account.reinstated" }
@@ -71,6 +82,9 @@ func (*KeyRevoked) EventType() string { return "account.key_revoked" }
 
 func (*ClockAdvanced) EventType() string { return "account.clock_advanced" }
 func (*PoolChosen) EventType() string    { return "account.pool_chosen" }
+
+func (*Erased) EventType() string          { return "account.erased" }
+func (*ErasureFinished) EventType() string { return "account.erasure_finished" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -82,5 +96,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(KeyRevoked) }},
 		{New: func() domain.Event { return new(ClockAdvanced) }},
 		{New: func() domain.Event { return new(PoolChosen) }},
+		{New: func() domain.Event { return new(Erased) }},
+		{New: func() domain.Event { return new(ErasureFinished) }},
 	}
 }

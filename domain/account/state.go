@@ -13,8 +13,10 @@ type State struct {
 	Exists    bool
 	Name      string
 	Sandbox   bool
-	Suspended bool
+	Suspended bool   // also once it is erased
 	PoolID    string // whose checkers alone get its tests; empty: any
+	// Erased is for good; Finished: nothing is left that can be erased.
+	Erased, Finished bool
 	// Ahead is how far the account's clock is ahead; zero but in a sandbox.
 	// Advances is how far it was after each call, by its id.
 	Ahead    time.Duration
@@ -45,6 +47,10 @@ func Evolve(s State, e domain.Event) State {
 		s.Suspended = false
 	case *PoolChosen:
 		s.PoolID = e.PoolID
+	case *Erased:
+		s.Erased, s.Suspended = true, true
+	case *ErasureFinished:
+		s.Finished = true
 	case *KeyIssued:
 		if s.Keys == nil {
 			s.Keys = make(map[string]Key)

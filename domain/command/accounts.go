@@ -33,6 +33,20 @@ func (s *Service) ReinstateAccount(ctx context.Context, cause Cause, accountID s
 	return s.onAccount(ctx, cause, accountID, account.DecideReinstate)
 }
 
+// EraseAccount ends the account and its keys, for good. It erases nothing by
+// itself: what can be is erased where it is kept, and FinishErasure follows.
+func (s *Service) EraseAccount(ctx context.Context, cause Cause, accountID, by, reason string) (domain.Position, error) {
+	return s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
+		return account.DecideErase(st, by, reason)
+	})
+}
+
+// FinishErasure says that nothing is left of an erased account that can be
+// erased.
+func (s *Service) FinishErasure(ctx context.Context, cause Cause, accountID string) (domain.Position, error) {
+	return s.onAccount(ctx, cause, accountID, account.DecideFinishErasure)
+}
+
 // IssueKey makes an API key. Its token starts with qa_test_ for a sandbox. A
 // project that it is bound to is one of the account's: another's is not found,
 // as everywhere.
@@ -80,15 +94,17 @@ func (s *Service) onAccount(ctx context.Context, cause Cause, accountID string, 
 // GrantCredits adds a lot to the account's ledger and says what is available
 // then. expiresAt, in the account's time, nil: the lot never expires.
 func (s *Service) GrantCredits(ctx context.Context, cause Cause, accountID string, amount domain.Credits, expiresAt *time.Time, reason string) (domain.Credits, domain.Position, error) {
-	type of struct{ exists, sandbox bool }
+	type of struct{ exists, erased, sandbox bool }
 	known, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) of {
-		return of{st.Exists, st.Sandbox}
+		return of{st.Exists, st.Erased, st.Sandbox}
 	})
 	switch {
 	case err != nil:
 		return 0, domain.Position{}, err
 	case !known.exists:
 		return 0, domain.Position{}, domain.NotFound("account")
+	case known.erased:
+		return 0, domain.Position{}, account.ErrErased
 	}
 	cause.AccountID, cause.Sandbox = accountID, known.sandbox
 	lotID := domain.DeriveID(cause.CommandID, "lot").String()

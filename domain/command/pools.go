@@ -80,9 +80,18 @@ func (s *Service) inPool(ctx context.Context, poolID, checkerID string) (bool, e
 }
 
 func (s *Service) accountExists(ctx context.Context, accountID string) error {
-	exists, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) bool { return st.Exists })
-	if err == nil && !exists {
-		err = domain.NotFound("account")
+	var refusal error
+	_, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) none {
+		switch {
+		case !st.Exists:
+			refusal = domain.NotFound("account")
+		case st.Erased:
+			refusal = account.ErrErased
+		}
+		return none{}
+	})
+	if err == nil {
+		err = refusal
 	}
 	return err
 }

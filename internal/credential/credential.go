@@ -136,6 +136,22 @@ func (s *Store) Erase(ctx context.Context, personID string) error {
 	return nil
 }
 
+const eraseAccountSQL = `
+WITH shares   AS (DELETE FROM signin.shares WHERE account_id = $1 RETURNING 1),
+     views    AS (DELETE FROM desk.views    WHERE account_id = $1 RETURNING 1),
+     seen     AS (DELETE FROM desk.seen     WHERE account_id = $1 RETURNING 1),
+     sessions AS (UPDATE signin.sessions SET account_id = '' WHERE account_id = $1 RETURNING 1)
+SELECT (SELECT COUNT(*) FROM shares) + (SELECT COUNT(*) FROM views) + (SELECT COUNT(*) FROM seen) + (SELECT COUNT(*) FROM sessions)`
+
+// EraseAccount forgets what people keep of an account, and the links to its
+// reports. It says how many rows that were.
+func (s *Store) EraseAccount(ctx context.Context, accountID string) (rows int, err error) {
+	if err := s.db.GetContext(ctx, &rows, eraseAccountSQL, accountID); err != nil {
+		return 0, fmt.Errorf("erase what people keep of account %s: %w", accountID, err)
+	}
+	return rows, nil
+}
+
 const sweepSQL = `
 WITH sessions   AS (DELETE FROM signin.sessions   WHERE expires_at <= $1 OR seen_at <= $2),
      challenges AS (DELETE FROM signin.challenges WHERE expires_at <= $1),

@@ -40,7 +40,8 @@ func (k *dataKey) made(ciphertext []byte) bool {
 	return len(ciphertext) >= 5 && ciphertext[0] == 1 && k.ids[binary.BigEndian.Uint32(ciphertext[1:5])]
 }
 
-// row is one account's key as the database holds it.
+// row is one account's key as the database holds it; without either keyset it
+// was destroyed.
 type row struct {
 	AccountID   string `db:"account_id"`
 	Wrapped     []byte `db:"wrapped"`
@@ -124,7 +125,10 @@ const selectDataKey = `
 	FROM vault.data_keys
 	WHERE account_id = $1`
 
-// get gives the account's key, or ErrShredded when it has none.
+// errNoKey says that the account never had a key.
+var errNoKey = fmt.Errorf("%w: the account has no key", ErrShredded)
+
+// get gives the account's key, or ErrShredded when it has none (any more).
 func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 	if c, ok := k.cache.Get(accountID); ok && time.Now().Before(c.expires) {
 		return c.key, nil
@@ -133,9 +137,12 @@ func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 	switch err := k.db.GetContext(ctx, &r, selectDataKey, accountID); {
 	case errors.Is(err, sql.ErrNoRows):
 		k.cache.Remove(accountID)
-		return nil, ErrShredded
+		return nil, errNoKey
 	case err != nil:
 		return nil, fmt.Errorf("read the data key of account %s: %w", accountID, err)
+	case r.Wrapped == nil:
+		k.cache.Remove(accountID)
+		return nil, ErrShredded
 	}
 	key, err := r.unwrap(k.master)
 	if err != nil {
@@ -145,12 +152,12 @@ func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 	return key, nil
 }
 
-// getOrCreate is get for writers. Two that create at once both end up with the
-// row that won: the loser's insert waits for the winner's commit, and then
-// does nothing.
+// getOrCreate is get for writers; a key that was destroyed is not made anew. Two
+// that create at once both end up with the row that won: the loser's insert
+// waits for the winner's commit, and then does nothing.
 func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, error) {
 	key, err := k.get(ctx, accountID)
-	if !errors.Is(err, ErrShredded) {
+	if !errors.Is(err, errNoKey) {
 		return key, err
 	}
 	r, err := newRow(k.master, accountID)
@@ -176,13 +183,17 @@ func (k *keyring) insert(ctx context.Context, r *row) error {
 	})
 }
 
-const deleteDataKey = `
-	DELETE FROM vault.data_keys
-	WHERE account_id = $1`
+const shredDataKey = `
+	INSERT INTO vault.data_keys (account_id, shredded_at)
+	VALUES ($1, now())
+	ON CONFLICT (account_id) DO UPDATE
+	SET wrapped = NULL,
+	    fingerprint = NULL,
+	    shredded_at = COALESCE(data_keys.shredded_at, now())`
 
 func (k *keyring) shred(ctx context.Context, accountID string) error {
 	err := pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, deleteDataKey, accountID)
+		_, err := tx.ExecContext(ctx, shredDataKey, accountID)
 		return err
 	})
 	if err != nil {
@@ -190,4 +201,21 @@ func (k *keyring) shred(ctx context.Context, accountID string) error {
 	}
 	k.cache.Remove(accountID)
 	return nil
+}
+
+const selectShredded = `
+	SELECT account_id
+	FROM vault.data_keys
+	WHERE shredded_at IS NOT NULL`
+
+func (k *keyring) shredded(ctx context.Context) (map[string]bool, error) {
+	var ids []string
+	if err := k.db.SelectContext(ctx, &ids, selectShredded); err != nil {
+		return nil, fmt.Errorf("list the accounts whose data key was destroyed: %w", err)
+	}
+	gone := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		gone[id] = true
+	}
+	return gone, nil
 }

@@ -8,7 +8,7 @@
 // (see masterkey.go). So
 //
 //   - the log alone shows nothing, nor do the log and the database together;
-//   - deleting an account's data key makes its secrets unreadable for good,
+//   - destroying an account's data key makes its secrets unreadable for good,
 //     while the history they were part of stays whole.
 //
 // A data key is committed durably before the first ciphertext made with it
@@ -143,8 +143,14 @@ func (v *Vault) Fingerprint(ctx context.Context, accountID, use string, secret [
 	return hex.EncodeToString(sum), nil
 }
 
-// Shred deletes the account's data key. What was sealed with it never opens
-// again; a later Seal starts with a new key.
+// Shred destroys the account's data key, for good: what was sealed with it never
+// opens again, and nothing is sealed for the account any more. Again is as good
+// as once.
 func (v *Vault) Shred(ctx context.Context, accountID string) error {
 	return v.keys.shred(ctx, accountID)
+}
+
+// Shredded lists the accounts whose data key was destroyed.
+func (v *Vault) Shredded(ctx context.Context) (map[string]bool, error) {
+	return v.keys.shredded(ctx)
 }

@@ -140,11 +140,22 @@ func TestAShreddedSecretNeverOpensAgain(t *testing.T) {
 	wantShredded(b.vault)
 	wantShredded(b.open(t))
 
-	fresh := seal(t, b.vault) // the account starts anew
-	wantOpens(t, b.vault, fresh)
-	wantShredded(b.vault)
+	for _, v := range []*vault.Vault{b.vault, b.open(t)} { // and the account gets no other key
+		if _, err := v.Seal(t.Context(), account, stream, []byte(secret)); !errors.Is(err, vault.ErrShredded) {
+			t.Errorf("seal: %v; want ErrShredded", err)
+		}
+		if _, err := v.Fingerprint(t.Context(), account, "use", []byte(secret)); !errors.Is(err, vault.ErrShredded) {
+			t.Errorf("fingerprint: %v; want ErrShredded", err)
+		}
+	}
+	if err := b.vault.Shred(t.Context(), account); err != nil {
+		t.Errorf("shredding once more: %v", err)
+	}
 	if err := b.vault.Shred(t.Context(), "never-had-a-key"); err != nil {
 		t.Errorf("shredding nothing: %v", err)
+	}
+	if gone, err := b.vault.Shredded(t.Context()); err != nil || len(gone) != 2 || !gone[account] || !gone["never-had-a-key"] {
+		t.Errorf("shredded: %v, %v", gone, err)
 	}
 }
 

@@ -38,7 +38,7 @@ CREATE TABLE {schema}.accounts (
     account_id text PRIMARY KEY,
     name       text NOT NULL,
     sandbox    boolean NOT NULL,
-    suspended  boolean NOT NULL
+    suspended  boolean NOT NULL -- also once it is erased
 );
 CREATE INDEX accounts_suspended ON {schema}.accounts (account_id) WHERE suspended;
 `
@@ -72,6 +72,7 @@ func (Projector) Handles() []string {
 		(*account.Created)(nil),
 		(*account.Suspended)(nil),
 		(*account.Reinstated)(nil),
+		(*account.Erased)(nil),
 		(*account.KeyIssued)(nil),
 		(*account.KeyRevoked)(nil),
 		(*checker.Created)(nil),
@@ -85,6 +86,12 @@ VALUES ($1, $2, $3, FALSE)`
 const suspendAccountSQL = `
 UPDATE {schema}.accounts
 SET suspended = $2
+WHERE account_id = $1`
+
+const eraseAccountSQL = `
+UPDATE {schema}.accounts
+SET name = $2,
+    suspended = TRUE
 WHERE account_id = $1`
 
 const insertKeySQL = `
@@ -124,6 +131,8 @@ func accessChange(r domain.Recorded) (query string, args []any, err error) {
 		return suspendAccountSQL, []any{accountID, true}, nil
 	case *account.Reinstated:
 		return suspendAccountSQL, []any{accountID, false}, nil
+	case *account.Erased:
+		return eraseAccountSQL, []any{accountID, ErasedName}, nil
 	case *account.KeyIssued:
 		return insertKeySQL, []any{e.Hash, accountID, e.KeyID, e.Prefix, e.Scope, e.ProjectID, e.ExpiresAt}, nil
 	case *account.KeyRevoked:

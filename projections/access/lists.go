@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/account"
+	"humanqa/projections/readmodel"
 )
 
 // Account is an account as operators see it.
@@ -18,7 +19,11 @@ type Account struct {
 	ID        string
 	Name      string
 	Sandbox   bool
-	Suspended bool
+	Suspended bool // also once it is erased
+	// Erased is when it was; nil: it was not. Finished: nothing is left of it that
+	// can be erased.
+	Erased   *time.Time
+	Finished bool
 }
 
 // IssuedKey is an API key without what would let anybody in.
@@ -35,9 +40,10 @@ type IssuedKey struct {
 type Page struct{ Limit, Offset int }
 
 const listAccountsSQL = `
-SELECT account_id, name, sandbox, suspended
-FROM readmodel.accounts
-ORDER BY name, account_id
+SELECT a.account_id, a.name, a.sandbox, a.suspended, e.erased_at, e.finished_at IS NOT NULL
+FROM readmodel.accounts a
+LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id
+ORDER BY a.name, a.account_id
 LIMIT $1
 OFFSET $2`
 
@@ -46,9 +52,10 @@ SELECT count(*)
 FROM readmodel.accounts`
 
 const getAccountSQL = `
-SELECT account_id, name, sandbox, suspended
-FROM readmodel.accounts
-WHERE account_id = $1`
+SELECT a.account_id, a.name, a.sandbox, a.suspended, e.erased_at, e.finished_at IS NOT NULL
+FROM readmodel.accounts a
+LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id
+WHERE a.account_id = $1`
 
 const listKeysSQL = `
 SELECT key_id, prefix, scope, project_id, expires_at, revoked
@@ -113,7 +120,8 @@ func (q *Reads) Checkers(ctx context.Context, page Page) ([]Checker, int, error)
 type scanner interface{ Scan(into ...any) error }
 
 func scanAccount(row scanner) (a Account, err error) {
-	err = row.Scan(&a.ID, &a.Name, &a.Sandbox, &a.Suspended)
+	err = row.Scan(&a.ID, &a.Name, &a.Sandbox, &a.Suspended, &a.Erased, &a.Finished)
+	readmodel.UTC(a.Erased)
 	return a, err
 }
 

@@ -40,7 +40,7 @@ func col(name string, kind tabular.Kind, is, about string) Column {
 }
 
 // Views lists the schema.
-func Views() []View { return []View{jobs, items, tests, ledger, projects} }
+func Views() []View { return []View{jobs, items, tests, ledger, projects, accounts} }
 
 var jobs = View{
 	Name: "jobs", About: "One row a job, whatever became of it.", key: "job_id", since: "created_at",
@@ -129,6 +129,21 @@ var projects = View{
 		col("tests", tabular.Number, "p.tests::bigint", "completed ones"),
 		col("passed", tabular.Number, "p.passed::bigint", "of them"),
 		col("failed", tabular.Number, "p.failed::bigint", "of them"),
+	},
+}
+
+var accounts = View{
+	Name: "accounts", About: "One row an account. Of an erased one only what it did is left: its keys, secrets, webhooks, evidence and people are gone.", key: "account_id",
+	from: "readmodel.accounts a LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id",
+	Columns: []Column{
+		col("account_id", tabular.Text, "a.account_id", "the account"),
+		col("name", tabular.Text, "a.name", "its name; (erased) once it was"),
+		col("sandbox", tabular.Truth, "a.sandbox", "no person tests its jobs"),
+		col("status", tabular.Text, "CASE WHEN e.erased_at IS NOT NULL THEN 'erased' WHEN a.suspended THEN 'suspended' ELSE 'active' END", "active, suspended or erased"),
+		col("erased_at", tabular.Moment, "e.erased_at", "when it was erased; null: it was not"),
+		col("erased_by", tabular.Text, "e.erased_by", "the operator who did"),
+		col("erased_for", tabular.Text, "e.reason", "why"),
+		col("erasure_finished_at", tabular.Moment, "e.finished_at", "when nothing was left; null: not yet"),
 	},
 }
 

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/pgtest"
+	"humanqa/projections/access"
 	historymodel "humanqa/projections/history"
 	jobsmodel "humanqa/projections/jobs"
 	ledgermodel "humanqa/projections/ledger"
@@ -25,7 +27,7 @@ var update = flag.Bool("update", false, "write the views into docs/analytics.md"
 
 func setup(t *testing.T) *modeltest.World {
 	t.Helper()
-	w := modeltest.New(t, jobsmodel.Projector{}, historymodel.Projector{}, ledgermodel.Projector{})
+	w := modeltest.New(t, jobsmodel.Projector{}, historymodel.Projector{}, ledgermodel.Projector{}, access.Projector{}, access.Erasures{})
 	for range 2 { // as every start does
 		if err := Prepare(w.Ctx(), w.DB); err != nil {
 			t.Fatal(err)
@@ -34,6 +36,7 @@ func setup(t *testing.T) *modeltest.World {
 	modeltest.Everything(w.Log)
 	w.Log.Record(domain.CreditsStream("acc"),
 		&credits.Granted{LotID: "l", Amount: 10, BalanceAfter: 10}, &credits.Debited{JobID: "j", Amount: 4, Parts: []credits.Part{{LotID: "l", Amount: 4}}, BalanceAfter: 6})
+	w.Log.Record(domain.AccountStream("gone"), &account.Created{Name: "Acme"}, &account.Erased{By: "ann", Reason: "asked for"})
 	w.Run(w.Sup)
 	w.Reach(w.Sup)
 	return w

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"humanqa/domain/person"
+	"humanqa/internal/eventually"
+	"humanqa/internal/pgdev"
+	"humanqa/internal/pgpool"
+)
+
+// Decisions, "Erasure": an account is erased by a command that is cut off behind
+// each of its steps, and repeated. What can be erased is gone, what the account
+// did is there and verifies, and nobody else notices.
+func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.start()
+	gone, other := newClient(p), newClient(p)
+	var signed printedCheckpoint
+	p.cli(&signed, "audit", "checkpoint")
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := os.WriteFile(kept, []byte(signed.Note), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, err := p.tryCLI("account", "erase", "--account", gone.account, "--by", "Ann", "--reason", " "); exitCode(err) != exitUsage || !strings.Contains(stderr, "must not be blank") {
+		t.Errorf("an erasure for no reason: %v %s", err, stderr)
+	}
+	p.refuses("account not found", "account", "erase", "--account", "nobody", "--by", "Ann", "--reason", "asked for")
+	s.stop()
+
+	erase := []string{"account", "erase", "--account", gone.account, "--by", "Ann Operator", "--reason", "the customer asked for it"}
+	cutOff(t, p, gone, other)
+	s = p.start()
+	var shown struct{ Status, Name string }
+	p.cli(&shown, "account", "show", "--account", gone.account)
+	if shown.Status != "erasing" || shown.Name != "(erased)" {
+		t.Errorf("cut off, it is shown as %+v", shown)
+	}
+	var said struct {
+		Status string
+		Erased int
+	}
+	for range 2 { // what is finished is finished
+		if p.cli(&said, erase...); said.Status != "erased" {
+			t.Errorf("erase printed %+v", said)
+		}
+	}
+	p.cli(&shown, "account", "show", "--account", gone.account)
+	if said.Erased != 0 || shown.Status != "erased" {
+		t.Errorf("erased %+v, shown as %+v", said, shown)
+	}
+
+	p.call(http.StatusUnauthorized, "GET", "/v1/credits", gone.key, nil)
+	p.refuses("the account was erased", "account", "reinstate", "--account", gone.account)
+	p.refuses("the account was erased", "key", "create", "--account", gone.account)
+	p.refuses("the account was erased", "credits", "grant", "--account", gone.account, "--amount", "5")
+	p.refuses("the account was erased", "person", "invite", "--account", gone.account, "--role", "owner")
+	if r, err := p.try("GET", gone.picture, "", nil); err != nil || r.status != http.StatusNotFound {
+		t.Errorf("the picture: %d %v", r.status, err)
+	}
+	p.call(http.StatusOK, "GET", other.picture, "", nil)
+	for _, c := range []struct {
+		client *client
+		files  int
+	}{{gone, 0}, {other, 1}} {
+		if n := countFiles(t, filepath.Join(p.dir, "evidence", c.client.account)); (n > 0) != (c.files > 0) {
+			t.Errorf("%d files of evidence", n)
+		}
+	}
+	keeps(t, p, gone, other)
+	story := ""
+	for _, e := range p.replayed("account-" + gone.account) {
+		story += e.Type + " " + string(e.Data) + "\n"
+	}
+	for _, want := range []string{"account.key_revoked", `account.erased {"by":"Ann Operator","reason":"the customer asked for it"}`, "account.erasure_finished {}"} {
+		if strings.Count(story, want) != 1 {
+			t.Errorf("%q is told %d times:\n%s", want, strings.Count(story, want), story)
+		}
+	}
+
+	// What it did is all there, and verifies; the other's secrets open.
+	events := p.exported("events", "--account", gone.account)
+	if n := strings.Count(events, `\"credentials\":\"[erased]\"`); n != 3 || strings.Contains(events, "[sealed]") {
+		t.Errorf("%d credentials are told as erased:\n%s", n, events)
+	}
+	if events := p.exported("events", "--account", other.account); !strings.Contains(events, "[sealed]") || strings.Contains(events, "[erased]") {
+		t.Errorf("the other account's events:\n%s", events)
+	}
+	ledger := p.exported("ledger", "--account", gone.account)
+	if strings.Count(ledger, "debited") != 3 || strings.Count(ledger, "refunded") != 2 {
+		t.Errorf("the ledger is\n%s", ledger)
+	}
+	if accounts := p.exported("accounts"); !strings.Contains(accounts, `"erased_by":"Ann Operator","erased_for":"the customer asked for it"`) {
+		t.Errorf("the accounts are\n%s", accounts)
+	}
+	claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", other.checker, map[string]any{"jobId": other.pending})
+	if !strings.Contains(string(claim.body), "hunter2") {
+		t.Errorf("the other account's secret is gone: %s", claim.body)
+	}
+	var held verified
+	p.cli(&held, "audit", "verify", "--against", kept)
+	if len(held.Findings) != 0 {
+		t.Errorf("the log does not verify: %+v", held)
+	}
+	p.fsck()
+	s.stop()
+}
+
+// client is an account with something of everything that is kept.
+type client struct {
+	account, key, checker, person string
+	picture, pending              string
+}
+
+func newClient(p *program) *client {
+	c := &client{}
+	c.account, c.key = p.newAccount(100)
+	_, c.checker = p.newChecker()
+	var invited struct{ PersonID string }
+	p.cli(&invited, "person", "invite", "--account", c.account, "--role", "owner", "--name", "Olga Owner")
+	c.person = invited.PersonID
+	project := p.call(http.StatusCreated, "POST", "/v1/projects", c.key, map[string]any{"name": "Shop", "webhookUrl": "https://hooks.example.com/in"}).text("projectId")
+	submit := func(n int) string {
+		return p.call(http.StatusCreated, "POST", "/v1/jobs", c.key, submission(1, "projectId", project,
+			"credentials", map[string]any{"username": "shopper", "password": "hunter2"}), "Idempotency-Key", fmt.Sprint("k", n)).text("jobId")
+	}
+	tested, claimed := submit(1), submit(2)
+	c.pending = submit(3)
+	claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", c.checker, map[string]any{"jobId": tested})
+	a := &album{load: &load{program: p}, checker: c.checker, pictures: map[string][]byte{}}
+	a.upload(claim, []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR of "+c.account))
+	for c.picture = range a.pictures { //nolint:revive // there is one
+	}
+	var checklist struct{ Checklist []struct{ ID string } }
+	if err := json.Unmarshal(claim.body, &checklist); err != nil {
+		p.t.Fatal(err)
+	}
+	base, token := "/v1/checker/jobs/"+tested, claim.text("claimToken")
+	p.call(http.StatusOK, "PUT", base+"/items/"+checklist.Checklist[0].ID, c.checker,
+		map[string]any{"status": "pass", "screenshotUrl": p.url(c.picture)}, "X-Claim-Token", token)
+	p.call(http.StatusOK, "POST", base+"/complete", c.checker, map[string]any{"summary": "fine"}, "X-Claim-Token", token)
+	_, second := p.newChecker()
+	p.call(http.StatusCreated, "POST", "/v1/checker/claims", second, map[string]any{"jobId": claimed})
+	return c
+}
+
+// cutOff runs the erasure behind each of its steps into a crash, on the data of a
+// service that is stopped. The other account's owner is a member of both.
+func cutOff(t *testing.T, p *program, gone, other *client) {
+	t.Helper()
+	cfg, err := parseConfig(p.environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, err := openCore(t.Context(), cfg, newLogger(cfg, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := core.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := core.commands.GrantRole(t.Context(), operator(gone.account), other.person, person.Grant{Role: person.Viewer, AccountID: gone.account}); err != nil {
+		t.Fatal(err)
+	}
+	e, err := core.erasure(t.Context(), cfg, &accountEraseCmd{Account: gone.account, By: "Ann Operator", Reason: "the customer asked for it"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.files.Close() }()
+	for end := range e.steps() {
+		for _, step := range e.steps()[:end+1] {
+			if _, err := step(t.Context()); err != nil {
+				t.Fatalf("step %d: %v", end, err)
+			}
+		}
+	}
+}
+
+// keeps counts the rows of either account outside the log.
+func keeps(t *testing.T, p *program, gone, other *client) {
+	t.Helper()
+	server, err := pgdev.Running(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := pgpool.Open(t.Context(), server.DSN(pgdev.Database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for query, want := range map[string][2]int{ // of the erased account, of the other
+		`SELECT COUNT(*) FROM vault.data_keys WHERE account_id = $1 AND wrapped IS NOT NULL AND fingerprint IS NOT NULL AND $2 <> ''`:                                {0, 1},
+		`SELECT COUNT(*) FROM http_idempotency WHERE account_id = $1 AND $2 <> ''`:                                                                                   {0, 3},
+		`SELECT COUNT(*) FROM http_evidence WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},
+		`SELECT COUNT(*) FROM signin.invites WHERE person_id = $2 AND $1 <> ''`:                                                                                      {0, 1},
+		`SELECT COUNT(*) FROM webhooks.endpoints WHERE account_id = $1 AND (url <> '' OR secret <> '') AND $2 <> ''`:                                                 {0, 1},
+		`SELECT COUNT(*) FROM readmodel.person_roles r JOIN readmodel.people p ON p.person_id = r.person_id AND NOT p.disabled WHERE r.account_id = $1 AND $2 <> ''`: {0, 1},
+		`SELECT COUNT(*) FROM readmodel.api_keys WHERE account_id = $1 AND NOT revoked AND $2 <> ''`:                                                                 {0, 1},
+		`SELECT COUNT(*) FROM readmodel.jobs WHERE account_id = $1 AND $2 <> ''`:                                                                                     {3, 3},
+	} {
+		for i, c := range []*client{gone, other} {
+			var n int
+			if err := db.GetContext(t.Context(), &n, query, c.account, c.person); err != nil || n != want[i] {
+				t.Errorf("%d, want %d: %v: %s", n, want[i], err, query)
+			}
+		}
+	}
+	const deliveries = `SELECT COUNT(*) FROM webhooks.deliveries d JOIN webhooks.endpoints e ON e.project_id = d.project_id WHERE e.account_id = $1`
+	eventually.True(t, "nothing is left of the erased account's deliveries, and the other's are there", func() bool {
+		var left, there int
+		if err := db.GetContext(t.Context(), &left, deliveries, gone.account); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.GetContext(t.Context(), &there, deliveries, other.account); err != nil {
+			t.Fatal(err)
+		}
+		return left == 0 && there > 0
+	})
+}
+
+// exported is a table as lines of JSON.
+func (p *program) exported(table string, args ...string) string {
+	p.t.Helper()
+	stdout, stderr, err := p.tryCLI(append([]string{"export", table}, args...)...)
+	if err != nil {
+		p.t.Fatalf("export %s: %v %s", table, err, stderr)
+	}
+	return stdout
+}
+
+// countFiles counts the files below a directory; none where there is no such
+// directory.
+func countFiles(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			n++
+		}
+		if os.IsNotExist(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// ErasedName is what an erased account is called.
+const ErasedName = "(erased)"
+
+// Erasures keeps which accounts were erased, by whom and why.
+type Erasures struct{}
+
+func (Erasures) Name() string { return "erasures" }
+func (Erasures) Version() int { return 1 }
+
+func (Erasures) Tables() []consumer.Table {
+	return []consumer.Table{{Name: "erasures", DDL: erasuresDDL}}
+}
+
+const erasuresDDL = `
+CREATE TABLE {schema}.erasures (
+    account_id  text PRIMARY KEY,
+    erased_at   timestamptz NOT NULL,
+    erased_by   text NOT NULL,
+    reason      text NOT NULL,
+    finished_at timestamptz -- nothing was left
+);
+`
+
+func (Erasures) Handles() []string {
+	return domain.TypesOf((*account.Erased)(nil), (*account.ErasureFinished)(nil))
+}
+
+const insertErasureSQL = `
+INSERT INTO {schema}.erasures (account_id, erased_at, erased_by, reason)
+VALUES ($1, $2, $3, $4)`
+
+const finishErasureSQL = `
+UPDATE {schema}.erasures
+SET finished_at = $2
+WHERE account_id = $1`
+
+func (Erasures) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	for _, r := range batch {
+		var err error
+		at := readmodel.Moment(r.Meta.Time)
+		switch e := r.Event.(type) {
+		case *account.Erased:
+			_, err = tx.ExecContext(ctx, consumer.In(schema, insertErasureSQL), r.StreamID(), at, e.By, e.Reason)
+		case *account.ErasureFinished:
+			_, err = tx.ExecContext(ctx, consumer.In(schema, finishErasureSQL), r.StreamID(), at)
+		default:
+			err = fmt.Errorf("no statement for %s", r.Type)
+		}
+		if err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
