@@ -79,6 +79,7 @@ func (s *Service) inPool(ctx context.Context, poolID, checkerID string) (bool, e
 	return read(ctx, s.pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Has(checkerID) })
 }
 
+// accountExists refuses an account that is not there, or no more.
 func (s *Service) accountExists(ctx context.Context, accountID string) error {
 	var refusal error
 	_, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) none {
