@@ -36,6 +36,8 @@ func (a *Audit) seeSession(r domain.Recorded, sessionID string) {
 	from, to := []session.Status{session.StatusLobby}, g.status
 	switch e := r.Event.(type) {
 	case *session.SlotReady, *session.SlotLeft:
+	case *session.Marked:
+		from = append(from, session.StatusActive)
 	case *session.Started:
 		to, g.dropped = session.StatusActive, e.Dropped
 		if len(e.Ready) < session.MinSlots || len(e.Ready)+len(e.Dropped) != len(g.slots) {

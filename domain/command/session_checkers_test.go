@@ -58,6 +58,10 @@ func TestOnlyWhoHoldsASlotTakesPart(t *testing.T) {
 			_, err := b.LeaveSession(t.Context(), b.checkerCause(checkerID), checkerID, sessionID)
 			return err
 		},
+		"mark": func(checkerID, sessionID string) error {
+			_, err := b.MarkSlot(t.Context(), b.checkerCause(checkerID), checkerID, sessionID, "")
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantKind(t, call(stranger, s.SessionID), domain.KindConflict)
@@ -150,4 +154,29 @@ func TestReadyAgainstTheDeadlineHasOneWinner(t *testing.T) {
 			b.wantUsed(t, 10)
 		}
 	}
+}
+
+func TestAMomentIsMarkedOnceByWhoIsInTheRoom(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	cause := b.checkerCause(ann)
+	for range 2 {
+		if _, err := b.MarkSlot(t.Context(), cause, ann, s.SessionID, "here"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := eventOf[*session.Marked](t, b, domain.SessionStream(s.SessionID))
+	if e.Slot != 1 || e.CheckerID != ann || e.PersonID != "" || e.Note != "here" || e.At.IsZero() {
+		t.Errorf("marked: %+v", e)
+	}
+	if _, err := b.MarkSession(t.Context(), b.cause(), s.SessionID, "owner", ""); err != nil {
+		t.Fatal(err)
+	}
+	stranger := b.cause()
+	stranger.AccountID = "another account"
+	_, err := b.MarkSession(t.Context(), stranger, s.SessionID, "eve", "")
+	wantKind(t, err, domain.KindNotFound)
+	b.wantSession(t, s, "slot_ready marked marked", "claimed", "")
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"humanqa/domain"
@@ -20,7 +21,23 @@ const (
 	LobbyTime = 15 * time.Minute
 	// quorum is how many a session starts with at least.
 	quorum = 2
+	// MaxMarks bounds the moments that are marked in a session.
+	MaxMarks = 200
 )
+
+// Outlook is what the deadline makes of a lobby.
+type Outlook struct {
+	Starts   bool
+	Refunded int // slots whose charge comes back
+}
+
+// AtDeadline is the rule: with so many ready of so many slots.
+func AtDeadline(ready, slots int) Outlook {
+	if ready < quorum {
+		return Outlook{Refunded: slots}
+	}
+	return Outlook{Starts: true, Refunded: slots - ready}
+}
 
 // The reasons for which a session is cancelled.
 const (
@@ -113,7 +130,7 @@ func DecideDeadline(s State, work []Work, now time.Time) []domain.Event {
 		return nil
 	}
 	ready, events := s.present(work, now)
-	if len(ready) < quorum {
+	if !AtDeadline(len(ready), len(s.Slots)).Starts {
 		return append(events, &Expired{ReadyCount: len(ready), At: now})
 	}
 	return append(events, s.start(ready, now))
@@ -176,6 +193,27 @@ func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error)
 		return nil, errClosed()
 	}
 	return []domain.Event{&Cancelled{Reason: reason, At: now}}, nil
+}
+
+// DecideMark keeps a moment. A checker marks in the slot whose job they hold or
+// have completed (slot 0: they have none), a person of the account without one.
+// The same id is a repeat.
+func DecideMark(s State, m Marked) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("session")
+	case slices.Contains(s.Marks, m.ID):
+		return nil, nil
+	case s.Closed():
+		return nil, errClosed()
+	case m.CheckerID != "" && m.Slot == 0:
+		return nil, errNotHeld()
+	case m.CheckerID != "" && !s.Live(m.Slot):
+		return nil, domain.Conflict("the session started without this slot").WithHint("claim another job")
+	case len(s.Marks) >= MaxMarks:
+		return nil, domain.Conflict("the session has %d marks, the most it holds", MaxMarks).WithHint("say the rest in your report")
+	}
+	return []domain.Event{&m}, nil
 }
 
 // claimOf is the claim that the slot's job is held by.

@@ -80,6 +80,17 @@ type Started struct {
 	At      time.Time `json:"at"`
 }
 
+// Marked keeps a moment that somebody in the room pointed out to all: the checker
+// of a slot, or a person of the account.
+type Marked struct {
+	ID        string    `json:"id"`
+	Slot      int       `json:"slot,omitempty"`      // the checker's; 0: of the account
+	CheckerID string    `json:"checkerId,omitempty"` // empty: of the account
+	PersonID  string    `json:"personId,omitempty"`  // empty: a checker
+	Note      string    `json:"note,omitempty"`
+	At        time.Time `json:"at"`
+}
+
 // Completed ends the session once every live slot's job has ended. The
 // counts are jobs.
 type Completed struct {
@@ -104,6 +115,7 @@ func (*Created) EventType() string   { return "session.created" }
 func (*SlotReady) EventType() string { return "session.slot_ready" }
 func (*SlotLeft) EventType() string  { return "session.slot_left" }
 func (*Started) EventType() string   { return "session.started" }
+func (*Marked) EventType() string    { return "session.marked" }
 func (*Completed) EventType() string { return "session.completed" }
 func (*Expired) EventType() string   { return "session.expired" }
 func (*Cancelled) EventType() string { return "session.cancelled" }
@@ -115,6 +127,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(SlotReady) }},
 		{New: func() domain.Event { return new(SlotLeft) }},
 		{New: func() domain.Event { return new(Started) }},
+		{New: func() domain.Event { return new(Marked) }},
 		{New: func() domain.Event { return new(Completed) }},
 		{New: func() domain.Event { return new(Expired) }},
 		{New: func() domain.Event { return new(Cancelled) }},

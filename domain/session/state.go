@@ -9,7 +9,7 @@ import (
 )
 
 // State is a session after some events. It belongs to its fold: Evolve changes
-// the map in place, so a state that was passed to Evolve must not be used
+// map and list in place, so a state that was passed to Evolve must not be used
 // again.
 type State struct {
 	Exists bool
@@ -26,6 +26,8 @@ type State struct {
 	Dropped   []int
 	StartedAt time.Time // zero before the start, like DueAt
 	DueAt     time.Time // when the slots' SLA ends
+	// Marks are the ids of the moments that were marked.
+	Marks []string
 }
 
 // Claim is a claim of a slot's job: who gives it up and claims again holds
@@ -45,7 +47,7 @@ func (s State) Closed() bool {
 
 // Clone gives a state that its fold no longer changes.
 func (s State) Clone() State {
-	s.Ready = maps.Clone(s.Ready)
+	s.Ready, s.Marks = maps.Clone(s.Ready), slices.Clone(s.Marks)
 	return s
 }
 
@@ -67,6 +69,8 @@ func Evolve(s State, e domain.Event) State {
 		delete(s.Ready, e.Slot)
 	case *Started:
 		s.Status, s.Dropped, s.StartedAt, s.DueAt = StatusActive, e.Dropped, e.At, e.DueAt
+	case *Marked:
+		s.Marks = append(s.Marks, e.ID)
 	case *Completed:
 		s.Status = StatusCompleted
 	case *Expired:

@@ -41,7 +41,8 @@ const Everything = "*"
 const Queue = "queue"
 
 // Checker is what is followed, like an account, to hear of the jobs that the
-// checker holds or has completed.
+// checker holds or has completed, and of the sessions they belong to: whatever
+// happens to another slot of those is told as the session's.
 func Checker(id string) string { return "checker:" + id }
 
 // quiet are the events of jobs that leave the queue as it is.
@@ -148,6 +149,17 @@ FROM readmodel.jobs
 WHERE id = ANY($1)
   AND checker_id <> ''`
 
+// roomsSQL finds who works in the sessions of jobs $1, and in sessions $2.
+const roomsSQL = `
+SELECT DISTINCT 'session-' || s.session_id AS stream, j.checker_id AS account_id
+FROM (
+    SELECT session_id FROM readmodel.session_jobs WHERE job_id = ANY($1)
+    UNION
+    SELECT unnest($2::text[])) AS r (session_id)
+JOIN readmodel.session_jobs s ON s.session_id = r.session_id
+JOIN readmodel.jobs j ON j.id = s.job_id
+WHERE j.checker_id <> ''`
+
 type ownerRow struct {
 	Stream    string `json:"stream"`
 	AccountID string `json:"account_id"`
@@ -204,23 +216,29 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 
 // work adds what checkers hear of.
 func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[string][]string) error {
-	var jobs []string
+	var jobs, sessions []string
 	for _, e := range page.Events {
-		if strings.HasPrefix(e.Stream, domain.JobStream("")) {
-			jobs = append(jobs, e.Stream[len(domain.JobStream("")):])
+		if id, of := strings.CutPrefix(e.Stream, domain.JobStream("")); of {
+			jobs = append(jobs, id)
+		}
+		if id, of := strings.CutPrefix(e.Stream, domain.SessionStreams); of {
+			sessions = append(sessions, id)
 		}
 		if changesQueue(e) {
 			news[Queue] = []string{Queue}
 		}
 	}
-	if len(jobs) == 0 {
+	if len(jobs)+len(sessions) == 0 {
 		return nil
 	}
-	var rows []ownerRow
+	var rows, rooms []ownerRow
 	if err := c.db.SelectContext(ctx, &rows, claimantsSQL, pq.Array(jobs)); err != nil {
 		return fmt.Errorf("find whose work changed: %w", err)
 	}
-	for _, r := range rows {
+	if err := c.db.SelectContext(ctx, &rooms, roomsSQL, pq.Array(jobs), pq.Array(sessions)); err != nil {
+		return fmt.Errorf("find whose session changed: %w", err)
+	}
+	for _, r := range append(rows, rooms...) {
 		news[Checker(r.AccountID)] = append(news[Checker(r.AccountID)], r.Stream)
 	}
 	return nil

@@ -13,10 +13,12 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/session"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 	"humanqa/projections/modeltest"
+	"humanqa/projections/sessions"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -78,7 +80,7 @@ func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 // A checker hears that the queue changed, of no job in it, and of their own work.
 func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, events.Projector{}, jobs.Projector{})
+	w := modeltest.New(t, events.Projector{}, jobs.Projector{}, sessions.Projector{})
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	w.Run(w.Sup)
@@ -116,6 +118,18 @@ func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	w.Log.Record(domain.JobStream("j2"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass}) // bob's
 	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass})
 	heard(domain.JobStream("j1"))
+
+	// Of a session they belong to they hear all, as the session's.
+	modeltest.Gather(w.Log, "s1")
+	heard(Queue)
+	w.Log.Record(domain.JobStream("s1-2"), modeltest.Claimed("bob"))
+	heard(Queue)
+	w.Log.Record(domain.JobStream("s1-1"), modeltest.Claimed("ann"))
+	heard(domain.JobStream("s1-1"), Queue, domain.SessionStream("s1"))
+	w.Log.Record(domain.JobStream("s1-2"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass}) // bob's
+	heard(domain.SessionStream("s1"))
+	w.Log.Record(domain.SessionStream("s1"), &session.Marked{ID: "m", PersonID: "owner", At: modeltest.Noon})
+	heard(domain.SessionStream("s1"))
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

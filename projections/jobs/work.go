@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lib/pq"
+
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/projections/readmodel"
@@ -90,4 +92,51 @@ func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, erro
 	}
 	readmodel.UTC(&found[0].ClaimedAt, &found[0].CompletedAt)
 	return found[0], nil
+}
+
+type partRow struct {
+	ID    string                           `json:"id"`
+	Items readmodel.JSON[[]job.ReportItem] `json:"items"`
+}
+
+// placeSQL finds the slot of session $2 that checker $1 holds or has completed, but
+// not in an account they belong to. The condition on checker_id lets the planner
+// use the partial index.
+const placeSQL = `
+SELECT account_id, id AS job_id
+FROM readmodel.jobs
+WHERE checker_id = $1
+  AND checker_id <> ''
+  AND session_id = $2` + strangersSQL + `
+ORDER BY claimed_at DESC
+LIMIT 1`
+
+// Place is a checker's slot of a session.
+type Place struct {
+	AccountID string `json:"account_id"`
+	JobID     string `json:"job_id"`
+}
+
+// PlaceIn gives the checker's slot of the session; NotFound where they have none.
+func (q *Reads) PlaceIn(ctx context.Context, checkerID, sessionID string) (Place, error) {
+	return readmodel.Get[Place](ctx, q.db, "session", placeSQL, checkerID, sessionID)
+}
+
+const partsSQL = `
+SELECT id, items
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND id = ANY($2)`
+
+// Parts gives how far the account's jobs are, by their id.
+func (q *Reads) Parts(ctx context.Context, accountID string, jobIDs []string) (map[string][]job.ReportItem, error) {
+	var rows []partRow
+	if err := q.db.SelectContext(ctx, &rows, partsSQL, accountID, pq.Array(jobIDs)); err != nil {
+		return nil, fmt.Errorf("read how far jobs are: %w", err)
+	}
+	parts := make(map[string][]job.ReportItem, len(rows))
+	for _, r := range rows {
+		parts[r.ID] = r.Items.V
+	}
+	return parts, nil
 }

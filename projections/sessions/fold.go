@@ -46,6 +46,7 @@ func (f *sessionsFold) create(id string, e *session.Created) error {
 		CreditsCharged: e.SlotPrice * domain.Credits(len(e.Slots)),
 		ReadyDeadline:  readmodel.Moment(e.ReadyDeadline), CreatedAt: readmodel.Moment(e.At),
 	}
+	s.row.Marks.V = []Mark{}
 	for _, slot := range e.Slots {
 		s.row.Slots.V = append(s.row.Slots.V, Slot{
 			Slot: slot.Slot, RoleLabel: slot.RoleLabel, JobID: slot.JobID, Target: slot.Target, Status: SlotWaiting,
@@ -77,6 +78,8 @@ func (s *foldedSession) move(e domain.Event) {
 				slot.Status = SlotActive
 			}
 		}
+	case *session.Marked:
+		s.row.Marks.V = append(s.row.Marks.V, Mark{Slot: e.Slot, Note: e.Note, At: readmodel.Moment(e.At)})
 	case *session.Completed:
 		s.row.PassCount, s.row.FailCount = e.PassCount, e.FailCount
 		s.close(session.StatusCompleted, "completed", e.At)

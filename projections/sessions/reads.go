@@ -45,7 +45,8 @@ type Session struct {
 	ClosedAt        *time.Time     `json:"closed_at"`
 
 	ReadyCount int    `json:"-"` // of the lobby; once it has closed, who was ready then
-	Slots      []Slot `json:"-"` // sessionRow has them as a column
+	Slots      []Slot `json:"-"` // sessionRow has them as a column, and the marks
+	Marks      []Mark `json:"-"` // the oldest first
 }
 
 // Slot is one checker's part of a session.
@@ -58,6 +59,13 @@ type Slot struct {
 	ReadyAt   *time.Time `json:"readyAt"`
 	JobStatus job.Status `json:"jobStatus"`
 	ReportID  string     `json:"reportId"` // empty until there is a report
+}
+
+// Mark is a moment that somebody in the room pointed out.
+type Mark struct {
+	Slot int       `json:"slot"` // whose checker did; 0: somebody of the account
+	Note string    `json:"note"`
+	At   time.Time `json:"at"`
 }
 
 // What becomes of a slot. Dropped says that the session started without it,
@@ -139,7 +147,7 @@ func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, err
 func (r *sessionRow) session() Session {
 	s := r.Session
 	readmodel.UTC(&s.ReadyDeadline, &s.CreatedAt, s.StartedAt, s.ClosedAt)
-	s.Slots = r.Slots.V
+	s.Slots, s.Marks = r.Slots.V, r.Marks.V
 	for _, slot := range s.Slots {
 		if slot.ReadyAt != nil {
 			s.ReadyCount++

@@ -24,6 +24,7 @@ func gathered(id string) Session {
 			{Slot: 2, RoleLabel: "Seller", JobID: id + "-2", Status: SlotWaiting, JobStatus: job.StatusPending},
 			{Slot: 3, RoleLabel: "Checker 3", JobID: id + "-3", Status: SlotWaiting, JobStatus: job.StatusPending},
 		},
+		Marks: []Mark{},
 	}
 }
 
@@ -76,6 +77,9 @@ func TestASessionAsItsClientSeesIt(t *testing.T) {
 		&session.Started{Ready: []int{1, 2}, Dropped: []int{3}, DueAt: *modeltest.At(75), At: *modeltest.At(15)})
 	w.Log.Record(three, &job.Cancelled{Reason: job.CancelSessionExpired, Refund: 5, SessionID: "s1", At: *modeltest.At(15)})
 	w.Log.Record(domain.CreditsStream("acc"), modeltest.Refunded("s1-3"))
+	w.Log.Record(stream, &session.Marked{ID: "m1", Slot: 2, CheckerID: "eve", Note: "here", At: *modeltest.At(16)})
+	w.Log.Record(stream, &session.Marked{ID: "m2", PersonID: "owner", At: *modeltest.At(17)})
+	want.Marks = []Mark{{Slot: 2, Note: "here", At: *modeltest.At(16)}, {At: *modeltest.At(17)}}
 	want.Status, want.StartedAt, want.ReadyCount, want.CreditsRefunded = session.StatusActive, modeltest.At(15), 2, 5
 	want.Slots[0].Status = SlotActive
 	want.Slots[1].JobStatus, want.Slots[1].Status, want.Slots[1].ReadyAt = job.StatusClaimed, SlotActive, modeltest.At(5)
@@ -233,7 +237,7 @@ FROM generate_series(1, 12000) n,
         'url', 'https://app.example', 'feature', '', 'scenario_brief', repeat('b', 200), 'voice_enabled', true,
         'type', 'custom', 'type_echo', 'Custom', 'item_count', 4, 'charged', 15, 'refunded', 0, 'expired', 0, 'pass_count', 0,
         'fail_count', 0, 'close_reason', '', 'ready_deadline', now(),
-        'created_at', now() - n * interval '1 second', 'slots', '[]'::json)) r`
+        'created_at', now() - n * interval '1 second', 'slots', '[]'::json, 'marks', '[]'::json)) r`
 
 // A page of sessions is read off an index in the order of the answer.
 func TestListsOfSessionsWalkTheirIndexes(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "sessions" }
-func (Projector) Version() int { return 2 }
+func (Projector) Version() int { return 3 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -56,7 +56,8 @@ CREATE TABLE {schema}.sessions (
     created_at     timestamptz NOT NULL,
     started_at     timestamptz,
     closed_at      timestamptz,
-    slots          jsonb NOT NULL
+    slots          jsonb NOT NULL,
+    marks          jsonb NOT NULL
 );
 CREATE INDEX sessions_by_account ON {schema}.sessions (account_id, created_at DESC, id DESC);
 CREATE INDEX sessions_by_status  ON {schema}.sessions (account_id, status, created_at DESC, id DESC);
@@ -68,6 +69,7 @@ CREATE TABLE {schema}.session_jobs (
     job_id     text PRIMARY KEY,
     session_id text NOT NULL
 );
+CREATE INDEX session_jobs_by_session ON {schema}.session_jobs (session_id);
 `
 
 func (Projector) Handles() []string {
@@ -76,6 +78,7 @@ func (Projector) Handles() []string {
 		(*session.SlotReady)(nil),
 		(*session.SlotLeft)(nil),
 		(*session.Started)(nil),
+		(*session.Marked)(nil),
 		(*session.Completed)(nil),
 		(*session.Expired)(nil),
 		(*session.Cancelled)(nil),
@@ -94,6 +97,7 @@ func (Projector) Handles() []string {
 type sessionRow struct {
 	Session
 	Slots readmodel.JSON[[]Slot] `json:"slots"`
+	Marks readmodel.JSON[[]Mark] `json:"marks"`
 }
 
 type sessionJobRow struct {
@@ -119,7 +123,8 @@ SET status = r.status,
     close_reason = r.close_reason,
     started_at = r.started_at,
     closed_at = r.closed_at,
-    slots = r.slots
+    slots = r.slots,
+    marks = r.marks
 FROM json_populate_recordset(NULL::{schema}.sessions, $1) r
 WHERE s.id = r.id`
 

@@ -1,0 +1,50 @@
+package command
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+)
+
+// MarkSession keeps a moment that a person of the account, who watches, points
+// out to all in the room. The same command marks once.
+func (s *Service) MarkSession(ctx context.Context, cause Cause, sessionID, personID, note string) (domain.Position, error) {
+	st, err := s.session(ctx, sessionID)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	if !st.Exists || st.AccountID != cause.AccountID {
+		return domain.Position{}, domain.NotFound("session")
+	}
+	return s.mark(ctx, cause, sessionID, st, session.Marked{PersonID: personID, Note: note})
+}
+
+// MarkSlot is MarkSession by the checker of one of its slots, who holds its job or
+// has completed it.
+func (s *Service) MarkSlot(ctx context.Context, cause Cause, checkerID, sessionID, note string) (domain.Position, error) {
+	st, err := s.sessionFor(ctx, checkerID, sessionID)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool {
+		return j.CheckerID == checkerID && (j.Status == job.StatusClaimed || j.Status == job.StatusCompleted)
+	})
+	if err != nil {
+		return domain.Position{}, err
+	}
+	return s.mark(ctx, cause, sessionID, st, session.Marked{Slot: slot.Slot, CheckerID: checkerID, Note: note})
+}
+
+func (s *Service) mark(ctx context.Context, cause Cause, sessionID string, st session.State, m session.Marked) (domain.Position, error) {
+	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
+	now, err := s.clock(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	m.ID, m.At = domain.DeriveID(cause.CommandID, "mark").String(), now
+	_, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, _ *none) ([]domain.Event, error) { return session.DecideMark(st, m) })
+	return written.Position, err
+}
