@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -116,4 +117,11 @@ func (a *API) TakeEvidence(w http.ResponseWriter, hr *http.Request, cause comman
 // other link is nobody's to forget.
 func (a *API) DropEvidence(ctx context.Context, accountID, jobID, stored string) error {
 	return a.evidence.drop(ctx, accountID, jobID, EvidenceID(stored))
+}
+
+// MarkOf reads the note on a moment that somebody marks in a session.
+func (a *API) MarkOf(body []byte) (note string, err error) {
+	var p problems
+	note = strings.TrimSpace(parseObject(body, &p).optional("note", maxMark))
+	return note, p.err()
 }

@@ -79,6 +79,7 @@ func TestEveryTimestampHasOneForm(t *testing.T) {
 	see(checker, "GET", "/v1/checker/queue", "")
 	claim := see(checker, "POST", "/v1/checker/claims", `{"jobId":"`+slot+`"}`)
 	see(checker, "POST", "/v1/checker/sessions/"+fmt.Sprint(opened["sessionId"])+"/ready", "")
+	see(checker, "GET", "/v1/checker/sessions/"+fmt.Sprint(opened["sessionId"]), "")
 	see(checker, "POST", "/v1/checker/jobs/"+slot+"/heartbeat", "", claimTokenHeader, fmt.Sprint(claim["claimToken"]))
 	see(key, "POST", "/v1/hosted/sessions/"+of.session+"/cancel", "")
 	s.grant(accountID, 5, time.Hour)

@@ -32,6 +32,7 @@ const (
 	maxAccessInstructions = 4000
 	maxTarget             = 100
 	maxNote               = 2000
+	maxMark               = 200
 	maxSummary            = 5000
 	maxWord               = 100 // of a closed list
 	maxEventNames         = 50

@@ -164,14 +164,10 @@ func (a *API) readHostedStatus(r *request) (hostedState, error) {
 }
 
 func hostedStatusOf(j jobs.Job) hostedStatusBody {
-	pass, fail, skip := job.Counts(j.Items)
 	out := hostedStatusBody{
 		JobID: j.ID, Status: string(j.Status), URL: j.URL, JobType: j.TypeEcho, JobTypeCode: j.Type,
 		ProjectID: orNull(j.ProjectID), IsFinal: j.IsFinal(), AIReportStatus: orNull(string(j.AIReport())),
-		Checklist: checklistState{
-			TotalItems: len(j.Items), CheckedItems: pass + fail + skip,
-			PassedItems: pass, FailedItems: fail, SkippedItems: skip,
-		},
+		Checklist: progressOf(j.Items),
 	}
 	if j.Status == job.StatusClaimed {
 		out.Status = inProgress

@@ -100,6 +100,7 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/release", audience: checkers, write: true, handle: (*API).releaseJob},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/untestable", audience: checkers, write: true, handle: (*API).reportUntestable},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/heartbeat", audience: checkers, write: true, handle: (*API).heartbeat},
+	{method: "GET", pattern: "/v1/checker/sessions/{id}", audience: checkers, handle: (*API).checkerSession},
 	{method: "POST", pattern: "/v1/checker/sessions/{id}/ready", audience: checkers, write: true, handle: (*API).sessionReady},
 	{method: "POST", pattern: "/v1/checker/sessions/{id}/leave", audience: checkers, write: true, handle: (*API).sessionLeave},
 

@@ -290,8 +290,8 @@ func (a *API) cancelSession(r *request) (answer, error) {
 	})
 }
 
-// checkerSession is what a checker sees of the session they are in.
-type checkerSession struct {
+// sessionStanding is where a checker stands in the session they are in.
+type sessionStanding struct {
 	SessionID     string         `json:"sessionId"`
 	Status        session.Status `json:"status"`
 	Slot          int            `json:"slot"`
@@ -325,7 +325,7 @@ func (a *API) inSession(
 			return answer{}, err
 		}
 		a.visible(ctx, r, out.Position)
-		return reply(http.StatusOK, checkerSession{
+		return reply(http.StatusOK, sessionStanding{
 			SessionID: out.SessionID, Status: out.Status, Slot: out.Slot, JobID: out.JobID,
 			ReadyCount: out.ReadyCount, CheckerCount: out.CheckerCount, ReadyDeadline: timestamp(out.ReadyDeadline),
 		})

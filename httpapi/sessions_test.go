@@ -437,7 +437,7 @@ func TestASessionIsItsAccountsAndItsProjectsOnly(t *testing.T) {
 	elsewhere := s.openSession(key, strings.Replace(twoSlots, "shop", "blog", 1))
 	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: elsewhere.project})
 	reader := s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
-	own := s.checker(accountID)
+	own, stranger := s.checker(accountID), s.checker()
 	path := "/v1/hosted/sessions/" + o.id
 	before := s.log.Head()
 	for _, id := range []string{o.id, uuid.NewString(), "no'such"} {
@@ -445,6 +445,9 @@ func TestASessionIsItsAccountsAndItsProjectsOnly(t *testing.T) {
 		s.call(other, "POST", "/v1/hosted/sessions/"+id+"/cancel", "").refused(http.StatusNotFound, domain.CodeNotFound)
 		s.call(own, "POST", "/v1/checker/sessions/"+id+"/ready", "").refused(http.StatusNotFound, domain.CodeNotFound)
 		s.call(own, "POST", "/v1/checker/sessions/"+id+"/leave", "").refused(http.StatusNotFound, domain.CodeNotFound)
+		for _, nobody := range []string{own, stranger} {
+			s.call(nobody, "GET", "/v1/checker/sessions/"+id, "").refused(http.StatusNotFound, domain.CodeNotFound)
+		}
 	}
 	s.call(bound, "GET", path, "").refused(http.StatusForbidden, domain.CodeForbidden)
 	s.call(bound, "POST", path+"/cancel", "").refused(http.StatusForbidden, domain.CodeForbidden)

@@ -16,6 +16,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
 	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/room"
 	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
@@ -238,13 +239,14 @@ func (s *service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: httpapi.Address, WaitFor: s.consumers.WaitFor,
 		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
-		Templates: []fs.FS{signin.Templates, dashboard.Templates, workbench.Templates},
+		Templates: []fs.FS{signin.Templates, dashboard.Templates, workbench.Templates, room.Templates},
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
 				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Desk: desk.New(s.core.db, time.Now), Deliveries: webhooks.NewLog(s.core.db), Now: time.Now, BaseURL: s.cfg.BaseURL,
 			}),
 			workbench.Pages(workbench.Deps{Commands: s.core.commands, Reads: reads, API: api, Now: time.Now}),
+			room.Pages(room.Deps{Commands: s.core.commands, Reads: reads, API: api, Now: time.Now}),
 		),
 	})
 	return out, err

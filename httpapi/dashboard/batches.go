@@ -12,7 +12,7 @@ type batchView struct {
 	Lines                  []jobLine
 	Pass, Fail, Open, Rest int // jobs; Rest ended without a verdict
 	Price                  domain.Credits
-	Bar                    []segment
+	Bar                    []ui.Segment
 }
 
 // batch is what was submitted with one POST /v1/jobs/bulk.
@@ -27,7 +27,7 @@ func (d Deps) batch(r *ui.Request) (ui.Answer, error) {
 		v.add(j)
 		live = append(live, domain.JobStream(j.ID))
 	}
-	v.Bar = barOf(part{"pass", v.Pass}, part{"fail", v.Fail}, part{"skip", v.Rest}, part{"pending", v.Open})
+	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: v.Rest}, ui.Part{Kind: "pending", N: v.Open})
 	return ui.Show("batch", "Batch of "+ui.Count(len(list), "test"), v, live...)
 }
 

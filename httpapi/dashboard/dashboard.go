@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
@@ -88,7 +86,6 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true, Handle: d.rotateHook},
 
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
-		{Method: "GET", Pattern: "/dashboard/sessions/{id}", For: ui.Viewers, Handle: d.session},
 		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: d.gather},
 
 		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: d.batch},
@@ -114,24 +111,8 @@ func Pages(d Deps) []ui.Page {
 	}
 }
 
-// find looks for what the path's id names in each of the person's accounts, and
-// makes the one that has it the page's.
 func find[T any](r *ui.Request, what string, get func(ctx context.Context, accountID, id string) (T, error)) (T, error) {
-	id := r.PathValue("id")
-	if _, err := uuid.Parse(id); err != nil {
-		return *new(T), domain.NotFound(what)
-	}
-	for _, m := range r.Accounts {
-		found, err := get(r.Context(), m.AccountID, id)
-		if err == nil {
-			r.In(m)
-			return found, nil
-		}
-		if !domain.IsKind(err, domain.KindNotFound) {
-			return *new(T), err
-		}
-	}
-	return *new(T), domain.NotFound(what).WithHint("it may belong to another account")
+	return ui.Find(r, what, get)
 }
 
 // open refuses to change anything in an account that is suspended.

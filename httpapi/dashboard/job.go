@@ -32,7 +32,7 @@ type jobView struct {
 
 	Items                     []itemView
 	Pass, Fail, Skip, Pending int
-	Bar                       []segment
+	Bar                       []ui.Segment
 	Percent                   int
 	Live                      bool
 
@@ -65,12 +65,6 @@ type itemView struct {
 type shot struct {
 	Ours bool
 	Href string
-}
-
-// segment is a part of the bar, in percent.
-type segment struct {
-	Kind    string
-	X, Wide string
 }
 
 type star struct {
@@ -214,31 +208,7 @@ func (v *jobView) count(items []job.ReportItem) {
 		return
 	}
 	v.Percent = 100 * (len(items) - v.Pending) / len(items)
-	v.Bar = barOf(part{"pass", v.Pass}, part{"fail", v.Fail}, part{"skip", v.Skip}, part{"pending", v.Pending})
-}
-
-// part is so many of one kind.
-type part struct {
-	kind string
-	n    int
-}
-
-// barOf makes of counts the parts of a bar.
-func barOf(parts ...part) (bar []segment) {
-	all := 0
-	for _, p := range parts {
-		all += p.n
-	}
-	x := 0.0
-	for _, p := range parts {
-		if p.n == 0 {
-			continue
-		}
-		wide := 100 * float64(p.n) / float64(all)
-		bar = append(bar, segment{p.kind, strconv.FormatFloat(x, 'f', 2, 64), strconv.FormatFloat(wide, 'f', 2, 64)})
-		x += wide
-	}
-	return bar
+	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: v.Skip}, ui.Part{Kind: "pending", N: v.Pending})
 }
 
 // tell says where the test is, in words.

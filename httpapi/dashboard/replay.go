@@ -91,7 +91,7 @@ type replayView struct {
 	Next      int
 	Items     []itemView
 	Changed   string // the id of the item that the event is about
-	Bar       []segment
+	Bar       []ui.Segment
 	Pass      int
 	Fail      int
 	Pending   int
@@ -150,6 +150,6 @@ func (d Deps) replay(r *ui.Request) (ui.Answer, error) {
 	var skip int
 	v.Pass, v.Fail, skip = job.Counts(items)
 	v.Pending = len(items) - v.Pass - v.Fail - skip
-	v.Bar = barOf(part{"pass", v.Pass}, part{"fail", v.Fail}, part{"skip", skip}, part{"pending", v.Pending})
+	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: skip}, ui.Part{Kind: "pending", N: v.Pending})
 	return ui.Show("replay", "How "+j.Title+" went", v, domain.JobStream(j.ID))
 }

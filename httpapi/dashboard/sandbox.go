@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/session"
+	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
@@ -64,7 +65,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	for _, s := range lobbies {
-		v.Lobbies = append(v.Lobbies, sessionLine{s, hostOf(s.URL), sessionState(s)})
+		v.Lobbies = append(v.Lobbies, sessionLine{s, hostOf(s.URL), room.StateOf(s)})
 	}
 	return ui.Show("sandbox", "Sandbox", v, ui.Everything)
 }

@@ -27,6 +27,7 @@ type Work struct {
 	Rating        *int                             `json:"rating"` // nil until the client rates
 	Note          string                           `json:"note"`   // the client's, with the rating
 	AccountID     string                           `json:"account_id"`
+	SessionID     string                           `json:"session_id"` // empty: of none
 	Summary       string                           `json:"summary"`
 	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
 }
@@ -53,7 +54,7 @@ WHERE checker_id = $1
 
 const workColumnsSQL = `
 SELECT id, title, url, type, claimed_at, completed_at, overall_status, pass_count, fail_count, skip_count, rating, note,
-       account_id, summary, `
+       account_id, session_id, summary, `
 
 const listWorkSQL = workColumnsSQL + `'[]'::jsonb AS items` + workSQL + `
 ORDER BY completed_at DESC, id DESC

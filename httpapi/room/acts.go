@@ -1,0 +1,55 @@
+package room
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/httpapi/ui"
+)
+
+// mark keeps this moment, for all.
+func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
+	note, err := d.API.MarkOf(ui.Body(r, map[string]string{"note": "note"}))
+	if err != nil {
+		if r.WantsJSON() {
+			return ui.Answer{}, err
+		}
+		return d.page(r, s, func(v *view) { v.Errors = ui.Sentences(ui.Wrongs(err), "note", "The note") })
+	}
+	var at domain.Position
+	if s.watches() {
+		at, err = d.Commands.MarkSession(r.Context(), r.Cause(), s.ID, r.Person.ID, note)
+	} else {
+		at, err = d.Commands.MarkSlot(r.Context(), r.Cause(), s.checker, s.ID, note)
+	}
+	return d.acted(r, at, err, s.path+"#marks")
+}
+
+// ready and leave are the checker's.
+func (d Deps) ready(r *ui.Request, s seat) (ui.Answer, error) {
+	return d.inLobby(r, s, d.Commands.ReadySession, s.path)
+}
+
+func (d Deps) leave(r *ui.Request, s seat) (ui.Answer, error) {
+	return d.inLobby(r, s, d.Commands.LeaveSession, "/workbench")
+}
+
+func (d Deps) inLobby(
+	r *ui.Request, s seat, act func(context.Context, command.Cause, string, string) (command.CheckerSession, error), next string,
+) (ui.Answer, error) {
+	out, err := act(r.Context(), r.Cause(), s.checker, s.ID)
+	return d.acted(r, out.Position, err, next)
+}
+
+// acted leads on from what was written, in JSON for our script.
+func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (ui.Answer, error) {
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	if r.WantsJSON() {
+		return ui.Answer{JSON: map[string]string{"next": next}}, nil
+	}
+	return ui.Go(next)
+}

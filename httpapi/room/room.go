@@ -1,0 +1,111 @@
+// Package room is the page of a session: the lobby, where it is told what happens
+// next, how far every slot is, the moments that somebody marked, and afterwards
+// all of it on one timeline.
+//
+// A room has two doors. The people of the account watch, at
+// /dashboard/sessions/:id; checkers whose slot it is take part, at
+// /workbench/sessions/:id. Both see the same room. Who somebody is nobody is told:
+// a checker is the label of their slot, and whoever watches is the client. What
+// it costs is the client's to know.
+package room
+
+import (
+	"embed"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/httpapi"
+	"humanqa/httpapi/ui"
+	"humanqa/projections"
+	"humanqa/projections/sessions"
+)
+
+// Templates are the package's, for ui.Config.
+//
+//go:embed templates/*.html
+var Templates embed.FS
+
+// Deps is what the pages stand on. All fields are required.
+type Deps struct {
+	Commands *command.Service
+	Reads    *projections.Reads
+	API      *httpapi.API
+	Now      func() time.Time
+}
+
+// Pages are the pages of the package.
+func Pages(d Deps) []ui.Page {
+	const watch, work = "/dashboard/sessions/{id}", "/workbench/sessions/{id}"
+	return []ui.Page{
+		{Method: "GET", Pattern: watch, For: ui.Viewers, Handle: through(d.watcher, d.show)},
+		{Method: "POST", Pattern: watch + "/marks", For: ui.Developers, Handle: through(d.watcher, d.mark)},
+
+		{Method: "GET", Pattern: work, For: ui.Checkers, Handle: through(d.worker, d.show)},
+		{Method: "POST", Pattern: work + "/marks", For: ui.Checkers, Handle: through(d.worker, d.mark)},
+		{Method: "POST", Pattern: work + "/ready", For: ui.Checkers, Handle: through(d.worker, d.ready)},
+		{Method: "POST", Pattern: work + "/leave", For: ui.Checkers, Handle: through(d.worker, d.leave)},
+	}
+}
+
+// seat is the session as somebody sits in it.
+type seat struct {
+	sessions.Session
+	path string // of the room, by their door
+	// checker is empty for who watches.
+	checker string
+	own     sessions.Slot // the checker's
+	mayMark bool
+	now     time.Time // the account's
+}
+
+func (s seat) watches() bool { return s.checker == "" }
+
+// through leads by a door to what somebody wants in the room.
+func through(door func(*ui.Request) (seat, error), act func(*ui.Request, seat) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
+	return func(r *ui.Request) (ui.Answer, error) {
+		s, err := door(r)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		return act(r, s)
+	}
+}
+
+// watcher seats a person of the account.
+func (d Deps) watcher(r *ui.Request) (seat, error) {
+	s, err := ui.Find(r, "session", d.Reads.Sessions.Session)
+	if err != nil {
+		return seat{}, err
+	}
+	now, err := d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
+	open := s.ClosedAt == nil
+	return seat{Session: s, path: "/dashboard/sessions/" + s.ID, mayMark: open && r.May(person.Developer), now: now}, err
+}
+
+// worker seats a checker whose slot it is.
+func (d Deps) worker(r *ui.Request) (seat, error) {
+	id, checker := r.PathValue("id"), r.Person.CheckerID()
+	if _, err := uuid.Parse(id); err != nil {
+		return seat{}, domain.NotFound("session")
+	}
+	place, err := d.Reads.Jobs.PlaceIn(r.Context(), checker, id)
+	if err != nil {
+		return seat{}, err
+	}
+	s, err := d.Reads.Sessions.Session(r.Context(), place.AccountID, id)
+	if err != nil {
+		return seat{}, err
+	}
+	out := seat{Session: s, path: "/workbench/sessions/" + id, checker: checker, now: d.Now()}
+	for _, slot := range s.Slots {
+		if slot.JobID == place.JobID {
+			out.own = slot
+		}
+	}
+	out.mayMark = s.ClosedAt == nil && out.own.Status != sessions.SlotDropped
+	return out, nil
+}

@@ -1,0 +1,184 @@
+package room_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/domain/session"
+	"humanqa/httpapi/ui"
+)
+
+// Every page of the room, asked for by everybody: the people of the account and the
+// checkers whose slot it is get in, each by their own door; to everybody else there
+// is no such session.
+func TestEveryPageKeepsPeopleApart(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.Account("Acme", 500, false)
+	s := w.opened(account, "Caller", "Callee")
+	ann, annID := w.checks("ann")
+	w.claimed(annID, s.Slots[0].JobID)
+	other, _ := w.checks("other")
+	left, leftID := w.checks("left")
+	w.claimed(leftID, s.Slots[1].JobID)
+	if out, err := w.Commands.LeaveSession(t.Context(), byChecker(leftID), leftID, s.SessionID); err != nil {
+		t.Fatal(err)
+	} else {
+		w.Shown(out.Position, nil)
+	}
+	// Somebody who tested for the account before they came to belong to it.
+	own, ownID := w.checks("own")
+	w.claimed(ownID, s.Slots[1].JobID)
+	w.Shown(w.Commands.GrantRole(t.Context(), client(""), own.ID, person.Grant{Role: person.Viewer, AccountID: account}))
+	guests := map[string]guest{
+		"nobody": {}, "ann": ann, "other": other, "left": left, "own": own,
+		"viewer":    w.Joined("viewer", person.Grant{Role: person.Viewer, AccountID: account}),
+		"developer": w.Joined("developer", person.Grant{Role: person.Developer, AccountID: account}),
+		"stranger":  w.Joined("stranger", person.Grant{Role: person.Owner, AccountID: w.Account("Other", 0, false)}),
+		"operator":  w.Joined("operator", person.Grant{Role: person.Operator}),
+	}
+	walked := 0
+	for _, p := range w.Site.Table() {
+		if !strings.Contains(p.Pattern, "/sessions/{id}") {
+			continue
+		}
+		walked++
+		for who, g := range guests {
+			var sent url.Values
+			if p.Method == http.MethodPost {
+				if strings.HasSuffix(p.Pattern, "/leave") && who == "ann" {
+					continue // it would end what the others are compared with
+				}
+				sent = form()
+			}
+			got := w.Call(g, p.Method, strings.ReplaceAll(p.Pattern, "{id}", s.SessionID), sent)
+			want := 404
+			switch {
+			case who == "nobody":
+				want = 303
+			case p.For == ui.Checkers && who == "ann", p.For == ui.Developers && who == "developer", p.For == ui.Viewers && (who == "viewer" || who == "developer" || who == "own"):
+				if want = 200; p.Method == http.MethodPost {
+					want = 303
+				}
+			case p.For == ui.Developers && (who == "viewer" || who == "own"):
+				want = 403
+			}
+			if got.Status != want || who == "nobody" && !strings.HasPrefix(got.Header.Get("Location"), "/signin?next=") {
+				t.Errorf("%s %s as %s: %d, want %d", p.Method, p.Pattern, who, got.Status, want)
+			}
+			if want == 404 && strings.Contains(got.Body, "chat.example.com") {
+				t.Errorf("%s %s tells %s of the session", p.Method, p.Pattern, who)
+			}
+			if who == "ann" && (strings.Contains(got.Body, account) || strings.Contains(got.Body, "Acme") || strings.Contains(got.Body, "credit")) {
+				t.Errorf("%s %s tells a checker whose session it is, or what it costs", p.Method, p.Pattern)
+			}
+		}
+	}
+	if walked < 6 {
+		t.Errorf("only %d pages of the room were walked", walked)
+	}
+	for _, path := range []string{"/workbench/sessions/", "/dashboard/sessions/"} {
+		for _, id := range []string{"none", "%00", "018f2f70-2222-7d3b-9a52-6f0a3b1c2d4e"} {
+			if got := w.Call(guests["own"], "GET", path+id, nil); got.Status != 404 {
+				t.Errorf("%s%s: %d", path, id, got.Status)
+			}
+		}
+	}
+	for _, path := range []string{"/workbench", "/dashboard"} {
+		if got := w.Call(ann, "POST", path+"/sessions/"+s.SessionID+"/marks", form(), "Sec-Fetch-Site", "cross-site"); got.Status != 403 {
+			t.Errorf("a mark from another site: %d", got.Status)
+		}
+	}
+}
+
+// The lobby says what its deadline does, in the words of either door; readiness,
+// marks and the end go through it.
+func TestTheLifeOfARoom(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.Account("Acme", 500, false)
+	s := w.opened(account, "Caller", "Callee", "Listener", "Fourth", "Fifth")
+	dev := w.Joined("dev", person.Grant{Role: person.Developer, AccountID: account})
+	at := s.ReadyDeadline.Format("15:04")
+	var seats []sits
+	var guests []guest
+	for n, name := range []string{"ann", "bob", "cay", "dan", "eve"} {
+		g, id := w.checks(name)
+		guests, seats = append(guests, g), append(seats, w.claimed(id, s.Slots[n].JobID))
+	}
+	watch, work := "/dashboard/sessions/"+s.SessionID, "/workbench/sessions/"+s.SessionID
+	see := func(g guest, path string, wants ...string) string {
+		t.Helper()
+		got := w.Call(g, "GET", path, nil)
+		for _, want := range wants {
+			if got.Status != 200 || !strings.Contains(got.Body, want) {
+				t.Errorf("%s (%d) does not say %q", path, got.Status, want)
+			}
+		}
+		return got.Body
+	}
+	see(dev, watch, "At "+at+" UTC with 0 of 5 ready: it does not start, 5 refunded = 25 credits.", "Here, not ready")
+	for n := range 3 {
+		if got := w.Call(guests[n], "POST", work+"/ready", form()); got.Header.Get("Location") != work {
+			t.Fatalf("ready: %d %s", got.Status, got.Body)
+		}
+	}
+	see(dev, watch, "At "+at+" UTC with 3 of 5 ready: starts with 3, 2 refunded = 10 credits.")
+	page := see(guests[0], work, "At "+at+" UTC with 3 of 5 ready: starts with 3.", "You are: Caller", "You are ready", "The caller rings", `data-token="1"`)
+	if strings.Contains(page, "refunded") || strings.Contains(page, "I am ready") {
+		t.Error("a checker is told of the client's credits, or to be ready again")
+	}
+
+	mark := form("note", "<b>It rings</b> twice", "command", "018f2f75-eeee-4d3b-9a52-6f0a3b1c2d4e")
+	for range 2 { // sent twice it is one
+		if got := w.Call(guests[0], "POST", work+"/marks", mark, "Accept", "application/json"); got.Status != 200 || !strings.Contains(got.Body, work+"#marks") {
+			t.Fatalf("a mark: %d %s", got.Status, got.Body)
+		}
+	}
+	for n := 3; n < 5; n++ {
+		seats[n].ready()
+	}
+	if got := w.Call(dev, "POST", watch+"/marks", form("note", "")); got.Status != 303 {
+		t.Fatalf("a mark of the client's: %d", got.Status)
+	}
+	long := w.Call(dev, "POST", watch+"/marks", form("note", strings.Repeat("x", 201)))
+	if long.Status != 422 || !strings.Contains(long.Body, "The note") || !strings.Contains(long.Body, strings.Repeat("x", 201)) {
+		t.Errorf("a note that is too long: %d", long.Status)
+	}
+	seats[0].says(0, job.ItemPass, "")
+	seats[0].says(1, job.ItemFail, "Silence.")
+	total := len(seats[0].Checklist)
+	for _, g := range guests[:2] {
+		body := see(g, work, fmt.Sprintf("2 of %d", total), "1 failed", "&lt;b&gt;It rings&lt;/b&gt; twice", "The client", "To your checklist")
+		if strings.Count(body, "&lt;b&gt;It rings") != 1 {
+			t.Error("a mark is there twice")
+		}
+	}
+	see(dev, watch, fmt.Sprintf("2 of %d", total), "The client", "Caller")
+
+	for n, seat := range seats {
+		seat.completes([]job.ItemStatus{job.ItemFail, job.ItemPass}[min(n, 1)])
+	}
+	w.settled(account, s.SessionID, session.StatusCompleted)
+	for _, g := range []struct {
+		guest
+		path string
+	}{{dev, watch}, {guests[0], work}, {guests[4], work}} {
+		body := see(g.guest, g.path, "How it went", "4 tests passed, 1 test failed", "Marked", "Caller: 0 passed, "+fmt.Sprint(total)+" failed")
+		if strings.Contains(body, "Mark this moment") {
+			t.Error("a closed session takes marks")
+		}
+	}
+	if got := w.Call(dev, "POST", watch+"/marks", form()); got.Status != 409 {
+		t.Errorf("a mark on a closed session: %d", got.Status)
+	}
+	see(dev, watch, "/dashboard/jobs/"+s.Slots[0].JobID+"#item-")
+	if body := see(guests[1], work, "/workbench/jobs/"+s.Slots[1].JobID); strings.Contains(body, s.Slots[0].JobID) {
+		t.Error("a checker is led to somebody else's test")
+	}
+}

@@ -1,0 +1,119 @@
+package room_test
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
+	"humanqa/httpapi/room"
+	"humanqa/httpapi/ui"
+	"humanqa/httpapi/workbench"
+)
+
+func TestMain(m *testing.M) { os.Exit(pagetest.Main(m)) }
+
+type guest = pagetest.Guest
+
+// world is the running service with the room.
+type world struct{ *pagetest.Service }
+
+func setup(t *testing.T) world {
+	t.Helper()
+	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+		return []fs.FS{room.Templates, workbench.Templates}, slices.Concat(
+			room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now}),
+			workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now}), // whose heartbeat the lobby sends
+		)
+	})}
+}
+
+func (w world) in(t *testing.T) world { return world{w.In(t)} }
+
+// checks is somebody who tests, with the id they test as.
+func (w world) checks(name string) (guest, string) {
+	w.T.Helper()
+	id := w.Checker(name)
+	return w.Joined(name, person.Grant{Role: person.Checker, CheckerID: id}), id
+}
+
+func client(accountID string) command.Cause {
+	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}
+}
+
+func byChecker(id string) command.Cause {
+	return command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + id}
+}
+
+// opened is a session with these parts to play.
+func (w world) opened(accountID string, labels ...string) command.CreatedSession {
+	w.T.Helper()
+	in := command.NewSession{
+		Test:          command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Two people talk to each other", Source: "session"}, Host: "chat.example.com"},
+		ScenarioBrief: "The caller rings, the callee answers after ten seconds.\nThen both hang up.",
+		VoiceEnabled:  true,
+	}
+	for _, l := range labels {
+		in.Slots = append(in.Slots, command.NewSlot{RoleLabel: l, Target: job.Target{Device: "Phone"}})
+	}
+	s, err := w.Commands.CreateSession(w.T.Context(), client(accountID), in)
+	w.Shown(s.Position, err)
+	return s
+}
+
+// sits is a checker at work in a slot.
+type sits struct {
+	w  world
+	id string
+	command.ClaimedJob
+}
+
+func (w world) claimed(checkerID, jobID string) sits {
+	w.T.Helper()
+	c, err := w.Commands.ClaimJob(w.T.Context(), byChecker(checkerID), checkerID, jobID)
+	w.Shown(c.Position, err)
+	return sits{w, checkerID, c}
+}
+
+func (s sits) claim() command.Claim {
+	return command.Claim{CheckerID: s.id, JobID: s.JobID, Token: s.Token}
+}
+
+func (s sits) ready() {
+	s.w.T.Helper()
+	out, err := s.w.Commands.ReadySession(s.w.T.Context(), byChecker(s.id), s.id, s.SessionID)
+	s.w.Shown(out.Position, err)
+}
+
+func (s sits) says(item int, status job.ItemStatus, note string) {
+	s.w.T.Helper()
+	in := command.CheckItem{ItemID: s.Checklist[item].ID, Status: status, Note: note}
+	if status == job.ItemSkip {
+		in.Reason = "blocked"
+	}
+	_, at, err := s.w.Commands.CheckItem(s.w.T.Context(), byChecker(s.id), s.claim(), in)
+	s.w.Shown(at, err)
+}
+
+func (s sits) completes(status job.ItemStatus) {
+	s.w.T.Helper()
+	for n := range s.Checklist {
+		s.says(n, status, "")
+	}
+	_, at, err := s.w.Commands.CompleteJob(s.w.T.Context(), byChecker(s.id), s.claim(), command.CompleteJob{Summary: "Seen."})
+	s.w.Shown(at, err)
+}
+
+func form(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v
+}

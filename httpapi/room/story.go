@@ -1,0 +1,131 @@
+package room
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/projections/sessions"
+)
+
+// story is a session that is over, on one timeline: what every slot said and what
+// was marked.
+type story struct {
+	Lasted  string
+	Lanes   []lane
+	Lines   []float64 // where the marks are, in percent
+	Moments []moment
+}
+
+// lane is a slot's part of the picture.
+type lane struct {
+	Who  string
+	Says string
+	Dots []dot
+}
+
+type dot struct {
+	Kind string // pass, fail, skip
+	X    string // in percent
+}
+
+// moment is something that was said or marked.
+type moment struct {
+	At    time.Time
+	After string
+	Who   string
+	Kind  string // pass, fail, skip, mark
+	Text  string
+	Href  string // of the item in its report, for who may open it
+}
+
+// story reads what the slots' jobs said from their streams. Who took a job back and
+// forth is not told, only what was said between the start and the end.
+func (d Deps) story(ctx context.Context, s seat) (*story, error) {
+	out := &story{Lasted: clock(s.ClosedAt.Sub(*s.StartedAt))}
+	for _, m := range s.Session.Marks {
+		if s.after(m.At) == "" {
+			continue // of the lobby
+		}
+		out.Moments = append(out.Moments, moment{At: m.At, Who: s.who(m.Slot), Kind: "mark", Text: m.Note})
+		out.Lines = append(out.Lines, s.place(m.At))
+	}
+	for _, slot := range s.Session.Slots {
+		if slot.Status == sessions.SlotDropped {
+			continue
+		}
+		said, err := d.verdicts(ctx, s, slot)
+		if err != nil {
+			return nil, err
+		}
+		l := lane{Who: slot.RoleLabel}
+		counts := map[string]int{}
+		for _, m := range said {
+			l.Dots = append(l.Dots, dot{m.Kind, strconv.FormatFloat(s.place(m.At), 'f', 2, 64)})
+			counts[m.Kind]++
+		}
+		l.Says = slot.RoleLabel + ": " + strconv.Itoa(counts["pass"]) + " passed, " + strconv.Itoa(counts["fail"]) + " failed, " + strconv.Itoa(counts["skip"]) + " skipped, over " + out.Lasted
+		out.Lanes = append(out.Lanes, l)
+		out.Moments = append(out.Moments, said...)
+	}
+	slices.SortStableFunc(out.Moments, func(a, b moment) int { return a.At.Compare(b.At) })
+	for i := range out.Moments {
+		out.Moments[i].After = s.after(out.Moments[i].At)
+	}
+	return out, nil
+}
+
+// place is where a time lies between start and end, in percent.
+func (s seat) place(at time.Time) float64 {
+	whole := s.ClosedAt.Sub(*s.StartedAt)
+	if whole <= 0 {
+		return 0
+	}
+	return min(100, max(0, 100*float64(at.Sub(*s.StartedAt))/float64(whole)))
+}
+
+// verdicts are a slot's, each when it was said last.
+func (d Deps) verdicts(ctx context.Context, s seat, slot sessions.Slot) (said []moment, err error) {
+	var st job.State
+	last := map[string]moment{} // by item
+	err = d.Commands.JobEvents(ctx, s.AccountID, slot.JobID, func(r domain.Recorded) {
+		st = job.Evolve(st, r.Event)
+		switch e := r.Event.(type) {
+		case *job.ItemChecked:
+			item, _ := st.ReportItem(e.ItemID)
+			if was := last[e.ItemID]; was.Kind == string(e.Status) {
+				return // a note, or a picture
+			}
+			last[e.ItemID] = moment{At: e.At, Who: slot.RoleLabel, Kind: string(e.Status), Text: item.Description, Href: e.ItemID}
+		case *job.FindingAdded:
+			last[e.Item.ID] = moment{At: e.At, Who: slot.RoleLabel, Kind: string(e.Status), Text: e.Item.Description, Href: e.Item.ID}
+		}
+	})
+	if domain.IsKind(err, domain.KindNotFound) {
+		return nil, nil // it never came, by a crash
+	}
+	for _, m := range last {
+		if m.Kind == string(job.ItemPending) {
+			continue
+		}
+		switch {
+		case s.watches():
+			m.Href = "/dashboard/jobs/" + slot.JobID + "#item-" + m.Href
+		case slot.JobID == s.own.JobID && slot.ReportID != "":
+			m.Href = "/workbench/jobs/" + slot.JobID + "#item-" + m.Href
+		default:
+			m.Href = ""
+		}
+		said = append(said, m)
+	}
+	slices.SortFunc(said, func(a, b moment) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		return slices.Compare([]byte(a.Text), []byte(b.Text))
+	})
+	return said, err
+}

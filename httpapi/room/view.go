@@ -1,0 +1,278 @@
+package room
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/session"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/sessions"
+)
+
+// State is where a session or a slot is, in a word.
+type State struct {
+	Word string
+	Kind string // pass, fail, warn, live, or empty
+	Icon string
+}
+
+// StateOf is a session's.
+func StateOf(s sessions.Session) State {
+	switch s.Status {
+	case session.StatusLobby:
+		return State{"Lobby", "warn", "clock"}
+	case session.StatusActive:
+		return State{"Testing", "live", ""}
+	case session.StatusExpired:
+		return State{"Expired", "", "skip"}
+	case session.StatusCancelled:
+		return State{"Cancelled", "", "skip"}
+	case session.StatusCompleted:
+	}
+	if s.FailCount > 0 {
+		return State{"Failed", "fail", "cross"}
+	}
+	return State{"Completed", "pass", "check"}
+}
+
+func slotState(s sessions.Slot) State {
+	switch s.Status {
+	case sessions.SlotReady:
+		return State{"Ready", "pass", "check"}
+	case sessions.SlotActive:
+		if s.JobStatus == job.StatusPending {
+			return State{"Given back", "warn", "clock"}
+		}
+		return State{"Testing", "live", ""}
+	case sessions.SlotDropped:
+		return State{"Not filled", "", "skip"}
+	case sessions.SlotEnded:
+		if s.ReportID != "" {
+			return State{"Done", "pass", "check"}
+		}
+		return State{"Ended", "", "skip"}
+	}
+	if s.JobStatus == job.StatusClaimed {
+		return State{"Here, not ready", "warn", "person"}
+	}
+	return State{"Waiting", "warn", "clock"}
+}
+
+type view struct {
+	sessions.Session
+	Path    string
+	Watches bool
+	Host    string
+	Link    string // of the URL under test; empty: it is none
+	State   State
+	Saying  string
+	Lobby   bool
+	Open    bool
+	Project *project // for who watches
+	Own     sessions.Slot
+	Work    string // where the checker works on; empty: nothing to do
+	Beat    int    // the token of the claim that waits here; 0: none
+	Slots   []slotView
+	MayMark bool
+	Marks   []markView
+	Errors  []string
+	Note    string // half written
+	Story   *story // of a session that is over
+}
+
+type project struct{ ID, Name string }
+
+type slotView struct {
+	sessions.Slot
+	State          State
+	On             string // what it is to be tested on
+	Mine           bool
+	Href           string // of its test, for who may open it
+	Done, Total    int
+	Passed, Failed int
+	Bar            []ui.Segment
+	Says           string
+}
+
+type markView struct {
+	sessions.Mark
+	Who   string
+	After string // since the start, as 04:05; empty before it
+}
+
+func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) { return d.page(r, s, nil) }
+
+// page is the room; change adds to it what only one answer shows.
+func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error) {
+	v := view{
+		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
+		State: StateOf(s.Session), Saying: saying(s), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
+		Own: s.own, MayMark: s.mayMark,
+	}
+	live := []string{domain.SessionStream(s.ID)}
+	if s.watches() {
+		for _, slot := range s.Session.Slots {
+			live = append(live, domain.JobStream(slot.JobID))
+		}
+		if s.ProjectID != "" {
+			p, err := d.Reads.Projects.Get(r.Context(), s.AccountID, s.ProjectID)
+			if err != nil {
+				return ui.Answer{}, err
+			}
+			v.Project = &project{p.ID, p.Name}
+		}
+	} else if err := d.own(r, s, &v); err != nil {
+		return ui.Answer{}, err
+	}
+	if err := d.slots(r.Context(), s, &v); err != nil {
+		return ui.Answer{}, err
+	}
+	for _, m := range s.Session.Marks {
+		v.Marks = append(v.Marks, markView{m, s.who(m.Slot), s.after(m.At)})
+	}
+	if s.StartedAt != nil && s.ClosedAt != nil {
+		told, err := d.story(r.Context(), s)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.Story = told
+	}
+	ans, err := ui.Show("room", "Session on "+v.Host, &v, live...)
+	if change != nil {
+		change(&v)
+		v.Note = r.PostFormValue("note")
+		ans.Status = 422
+	}
+	return ans, err
+}
+
+// own adds what the checker does here.
+func (d Deps) own(r *ui.Request, s seat, v *view) error {
+	c, held, err := d.Commands.LiveClaim(r.Context(), s.checker)
+	switch {
+	case err != nil:
+		return err
+	case held && c.JobID == s.own.JobID:
+		v.Beat = c.Token
+		if !c.Waiting {
+			v.Work = "/workbench/jobs/" + c.JobID
+		}
+	case s.own.ReportID != "":
+		v.Work = "/workbench/jobs/" + s.own.JobID
+	}
+	return nil
+}
+
+func (d Deps) slots(ctx context.Context, s seat, v *view) error {
+	var ids []string
+	for _, slot := range s.Session.Slots {
+		ids = append(ids, slot.JobID)
+	}
+	parts, err := d.Reads.Jobs.Parts(ctx, s.AccountID, ids)
+	if err != nil {
+		return err
+	}
+	for _, slot := range s.Session.Slots {
+		items := parts[slot.JobID]
+		sv := slotView{Slot: slot, State: slotState(slot), On: target(slot.Target), Mine: slot.JobID == s.own.JobID, Total: len(items)}
+		pass, fail, skip := job.Counts(items)
+		sv.Passed, sv.Failed, sv.Done = pass, fail, pass+fail+skip
+		if sv.Done > 0 {
+			sv.Bar = ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: skip}, ui.Part{Kind: "pending", N: len(items) - sv.Done})
+			sv.Says = fmt.Sprintf("%d passed, %d failed, %d skipped of %d", pass, fail, skip, len(items))
+		}
+		switch {
+		case s.watches():
+			sv.Href = "/dashboard/jobs/" + slot.JobID
+		case sv.Mine:
+			sv.Href = v.Work
+		}
+		v.Slots = append(v.Slots, sv)
+	}
+	return nil
+}
+
+// who names a slot's checker; slot 0 is the client.
+func (s seat) who(slot int) string {
+	for _, known := range s.Session.Slots {
+		if known.Slot == slot {
+			return known.RoleLabel
+		}
+	}
+	return "The client"
+}
+
+// after is how long after the start it was.
+func (s seat) after(at time.Time) string {
+	if s.StartedAt == nil || at.Before(*s.StartedAt) {
+		return ""
+	}
+	return clock(at.Sub(*s.StartedAt))
+}
+
+// clock writes a duration as 04:05, or 1:04:05.
+func clock(d time.Duration) string {
+	seconds := int(d / time.Second)
+	if seconds >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
+	}
+	return fmt.Sprintf("%02d:%02d", seconds/60, seconds%60)
+}
+
+// saying tells where the session is, and what happens next.
+func saying(s seat) string {
+	switch s.Status {
+	case session.StatusLobby:
+		return outlook(s)
+	case session.StatusActive:
+		return "All who were ready test at the same moment."
+	case session.StatusExpired:
+		return "Fewer than two checkers were ready in time." + refunded(s, " Everything was refunded.")
+	case session.StatusCancelled:
+		return "It was cancelled before it was done." + refunded(s, " What was not tested was refunded.")
+	case session.StatusCompleted:
+	}
+	return ui.Count(s.PassCount, "test") + " passed, " + ui.Count(s.FailCount, "test") + " failed."
+}
+
+func refunded(s seat, words string) string {
+	if s.watches() {
+		return words
+	}
+	return ""
+}
+
+// outlook says what the deadline will do if nobody comes or goes, by the rule that
+// decides it.
+func outlook(s seat) string {
+	all := len(s.Session.Slots)
+	if !s.now.Before(s.ReadyDeadline) {
+		return "The time to gather is over: in a moment it starts, or ends."
+	}
+	out := session.AtDeadline(s.ReadyCount, all)
+	words := fmt.Sprintf("At %s UTC with %d of %d ready: ", s.ReadyDeadline.Format("15:04"), s.ReadyCount, all)
+	if out.Starts {
+		words += fmt.Sprintf("starts with %d", s.ReadyCount)
+	} else {
+		words += "it does not start"
+	}
+	if out.Refunded > 0 && s.watches() {
+		price := s.CreditsCharged / domain.Credits(all)
+		words += fmt.Sprintf(", %d refunded = %s", out.Refunded, ui.Credits(price*domain.Credits(out.Refunded)))
+	}
+	return words + ". As soon as all are ready it starts at once."
+}
+
+func target(t job.Target) string {
+	out := ""
+	for _, part := range []string{t.Device, t.OS, t.Browser, t.ScreenSize, t.Network} {
+		if part != "" && out != "" {
+			out += ", "
+		}
+		out += part
+	}
+	return out
+}
