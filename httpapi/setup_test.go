@@ -33,7 +33,7 @@ import (
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
-	"humanqa/projections/analytics"
+	"humanqa/projections/alltest"
 	"humanqa/webhooks"
 )
 
@@ -72,7 +72,7 @@ func (b *buffer) String() string {
 
 func setup(t *testing.T) *service {
 	t.Helper()
-	db := pgtest.New(t)
+	db := alltest.Database.New(t)
 	s := &service{t: t, log: logtest.New(), db: db, logged: new(buffer)}
 	logger := logrus.New()
 	logger.SetOutput(s.logged)
@@ -93,12 +93,6 @@ func setup(t *testing.T) *service {
 	supervisor := consumer.New(db, s.log, logger, append(projections.All(), webhooks.NewSubscriber(db, s.log, "https://qa.example"))...)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan error, 1)
-	if err := supervisor.Prepare(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := analytics.Prepare(ctx, db); err != nil {
-		t.Fatal(err)
-	}
 	go func() { stopped <- supervisor.Run(ctx) }()
 	t.Cleanup(func() {
 		s.commands.Drain()

@@ -40,6 +40,7 @@ import (
 	"humanqa/internal/scheduler"
 	"humanqa/internal/vault"
 	"humanqa/projections"
+	"humanqa/projections/alltest"
 	"humanqa/projections/changes"
 	"humanqa/projections/events"
 	"humanqa/projections/timers"
@@ -78,7 +79,7 @@ type Pages func(*Service) ([]fs.FS, []ui.Page)
 // Start runs the service until the test ends.
 func Start(t *testing.T, pages Pages) *Service {
 	t.Helper()
-	s := &Service{T: t, DB: pgtest.New(t), away: new(atomic.Bool)}
+	s := &Service{T: t, DB: alltest.Database.New(t), away: new(atomic.Bool)}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	dir, err := os.MkdirTemp("", "ui") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
@@ -105,7 +106,6 @@ func Start(t *testing.T, pages Pages) *Service {
 	})
 	supervisor := consumer.New(s.DB, feed, log,
 		append(projections.All(), webhooks.NewSubscriber(s.DB, client, "https://qa.example"))...)
-	s.Must(supervisor.Prepare(t.Context()))
 	s.WaitFor = supervisor.WaitFor
 	news := changes.New(feed, s.DB, supervisor.WaitFor, log)
 

@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -56,8 +57,11 @@ const (
 type server struct {
 	admin    *sql.DB
 	dsn      func(dbname string) string
-	template string
+	template string // migrated
 	stop     func() error
+
+	making sync.Mutex
+	made   []string // all templates
 }
 
 var (
@@ -101,6 +105,9 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 	if err != nil {
 		t.Fatalf("open the test database: %v", err)
 	}
+	// The default keeps two: each of the rest would be opened, and its statements
+	// prepared, for a moment. A server takes 200 of all that run at once.
+	db.SetMaxIdleConns(max(2, 128/runtime.GOMAXPROCS(0)))
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("close the test database: %v", err)
@@ -112,19 +119,44 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 // NewEmpty is New on a database without the schema.
 func NewEmpty(t testing.TB) *sqlx.DB {
 	t.Helper()
-	return NewDB(t, create(t, func(*server) string { return "template0" }))
+	return NewDB(t, create(t, empty))
+}
+
+// Template is a state that the databases of several tests begin with. Prepare is
+// run once a test binary, on a migrated database.
+type Template struct {
+	Prepare func(context.Context, *sqlx.DB) error
+
+	once sync.Once
+	name string
+	err  error
+}
+
+// New is New on a copy of what Prepare made.
+func (p *Template) New(t testing.TB) *sqlx.DB {
+	t.Helper()
+	return NewDB(t, create(t, func(s *server) (string, error) {
+		p.once.Do(func() {
+			p.name = uniqueName("template")
+			p.err = s.makeTemplate(p.name, s.template, p.Prepare)
+		})
+		return p.name, p.err
+	}))
 }
 
 // NewDSN is the URL of a fresh, migrated database that is dropped, with
 // whatever is still connected, at the test's end.
 func NewDSN(t testing.TB) string {
 	t.Helper()
-	return create(t, func(s *server) string { return s.template })
+	return create(t, migrated)
 }
+
+func empty(*server) (string, error)      { return "template0", nil }
+func migrated(s *server) (string, error) { return s.template, nil }
 
 // Example is New for an Example, which has no test; remove ends it.
 func Example() (db *sqlx.DB, remove func()) {
-	dsn, drop, err := lend(func(s *server) string { return s.template })
+	dsn, drop, err := lend(migrated)
 	if err == nil {
 		db, err = pgpool.Open(context.Background(), dsn)
 	}
@@ -138,7 +170,7 @@ func Example() (db *sqlx.DB, remove func()) {
 	}
 }
 
-func create(t testing.TB, template func(*server) string) string {
+func create(t testing.TB, template func(*server) (string, error)) string {
 	t.Helper()
 	dsn, drop, err := lend(template)
 	if err != nil {
@@ -152,13 +184,17 @@ func create(t testing.TB, template func(*server) string) string {
 	return dsn
 }
 
-func lend(template func(*server) string) (dsn string, drop func() error, err error) {
+func lend(template func(*server) (string, error)) (dsn string, drop func() error, err error) {
 	s, err := shared()
 	if err != nil {
 		return "", nil, fmt.Errorf("start a test database server: %w", err)
 	}
+	from, err := template(s)
+	if err != nil {
+		return "", nil, err
+	}
 	name := uniqueName("test")
-	if err := s.exec("CREATE DATABASE %s TEMPLATE %s", name, template(s)); err != nil {
+	if err := s.copy(name, from); err != nil {
 		return "", nil, fmt.Errorf("create a test database: %w", err)
 	}
 	return s.dsn(name), func() error { return s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)", name) }, nil
@@ -212,7 +248,9 @@ func startServer(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.makeTemplate(ctx); err != nil {
+	s.template = uniqueName("template")
+	migrate := func(_ context.Context, db *sqlx.DB) error { return migrations.Up(ctx, db.DB) }
+	if err := s.makeTemplate(s.template, "template0", migrate); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
@@ -227,18 +265,18 @@ func useGiven(given string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", ServerEnv, err)
 	}
-	s := &server{admin: admin, template: uniqueName("template")}
+	s := &server{admin: admin}
 	s.dsn = func(dbname string) string {
 		u := *base
 		u.Path = "/" + dbname
 		return u.String()
 	}
 	s.stop = func() error {
-		err := errors.Join(
-			s.exec("ALTER DATABASE %s IS_TEMPLATE false", s.template),
-			s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)", s.template),
-		)
-		return errors.Join(err, admin.Close())
+		var errs []error
+		for _, name := range s.made {
+			errs = append(errs, s.exec("ALTER DATABASE %s IS_TEMPLATE false", name), s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)", name))
+		}
+		return errors.Join(append(errs, admin.Close())...)
 	}
 	return s, nil
 }
@@ -272,9 +310,8 @@ func startPrivate(ctx context.Context) (*server, error) {
 		return nil, errors.Join(err, pg.Stop(ctx), remove())
 	}
 	return &server{
-		admin:    admin,
-		dsn:      pg.DSN,
-		template: uniqueName("template"),
+		admin: admin,
+		dsn:   pg.DSN,
 		stop: func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
 			defer cancel()
@@ -293,23 +330,44 @@ func serverRoot() string {
 	return memoryDir
 }
 
-// makeTemplate migrates the database that all others are copied from, then
-// closes it: a database with connections cannot be copied.
-func (s *server) makeTemplate(ctx context.Context) error {
-	if err := s.exec("CREATE DATABASE %s", s.template); err != nil {
-		return fmt.Errorf("create the template database: %w", err)
+// makeTemplate makes a database from another one, prepares it, and closes it: one
+// with connections cannot be copied.
+func (s *server) makeTemplate(name, from string, prepare func(context.Context, *sqlx.DB) error) error {
+	if err := s.copy(name, from); err != nil {
+		return fmt.Errorf("create a template database: %w", err)
 	}
-	db, err := sql.Open("postgres", s.dsn(s.template))
+	s.making.Lock()
+	s.made = append(s.made, name)
+	s.making.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	db, err := pgpool.Open(ctx, s.dsn(name))
 	if err != nil {
-		return fmt.Errorf("open the template database: %w", err)
+		return fmt.Errorf("open a template database: %w", err)
 	}
-	if err := errors.Join(migrations.Up(ctx, db), db.Close()); err != nil {
-		return err
+	if err := errors.Join(prepare(ctx, db), db.Close()); err != nil {
+		return fmt.Errorf("prepare a template database: %w", err)
 	}
-	if err := s.exec("ALTER DATABASE %s WITH ALLOW_CONNECTIONS false IS_TEMPLATE true", s.template); err != nil {
-		return fmt.Errorf("seal the template database: %w", err)
+	if err := s.exec("ALTER DATABASE %s WITH ALLOW_CONNECTIONS false IS_TEMPLATE true", name); err != nil {
+		return fmt.Errorf("seal a template database: %w", err)
 	}
 	return nil
+}
+
+// copy makes a database of another one's files. Since PostgreSQL 15 that has to be
+// asked for: else all pages go through the write-ahead log, for fifteen times the
+// processor time.
+func (s *server) copy(name, from string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
+	defer cancel()
+	var version int
+	if err := s.admin.QueryRowContext(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return fmt.Errorf("ask for the server's version: %w", err)
+	}
+	if version < 150000 {
+		return s.exec("CREATE DATABASE %s TEMPLATE %s", name, from)
+	}
+	return s.exec("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY", name, from)
 }
 
 // exec runs a statement with quoted names in its places.
