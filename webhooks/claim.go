@@ -74,7 +74,7 @@ WITH served AS (
 	CROSS JOIN LATERAL (
 		SELECT *
 		FROM webhooks.deliveries d
-		WHERE d.project_id = s.project_id AND d.state = 'pending' AND d.due_at <= now() AND ` + isNext + `
+		WHERE d.project_id = s.project_id AND d.state = 'pending' AND d.due_at > '-infinity' AND d.due_at <= now() AND ` + isNext + `
 		ORDER BY d.due_at
 		LIMIT greatest(s.room, 0)
 	) d
@@ -104,11 +104,19 @@ RETURNING d.id, d.project_id, d.event, d.body, d.attempts, d.failures, d.lease_i
 	p.account_id, p.url, p.secret, p.previous_secret, p.generation`
 
 // isNext holds for a delivery d whose job has no earlier one to settle. A job
-// belongs to one project, so the key alone decides; naming the project too
-// would lead the planner to the wrong index.
-const isNext = `NOT EXISTS (
-	SELECT FROM webhooks.deliveries earlier
-	WHERE earlier.state = 'pending' AND earlier.ordering_key = d.ordering_key AND earlier.revision < d.revision
+// belongs to one project, so the key alone decides.
+//
+// Plans are mostly made while the queue is empty, and kept. For a single row any
+// way seems as good as the right one, and in a burst the whole queue would be read
+// for each of its rows. So this is asked of each row by itself, not as a join; and
+// each of the two indexes of what is pending has a word in its condition that is
+// always true, and that only the questions meant for it say: deliveries_order that
+// the revision is not negative, deliveries_due (what an endpoint is sent next) that
+// the time is finite.
+const isNext = `d.revision = (
+	SELECT min(earlier.revision)
+	FROM webhooks.deliveries earlier
+	WHERE earlier.state = 'pending' AND earlier.revision >= 0 AND earlier.ordering_key = d.ordering_key
 )`
 
 // noBitmaps keeps the planner to plain index scans: only they mark the dead
@@ -182,7 +190,7 @@ FROM (
 	LEFT JOIN LATERAL (
 		SELECT d.due_at
 		FROM webhooks.deliveries d
-		WHERE d.project_id = e.project_id AND d.state = 'pending' AND ` + isNext + `
+		WHERE d.project_id = e.project_id AND d.state = 'pending' AND d.due_at > '-infinity' AND ` + isNext + `
 		ORDER BY d.due_at
 		LIMIT 1
 	) first ON true

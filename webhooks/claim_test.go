@@ -14,7 +14,7 @@ func TestNothingScheduledIsNoNextLook(t *testing.T) {
 	q := queue{db: db, pool: 16, cap: caps{8, 64}, lease: time.Minute}
 	look := func() time.Duration {
 		t.Helper()
-		batch, next, err := q.claim(t.Context(), q.pool, newPlaces(q.lease).shares())
+		batch, next, err := q.claim(t.Context(), q.pool, shares{})
 		if err != nil || len(batch) > 0 {
 			t.Fatalf("claim gives %v, %v", batch, err)
 		}

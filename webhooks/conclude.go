@@ -46,7 +46,7 @@ func (q queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now m
 const postponeDeliveries = `
 UPDATE webhooks.deliveries
 SET due_at = now() + $2 * interval '1 millisecond'
-WHERE project_id = ANY($1) AND state = 'pending' AND lease_id IS NULL AND due_at <= now()`
+WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity' AND lease_id IS NULL AND due_at <= now()`
 
 // postpone lets whatever else is due to endpoints with a sealed secret wait, too.
 func postpone(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
@@ -192,7 +192,7 @@ const holdDeliveries = `
 UPDATE webhooks.deliveries
 SET state = CASE WHEN event = '` + announce.TestName + `' THEN 'dropped' ELSE 'held' END,
 	settled_at = CASE WHEN event = '` + announce.TestName + `' THEN now() END
-WHERE project_id = ANY($1) AND state = 'pending'`
+WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity'`
 
 // disable switches endpoints off because of deliveries, both by project.
 func disable(ctx context.Context, tx *sqlx.Tx, causes map[string]string) (disabled []endpoint, err error) {

@@ -99,9 +99,10 @@ type deliveries struct{ *Dispatcher }
 
 // Take implements workloop.Work.
 func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Duration, error) {
-	batch, next, err := d.queue.claim(ctx, limit, d.busy.shares())
+	shares, back := d.busy.shares()
+	batch, next, err := d.queue.claim(ctx, limit, shares)
 	d.busy.take(batch)
-	return batch, next, err
+	return batch, sooner(next, back), err
 }
 
 // Settle implements workloop.Work. What has settled lets the next delivery of

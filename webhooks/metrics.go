@@ -79,7 +79,7 @@ SELECT (
 	CROSS JOIN LATERAL (
 		SELECT d.due_at
 		FROM webhooks.deliveries d
-		WHERE d.project_id = e.project_id AND d.state = 'pending'
+		WHERE d.project_id = e.project_id AND d.state = 'pending' AND d.due_at > '-infinity'
 		ORDER BY d.due_at
 		LIMIT 1
 	) d

@@ -21,6 +21,9 @@ func TestTheRoomOfAccountsLeavesPlacesToTheNext(t *testing.T) {
 			t.Errorf("accounts one after the other leave %v of %d places", left, pool)
 		}
 	}
+	if sooner(-1, 5) != 5 || sooner(5, -1) != 5 || sooner(5, 3) != 3 || sooner(-1, -1) >= 0 {
+		t.Error("what comes sooner is not what comes sooner")
+	}
 	if room(8, 64) != 0 || room(0, 0) != 0 || room(1, 1) != 0 {
 		t.Error("an account gets more than its share")
 	}

@@ -69,14 +69,25 @@ func (p *places) give(c claimed) {
 	delete(p.of, c.placeID())
 }
 
-func (p *places) shares() shares {
+// shares also tells how long until the first of the places comes back by itself:
+// its account may be waiting for that. Negative: none is taken.
+func (p *places) shares() (s shares, back time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	maps.DeleteFunc(p.of, func(_ string, one taken) bool { return !now.Before(one.until) })
-	s := shares{}
+	s, back = shares{}, -1
 	for _, one := range p.of {
 		s[one.account]++
+		back = sooner(back, one.until.Sub(now))
 	}
-	return s
+	return s, back
+}
+
+// sooner is the earlier of two times from now on, of which a negative one is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
 }
