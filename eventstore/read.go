@@ -31,6 +31,39 @@ func (c *Client) Load(ctx context.Context, stream string, from uint64, each func
 	})
 }
 
+// newestPage is how many events Newest reads at first; every further page is
+// twice as long, up to maxNewestPage.
+const (
+	newestPage    = 128
+	maxNewestPage = 4096
+)
+
+// Newest finds the last event of a type in the stream, if there is one. It reads
+// backwards and looks at the types only.
+func (c *Client) Newest(ctx context.Context, stream, eventType string) (revision uint64, found bool, err error) {
+	var from esdb.StreamPosition = esdb.End{}
+	for page := uint64(newestPage); ; page = min(2*page, maxNewestPage) {
+		var seen, last uint64
+		err := c.retry(ctx, stream, func() (bool, error) {
+			seen, found = 0, false
+			return false, c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+				opts := esdb.ReadStreamOptions{From: from, Direction: esdb.Backwards}
+				return client.ReadStream(ctx, stream, opts, page)
+			}, func(e *esdb.RecordedEvent) error {
+				seen, last = seen+1, e.EventNumber
+				if !found && e.EventType == eventType {
+					revision, found = e.EventNumber, true
+				}
+				return nil
+			})
+		})
+		if err != nil || found || seen < page || last == 0 {
+			return revision, found, err
+		}
+		from = esdb.Revision(last - 1)
+	}
+}
+
 // ReadRaw calls each for every event of the stream, as it is stored.
 func (c *Client) ReadRaw(ctx context.Context, stream string, each func(RawEvent) error) error {
 	return c.readStream(ctx, stream, 0, math.MaxInt64, func(e *esdb.RecordedEvent) error {

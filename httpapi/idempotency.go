@@ -57,7 +57,8 @@ func (s scope) stream() string { return "idempotency/" + s.path + "/" + s.key }
 // begun is the outcome of begin: a command to issue, or an answer to repeat.
 type begun struct {
 	commandID uuid.UUID
-	takenOver bool // an earlier request issued the command, and may have written
+	askedAt   time.Time // when the key was first used, the same for every request under it
+	takenOver bool      // an earlier request issued the command, and may have written
 	stored    *answer
 }
 
@@ -77,7 +78,7 @@ SET fingerprint = EXCLUDED.fingerprint,
     body = NULL
 WHERE i.created_at <= now() - make_interval(hours => $7)
    OR (i.status IS NULL AND i.leased_until <= now() AND i.fingerprint = EXCLUDED.fingerprint)
-RETURNING command_id`
+RETURNING command_id, created_at`
 
 const storedSQL = `
 SELECT fingerprint, command_id, status, body
@@ -97,12 +98,17 @@ type storedRow struct {
 // the key was used with another body, or its request is still in flight.
 func (s idempotency) begin(ctx context.Context, at scope, fingerprint string, commandID uuid.UUID) (begun, error) {
 	for range 3 { // a row may be forgotten between the two statements
-		var issued uuid.UUID
+		var issued struct {
+			CommandID uuid.UUID `db:"command_id"`
+			CreatedAt time.Time `db:"created_at"`
+		}
 		err := s.db.GetContext(ctx, &issued, beginSQL,
 			at.owner, at.path, at.key, fingerprint, commandID, leaseFor.Seconds(), keptHours)
 		switch {
 		case err == nil:
-			return begun{commandID: issued, takenOver: issued != commandID}, nil
+			return begun{
+				commandID: issued.CommandID, askedAt: issued.CreatedAt.UTC(), takenOver: issued.CommandID != commandID,
+			}, nil
 		case !errors.Is(err, sql.ErrNoRows):
 			return begun{}, fmt.Errorf("claim idempotency key: %w", err)
 		}

@@ -32,7 +32,7 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 	defer cancel()
 	cause := command.Cause{
 		CommandID: command.NewCommandID(), CorrelationID: r.id,
-		Actor: r.caller.actor, AccountID: r.caller.accountID, Sandbox: r.caller.sandbox,
+		Actor: r.caller.actor, AccountID: r.caller.accountID, Sandbox: r.caller.sandbox, AskedAt: a.now().UTC(),
 	}
 	var slips []domain.Detail
 	if r.route.submits && r.read != nil {
@@ -66,7 +66,7 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 	case b.stored != nil:
 		return replayed(r, *b.stored)
 	}
-	cause.CommandID = b.commandID
+	cause.CommandID, cause.AskedAt = b.commandID, b.askedAt
 	return a.settle(ctx, r, at, b, run)
 }
 

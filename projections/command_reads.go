@@ -36,3 +36,8 @@ func (n CommandReads) OpenFailures(ctx context.Context, accountID, projectID str
 func (n CommandReads) Tested(ctx context.Context, accountID, projectID string) (bool, error) {
 	return n.Jobs.Tested(ctx, accountID, projectID)
 }
+
+// Ended implements command.Reads.
+func (n CommandReads) Ended(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
+	return n.Jobs.Ended(ctx, accountID, jobIDs)
+}

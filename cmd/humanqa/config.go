@@ -45,6 +45,7 @@ type environment struct {
 	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
+	CloseEvery               int    `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
 	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
 	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
 	LogFormat                string `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
@@ -76,6 +77,7 @@ type Config struct {
 	WebhookAllow             guard.Allow
 	WebhookCAFile            string // may appear later; serve warns until it does
 	RateLimit                int    // requests per key in any minute
+	CloseEvery               int    // events after which a ledger is closed
 	HostedDomains            hosting.Domains
 	Roles                    Roles
 	LogFormat                string // text, json, or "" to follow the terminal
@@ -145,6 +147,7 @@ func (e environment) config() (Config, error) {
 		EvidenceURL:              e.EvidenceURL,
 		WebhookCAFile:            e.WebhookCAFile,
 		RateLimit:                e.RateLimit,
+		CloseEvery:               e.CloseEvery,
 		LogFormat:                e.LogFormat,
 	}
 	if c.AdminAddr == "off" {
@@ -191,6 +194,7 @@ func (e environment) config() (Config, error) {
 		checkURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
 		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
+		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, httpapi.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
 		e.checkAI(),

@@ -30,6 +30,7 @@ func TestTheEnvironmentHasDefaults(t *testing.T) {
 		EvidenceURL:         "file://" + filepath.Join(dir, "evidence"),
 		EventStoreMaxAppend: 1 << 20,
 		RateLimit:           60,
+		CloseEvery:          1000,
 		Roles:               Roles{API: true, Projector: true, Webhooks: true, Policy: true},
 		LogLevel:            logrus.InfoLevel,
 	}
@@ -60,6 +61,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/8, 127.0.0.1",
 		"HUMANQA_WEBHOOK_CA_FILE=/srv/ca.pem",
 		"HUMANQA_RATE_LIMIT=120",
+		"HUMANQA_CLOSE_EVERY=50",
 		"HUMANQA_HOSTED_DOMAINS=apps.example, Other.example",
 		"HUMANQA_ROLES=api, policy",
 		"HUMANQA_LOG_FORMAT=json",
@@ -89,6 +91,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		WebhookCAFile:       "/srv/ca.pem",
 		EventStoreMaxAppend: 2 << 20,
 		RateLimit:           120,
+		CloseEvery:          50,
 		HostedDomains:       hosting.Domains{"apps.example", "other.example"},
 
 		AdminAddrGiven: true,
@@ -122,6 +125,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_TLS_KEY=/srv/key.pem":                    "HUMANQA_TLS_CERT: must be set",
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
 		"HUMANQA_HOSTED_DOMAINS=*.apps.example":           `HUMANQA_HOSTED_DOMAINS: "*.apps.example" is no domain`,
+		"HUMANQA_CLOSE_EVERY=0":                           "HUMANQA_CLOSE_EVERY: 0 is out of range: use 1 to 1000000",
 		"HUMANQA_RATE_LIMIT=0":                            "HUMANQA_RATE_LIMIT: 0 is out of range: use 1 to 1000000000",
 		"HUMANQA_ROLES=api,janitor":                       `HUMANQA_ROLES: "janitor" is no role`,
 		"HUMANQA_LOG_FORMAT=xml":                          `HUMANQA_LOG_FORMAT: "xml" is not offered: use text or json`,

@@ -284,6 +284,7 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 		Reads:            projections.CommandReads{Reads: projections.NewReads(c.db)},
 		Now:              c.clock.Now,
 		ClaimsPerChecker: claimsPerChecker,
+		CloseEvery:       c.cfg.CloseEvery,
 	})
 	c.stops.add("commands", closing, func(context.Context) error { c.commands.Drain(); return nil })
 	return nil

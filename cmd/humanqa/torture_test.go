@@ -23,7 +23,7 @@ var (
 
 // The service, its Postgres, or both at once are killed again and again while
 // clients submit and cancel and checkers work, and most receivers of webhooks are
-// hostile. Whatever was acknowledged must
+// hostile; ledgers are closed every fifty events. Whatever was acknowledged must
 // be there in the end, nothing may be charged twice or without a job, and the
 // read models must be the fold of the log.
 func TestTorture(t *testing.T) {
@@ -39,7 +39,7 @@ func TestTorture(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
 
 	x := newStrangers(t)
-	p := newProgram(t, x.settings()...)
+	p := newProgram(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50")...)
 	s := p.start()
 	load := newLoad(p, dice)
 	load.receivers(x)
@@ -76,7 +76,18 @@ func TestTorture(t *testing.T) {
 			t.Errorf("nothing was sent to %s", path)
 		}
 	}
-	t.Logf("%d jobs acknowledged, %d cancelled, %d completed", len(load.jobs), len(load.cancelled), len(load.completed))
+	closes := 0
+	for _, id := range load.ids {
+		stdout, stderr, err := p.tryCLI("replay", "credits-"+id)
+		if err != nil {
+			t.Fatal(err, stderr)
+		}
+		closes += strings.Count(stdout, "credits.closed")
+	}
+	t.Logf("%d jobs acknowledged, %d cancelled, %d completed; %d ledgers closed", len(load.jobs), len(load.cancelled), len(load.completed), closes)
+	if closes == 0 && len(load.jobs) > 1000 {
+		t.Error("no ledger was ever closed")
+	}
 	if len(load.jobs) == 0 || len(load.completed) == 0 {
 		t.Error("the load did nothing")
 	}
@@ -107,6 +118,7 @@ type load struct {
 	*program
 	dice     *rand.Rand
 	accounts []string // keys
+	ids      []string // of the accounts
 	checkers []string
 	projects map[string][]string // of an account's key
 	quit     chan struct{}
@@ -124,8 +136,8 @@ func newLoad(p *program, dice *rand.Rand) *load {
 		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{},
 	}
 	for range 3 {
-		_, key := p.newAccount(100_000)
-		l.accounts = append(l.accounts, key)
+		id, key := p.newAccount(100_000)
+		l.accounts, l.ids = append(l.accounts, key), append(l.ids, id)
 		_, key = p.newChecker()
 		l.checkers = append(l.checkers, key)
 	}

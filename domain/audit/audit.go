@@ -49,6 +49,7 @@ type ledger struct {
 
 type debit struct {
 	at       time.Time
+	amount   domain.Credits
 	refunded bool
 }
 
@@ -112,7 +113,7 @@ func (a *Audit) seeLedger(r domain.Recorded, accountID string) {
 			a.find(3, r.Stream, "job %s is charged twice", e.JobID)
 			return
 		}
-		l.debits[e.JobID] = &debit{at: r.Meta.Time}
+		l.debits[e.JobID] = &debit{at: r.Meta.Time, amount: e.Amount}
 	case *credits.Refunded:
 		d := l.debits[e.JobID]
 		if d == nil || d.refunded {
@@ -120,6 +121,8 @@ func (a *Audit) seeLedger(r domain.Recorded, accountID string) {
 			return
 		}
 		d.refunded = true
+	case *credits.Closed:
+		a.seeClose(r, l, e)
 	}
 	l.state = credits.Evolve(l.state, r.Event)
 	if err := l.state.Damage(); err != nil && !l.damaged {
@@ -128,6 +131,26 @@ func (a *Audit) seeLedger(r domain.Recorded, accountID string) {
 	}
 	if l.state.Balance() < 0 {
 		a.find(1, r.Stream, "balance %d at revision %d", l.state.Balance(), r.Revision)
+	}
+}
+
+// seeClose holds what a close leaves behind against what the log says by then of
+// the jobs. Evolve holds the rest of it against the ledger.
+func (a *Audit) seeClose(r domain.Recorded, l *ledger, e *credits.Closed) {
+	if r.Revision == 0 {
+		a.find(1, r.Stream, "begins with a close")
+	}
+	kept := e.Keeps()
+	refunded, open := l.state.Unsettled()
+	for _, jobID := range open {
+		if j := a.jobs[jobID]; !kept[jobID] && (j == nil || j.status != job.StatusCompleted) {
+			a.find(3, r.Stream, "close %d leaves the debit of job %s behind, which can still be refunded", e.Number, jobID)
+		}
+	}
+	for _, jobID := range refunded {
+		if j := a.jobs[jobID]; !kept[jobID] && (j == nil || !j.refundable() && j.status != job.StatusVoided) {
+			a.find(3, r.Stream, "close %d leaves the refund of job %s behind, which has not ended", e.Number, jobID)
+		}
 	}
 }
 
@@ -195,8 +218,8 @@ func (a *Audit) Findings(now time.Time) []Finding {
 			add(4, stream, "has no debit")
 			continue
 		}
-		if d, _ := l.state.Debit(jobID); d.Amount != j.price {
-			add(3, stream, "costs %d and was charged %d", j.price, d.Amount)
+		if d := l.debits[jobID]; d.amount != j.price {
+			add(3, stream, "costs %d and was charged %d", j.price, d.amount)
 		}
 		if j.refundable() && !l.debits[jobID].refunded && now.Sub(j.endedAt) > settledWithin {
 			add(4, stream, "is %s and not refunded", j.status)

@@ -19,6 +19,7 @@ type log struct {
 	next      uint64
 	now       time.Time
 	revisions map[string]uint64
+	ledgers   []domain.Event
 }
 
 func newLog() *log { return &log{Audit: audit.New(), now: start, revisions: map[string]uint64{}} }
@@ -34,9 +35,12 @@ func (l *log) add(stream, actor string, e domain.Event) *log {
 	return l
 }
 
-func (l *log) ledger(e domain.Event) *log { return l.add("credits-acme", "key:k", e) }
-func (l *log) job(e domain.Event) *log    { return l.add("job-1", "key:k", e) }
-func (l *log) work(e domain.Event) *log   { return l.add("job-1", "checker:ann", e) }
+func (l *log) ledger(e domain.Event) *log {
+	l.ledgers = append(l.ledgers, e)
+	return l.add("credits-acme", "key:k", e)
+}
+func (l *log) job(e domain.Event) *log  { return l.add("job-1", "key:k", e) }
+func (l *log) work(e domain.Event) *log { return l.add("job-1", "checker:ann", e) }
 
 func granted() *credits.Granted {
 	return &credits.Granted{LotID: "l", Amount: 20, BalanceAfter: 20}
@@ -103,9 +107,14 @@ func TestASoundLogHasNoFindings(t *testing.T) {
 			job(missed(0, false)).job(failed()).ledger(refunded()),
 		"a slot whose session was cancelled": paid().job(created(slot)).work(claimed(1)).
 			job(cancelled(job.CancelSessionCancelled)).ledger(refunded()),
-		"an AI review":    paid().job(created(review)).job(claimedByRobot(job.Reviewer)).job(&job.Completed{}),
-		"a sandbox's job": paid().job(created(sandbox)).job(claimedByRobot(job.Player)).job(&job.Completed{}),
-		"voided":          paid().job(&job.Voided{AccountID: "acme"}).ledger(refunded()),
+		"an AI review":                paid().job(created(review)).job(claimedByRobot(job.Reviewer)).job(&job.Completed{}),
+		"a sandbox's job":             paid().job(created(sandbox)).job(claimedByRobot(job.Player)).job(&job.Completed{}),
+		"voided":                      paid().job(&job.Voided{AccountID: "acme"}).ledger(refunded()),
+		"a close before the end":      closed(paid().job(created())),
+		"a close behind the report":   closed(paid().job(created()).work(claimed(1)).work(&job.Completed{}), "1"),
+		"a close behind the refund":   closed(paid().job(created()).job(cancelled(job.CancelClient)).ledger(refunded()), "1"),
+		"a close behind a voided job": closed(paid().job(&job.Voided{AccountID: "acme"}).ledger(refunded()), "1"),
+		"a refund behind a close":     closed(paid().job(created())).job(cancelled(job.CancelClient)).ledger(refunded()),
 	}
 	for name, l := range stories {
 		if got := l.Findings(start.Add(time.Hour)); len(got) > 0 {
@@ -176,13 +185,51 @@ func TestEachBrokenInvariantIsFound(t *testing.T) {
 		"a checker who claims a sandbox's job": {paid().job(created(sandbox)).work(claimed(1)), "invariant 7"},
 		"a robot that claims a checker's job":  {paid().job(created()).job(claimedByRobot(job.Player)), "invariant 7"},
 		"a position that does not move on":     {positionAgain(), "invariant 6"},
-		"a revision that is missing":           {revisionMissing(), "invariant 6"},
+		"a close of nothing":                   {newLog().ledger(&credits.Closed{Number: 1}), "invariant 1"},
+		"a close that forgets a pending job":   {closed(paid().job(created()), "1"), "invariant 3"},
+		"a close that forgets a refund to come": {
+			closed(paid().job(created()).job(cancelled(job.CancelClient)), "1").ledger(refunded()), "invariant 1",
+		},
+		"a close that forgets a job to come": {closed(paid(), "1").job(created()), "invariant 3"},
+		"a charge again behind a close": {
+			closed(paid().job(created()).work(claimed(1)).work(&job.Completed{}), "1").ledger(debited()), "invariant",
+		},
+		"a close with another balance":   {closedWrong(func(e *credits.Closed) { e.Lots[0].Left++ }), "invariant 1"},
+		"a close with another sum":       {closedWrong(func(e *credits.Closed) { e.Used-- }), "invariant 1"},
+		"a close with another debit":     {closedWrong(func(e *credits.Closed) { e.Open[0].Amount-- }), "invariant 1"},
+		"a close without the one before": {closedWrong(func(e *credits.Closed) { e.Number++ }), "invariant 1"},
+		"a revision that is missing":     {revisionMissing(), "invariant 6"},
 	} {
 		findings := c.log.Findings(start.Add(time.Hour))
 		if len(findings) == 0 || !strings.HasPrefix(findings[0].String(), c.want) {
 			t.Errorf("%s: %v, want %s", name, findings, c.want)
 		}
 	}
+}
+
+// closed closes the ledger of a story, leaving these jobs' debits behind.
+func closed(l *log, behind ...string) *log {
+	return closedAs(l, func(*credits.Closed) {}, behind...)
+}
+
+func closedWrong(how func(*credits.Closed)) *log { return closedAs(paid().job(created()), how) }
+
+func closedAs(l *log, how func(*credits.Closed), behind ...string) *log {
+	var st credits.State
+	for _, e := range l.ledgers {
+		st = credits.Evolve(st, e)
+	}
+	settled := map[string]credits.Settled{}
+	for _, id := range behind {
+		d, _ := st.Debit(id)
+		settled[id] = credits.Settled{Completed: !d.Refunded}
+	}
+	events, err := credits.DecideClose(st, settled, start.Add(time.Minute))
+	if err != nil {
+		panic(err) // a mistake of the test
+	}
+	how(events[0].(*credits.Closed))
+	return l.ledger(events[0])
 }
 
 func positionAgain() *log {

@@ -27,6 +27,10 @@ type Cause struct {
 	// NotBefore is an instant that has come, whatever this machine's clock says:
 	// the due time of the timer that a policy acts on.
 	NotBefore time.Time
+	// AskedAt is when the command was asked for, the same for every repeat of
+	// it; zero where nobody remembers. A charge that was asked for after its
+	// ledger was closed needs no look at what the close left behind.
+	AskedAt time.Time
 }
 
 // Credentials are what a checker needs to sign in. They are sealed before they

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"slices"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/project"
@@ -21,6 +22,7 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 	if err != nil || living == "" {
 		return out, err
 	}
+	cause.AskedAt = time.Time{} // when that one was asked for, this one does not know
 	out, _, err = s.testHosted(ctx, cause, living, in.Test, in.Keys)
 	if domain.IsKind(err, domain.KindConflict) {
 		// Whoever came first has paid for it, at another price, and is about to

@@ -12,8 +12,11 @@ import (
 // debits charges the account for jobs, all or none and each once, in one
 // append, and says what is left.
 func (s *Service) debits(ctx context.Context, cause Cause, charges ...credits.Charge) (remaining domain.Credits, err error) {
-	remaining, _, err = s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
-		return credits.DecideDebits(st, charges, now)
+	err = s.charge(ctx, cause, charges, func(charges []credits.Charge) (err error) {
+		remaining, _, err = s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+			return credits.DecideDebits(st, charges, now)
+		})
+		return err
 	})
 	return remaining, err
 }
@@ -25,14 +28,16 @@ func (s *Service) affords(ctx context.Context, cause Cause, charges ...credits.C
 	if err != nil {
 		return err
 	}
-	refusal, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) error {
-		_, err := credits.DecideDebits(st, charges, now)
-		return err
+	return s.charge(ctx, cause, charges, func(charges []credits.Charge) error {
+		refusal, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) error {
+			_, err := credits.DecideDebits(st, charges, now)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return refusal
 	})
-	if err != nil {
-		return err
-	}
-	return refusal
 }
 
 // refunded is a refund: what of it went into expired lots, and what is left
@@ -43,20 +48,41 @@ type refunded struct {
 	at        domain.Position
 }
 
-// refund gives a job's debit back, once. A repeat says the same of it.
+// refund gives a job's debit back, once. A repeat says the same of it, also of a
+// debit that a close left behind.
 func (s *Service) refund(ctx context.Context, cause Cause, jobID, reason string) (refunded, error) {
 	now, err := s.clock(ctx, cause)
 	if err != nil {
 		return refunded{}, err
 	}
+	type outcome struct {
+		refunded
+		leftBehind, full bool
+	}
 	out, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
-		func(st credits.State, out *refunded) ([]domain.Event, error) {
-			events, err := credits.DecideRefund(st, jobID, reason, now)
+		func(st credits.State, out *outcome) (events []domain.Event, err error) {
+			out.leftBehind, out.full = st.LeftBehind(jobID), st.Full(s.CloseEvery)
+			if !out.leftBehind {
+				events, err = credits.DecideRefund(st, jobID, reason, now)
+			}
 			out.expired, out.remaining = st.Lost(jobID, now), balanceAfter(st, events, now)
 			return events, err
 		})
+	if err == nil && out.leftBehind {
+		var past *credits.Debit
+		switch past, err = s.past(ctx, cause.AccountID, jobID); {
+		case err != nil:
+		case past == nil || !past.Refunded:
+			err = domain.NotFound("debit")
+		default:
+			out.expired = past.Expired
+		}
+	}
+	if out.full {
+		s.closeSoon(cause)
+	}
 	out.at = written.Position
-	return out, err
+	return out.refunded, err
 }
 
 // wouldExpire is what of a job's refund would go into expired lots now. Whoever
@@ -97,13 +123,20 @@ func (s *Service) onLedger(
 	if err != nil {
 		return 0, domain.Position{}, err
 	}
-	available, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
-		func(st credits.State, available *domain.Credits) ([]domain.Event, error) {
+	type outcome struct {
+		available domain.Credits
+		full      bool
+	}
+	out, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
+		func(st credits.State, out *outcome) ([]domain.Event, error) {
 			events, err := decide(st, now)
-			*available = balanceAfter(st, events, now)
+			out.available, out.full = balanceAfter(st, events, now), st.Full(s.CloseEvery)
 			return events, err
 		})
-	return available, written.Position, err
+	if out.full {
+		s.closeSoon(cause)
+	}
+	return out.available, written.Position, err
 }
 
 // balanceAfter is what the account has left after the events; without any,
@@ -120,6 +153,8 @@ func balanceAfter(st credits.State, events []domain.Event, now time.Time) domain
 	case *credits.Refunded:
 		return e.BalanceAfter
 	case *credits.LotExpired:
+		return e.BalanceAfter
+	case *credits.Closed:
 		return e.BalanceAfter
 	}
 	return st.Available(now)

@@ -87,7 +87,11 @@ func (b bundle) checkerCause(id string) command.Cause {
 }
 
 func (b bundle) submit(ctx context.Context, c command.Cause) (command.SubmittedJob, error) {
-	return b.SubmitJob(ctx, c, command.SubmitJob{
+	return b.submitTo(ctx, b.Service, c)
+}
+
+func (b bundle) submitTo(ctx context.Context, s *command.Service, c command.Cause) (command.SubmittedJob, error) {
+	return s.SubmitJob(ctx, c, command.SubmitJob{
 		Submission: job.Submission{
 			URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
 			Source: "api",

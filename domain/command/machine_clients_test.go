@@ -49,7 +49,7 @@ func (w *world) remains(a tenant, i int, said domain.Credits) string {
 // submitted says whether the account has such a job, and has paid for it.
 func (w *world) submitted(a tenant, jobID string, price domain.Credits) string {
 	j := w.jobs[jobID]
-	charged, paid := w.ledgers[a.id].Debit(jobID)
+	charged, paid := w.unclosed[a.id].Debit(jobID)
 	switch {
 	case !j.Exists || j.AccountID != a.id:
 		return "there is no such job"
@@ -67,7 +67,7 @@ func (w *world) refunded(a tenant, jobID string) string {
 	if j.Status != job.StatusCancelled && j.Status != job.StatusFailed && j.Status != job.StatusVoided {
 		return fmt.Sprintf("job %s is %s", jobID, j.Status)
 	}
-	if d, charged := w.ledgers[a.id].Debit(jobID); charged && !d.Refunded {
+	if d, charged := w.unclosed[a.id].Debit(jobID); charged && !d.Refunded {
 		return "job " + jobID + " was not refunded"
 	}
 	return ""

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func (w *world) fold(t *rapid.T, r domain.Recorded) (born string) {
 		}
 	case domain.CreditsStreams:
 		owner = id
-		w.ledgers[id] = credits.Evolve(w.ledgers[id], r.Event)
+		w.foldLedger(t, r, id)
 	case domain.JobStreams:
 		if e, ok := r.Event.(*job.Created); ok {
 			born, w.created[id] = id, e
@@ -108,6 +109,23 @@ func (w *world) foldClaim(t *rapid.T, r domain.Recorded, owner string) {
 	if held > limitOfClaims {
 		t.Fatalf("%s holds %d claims", e.CheckerID, held)
 	}
+}
+
+// foldLedger expects of a close that nothing is known less from there on than
+// from the beginning, but for debits that are settled.
+func (w *world) foldLedger(t *rapid.T, r domain.Recorded, id string) {
+	w.ledgers[id] = credits.Evolve(w.ledgers[id], r.Event)
+	e, ok := r.Event.(*credits.Closed)
+	if !ok {
+		w.unclosed[id] = credits.Evolve(w.unclosed[id], r.Event)
+		return
+	}
+	begun := credits.Evolve(credits.State{}, e)
+	if full := w.ledgers[id]; full.Book() != begun.Book() ||
+		!reflect.DeepEqual(full.Lots(time.Time{}), begun.Lots(time.Time{})) {
+		t.Fatalf("close %d of %s leads to %+v, the whole stream to %+v", e.Number, id, begun.Book(), full.Book())
+	}
+	w.closes++
 }
 
 func (w *world) foldProject(r domain.Recorded, id string) {
@@ -208,6 +226,10 @@ func (a *moodyAI) OpenFailures(_ context.Context, accountID, projectID string, l
 		}
 	}
 	return open[:min(limit, len(open))], nil
+}
+
+func (a *moodyAI) Ended(_ context.Context, _ string, jobIDs []string) ([]string, error) {
+	return slices.DeleteFunc(slices.Clone(jobIDs), func(id string) bool { return !a.w.jobs[id].Status.Ended() }), nil
 }
 
 func (a *moodyAI) Tested(_ context.Context, _, projectID string) (bool, error) {

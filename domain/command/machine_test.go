@@ -12,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 )
 
@@ -71,9 +72,31 @@ func TestNoHistoryOfCommandsBreaksTheLog(t *testing.T) {
 			"advance":       w.advance,
 			"play":          w.play,
 			"robots ready":  w.robotsReady,
+			"close":         w.closeBook,
+			"close again":   w.closeBook,
+			"asked": func(t *rapid.T) {
+				// By a clock of its own, or by none.
+				w.asked = rapid.SampledFrom([]time.Time{{}, w.clock(0), w.clock(1)}).Draw(t, "asked at")
+			},
 		})
 		w.runDry(t)
 	})
+}
+
+// closeBook closes a ledger, through whatever befalls it.
+func (w *world) closeBook(t *rapid.T) {
+	a := w.drawTenant(t)
+	c := w.client(a)
+	c.Actor = "policy:close_book"
+	err := w.with(w.drawService(t), drawTrouble(t), func(s *command.Service) error {
+		_, err := s.CloseBook(ctx(), c)
+		return err
+	})
+	for _, r := range w.catchUp(t) {
+		if _, ok := r.Event.(*credits.Closed); !ok {
+			t.Fatalf("a close writes %s into %s (%v)", r.Type, r.Stream, err)
+		}
+	}
 }
 
 func (w *world) passTime(t *rapid.T) {
@@ -102,6 +125,10 @@ func (w *world) check(t *rapid.T) {
 		t.Fatalf("the audit finds %v", findings)
 	}
 	for id, l := range w.ledgers {
+		if whole := w.unclosed[id]; whole.Balance() != l.Balance() || whole.Used() != l.Used() || l.Damage() != nil {
+			t.Fatalf("account %s has %d left and used %d of its open book, of all %d and %d (%v)",
+				id, l.Balance(), l.Used(), whole.Balance(), whole.Used(), l.Damage())
+		}
 		available := l.Available(w.now.Add(w.ahead[id]))
 		if available < 0 || available > l.Balance() || l.Granted() != l.Balance()+l.Used()+l.Expired() {
 			t.Fatalf("account %s was granted %d: %d are available of %d, %d used, %d expired",

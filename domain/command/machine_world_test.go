@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"sync"
 	"time"
 
@@ -41,6 +42,9 @@ type world struct {
 	skew [2]time.Duration // of the processes' clocks
 	// behind says that a process's clock was ever behind Postgres'.
 	behind bool
+	// asked is what the next calls of clients say of when they were asked for:
+	// zero, where nobody remembers.
+	asked time.Time
 
 	tenants   []tenant
 	checkers  []string
@@ -50,6 +54,7 @@ type world struct {
 
 	// What the log adds up to.
 	seen      int
+	closes    int
 	audit     *audit.Audit
 	eventIDs  map[string]string
 	ahead     map[string]time.Duration
@@ -58,6 +63,7 @@ type world struct {
 	created   map[string]*job.Created
 	completed []string // in the log's order
 	ledgers   map[string]credits.State
+	unclosed  map[string]credits.State // as if no ledger had ever been closed
 	sites     map[string]project.State
 	fixes     map[string][]project.Prepared // every fix ever prepared, by project
 	forgotten map[string]bool               // fixes that were verified
@@ -85,7 +91,7 @@ func newWorld(t *rapid.T) *world {
 		belongsTo: map[string]string{}, projects: map[string][]string{},
 		audit: audit.New(), eventIDs: map[string]string{}, ahead: map[string]time.Duration{},
 		jobs: map[string]job.State{}, created: map[string]*job.Created{},
-		ledgers: map[string]credits.State{}, sites: map[string]project.State{},
+		ledgers: map[string]credits.State{}, unclosed: map[string]credits.State{}, sites: map[string]project.State{},
 		fixes: map[string][]project.Prepared{}, forgotten: map[string]bool{},
 		sessions: map[string]session.State{}, loops: map[string]loop.State{},
 		timers: map[timerKey]policy.Timer{}, settled: map[timerKey]string{}, rest: map[timerKey]time.Time{},
@@ -131,6 +137,8 @@ func (w *world) restart(i int) {
 	w.services[i] = command.New(command.Deps{
 		Log: w.log, Sealer: openSealer{}, AI: w.ai, Reads: w.ai, ClaimsPerChecker: limitOfClaims,
 		Now: func() time.Time { return w.clock(i) },
+		// Only the machine closes: what happens in the background has no order.
+		CloseEvery: math.MaxInt,
 	})
 }
 
@@ -157,7 +165,7 @@ func (w *world) checker(id string) command.Cause { return w.cause("checker:" + i
 
 func (w *world) client(a tenant) command.Cause {
 	c := w.cause("key:k")
-	c.AccountID, c.Sandbox = a.id, a.sandbox
+	c.AccountID, c.Sandbox, c.AskedAt = a.id, a.sandbox, w.asked
 	return c
 }
 

@@ -41,7 +41,10 @@ type repository[S any] struct {
 	evolve func(S, domain.Event) S
 	now    func() time.Time
 	limit  int
-	busy   sync.WaitGroup // lanes that run
+	// closedBy is the type of the events behind which a fold may begin; empty:
+	// there are none.
+	closedBy string
+	busy     sync.WaitGroup // lanes that run
 
 	mu    sync.Mutex
 	lanes map[string]*lane[S]
@@ -58,7 +61,8 @@ type lane[S any] struct {
 	queue   []*queued[S]
 	running bool
 
-	loaded    bool
+	loaded    bool // state was all there is
+	begun     bool // state is a true one, as far as it goes
 	state     S
 	revision  domain.ExpectedRevision
 	position  domain.Position
@@ -226,7 +230,9 @@ func (s *repository[S]) settle(ctx context.Context, l *lane[S], batch []*queued[
 			break
 		}
 	}
-	l.loaded = false // whatever went wrong, the next batch starts from the log
+	if l.loaded { // whatever went wrong, the next batch starts from the log
+		l.forget()
+	} // else loading goes on where it stopped, so that no stream is too long for it
 	switch refused := errors.Is(err, domain.ErrRefused); {
 	case refused && len(batch) > 1:
 		// Together they may be too much; whoever is too much alone is told so.
@@ -289,7 +295,7 @@ func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S])
 			}
 			l.contended = s.now().Add(contendedFor)
 			if writers > 1 || tail == nil {
-				l.loaded = false // events were folded in that the log does not have
+				l.forget() // events were folded in that the log does not have
 				return false, errStale
 			}
 			if _, err := s.catchUp(ctx, l); err != nil {
@@ -321,15 +327,40 @@ func (s *repository[S]) load(ctx context.Context, l *lane[S], fresh bool) error 
 	if l.loaded {
 		return nil
 	}
+	if !l.begun {
+		if err := s.begin(ctx, l, fresh); err != nil {
+			return err
+		}
+	}
+	if !fresh || l.revision != domain.NoStream {
+		if _, err := s.catchUp(ctx, l); err != nil {
+			return err
+		}
+	}
+	l.loaded = true
+	return nil
+}
+
+// begin makes the lane's state that of the stream's beginning, or of its newest
+// close.
+func (s *repository[S]) begin(ctx context.Context, l *lane[S], fresh bool) error {
 	var zero S
 	l.state, l.revision, l.position = zero, domain.NoStream, domain.Position{}
-	l.loaded = true
-	if fresh {
-		return nil
+	if s.closedBy != "" && !fresh {
+		at, closed, err := s.log.Newest(ctx, l.stream, s.closedBy)
+		if err != nil {
+			return fmt.Errorf("find the newest close: %w", err)
+		}
+		if closed {
+			l.revision = domain.ExpectedRevision(at) - 1 //nolint:gosec // a stream never has 2^63 events
+		}
 	}
-	_, err := s.catchUp(ctx, l)
-	return err
+	l.begun = true
+	return nil
 }
+
+// forget has the next batch load the stream anew.
+func (l *lane[S]) forget() { l.loaded, l.begun = false, false }
 
 // catchUp folds in what the log has beyond the lane's state. After an error
 // the state is a true one, only perhaps not the newest.

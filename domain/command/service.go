@@ -117,6 +117,8 @@ type Reads interface {
 	OpenFailures(ctx context.Context, accountID, projectID string, limit int) ([]Regression, error)
 	// Tested says whether the project ever had a job.
 	Tested(ctx context.Context, accountID, projectID string) (bool, error)
+	// Ended picks those of the account's jobs that may have ended.
+	Ended(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
 }
 
 // Deps is what a Service stands on. All fields are required.
@@ -129,6 +131,8 @@ type Deps struct {
 	Now func() time.Time
 	// ClaimsPerChecker bounds the live claims of one checker.
 	ClaimsPerChecker int
+	// CloseEvery is after how many events a ledger is closed; 0: 1000.
+	CloseEvery int
 }
 
 // Service runs commands. It may be used by many goroutines.
@@ -145,13 +149,17 @@ type Service struct {
 	people   *repository[person.State]
 	pools    *repository[pool.State]
 	office   *repository[oversight.State]
+	books    books
 }
 
 // New makes a Service.
 func New(d Deps) *Service {
 	clock := d.Now
 	d.Now = func() time.Time { return clock().UTC().Truncate(time.Millisecond) }
-	return &Service{
+	if d.CloseEvery == 0 {
+		d.CloseEvery = closeEvery
+	}
+	s := &Service{
 		Deps:     d,
 		accounts: newRepository(d.Log, d.Now, othersCached, account.Evolve),
 		checkers: newRepository(d.Log, d.Now, othersCached, checker.Evolve),
@@ -165,11 +173,14 @@ func New(d Deps) *Service {
 		pools:    newRepository(d.Log, d.Now, othersCached, pool.Evolve),
 		office:   newRepository(d.Log, d.Now, othersCached, oversight.Evolve),
 	}
+	s.ledgers.closedBy = (*credits.Closed)(nil).EventType()
+	return s
 }
 
 // Drain waits until every command that was accepted has been written or given
 // up.
 func (s *Service) Drain() {
+	s.books.stop()
 	s.accounts.wait()
 	s.checkers.wait()
 	s.ledgers.wait()

@@ -269,14 +269,7 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 		return CancelledSession{}, err
 	}
 	out := CancelledSession{SessionID: sessionID, Status: st.Status, Position: written.Position.Max(at).Max(ended)}
-	of, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) (of refunds) {
-		for _, slot := range st.Slots {
-			if d, _ := ledger.Debit(slot.JobID); d.Refunded {
-				of.back, of.expired = of.back+d.Amount-d.Expired, of.expired+d.Expired
-			}
-		}
-		return of
-	})
+	of, err := s.refundsOf(ctx, cause, st)
 	if err != nil {
 		return CancelledSession{}, err
 	}
@@ -287,6 +280,36 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 
 // refunds is what of several refunds came back, and what was lost.
 type refunds struct{ back, expired domain.Credits }
+
+// refundsOf adds up what the session's slots were given back.
+func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) (of refunds, err error) {
+	debits, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) []*credits.Debit {
+		debits := make([]*credits.Debit, len(st.Slots))
+		for i, slot := range st.Slots {
+			if !ledger.LeftBehind(slot.JobID) {
+				d, _ := ledger.Debit(slot.JobID)
+				debits[i] = &d
+			}
+		}
+		return debits
+	})
+	if err != nil {
+		return of, err
+	}
+	for i, d := range debits {
+		if d == nil {
+			if d, err = s.past(ctx, cause.AccountID, st.Slots[i].JobID); err != nil {
+				return of, err
+			}
+		}
+		if d != nil && d.Refunded {
+			// A job that never came does not know what it would have cost.
+			amount := max(d.Amount, st.SlotPrice)
+			of.back, of.expired = of.back+amount-d.Expired, of.expired+d.Expired
+		}
+	}
+	return of, nil
+}
 
 // session is what the log holds of a session; the zero state if there is none.
 func (s *Service) session(ctx context.Context, sessionID string) (session.State, error) {

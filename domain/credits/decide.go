@@ -48,11 +48,20 @@ func DecideGrant(
 type Charge struct {
 	JobID  string
 	Amount domain.Credits
+	// AskedAt is when the command was first asked for, the same for every
+	// repeat of it. Zero: nobody knows.
+	AskedAt time.Time
+	// KnownTo is the close up to which the log was asked what became of the job;
+	// Past is the debit that was left behind then, nil if the job has not ended.
+	// See UnsureError.
+	KnownTo int
+	Past    *Debit
 }
 
 // DecideDebit charges a job. The soonest-expiring lots pay first, those that
 // never expire last, ties by grant order. A job is charged once: the same
 // amount again is a repeat, and a charge that was given back stays given back.
+// An *UnsureError says that the log has to be asked first.
 func DecideDebit(s State, jobID string, amount domain.Credits, now time.Time) ([]domain.Event, error) {
 	return DecideDebits(s, []Charge{{JobID: jobID, Amount: amount}}, now)
 }
@@ -61,6 +70,9 @@ func DecideDebit(s State, jobID string, amount domain.Credits, now time.Time) ([
 // refused for want of credits names the sum that is still to be charged.
 func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, error) {
 	if err := s.sound(); err != nil {
+		return nil, err
+	}
+	if err := s.unsure(charges); err != nil {
 		return nil, err
 	}
 	owed, err := s.unpaid(charges)
@@ -93,7 +105,7 @@ func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, err
 				open, taken = open[1:], 0
 			}
 		}
-		events = append(events, &Debited{JobID: c.JobID, Amount: c.Amount, Parts: parts, BalanceAfter: balance})
+		events = append(events, &Debited{JobID: c.JobID, Amount: c.Amount, Parts: parts, BalanceAfter: balance, AskedAt: c.AskedAt})
 	}
 	return events, nil
 }
@@ -104,6 +116,9 @@ func (s State) unpaid(charges []Charge) ([]Charge, error) {
 	named := make(map[string]bool, len(charges))
 	for _, c := range charges {
 		d, charged := s.debits[c.JobID]
+		if !charged && c.Past != nil && c.KnownTo == s.closes {
+			d, charged = debit{amount: c.Past.Amount, refunded: c.Past.Refunded}, true
+		}
 		switch {
 		case c.Amount < 0:
 			return nil, domain.Invalid(domain.Detail{Path: "amount", Message: "must not be negative"})

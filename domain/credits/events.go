@@ -34,6 +34,9 @@ type Debited struct {
 	Amount       domain.Credits `json:"amount"`
 	Parts        []Part         `json:"parts"`
 	BalanceAfter domain.Credits `json:"balanceAfter"`
+	// AskedAt is when the command that charges was first asked for; absent if
+	// nobody knows. Every repeat of it says the same.
+	AskedAt time.Time `json:"askedAt,omitzero"`
 }
 
 // Refunded gives a debit back, whole and once, to the lots it came from. What
@@ -67,5 +70,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(Debited) }},
 		{New: func() domain.Event { return new(Refunded) }},
 		{New: func() domain.Event { return new(LotExpired) }},
+		{New: func() domain.Event { return new(Closed) }},
 	}
 }

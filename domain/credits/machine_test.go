@@ -3,6 +3,7 @@ package credits_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 func TestNoHistoryBreaksTheLedger(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &ledger{now: t0, charges: map[string]charged{}}
+		m := &ledger{now: t0, charges: map[string]charged{}, settled: map[string]credits.Settled{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.check,
 			"time passes": func(t *rapid.T) {
@@ -39,10 +40,10 @@ func TestNoHistoryBreaksTheLedger(t *testing.T) {
 				})
 			},
 			"debit": func(t *rapid.T) {
-				job, amount := drawJob(t), domain.Credits(rapid.IntRange(-1, 15).Draw(t, "amount"))
-				available := m.state.Available(m.now)
+				c := m.charge(drawJob(t), domain.Credits(rapid.IntRange(-1, 15).Draw(t, "amount")))
+				amount, available := c.Amount, m.state.Available(m.now)
 				m.run(t, func(s credits.State) ([]domain.Event, error) {
-					return credits.DecideDebit(s, job, amount, m.now)
+					return credits.DecideDebits(s, []credits.Charge{c}, m.now)
 				})
 				if domain.IsKind(m.refusal, domain.KindPayment) && amount <= available {
 					t.Fatalf("%d credits were refused with %d available", amount, available)
@@ -51,22 +52,32 @@ func TestNoHistoryBreaksTheLedger(t *testing.T) {
 			"debit several": func(t *rapid.T) {
 				charges := make([]credits.Charge, rapid.IntRange(2, 5).Draw(t, "jobs"))
 				for i := range charges {
-					charges[i] = credits.Charge{JobID: drawJob(t), Amount: domain.Credits(rapid.IntRange(0, 9).Draw(t, "amount"))}
+					charges[i] = m.charge(drawJob(t), domain.Credits(rapid.IntRange(0, 9).Draw(t, "amount")))
 				}
 				before := len(m.history)
 				m.run(t, func(s credits.State) ([]domain.Event, error) { return credits.DecideDebits(s, charges, m.now) })
 				for _, c := range charges {
-					if d, ok := m.state.Debit(c.JobID); m.refusal == nil && (!ok || d.Amount != c.Amount) {
+					d, ok := m.state.Debit(c.JobID)
+					if m.refusal == nil && c.Past == nil && (!ok || d.Amount != c.Amount) {
 						t.Fatalf("%+v was not charged, only %+v", c, m.history[before:])
 					}
 				}
 			},
 			"refund": func(t *rapid.T) {
 				job := drawJob(t)
+				if m.settled[job].Completed {
+					t.Skip("it was completed")
+				}
 				m.run(t, func(s credits.State) ([]domain.Event, error) {
 					return credits.DecideRefund(s, job, "", m.now)
 				})
 			},
+			"complete": func(t *rapid.T) {
+				if job := drawJob(t); m.charges[job].amount > 0 && !m.charges[job].refunded {
+					m.settled[job] = credits.Settled{Completed: true}
+				}
+			},
+			"close": m.close,
 			"expire": func(t *rapid.T) {
 				m.run(t, func(s credits.State) ([]domain.Event, error) { return credits.DecideExpire(s, m.now) })
 				if due, ok := m.state.NextExpiry(); ok && !m.now.Before(due) {
@@ -75,6 +86,41 @@ func TestNoHistoryBreaksTheLedger(t *testing.T) {
 			},
 		})
 	})
+}
+
+// close closes the book and goes on with what a fold from there knows.
+func (m *ledger) close(t *rapid.T) {
+	settled, before := maps.Clone(m.settled), len(m.history)
+	maps.DeleteFunc(settled, func(job string, _ credits.Settled) bool { return m.state.LeftBehind(job) })
+	for job, c := range m.charges {
+		if c.refunded && !m.state.LeftBehind(job) { // its end may have foretold something else
+			settled[job] = credits.Settled{RefundExpired: domain.Credits(rapid.IntRange(0, 3).Draw(t, "foretold"))}
+		}
+	}
+	m.run(t, func(s credits.State) ([]domain.Event, error) { return credits.DecideClose(s, settled, m.now) })
+	if len(m.history) > before {
+		e := m.history[before].(*credits.Closed)
+		for job, o := range settled {
+			d := m.charges[job]
+			if left := m.state.LeftBehind(job); left && (d.refunded == o.Completed || d.expired != o.RefundExpired) {
+				t.Fatalf("%s is left behind: %+v, %+v", job, d, o)
+			}
+		}
+		begun := credits.Evolve(credits.State{}, e)
+		if begun.Book() != m.state.Book() {
+			t.Fatalf("the close leads to %+v, the whole stream to %+v", begun.Book(), m.state.Book())
+		}
+		m.state = begun
+	}
+}
+
+// charge asks as a command does: of a debit that was left behind the job knows.
+func (m *ledger) charge(job string, amount domain.Credits) credits.Charge {
+	c := credits.Charge{JobID: job, Amount: amount, KnownTo: m.state.Book().Closes}
+	if was, ok := m.charges[job]; ok && m.state.LeftBehind(job) {
+		c.Past = &credits.Debit{Amount: was.amount, Refunded: was.refunded}
+	}
+	return c
 }
 
 func drawJob(t *rapid.T) string {
@@ -91,11 +137,13 @@ type ledger struct {
 
 	granted, debited, refunded, expired domain.Credits
 	charges                             map[string]charged
+	settled                             map[string]credits.Settled // the jobs that were completed
 }
 
 type charged struct {
 	amount   domain.Credits
 	refunded bool
+	expired  domain.Credits
 }
 
 // run decides and folds, and checks that the same command again is harmless.
@@ -141,7 +189,7 @@ func (m *ledger) count(t *rapid.T, e domain.Event) {
 		if !ok || c.refunded || c.amount != e.Amount || sum(e.Parts) != e.Amount {
 			t.Fatalf("%+v refunds %+v", e, c)
 		}
-		m.charges[e.JobID] = charged{amount: c.amount, refunded: true}
+		m.charges[e.JobID] = charged{amount: c.amount, refunded: true, expired: e.Expired}
 		m.refunded += e.Amount
 		m.expired += e.Expired
 		after = e.BalanceAfter
@@ -150,6 +198,8 @@ func (m *ledger) count(t *rapid.T, e domain.Event) {
 			t.Fatalf("%+v expires nothing", e)
 		}
 		m.expired += e.Amount
+		after = e.BalanceAfter
+	case *credits.Closed:
 		after = e.BalanceAfter
 	}
 	if want := m.granted - (m.debited - m.refunded) - m.expired; after != want || after < 0 {
@@ -199,6 +249,9 @@ func (m *ledger) check(t *rapid.T) {
 		t.Fatalf("the lots hold %d, %d are available", spendable, s.Available(m.now))
 	}
 	for job, c := range m.charges {
+		if s.LeftBehind(job) {
+			continue
+		}
 		if d, ok := s.Debit(job); !ok || d.Amount != c.amount || d.Refunded != c.refunded || sum(d.Parts) != c.amount {
 			t.Fatalf("the debit of %s is %+v, wanted %+v", job, d, c)
 		}

@@ -13,9 +13,9 @@ import (
 // maps and slices in place, so that an event costs the same however long the
 // ledger is, and a state that was passed to Evolve must not be used again.
 //
-// A debit stays for ever (a job is charged once), so it is kept small: 16
-// bytes and the job's id, and the parts only of a debit that several lots
-// paid.
+// A debit stays until a close leaves it behind (a job is charged once), so it
+// is kept small: 16 bytes and the job's id, and the parts only of a debit that
+// several lots paid.
 type State struct {
 	balance domain.Credits // left in all lots that were not swept
 	granted domain.Credits
@@ -29,6 +29,13 @@ type State struct {
 	split  map[string][]share // the parts of debits that several lots paid
 
 	damage error // the first event that the stream's own balances contradict
+
+	charged  int       // debits ever
+	closes   int       // the newest one's number
+	closedAt time.Time // Closed.At
+	askedAt  time.Time // the latest Debited.AskedAt since
+	events   int       // since the newest close
+	kept     int       // debits that it did not leave behind
 }
 
 type lot struct {
@@ -170,7 +177,14 @@ func Evolve(s State, e domain.Event) State {
 	case *LotExpired:
 		s.expire(e)
 		s.prove(e, e.BalanceAfter)
+	case *Closed:
+		s.close(e)
+		s.prove(e, e.BalanceAfter)
+		return s
+	default:
+		return s
 	}
+	s.events++
 	return s
 }
 
@@ -221,6 +235,10 @@ func (s *State) debit(e *Debited) {
 	}
 	s.debits[e.JobID] = d
 	s.used += e.Amount
+	s.charged++
+	if s.askedAt.Before(e.AskedAt) {
+		s.askedAt = e.AskedAt
+	}
 }
 
 func (s *State) refund(e *Refunded) {

@@ -57,6 +57,8 @@ type State struct {
 	FailedAt     time.Time
 	FailReason   string
 	Refund       domain.Credits
+	// RefundExpired is what the end foretold of Refund (see Cancelled).
+	RefundExpired domain.Credits
 }
 
 // Verdict is what the checker says about one item of the list. Severity is
@@ -129,10 +131,10 @@ func Evolve(s State, e domain.Event) State {
 		s.Rating = e
 	case *Cancelled:
 		s.unclaim(StatusCancelled, "")
-		s.CancelledAt, s.CancelReason, s.Refund = e.At, e.Reason, e.Refund
+		s.CancelledAt, s.CancelReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
 	case *Failed:
 		s.unclaim(StatusFailed, s.ReleasedBy)
-		s.FailedAt, s.FailReason, s.Refund = e.At, e.Reason, e.Refund
+		s.FailedAt, s.FailReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
 	case *Voided:
 		s.Status, s.AccountID = StatusVoided, e.AccountID
 	}

@@ -192,6 +192,14 @@ func (g guarded) Load(ctx context.Context, stream string, from uint64, each func
 	return g.b.log.Load(ctx, stream, from, each)
 }
 
+// Newest implements domain.Log.
+func (g guarded) Newest(ctx context.Context, stream, eventType string) (revision uint64, found bool, err error) {
+	if err := g.b.Refuse(); err != nil {
+		return 0, false, err
+	}
+	return g.b.log.Newest(ctx, stream, eventType)
+}
+
 // bound is the name of the database's log, empty if it has none yet.
 func (b *Binding) bound(ctx context.Context) (bound mark, err error) {
 	switch err := b.db.GetContext(ctx, &bound, boundLogSQL); {

@@ -28,6 +28,7 @@ func Test(t *testing.T, log Log) {
 		{"an append is read back as it was written", (*contract).readBack},
 		{"a load begins at a revision", (*contract).loadFrom},
 		{"a load ends with the first error of who reads", (*contract).loadEnds},
+		{"the newest event of a type is found", (*contract).newest},
 		{"the expected revision decides", (*contract).expected},
 		{"the same append again is one append", (*contract).repeated},
 		{"of many writers at one revision one wins", (*contract).raced},
@@ -141,6 +142,29 @@ func (c *contract) loadEnds() {
 	if !errors.Is(err, enough) || seen != 2 {
 		c.Errorf("%v after %d events", err, seen)
 	}
+}
+
+// newest looks over more events than a node is asked for at once.
+func (c *contract) newest() {
+	find := func(want uint64, is bool) {
+		c.Helper()
+		at, found, err := c.log.Newest(c.Context(), c.stream, "job.heartbeat")
+		if err != nil || found != is || at != want {
+			c.Errorf("found at %d (%t), %v; want %d (%t)", at, found, err, want, is)
+		}
+	}
+	find(0, false)
+	c.append(domain.NoStream, notes(3)...)
+	find(0, false)
+	beat := note("")
+	beat.Event = &job.Heartbeat{Token: 1}
+	c.append(2, beat)
+	find(3, true)
+	c.append(3, notes(500)...)
+	find(3, true)
+	beat.ID = uuid.New()
+	c.append(503, beat)
+	find(504, true)
 }
 
 // wrong expects that somebody else wrote first.

@@ -153,6 +153,16 @@ func (m *Memory) Load(_ context.Context, stream string, from uint64, each func(d
 	return nil
 }
 
+// Newest implements domain.Log.
+func (m *Memory) Newest(_ context.Context, stream, eventType string) (revision uint64, found bool, err error) {
+	for _, e := range slices.Backward(m.Stream(stream)) {
+		if e.Type == eventType {
+			return e.Revision, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
 // Next implements Log. It gives what lies behind the checkpoint, and blocks
 // until there is something.
 func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {

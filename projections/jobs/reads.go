@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"github.com/lib/pq"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -294,4 +295,19 @@ func (q *Reads) Tested(ctx context.Context, accountID, projectID string) (tested
 		return false, fmt.Errorf("look whether project %s was tested: %w", projectID, err)
 	}
 	return tested, nil
+}
+
+const endedSQL = `
+SELECT id
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND id = ANY($2)
+  AND status NOT IN ('pending', 'claimed')`
+
+// Ended picks those of the account's jobs that have ended.
+func (q *Reads) Ended(ctx context.Context, accountID string, ids []string) (ended []string, err error) {
+	if err := q.db.SelectContext(ctx, &ended, endedSQL, accountID, pq.StringArray(ids)); err != nil {
+		return nil, fmt.Errorf("look which jobs of %s have ended: %w", accountID, err)
+	}
+	return ended, nil
 }

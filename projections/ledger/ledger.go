@@ -47,11 +47,7 @@ CREATE INDEX ledger_by_time ON {schema}.ledger_entries (account_id, at);
 `
 
 func (Projector) Handles() []string {
-	var types []string
-	for _, spec := range credits.Specs() {
-		types = append(types, spec.New().EventType())
-	}
-	return types
+	return domain.TypesOf((*credits.Granted)(nil), (*credits.Debited)(nil), (*credits.Refunded)(nil), (*credits.LotExpired)(nil))
 }
 
 type ledgerRow struct {

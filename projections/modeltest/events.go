@@ -249,7 +249,7 @@ func Hours(m *logtest.Memory) {
 		m.Record(loopStream,
 			&loop.Started{SessionID: run, AccountID: acc, ProjectID: "p", Skill: "fix", MaxIterations: 10, At: Noon},
 			&loop.Iterated{SessionID: run, JobID: jobID, Credits: 5, At: Noon})
-		m.Record(domain.CreditsStream(acc), &credits.Debited{JobID: jobID, Amount: 5})
+		m.Record(domain.CreditsStream(acc), &credits.Debited{JobID: jobID, Amount: 5}, &credits.Closed{Number: 1})
 		m.Record(domain.JobStream(jobID), Created(acc, func(e *job.Created) { e.LoopID = "l"; e.Items = e.Items[:i%2] }))
 		if i%2 == 0 {
 			m.Record(domain.AccountStream(acc), &account.ClockAdvanced{AdvanceID: "b", Seconds: 3600, OffsetSeconds: 3660})

@@ -59,3 +59,8 @@ func (NoReads) OpenFailures(context.Context, string, string, int) ([]command.Reg
 
 // Tested implements command.Reads.
 func (NoReads) Tested(context.Context, string, string) (bool, error) { return false, nil }
+
+// Ended implements command.Reads: every job may have ended.
+func (NoReads) Ended(_ context.Context, _ string, jobIDs []string) ([]string, error) {
+	return jobIDs, nil
+}

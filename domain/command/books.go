@@ -1,0 +1,192 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+)
+
+// A ledger is closed from time to time, so that its first command after a
+// restart, and its place in memory, don't grow with it (docs/decisions.md,
+// "Closing the books").
+
+const (
+	// closeEvery is after how many events a ledger is closed: folding as many
+	// takes some milliseconds.
+	closeEvery = 1000
+	// askedAtOnce bounds how many jobs a close asks the log after at a time.
+	askedAtOnce = 4
+)
+
+// books are the closes under way, one an account at most.
+type books struct {
+	mu      sync.Mutex
+	closing map[string]context.CancelFunc
+	busy    sync.WaitGroup
+}
+
+// begin is nil while a close of that account is under way.
+func (b *books) begin(accountID string) context.Context {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closing[accountID] != nil {
+		return nil
+	}
+	if b.closing == nil {
+		b.closing = map[string]context.CancelFunc{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.closing[accountID] = cancel
+	return ctx
+}
+
+func (b *books) end(accountID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closing[accountID]()
+	delete(b.closing, accountID)
+}
+
+// stop ends the closes under way: a long one is no reason to wait.
+func (b *books) stop() {
+	b.mu.Lock()
+	for _, cancel := range b.closing {
+		cancel()
+	}
+	b.mu.Unlock()
+	b.busy.Wait()
+}
+
+// closeSoon closes the account's book behind the command that found it full. A
+// close that fails, or dies with the process, is begun again by the next command
+// that finds it so.
+func (s *Service) closeSoon(of Cause) {
+	ctx := s.books.begin(of.AccountID)
+	if ctx == nil {
+		return
+	}
+	s.books.busy.Go(func() {
+		defer s.books.end(of.AccountID)
+		_, _ = s.closeBook(ctx, Cause{
+			CommandID: NewCommandID(), CorrelationID: of.CorrelationID, Actor: "policy:close_book", AccountID: of.AccountID,
+		}, s.CloseEvery)
+	})
+}
+
+// CloseBook closes the account's book, however short it is. It changes nothing
+// that anybody is answered.
+func (s *Service) CloseBook(ctx context.Context, cause Cause) (domain.Position, error) {
+	return s.closeBook(ctx, cause, 0)
+}
+
+// closeBook closes a book that is full: what has ended is asked of the log
+// first, since an end stays one. Of two processes at it, one finds an empty book.
+func (s *Service) closeBook(ctx context.Context, cause Cause, every int) (domain.Position, error) {
+	stream := domain.CreditsStream(cause.AccountID)
+	type unsettled struct {
+		full           bool
+		refunded, open []string
+	}
+	ask, err := read(ctx, s.ledgers, stream, func(st credits.State) (u unsettled) {
+		if u.full = every == 0 || st.Full(every); u.full {
+			u.refunded, u.open = st.Unsettled()
+		}
+		return u
+	})
+	if err != nil || !ask.full {
+		return domain.Position{}, err
+	}
+	ended, err := s.Reads.Ended(ctx, cause.AccountID, ask.open)
+	if err != nil {
+		return domain.Position{}, domain.Unavailable(err)
+	}
+	settled, err := s.settled(ctx, cause.AccountID, append(ended, ask.refunded...))
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, written, err := execute(ctx, s.ledgers, cause, stream, func(st credits.State, _ *none) ([]domain.Event, error) {
+		if every > 0 && !st.Full(every) {
+			return nil, nil // another process was first
+		}
+		return credits.DecideClose(st, settled, s.Now())
+	})
+	return written.Position, err
+}
+
+// settled asks the log which of the account's jobs have ended, past the cache:
+// these jobs are over.
+func (s *Service) settled(ctx context.Context, accountID string, jobIDs []string) (map[string]credits.Settled, error) {
+	var (
+		mu    sync.Mutex
+		found = make(map[string]credits.Settled, len(jobIDs))
+	)
+	err := together(min(askedAtOnce, len(jobIDs)), func(worker int) error {
+		for i := worker; i < len(jobIDs); i += askedAtOnce {
+			var st job.State
+			err := s.Log.Load(ctx, domain.JobStream(jobIDs[i]), 0, func(r domain.Recorded) error {
+				st = job.Evolve(st, r.Event)
+				return nil
+			})
+			if err != nil {
+				return domain.Unavailable(err)
+			}
+			if d := pastOf(st, accountID); d != nil {
+				mu.Lock()
+				found[jobIDs[i]] = credits.Settled{Completed: !d.Refunded, RefundExpired: d.Expired}
+				mu.Unlock()
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// past is the debit of a job that a close may have left behind, as the job's own
+// stream tells it; nil if the job has not ended, and so was not left behind.
+func (s *Service) past(ctx context.Context, accountID, jobID string) (*credits.Debit, error) {
+	return read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *credits.Debit { return pastOf(st, accountID) })
+}
+
+func pastOf(st job.State, accountID string) *credits.Debit {
+	if st.AccountID != accountID {
+		return nil
+	}
+	switch st.Status {
+	case job.StatusCompleted:
+		return &credits.Debit{Amount: st.Price}
+	case job.StatusCancelled, job.StatusFailed, job.StatusVoided:
+		return &credits.Debit{Amount: st.Price, Refunded: true, Expired: st.RefundExpired}
+	case job.StatusPending, job.StatusClaimed:
+	}
+	return nil
+}
+
+// charge runs what decides the charges, and asks the log after the jobs that it
+// is unsure of, until it is not. Whoever asks the log has read the ledger before:
+// a job that has not ended by then was not left behind by any close up to there.
+func (s *Service) charge(ctx context.Context, cause Cause, charges []credits.Charge, decide func([]credits.Charge) error) error {
+	charges = slices.Clone(charges)
+	for i := range charges {
+		charges[i].AskedAt = cause.AskedAt
+	}
+	for {
+		err := decide(charges)
+		var unsure *credits.UnsureError
+		if !errors.As(err, &unsure) {
+			return err
+		}
+		charges = slices.Clone(charges) // the ledger may still be at the ones before
+		for i := range charges {
+			c := &charges[i]
+			if c.Past, err = s.past(ctx, cause.AccountID, c.JobID); err != nil {
+				return err
+			}
+			c.KnownTo = unsure.Closes
+		}
+	}
+}

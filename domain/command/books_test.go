@@ -1,0 +1,218 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/command/commandtest"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/eventstore/logtest"
+)
+
+// closed closes the account's book, and says how many debits it kept.
+func (s stage) closed(t *testing.T) (kept int) {
+	t.Helper()
+	if _, err := s.CloseBook(t.Context(), s.cause()); err != nil {
+		t.Fatal(err)
+	}
+	var st credits.State
+	for _, r := range s.log.Stream(domain.CreditsStream(s.account)) {
+		st = credits.Evolve(st, r.Event)
+	}
+	return st.Book().Debits
+}
+
+// A repeat comes when the debit of its job is left behind: whatever was done
+// then is not done again, by whichever process, and says the same.
+func TestARepeatBehindACloseDoesNothing(t *testing.T) {
+	t.Parallel()
+	s := setStage(t, 100)
+	completed, cancelled, pending := s.cause(), s.cause(), s.cause()
+	pending.AskedAt = time.Now()
+	submit := func(c command.Cause) command.SubmittedJob {
+		t.Helper()
+		j, err := s.submit(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	s.completed(t, submit(completed).JobID)
+	id := submit(cancelled).JobID
+	cancel := s.cause()
+	first, err := s.CancelJob(t.Context(), cancel, id, job.CancelClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit(pending)
+	if kept := s.closed(t); kept != 1 {
+		t.Errorf("the close keeps %d debits, not that of the pending job only", kept)
+	}
+	before := len(s.log.All())
+	for range 2 { // in this process, then in one that begins at the close
+		if j := submit(completed); j.CreditsRemaining != 90 {
+			t.Errorf("the repeat leaves %d credits", j.CreditsRemaining)
+		}
+		if j := submit(pending); j.CreditsRemaining != 90 {
+			t.Errorf("the repeat leaves %d credits", j.CreditsRemaining)
+		}
+		if _, err := s.submit(t.Context(), cancelled); !domain.IsKind(err, domain.KindConflict) {
+			t.Errorf("the repeat of what was given back: %v", err)
+		}
+		again, err := s.CancelJob(t.Context(), cancel, id, job.CancelClient)
+		first.CreditsRemaining, again.Position = 90, first.Position
+		if err != nil || again != first {
+			t.Errorf("cancelled first %+v, then %+v, %v", first, again, err)
+		}
+		s.Service = s.service()
+	}
+	if news := s.log.All()[before:]; len(news) > 0 {
+		t.Errorf("the repeats write %s into %s", news[0].Type, news[0].Stream)
+	}
+}
+
+// A session's refunds are told after a close as before it.
+func TestASessionThatWasCancelledSaysTheSameBehindAClose(t *testing.T) {
+	t.Parallel()
+	s := setStage(t, 100)
+	c, cancel := s.cause(), s.cause()
+	opened, err := s.CreateSession(t.Context(), c, command.NewSession{
+		Test:  command.HostedTest{Submission: job.Submission{URL: "https://shop.example", Type: job.GeneralQA, TypeEcho: "general_qa"}, Host: "shop.example"},
+		Slots: []command.NewSlot{{RoleLabel: "a"}, {RoleLabel: "b"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.CancelSession(t.Context(), cancel, opened.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := s.closed(t); kept != 0 {
+		t.Errorf("the close keeps %d debits", kept)
+	}
+	again, err := s.CancelSession(t.Context(), cancel, opened.SessionID)
+	if again.Position = first.Position; err != nil || again != first || first.CreditsRefunded != 10 {
+		t.Errorf("cancelled first %+v, then %+v, %v", first, again, err)
+	}
+}
+
+// counted counts the events that are loaded of ledgers.
+type counted struct {
+	*logtest.Memory
+	loaded atomic.Int64
+	breaks atomic.Int64 // after so many events a load breaks; 0: never
+}
+
+func (c *counted) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	if !strings.HasPrefix(stream, domain.CreditsStreams) {
+		return c.Memory.Load(ctx, stream, from, each)
+	}
+	left := c.breaks.Load()
+	return c.Memory.Load(ctx, stream, from, func(r domain.Recorded) error {
+		if left--; left == 0 {
+			return errors.New("the time is up")
+		}
+		c.loaded.Add(1)
+		return each(r)
+	})
+}
+
+// The commands close a ledger by themselves, so that what the first command of
+// another process reads does not grow with it.
+func TestTheFirstCommandAfterARestartReadsOneBook(t *testing.T) {
+	t.Parallel()
+	s := setStage(t, 10_000)
+	log := &counted{Memory: s.log}
+	fresh := func() *command.Service {
+		service := command.New(command.Deps{
+			Log: log, Sealer: openSealer{}, AI: s.ai, Reads: s.ai, ClaimsPerChecker: 1, Now: time.Now, CloseEvery: 20,
+		})
+		t.Cleanup(service.Drain)
+		return service
+	}
+	service := fresh()
+	for n := range 150 {
+		c := s.cause()
+		c.AskedAt = time.Now()
+		j, err := s.bundle.submitTo(t.Context(), service, c)
+		if err == nil && n%2 == 0 {
+			_, err = service.CancelJob(t.Context(), s.cause(), j.JobID, job.CancelClient)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	service.Drain()
+	closes := s.log.Count("credits.closed")
+	if closes < 3 || closes > 225/20 {
+		t.Errorf("%d closes of 225 events", closes)
+	}
+	events, open := len(s.log.Stream(domain.CreditsStream(s.account))), 75
+	if _, err := s.bundle.submitTo(t.Context(), fresh(), s.cause()); err != nil {
+		t.Fatal(err)
+	}
+	if n := log.loaded.Load(); int(n) > events-closes*20/2 || n > int64(2*open+20) {
+		t.Errorf("%d of %d events are loaded", n, events)
+	}
+}
+
+// A ledger that is too long to be folded within one command's time is not lost:
+// the next command goes on where that one stopped.
+func TestALoadThatBreaksGoesOnWithTheNextCommand(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1000)
+	for range 40 {
+		b.submitted(t)
+	}
+	log := &counted{Memory: b.log}
+	log.breaks.Store(12)
+	service := command.New(command.Deps{
+		Log: log, Sealer: openSealer{}, AI: commandtest.AI{}, Reads: commandtest.NoReads{}, Now: time.Now, ClaimsPerChecker: 1,
+	})
+	t.Cleanup(service.Drain)
+	for try := range 10 {
+		j, err := b.submitTo(t.Context(), service, b.cause())
+		if err == nil {
+			if try < 3 || j.CreditsRemaining != 1000-41*5 {
+				t.Errorf("%d credits are left at try %d", j.CreditsRemaining, try)
+			}
+			return
+		}
+		if !domain.IsKind(err, domain.KindUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	t.Error("the ledger is never loaded")
+}
+
+// Two processes close at the same moment: there is one close, and the ledger is
+// sound.
+func TestTwoProcessesCloseABookOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	b.submitted(t)
+	done := make(chan error)
+	for range 2 {
+		service := newService(b.log)
+		go func() {
+			_, err := service.CloseBook(context.WithoutCancel(t.Context()), b.cause())
+			done <- err
+		}()
+	}
+	if err := errors.Join(<-done, <-done); err != nil {
+		t.Fatal(err)
+	}
+	types := b.log.Types(domain.CreditsStream(b.account))
+	if want := []string{"credits.granted", "credits.debited", "credits.closed"}; !slices.Equal(types, want) {
+		t.Error(fmt.Sprint(types))
+	}
+}
