@@ -55,9 +55,10 @@ race: PAGES_RACE = -race
 race: test ## the same with the pages, and fail where the race detector does not work
 
 .PHONY: contract
-contract: $(CLIENTS)/node_modules ## hold the OpenAPI document against linters and generators of clients, and the pages' scripts against their types
+contract: $(CLIENTS)/node_modules postgres ## hold the OpenAPI document, the log and the exports against others' tools, and the pages' scripts against their types
 	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
 	$(GO) test -count=1 -timeout 10m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test -count=1 -timeout 10m -run TestOthersReadWhatWeWrote ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
 
 .PHONY: torture
 torture: postgres ## kill the service and its database under load, again and again; then 20,000 hostile requests (an hour at most)

@@ -31,6 +31,13 @@ func TestTheCatalogueTellsEveryEventAsItIs(t *testing.T) {
 	if !found {
 		t.Fatal("docs/event-zero.md has no place for the events")
 	}
+	script, err := os.ReadFile("../tools/clients/verdicts.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(head, "```js\n"+string(script)+"```\n") {
+		t.Error("docs/event-zero.md does not show tools/clients/verdicts.mjs as it is")
+	}
 	c := catalogue{t: t, packages: map[string]map[string]*ast.TypeSpec{}, about: map[*ast.TypeSpec]string{}}
 	want := head + "## The events\n" + c.events()
 	if *update {

@@ -127,7 +127,7 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 			Listen:         cfg.EventStoreListen,
 			InsecureListen: cfg.EventStoreListenInsecure,
 			MaxAppendSize:  cfg.EventStoreMaxAppend,
-			CertDir:        filepath.Join(cfg.DataDir, "eventstore"),
+			CertDir:        nodeCertificates(cfg),
 			Log:            log.WithField("part", "node"),
 			Registerer:     metrics,
 		})
@@ -141,6 +141,9 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 	}
 	return c, c.connect(ctx, socket, log)
 }
+
+// nodeCertificates is where the embedded node keeps what its TLS address is known by.
+func nodeCertificates(cfg Config) string { return filepath.Join(cfg.DataDir, "eventstore") }
 
 // attachCore connects to what a running service has started, or to what the
 // URLs name.

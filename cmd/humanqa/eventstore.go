@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/node"
 )
 
 // openLog opens the log at an address that was given as what.
@@ -57,4 +59,35 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 		return fmt.Errorf("%d of %d things that the service needs of its log are missing: the lines above say what to do", missing, len(findings))
 	}
 	return nil
+}
+
+type eventstoreReaderCmd struct {
+	End bool `help:"End the password instead."`
+}
+
+// Run needs no database: the node looks the password up where it is put.
+func (c *eventstoreReaderCmd) Run(a *app) error {
+	dir := nodeCertificates(a.cfg)
+	if c.End {
+		was, err := node.DropReader(dir)
+		if err != nil {
+			return err
+		}
+		if !was {
+			return domain.NotFound("the log's reader").WithHint("there is none; humanqa eventstore reader makes one")
+		}
+		return a.print(struct {
+			Reader string `json:"reader"`
+		}{"ended"}, "the reader's password is ended")
+	}
+	if a.cfg.EventStoreListen == "" {
+		return errors.New("only the embedded node's TLS address has a reader: set HUMANQA_EVENTSTORE_LISTEN, here as for the service")
+	}
+	url, err := node.MakeReader(dir, a.cfg.EventStoreListen)
+	if err != nil {
+		return fmt.Errorf("%w: start humanqa serve with HUMANQA_EVENTSTORE_LISTEN once", err)
+	}
+	return a.print(struct {
+		URL string `json:"url"`
+	}{url}, "%s   (shown once: it reads the whole log and appends nothing)", url)
 }

@@ -74,8 +74,9 @@ type commands struct {
 	} `cmd:"" help:"Read models."`
 
 	Eventstore struct {
-		Check eventstoreCheckCmd `cmd:"" help:"Look whether the log has what the service needs; exit 1 and what to do if not."`
-		Copy  eventstoreCopyCmd  `cmd:"" help:"Copy a log to another server, event by event, and check the copy; go on where a copy ended."`
+		Check  eventstoreCheckCmd  `cmd:"" help:"Look whether the log has what the service needs; exit 1 and what to do if not."`
+		Reader eventstoreReaderCmd `cmd:"" help:"Make a password by which others read the log and append nothing; again: a new one."`
+		Copy   eventstoreCopyCmd   `cmd:"" help:"Copy a log to another server, event by event, and check the copy; go on where a copy ended."`
 	} `cmd:"" help:"The event log."`
 
 	Audit struct {

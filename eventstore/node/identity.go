@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// Username is the one user of the TLS address.
+	// Username is the user of the TLS address who may everything.
 	Username = "admin"
 
 	caLife           = 20 * 365 * 24 * time.Hour
@@ -40,6 +40,7 @@ const (
 	certificateSlack = 30 * 24 * time.Hour
 
 	streamsService = "/event_store.client.streams.Streams/"
+	readMethod     = streamsService + "Read" // of streams and of $all, subscriptions too
 )
 
 // identityFile is how the node proves itself on its TLS address, and how
@@ -50,6 +51,7 @@ const (
 type identityFile struct {
 	certificate  tls.Certificate
 	caFile       string // what clients trust
+	dir          string
 	passwordHash [sha256.Size]byte
 	// password is set only in the process that made it.
 	password string
@@ -74,7 +76,7 @@ func loadIdentity(dir, address string) (*identityFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &identityFile{certificate: leaf, caFile: filepath.Join(dir, "ca.crt")}
+	f := &identityFile{certificate: leaf, caFile: filepath.Join(dir, "ca.crt"), dir: dir}
 	if err := f.loadPassword(filepath.Join(dir, "node.password.sha256")); err != nil {
 		return nil, err
 	}
@@ -248,12 +250,20 @@ func (f *identityFile) authorise(ctx context.Context, method string) error {
 		}
 		user, password, _ := strings.Cut(string(decoded), ":")
 		hash := sha256.Sum256([]byte(password))
-		if subtle.ConstantTimeCompare(hash[:], f.passwordHash[:])&subtle.ConstantTimeCompare([]byte(user), []byte(Username)) == 1 {
+		switch {
+		case is(user, Username) && subtle.ConstantTimeCompare(hash[:], f.passwordHash[:]) == 1:
 			return nil
+		case is(user, Reader) && f.isReader(hash):
+			if method == readMethod {
+				return nil
+			}
+			return answer(ctx, accessDenied())
 		}
 	}
 	return status.Error(codes.Unauthenticated, "Unauthenticated")
 }
+
+func is(user, name string) bool { return subtle.ConstantTimeCompare([]byte(user), []byte(name)) == 1 }
 
 func (f *identityFile) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if err := f.authorise(ctx, info.FullMethod); err != nil {

@@ -112,6 +112,107 @@ func TestTheTLSAddressWantsThePassword(t *testing.T) {
 	}
 }
 
+// A reader's password is made while the node runs, and ended; with it everything
+// is read and nothing is written.
+func TestTheReaderMayReadAndNotAppend(t *testing.T) {
+	t.Parallel()
+	c := node.Config{DSN: pgtest.NewDSN(t), Listen: "127.0.0.1:0", CertDir: filepath.Join(t.TempDir(), "certs"), Log: quiet()}
+	if _, err := node.MakeReader(c.CertDir, "127.0.0.1:2113"); err == nil || !strings.Contains(err.Error(), "has not served 127.0.0.1:2113 yet") {
+		t.Errorf("a reader of a node that never ran: %v", err)
+	}
+	n := start(t, c)
+	own, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Logger, own.Username, own.Password = nil, node.Username, n.GeneratedPassword()
+	if _, err := connect(t, own).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event(), event()); err != nil {
+		t.Fatal(err)
+	}
+	reader := func() *esdb.Client {
+		t.Helper()
+		address, err := node.MakeReader(c.CertDir, own.Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := esdb.ParseConnectionString(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Logger = nil
+		return connect(t, config)
+	}
+	events := func(client *esdb.Client) (n int, err error) {
+		t.Helper()
+		read, err := client.ReadAll(t.Context(), esdb.ReadAllOptions{}, 100)
+		if err != nil {
+			return 0, err
+		}
+		defer read.Close()
+		for {
+			if _, err := read.Recv(); errors.Is(err, io.EOF) {
+				return n, nil
+			} else if err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	client := reader()
+	if n, err := events(client); err != nil || n != 2 {
+		t.Fatalf("%d events, %v", n, err)
+	}
+	subscription, err := client.SubscribeToAll(t.Context(), esdb.SubscribeToAllOptions{From: esdb.Start{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen := subscription.Recv(); seen.EventAppeared == nil {
+		t.Errorf("got %+v", seen)
+	}
+	if err := subscription.Close(); err != nil {
+		t.Error(err)
+	}
+	for what, write := range map[string]func() error{
+		"append": func() error {
+			_, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event())
+			return err
+		},
+		"delete": func() error {
+			_, err := client.DeleteStream(t.Context(), "s", esdb.DeleteStreamOptions{})
+			return err
+		},
+		"tombstone": func() error {
+			_, err := client.TombstoneStream(t.Context(), "s", esdb.TombstoneStreamOptions{})
+			return err
+		},
+		"metadata": func() error {
+			var meta esdb.StreamMetadata
+			meta.SetMaxCount(1)
+			_, err := client.SetStreamMetadata(t.Context(), "s", esdb.AppendToStreamOptions{}, meta)
+			return err
+		},
+	} {
+		if err := write(); codeOf(err) != esdb.ErrorCodeAccessDenied {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	again := reader()
+	if _, err := events(client); codeOf(err) != esdb.ErrorCodeUnauthenticated {
+		t.Errorf("the password of before: %v", err)
+	}
+	if n, err := events(again); err != nil || n != 2 {
+		t.Errorf("%d events, %v", n, err)
+	}
+	for _, want := range []bool{true, false} {
+		if was, err := node.DropReader(c.CertDir); err != nil || was != want {
+			t.Errorf("dropped %t, %v", was, err)
+		}
+	}
+	if _, err := events(again); codeOf(err) != esdb.ErrorCodeUnauthenticated {
+		t.Errorf("the password that was ended: %v", err)
+	}
+}
+
 func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(socketDir(t), "s")

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sirupsen/logrus/hooks/test"
+
+	"humanqa/eventstore"
+)
+
+var clientsDir = flag.String("clients", "", "the folder of others' clients, installed; see make contract")
+
+// What is not ours reads what we wrote: the log by an official client in Node, as
+// a user who may read and not append, and exports by DuckDB.
+func TestOthersReadWhatWeWrote(t *testing.T) {
+	t.Parallel()
+	if *clientsDir == "" {
+		t.Skip("make contract runs it")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := newProgram(t, "HUMANQA_EVENTSTORE_LISTEN="+address)
+	p.refuses("has not served "+address+" yet", "eventstore", "reader")
+	s := p.start()
+	account, key := p.newAccount(1000)
+	_, checker := p.newChecker()
+	const tests = 4
+	for n := range tests {
+		extra := []any{"title", []string{"=1+1", "a \"quoted\",\ntwo-line title", "é 測試", "plain"}[n]}
+		jobID := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(3, extra...)).text("jobId")
+		claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", checker, map[string]any{"jobId": jobID})
+		token, base := claim.text("claimToken"), "/v1/checker/jobs/"+jobID
+		for i, item := range claim.list("checklist") {
+			id, _ := item.(map[string]any)["id"].(string)
+			verdict := map[string]any{"status": []string{"pass", "fail", "pass"}[i]}
+			p.call(http.StatusOK, "PUT", base+"/items/"+id, checker, verdict, "X-Claim-Token", token)
+		}
+		p.call(http.StatusOK, "POST", base+"/complete", checker, map[string]any{"summary": "done"}, "X-Claim-Token", token)
+	}
+
+	t.Run("the log by Node", func(t *testing.T) {
+		var reader struct{ URL string }
+		p.cli(&reader, "eventstore", "reader")
+		var told struct {
+			Days map[string]map[string]int
+		}
+		inNode(t, &told, "verdicts.mjs", reader.URL)
+		sum := map[string]int{}
+		for _, counts := range told.Days {
+			for verdict, n := range counts {
+				sum[verdict] += n
+			}
+		}
+		if fmt.Sprint(sum) != fmt.Sprint(map[string]int{"pass": 2 * tests, "fail": tests}) {
+			t.Errorf("got %v", told)
+		}
+		silent, _ := test.NewNullLogger()
+		log, err := eventstore.Open(reader.URL, silent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = log.Close() }()
+		var denied []string
+		for _, f := range log.Inspect(t.Context()) {
+			if !f.OK {
+				denied = append(denied, f.What)
+				if !strings.Contains(f.Detail, "Access Denied") {
+					t.Errorf("got %+v", f)
+				}
+			}
+		}
+		if want := "append, set metadata"; strings.Join(denied, ", ") != want {
+			t.Errorf("denied are %v, want %s", denied, want)
+		}
+	})
+
+	t.Run("exports by DuckDB", func(t *testing.T) {
+		if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+			t.Skip("package-lock.json has DuckDB for linux on amd64 only")
+		}
+		credits := p.call(http.StatusOK, "GET", "/v1/credits", key, nil)
+		used, available := credits.number("used"), credits.number("available")
+		listed := p.call(http.StatusOK, "GET", "/v1/jobs?limit=100", key, nil).number("total")
+		dir := t.TempDir()
+		var files []string
+		want := map[string][2]int{} // rows, and the sum of the column
+		for table, of := range map[string]struct {
+			column    string
+			rows, sum int
+		}{
+			"jobs": {"credits_used", listed, used}, "ledger": {"change", 1 + tests, available}, "items": {"place", 3 * tests, 6 * tests},
+		} {
+			for _, format := range []string{"parquet", "csv"} {
+				file := filepath.Join(dir, table+"."+format)
+				p.cli(nil, "export", table, "--format", format, "--account", account, "--out", file)
+				files = append(files, file+":"+of.column)
+				want[file] = [2]int{of.rows, of.sum}
+			}
+		}
+		if listed != tests || used != 5*tests || available != 1000-used {
+			t.Errorf("the API tells of %d jobs, %d credits used, %d left", listed, used, available)
+		}
+		read := map[string]struct {
+			Rows, Sum int
+			Columns   map[string]string
+		}{}
+		inNode(t, &read, "totals.mjs", files...)
+		for file, is := range read {
+			if is.Rows != want[file][0] || is.Sum != want[file][1] {
+				t.Errorf("%s: %d rows, sum %d, want %v", filepath.Base(file), is.Rows, is.Sum, want[file])
+			}
+		}
+		columns := read[filepath.Join(dir, "jobs.parquet")].Columns
+		for column, kind := range map[string]string{"job_id": "VARCHAR", "urgent": "BOOLEAN", "credits_used": "BIGINT"} {
+			if columns[column] != kind {
+				t.Errorf("%s is read as %s", column, columns[column])
+			}
+		}
+		if at := columns["created_at"]; !strings.HasPrefix(at, "TIMESTAMP") {
+			t.Errorf("created_at is read as %s", at)
+		}
+	})
+	s.stop()
+}
+
+// inNode runs a script beside the installed clients and decodes what it prints.
+func inNode(t *testing.T, out any, script string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "node", append([]string{script}, args...)...) //nolint:gosec // our own script
+	cmd.Dir = *clientsDir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	printed, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("node %s: %v\n%s%s", script, err, printed, stderr.Bytes())
+	}
+	if err := json.Unmarshal(printed, out); err != nil {
+		t.Fatalf("node %s printed %q: %v", script, printed, err)
+	}
+}

@@ -1,0 +1,91 @@
+// Package example is a read model of one's own, whole: how many verdicts fell in
+// each hour of the day, and which. Table, fold and query stand side by side, as
+// everywhere in projections; to have the service run it, it moves there and gets
+// a line in registry.go. docs/event-zero.md lists the events there are.
+package example
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Hours is the projector. Where it is, who runs it, what happens after a crash
+// and how it is rebuilt is the consumer's to know (eventstore/consumer/doc.go).
+type Hours struct{}
+
+// Name is what humanqa projections list calls it.
+func (Hours) Name() string { return "hours" }
+
+// Version goes up with any change that makes other rows of the same events: the
+// service then builds them anew beside those that serve.
+func (Hours) Version() int { return 1 }
+
+// Tables are made by the consumer, one set for each generation; {schema} is where.
+func (Hours) Tables() []consumer.Table {
+	return []consumer.Table{{Name: "verdict_hours", DDL: `
+CREATE TABLE {schema}.verdict_hours (
+    hour     integer NOT NULL, -- 0 to 23, UTC
+    status   text    NOT NULL, -- pass, fail, skip or pending
+    verdicts integer NOT NULL,
+    PRIMARY KEY (hour, status)
+);`}}
+}
+
+// Handles names the events it wants; all others pass it by.
+func (Hours) Handles() []string { return domain.TypesOf((*job.ItemChecked)(nil)) }
+
+const countSQL = `
+INSERT INTO {schema}.verdict_hours AS h (hour, status, verdicts)
+VALUES ($1, $2, 1)
+ON CONFLICT (hour, status) DO UPDATE
+SET verdicts = h.verdicts + 1`
+
+// Apply folds a batch. Its rows and the checkpoint behind it are one
+// transaction, so each event counts once; the same events in other batches have
+// to make the same rows.
+func (Hours) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	for _, r := range batch {
+		e, ok := r.Event.(*job.ItemChecked)
+		if !ok {
+			return fmt.Errorf("no statement for %s", r.Type)
+		}
+		hour := readmodel.Moment(r.Meta.Time).Hour()
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, countSQL), hour, e.Status); err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
+
+// Reads asks the rows, through the view of the generation that serves.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+const hoursSQL = `
+SELECT hour, verdicts
+FROM readmodel.verdict_hours
+WHERE status = $1`
+
+// Verdicts counts the verdicts of a kind in each hour of the day, UTC.
+func (q *Reads) Verdicts(ctx context.Context, status job.ItemStatus) (hours [24]int, err error) {
+	var rows []struct {
+		Hour     int `json:"hour"`
+		Verdicts int `json:"verdicts"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, hoursSQL, status); err != nil {
+		return hours, fmt.Errorf("read the hours of %s: %w", status, err)
+	}
+	for _, r := range rows {
+		hours[r.Hour] = r.Verdicts
+	}
+	return hours, nil
+}

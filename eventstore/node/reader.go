@@ -1,0 +1,89 @@
+package node
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	grpcmeta "google.golang.org/grpc/metadata"
+)
+
+// Reader is the user of the TLS address who may read and subscribe, and nothing
+// else. There is one once somebody has made its password.
+const Reader = "reader"
+
+const readerFile = "reader.password.sha256"
+
+// MakeReader gives the reader of the node whose certificates are in dir a new
+// password; the one of before ends. A node that runs knows it at once. The
+// result is the address to hand out, with the password, which nobody can print a
+// second time. listen is the node's TLS address.
+func MakeReader(dir, listen string) (address string, err error) {
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", fmt.Errorf("the node's TLS address: %w", err)
+	}
+	ca := filepath.Join(dir, "ca.crt")
+	if _, err := os.Stat(ca); err != nil {
+		return "", fmt.Errorf("the node has not served %s yet: %w", listen, err)
+	}
+	host := hostOf(listen)
+	if host == "" {
+		host = "localhost" // it serves every address of the machine
+	}
+	var random [32]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return "", fmt.Errorf("make the reader's password: %w", err)
+	}
+	password := base64.RawURLEncoding.EncodeToString(random[:])
+	hash := sha256.Sum256([]byte(password))
+	// Beside it and renamed: a node that looks meanwhile finds the old one, whole.
+	fresh, err := os.CreateTemp(dir, readerFile+"-*") // 0600
+	if err != nil {
+		return "", fmt.Errorf("save the reader's password: %w", err)
+	}
+	_, err = fresh.WriteString(hex.EncodeToString(hash[:]) + "\n")
+	if err = errors.Join(err, fresh.Close()); err == nil {
+		err = os.Rename(fresh.Name(), filepath.Join(dir, readerFile))
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("save the reader's password: %w", err), os.Remove(fresh.Name()))
+	}
+	return "esdb://" + Reader + ":" + password + "@" + net.JoinHostPort(host, port) + "?tlsCaFile=" + (&url.URL{Path: ca}).EscapedPath(), nil
+}
+
+// DropReader ends the reader's password; it says whether there was one. Calls
+// under way go on.
+func DropReader(dir string) (was bool, err error) {
+	err = os.Remove(filepath.Join(dir, readerFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// isReader reads the file each time: readers begin a call a day, and another
+// process makes their password.
+func (f *identityFile) isReader(hash [sha256.Size]byte) bool {
+	saved, err := os.ReadFile(filepath.Join(f.dir, readerFile))
+	if err != nil {
+		return false // there is none
+	}
+	want, err := hex.DecodeString(strings.TrimSpace(string(saved)))
+	return err == nil && subtle.ConstantTimeCompare(hash[:], want) == 1
+}
+
+func accessDenied() error {
+	return &failure{codes.PermissionDenied, "Access Denied", grpcmeta.Pairs("exception", "access-denied")}
+}
