@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
@@ -24,9 +25,16 @@ func (a arrival) isEnd() bool { return a.event == nil && a.reached == nil && !a.
 // start runs a read inside the library and hands what arrives over a channel,
 // so that its consumer can leave at any time by ending ctx; with the cause
 // errNoAnswer the connection is held to blame. The goroutine ends with ctx, or
-// later if the library does not heed it.
-func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Client, func(arrival) bool) error) <-chan arrival {
+// later if the library does not heed it. suspect has the connection looked at
+// that keeps its consumer waiting.
+func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Client, func(arrival) bool) error) (_ <-chan arrival, suspect func()) {
 	arriving := make(chan arrival, 128)
+	var on atomic.Pointer[connection]
+	suspect = func() {
+		if conn := on.Load(); conn != nil {
+			go k.look(conn)
+		}
+	}
 	hand := func(a arrival) bool {
 		select {
 		case arriving <- a:
@@ -41,9 +49,10 @@ func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Cl
 			hand(arrival{err: err})
 			return
 		}
+		on.Store(conn)
 		inner, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(k.life, cancel)()
+		defer context.AfterFunc(conn.life, cancel)()
 		defer context.AfterFunc(ctx, func() {
 			if errors.Is(context.Cause(ctx), errNoAnswer) {
 				k.blame(conn)
@@ -70,5 +79,5 @@ func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Cl
 		defer leave()
 		err = run(entered, conn.client, hand)
 	}()
-	return arriving
+	return arriving, suspect
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,9 +33,46 @@ type limits struct {
 	// quiet is how long a subscription may bring nothing before the log is
 	// asked whether there is nothing.
 	quiet time.Duration
+	// suspect is how long a node of a cluster may keep somebody waiting before it
+	// is asked something simple, and how long it may take to answer that.
+	suspect time.Duration
 }
 
-var defaultLimits = limits{call: 5 * time.Second, patience: 15 * time.Second, quiet: 10 * time.Second}
+var defaultLimits = limits{call: 5 * time.Second, patience: 15 * time.Second, quiet: 10 * time.Second, suspect: 1500 * time.Millisecond}
+
+// Of a connection to a cluster, unless its address says otherwise: the library's
+// own are made for servers far away, and would keep a fail-over waiting. An
+// interval between keepalives below 10 s is not possible.
+const (
+	gossipTimeout     = 1 // s
+	keepAliveTimeout  = 3 * time.Second
+	discoveryInterval = 200 // ms between two looks for the node, see connector
+)
+
+// tuned sets what the connection string leaves open.
+func tuned(config *esdb.Configuration, connection string) {
+	_, query, _ := strings.Cut(connection, "?")
+	set := func(name string) bool {
+		return slices.ContainsFunc(strings.Split(query, "&"), func(pair string) bool {
+			key, _, _ := strings.Cut(pair, "=")
+			return strings.EqualFold(key, name)
+		})
+	}
+	if !set("discoveryInterval") {
+		config.DiscoveryInterval = discoveryInterval
+	}
+	if !set("keepAliveTimeout") {
+		config.KeepAliveTimeout = keepAliveTimeout
+	}
+	if !set("gossipTimeout") && isCluster(config) {
+		config.GossipTimeout = gossipTimeout
+	}
+}
+
+// isCluster says that there may be another node to go to.
+func isCluster(config *esdb.Configuration) bool {
+	return config.DnsDiscover || len(config.GossipSeeds) > 0
+}
 
 // Client speaks to one log. It implements domain.Log and is safe for
 // concurrent use; Close ends all its goroutines.
@@ -67,6 +105,7 @@ func Open(connection string, log logrus.FieldLogger) (*Client, error) {
 	if config.Username != "" && config.DisableTLS {
 		log.Warn("the event store's credentials are not used: they are only sent over tls")
 	}
+	tuned(config, connection)
 	return open(*config, defaultLimits, log), nil
 }
 
@@ -83,6 +122,7 @@ func socketConfig(path string) esdb.Configuration {
 		Address:           "unix:" + path,
 		DisableTLS:        true,
 		GossipTimeout:     5,
+		DiscoveryInterval: discoveryInterval,
 		KeepAliveInterval: 10 * time.Second,
 		KeepAliveTimeout:  10 * time.Second,
 		NodePreference:    esdb.NodePreferenceLeader,
@@ -91,12 +131,13 @@ func socketConfig(path string) esdb.Configuration {
 
 func open(config esdb.Configuration, limits limits, log logrus.FieldLogger) *Client {
 	log = log.WithField("component", "eventstore")
-	// What is waited for between two looks for the node; see connector.
-	config.DiscoveryInterval = 200
-	config.MaxDiscoverAttempts = math.MaxInt
+	config.MaxDiscoverAttempts = math.MaxInt // see connector
 	c := &Client{log: log, limits: limits, pool: make([]*connector, connections)}
 	for i := range c.pool {
 		c.pool[i] = newConnector(config, limits.call, log)
+		if isCluster(&config) {
+			c.pool[i].suspect, c.pool[i].others = limits.suspect, c.lookAtAll
+		}
 	}
 	return c
 }
@@ -117,6 +158,13 @@ func (c *Client) Close() error {
 		}
 	}
 	return nil
+}
+
+// lookAtAll looks at every connection that is in service.
+func (c *Client) lookAtAll() {
+	for _, k := range c.pool {
+		go k.lookAtLive()
+	}
 }
 
 // connector gives the next connection of the pool, in turn.

@@ -15,7 +15,9 @@ import (
 
 const (
 	minBackoff = 50 * time.Millisecond
-	maxBackoff = 5 * time.Second
+	// maxBackoff is short beside an election: whoever waits for a leader should
+	// be there soon after there is one.
+	maxBackoff = time.Second
 	// probeTimeout is how long a new connection may take to prove itself.
 	probeTimeout = 10 * time.Second
 	// leaveAfter is how long a call may ignore its context before it is left
@@ -31,7 +33,12 @@ const (
 type connector struct {
 	config  esdb.Configuration
 	timeout time.Duration // of one call
-	log     logrus.FieldLogger
+	// suspect is after how long a silent connection is looked at; zero where
+	// there is no other node to go to.
+	suspect time.Duration
+	// others looks at the connections of the other connectors.
+	others func()
+	log    logrus.FieldLogger
 
 	life context.Context // ends with shut
 	end  context.CancelFunc
@@ -54,6 +61,10 @@ type connection struct {
 	calls    int
 	retired  bool
 	timeouts int // in a row
+	looking  bool
+	// life ends what runs inside; cut ends it, and so does shut.
+	life context.Context
+	cut  context.CancelFunc
 }
 
 func newConnector(config esdb.Configuration, timeout time.Duration, log logrus.FieldLogger) *connector {
@@ -173,6 +184,7 @@ func (k *connector) reap(conn *connection) {
 	}
 	_ = conn.client.Close() // it only signals, and always gives nil
 	conn.client = nil
+	conn.cut() // nobody is inside
 	k.done()
 }
 
@@ -236,6 +248,7 @@ func (k *connector) probe(config esdb.Configuration) (*connection, error) {
 		return nil, err
 	}
 	conn.client = client
+	conn.life, conn.cut = context.WithCancel(k.life)
 	k.mu.Lock()
 	k.running++
 	k.mu.Unlock()
@@ -302,12 +315,21 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 	}()
 
 	var none T
-	select {
-	case o := <-out:
-		return o.result, o.err
-	case <-ctx.Done():
-	case <-k.life.Done():
-		cancel()
+	suspicion, stop := k.suspicion()
+	defer stop()
+waiting:
+	for {
+		select {
+		case o := <-out:
+			return o.result, o.err
+		case <-suspicion:
+			go k.look(conn)
+		case <-ctx.Done():
+			break waiting
+		case <-conn.life.Done():
+			cancel()
+			break waiting
+		}
 	}
 	grace := time.NewTimer(leaveAfter)
 	defer grace.Stop()
@@ -322,6 +344,68 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 		k.retire(conn)
 		k.mu.Unlock()
 		return none, errNoAnswer
+	}
+}
+
+// suspicion ticks when a call that has brought nothing since has its connection
+// looked at: never without another node.
+func (k *connector) suspicion() (tick <-chan time.Time, stop func()) {
+	if k.suspect == 0 {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(k.suspect)
+	return ticker.C, ticker.Stop
+}
+
+// look finds out whether a node that keeps somebody waiting says anything at
+// all: one that is frozen holds its connections open. If it does not, everything
+// inside is ended at once, and the other connections, which may be to the same
+// node, are looked at too.
+func (k *connector) look(conn *connection) {
+	k.mu.Lock()
+	if conn.retired || conn.looking {
+		k.mu.Unlock()
+		return
+	}
+	conn.looking = true
+	conn.calls++
+	client := conn.client
+	k.mu.Unlock()
+
+	ctx, cancel := context.WithTimeoutCause(conn.life, k.suspect, errNoAnswer)
+	defer cancel()
+	_, err := inside(ctx, k, conn, func(ctx context.Context) (struct{}, error) {
+		read, err := client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, 1)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer read.Close()
+		if _, err := read.Recv(); err != nil && !isEnd(err) {
+			return struct{}{}, err
+		}
+		return struct{}{}, nil
+	})
+	silent := err != nil && errors.Is(context.Cause(ctx), errNoAnswer)
+	k.mu.Lock()
+	conn.looking = false
+	if silent {
+		k.retire(conn)
+	}
+	k.mu.Unlock()
+	if silent {
+		k.log.Warn("a node of the event store says nothing any more, looking for another")
+		conn.cut()
+		k.others()
+	}
+}
+
+// lookAtLive looks at the connection in service, if there is one.
+func (k *connector) lookAtLive() {
+	k.mu.Lock()
+	conn := k.live
+	k.mu.Unlock()
+	if conn != nil {
+		k.look(conn)
 	}
 }
 

@@ -15,6 +15,8 @@
 //     calls drain, it is closed, and a new one is opened with backoff. Every
 //     call into the library runs on a goroutine of its own that can be left
 //     behind should it not come back.
+//   - A node that froze keeps its connections open, and gRPC's keepalive cannot
+//     notice within 10 s: who waits has it looked at (connector.look).
 //   - It panics on messages it does not expect: a panic becomes an error.
 //   - io.EOF means "the end" from a stream and "closed" from a reader. A reader
 //     here is never asked again after its first error, and only a Recv that

@@ -255,7 +255,8 @@ func (e *consumerError) Error() string { return e.err.Error() }
 func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Client) (*esdb.ReadStream, error), each func(*esdb.RecordedEvent) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	arriving := start(ctx, c.connector(), func(ctx context.Context, client *esdb.Client, hand func(arrival) bool) error {
+	k := c.connector()
+	arriving, suspect := start(ctx, k, func(ctx context.Context, client *esdb.Client, hand func(arrival) bool) error {
 		stream, err := open(ctx, client)
 		if err != nil {
 			return err
@@ -279,6 +280,9 @@ func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Clie
 	})
 	idle := time.NewTimer(c.call)
 	defer idle.Stop()
+	suspicion, stop := k.suspicion()
+	defer stop()
+	heard := false // since the last suspicion
 	for {
 		select {
 		case a := <-arriving:
@@ -289,6 +293,12 @@ func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Clie
 				return &consumerError{err}
 			}
 			idle.Reset(c.call)
+			heard = true
+		case <-suspicion:
+			if !heard {
+				suspect()
+			}
+			heard = false
 		case <-idle.C:
 			cancel(errNoAnswer)
 			return errNoAnswer

@@ -14,7 +14,7 @@ import (
 // few system events cost less than the checkpoints a filter needs to keep the
 // position moving.
 func (c *Client) subscribe(ctx context.Context, from Checkpoint) <-chan arrival {
-	return start(ctx, c.connector(), func(ctx context.Context, client *esdb.Client, hand func(arrival) bool) error {
+	arriving, _ := start(ctx, c.connector(), func(ctx context.Context, client *esdb.Client, hand func(arrival) bool) error {
 		opts := esdb.SubscribeToAllOptions{From: esdb.Start{}}
 		if !from.Start {
 			opts.From = esdb.Position{Commit: from.Position.Commit, Prepare: from.Position.Prepare}
@@ -53,4 +53,5 @@ func (c *Client) subscribe(ctx context.Context, from Checkpoint) <-chan arrival 
 			}
 		}
 	})
+	return arriving // that it is silent says nothing
 }

@@ -6,42 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
-
-	"humanqa/eventstore/node"
+	"humanqa/eventstore/logtest"
 	"humanqa/internal/pgtest"
 )
 
-// aServer is a log on which no service has run, whose events stand at other places
-// than an embedded node's of a service: a server writes some of its own.
-func aServer(t *testing.T) (url string) {
-	t.Helper()
-	log := quiet(newLogger(Config{}, t.Output()))
-	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.NewDSN(t), InsecureListen: "127.0.0.1:0", Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.Close(t.Context()) }) // cut off
-	url = n.ConnectionStrings()[0]
-	config, err := esdb.ParseConnectionString(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := esdb.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }() // it was only written to
-	own := esdb.EventData{EventType: "$started", ContentType: esdb.ContentTypeJson, Data: []byte("{}")}
-	if _, err := c.AppendToStream(t.Context(), "$server", esdb.AppendToStreamOptions{}, own, own, own); err != nil {
-		t.Fatal(err)
-	}
-	return url
-}
-
 func TestAServiceMovesToAnotherLogAndBack(t *testing.T) {
 	t.Parallel()
-	url := aServer(t)
+	url := logtest.Server(t, pgtest.NewDSN(t))
 	p := newProgram(t)
 	s := p.start()
 	_, key := p.newAccount(100)

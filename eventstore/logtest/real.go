@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/eventstore"
@@ -60,4 +61,33 @@ func Start(t testing.TB, dsn string) Real {
 		}
 	})
 	return Real{client, feed}
+}
+
+// Server is a log on which no service has run, at an address. Its events stand
+// behind some of the server's own, as in an original server.
+func Server(t testing.TB, dsn string) (url string) {
+	t.Helper()
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	n, err := node.Start(t.Context(), node.Config{DSN: dsn, InsecureListen: "127.0.0.1:0", Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close(t.Context()) }) // cut off: the context has ended
+	url = n.ConnectionStrings()[0]
+	config, err := esdb.ParseConnectionString(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Logger = nil
+	client, err := esdb.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }() // it was only written to
+	own := esdb.EventData{EventType: "$started", ContentType: esdb.ContentTypeJson, Data: []byte("{}")}
+	if _, err := client.AppendToStream(t.Context(), "$server", esdb.AppendToStreamOptions{}, own, own, own); err != nil {
+		t.Fatal(err)
+	}
+	return url
 }
