@@ -20,7 +20,7 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	switch e := r.Event.(type) {
 	case *job.Claimed, *job.Released, *job.UntestableReported, *job.SLAMissed:
 		a.claim(r, j)
-	case *job.ItemChecked, *job.FindingAdded, *job.Heartbeat:
+	case *job.ItemChecked, *job.FindingAdded, *job.Heartbeat, *job.MomentMarked:
 		a.work(r, j)
 	case *job.ChecklistWritten:
 		a.legal(r, j, job.StatusPending)
@@ -97,9 +97,12 @@ func (a *Audit) claim(r domain.Recorded, j *life) {
 func (a *Audit) work(r domain.Recorded, j *life) {
 	a.legal(r, j, job.StatusClaimed)
 	a.by(r, j)
-	if e, ok := r.Event.(*job.Heartbeat); ok {
+	switch e := r.Event.(type) {
+	case *job.Heartbeat:
 		a.under(r, j, e.Token)
 		return
+	case *job.MomentMarked:
+		a.under(r, j, e.Token)
 	}
 	a.begun(r, j)
 }

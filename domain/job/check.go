@@ -127,6 +127,12 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 		old.Status = ItemPending
 	}
 	v := Verdict{Status: c.Status, Note: c.Note, Severity: c.Severity, Reason: c.Reason}
+	if c.Status == ItemPending {
+		v.Severity = "" // it goes with a verdict
+	}
+	if v.Severity == "" && old.Severity != "" {
+		v.Severity = s.ownSeverity(c.ItemID) // said, or the last one would stand
+	}
 	switch {
 	case c.KeepScreenshots:
 		v.ScreenshotURL, v.More = old.ScreenshotURL, old.More
@@ -142,6 +148,11 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 		ItemID: c.ItemID, Status: v.Status, Note: v.Note, Severity: v.Severity,
 		Reason: v.Reason, ScreenshotURL: v.ScreenshotURL, MoreScreenshotURLs: v.More, At: s.alive(c.At),
 	}}, nil
+}
+
+// ownSeverity is what the list says of the item.
+func (s State) ownSeverity(itemID string) Severity {
+	return s.Items[slices.IndexFunc(s.Items, func(i Item) bool { return i.ID == itemID })].Severity
 }
 
 func (v Verdict) equal(o Verdict) bool {

@@ -319,5 +319,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(SlotStarted) }},
 		{New: func() domain.Event { return new(AIReportReady) }},
 		{New: func() domain.Event { return new(Rated) }},
+		{New: func() domain.Event { return new(RecordingAttached) }},
+		{New: func() domain.Event { return new(MomentMarked) }},
 	}
 }

@@ -46,6 +46,9 @@ type State struct {
 	// release; after completion only Report holds them.
 	Verdicts map[string]Verdict
 	Findings []ReportItem
+	Moments  []Moment
+	// Recordings are those that are there to be seen.
+	Recordings []Recording
 
 	CompletedAt time.Time
 	Report      *Completed
@@ -111,6 +114,11 @@ func Evolve(s State, e domain.Event) State {
 	case *FindingAdded:
 		s.heard(e.At)
 		s.Findings = append(s.Findings, ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
+	case *MomentMarked:
+		s.heard(e.At)
+		s.Moments = append(s.Moments, e.Moment)
+	case *RecordingAttached:
+		s.Recordings = append(s.Recordings, e.Recording)
 	case *Released:
 		s.unclaim(StatusPending, s.CheckerID)
 	case *UntestableReported:

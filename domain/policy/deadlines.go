@@ -62,7 +62,7 @@ func (Silence) Kind() string { return "silent_claim" }
 // Handles implements Rule.
 func (Silence) Handles() []string {
 	return append(endsOfJob(), domain.TypesOf(
-		&job.Claimed{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{},
+		&job.Claimed{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{}, &job.MomentMarked{},
 		&job.Released{}, &job.SLAMissed{}, &job.UntestableReported{},
 	)...)
 }
@@ -85,6 +85,8 @@ func (p Silence) React(r domain.Recorded) []Change {
 	case *job.FindingAdded:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.Heartbeat:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.MomentMarked:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	}
 	return []Change{cleared(p.Kind(), r.StreamID())}

@@ -37,6 +37,10 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Text, m.Detail = verdictWords[e.Status], item.Description
 	case *job.FindingAdded:
 		m.Text, m.Detail = "Found beside the list", e.Item.Description
+	case *job.MomentMarked:
+		m.Text, m.Detail = "Marked a moment", e.Label
+	case *job.RecordingAttached:
+		m.Text = "A recording is there"
 	case *job.SLAMissed:
 		m.Text = "It was not done in time"
 		if e.Requeued {

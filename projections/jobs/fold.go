@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,6 +68,7 @@ type jobsFold struct {
 	reported  map[string]*reportRow // those of this batch, by job
 	aiReports []aiReportRow
 	ratings   []ratingRow // of reports of earlier batches
+	recorded  []recordedRow
 	sandboxes []sandboxRow
 	sandboxed map[string]bool
 	counts    map[countRow]*countRow
@@ -155,6 +157,9 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 	if err := readmodel.Write(ctx, tx, schema, rateReportsSQL, f.ratings); err != nil {
 		return fmt.Errorf("rate reports: %w", err)
 	}
+	if err := readmodel.Write(ctx, tx, schema, recordReportsSQL, f.recorded); err != nil {
+		return fmt.Errorf("add recordings to reports: %w", err)
+	}
 	if err := readmodel.Write(ctx, tx, schema, addCountsSQL, f.tally); err != nil {
 		return fmt.Errorf("add to the counts: %w", err)
 	}
@@ -209,6 +214,8 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 		f.analyse(j, e)
 	case *job.Rated:
 		f.rate(j, e)
+	case *job.RecordingAttached:
+		f.record(j, e)
 	case *job.Cancelled:
 		f.move(j, job.StatusCancelled)
 		j.row.CancelReason, j.row.CancelledAt, j.row.Refunded = e.Reason, readmodel.MomentPtr(e.At), e.Refund
@@ -231,7 +238,7 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		Progress:     Progress{CreatedAt: readmodel.Moment(e.CreatedAt), DueAt: due},
 		UntestableBy: pq.StringArray{}, QueueDueAt: due,
 	}}
-	j.row.Target.V, j.row.Items.V = e.Target, []job.ReportItem{}
+	j.row.Target.V, j.row.Items.V, j.row.Recordings.V = e.Target, []job.ReportItem{}, []job.Recording{}
 	j.row.Sandbox = e.Sandbox || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
 	f.jobs[id] = j
@@ -254,7 +261,7 @@ func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
 	report := &reportRow{
 		JobID: j.row.ID, AccountID: j.row.AccountID, ReportID: e.ReportID, OverallStatus: e.OverallStatus,
 		PassCount: e.PassCount, FailCount: e.FailCount, SkipCount: e.SkipCount,
-		Summary: e.Summary, RecordingURL: e.RecordingURL, Items: readmodel.JSON[[]job.ReportItem]{V: items}, CreatedAt: readmodel.Moment(e.At),
+		Summary: e.Summary, RecordingURL: cmp.Or(e.RecordingURL, firstURL(j.row.Recordings.V)), Recordings: j.row.Recordings, Items: readmodel.JSON[[]job.ReportItem]{V: items}, CreatedAt: readmodel.Moment(e.At),
 	}
 	f.reports, f.reported[j.row.ID] = append(f.reports, report), report
 }
@@ -262,6 +269,27 @@ func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
 func (f *jobsFold) analyse(j *foldedJob, e *job.AIReportReady) {
 	j.row.Analysed = true
 	f.aiReports = append(f.aiReports, aiReportRow{JobID: j.row.ID, AccountID: j.row.AccountID, Report: e.AIReport})
+}
+
+// record adds a recording to the job, and to its report, which leads to the first
+// one unless the checker named another.
+func (f *jobsFold) record(j *foldedJob, e *job.RecordingAttached) {
+	j.row.Recordings.V = append(slices.Clone(j.row.Recordings.V), e.Recording)
+	report := f.reported[j.row.ID]
+	switch {
+	case report != nil:
+		report.RecordingURL, report.Recordings = cmp.Or(report.RecordingURL, e.URL), j.row.Recordings
+	case j.row.Status == job.StatusCompleted:
+		f.recorded = slices.DeleteFunc(f.recorded, func(r recordedRow) bool { return r.JobID == j.row.ID })
+		f.recorded = append(f.recorded, recordedRow{j.row.ID, firstURL(j.row.Recordings.V), j.row.Recordings})
+	}
+}
+
+func firstURL(all []job.Recording) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0].URL
 }
 
 // rate keeps the client's last word on the report.

@@ -91,7 +91,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 	}
 	modeltest.Same(t, report, Report{
 		ID: "r1", JobID: "j1", OverallStatus: "fail", PassCount: 1, FailCount: 1, Summary: "mostly fine",
-		RecordingURL: "https://rec.example/1", Items: done.Items, CreatedAt: *modeltest.At(30),
+		RecordingURL: "https://rec.example/1", Recordings: []job.Recording{}, Items: done.Items, CreatedAt: *modeltest.At(30),
 	})
 	if n := w.Count("SELECT COUNT(*) FROM readmodel.jobs j WHERE j::text LIKE '%sealed%'"); n > 0 {
 		t.Error("credentials reached the read model")

@@ -108,6 +108,7 @@ type Report struct {
 	SkipCount     int
 	Summary       string
 	RecordingURL  string
+	Recordings    []job.Recording
 	CheckerRating *int // nil until the client rates
 	Items         []job.ReportItem
 	CreatedAt     time.Time
@@ -132,7 +133,7 @@ SELECT id, account_id, project_id, status, title, url, '' AS description, '' AS 
        urgent, sla_minutes, price, refunded, source, parent_id, batch_id, batch_index, session_id, loop_id,
        hosted_app, sandbox, target, generated_by, report_id, overall_status, analysed, cancel_reason,
        fail_reason, requeue_count, created_at, due_at, claimed_at, completed_at, cancelled_at, failed_at,
-       last_failed_sla_at, '[]'::jsonb AS items
+       last_failed_sla_at, '[]'::jsonb AS items, '[]'::jsonb AS recordings
 FROM readmodel.jobs
 WHERE account_id = $1
   AND batch_id = $2
@@ -230,7 +231,7 @@ func (r reportRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.JobID, OverallStatus: r.OverallStatus,
 		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, CheckerRating: r.CheckerRating, Items: r.Items.V,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
 		CreatedAt: r.CreatedAt.UTC(),
 	}
 }

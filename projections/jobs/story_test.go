@@ -193,6 +193,43 @@ func TestAReportIsRatedAndAnalysed(t *testing.T) {
 	w.Sound(w.Sup, "jobs")
 }
 
+// A recording that comes late is in the report like one that came in time; the
+// report leads to the first, unless the checker named another.
+func TestARecordingIsInTheReportWheneverItComes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	named := modeltest.Completed("fail")
+	unnamed := *named
+	unnamed.RecordingURL = ""
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Recorded("a"), &unnamed)
+	w.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"), modeltest.Claimed("ann"), &unnamed)
+	w.Log.Record(domain.JobStream("j3"), modeltest.Created("acc"), modeltest.Claimed("ann"), named)
+	look := func(want ...string) {
+		t.Helper()
+		w.Reach(w.Sup)
+		for n, id := range []string{"j1", "j2", "j3"} {
+			r, err := w.reads.Report(w.Ctx(), "acc", id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := r.RecordingURL
+			for _, of := range r.Recordings {
+				got += " " + of.ID
+			}
+			if got != want[n] {
+				t.Errorf("%s shows %q, not %q", id, got, want[n])
+			}
+		}
+	}
+	look("/v1/evidence/a a", "", named.RecordingURL)
+	for _, id := range []string{"j1", "j2", "j3"} {
+		w.Log.Record(domain.JobStream(id), modeltest.Recorded("b"), modeltest.Recorded("c"))
+	}
+	look("/v1/evidence/a a b c", "/v1/evidence/b b c", named.RecordingURL+" b c")
+	w.Sound(w.Sup, "jobs")
+}
+
 // A checker looks back at what they completed, as long as it is not an account's
 // that they belong to.
 func TestACheckersOwnWork(t *testing.T) {

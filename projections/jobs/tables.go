@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 3 }
+func (Projector) Version() int { return 4 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -78,7 +78,8 @@ CREATE TABLE {schema}.jobs (
     cancelled_at       timestamptz,
     failed_at          timestamptz,
     last_failed_sla_at timestamptz,
-    items              jsonb NOT NULL
+    items              jsonb NOT NULL,
+    recordings         jsonb NOT NULL
 );
 CREATE INDEX jobs_by_account ON {schema}.jobs (account_id, created_at DESC, id DESC);
 CREATE INDEX jobs_by_status  ON {schema}.jobs (account_id, status, created_at DESC, id DESC);
@@ -99,6 +100,7 @@ CREATE TABLE {schema}.job_reports (
     skip_count     integer NOT NULL,
     summary        text NOT NULL,
     recording_url  text NOT NULL,
+    recordings     jsonb NOT NULL,
     checker_rating integer,
     checker_note   text NOT NULL,
     items          jsonb NOT NULL,
@@ -150,6 +152,7 @@ func (Projector) Handles() []string {
 		(*job.Completed)(nil),
 		(*job.AIReportReady)(nil),
 		(*job.Rated)(nil),
+		(*job.RecordingAttached)(nil),
 		(*job.Cancelled)(nil),
 		(*job.Failed)(nil),
 	)
@@ -212,6 +215,7 @@ type jobRow struct {
 	UntestableBy pq.StringArray                   `json:"untestable_by"`
 	QueueDueAt   time.Time                        `json:"queue_due_at"`
 	Items        readmodel.JSON[[]job.ReportItem] `json:"items"`
+	Recordings   readmodel.JSON[[]job.Recording]  `json:"recordings"`
 }
 
 type reportRow struct {
@@ -224,6 +228,7 @@ type reportRow struct {
 	SkipCount     int                              `json:"skip_count"`
 	Summary       string                           `json:"summary"`
 	RecordingURL  string                           `json:"recording_url"`
+	Recordings    readmodel.JSON[[]job.Recording]  `json:"recordings"`
 	CheckerRating *int                             `json:"checker_rating"`
 	CheckerNote   string                           `json:"checker_note"`
 	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
@@ -240,6 +245,13 @@ type ratingRow struct {
 	JobID         string `json:"job_id"`
 	CheckerRating int    `json:"checker_rating"`
 	CheckerNote   string `json:"checker_note"`
+}
+
+// recordedRow is what a recording adds to the report of an earlier batch.
+type recordedRow struct {
+	JobID        string                          `json:"job_id"`
+	RecordingURL string                          `json:"recording_url"`
+	Recordings   readmodel.JSON[[]job.Recording] `json:"recordings"`
 }
 
 type countRow struct {
@@ -284,7 +296,8 @@ SET status = r.status,
     cancelled_at = r.cancelled_at,
     failed_at = r.failed_at,
     last_failed_sla_at = r.last_failed_sla_at,
-    items = r.items
+    items = r.items,
+    recordings = r.recordings
 FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
 WHERE j.id = r.id`
 
@@ -296,6 +309,14 @@ const rateReportsSQL = `
 UPDATE {schema}.job_reports j
 SET checker_rating = r.checker_rating,
     checker_note = r.checker_note
+FROM json_populate_recordset(NULL::{schema}.job_reports, $1) r
+WHERE j.job_id = r.job_id`
+
+// What the checker named when they completed the job stays.
+const recordReportsSQL = `
+UPDATE {schema}.job_reports j
+SET recording_url = CASE j.recording_url WHEN '' THEN r.recording_url ELSE j.recording_url END,
+    recordings = r.recordings
 FROM json_populate_recordset(NULL::{schema}.job_reports, $1) r
 WHERE j.job_id = r.job_id`
 

@@ -114,7 +114,7 @@ func Stories(m *logtest.Memory, prefix string, n int) {
 				Claimed("bob"), &job.UntestableReported{CheckerID: "bob", Token: 2, Reason: "down", At: Noon},
 				&job.Failed{Reason: "untestable", Refund: 5, At: Noon})
 		case 3:
-			m.Record(stream(i), Claimed("ann"), Completed("pass"), &job.Rated{Rating: 2, At: Noon}, Analysed(80), &job.Rated{Rating: 4, At: Noon})
+			m.Record(stream(i), Claimed("ann"), Recorded("a"), Completed("pass"), Recorded("b"), &job.Rated{Rating: 2, At: Noon}, Analysed(80), &job.Rated{Rating: 4, At: Noon})
 		case 4:
 			m.Record(stream(i), Claimed("ann"), Completed("fail"))
 			m.Record(stream(i/2), &job.SlotStarted{DueAt: *At(i), At: Noon})
@@ -125,8 +125,16 @@ func Stories(m *logtest.Memory, prefix string, n int) {
 		}
 	}
 	for i := 4; i < n; i += 7 {
+		m.Record(stream(i), Recorded("c"), &job.MomentMarked{Moment: job.Moment{ID: "m", At: Noon}, Token: 1})
 		m.Record(stream(i), Analysed(i), &job.Rated{Rating: 1 + i%5, At: Noon}, &job.Rated{Rating: 5, At: Noon})
 	}
+}
+
+// Recorded is a recording of the claim that Claimed makes.
+func Recorded(id string) *job.RecordingAttached {
+	return &job.RecordingAttached{At: Noon, Recording: job.Recording{
+		ID: id, Token: 1, URL: "/v1/evidence/" + id, ContentType: "video/webm", Size: 9, StartedAt: Noon, DurationMs: 60_000,
+	}}
 }
 
 func Analysed(score int) *job.AIReportReady {

@@ -1,0 +1,43 @@
+package command
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+// Record says whose job it is that the claimant goes on recording. It is a sign of
+// life; who does not hold the claim is refused like everywhere, but for the one
+// whose claim ended with the report: they may still send what they recorded.
+func (s *Service) Record(ctx context.Context, cause Cause, claim Claim) (accountID string, err error) {
+	accountID, _, err = claimant(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
+		*accountID = st.AccountID
+		return job.DecideRecord(st, claim.CheckerID, claim.Token, s.Now())
+	})
+	return accountID, err
+}
+
+// HoldsClaim says that the claim is alive.
+func (s *Service) HoldsClaim(ctx context.Context, claim Claim) (bool, error) {
+	return read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) bool {
+		return st.Holds(claim.CheckerID, claim.Token)
+	})
+}
+
+// AttachRecording takes a recording that is whole into the job.
+func (s *Service) AttachRecording(ctx context.Context, cause Cause, jobID string, r job.Recording) (domain.Position, error) {
+	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
+		return job.DecideAttachRecording(st, r, s.Now())
+	})
+	return written.Position, err
+}
+
+// MarkMoment marks a moment of the test, under an id that derives from the command.
+func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, label string) (domain.Position, error) {
+	m := job.Moment{ID: domain.DeriveID(cause.CommandID, "moment").String(), Label: label, At: s.Now()}
+	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *none) ([]domain.Event, error) {
+		return job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m)
+	})
+	return at, err
+}
