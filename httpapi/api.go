@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -51,8 +53,11 @@ type Deps struct {
 	SpoolDir string
 	// Evidence is where uploaded files lie.
 	Evidence EvidenceFiles
-	Log      logrus.FieldLogger
-	Now      func() time.Time
+	// RecordingLimit is how many bytes of recordings one claim may send; 0 for
+	// DefaultRecordingLimit.
+	RecordingLimit int64
+	Log            logrus.FieldLogger
+	Now            func() time.Time
 	// BaseURL starts every URL that is handed out; no slash at its end.
 	BaseURL string
 	// WebhookAllow are the private addresses webhooks may go to all the same.
@@ -103,17 +108,20 @@ type API struct {
 
 	hostedDomains hosting.Domains
 
-	table         table
-	idempotency   idempotency
-	limits        limiter
-	evidence      evidenceRows
-	evidenceFiles EvidenceFiles
-	spool         *spool
-	metrics       *metrics
-	stopping      *stopSignal
-	feedWatch     *feedWatch
-	streams       *streamPlaces
-	beat          time.Duration // between two signs of life of a stream
+	table          table
+	idempotency    idempotency
+	limits         limiter
+	evidence       evidenceRows
+	evidenceFiles  EvidenceFiles
+	recordings     recordingRows
+	recorded       chan struct{} // a recording was finished
+	recordingLimit int64
+	spool          *spool
+	metrics        *metrics
+	stopping       *stopSignal
+	feedWatch      *feedWatch
+	streams        *streamPlaces
+	beat           time.Duration // between two signs of life of a stream
 }
 
 // New makes the API.
@@ -132,9 +140,11 @@ func New(d Deps) *API {
 		limits:        newLimiter(d.DB, d.RateLimit),
 		evidence:      evidenceRows{db: d.DB},
 		evidenceFiles: d.Evidence,
-		spool:         newSpool(d.SpoolDir),
-		metrics:       newMetrics(d.Metrics),
-		stopping:      newStopSignal(),
+		recordings:    recordingRows{db: d.DB}, recorded: make(chan struct{}, 1),
+		recordingLimit: cmp.Or(d.RecordingLimit, DefaultRecordingLimit),
+		spool:          newSpool(d.SpoolDir),
+		metrics:        newMetrics(d.Metrics),
+		stopping:       newStopSignal(),
 		feedWatch: &feedWatch{
 			events: d.Reads.Events, access: d.Reads.Access, now: d.Now, log: d.Log, listeners: map[*listener]struct{}{},
 		},
@@ -144,9 +154,13 @@ func New(d Deps) *API {
 }
 
 // Run does what the API has to do without being asked: it forgets old
-// idempotency keys, callers that have been silent, and uploads that broke off.
+// idempotency keys, callers that have been silent, and uploads that broke off, and
+// makes files of recordings that have ended.
 // It returns when ctx ends.
 func (a *API) Run(ctx context.Context) error {
+	var recording sync.WaitGroup
+	recording.Go(func() { a.runRecordings(ctx) })
+	defer recording.Wait()
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -158,6 +172,9 @@ func (a *API) Run(ctx context.Context) error {
 		}
 		if err := a.evidence.sweep(ctx, a.evidenceFiles); err != nil && ctx.Err() == nil {
 			a.log.WithError(err).Warn("uploads that broke off stay until the next sweep")
+		}
+		if err := a.recordings.sweep(ctx, a.evidenceFiles); err != nil && ctx.Err() == nil {
+			a.log.WithError(err).Warn("parts of recordings stay until the next sweep")
 		}
 		select {
 		case <-ctx.Done():

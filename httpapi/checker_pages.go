@@ -113,6 +113,30 @@ func (a *API) TakeEvidence(w http.ResponseWriter, hr *http.Request, cause comman
 	return evidencePath + e.ID, nil
 }
 
+// EvidenceFile serves a piece of the account's evidence to somebody who may see it,
+// for as long as they look: a player asks for parts. NotFound where there is none.
+func (a *API) EvidenceFile(ctx context.Context, accountID, stored string) (http.Handler, error) {
+	e, found, err := a.evidence.get(ctx, EvidenceID(stored))
+	switch {
+	case err != nil:
+		return nil, err
+	case !found || e.AccountID != accountID:
+		return nil, domain.NotFound("evidence")
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		r := &request{Request: hr, log: a.log}
+		ans, err := a.evidenceFile(r, e)
+		if err != nil {
+			ans = refuse(r, err)
+		}
+		if ans.stream != nil {
+			ans.sendStream(r, w)
+			return
+		}
+		ans.send(w)
+	}), nil
+}
+
 // DropEvidence forgets a piece of the job that nothing refers to any more. Any
 // other link is nobody's to forget.
 func (a *API) DropEvidence(ctx context.Context, accountID, jobID, stored string) error {

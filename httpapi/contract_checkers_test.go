@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,13 +98,20 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 		"POST /v1/checker/jobs/{id}/release":       ``,
 		"POST /v1/checker/jobs/{id}/untestable":    `{"reason":"no_access"}`,
 		"POST /v1/checker/jobs/{id}/heartbeat":     ``,
+		"POST /v1/checker/jobs/{id}/recordings":    ``,
+
+		"POST /v1/checker/jobs/{id}/recordings/{recordingId}/finish": ``,
 	}
-	const uploads = "POST /v1/checker/jobs/{id}/evidence" // multipart, with tests of its own
+	// With tests of their own: they send files, or change nothing.
+	others := []string{
+		"POST /v1/checker/jobs/{id}/evidence", "PATCH /v1/checker/jobs/{id}/recordings/{recordingId}",
+		"GET /v1/checker/jobs/{id}/recordings/{recordingId}", "HEAD /v1/checker/jobs/{id}/recordings/{recordingId}",
+	}
 	for _, row := range routes {
 		name := row.method + " " + row.pattern
 		body, known := bodies[name]
 		switch {
-		case row.audience != checkers || !strings.HasPrefix(row.pattern, "/v1/checker/jobs/{id}") || name == uploads:
+		case row.audience != checkers || !strings.HasPrefix(row.pattern, "/v1/checker/jobs/{id}") || slices.Contains(others, name):
 			continue
 		case !known:
 			t.Errorf("%s has no row in this test", name)

@@ -27,11 +27,12 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 	work := s.claims(s.checker(), s.submitted(key))
 	hooked := s.project(key, `{"name":"hooked","webhookUrl":"https://hooks.example.com/in"}`)
 	sent, _ := s.call(key, "POST", "/v1/projects/"+hooked+"/webhook/test", "").want(http.StatusAccepted)["id"].(string)
-	// What an effect changes: the log, or what waits to be delivered.
+	// What an effect changes: the log, what waits to be delivered, recordings.
 	state := func() string {
 		t.Helper()
 		var deliveries string
-		err := s.db.Get(&deliveries, `SELECT coalesce(string_agg(id || state || due_at, ' ' ORDER BY id), '') FROM webhooks.deliveries WHERE project_id = $1`, hooked)
+		err := s.db.Get(&deliveries, `SELECT coalesce(string_agg(id || state || due_at, ' ' ORDER BY id), '') || (SELECT count(*) FROM http_recordings)
+			FROM webhooks.deliveries WHERE project_id = $1`, hooked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +64,10 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		"POST /v1/checker/jobs/{id}/items": {
 			work.checker, "/v1/checker/jobs/" + work.jobID + "/items",
 			`{"description":"a","status":"fail"}`, `{"description":"b","status":"fail"}`, `{}`,
+		},
+		"POST /v1/checker/jobs/{id}/recordings": {
+			work.checker, "/v1/checker/jobs/" + work.jobID + "/recordings",
+			`{"startedMsAgo":1}`, `{"startedMsAgo":2}`, `{"startedMsAgo":-1}`,
 		},
 	}
 	for _, row := range routes {

@@ -217,6 +217,12 @@ func (a *API) getEvidence(r *request) (answer, error) {
 	if err := a.signed(r, e); err != nil {
 		return answer{}, err
 	}
+	return a.evidenceFile(r, e)
+}
+
+// evidenceFile answers with a piece of evidence, or with the part of it that is
+// asked for.
+func (a *API) evidenceFile(r *request, e evidenceRow) (answer, error) {
 	tag := `"` + e.ID + `"`
 	header := http.Header{
 		"Etag":          {tag},

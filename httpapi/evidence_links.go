@@ -69,6 +69,11 @@ func linkReport(report *jobs.Report, link func(stored string) (string, error)) (
 	if report.RecordingURL, err = link(report.RecordingURL); err != nil {
 		return err
 	}
+	for i := range report.Recordings {
+		if report.Recordings[i].URL, err = link(report.Recordings[i].URL); err != nil {
+			return err
+		}
+	}
 	for i := range report.Items {
 		if err := linkItem(&report.Items[i], link); err != nil {
 			return err

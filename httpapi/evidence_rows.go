@@ -172,9 +172,14 @@ DELETE FROM http_evidence
 WHERE account_id = $1
   AND id = $2`
 
+// Parts of recordings that have not become a file are evidence, too.
 const storedEvidenceListSQL = `
 SELECT id, account_id, job_id, content_type, size, true AS stored
 FROM http_evidence
+WHERE stored_at IS NOT NULL
+UNION ALL
+SELECT id, account_id, job_id, '', size, true
+FROM http_recording_parts
 WHERE stored_at IS NOT NULL
 ORDER BY account_id, job_id, id`
 

@@ -47,6 +47,9 @@ type Commands interface {
 	ReportUntestable(ctx context.Context, cause command.Cause, claim command.Claim, reason, note string) (job.Status, domain.Position, error)
 	Heartbeat(context.Context, command.Cause, command.Claim) (dueAt time.Time, at domain.Position, err error)
 	CollectEvidence(context.Context, command.Cause, command.Claim) (accountID string, err error)
+	Record(context.Context, command.Cause, command.Claim) (accountID string, err error)
+	HoldsClaim(context.Context, command.Claim) (bool, error)
+	AttachRecording(ctx context.Context, cause command.Cause, jobID string, r job.Recording) (domain.Position, error)
 	ReadySession(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error)
 	LeaveSession(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error)
 }

@@ -9,18 +9,37 @@ import (
 )
 
 type reportBody struct {
-	ID             string       `json:"id"`
-	JobID          string       `json:"jobId"`
-	OverallStatus  string       `json:"overallStatus"`
-	PassCount      int          `json:"passCount"`
-	FailCount      int          `json:"failCount"`
-	SkipCount      int          `json:"skipCount"`
-	CheckerSummary string       `json:"checkerSummary"`
-	Items          []reportItem `json:"items"`
-	RecordingURL   *string      `json:"recordingUrl"`
-	CheckerRating  *int         `json:"checkerRating"`
-	CreatedAt      timestamp    `json:"createdAt"`
-	AsOf           *string      `json:"asOf,omitempty"`
+	ID             string              `json:"id"`
+	JobID          string              `json:"jobId"`
+	OverallStatus  string              `json:"overallStatus"`
+	PassCount      int                 `json:"passCount"`
+	FailCount      int                 `json:"failCount"`
+	SkipCount      int                 `json:"skipCount"`
+	CheckerSummary string              `json:"checkerSummary"`
+	Items          []reportItem        `json:"items"`
+	RecordingURL   *string             `json:"recordingUrl"`
+	Recordings     []attachedRecording `json:"recordings,omitempty"`
+	CheckerRating  *int                `json:"checkerRating"`
+	CreatedAt      timestamp           `json:"createdAt"`
+	AsOf           *string             `json:"asOf,omitempty"`
+}
+
+// attachedRecording is a recording in a report.
+type attachedRecording struct {
+	ID          string    `json:"id"`
+	URL         string    `json:"url"`
+	ContentType string    `json:"contentType"`
+	Size        int64     `json:"size"`
+	StartedAt   timestamp `json:"startedAt"`
+	DurationMs  *int64    `json:"durationMs"`
+}
+
+func attachedOf(r job.Recording) attachedRecording {
+	shown := attachedRecording{ID: r.ID, URL: r.URL, ContentType: r.ContentType, Size: r.Size, StartedAt: timestamp(r.StartedAt)}
+	if r.DurationMs > 0 {
+		shown.DurationMs = &r.DurationMs
+	}
+	return shown
 }
 
 type reportItem struct {
@@ -157,6 +176,9 @@ func (t testedJob) reportBody() reportBody {
 		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
 		CheckerSummary: report.Summary, Items: []reportItem{}, RecordingURL: orNull(report.RecordingURL),
 		CheckerRating: report.CheckerRating, CreatedAt: timestamp(report.CreatedAt),
+	}
+	for _, r := range report.Recordings {
+		out.Recordings = append(out.Recordings, attachedOf(r))
 	}
 	for _, i := range report.Items {
 		out.Items = append(out.Items, reportItem{

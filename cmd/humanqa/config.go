@@ -38,6 +38,7 @@ type environment struct {
 	EventStoreMaxAppend      int    `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
 	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
 	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for what only speaks S3"`
+	RecordingLimit           int64  `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes of recordings that a checker may send under one claim"`
 	AI                       string `env:"HUMANQA_AI" envDefault:"rules" about:"who writes checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
 	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
 	AIModel                  string `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
@@ -73,6 +74,7 @@ type Config struct {
 	EventStoreMaxAppend      int // bytes
 	MasterKeyFile            string
 	EvidenceURL              string    // a bucket, in the data directory unless given
+	RecordingLimit           int64     // bytes under one claim
 	AI                       ai.Config // its Log comes with the core
 	WebhookAllow             guard.Allow
 	WebhookCAFile            string // may appear later; serve warns until it does
@@ -145,6 +147,7 @@ func (e environment) config() (Config, error) {
 		EventStoreMaxAppend:      e.EventStoreMaxAppend,
 		MasterKeyFile:            e.MasterKeyFile,
 		EvidenceURL:              e.EvidenceURL,
+		RecordingLimit:           e.RecordingLimit,
 		WebhookCAFile:            e.WebhookCAFile,
 		RateLimit:                e.RateLimit,
 		CloseEvery:               e.CloseEvery,
@@ -195,6 +198,7 @@ func (e environment) config() (Config, error) {
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
 		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
+		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, httpapi.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
 		e.checkAI(),
@@ -302,7 +306,7 @@ func checkChoice(name, value string, choices ...string) error {
 	return badSetting(name, "%q is not offered: use %s", value, strings.Join(choices, " or "))
 }
 
-func checkRange(name string, value, low, high int) error {
+func checkRange[N int | int64](name string, value, low, high N) error {
 	if value < low || value > high {
 		return badSetting(name, "%d is out of range: use %d to %d", value, low, high)
 	}

@@ -12,69 +12,9 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"humanqa/internal/webm/webmtest"
 )
-
-// filmed is a recording as browsers write them: a second of five frames a cluster.
-type filmed struct {
-	clusters int
-	frame    int  // bytes of a frame
-	sizes    bool // of the clusters are written, as Firefox does
-	groups   bool // frames come in groups, as with alpha
-	sound    bool // a track of it comes first
-}
-
-func live(id uint32) []byte { return append(appendID(nil, id), 0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF) }
-
-func (f filmed) head() []byte {
-	header := appendElement(nil, 0x4282, []byte("webm"))
-	b := append(appendElement(nil, idEBML, header), live(idSegment)...)
-	b = appendElement(b, idInfo, appendElement(appendUint(nil, idScale, 1_000_000), 0x4D80, []byte("test")))
-	track := func(n, kind uint64) []byte {
-		return appendElement(nil, idEntry, appendUint(appendUint(nil, idNumber, n), idType, kind))
-	}
-	tracks := track(1, videoTrack)
-	if f.sound {
-		tracks = append(track(1, 2), track(2, videoTrack)...)
-	}
-	return appendElement(b, idTracks, tracks)
-}
-
-// cluster is the n-th second; its first frame is a key frame.
-func (f filmed) cluster(n int) []byte {
-	content := appendUint(nil, idTimestamp, uint64(n)*1000)
-	for i := range 5 {
-		track, flags := byte(0x81), byte(0)
-		if f.sound {
-			track = 0x82
-		}
-		if i == 0 {
-			flags = 0x80
-		}
-		block := append([]byte{track, byte(i * 200 >> 8), byte(i * 200), flags}, bytes.Repeat([]byte{byte(n)}, f.frame)...)
-		if !f.groups {
-			content = appendElement(content, idSimpleBlock, block)
-			continue
-		}
-		block[3] = 0
-		group := appendElement(nil, idBlock, block)
-		if i > 0 {
-			group = appendUint(group, idReference, 200)
-		}
-		content = appendElement(content, idBlockGroup, group)
-	}
-	if f.sizes {
-		return appendElement(nil, idCluster, content)
-	}
-	return append(live(idCluster), content...)
-}
-
-func (f filmed) bytes() []byte {
-	b := f.head()
-	for n := range f.clusters {
-		b = append(b, f.cluster(n)...)
-	}
-	return b
-}
 
 // seekable remuxes, by small reads.
 func seekable(t testing.TB, recorded []byte) (*Plan, []byte) {
@@ -109,15 +49,15 @@ func tree(t *testing.T, b []byte) (ids []uint32, contents [][]byte) {
 
 func TestARecordingGetsADurationAndCuesAndKeepsItsClusters(t *testing.T) {
 	t.Parallel()
-	for _, f := range []filmed{
-		{clusters: 6, frame: 50},
-		{clusters: 6, frame: 50, sizes: true},
-		{clusters: 6, frame: 50, groups: true},
-		{clusters: 6, frame: 50, sound: true},
+	for _, f := range []webmtest.Film{
+		{Seconds: 6, Frame: 50},
+		{Seconds: 6, Frame: 50, Sizes: true},
+		{Seconds: 6, Frame: 50, Groups: true},
+		{Seconds: 6, Frame: 50, Sound: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", f), func(t *testing.T) {
 			t.Parallel()
-			p, out := seekable(t, f.bytes())
+			p, out := seekable(t, f.Bytes())
 			if want := 5800 * time.Millisecond; p.Duration() != want {
 				t.Errorf("it lasts %s, not %s", p.Duration(), want)
 			}
@@ -135,7 +75,7 @@ func TestARecordingGetsADurationAndCuesAndKeepsItsClusters(t *testing.T) {
 				t.Errorf("the info is %X %x", info, known)
 			}
 			for n, content := range contents[3:] {
-				_, want := tree(t, filmed{frame: f.frame, sizes: true, groups: f.groups, sound: f.sound}.cluster(n))
+				_, want := tree(t, webmtest.Film{Frame: f.Frame, Sizes: true, Groups: f.Groups, Sound: f.Sound}.Second(n))
 				if !bytes.Equal(content, want[0]) {
 					t.Errorf("cluster %d is another", n)
 				}
@@ -151,7 +91,7 @@ func TestARecordingGetsADurationAndCuesAndKeepsItsClusters(t *testing.T) {
 				if number(parts[0]) != uint64(n)*1000 || !bytes.HasPrefix(segment[at:], appendID(nil, idCluster)) {
 					t.Errorf("cue %d is %d ms at byte %d", n, number(parts[0]), at)
 				}
-				if want := map[bool]uint64{false: 1, true: 2}[f.sound]; track != want {
+				if want := map[bool]uint64{false: 1, true: 2}[f.Sound]; track != want {
 					t.Errorf("cue %d is of track %d", n, track)
 				}
 			}
@@ -164,8 +104,8 @@ func TestARecordingGetsADurationAndCuesAndKeepsItsClusters(t *testing.T) {
 func TestATailThatIsCutOffIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, sizes := range []bool{false, true} {
-		f := filmed{clusters: 3, frame: 20, sizes: sizes}
-		all, least := f.bytes(), len(f.head())
+		f := webmtest.Film{Seconds: 3, Frame: 20, Sizes: sizes}
+		all, least := f.Bytes(), len(f.Head())
 		longest := time.Duration(-1)
 		for n := range len(all) + 1 {
 			p, err := Scan(bytes.NewReader(all[:n]))
@@ -192,14 +132,14 @@ func TestATailThatIsCutOffIsLeftOut(t *testing.T) {
 
 func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	t.Parallel()
-	f := filmed{clusters: 1, frame: 1}
+	f := webmtest.Film{Seconds: 1, Frame: 1}
 	for name, b := range map[string][]byte{
 		"nothing":                  nil,
 		"text":                     []byte("<html><script>alert(1)</script>"),
-		"a header alone":           f.head()[:20],
-		"no cluster":               f.head(),
-		"a segment without tracks": append(append(appendElement(nil, idEBML, nil), live(idSegment)...), f.cluster(0)...),
-		"a header without an end":  append(live(idEBML), f.bytes()...),
+		"a header alone":           f.Head()[:20],
+		"no cluster":               f.Head(),
+		"a segment without tracks": append(append(appendElement(nil, idEBML, nil), webmtest.Live(idSegment)...), f.Second(0)...),
+		"a header without an end":  append(webmtest.Live(idEBML), f.Bytes()...),
 		"a huge header":            appendSize(appendID(nil, idEBML), 1<<40),
 	} {
 		if _, err := Scan(bytes.NewReader(b)); !errors.Is(err, ErrNot) {
@@ -212,7 +152,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 func TestTheNumberOfClustersIsBounded(t *testing.T) {
 	t.Parallel()
 	tiny := appendElement(nil, idCluster, appendElement(nil, idTimestamp, []byte{1}))
-	many := io.MultiReader(bytes.NewReader(filmed{}.head()), bytes.NewReader(bytes.Repeat(tiny, maxClusters+1)))
+	many := io.MultiReader(bytes.NewReader(webmtest.Film{}.Head()), bytes.NewReader(bytes.Repeat(tiny, maxClusters+1)))
 	if _, err := Scan(many); !errors.Is(err, ErrNot) {
 		t.Errorf("got %v", err)
 	}
@@ -220,7 +160,7 @@ func TestTheNumberOfClustersIsBounded(t *testing.T) {
 
 func TestAFaultOfTheSourceIsNoEndOfTheRecording(t *testing.T) {
 	t.Parallel()
-	all := filmed{clusters: 3, frame: 100}.bytes()
+	all := webmtest.Film{Seconds: 3, Frame: 100}.Bytes()
 	broken := errors.New("the bucket is gone")
 	for _, n := range []int{0, 3, 60, len(all) / 2, len(all)} {
 		if _, err := Scan(io.MultiReader(bytes.NewReader(all[:n]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
@@ -237,8 +177,8 @@ func TestAFaultOfTheSourceIsNoEndOfTheRecording(t *testing.T) {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, seed := range []filmed{{clusters: 2, frame: 3}, {clusters: 2, frame: 3, sizes: true, sound: true}, {clusters: 1, frame: 2, groups: true}} {
-		b := seed.bytes()
+	for _, seed := range []webmtest.Film{{Seconds: 2, Frame: 3}, {Seconds: 2, Frame: 3, Sizes: true, Sound: true}, {Seconds: 1, Frame: 2, Groups: true}} {
+		b := seed.Bytes()
 		f.Add(b)
 		f.Add(b[:len(b)-4])
 	}
@@ -265,17 +205,17 @@ var gibibyte = flag.Bool("webm.gibibyte", false, "BenchmarkSeekable makes a reco
 
 // endless makes a recording while it is read.
 type endless struct {
-	filmed
+	webmtest.Film
 	at   int
 	rest []byte
 }
 
 func (e *endless) Read(b []byte) (int, error) {
 	if len(e.rest) == 0 {
-		if e.at == e.clusters {
+		if e.at == e.Seconds {
 			return 0, io.EOF
 		}
-		e.rest = e.cluster(e.at)
+		e.rest = e.Film.Second(e.at)
 		e.at++
 	}
 	n := copy(b, e.rest)
@@ -285,11 +225,11 @@ func (e *endless) Read(b []byte) (int, error) {
 
 // BenchmarkSeekable shows the rate, and the most memory that was in use.
 func BenchmarkSeekable(b *testing.B) {
-	f := filmed{clusters: 32, frame: 1 << 20 / 5}
+	f := webmtest.Film{Seconds: 32, Frame: 1 << 20 / 5}
 	if *gibibyte {
-		f.clusters = 1024
+		f.Seconds = 1024
 	}
-	source := func() io.Reader { return &endless{filmed: f, rest: f.head()} }
+	source := func() io.Reader { return &endless{Film: f, rest: f.Head()} }
 	var most uint64
 	for b.Loop() {
 		p, err := Scan(source())
