@@ -18,7 +18,7 @@ WHERE account_id = $1
   AND stored_at IS NOT NULL`
 
 // Erase removes what the API keeps of an account beside the log: answers to
-// repeats, and evidence with its files (decisions, "Erasure"). The account's data
+// repeats, and evidence with its files, recordings too (decisions, "Erasure"). The account's data
 // key is destroyed before: an upload that is under way then ends as one that
 // broke off, and the sweep removes it. erased counts what was there.
 //
@@ -45,5 +45,6 @@ func Erase(ctx context.Context, db *sqlx.DB, files EvidenceFiles, accountID stri
 			return 0, fmt.Errorf("erase evidence %s: %w", e.ID, err)
 		}
 	}
-	return int(answers) + len(evidence), nil
+	recorded, err := recordingRows{db: db}.erase(ctx, files, accountID)
+	return int(answers) + len(evidence) + recorded, err
 }

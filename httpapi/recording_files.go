@@ -59,6 +59,13 @@ func (a *API) nextRecording(ctx context.Context) bool {
 // lookAfter finishes a recording to which nothing can come any more, and makes the
 // file of one that is finished.
 func (a *API) lookAfter(ctx context.Context, row recordingRow) error {
+	erased, err := a.recordings.erased(ctx, row)
+	switch {
+	case err != nil:
+		return err
+	case erased:
+		return a.eraseRecording(ctx, row)
+	}
 	if !row.Finished {
 		alive, err := a.commands.HoldsClaim(ctx, row.claim())
 		switch {
@@ -79,8 +86,11 @@ func (a *API) lookAfter(ctx context.Context, row recordingRow) error {
 	if err != nil {
 		return fmt.Errorf("assemble recording %s: %w", row.ID, err)
 	}
-	if err := a.recordings.keep(ctx, row, size); err != nil {
+	switch kept, err := a.recordings.keep(ctx, row, size); {
+	case err != nil:
 		return err
+	case !kept: // erased meanwhile
+		return a.eraseRecording(ctx, row)
 	}
 	// The same command however often it is tried.
 	cause := command.Cause{
@@ -94,6 +104,14 @@ func (a *API) lookAfter(ctx context.Context, row recordingRow) error {
 		return err
 	}
 	return a.recordings.attached(ctx, row)
+}
+
+// eraseRecording removes what may be there of a recording whose account was erased.
+func (a *API) eraseRecording(ctx context.Context, row recordingRow) error {
+	if err := a.evidenceFiles.Delete(ctx, row.evidence().key()); err != nil {
+		return err
+	}
+	return a.recordings.forget(ctx, row)
 }
 
 // assemble makes one file of the parts, seekable if they are WebM; lasts is 0

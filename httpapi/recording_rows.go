@@ -166,6 +166,13 @@ func (r recordingRows) reserve(ctx context.Context, row recordingRow, size int64
 	return p, err
 }
 
+// erasedSQL says that account $1 was erased (Erase).
+const erasedSQL = `EXISTS (
+    SELECT
+    FROM vault.data_keys
+    WHERE account_id = $1
+      AND shredded_at IS NOT NULL)`
+
 const growRecordingSQL = `
 UPDATE http_recordings
 SET size = size + $4,
@@ -175,7 +182,8 @@ SET size = size + $4,
 WHERE account_id = $1
   AND id = $2
   AND size = $3
-  AND finished_at IS NULL`
+  AND finished_at IS NULL
+  AND NOT ` + erasedSQL
 
 const storedPartSQL = `
 UPDATE http_recording_parts
@@ -277,20 +285,79 @@ func (r recordingRows) parts(ctx context.Context, row recordingRow) (parts []par
 const keepRecordingSQL = `
 INSERT INTO http_evidence
     (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
-VALUES
-    ($1, $2, $3, $4, $5, $6, $7, now(), now())
+SELECT $2, $1, $3, $4, $5, $6, $7, now(), now()
+WHERE NOT ` + erasedSQL + `
 ON CONFLICT (id) DO UPDATE
 SET size = EXCLUDED.size`
 
-// keep makes evidence of the file that the recording became. It is the same as no
-// other: its digest is of its id.
-func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) error {
+// keep makes evidence of the file that the recording became, unless its account
+// was erased. It is the same as no other: its digest is of its id.
+func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (kept bool, err error) {
 	digest := sha256.Sum256([]byte("recording " + row.ID))
-	return pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, keepRecordingSQL,
-			row.ID, row.AccountID, row.JobID, row.CheckerID, digest[:], row.ContentType, size)
+	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+		done, err := tx.ExecContext(ctx, keepRecordingSQL,
+			row.AccountID, row.ID, row.JobID, row.CheckerID, digest[:], row.ContentType, size)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		kept = n > 0
 		return err
 	})
+	return kept, err
+}
+
+// erased says that the account is no more.
+func (r recordingRows) erased(ctx context.Context, row recordingRow) (erased bool, err error) {
+	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL, row.AccountID)
+	return erased, err
+}
+
+const forgetRecordingSQL = `
+DELETE FROM http_recordings
+WHERE account_id = $1
+  AND id = $2`
+
+func (r recordingRows) forget(ctx context.Context, row recordingRow) error {
+	_, err := r.db.ExecContext(ctx, forgetRecordingSQL, row.AccountID, row.ID)
+	return err
+}
+
+const eraseRecordingsSQL = `
+DELETE FROM http_recordings
+WHERE account_id = $1
+  AND attached_at IS NOT NULL`
+
+const accountPartsSQL = `
+SELECT id, recording_id, account_id, job_id, at, size
+FROM http_recording_parts
+WHERE account_id = $1
+  AND stored_at IS NOT NULL`
+
+// erase removes the parts of the account's recordings. What is still under way goes
+// when the service looks at it, and parts that are needed no more with the sweep.
+func (r recordingRows) erase(ctx context.Context, files EvidenceFiles, accountID string) (erased int, err error) {
+	done, err := r.db.ExecContext(ctx, eraseRecordingsSQL, accountID)
+	if err != nil {
+		return 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
+	}
+	rows, err := done.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
+	}
+	var parts []partRow
+	if err := r.db.SelectContext(ctx, &parts, accountPartsSQL, accountID); err != nil {
+		return 0, fmt.Errorf("list the recordings of account %s: %w", accountID, err)
+	}
+	for _, p := range parts {
+		if err := files.Delete(ctx, p.key()); err != nil {
+			return 0, err
+		}
+		if _, err := r.db.ExecContext(ctx, forgetPartSQL, p.AccountID, p.ID); err != nil {
+			return 0, fmt.Errorf("erase part %s of a recording: %w", p.ID, err)
+		}
+	}
+	return int(rows) + len(parts), nil
 }
 
 const attachedRecordingSQL = `

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/vault"
 	"humanqa/internal/webm"
 	"humanqa/internal/webm/webmtest"
 )
@@ -110,7 +112,9 @@ func TestARecordingBecomesTheReports(t *testing.T) {
 
 	s.assembles(10 * time.Minute)
 	equal(t, len(s.attached()), 0) // the claim lives
-	finish := func() { equal(t, w.call("POST", "/recordings/"+id+"/finish", "").want(http.StatusOK)["status"], any("finished")) }
+	finish := func() {
+		equal(t, w.call("POST", "/recordings/"+id+"/finish", "").want(http.StatusOK)["status"], any("finished"))
+	}
 	finish()
 	finish()
 	equal(t, w.sends(id, len(aFilm), []byte("more")).refused(http.StatusConflict, domain.CodeConflict)["error"], any("the recording is finished"))
@@ -344,6 +348,51 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 	}
 	equal(t, []any{there(parts[0]), there(parts[1]), left}, []any{false, false, 0})
 	w.seen(key)
+}
+
+// An account that is erased takes along what is recorded, however far it is.
+func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	account, key := s.account(100)
+	_, otherKey := s.account(100)
+	w, other := s.working(key), s.working(otherKey)
+	done, open, theirs := w.recording(), w.recording(), other.recording()
+	w.sendsAll(done, aFilm)
+	w.sends(open, 0, aFilm[:500]).want(http.StatusOK)
+	other.sends(theirs, 0, aFilm[:500]).want(http.StatusOK)
+	w.call("POST", "/recordings/"+done+"/finish", "").want(http.StatusOK)
+	s.assembles(0)
+	equal(t, len(s.attached()), 1)
+	if err := s.deps.Vault.(*vault.Vault).Shred(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	w.sends(open, 500, aFilm[500:]).refused(http.StatusConflict, domain.CodeConflict)
+	for _, more := range []bool{true, false} {
+		if n, err := Erase(t.Context(), s.db, s.evidenceFiles, account); err != nil || (n > 0) != more {
+			t.Errorf("%d erased, %v", n, err)
+		}
+	}
+	s.assembles(10 * time.Minute)
+	if _, err := s.db.ExecContext(t.Context(), `UPDATE http_recording_parts SET begun_at = now() - interval '61 minutes'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.recordings.sweep(t.Context(), s.evidenceFiles); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{
+		`SELECT count(*) FROM http_recordings WHERE account_id = $1`: 0, `SELECT count(*) FROM http_recording_parts WHERE account_id = $1`: 0,
+		`SELECT count(*) FROM http_recordings WHERE account_id <> $1`: 1, `SELECT count(*) FROM http_recording_parts WHERE account_id <> $1`: 1,
+	} {
+		var n int
+		if err := s.db.GetContext(t.Context(), &n, query, account); err != nil || n != want {
+			t.Errorf("%d, %v: %s", n, err, query)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(s.bucket, account, "*", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	other.sends(theirs, 500, aFilm[500:]).want(http.StatusOK)
 }
 
 // Of parts that come for one place at once, one is the recording's.

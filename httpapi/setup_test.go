@@ -50,7 +50,8 @@ type service struct {
 	waitFor  func(context.Context, domain.Position) error
 	logged   *buffer
 	problems []Problem
-	deps     Deps // of the API, for another node beside it
+	bucket   string // its directory
+	deps     Deps   // of the API, for another node beside it
 }
 
 type buffer struct {
@@ -81,7 +82,8 @@ func setup(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := blob.Open(t.Context(), blob.Directory(t.TempDir()))
+	s.bucket = t.TempDir()
+	files, err := blob.Open(t.Context(), blob.Directory(s.bucket))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ CREATE INDEX http_recordings_due ON http_recordings (due_at)
 
 CREATE TABLE http_recording_parts (
     id           uuid        PRIMARY KEY,
-    recording_id uuid        NOT NULL REFERENCES http_recordings (id),
+    recording_id uuid        NOT NULL,
     account_id   text        NOT NULL,
     job_id       text        NOT NULL,
     at           bigint      NOT NULL, -- where in the recording
