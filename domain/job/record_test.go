@@ -20,7 +20,9 @@ func attach(id string) decide {
 	return func(s job.State) ([]domain.Event, error) { return job.DecideAttachRecording(s, film(id), minute(22)) }
 }
 
-func attached(id string) domain.Event { return &job.RecordingAttached{Recording: film(id), At: minute(22)} }
+func attached(id string) domain.Event {
+	return &job.RecordingAttached{Recording: film(id), At: minute(22)}
+}
 
 func mark(token int, id string) decide {
 	return func(s job.State) ([]domain.Event, error) {
