@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/place"
 	"humanqa/projections/jobs"
 )
 
@@ -160,6 +161,9 @@ type jobPage struct {
 	Total  int          `json:"total"`
 	Limit  int          `json:"limit"`
 	Offset int          `json:"offset"`
+	// NextCursor is null at the end. Asking with it costs the same however far
+	// down the list is; an offset has to be counted.
+	NextCursor *string `json:"nextCursor"`
 }
 
 // listedStatuses are what ?status= takes: the specification's four names, and
@@ -178,6 +182,13 @@ func (a *API) listJobs(r *request) (answer, error) {
 		Since: q.time("since"),
 		Limit: q.integer("limit", 20, 1, 100), Offset: q.integer("offset", 0, 0, maxOffset),
 	}
+	var err error
+	if f.After, err = place.Parse(q.text("cursor")); err != nil {
+		p.add("cursor", "must be a nextCursor of this list")
+	}
+	if !f.After.IsBeginning() && f.Offset > 0 {
+		p.add("offset", "must be absent with a cursor")
+	}
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
@@ -189,11 +200,17 @@ func (a *API) listJobs(r *request) (answer, error) {
 	case none:
 		return reply(http.StatusOK, page)
 	}
+	f.Limit++ // one more tells whether there are more
 	found, total, err := a.reads.Jobs.List(r.Context(), r.caller.accountID, f)
 	if err != nil {
 		return answer{}, err
 	}
 	page.Total = total
+	if len(found) == f.Limit {
+		found = found[:page.Limit]
+		last := found[page.Limit-1]
+		page.NextCursor = orNull(place.Place{At: last.CreatedAt, ID: last.ID}.String())
+	}
 	for _, j := range found {
 		page.Jobs = append(page.Jobs, summaryOf(j))
 	}

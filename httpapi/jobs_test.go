@@ -231,8 +231,27 @@ func TestListingJobs(t *testing.T) {
 	}
 	body := s.call(key, "GET", "/v1/jobs?limit=1&offset=7", "").want(http.StatusOK)
 	with(t, body, map[string]any{"total": 3.0, "limit": 1.0, "offset": 7.0})
-	equal(t, s.call(key, "GET", "/v1/jobs?status=in_progress&limit=0&offset=-1&since=x", "").paths(),
-		[]string{"limit", "offset", "since", "status"})
+	equal(t, s.call(key, "GET", "/v1/jobs?status=in_progress&limit=0&offset=-1&since=x&cursor=bXg", "").paths(),
+		[]string{"cursor", "limit", "offset", "since", "status"})
+
+	// Read by cursor, the list is whole, whatever is submitted meanwhile.
+	var seen []string
+	for query, more := "?limit=1&status=pending", true; more; {
+		body := s.call(key, "GET", "/v1/jobs"+query, "").want(http.StatusOK)
+		list, _ := body["jobs"].([]any)
+		for _, j := range list {
+			id, _ := j.(map[string]any)["id"].(string)
+			seen = append(seen, id)
+		}
+		var next string
+		next, more = body["nextCursor"].(string)
+		query = "?limit=1&status=pending&cursor=" + next
+		if len(seen) == 1 {
+			s.submitted(key)
+			equal(t, s.call(key, "GET", "/v1/jobs"+query+"&offset=1", "").paths(), []string{"offset"})
+		}
+	}
+	equal(t, seen, []string{second, first})
 }
 
 func TestWhatAKeyMayDo(t *testing.T) {

@@ -3,11 +3,9 @@ package webhooks
 import (
 	"context"
 	"database/sql"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/internal/place"
 )
 
 // The states of a delivery. A held one belongs to an endpoint that was
@@ -113,41 +112,12 @@ type DeliveryFilter struct {
 	After string // a cursor: what follows it in the list
 }
 
-// A cursor is the place of a delivery in the list.
-func cursor(d Delivery) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(d.CreatedAt.UnixMicro(), 36) + "." + d.ID.String()))
-}
-
 // IsCursor says whether a text may stand for a place in a list; the empty one
 // does, for its beginning.
 func IsCursor(text string) bool {
-	_, _, err := place(text)
+	_, err := place.Parse(text)
 	return err == nil
 }
-
-// place reads a cursor; the empty one is the list's beginning.
-func place(text string) (at *time.Time, id uuid.UUID, err error) {
-	if text == "" {
-		return nil, uuid.Nil, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return nil, uuid.Nil, err
-	}
-	micros, rest, _ := strings.Cut(string(raw), ".")
-	n, err := strconv.ParseInt(micros, 36, 64)
-	if err != nil {
-		return nil, uuid.Nil, err
-	}
-	if id, err = uuid.Parse(rest); err != nil || n < 0 || n > farthest.UnixMicro() {
-		return nil, uuid.Nil, errors.New("no place in a list of deliveries")
-	}
-	when := time.UnixMicro(n).UTC()
-	return &when, id, nil
-}
-
-// farthest is later than anything that is listed, and within what Postgres takes.
-var farthest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const deliveryColumns = `d.id, d.project_id, d.event_id, d.event, d.ordering_key, d.state, d.attempts, d.due_at,
 	d.lease_id IS NOT NULL AND d.due_at > now() AS sending, d.last_status, d.last_error, d.created_at, d.settled_at`
@@ -174,7 +144,8 @@ func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f Del
 	}
 	if len(list) > f.Limit {
 		list = list[:f.Limit]
-		next = cursor(list[f.Limit-1])
+		last := list[f.Limit-1]
+		next = place.Place{At: last.CreatedAt, ID: last.ID.String()}.String()
 	}
 	return list, next, nil
 }
@@ -206,8 +177,8 @@ func (f DeliveryFilter) narrow(args []any) (conditions string, all []any) {
 	if f.JobID != "" {
 		condition("d.ordering_key = $%d", domain.JobStream(f.JobID))
 	}
-	if at, id, err := place(f.After); err == nil && at != nil {
-		condition("(d.created_at, d.id) < ($%d, $%d)", *at, id)
+	if after, err := place.Parse(f.After); err == nil && !after.IsBeginning() {
+		condition("(d.created_at, d.id) < ($%d, $%d)", after.At, after.ID)
 	}
 	return conditions, args
 }

@@ -1,13 +1,14 @@
 package jobs
 
 import (
-	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
+	"humanqa/internal/place"
 	"humanqa/projections/modeltest"
 )
 
@@ -34,13 +35,19 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 	w.Exec("ANALYZE {jobs}.jobs")
 	list := func(f Filter) (string, []any) {
 		where := f.where("acc1")
-		return listJobsSQL + where.SQL + fmt.Sprintf(orderJobsSQL, where.Param(100), where.Param(0)), where.Args
+		f.Limit = 100
+		return f.page(where), where.Args
 	}
+	deep := place.Place{At: time.Now().Add(-11_000 * time.Second), ID: "job11000"}
 	tests := []struct {
 		name, index string
 		query       func() (string, []any)
 	}{
 		{"list", "jobs_by_account", func() (string, []any) { return list(Filter{}) }},
+		{"list behind a place", "jobs_by_account", func() (string, []any) { return list(Filter{After: deep}) }},
+		{"list by status behind a place", "jobs_by_status", func() (string, []any) {
+			return list(Filter{After: deep, Status: job.StatusPending})
+		}},
 		{"list by status", "jobs_by_status", func() (string, []any) { return list(Filter{Status: job.StatusPending}) }},
 		{"list by project", "jobs_by_project", func() (string, []any) { return list(Filter{ProjectID: "p7"}) }},
 		{"list since", "jobs_by_account", func() (string, []any) { return list(Filter{Since: &modeltest.Noon}) }},

@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/place"
 	"humanqa/projections/readmodel"
 )
 
@@ -96,6 +97,8 @@ type Filter struct {
 	Since     *time.Time
 	Limit     int
 	Offset    int
+	// After is the place of a job: what follows it in the list.
+	After place.Place
 }
 
 // Report is the finished report of a job.
@@ -197,15 +200,22 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (page []Su
 	if err := q.db.GetContext(ctx, &total, totalSQL+where.SQL, where.Args...); err != nil {
 		return nil, 0, fmt.Errorf("count jobs: %w", err)
 	}
-	query := listJobsSQL + where.SQL
-	query += fmt.Sprintf(orderJobsSQL, where.Param(f.Limit), where.Param(f.Offset))
-	if err := q.db.SelectContext(ctx, &page, query, where.Args...); err != nil {
+	if err := q.db.SelectContext(ctx, &page, f.page(where), where.Args...); err != nil {
 		return nil, 0, fmt.Errorf("list jobs: %w", err)
 	}
 	for i := range page {
 		readmodel.UTC(&page[i].CreatedAt)
 	}
 	return page, total, nil
+}
+
+// page is the statement that reads a page.
+func (f Filter) page(where *readmodel.Where) string {
+	query := listJobsSQL + where.SQL
+	if !f.After.IsBeginning() {
+		query += fmt.Sprintf("\n  AND (created_at, id) < (%s, %s)", where.Param(f.After.At), where.Param(f.After.ID))
+	}
+	return query + fmt.Sprintf(orderJobsSQL, where.Param(f.Limit), where.Param(f.Offset))
 }
 
 // Job gives one job with its items.
