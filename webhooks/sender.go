@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -44,9 +46,17 @@ type sender struct {
 	log      logrus.FieldLogger
 
 	mu        sync.Mutex // guards the rest
-	client    *http.Client
-	caStamp   string // of the CA file that client trusts
+	clients   clients
+	caStamp   string // of the CA file that they trust
 	caChecked time.Time
+}
+
+// clients send the requests. Those of shared may have company on their connection.
+type clients struct{ shared, own *http.Client }
+
+func (c clients) close() {
+	c.shared.CloseIdleConnections()
+	c.own.CloseIdleConnections()
 }
 
 func newSender(cfg Config) (*sender, error) {
@@ -56,7 +66,7 @@ func newSender(cfg Config) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client = s.newClient(pool)
+	s.clients = s.newClients(pool)
 	return s, nil
 }
 
@@ -101,15 +111,7 @@ func (s *sender) post(ctx context.Context, c claimed, a *answer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
-	if err != nil {
-		return withoutURL(err)
-	}
-	for _, h := range headers(c.Event, c.ID, a.at, a.signed) {
-		req.Header.Set(h.Name, h.Value)
-	}
-
-	resp, err := s.current().Do(req)
+	resp, err := s.current().do(ctx, c, headers(c.Event, c.ID, a.at, a.signed))
 	var interim *guard.InterimError
 	if errors.As(err, &interim) {
 		a.status = interim.Status
@@ -134,6 +136,34 @@ func (s *sender) post(ctx context.Context, c claimed, a *answer) error {
 	return nil
 }
 
+// do makes the request. A shared connection may break by what another endpoint at
+// the same host answers, and there each failure counts: so one that broke there is
+// made once more, on a connection of its own. Its delivery has an id, if the first
+// came to be known after all.
+func (c clients) do(ctx context.Context, d claimed, headers []Header) (*http.Response, error) {
+	var company atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		conn, secure := got.Conn.(*tls.Conn)
+		company.Store(secure && conn.ConnectionState().NegotiatedProtocol == "h2")
+	}})
+	resp, err := doOne(traced, c.shared, d, headers)
+	if err == nil || ctx.Err() != nil || !company.Load() {
+		return resp, err
+	}
+	return doOne(ctx, c.own, d, headers)
+}
+
+func doOne(ctx context.Context, client *http.Client, d claimed, headers []Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range headers {
+		req.Header.Set(h.Name, h.Value)
+	}
+	return client.Do(req)
+}
+
 // withoutURL drops the address from the error: it may hold the client's own
 // token.
 func withoutURL(err error) error {
@@ -149,34 +179,34 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// current gives the client, a new one when the CA file has changed. A file
-// that cannot be used leaves the old client at work.
-func (s *sender) current() *http.Client {
+// current gives the clients, new ones when the CA file has changed. A file
+// that cannot be used leaves the old ones at work.
+func (s *sender) current() clients {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.caFile == "" || time.Since(s.caChecked) < caCheckEvery {
-		return s.client
+		return s.clients
 	}
 	s.caChecked = time.Now()
 	stamp := s.stamp()
 	if stamp == s.caStamp {
-		return s.client
+		return s.clients
 	}
 	s.caStamp = stamp
 	pool, err := trusted(s.caFile)
 	if err != nil {
 		s.log.WithError(err).Error("the webhook CA file cannot be used; the certificates of before stay trusted")
-		return s.client
+		return s.clients
 	}
-	s.client.CloseIdleConnections()
-	s.client = s.newClient(pool)
-	return s.client
+	s.clients.close()
+	s.clients = s.newClients(pool)
+	return s.clients
 }
 
 func (s *sender) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.client.CloseIdleConnections()
+	s.clients.close()
 }
 
 // stamp tells versions of the CA file apart; empty while there is none.
@@ -214,7 +244,18 @@ func trusted(caFile string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-func (s *sender) newClient(pool *x509.CertPool) *http.Client {
+// newClients gives one that speaks HTTP/2 where the endpoint offers it, and one that
+// does not: there a connection is a request's own as long as that runs.
+func (s *sender) newClients(pool *x509.CertPool) clients {
+	var one, both http.Protocols
+	one.SetHTTP1(true)
+	both.SetHTTP1(true)
+	both.SetHTTP2(true)
+	sessions := tls.NewLRUClientSessionCache(1024)
+	return clients{shared: s.newClient(pool, sessions, both), own: s.newClient(pool, sessions, one)}
+}
+
+func (s *sender) newClient(pool *x509.CertPool, sessions tls.ClientSessionCache, protocols http.Protocols) *http.Client {
 	dialer := &net.Dialer{
 		Timeout: s.timeout, KeepAlive: 30 * time.Second,
 		Resolver: s.resolver, Control: guard.Control(s.allow),
@@ -224,9 +265,21 @@ func (s *sender) newClient(pool *x509.CertPool) *http.Client {
 		Transport: guard.Answers(&http.Transport{
 			// No Proxy: one would dial where the guard does not see it.
 			DialContext:         dialer.DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: sessions},
 			TLSHandshakeTimeout: s.timeout,
 			DisableCompression:  true,
+			Protocols:           &protocols,
+			HTTP2: &http.HTTP2Config{
+				// What a stranger may send before it is read (by default 4 MiB a request),
+				// and never so much that others on the connection wait for it.
+				MaxReceiveBufferPerStream:     bodyLimit,
+				MaxReceiveBufferPerConnection: max(s.idle, 1) * bodyLimit,
+				// A connection that has died, or is not read at the other end, takes no
+				// further requests along.
+				SendPingTimeout:  s.timeout / 2,
+				PingTimeout:      s.timeout / 2,
+				WriteByteTimeout: s.timeout,
+			},
 			// As many as requests run at once, and all of them to one host, where many
 			// endpoints may live: a handshake costs more than a delivery.
 			MaxIdleConns:           max(1024, s.idle),
