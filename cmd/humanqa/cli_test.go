@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"humanqa/internal/eventually"
 	"net/http"
 	"os"
@@ -176,6 +177,12 @@ func projectionCommands(t *testing.T, s *instance) {
 	for _, name := range []string{"jobs", "credits", "projects", "access", "timers", "webhooks"} {
 		if before.generation(name) == 0 {
 			t.Errorf("%s is not listed in %+v", name, before)
+		}
+	}
+	process := fmt.Sprintf(":%d/", s.cmd.Process.Pid)
+	for _, l := range before.Projections {
+		if !strings.Contains(l.Owner, process) {
+			t.Errorf("%s is run by %q, want the service's process %s", l.Name, l.Owner, process)
 		}
 	}
 	var now listing

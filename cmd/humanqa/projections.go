@@ -32,6 +32,7 @@ type listedProjection struct {
 	Unknown    int64          `json:"unknown"`
 	Skipped    int64          `json:"skipped"`
 	UpdatedAt  time.Time      `json:"updatedAt"`
+	Owner      string         `json:"owner,omitempty"` // machine:process/id of who runs it
 	Failure    *listedFailure `json:"failure"`
 	Obstacle   string         `json:"obstacle,omitempty"` // what keeps a rebuilt one from being shown
 }
@@ -41,6 +42,15 @@ type listedFailure struct {
 	Category string `json:"category"`
 	Detail   string `json:"detail"`
 	Attempts int    `json:"attempts"`
+}
+
+// runBy is the owner without the id that sets apart what one process runs.
+func (l listedProjection) runBy() string {
+	process, _, _ := strings.Cut(l.Owner, "/")
+	if process == "" {
+		return "nobody"
+	}
+	return process
 }
 
 func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
@@ -54,11 +64,11 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		var text strings.Builder
-		fmt.Fprintf(&text, "%-10s %7s %10s  %-8s %7s %12s %8s %10s",
-			"name", "version", "generation", "status", "serving", "position", "behind", "applied")
+		fmt.Fprintf(&text, "%-10s %7s %10s  %-8s %7s %12s %8s %10s  %s",
+			"name", "version", "generation", "status", "serving", "position", "behind", "applied", "owner")
 		for _, l := range listed {
-			fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8d %10d",
-				l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, l.Lag, l.Applied)
+			fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8d %10d  %s",
+				l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, l.Lag, l.Applied, l.runBy())
 			if f := l.Failure; f != nil {
 				fmt.Fprintf(&text, "\n  stopped at %s (%s, tried %d times): %s", f.Position, f.Category, f.Attempts, f.Detail)
 			}
@@ -83,7 +93,7 @@ func listProjections(ctx context.Context, core *core, head domain.Position) ([]l
 		l := listedProjection{
 			Name: s.Name, Version: s.Version, Generation: s.Generation, Status: string(s.State), Serving: s.Serving,
 			Position: s.Position.String(), Lag: behind(s.Position, head),
-			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt,
+			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt, Owner: s.Owner,
 		}
 		l.Obstacle = oneLine(s.Obstacle)
 		if f := s.Failure; f != nil {

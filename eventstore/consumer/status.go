@@ -37,6 +37,7 @@ type Status struct {
 	Applied int64
 	Unknown int64 // events of types that the binary did not know
 	Skipped int64 // events passed over by an operator's word
+	// Owner runs it: machine:process/id. Empty: nobody does right now.
 	Owner   string
 	Failure *Failure // nil while the line runs
 	// Obstacle is what keeps a generation that is built from serving.

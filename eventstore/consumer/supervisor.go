@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -289,6 +290,16 @@ func versionOf(c Consumer) int {
 	return 1
 }
 
+// newOwner names a holder of leases: the machine, the process, and what sets it
+// apart from all others.
+func newOwner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown" // the rest tells owners apart
+	}
+	return fmt.Sprintf("%s:%d/%s", host, os.Getpid(), uuid.NewString())
+}
+
 func (s *Supervisor) runner(c Consumer, g generation) *runner {
 	handles := map[string]bool{}
 	for _, eventType := range c.Handles() {
@@ -302,6 +313,6 @@ func (s *Supervisor) runner(c Consumer, g generation) *runner {
 	return &runner{
 		db: s.db, source: s.source, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handles, witness: witness, durable: durable, owner: uuid.NewString(), target: g,
+		consumer: c, handles: handles, witness: witness, durable: durable, owner: newOwner(), target: g,
 	}
 }
