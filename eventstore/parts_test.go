@@ -22,10 +22,16 @@ import (
 // setupSmall is a log that takes no more than an original does unless it is set.
 func setupSmall(t *testing.T) *Client {
 	t.Helper()
+	_, c := setupSmallNode(t)
+	return c
+}
+
+func setupSmallNode(t *testing.T) (*testNode, *Client) {
+	t.Helper()
 	n := &testNode{t: t, dsn: pgtest.NewDSN(t), socket: newSocket(t), limit: node.MinAppendSize}
 	n.start()
 	t.Cleanup(n.stop)
-	return connect(t, n.socket, defaultLimits)
+	return n, connect(t, n.socket, defaultLimits)
 }
 
 // longReport is the longest a checker can write: every text of a hundred items at
@@ -170,5 +176,56 @@ func TestAnEventWithoutItsPartsDoesNotDecode(t *testing.T) {
 	err = c.Load(t.Context(), "job-lost", 0, func(domain.Recorded) error { return nil })
 	if !errors.As(err, &undecodable) || !errors.Is(err, errParts) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// One part that is not what was written is as good as none: the event is refused by
+// name, and whoever reads the log raw goes on behind it.
+func TestADamagedPartIsFoundAndHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	n, c := setupSmallNode(t)
+	e := newEvent(longReport())
+	if err := appendReport(t.Context(), c, e); err != nil {
+		t.Fatal(err)
+	}
+	db := pgtest.NewDB(t, n.dsn)
+	const where = ` WHERE stream = $1 AND revision = 1`
+	for _, damage := range []string{
+		`UPDATE eventlog.events SET data = convert_to(regexp_replace(convert_from(data, 'UTF8'), '^(.*":")(.)', CASE WHEN convert_from(data, 'UTF8') ~ '":"A' THEN '\1B' ELSE '\1A' END), 'UTF8')`, // another first letter
+		`UPDATE eventlog.events SET data = 'no JSON'`,
+		`UPDATE eventlog.events SET data = '{}'`,
+	} {
+		done, err := db.ExecContext(t.Context(), damage+where, origin.PartStream(e.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, err := done.RowsAffected(); err != nil || rows != 1 {
+			t.Fatalf("%d rows, %v: %s", rows, err, damage)
+		}
+		n.stop() // nothing of before is in its memory
+		n.start()
+		var undecodable *DecodeError
+		err = c.Load(t.Context(), "job-long", 0, func(domain.Recorded) error { return nil })
+		if !errors.As(err, &undecodable) || !errors.Is(err, errParts) || !strings.Contains(err.Error(), "job-long") {
+			t.Errorf("%s: %v", damage, err)
+		}
+		events, _, _, err := c.ReadAllRaw(t.Context(), domain.Position{}, true, 100)
+		if err != nil {
+			t.Fatalf("%s: %v", damage, err)
+		}
+		whole, refused := 0, 0
+		for _, raw := range events {
+			switch _, err := raw.Decode(); {
+			case err == nil:
+				whole++
+			case raw.ID == e.ID && errors.Is(err, errParts):
+				refused++
+			case !strings.HasPrefix(raw.Stream, origin.PartStream(e.ID)):
+				t.Errorf("%s: %s: %v", damage, raw.Stream, err)
+			}
+		}
+		if refused != 1 || whole < 2 {
+			t.Errorf("%s: %d events refused, %d decode", damage, refused, whole)
+		}
 	}
 }
