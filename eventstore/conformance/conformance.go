@@ -2,6 +2,9 @@
 // tests through the official client. The embedded node must pass them, and so
 // must the original: point HUMANQA_TEST_EVENTSTORE_URL at one.
 //
+// A rule that versions of the original keep differently is held to what all of
+// them promise, and says so; nothing in the service may lean on more.
+//
 // The suite runs on a shared server. Every test writes under stream names of
 // its own, and what it sees of $all it filters by them.
 package conformance

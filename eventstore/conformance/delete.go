@@ -111,7 +111,12 @@ var deleteTests = []test{
 		}
 		c.refused(c.tombstone(c.stream("a"), esdb.Any{}), esdb.ErrorCodeStreamDeleted)
 		c.refused(c.remove(c.stream("a"), esdb.Any{}), esdb.ErrorCodeStreamDeleted)
+		// Its metadata can still be written to the original; it helps nobody.
 		_, err = c.client.SetStreamMetadata(c.ctx, c.stream("a"), expecting(esdb.Any{}), esdb.StreamMetadata{})
+		if err != nil {
+			c.refused(err, esdb.ErrorCodeStreamDeleted)
+		}
+		_, err = drain(c.client.ReadStream(c.ctx, c.stream("a"), esdb.ReadStreamOptions{}, 10))
 		c.refused(err, esdb.ErrorCodeStreamDeleted)
 	}},
 	{"a tombstone checks the expected revision", func(c *scenario) {

@@ -35,7 +35,7 @@ import (
 
 // What the official Go client hides: these tests speak the protocol itself.
 
-func dial(t *testing.T, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
+func dial(t testing.TB, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
 	if err != nil {
@@ -47,16 +47,16 @@ func dial(t *testing.T, target string, creds credentials.TransportCredentials) *
 
 // raw is a node's Streams service, and a client that writes to the same node.
 type raw struct {
-	*testing.T
+	testing.TB
 	streams.StreamsClient
 	client *esdb.Client
 }
 
-func rawNode(t *testing.T) *raw {
+func rawNode(t testing.TB) *raw {
 	t.Helper()
 	n := onSocket(t)
 	return &raw{
-		T: t, StreamsClient: streams.NewStreamsClient(dial(t, n.Addr(), insecure.NewCredentials())),
+		TB: t, StreamsClient: streams.NewStreamsClient(dial(t, n.Addr(), insecure.NewCredentials())),
 		client: connect(t, socketConfig(n.Addr())),
 	}
 }
