@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/eventstore/node"
 	"humanqa/internal/eventually"
+	"humanqa/internal/pgtest"
 )
 
 // A service whose log is an address at which another log begins to answer, by a
@@ -68,4 +70,25 @@ func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testin
 	}
 	p.fsck()
 	again.stop()
+}
+
+func TestTheStartSaysWhatTheLogLacks(t *testing.T) {
+	t.Parallel()
+	n, err := node.Start(t.Context(), node.Config{
+		DSN: pgtest.NewDSN(t), Listen: "localhost:0", CertDir: t.TempDir(), Log: quiet(newLogger(Config{}, t.Output())),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close(t.Context()) }) // cut off
+	url := strings.Replace(n.ConnectionStrings()[0], "esdb://", "esdb://admin:guessed@", 1)
+	_, stderr, err := newProgram(t, "HUMANQA_EVENTSTORE_URL="+url).tryCLI("serve")
+	for _, want := range []string{"FAIL  append", "FAIL  read $all", "put user and password into the address", "humanqa: read the log's name"} {
+		if exitCode(err) != exitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("%v: %s\nwant %q", err, stderr, want)
+		}
+	}
+	if strings.Contains(stderr, "guessed") {
+		t.Errorf("the password is shown: %s", stderr)
+	}
 }

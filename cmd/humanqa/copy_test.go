@@ -37,6 +37,14 @@ func TestAServiceMovesToAnotherLogAndBack(t *testing.T) {
 	before := read()
 	happened := len(p.events(t, key))
 	s.stop()
+	p.newAccount(1) // nobody shows it yet
+	var late struct{ Projections []listedProjection }
+	p.cli(&late, "projections", "list")
+	for _, l := range late.Projections {
+		if (l.LagSeconds > 0) != (l.Lag > 0) || l.Lag == 0 {
+			t.Errorf("%s is %d positions behind, which is %gs", l.Name, l.Lag, l.LagSeconds)
+		}
+	}
 	var checkpoint printedCheckpoint
 	p.cli(&checkpoint, "audit", "checkpoint")
 

@@ -78,7 +78,11 @@ func startCore(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics 
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	defer c.undoOn(ctx, &err)
-	return c, c.binding.Bind(ctx)
+	err = c.binding.Bind(ctx)
+	if cfg.EventStoreURL != "" && c.binding.Problem() == nil && ctx.Err() == nil {
+		c.tellMissing(ctx, log)
+	}
+	return c, err
 }
 
 // startUnbound is startCore for a log that need not be the database's.

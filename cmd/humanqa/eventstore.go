@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/sirupsen/logrus"
 	"humanqa/domain"
+
 	"humanqa/eventstore"
 	"humanqa/eventstore/node"
 )
@@ -43,12 +46,10 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 	var lines []string
 	missing := 0
 	for _, f := range findings {
-		line := fmt.Sprintf("ok    %-17s  %s", f.What, oneLine(f.Detail))
+		lines = append(lines, findingLine(f))
 		if !f.OK {
 			missing++
-			line = fmt.Sprintf("FAIL  %-17s  %s: %s", f.What, oneLine(f.Detail), f.Hint)
 		}
-		lines = append(lines, line)
 	}
 	if err := a.print(struct {
 		Findings []eventstore.Finding `json:"findings"`
@@ -90,4 +91,27 @@ func (c *eventstoreReaderCmd) Run(a *app) error {
 	return a.print(struct {
 		URL string `json:"url"`
 	}{url}, "%s   (shown once: it reads the whole log and appends nothing)", url)
+}
+
+func findingLine(f eventstore.Finding) string {
+	if f.OK {
+		return fmt.Sprintf("ok    %-17s  %s", f.What, oneLine(f.Detail))
+	}
+	return fmt.Sprintf("FAIL  %-17s  %s: %s", f.What, oneLine(f.Detail), f.Hint)
+}
+
+// tellMissing says at the start what an operator's log lacks, line by line as
+// eventstore check does.
+func (c *core) tellMissing(ctx context.Context, log logrus.FieldLogger) {
+	findings := c.log.Inspect(ctx)
+	if !slices.ContainsFunc(findings, func(f eventstore.Finding) bool { return !f.OK }) {
+		return
+	}
+	for _, f := range findings {
+		if line := findingLine(f); f.OK {
+			log.Info(line)
+		} else {
+			log.Error(line)
+		}
+	}
 }

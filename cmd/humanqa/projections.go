@@ -26,8 +26,9 @@ type listedProjection struct {
 	Generation int            `json:"generation"`
 	Status     string         `json:"status"`
 	Serving    bool           `json:"serving"`
-	Position   string         `json:"position"` // commit/prepare of the last event seen
-	Lag        uint64         `json:"lag"`      // positions behind the log's end
+	Position   string         `json:"position"`   // commit/prepare of the last event seen
+	Lag        uint64         `json:"lag"`        // positions behind the log's end: events or, of an original server, bytes
+	LagSeconds float64        `json:"lagSeconds"` // age of the first event that it has not seen
 	Applied    int64          `json:"applied"`
 	Unknown    int64          `json:"unknown"`
 	Skipped    int64          `json:"skipped"`
@@ -67,8 +68,8 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 		fmt.Fprintf(&text, "%-10s %7s %10s  %-8s %7s %12s %8s %10s  %s",
 			"name", "version", "generation", "status", "serving", "position", "behind", "applied", "owner")
 		for _, l := range listed {
-			fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8d %10d  %s",
-				l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, l.Lag, l.Applied, l.runBy())
+			fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8s %10d  %s",
+				l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, lagText(l.LagSeconds), l.Applied, l.runBy())
 			if f := l.Failure; f != nil {
 				fmt.Fprintf(&text, "\n  stopped at %s (%s, tried %d times): %s", f.Position, f.Category, f.Attempts, f.Detail)
 			}
@@ -95,6 +96,11 @@ func listProjections(ctx context.Context, core *core, head domain.Position) ([]l
 			Position: s.Position.String(), Lag: behind(s.Position, head),
 			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt, Owner: s.Owner,
 		}
+		if l.Lag > 0 {
+			if l.LagSeconds, err = core.lag(ctx, s); err != nil {
+				return nil, err
+			}
+		}
 		l.Obstacle = oneLine(s.Obstacle)
 		if f := s.Failure; f != nil {
 			l.Failure = &listedFailure{
@@ -111,6 +117,32 @@ func behind(at, head domain.Position) uint64 {
 		return 0
 	}
 	return head.Commit - at.Commit
+}
+
+// lag is the age of the first event behind a projection, in seconds: positions are
+// bytes on an original server, and tell nobody how late the rows are.
+func (c *core) lag(ctx context.Context, s consumer.Status) (float64, error) {
+	at, fromStart := s.Position, !s.Started
+	for {
+		events, next, end, err := c.log.ReadAllRaw(ctx, at, fromStart, 1)
+		if err != nil {
+			return 0, err
+		}
+		if len(events) > 0 {
+			return max(c.clock.Now().Sub(events[0].Created).Seconds(), 0), nil
+		}
+		if end { // what is left is the server's own
+			return 0, nil
+		}
+		at, fromStart = next, false
+	}
+}
+
+func lagText(seconds float64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
 }
 
 // stoppable is the argument of retry and skip.

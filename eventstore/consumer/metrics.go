@@ -12,7 +12,7 @@ const scrapeLimit = time.Second
 
 var (
 	lagDesc = prometheus.NewDesc("humanqa_projection_lag",
-		"Positions between the projection and the end of the log.", []string{"projection"}, nil)
+		"Positions between the projection and the end of the log: events, or bytes of an original server.", []string{"projection"}, nil)
 	stalledDesc = prometheus.NewDesc("humanqa_projection_stalled_seconds",
 		"How long the projection has stood still short of the end of the log.", []string{"projection"}, nil)
 	stoppedDesc = prometheus.NewDesc("humanqa_projection_stopped",

@@ -28,8 +28,9 @@ type Status struct {
 	Serving    bool
 	Started    bool            // it has seen an event
 	Position   domain.Position // of the last event seen
-	// Lag is how far the log's end lies ahead, in positions: in events, on the
-	// embedded node. 0 when the log's end is not known.
+	// Lag is how far the log's end lies ahead, in positions: in events on the
+	// embedded node, in bytes on an original server, so it is shown to nobody as
+	// a measure of lateness. 0 when the log's end is not known.
 	Lag uint64
 	// Ahead says that the log ends before the checkpoint. For a moment that is
 	// two clocks being read; if it stays, the log has lost its tail.
@@ -67,7 +68,7 @@ func (s Status) Problem() string {
 	case s.Stalled >= stallAfter && s.Ahead:
 		return fmt.Sprintf("projection %s stands at %s, beyond the log's end: was the log restored from a backup? rebuild it", s.Name, s.Position)
 	case s.Stalled >= stallAfter:
-		return fmt.Sprintf("projection %s stands at %s for %s, %d behind", s.Name, s.Position, s.Stalled.Round(time.Second), s.Lag)
+		return fmt.Sprintf("projection %s stands at %s for %s, short of the log's end", s.Name, s.Position, s.Stalled.Round(time.Second))
 	}
 	return ""
 }

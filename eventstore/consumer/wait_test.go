@@ -105,7 +105,7 @@ func TestAStandstillShowsAsALagThatDoesNotShrink(t *testing.T) {
 	w.Eventually("the standstill is noticed", func() bool { return w.Status("jobs").Stalled > 0 })
 	late := w.Status("jobs")
 	late.Stalled = consumer.StallAfter
-	if !strings.Contains(late.Problem(), "behind") {
+	if !strings.Contains(late.Problem(), "short of the log's end") {
 		t.Errorf("problem: %q", late.Problem())
 	}
 	w.Run(w.Sup)
