@@ -85,7 +85,7 @@ func (b *bench) startWhole(ctx context.Context, program string, environ []string
 	if err != nil {
 		return nil, err
 	}
-	p, err := b.start(ctx, "whole", addr, slices.Concat(environ, []string{"HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=off"}), program, "serve")
+	p, err := b.start(ctx, "whole", addr, slices.Concat(environ, []string{"HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=off", "HUMANQA_VOICE=off"}), program, "serve")
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (b *bench) startApart(ctx context.Context, program string, environ []string
 		return nil, err
 	}
 	api := slices.Concat(environ, []string{
-		"HUMANQA_ROLES=api", "HUMANQA_ADDR=" + addrs[0], "HUMANQA_ADMIN_ADDR=off",
+		"HUMANQA_ROLES=api", "HUMANQA_ADDR=" + addrs[0], "HUMANQA_ADMIN_ADDR=off", "HUMANQA_VOICE=off",
 		"HUMANQA_EVENTSTORE_LISTEN_INSECURE=" + addrs[1],
 	})
 	workers := slices.Concat(environ, []string{

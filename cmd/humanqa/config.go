@@ -30,6 +30,9 @@ type environment struct {
 	TLSKey                   string `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
 	TrustedProxies           string `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
 	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password; off for none"`
+	Voice                    string `env:"HUMANQA_VOICE" envDefault:"embedded" about:"voice chat in sessions: embedded, or off"`
+	VoiceAddr                string `env:"HUMANQA_VOICE_ADDR" unset:"port 7882 beside HUMANQA_ADDR" about:"where voice listens, by UDP and by TCP; browsers must reach it"`
+	VoicePublic              string `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
 	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"what it keeps: embedded Postgres, keys, evidence, sockets; mode 0700"`
 	DatabaseURL              string `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"a Postgres of yours, postgres://…"`
 	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"an EventStoreDB or KurrentDB of yours, or another service's node, esdb://… (also kurrentdb://…)"`
@@ -66,9 +69,13 @@ type Config struct {
 	TrustedProxies           guard.Allow
 	AdminAddr                string // "" for off
 	AdminAddrGiven           bool   // else a start goes on without that very address
-	DataDir                  string // absolute
-	DatabaseURL              string // "" for the embedded Postgres
-	EventStoreURL            string // "" for the embedded node
+	Voice                    bool
+	VoiceAddr                string
+	VoiceAddrGiven           bool     // else a start goes on without that very address
+	VoicePublic              []string // IP addresses; none: those it listens at
+	DataDir                  string   // absolute
+	DatabaseURL              string   // "" for the embedded Postgres
+	EventStoreURL            string   // "" for the embedded node
 	EventStoreListen         string
 	EventStoreListenInsecure string
 	EventStoreMaxAppend      int // bytes
@@ -107,6 +114,7 @@ func parseConfig(environ []string) (Config, error) {
 	}
 	c, err := e.config()
 	_, c.AdminAddrGiven = vars["HUMANQA_ADMIN_ADDR"]
+	_, c.VoiceAddrGiven = vars["HUMANQA_VOICE_ADDR"]
 	return c, err
 }
 
@@ -140,6 +148,8 @@ func (e environment) config() (Config, error) {
 		TLSCert:                  e.TLSCert,
 		TLSKey:                   e.TLSKey,
 		AdminAddr:                e.AdminAddr,
+		Voice:                    e.Voice == "embedded",
+		VoiceAddr:                e.VoiceAddr,
 		DatabaseURL:              e.DatabaseURL,
 		EventStoreURL:            e.EventStoreURL,
 		EventStoreListen:         e.EventStoreListen,
@@ -156,7 +166,13 @@ func (e environment) config() (Config, error) {
 	if c.AdminAddr == "off" {
 		c.AdminAddr = ""
 	}
+	if host, _, err := net.SplitHostPort(c.Addr); err == nil && c.VoiceAddr == "" {
+		c.VoiceAddr = net.JoinHostPort(host, voicePort)
+	}
 	var err error
+	if c.VoicePublic, err = parseIPs(e.VoicePublic); err != nil {
+		return Config{}, badSetting("HUMANQA_VOICE_PUBLIC", "%v", err)
+	}
 	if c.DataDir, err = filepath.Abs(e.DataDir); err != nil {
 		return Config{}, badSetting("HUMANQA_DATA_DIR", "%v", err)
 	}
@@ -189,6 +205,8 @@ func (e environment) config() (Config, error) {
 	for _, check := range []error{
 		checkListen("HUMANQA_ADDR", c.Addr),
 		checkListen("HUMANQA_ADMIN_ADDR", c.AdminAddr),
+		checkListen("HUMANQA_VOICE_ADDR", c.VoiceAddr),
+		checkChoice("HUMANQA_VOICE", e.Voice, "embedded", "off"),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN", c.EventStoreListen),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
 		checkLoopback("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
@@ -212,6 +230,23 @@ func (e environment) config() (Config, error) {
 		return Config{}, badSetting("HUMANQA_EVENTSTORE_URL", "names another log, so there is no embedded node to listen: unset it or HUMANQA_EVENTSTORE_LISTEN*")
 	}
 	return c, nil
+}
+
+// voicePort is where voice listens unless it is told.
+const voicePort = "7882"
+
+func parseIPs(csv string) (ips []string, err error) {
+	for part := range strings.SplitSeq(csv, ",") {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "" && csv == "":
+		case net.ParseIP(part) == nil:
+			return nil, fmt.Errorf("%q is no IP address", part)
+		default:
+			ips = append(ips, part)
+		}
+	}
+	return ips, nil
 }
 
 // badSetting is the one line that says which variable is wrong, and how.

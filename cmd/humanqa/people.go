@@ -246,7 +246,7 @@ func (s *service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Desk: desk.New(s.core.db, time.Now), Deliveries: webhooks.NewLog(s.core.db), Now: time.Now, BaseURL: s.cfg.BaseURL,
 			}),
 			workbench.Pages(workbench.Deps{Commands: s.core.commands, Reads: reads, API: api, Now: time.Now}),
-			room.Pages(room.Deps{Commands: s.core.commands, Reads: reads, API: api, Now: time.Now}),
+			room.Pages(room.Deps{Commands: s.core.commands, Reads: reads, API: api, Changes: out.changes, Voice: s.voice, Now: time.Now}),
 		),
 	})
 	return out, err

@@ -75,7 +75,7 @@ func newProgram(t testing.TB, extra ...string) *program {
 	}
 	p.environ = append(p.environ, runAsHumanqa+"=1",
 		"GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0", // else each command ends a second late
-		"HUMANQA_DATA_DIR="+p.dir, "HUMANQA_ADDR="+addr, "HUMANQA_ADMIN_ADDR=off",
+		"HUMANQA_DATA_DIR="+p.dir, "HUMANQA_ADDR="+addr, "HUMANQA_ADMIN_ADDR=off", "HUMANQA_VOICE=off",
 		"HUMANQA_LOG_FORMAT=text", "HUMANQA_LOG_LEVEL=warn",
 		"HUMANQA_RATE_LIMIT=1000000") // a test is faster than any client may be
 	p.environ = append(p.environ, extra...)

@@ -17,6 +17,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/internal/blob"
 	"humanqa/internal/scheduler"
+	"humanqa/internal/voice"
 	"humanqa/projections"
 	"humanqa/projections/analytics"
 	"humanqa/projections/auditlog"
@@ -61,8 +62,9 @@ type service struct {
 	demo       demoFile // with --demo
 	links      []welcomeLink
 	api, admin net.Listener
-	evidence   *blob.Bucket // with the API
-	started    atomic.Bool  // what the first start seeds is there
+	evidence   *blob.Bucket  // with the API
+	voice      *voice.Server // with the API, unless it is off
+	started    atomic.Bool   // what the first start seeds is there
 }
 
 // serve runs the service until ctx ends, and calls ready once it answers. This

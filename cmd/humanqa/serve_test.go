@@ -17,7 +17,7 @@ import (
 
 func serveConfig(t *testing.T, settings ...string) (Config, *logrus.Logger) {
 	t.Helper()
-	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+newDataDir(t), "HUMANQA_ADDR=127.0.0.1:0", "HUMANQA_ADMIN_ADDR=127.0.0.1:0"))
+	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+newDataDir(t), "HUMANQA_ADDR=127.0.0.1:0", "HUMANQA_ADMIN_ADDR=127.0.0.1:0", "HUMANQA_VOICE_ADDR=127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +118,37 @@ func TestTheAdminAddressNobodyAskedForStopsNoStart(t *testing.T) {
 	}
 	cfg.AdminAddrGiven = true
 	if _, err := listenAdmin(t.Context(), cfg, log); err == nil || !strings.Contains(err.Error(), "set HUMANQA_ADMIN_ADDR to a free address") {
+		t.Errorf("an address that was asked for: %v", err)
+	}
+}
+
+// Voice is beside the work: where nobody asked for its address, nothing about it
+// stops a start.
+func TestVoiceThatNobodyAskedForStopsNoStart(t *testing.T) {
+	t.Parallel()
+	taken, err := listen(t.Context(), "HUMANQA_VOICE_ADDR", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }() // nobody connects
+	cfg, log := serveConfig(t)
+	var said strings.Builder
+	log.SetOutput(&said)
+	cfg.VoiceAddr, cfg.VoiceAddrGiven = taken.Addr().String(), false
+	other, err := listenVoice(t.Context(), cfg, log)
+	if err != nil || other == nil {
+		t.Fatalf("%v %v", other, err)
+	}
+	defer func() { _ = other.Close() }() // nobody talks
+	if want := cfg.VoiceAddr + " is taken, voice is at " + other.Addr().String(); !strings.Contains(said.String(), want) {
+		t.Errorf("said %q, want %q", said.String(), want)
+	}
+	cfg.VoiceAddr = "192.0.2.1:7882" // no address of this machine
+	if none, err := listenVoice(t.Context(), cfg, log); none != nil || err != nil || !strings.Contains(said.String(), "there is no voice") {
+		t.Errorf("an address that cannot be had: %v, %v", none, err)
+	}
+	cfg.VoiceAddrGiven = true
+	if _, err := listenVoice(t.Context(), cfg, log); err == nil || !strings.Contains(err.Error(), "set HUMANQA_VOICE_ADDR to a free address") {
 		t.Errorf("an address that was asked for: %v", err)
 	}
 }

@@ -40,6 +40,12 @@ func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ C
 			return cfg, badSetting("HUMANQA_EVIDENCE_URL", "%v", err)
 		}
 		s.core.stops.add("evidence", closing, func(context.Context) error { return s.evidence.Close() })
+		if s.voice, err = listenVoice(ctx, cfg, log); err != nil {
+			return cfg, err
+		}
+		if s.voice != nil {
+			s.core.stops.add("voice", closing, func(context.Context) error { return s.voice.Close() })
+		}
 		if cfg.BaseURL == "" {
 			cfg.BaseURL = cfg.scheme() + baseAddr(cfg.Addr, s.api.Addr())
 		}
@@ -221,6 +227,9 @@ func (s *service) welcome(w io.Writer) {
 	}
 	if s.admin != nil {
 		lines = append(lines, "  metrics   http://"+s.admin.Addr().String()+"/metrics")
+	}
+	if s.voice != nil {
+		lines = append(lines, "  voice     "+s.voice.Addr().String()+"   (UDP and TCP)")
 	}
 	if s.core.postgres != nil {
 		lines = append(lines, "  postgres  psql '"+s.core.dsn+"'")

@@ -66,6 +66,7 @@ type Service struct {
 	API         *httpapi.API
 	Vault       *vault.Vault
 	Site        *ui.Site
+	Changes     *changes.Changes
 	WaitFor     func(context.Context, domain.Position) error
 	BaseURL     string // of the API
 	Origin      string // of the pages
@@ -108,6 +109,7 @@ func Start(t *testing.T, pages Pages) *Service {
 		append(projections.All(), webhooks.NewSubscriber(s.DB, client, "https://qa.example"))...)
 	s.WaitFor = supervisor.WaitFor
 	news := changes.New(feed, s.DB, supervisor.WaitFor, log)
+	s.Changes = news
 
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	s.Must(err)
@@ -182,7 +184,7 @@ func (s *Service) background(run func(context.Context) error) {
 // In is the service for a subtest.
 func (s *Service) In(t *testing.T) *Service {
 	return &Service{
-		T: t, DB: s.DB, Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, API: s.API, Site: s.Site,
+		T: t, DB: s.DB, Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, API: s.API, Site: s.Site, Changes: s.Changes,
 		WaitFor: s.WaitFor, BaseURL: s.BaseURL, Origin: s.Origin, away: s.away,
 	}
 }

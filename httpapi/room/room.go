@@ -20,6 +20,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/httpapi"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/voice"
 	"humanqa/projections"
 	"humanqa/projections/sessions"
 )
@@ -29,11 +30,13 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required.
+// Deps is what the pages stand on. All fields but Voice are required.
 type Deps struct {
 	Commands *command.Service
 	Reads    *projections.Reads
 	API      *httpapi.API
+	Changes  ui.Changes
+	Voice    *voice.Server // nil: there is none
 	Now      func() time.Time
 }
 
@@ -43,11 +46,13 @@ func Pages(d Deps) []ui.Page {
 	return []ui.Page{
 		{Method: "GET", Pattern: watch, For: ui.Viewers, Handle: through(d.watcher, d.show)},
 		{Method: "POST", Pattern: watch + "/marks", For: ui.Developers, Handle: through(d.watcher, d.mark)},
+		{Method: "GET", Pattern: watch + "/voice", For: ui.Viewers, Takes: true, Handle: d.talk(ui.Viewers, d.watcher)},
 
 		{Method: "GET", Pattern: work, For: ui.Checkers, Handle: through(d.worker, d.show)},
 		{Method: "POST", Pattern: work + "/marks", For: ui.Checkers, Handle: through(d.worker, d.mark)},
 		{Method: "POST", Pattern: work + "/ready", For: ui.Checkers, Handle: through(d.worker, d.ready)},
 		{Method: "POST", Pattern: work + "/leave", For: ui.Checkers, Handle: through(d.worker, d.leave)},
+		{Method: "GET", Pattern: work + "/voice", For: ui.Checkers, Takes: true, Handle: d.talk(ui.Checkers, d.worker)},
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
@@ -15,6 +17,7 @@ import (
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
+	"humanqa/internal/voice"
 )
 
 func TestMain(m *testing.M) { os.Exit(pagetest.Main(m)) }
@@ -26,9 +29,14 @@ type world struct{ *pagetest.Service }
 
 func setup(t *testing.T) world {
 	t.Helper()
+	talks, err := voice.Listen(t.Context(), voice.Config{Addr: "127.0.0.1:0", Log: logrus.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = talks.Close() }) // it may be closed before
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{room.Templates, workbench.Templates}, slices.Concat(
-			room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now}),
+			room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Changes: s.Changes, Voice: talks, Now: time.Now}),
 			workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now}), // whose heartbeat the lobby sends
 		)
 	})}

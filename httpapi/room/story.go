@@ -46,14 +46,14 @@ type moment struct {
 // forth is not told, only what was said between the start and the end.
 func (d Deps) story(ctx context.Context, s seat) (*story, error) {
 	out := &story{Lasted: clock(s.ClosedAt.Sub(*s.StartedAt))}
-	for _, m := range s.Session.Marks {
+	for _, m := range s.Marks {
 		if s.after(m.At) == "" {
 			continue // of the lobby
 		}
 		out.Moments = append(out.Moments, moment{At: m.At, Who: s.who(m.Slot), Kind: "mark", Text: m.Note})
 		out.Lines = append(out.Lines, s.place(m.At))
 	}
-	for _, slot := range s.Session.Slots {
+	for _, slot := range s.Slots {
 		if slot.Status == sessions.SlotDropped {
 			continue
 		}

@@ -81,6 +81,7 @@ type view struct {
 	Errors  []string
 	Note    string // half written
 	Story   *story // of a session that is over
+	Voice   *voiceView
 }
 
 type project struct{ ID, Name string }
@@ -110,11 +111,11 @@ func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error)
 	v := view{
 		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
 		State: StateOf(s.Session), Saying: saying(s), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
-		Own: s.own, MayMark: s.mayMark,
+		Own: s.own, MayMark: s.mayMark, Voice: d.voice(s),
 	}
 	live := []string{domain.SessionStream(s.ID)}
 	if s.watches() {
-		for _, slot := range s.Session.Slots {
+		for _, slot := range s.Slots {
 			live = append(live, domain.JobStream(slot.JobID))
 		}
 		if s.ProjectID != "" {
@@ -130,7 +131,7 @@ func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error)
 	if err := d.slots(r.Context(), s, &v); err != nil {
 		return ui.Answer{}, err
 	}
-	for _, m := range s.Session.Marks {
+	for _, m := range s.Marks {
 		v.Marks = append(v.Marks, markView{m, s.who(m.Slot), s.after(m.At)})
 	}
 	if s.StartedAt != nil && s.ClosedAt != nil {
@@ -168,14 +169,14 @@ func (d Deps) own(r *ui.Request, s seat, v *view) error {
 
 func (d Deps) slots(ctx context.Context, s seat, v *view) error {
 	var ids []string
-	for _, slot := range s.Session.Slots {
+	for _, slot := range s.Slots {
 		ids = append(ids, slot.JobID)
 	}
 	parts, err := d.Reads.Jobs.Parts(ctx, s.AccountID, ids)
 	if err != nil {
 		return err
 	}
-	for _, slot := range s.Session.Slots {
+	for _, slot := range s.Slots {
 		items := parts[slot.JobID]
 		sv := slotView{Slot: slot, State: slotState(slot), On: target(slot.Target), Mine: slot.JobID == s.own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)
@@ -197,7 +198,7 @@ func (d Deps) slots(ctx context.Context, s seat, v *view) error {
 
 // who names a slot's checker; slot 0 is the client.
 func (s seat) who(slot int) string {
-	for _, known := range s.Session.Slots {
+	for _, known := range s.Slots {
 		if known.Slot == slot {
 			return known.RoleLabel
 		}
@@ -248,7 +249,7 @@ func refunded(s seat, words string) string {
 // outlook says what the deadline will do if nobody comes or goes, by the rule that
 // decides it.
 func outlook(s seat) string {
-	all := len(s.Session.Slots)
+	all := len(s.Slots)
 	if !s.now.Before(s.ReadyDeadline) {
 		return "The time to gather is over: in a moment it starts, or ends."
 	}

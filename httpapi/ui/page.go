@@ -56,6 +56,9 @@ type Page struct {
 	// Upload pages read the body themselves (Request.Writer); the fields of their
 	// forms are in the URL.
 	Upload bool
+	// Takes pages take the connection over, for as long as it lasts
+	// (Request.Writer), and answer Taken.
+	Takes  bool
 	Handle func(*Request) (Answer, error)
 }
 
@@ -86,6 +89,8 @@ type Answer struct {
 	JSON any
 	// Cookie goes out beside any of them.
 	Cookie *http.Cookie
+	// Taken: the page has the connection, and nothing more is said.
+	Taken bool
 }
 
 // Everything follows all streams of an account.
@@ -151,7 +156,7 @@ type Request struct {
 	// Person and Session are nil for a visitor who has not signed in.
 	Person  *Person
 	Session *credential.Session
-	// Writer is for pages that take files.
+	// Writer is for pages that take files, or the connection.
 	Writer http.ResponseWriter
 	// Account is the one that is looked at, Role the person's there; both are
 	// zero on pages that belong to no account.
@@ -179,6 +184,20 @@ func (r *Request) WantsJSON() bool {
 // CommandField is the hidden field that makes a form one command, however often
 // it is sent.
 const CommandField = "command"
+
+// Again finds anew who is asking, for what lasts longer than an answer: a session may
+// have been ended, a role taken back. Where nothing is left it is Unauthorized.
+func (r *Request) Again(page Audience) error {
+	r.Person, r.Session, r.Accounts = nil, nil, nil
+	if err := r.site.identify(r); err != nil {
+		return err
+	}
+	led, err := r.site.admit(r, &Page{For: page})
+	if err == nil && led.Redirect != "" {
+		err = domain.Unauthorized("nobody is signed in")
+	}
+	return err
+}
 
 // Cause is the command that a form asks for: the same form of the same person,
 // sent twice, is one command.

@@ -176,10 +176,30 @@ func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 		allowed = uploadTime
 	}
 	ctx, cancel := context.WithTimeout(hr.Context(), allowed)
+	if page != nil && page.Takes {
+		ctx, cancel = s.untilStop(hr.Context())
+	}
 	defer cancel()
 	r := s.accept(w, hr.WithContext(ctx))
-	status := s.send(w, r, s.answer(w, r, page))
+	ans := s.answer(w, r, page)
+	status := http.StatusSwitchingProtocols
+	if !ans.Taken {
+		status = s.send(w, r, ans)
+	}
 	r.Log.WithFields(logrus.Fields{"status": status, "millis": float64(time.Since(started).Microseconds()) / 1000}).Info("page")
+}
+
+// untilStop is for what has no end of its own.
+func (s *Site) untilStop(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	go func() {
+		defer cancel()
+		select {
+		case <-s.stopping:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // otherName leads from this machine's number to its name: cookies and passkeys

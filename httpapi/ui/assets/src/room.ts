@@ -1,5 +1,6 @@
-// The room of a session with a script: M marks the moment for all, and who waits in
-// the lobby is heard of. The page stays the server's.
+// The room of a session with a script: M marks the moment for all, who waits in the
+// lobby is heard of, and people talk. The page stays the server's.
+import { voice } from './voice'
 
 // How often somebody who waits is heard of, in ms; the timers of a hidden tab run
 // that often. At the checklist its own page does.
@@ -75,5 +76,6 @@ function announce(text: string) {
 }
 
 // Last, when all that stands above is there.
+voice()
 const room = document.getElementById('room')
 if (room !== null) start(room)

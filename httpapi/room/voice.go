@@ -1,0 +1,178 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
+	"humanqa/domain"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/voice"
+	"humanqa/projections/changes"
+	"humanqa/projections/sessions"
+)
+
+// Voice is beside the work: whether it works changes nothing about who is ready and
+// what they say of the tested app, and nothing of it is kept.
+
+const (
+	// lookEvery is how often it is looked whether somebody may still be here; and
+	// at once when their session changes, but no more often than lookPause.
+	lookEvery = 15 * time.Second
+	lookPause = 500 * time.Millisecond
+	// pingTime bounds a browser's answer to a ping.
+	pingTime = 10 * time.Second
+)
+
+// What a browser is told when it ends (assets/src/voice.ts has the words).
+const (
+	endedOver = "over" // the session is, or nobody is signed in any more
+	endedFull = "full"
+)
+
+// voiceView is what the page shows of voice; the script does the rest.
+type voiceView struct {
+	Path    string // of the room
+	Watches bool
+	Off     bool // the client wants it, the service has none
+}
+
+// voice is nil where there is nothing to show.
+func (d Deps) voice(s seat) *voiceView {
+	if !s.VoiceEnabled || !s.mayTalk() {
+		return nil
+	}
+	return &voiceView{Path: s.path, Watches: s.watches(), Off: d.Voice == nil}
+}
+
+func (s seat) mayTalk() bool {
+	return s.ClosedAt == nil && s.own.Status != sessions.SlotDropped
+}
+
+// talk takes a browser into the session's voice chat, until somebody has to leave.
+func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) func(*ui.Request) (ui.Answer, error) {
+	return func(r *ui.Request) (ui.Answer, error) {
+		s, err := door(r)
+		switch {
+		case err != nil:
+			return ui.Answer{}, err
+		case d.voice(s) == nil || d.Voice == nil:
+			return ui.Answer{}, domain.Conflict("there is no voice in this session now").WithHint("the test goes on without it")
+		}
+		own, err := url.Parse(r.Origin())
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		// A browser says where the script is from that asks; Accept looks whether
+		// that is here.
+		if r.Header.Get("Origin") == "" {
+			return ui.Answer{}, domain.Forbidden("only our own pages talk here").WithHint("open the session's page")
+		}
+		conn, err := websocket.Accept(r.Writer, r.Request, &websocket.AcceptOptions{OriginPatterns: []string{own.Host}})
+		if err != nil {
+			return ui.Answer{Taken: true}, nil // Accept has answered
+		}
+		defer func() { _ = conn.CloseNow() }()
+		conn.SetReadLimit(voice.MaxMessage)
+		ctx, end := context.WithCancelCause(r.Context())
+		defer end(nil)
+		go d.watch(ctx, end, r, s.ID, audience, door)
+		go ping(ctx, end, conn)
+
+		guest := voice.Guest{Key: r.Person.ID, Label: s.who(s.own.Slot), Watches: s.watches()}
+		err = d.Voice.Join(ctx, s.ID, guest, line{conn})
+		switch {
+		case errors.Is(err, voice.ErrFull):
+			_ = wsjson.Write(ctx, conn, voice.Message{Type: "end", Why: endedFull}) // or they are gone
+		case err != nil:
+			r.Log.WithError(err).Info("somebody left the voice chat")
+		}
+		_ = conn.Close(websocket.StatusNormalClosure, "") // or they are gone
+		return ui.Answer{Taken: true}, nil
+	}
+}
+
+// watch ends the talk of somebody who may be here no longer: their session is over,
+// their slot or their sign-in is gone.
+func (d Deps) watch(
+	ctx context.Context, end context.CancelCauseFunc, hr *ui.Request, id string, audience ui.Audience, door func(*ui.Request) (seat, error),
+) {
+	again := *hr
+	r := &again
+	var follow []string
+	for _, m := range r.Person.Memberships() {
+		follow = append(follow, m.AccountID)
+	}
+	if checker := r.Person.CheckerID(); checker != "" {
+		follow = append(follow, changes.Checker(checker))
+	}
+	changed, leave := d.Changes.Follow(follow...)
+	defer leave()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case streams := <-changed:
+			if !slices.Contains(streams, domain.SessionStream(id)) && !slices.Contains(streams, changes.Everything) {
+				continue
+			}
+		case <-tick.C:
+		}
+		err := r.Again(audience)
+		var s seat
+		if err == nil {
+			s, err = door(r)
+		}
+		var refused *domain.Error
+		switch {
+		case err == nil && !s.mayTalk(), errors.As(err, &refused):
+			end(voice.End(endedOver))
+			return
+		case err != nil && ctx.Err() == nil:
+			r.Log.WithError(err).Warn("it is not known whether somebody may still talk")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookPause):
+		}
+	}
+}
+
+// ping ends a connection whose other side is gone without a word.
+func ping(ctx context.Context, end context.CancelCauseFunc, conn *websocket.Conn) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		short, cancel := context.WithTimeout(ctx, pingTime)
+		err := conn.Ping(short)
+		cancel()
+		if err != nil {
+			end(err)
+			return
+		}
+	}
+}
+
+// line is a browser's WebSocket.
+type line struct{ *websocket.Conn }
+
+func (l line) Read(ctx context.Context) (m voice.Message, err error) {
+	err = wsjson.Read(ctx, l.Conn, &m)
+	return m, err
+}
+
+func (l line) Write(ctx context.Context, m voice.Message) error {
+	return wsjson.Write(ctx, l.Conn, m)
+}

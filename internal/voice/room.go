@@ -1,0 +1,259 @@
+package voice
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pion/webrtc/v4"
+)
+
+// room is who talks to each other. Its lock is held while connections are changed,
+// and never while anything is sent.
+type room struct {
+	places int // the server's: who is in, or coming
+
+	mu      sync.Mutex
+	peers   []*peer // in the order they came
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+func newRoom() *room {
+	r := &room{stopped: make(chan struct{})}
+	go r.speakers()
+	return r
+}
+
+func (r *room) close() { r.stop.Do(func() { close(r.stopped) }) }
+
+// end sends everybody away.
+func (r *room) end(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.peers {
+		p.cancel(endError{why})
+	}
+}
+
+// add brings somebody in, for their older self if there is one.
+func (r *room) add(p *peer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, older := range r.peers {
+		if older.Key == p.Key {
+			older.cancel(endError{Replaced})
+		}
+	}
+	r.peers = append(r.peers, p)
+	if p.speaks.Load() {
+		if err := p.open(); err != nil {
+			return err
+		}
+	}
+	r.sync()
+	r.tell()
+	return nil
+}
+
+func (r *room) remove(p *peer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.peers = slices.DeleteFunc(r.peers, func(q *peer) bool { return q == p })
+	r.sync()
+	r.tell()
+}
+
+// open makes a line for the microphone.
+func (p *peer) open() (err error) {
+	if p.uplink == nil {
+		p.uplink, err = p.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeAudio, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly})
+		p.lines++
+		p.dirty = true
+	}
+	return err
+}
+
+// let has somebody who takes part let somebody who watches speak, or no more. One
+// who has gone meanwhile is passed over.
+func (r *room) let(by *peer, id string, speak bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if by.Watches {
+		return errors.New("who watches invites nobody")
+	}
+	for _, p := range r.peers {
+		if p.id != id || !p.Watches || p.speaks.Load() == speak {
+			continue
+		}
+		p.speaks.Store(speak)
+		if speak {
+			if err := p.open(); err != nil {
+				p.cancel(err)
+			}
+		}
+		r.sync()
+		r.tell()
+	}
+	return nil
+}
+
+// sync has everybody be sent what they are to hear. The caller holds the lock.
+func (r *room) sync() {
+	there := map[string]*peer{}
+	for _, q := range r.peers {
+		if q.mic != nil && q.speaks.Load() {
+			there[q.id] = q
+		}
+	}
+	for _, p := range r.peers {
+		for id, sender := range p.senders {
+			if there[id] == nil {
+				_ = p.pc.RemoveTrack(sender) // fails where the connection has ended
+				delete(p.senders, id)
+				p.dirty = true
+			}
+		}
+		for _, q := range r.peers {
+			if there[q.id] == nil || q == p || p.senders[q.id] != nil {
+				continue
+			}
+			if err := p.listenTo(q); err != nil {
+				p.cancel(fmt.Errorf("send a microphone: %w", err))
+				break
+			}
+		}
+		r.offer(p)
+	}
+}
+
+// listenTo adds what another one says to what a peer is sent. A track that is added
+// otherwise would ask for the peer's microphone once more.
+func (p *peer) listenTo(q *peer) error {
+	if p.lines >= maxLines {
+		p.cancel(endError{again})
+		return nil
+	}
+	t, err := p.pc.AddTransceiverFromTrack(q.mic, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionSendonly})
+	if err != nil {
+		return err
+	}
+	sender := t.Sender()
+	p.senders[q.id], p.dirty = sender, true
+	p.lines++
+	go func() { // reports have to be read, or they are none
+		b := make([]byte, 1500)
+		for {
+			if _, _, err := sender.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// gatherTime bounds the look for our own addresses, which are known.
+const gatherTime = 2 * time.Second
+
+// offer says what has changed, unless the last offer is not answered yet. The
+// caller holds the lock.
+func (r *room) offer(p *peer) {
+	if !p.dirty || p.pc.SignalingState() != webrtc.SignalingStateStable {
+		return
+	}
+	p.dirty = false
+	offer, err := p.pc.CreateOffer(nil)
+	if err == nil {
+		gathered := webrtc.GatheringCompletePromise(p.pc)
+		if err = p.pc.SetLocalDescription(offer); err == nil {
+			select {
+			case <-gathered:
+			case <-time.After(gatherTime):
+				err = errors.New("no address of our own was found")
+			}
+		}
+	}
+	if err != nil {
+		p.cancel(fmt.Errorf("make an offer: %w", err))
+		return
+	}
+	m := Message{Type: "offer", SDP: p.pc.LocalDescription().SDP}
+	if p.uplink != nil {
+		m.Mic = p.uplink.Mid()
+	}
+	p.send(m)
+}
+
+// answered takes a browser's answer, but for what it says of addresses.
+func (r *room) answered(p *peer, sdp string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.pc.SignalingState() != webrtc.SignalingStateHaveLocalOffer {
+		return errors.New("the browser answers what was not asked")
+	}
+	if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: withoutAddresses(sdp)}); err != nil {
+		return fmt.Errorf("take an answer: %w", err)
+	}
+	r.offer(p)
+	return nil
+}
+
+// withoutAddresses takes out of an answer where its browser says it is: it comes to
+// us, and we go nowhere. An agent that calls itself lite would not come.
+func withoutAddresses(sdp string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(sdp) {
+		if !strings.HasPrefix(line, "a=candidate") && !strings.HasPrefix(line, "a=remote-candidates") && !strings.HasPrefix(line, "a=ice-lite") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// tell says who is there. The caller holds the lock.
+func (r *room) tell() {
+	all := []Person{}
+	for _, p := range r.peers {
+		all = append(all, Person{ID: p.id, Label: p.Label, Watches: p.Watches, Speaks: p.speaks.Load()})
+	}
+	for _, p := range r.peers {
+		p.send(Message{Type: "peers", You: p.id, Peers: all})
+	}
+}
+
+const (
+	// Whoever was heard so lately speaks; all are told so often, if it changed.
+	heardWithin = 500 * time.Millisecond
+	speakEvery  = 250 * time.Millisecond
+)
+
+// speakers tells who speaks, while there is a room.
+func (r *room) speakers() {
+	tick := time.NewTicker(speakEvery)
+	defer tick.Stop()
+	var told []string
+	for {
+		select {
+		case <-r.stopped:
+			return
+		case now := <-tick.C:
+			r.mu.Lock()
+			var heard []string
+			for _, p := range r.peers {
+				if p.speaks.Load() && now.Sub(time.UnixMilli(p.loud.Load())) < heardWithin {
+					heard = append(heard, p.id)
+				}
+			}
+			if !slices.Equal(heard, told) {
+				told = heard
+				for _, p := range r.peers {
+					p.send(Message{Type: "speaking", Speaking: heard})
+				}
+			}
+			r.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,221 @@
+// Package voice lets people in a room hear each other: a forwarding server for
+// audio (an SFU) within the service, for the rooms of sessions.
+//
+// Every browser has one connection, to us, which carries its microphone up and
+// everybody else's down. So nobody learns another one's address: what is sent to
+// them comes from here, with a name of its own (Peer), and without the header
+// extensions that the sender put in.
+//
+// We make every offer, so two never cross; an offer that is due while another is
+// under way follows its answer. We are an ICE-lite agent: we answer whoever comes to
+// our one port (UDP, and TCP for networks without it) and call nobody. What a
+// browser says of its own addresses is not even read.
+//
+// Nothing here is kept or decided upon. A room is there while somebody is in it; who
+// may come in, and until when, is the caller's to know. With several processes each
+// has rooms of its own.
+package voice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/interceptor"
+	"github.com/pion/logging"
+	"github.com/pion/webrtc/v4"
+	"github.com/sirupsen/logrus"
+)
+
+const (
+	// MaxMessage bounds what a browser sends at once, in bytes: an answer for a full
+	// room has some 30 KB.
+	MaxMessage = 64 << 10
+	// maxPeers bounds a room: ten checkers, and who watches.
+	maxPeers = 24
+	// maxOnServer bounds all rooms together.
+	maxOnServer = 400
+	// maxLines bounds a connection's media lines, of which each who came and left
+	// used one up; beyond, its browser makes another connection.
+	maxLines = 80
+
+	levelURI = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
+)
+
+// Config is what a server needs.
+type Config struct {
+	// Addr is where it listens, host:port, by UDP and TCP. Without a host, or with
+	// an unspecified one, it is every address that the machine has by then.
+	Addr string
+	// Public are the addresses by which browsers reach it, where they are others.
+	Public []string
+	Log    logrus.FieldLogger
+}
+
+// Server holds the rooms of a process.
+type Server struct {
+	log  logrus.FieldLogger
+	api  *webrtc.API
+	addr *net.TCPAddr
+	ends []io.Closer
+
+	mu     sync.Mutex
+	closed bool
+	count  int
+	rooms  map[string]*room
+}
+
+// Listen opens the port.
+func Listen(ctx context.Context, c Config) (*Server, error) {
+	s := &Server{log: c.Log, rooms: map[string]*room{}}
+	var settings webrtc.SettingEngine
+	if err := s.open(ctx, c, &settings); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	settings.SetLite(true)
+	settings.DisableActiveTCP(true)
+	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
+	settings.SetICETimeouts(15*time.Second, 30*time.Second, 2*time.Second)
+	settings.LoggerFactory = quiet{}
+	if len(c.Public) > 0 {
+		err := settings.SetICEAddressRewriteRules(webrtc.ICEAddressRewriteRule{
+			External: c.Public, AsCandidateType: webrtc.ICECandidateTypeHost, Mode: webrtc.ICEAddressRewriteReplace,
+		})
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("voice's public addresses: %w", err), s.Close())
+		}
+	}
+	var media webrtc.MediaEngine
+	var registry interceptor.Registry
+	err := errors.Join(
+		media.RegisterCodec(webrtc.RTPCodecParameters{
+			RTPCodecCapability: webrtc.RTPCodecCapability{
+				MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2, SDPFmtpLine: "minptime=10;useinbandfec=1;usedtx=1",
+			}, PayloadType: 111,
+		}, webrtc.RTPCodecTypeAudio),
+		media.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: levelURI}, webrtc.RTPCodecTypeAudio),
+		webrtc.ConfigureRTCPReports(&registry),
+	)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.api = webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&media), webrtc.WithInterceptorRegistry(&registry))
+	return s, nil
+}
+
+// open binds the port, TCP first: it says which one, where any will do.
+func (s *Server) open(ctx context.Context, c Config, settings *webrtc.SettingEngine) error {
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return err
+	}
+	s.addr, _ = l.Addr().(*net.TCPAddr)
+	s.ends = append(s.ends, l)
+	tcp := webrtc.NewICETCPMux(quietly, l, 16)
+	settings.SetICETCPMux(tcp)
+	s.ends = append(s.ends, tcp)
+	families := []ice.NetworkType{ice.NetworkTypeUDP4, ice.NetworkTypeUDP6}
+	settings.SetNetworkTypes([]webrtc.NetworkType{
+		webrtc.NetworkTypeUDP4, webrtc.NetworkTypeUDP6, webrtc.NetworkTypeTCP4, webrtc.NetworkTypeTCP6,
+	})
+	if s.addr.IP.IsUnspecified() {
+		udp, err := ice.NewMultiUDPMuxFromPort(s.addr.Port, ice.UDPMuxFromPortWithNetworks(families...), ice.UDPMuxFromPortWithLogger(quietly))
+		if err != nil {
+			return fmt.Errorf("listen udp %s: %w", c.Addr, err)
+		}
+		settings.SetICEUDPMux(udp)
+		s.ends = append(s.ends, udp)
+		return nil
+	}
+	conn, err := listen.ListenPacket(ctx, "udp", s.addr.String())
+	if err != nil {
+		return err
+	}
+	settings.SetICEUDPMux(webrtc.NewICEUDPMux(quietly, conn.(*net.UDPConn)))
+	settings.SetIncludeLoopbackCandidate(s.addr.IP.IsLoopback())
+	settings.SetIPFilter(func(ip net.IP) bool { return ip.Equal(s.addr.IP) })
+	s.ends = append(s.ends, conn)
+	return nil
+}
+
+// Addr is where it listens.
+func (s *Server) Addr() net.Addr { return s.addr }
+
+// Port is the one of Addr.
+func (s *Server) Port() string { return strconv.Itoa(s.addr.Port) }
+
+// Close ends every room, and gives the port back.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	rooms := s.rooms
+	s.rooms = map[string]*room{}
+	s.mu.Unlock()
+	for _, r := range rooms {
+		r.end("the service stops")
+	}
+	var err error
+	for _, c := range slices.Backward(s.ends) {
+		if failed := c.Close(); failed != nil && !errors.Is(failed, net.ErrClosed) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// enter gives the room a place for one more.
+func (s *Server) enter(name string) (*room, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rooms[name]
+	switch {
+	case s.closed:
+		return nil, ErrClosed
+	case s.count >= maxOnServer, r != nil && r.places >= maxPeers:
+		return nil, ErrFull
+	}
+	if r == nil {
+		r = newRoom()
+		s.rooms[name] = r
+	}
+	r.places++
+	s.count++
+	return r, nil
+}
+
+func (s *Server) leave(name string, r *room) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count--
+	if r.places--; r.places == 0 {
+		r.close()
+		if s.rooms[name] == r {
+			delete(s.rooms, name)
+		}
+	}
+}
+
+// The refusals of Join.
+var (
+	ErrClosed = errors.New("the service stops")
+	ErrFull   = errors.New("the room is full")
+)
+
+// quiet drops the library's own log: it names addresses of people.
+type quiet struct{}
+
+func (quiet) NewLogger(string) logging.LeveledLogger { return quietly }
+
+var quietly = func() logging.LeveledLogger {
+	f := logging.NewDefaultLoggerFactory()
+	f.DefaultLogLevel, f.Writer = logging.LogLevelDisabled, io.Discard
+	return f.NewLogger("voice")
+}()

@@ -1,0 +1,472 @@
+package voice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/eventually"
+)
+
+func listen(t testing.TB) *Server {
+	t.Helper()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// pipe is a line within the process.
+type pipe struct{ up, down chan Message }
+
+func (p pipe) Read(ctx context.Context) (Message, error) {
+	select {
+	case m, open := <-p.up:
+		if !open {
+			return Message{}, io.EOF
+		}
+		return m, nil
+	case <-ctx.Done():
+		return Message{}, context.Cause(ctx)
+	}
+}
+
+func (p pipe) Write(ctx context.Context, m Message) error {
+	select {
+	case p.down <- m:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// browser is a headless one: it answers offers, talks, and counts what it hears.
+type browser struct {
+	t     testing.TB
+	line  pipe
+	pc    *webrtc.PeerConnection
+	mic   *webrtc.TrackLocalStaticRTP
+	over  chan error // of Join
+	hush  context.CancelFunc
+	tries atomic.Int32 // offers that were answered
+
+	mu     sync.Mutex
+	people []Person
+	you    string
+	heard  map[string]*stream // by the speaker
+	loud   map[string]bool    // who was told to speak
+	last   string             // why it ended
+	sdp    []string           // what came
+}
+
+// stream is what is heard of one speaker.
+type stream struct{ packets, lost, strange int }
+
+// joins brings a browser into a room. It talks from the start if it may.
+func joins(t testing.TB, s *Server, room string, g Guest) *browser {
+	t.Helper()
+	var media webrtc.MediaEngine
+	must(t, media.RegisterDefaultCodecs())
+	must(t, media.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: levelURI}, webrtc.RTPCodecTypeAudio))
+	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(&media), webrtc.WithSettingEngine(func() (e webrtc.SettingEngine) {
+		e.SetIncludeLoopbackCandidate(true)
+		e.LoggerFactory = quiet{}
+		return e
+	}())).NewPeerConnection(webrtc.Configuration{})
+	must(t, err)
+	b := &browser{t: t, line: pipe{make(chan Message, 64), make(chan Message, 64)}, pc: pc, over: make(chan error, 1), heard: map[string]*stream{}, loud: map[string]bool{}}
+	b.mic, err = webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, "mic", "mine")
+	must(t, err)
+	pc.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) { b.listens(track) })
+	ctx, hush := context.WithCancel(context.Background())
+	b.hush = hush
+	go func() { b.over <- s.Join(ctx, room, g, b.line) }()
+	go b.follows(ctx)
+	t.Cleanup(func() {
+		b.leaves()
+		_ = pc.Close()
+	})
+	return b
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *browser) leaves() { b.hush() }
+
+// listens counts a stream. A packet says whose it is.
+func (b *browser) listens(track *webrtc.TrackRemote) {
+	next, begun := uint16(0), false
+	for {
+		p, _, err := track.ReadRTP()
+		if err != nil {
+			return
+		}
+		b.mu.Lock()
+		of := b.heard[track.StreamID()]
+		if of == nil {
+			of = new(stream)
+			b.heard[track.StreamID()] = of
+		}
+		of.packets++
+		if begun && p.SequenceNumber != next {
+			of.lost += int(p.SequenceNumber - next)
+		}
+		if p.Extension {
+			of.strange++
+		}
+		next, begun = p.SequenceNumber+1, true
+		b.mu.Unlock()
+	}
+}
+
+func (b *browser) follows(ctx context.Context) {
+	for {
+		var m Message
+		select {
+		case m = <-b.line.down:
+		case <-ctx.Done():
+			return
+		}
+		b.mu.Lock()
+		switch m.Type {
+		case "peers":
+			b.people, b.you = m.Peers, m.You
+		case "speaking":
+			for _, id := range m.Speaking {
+				b.loud[id] = true
+			}
+		case "end":
+			b.last = m.Why
+		case "offer":
+			b.sdp = append(b.sdp, m.SDP)
+		}
+		b.mu.Unlock()
+		if m.Type == "offer" {
+			if err := b.answers(ctx, m); err != nil && ctx.Err() == nil {
+				b.t.Errorf("answer: %v", err)
+			}
+		}
+	}
+}
+
+func (b *browser) answers(ctx context.Context, m Message) error {
+	if err := b.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: m.SDP}); err != nil {
+		return err
+	}
+	for _, t := range b.pc.GetTransceivers() {
+		if t.Mid() == m.Mic && m.Mic != "" && t.Sender() == nil {
+			sender, err := b.pc.AddTrack(b.mic)
+			if err != nil {
+				return err
+			}
+			go b.talks(ctx, sender)
+		}
+	}
+	answer, err := b.pc.CreateAnswer(nil)
+	if err != nil {
+		return err
+	}
+	if err := b.pc.SetLocalDescription(answer); err != nil {
+		return err
+	}
+	b.line.up <- Message{Type: "answer", SDP: b.pc.LocalDescription().SDP}
+	b.tries.Add(1)
+	return nil
+}
+
+// talks sends a packet each 20 ms, as opus does, loud.
+func (b *browser) talks(ctx context.Context, sender *webrtc.RTPSender) {
+	go func() {
+		for buf := make([]byte, 1500); ; {
+			if _, _, err := sender.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	level, _ := rtp.AudioLevelExtension{Level: 20, Voice: true}.Marshal()
+	for n := uint32(0); ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		p := &rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: uint16(n), Timestamp: n * 960}, Payload: make([]byte, 80)}
+		if ext := sender.GetParameters().HeaderExtensions; len(ext) > 0 {
+			_ = p.SetExtension(uint8(ext[0].ID), level) // one byte fits
+		}
+		_ = b.mic.WriteRTP(p) // before it is connected it goes nowhere
+	}
+}
+
+// hears waits until the browser heard so many packets of each of them.
+func (b *browser) hears(packets int, of ...*browser) {
+	b.t.Helper()
+	for _, other := range of {
+		eventually.True(b.t, "a microphone is heard", func() bool {
+			id := other.id()
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			s := b.heard[id]
+			return id != "" && s != nil && s.packets >= packets
+		})
+	}
+}
+
+func (b *browser) id() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.you
+}
+
+func (b *browser) sees(people int) []Person {
+	b.t.Helper()
+	eventually.True(b.t, fmt.Sprintf("%d people are seen", people), func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.people) == people
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.people
+}
+
+// fill has ten browsers in one room, each of which hears the nine others.
+func fill(t testing.TB, s *Server, packets int) (all []*browser) {
+	t.Helper()
+	for n := range 10 {
+		all = append(all, joins(t, s, "room", Guest{Key: fmt.Sprint(n), Label: fmt.Sprint("Checker ", n+1)}))
+	}
+	for i, b := range all {
+		for j, other := range all {
+			if i != j {
+				b.hears(packets, other)
+			}
+		}
+	}
+	return all
+}
+
+func TestTenInARoomHearEachOther(t *testing.T) {
+	t.Parallel()
+	s := listen(t)
+	all := fill(t, s, 25)
+	for i, b := range all {
+		eventually.True(t, "everybody is seen to speak", func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.loud) == 10
+		})
+		b.mu.Lock()
+		if len(b.heard) != 9 {
+			t.Errorf("%d hears %d others", i, len(b.heard))
+		}
+		for id, of := range b.heard {
+			if of.lost > 0 || of.strange > 0 || id == b.you {
+				t.Errorf("%d hears %s (itself %s): %+v", i, id, b.you, *of)
+			}
+		}
+		// Nobody learns where anybody else is: all addresses are the server's.
+		for _, sdp := range b.sdp {
+			for line := range strings.Lines(sdp) {
+				if strings.HasPrefix(line, "a=candidate") && !strings.Contains(line, " 127.0.0.1 "+s.Port()+" ") {
+					t.Errorf("an address of somebody else: %s", line)
+				}
+			}
+		}
+		b.mu.Unlock()
+	}
+	all[0].leaves()
+	for _, b := range all[1:] {
+		b.sees(9)
+	}
+	for _, b := range all[1:] {
+		b.leaves()
+	}
+	eventually.True(t, "the room is gone", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.rooms) == 0 && s.count == 0
+	})
+}
+
+// Ten connect, and what the process has in memory with them and their clients.
+func BenchmarkTenInARoom(b *testing.B) {
+	for b.Loop() {
+		s := listen(b)
+		began := time.Now()
+		all := fill(b, s, 1)
+		b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-to-connect")
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(m.HeapInuse+m.StackInuse)/(1<<20), "MB-with-clients")
+		for _, each := range all {
+			each.leaves()
+			_ = each.pc.Close()
+		}
+		must(b, s.Close())
+	}
+}
+
+// Who watches hears, and is heard while somebody who takes part lets them.
+func TestWhoWatchesSpeaksWhenInvited(t *testing.T) {
+	t.Parallel()
+	s := listen(t)
+	ann := joins(t, s, "room", Guest{Key: "ann", Label: "Caller"})
+	client := joins(t, s, "room", Guest{Key: "client", Label: "The client", Watches: true})
+	other := joins(t, s, "room", Guest{Key: "other", Label: "The client", Watches: true})
+	client.hears(5, ann)
+	ann.sees(3)
+	invite := Message{Type: "invite", Peer: client.id()}
+	ann.line.up <- invite
+	ann.hears(5, client)
+	other.hears(5, client)
+	ann.line.up <- Message{Type: "dismiss", Peer: client.id()}
+	eventually.True(t, "nobody who watches speaks", func() bool {
+		ann.mu.Lock()
+		defer ann.mu.Unlock()
+		for _, p := range ann.people {
+			if p.Watches && p.Speaks {
+				return false
+			}
+		}
+		return true
+	})
+	// It goes on sending; nothing of it arrives: what comes after somebody else's
+	// packets would have come by then.
+	count := func() int {
+		other.mu.Lock()
+		defer other.mu.Unlock()
+		return other.heard[client.id()].packets
+	}
+	before := count()
+	other.mu.Lock()
+	anns := other.heard[ann.id()].packets
+	other.mu.Unlock()
+	other.hears(anns+20, ann)
+	if after := count(); after > before+10 { // what was under way
+		t.Errorf("%d packets of somebody who may not speak", after-before)
+	}
+	ann.line.up <- invite
+	ann.hears(anns, client)
+
+	other.line.up <- invite // who watches invites nobody
+	if err := <-other.over; err == nil || !strings.Contains(err.Error(), "invites nobody") {
+		t.Errorf("an invitation by who watches: %v", err)
+	}
+}
+
+// Somebody who comes again takes the place of their older self; rooms are apart.
+func TestWhoComesAgainReplacesThemselves(t *testing.T) {
+	t.Parallel()
+	s := listen(t)
+	first := joins(t, s, "room", Guest{Key: "ann", Label: "Caller"})
+	elsewhere := joins(t, s, "another", Guest{Key: "ann", Label: "Caller"})
+	first.sees(1)
+	second := joins(t, s, "room", Guest{Key: "ann", Label: "Caller"})
+	if err := <-first.over; err != nil {
+		t.Errorf("the older one ends with %v", err)
+	}
+	eventually.True(t, "it is told why", func() bool {
+		first.mu.Lock()
+		defer first.mu.Unlock()
+		return first.last == Replaced
+	})
+	second.sees(1)
+	elsewhere.sees(1)
+}
+
+// A room holds so many; what is no answer to an offer, too much of it, or too large,
+// ends that browser and nobody else.
+func TestRoomsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := listen(t)
+	var watchers []*browser
+	for n := range maxPeers {
+		watchers = append(watchers, joins(t, s, "room", Guest{Key: fmt.Sprint(n), Watches: true}))
+	}
+	watchers[0].sees(maxPeers)
+	if err := <-joins(t, s, "room", Guest{Key: "one more"}).over; !errors.Is(err, ErrFull) {
+		t.Errorf("one more: %v", err)
+	}
+	watchers[1].line.up <- Message{Type: "answer", SDP: "v=0"}
+	if err := <-watchers[1].over; err == nil || !strings.Contains(err.Error(), "was not asked") {
+		t.Errorf("an answer to nothing: %v", err)
+	}
+	flood := watchers[2]
+	go func() {
+		for range maxMessages + 1 {
+			flood.line.up <- Message{Type: "nothing"}
+		}
+	}()
+	if err := <-flood.over; err == nil || !strings.Contains(err.Error(), "too much") {
+		t.Errorf("a flood: %v", err)
+	}
+	ann := joins(t, s, "room", Guest{Key: "ann"})
+	watchers[0].hears(1, ann)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-watchers[0].over; err != nil {
+		t.Errorf("the end: %v", err)
+	}
+	if err := <-joins(t, s, "room", Guest{Key: "late"}).over; !errors.Is(err, ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Where an agent says it is we do not go.
+func TestAnAnswersAddressesAreNotRead(t *testing.T) {
+	t.Parallel()
+	const answer = "v=0\r\na=ice-lite\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=candidate:1 1 udp 2130706431 10.0.0.1 22 typ host\r\na=remote-candidates:1 10.0.0.1 22\r\na=mid:0\r\n"
+	if got, want := withoutAddresses(answer), "v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Without a host it listens wherever the machine is, by one port.
+func TestEveryAddressIsServedByOnePort(t *testing.T) {
+	t.Parallel()
+	s, err := Listen(t.Context(), Config{Addr: ":0", Public: []string{"192.0.2.7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { must(t, s.Close()) }()
+	b := joins(t, s, "room", Guest{Key: "ann"})
+	eventually.True(t, "there is an offer", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.sdp) > 0
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !strings.Contains(b.sdp[0], " 192.0.2.7 "+s.Port()+" typ host") {
+		t.Errorf("the public address is not told: %s", b.sdp[0])
+	}
+}
