@@ -94,12 +94,12 @@ func fsck(ctx context.Context, c *core, a *app, against ...string) (checked, err
 
 	feed := eventstore.NewFeed(c.log, a.log) // not run: it then reads pages
 	supervisor := consumer.New(c.db, feed, a.log, projections.All()...)
-	for _, p := range projections.All() {
-		differences, err := supervisor.Verify(ctx, p.Name())
-		if err != nil {
-			return checked{}, err
-		}
-		out.Findings = append(out.Findings, findingsOf(p.Name(), differences)...)
+	differences, err := supervisor.VerifyAll(ctx, projections.Names())
+	if err != nil {
+		return checked{}, err
+	}
+	for i, name := range projections.Names() {
+		out.Findings = append(out.Findings, findingsOf(name, differences[i])...)
 	}
 	return out, nil
 }

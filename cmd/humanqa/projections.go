@@ -164,7 +164,7 @@ func oneOf(name, otherwise string, known []string) error {
 
 type projectionsRebuildCmd struct {
 	Name   string `arg:"" optional:"" help:"The read model's name, as projections list shows it."`
-	All    bool   `help:"Every read model, one after the other. What an interrupt leaves is gone on with."`
+	All    bool   `help:"Every read model, with one pass over the log. What an interrupt leaves is gone on with."`
 	Detach bool   `xor:"how" help:"Only order it; the service builds it, now or when it starts."`
 	DryRun bool   `xor:"how" help:"Build nothing: fold the log beside the rows that serve, and show what differs; exit 1 if anything does."`
 }
@@ -218,34 +218,30 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) rebuild(ctx context.Context, supervisor *consumer.Supervisor, names []string) error {
-	for _, name := range names {
-		told := time.Now() // short builds tell only that they are done
-		err := supervisor.Rebuild(ctx, name, func(p consumer.Progress) {
-			if !a.json && !p.Done && time.Since(told) >= time.Second {
-				told = time.Now()
-				_ = a.print(nil, "%s: generation %d, %d events, at %s of %s, %.0f events/s, %s to go", // progress only
-					p.Name, p.Generation, p.Applied, p.Position, p.Head, p.EventsPerSecond, p.ETA.Round(time.Second))
-			}
-		})
-		if err == nil {
-			err = a.ordered(name, "rebuilt", "it serves from now on")
+	told := time.Now() // short builds tell only that they are done
+	var failed error
+	err := supervisor.RebuildAll(ctx, names, func(p consumer.Progress) {
+		switch {
+		case p.Done:
+			failed = errors.Join(failed, a.ordered(p.Name, "rebuilt", "it serves from now on"))
+		case !a.json && time.Since(told) >= time.Second/time.Duration(len(names)):
+			told = time.Now()
+			_ = a.print(nil, "%s: generation %d, %d events, at %s of %s, %.0f events/s, %s to go", // progress only
+				p.Name, p.Generation, p.Applied, p.Position, p.Head, p.EventsPerSecond, p.ETA.Round(time.Second))
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
+	return errors.Join(err, failed)
 }
 
 // compare tells what a rebuild would change.
 func (a *app) compare(ctx context.Context, supervisor *consumer.Supervisor, names []string) error {
 	findings := []audit.Finding{}
-	for _, name := range names {
-		differences, err := supervisor.Verify(ctx, name)
-		if err != nil {
-			return err
-		}
-		found := findingsOf(name, differences)
+	differences, err := supervisor.VerifyAll(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		found := findingsOf(name, differences[i])
 		findings = append(findings, found...)
 		for _, f := range found {
 			if !a.json {
@@ -255,7 +251,7 @@ func (a *app) compare(ctx context.Context, supervisor *consumer.Supervisor, name
 			}
 		}
 	}
-	err := a.print(struct {
+	err = a.print(struct {
 		Findings []audit.Finding `json:"findings"`
 	}{findings}, "%s: %d rows are not what the log says", strings.Join(names, ", "), len(findings))
 	if err == nil && len(findings) > 0 {

@@ -24,11 +24,15 @@ var (
 const StallAfter = stallAfter
 
 // ChangeLimits changes some of the limits.
-func (s *Supervisor) ChangeLimits(change func(*Limits)) { change(&s.limits) }
+func (s *Supervisor) ChangeLimits(change func(*Limits)) {
+	limits := s.limits
+	change(&limits)
+	s.SetLimits(limits)
+}
 
 // VerifyGeneration verifies any generation up to its own checkpoint.
 func (s *Supervisor) VerifyGeneration(ctx context.Context, name string, number int) ([]Difference, error) {
-	return s.verify(ctx, name, getGenerationSQL, name, number)
+	return s.verify(ctx, name, s.builds.join(eventstore.Checkpoint{Start: true}), getGenerationSQL, name, number)
 }
 
 // Tenure is one owner's time with the first generation's lease.
@@ -67,3 +71,12 @@ func (t *Tenure) Stored() eventstore.Checkpoint { return t.f.stored }
 
 // Believe makes the owner think that the checkpoint is elsewhere.
 func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.stored = at }
+
+// Pass is one pass over the log of a source, for several readers.
+func Pass(source Source, size int) (join func(at eventstore.Checkpoint) (next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), leave func())) {
+	p := newPass(source, size)
+	return func(at eventstore.Checkpoint) (func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), func()) {
+		r := p.join(at)
+		return r.next, r.leave
+	}
+}

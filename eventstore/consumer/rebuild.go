@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -32,30 +33,56 @@ const progressEvery = 200 * time.Millisecond
 // runs here, unless the running service takes it; if ctx ends it can be
 // resumed. progress may be nil.
 func (s *Supervisor) Rebuild(ctx context.Context, name string, progress func(Progress)) error {
-	p := s.projector(name)
-	if p == nil {
-		return fmt.Errorf("there is no projection %s", name)
-	}
+	return s.RebuildAll(ctx, []string{name}, progress)
+}
+
+// RebuildAll is Rebuild for several projections, with one pass over the log. It
+// ends with the first that stops.
+func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress func(Progress)) error {
 	if err := s.Prepare(ctx); err != nil {
 		return err
 	}
-	var g generation
-	err := pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
-		g, err = startBuild(ctx, tx, p)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if progress == nil {
-		progress = func(Progress) {}
+	begun := make([]generation, len(names))
+	for i, name := range names {
+		p := s.projector(name)
+		if p == nil {
+			return fmt.Errorf("there is no projection %s", name)
+		}
+		err := pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
+			begun[i], err = startBuild(ctx, tx, p)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	crew := newCrew(s, s.consumers)
 	defer crew.wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	crew.staff(ctx, g)
-	return s.watch(ctx, g, progress)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, g := range begun {
+		crew.staff(ctx, g)
+	}
+	var (
+		watching sync.WaitGroup
+		telling  sync.Mutex
+	)
+	for _, g := range begun {
+		watching.Go(func() {
+			err := s.watch(ctx, g, func(p Progress) {
+				telling.Lock()
+				defer telling.Unlock()
+				if progress != nil {
+					progress(p)
+				}
+			})
+			if err != nil {
+				cancel(err)
+			}
+		})
+	}
+	watching.Wait()
+	return context.Cause(ctx)
 }
 
 // watch reports until the generation serves.

@@ -48,6 +48,7 @@ var errStopped = errors.New("the line stopped")
 type runner struct {
 	db       *sqlx.DB
 	source   Source
+	builds   *pass
 	log      logrus.FieldLogger
 	arrivals *arrivals
 	notifies *atomic.Bool
@@ -112,6 +113,10 @@ func (r *runner) hold(ctx context.Context) (progressed bool, err error) {
 		f.serve()
 	}
 	defer f.leave()
+	if l.State == Building {
+		f.build = r.builds.join(l.seen)
+		defer f.build.leave()
+	}
 	before := l.stored
 	err = f.follow(ctx)
 	if errors.Is(err, errNotOwner) {
@@ -135,6 +140,7 @@ type following struct {
 	*lease
 	skips   map[domain.Position]bool
 	serving bool      // reported to arrivals
+	build   *reader   // while it is being built
 	applied int64     // in this tenure
 	at      time.Time // of the last batch
 	kept    time.Time // when the checkpoint was stored
@@ -192,15 +198,14 @@ func (f *following) follow(ctx context.Context) error {
 	for {
 		if !reading {
 			reading = true
-			from, size, rest := f.seen, f.pageSize(), f.rest()
-			go func() {
+			go func(from eventstore.Checkpoint, next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), rest time.Duration) {
 				if err := backoff.Wait(ctx, rest); err != nil {
 					pages <- read{err: err}
 					return
 				}
-				page, err := f.source.Next(ctx, from, size)
+				page, err := next(ctx, from)
 				pages <- read{page, err}
-			}()
+			}(f.seen, f.next(), f.rest())
 		}
 		select {
 		case next := <-pages:
@@ -225,11 +230,23 @@ func (f *following) follow(ctx context.Context) error {
 	}
 }
 
-func (f *following) pageSize() int {
-	if f.State == Building {
-		return f.limits.Rebuild
+// next is where the following page comes from: whoever is being built reads
+// the log together with all others that are.
+func (f *following) next() func(context.Context, eventstore.Checkpoint) (eventstore.Page, error) {
+	if f.State == Building && f.build != nil {
+		return f.build.next
 	}
-	return f.limits.Live
+	return func(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
+		return f.source.Next(ctx, after, f.limits.Live)
+	}
+}
+
+// built has the others not wait for this one any more.
+func (f *following) built() {
+	f.State = Live
+	if f.build != nil {
+		f.build.leave()
+	}
 }
 
 // rest lets a busy log gather into larger batches: each costs Postgres the same
@@ -404,7 +421,7 @@ func (f *following) catchUp(ctx context.Context) error {
 		if !atLeast(f.seen, headOf(f.source)) {
 			return nil
 		}
-		f.State = Live
+		f.built()
 		return f.store(ctx)
 	}
 	serving, err := f.servingCheckpoint(ctx)
@@ -425,7 +442,8 @@ func (f *following) catchUp(ctx context.Context) error {
 		return nil
 	}
 	f.Obstacle = ""
-	f.State, f.Serving = Live, true
+	f.built()
+	f.Serving = true
 	f.serve()
 	f.log.WithField("position", f.seen.Position.String()).Info("the new generation serves")
 	return nil

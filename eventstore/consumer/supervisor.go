@@ -25,6 +25,7 @@ import (
 type Supervisor struct {
 	db        *sqlx.DB
 	source    Source
+	builds    *pass // over the log, for all that is being built or verified
 	log       logrus.FieldLogger
 	consumers []Consumer
 	arrivals  *arrivals
@@ -37,13 +38,13 @@ type Supervisor struct {
 // API calls Prepare, WaitFor and Status, and never Run.
 func New(db *sqlx.DB, source Source, log logrus.FieldLogger, consumers ...Consumer) *Supervisor {
 	return &Supervisor{
-		db: db, source: source, log: log.WithField("component", "consumers"), consumers: consumers,
+		db: db, source: source, builds: newPass(source, defaultLimits().Rebuild), log: log.WithField("component", "consumers"), consumers: consumers,
 		arrivals: newArrivals(db, consumers), limits: defaultLimits(),
 	}
 }
 
 // SetLimits changes the sizes and times of all runners, before Run.
-func (s *Supervisor) SetLimits(l Limits) { s.limits = l }
+func (s *Supervisor) SetLimits(l Limits) { s.limits, s.builds = l, newPass(s.source, l.Rebuild) }
 
 // Prepare creates the schemas and views of projections that are new. It is
 // safe to call by any number of processes at once, and by Run itself.
@@ -311,7 +312,7 @@ func (s *Supervisor) runner(c Consumer, g generation) *runner {
 	}
 	_, witness := c.(Witness)
 	return &runner{
-		db: s.db, source: s.source, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
+		db: s.db, source: s.source, builds: s.builds, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
 		consumer: c, handles: handles, witness: witness, durable: durable, owner: newOwner(), target: g,
 	}

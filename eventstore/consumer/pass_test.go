@@ -1,0 +1,140 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/logtest"
+	"humanqa/projections"
+	"humanqa/projections/modeltest"
+)
+
+// Whoever reads, from wherever, at whatever speed, sees every event once and in
+// order; those that begin together cost one reading.
+func TestReadersShareOnePassOverTheLog(t *testing.T) {
+	t.Parallel()
+	log := logtest.New()
+	for i := range 100 {
+		log.Record(domain.JobStream(fmt.Sprint(i)), &job.Heartbeat{}, &job.Heartbeat{}, &job.Heartbeat{})
+	}
+	join := consumer.Pass(log, 7)
+	read := func(at eventstore.Checkpoint, dice *rand.Rand, next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error)) {
+		want := at.Position.Commit + 1
+		for at.Position != log.Head() {
+			page, err := next(t.Context(), at)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, e := range page.Events {
+				if e.Position.Commit != want {
+					t.Errorf("event %d where %d was next", e.Position.Commit, want)
+					return
+				}
+				want++
+			}
+			at = eventstore.At(page.Next)
+			for range dice.IntN(200) {
+				runtime.Gosched()
+			}
+		}
+		if want != log.Head().Commit+1 {
+			t.Errorf("the reader ends before %d", want)
+		}
+	}
+	var reading sync.WaitGroup
+	dice := rand.New(rand.NewPCG(1, 2))
+	start := eventstore.Checkpoint{Start: true}
+	begin := func(at eventstore.Checkpoint, ended func()) {
+		next, leave := join(at)
+		own := rand.New(rand.NewPCG(dice.Uint64(), 3))
+		reading.Go(func() {
+			defer ended()
+			defer leave()
+			read(at, own, next)
+		})
+	}
+	for range 6 {
+		begin(start, func() {})
+	}
+	reading.Wait()
+	if pages := len(log.Asked()); pages != (300+6)/7 {
+		t.Errorf("six readers cost %d pages", pages)
+	}
+	// Interrupted builds begin anywhere, while one of the others gives up.
+	ctx, giveUp := context.WithCancel(t.Context())
+	next, leave := join(start)
+	giveUp()
+	if _, err := next(ctx, start); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	leave()
+	for _, at := range []uint64{0, 0, 3, 50, 211, 299} {
+		from := start
+		if at > 0 {
+			from = eventstore.At(domain.Position{Commit: at, Prepare: at})
+		}
+		begin(from, func() {})
+	}
+	reading.Wait()
+}
+
+// All read models are built with one pass, and one that is interrupted again and
+// again ends with the rows that serve.
+func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t, projections.All()...)
+	modeltest.Everything(w.Log)
+	stop := w.Run(w.Sup)
+	w.Reach(w.Sup)
+	stop()
+	operator := w.Service(w.Log, projections.All()...)
+	operator.ChangeLimits(func(l *consumer.Limits) { l.Rebuild = 100 })
+	for range 3 {
+		ctx, cancel := context.WithCancel(w.Ctx())
+		events := int64(rand.IntN(600))
+		err := operator.RebuildAll(ctx, projections.Names(), func(p consumer.Progress) {
+			if p.Applied >= events {
+				cancel()
+			}
+		})
+		if cancel(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if err := operator.RebuildAll(w.Ctx(), projections.Names(), nil); err != nil {
+		t.Fatal(err)
+	}
+	before := len(w.Log.Asked())
+	if err := operator.RebuildAll(w.Ctx(), projections.Names(), nil); err != nil {
+		t.Fatal(err)
+	}
+	begun := w.Log.Asked()[before:]
+	if n := len(begun) - len(slices.DeleteFunc(begun, func(c eventstore.Checkpoint) bool { return c.Start })); n != 1 {
+		t.Errorf("the log is begun %d times for %d read models", n, len(projections.Names()))
+	}
+	differences, err := operator.VerifyAll(w.Ctx(), projections.Names())
+	for i, found := range differences {
+		if len(found) > 0 {
+			t.Errorf("%s: %+v", projections.Names()[i], found)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Exec("UPDATE {credits}.credit_accounts SET used = used + 1 WHERE account_id = (SELECT min(account_id) FROM {credits}.credit_accounts)")
+	differences, err = operator.VerifyAll(w.Ctx(), projections.Names())
+	if err != nil || len(differences[slices.Index(projections.Names(), "credits")]) != 2 {
+		t.Errorf("a row that was changed: %+v, %v", differences, err)
+	}
+}
