@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"humanqa/webhooks"
+)
+
+// jobRates are jobs a second: few, and as many as keep a processor busy.
+var jobRates = []int{20, 200}
+
+// jobs is part (i): jobs whose project has a webhook, at fixed rates. Each is timed
+// from when it was due to its event's arrival at the endpoint, which is in this
+// process; and the processors' time is counted that the service and its Postgres
+// take, at these rates and at rest.
+func jobs(ctx context.Context, b *bench) (_ section, err error) {
+	var stops stops
+	defer func() { err = errors.Join(err, stops.run(ctx)) }()
+	s, hook, err := b.openHooked(ctx, &stops)
+	if err != nil {
+		return section{}, err
+	}
+	took := max(10*time.Second, 3*b.round)
+	if _, err := hook.submitAtRate(ctx, s, jobRates[len(jobRates)-1], took/5); err != nil { // warm-up
+		return section{}, err
+	}
+	out := section{
+		Title: "jobs with a webhook at fixed rates",
+		Notes: []string{
+			fmt.Sprintf("one project with one endpoint, job.created; %s each, timed from when a job was due to its event's arrival", took),
+			"processor time: of the service and its Postgres, for everything that a job leads to",
+		},
+	}
+	for _, rate := range jobRates {
+		before, err := cpuTime(s.cmd.Process.Pid)
+		if err != nil {
+			return section{}, err
+		}
+		got, err := hook.submitAtRate(ctx, s, rate, took)
+		if err != nil {
+			return section{}, errors.Join(err, s.ifDead(nil))
+		}
+		after, err := cpuTime(s.cmd.Process.Pid)
+		if err != nil {
+			return section{}, err
+		}
+		out.Measurements = append(out.Measurements, summarise("", fmt.Sprintf("%d a second", rate), []sample{got}))
+		each := (after - before).Seconds() * 1000 / float64(len(got.latencies))
+		out.Figures = append(out.Figures, figure{fmt.Sprintf("processor time for 1,000 jobs at %d a second", rate), each, "s"})
+		slow, worst, most := 8.0, 20.0, 8.0
+		if rate > jobRates[0] {
+			slow, worst, most = 10, 50, 3
+		}
+		out.Goals = append(out.Goals,
+			below(fmt.Sprintf("%d a second, p50", rate), millis(got.quantile(0.5)), slow, "ms"),
+			below(fmt.Sprintf("%d a second, p99", rate), millis(got.quantile(0.99)), worst, "ms"),
+			below(fmt.Sprintf("processor time for 1,000 jobs at %d a second", rate), each, most, "s"))
+	}
+	before, err := cpuTime(s.cmd.Process.Pid)
+	if err != nil {
+		return section{}, err
+	}
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+		return section{}, ctx.Err()
+	}
+	after, err := cpuTime(s.cmd.Process.Pid)
+	if err != nil {
+		return section{}, err
+	}
+	out.Figures = append(out.Figures, figure{"processor time at rest", millis(after-before) / took.Seconds(), "ms/s"})
+	return out, nil
+}
+
+// hooked is an endpoint in this process, and the project that it belongs to.
+type hooked struct {
+	key, project string
+	arrived      sync.Map // chan struct{} by job, closed when its event comes
+}
+
+// at is closed when the job's event is there.
+func (h *hooked) at(jobID string) chan struct{} {
+	c, _ := h.arrived.LoadOrStore(jobID, make(chan struct{}))
+	return c.(chan struct{})
+}
+
+// openHooked starts a service that trusts an endpoint of ours.
+func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked, error) {
+	program, err := b.build(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := b.folder("hooked")
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &hooked{}
+	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{
+		Dir: dir + "/endpoint",
+		Received: func(_ context.Context, r webhooks.Received) int {
+			var about struct{ Data struct{ JobID string } }
+			if err := json.Unmarshal(r.Body, &about); err != nil {
+				return http.StatusBadRequest
+			}
+			close(h.at(about.Data.JobID))
+			return http.StatusOK
+		},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	stops.add(background(ctx, receiver.Run))
+	environ := []string{
+		"HUMANQA_DATA_DIR=" + dir + "/data", "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE=" + receiver.CAFile(),
+		"HUMANQA_LOG_FORMAT=json", "HUMANQA_RATE_LIMIT=1000000000",
+	}
+	running, err := b.startWhole(ctx, program, environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	stops.add(running[0].stop)
+	s := &service{process: running[0], bench: b, program: program, environ: environ}
+	if h.key, err = s.openAccount(ctx, "hooked"); err != nil {
+		return nil, nil, err
+	}
+	var made struct{ ProjectID string }
+	err = s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/projects", h.key, map[string]any{
+		"name": "hooked", "webhookUrl": receiver.URL(), "subscribedWebhookEvents": []string{"job.created"},
+	}, &made)
+	h.project = made.ProjectID
+	return s, h, err
+}
+
+// submitAtRate waits for each job's event.
+func (h *hooked) submitAtRate(ctx context.Context, s *service, rate int, took time.Duration) (sample, error) {
+	return timedLoop(ctx, rate, took, func(ctx context.Context, _ int) error {
+		var made struct{ JobID string }
+		err := s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/jobs", h.key, map[string]any{
+			"url": "https://shop.example.com/checkout", "title": "Checkout", "description": "Pay by invoice.",
+			"jobType": "Payment Flow", "projectId": h.project,
+			"checklistItems": []any{map[string]any{"description": "Invoice is offered", "severity": "major"}},
+		}, &made)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-h.at(made.JobID):
+			return nil
+		case <-time.After(callTime):
+			return fmt.Errorf("the event of job %s did not come within %s", made.JobID, callTime)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
