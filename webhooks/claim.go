@@ -119,9 +119,11 @@ const isNext = `d.revision = (
 	WHERE earlier.state = 'pending' AND earlier.revision >= 0 AND earlier.ordering_key = d.ordering_key
 )`
 
-// noBitmaps keeps the planner to plain index scans: only they mark the dead
-// entries they meet, and the indexes of a queue are full of them.
-const noBitmaps = `SET LOCAL enable_bitmapscan = off`
+// planOnce keeps the planner to plain index scans, since only they mark the dead
+// entries they meet, and the indexes of a queue are full of them; and to the plans it
+// has: one for these few deliveries would be a little cheaper than one for any, and
+// takes longer to make than to run (TestPlansHoldHoweverMuchIsSettled).
+const planOnce = `SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan`
 
 // untilDue is how long until the next endpoint wants to be looked at. Where none
 // does, greatest would pass over the NULL here, too.
@@ -137,7 +139,7 @@ func (q queue) claim(ctx context.Context, limit int, busy shares) (batch []claim
 	accounts, rooms, full := busy.rooms(limit)
 	// A lost commit is a claim that never was: nothing has been sent yet.
 	err = pgpool.InTxAsync(ctx, q.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, noBitmaps); err != nil {
+		if _, err := tx.ExecContext(ctx, planOnce); err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
 		var endpoints []string

@@ -97,10 +97,10 @@ func (s *stock) count() (n int) {
 }
 
 // round claims and settles what is due, a part of it as failures.
-func (s *stock) round() (ids []string) {
+func (s *stock) round(due int) (ids []string) {
 	s.Helper()
 	batch, _, err := s.queue.claim(s.Context(), 256, nil)
-	if err != nil || len(batch) != stockDue {
+	if err != nil || len(batch) != due {
 		s.Fatalf("claimed %d, %v", len(batch), err)
 	}
 	var done []outcome
@@ -126,26 +126,25 @@ func (s *stock) again(ids []string) {
 	s.exec("UPDATE webhooks.endpoints SET due_at = now()")
 }
 
-// What was prepared over an empty table serves a full one, before it has been
-// analysed and after, planned for these arguments or for any.
+// What was prepared over an empty queue serves a burst behind much that is settled,
+// before the tables have been analysed and after.
 func TestPlansHoldHoweverMuchIsSettled(t *testing.T) {
 	t.Parallel()
 	s := newStock(t)
 	for _, settled := range []int{0, 1000, *settledRows} {
-		s.exec("UPDATE webhooks.deliveries SET state = 'held' WHERE state = 'pending'")
+		s.exec("UPDATE webhooks.deliveries SET state = 'held' WHERE state = 'pending' AND revision > 1")
 		s.exec("VACUUM ANALYZE webhooks.deliveries")
+		s.again(s.round(1)) // plans are made, of an empty queue
 		s.exec("UPDATE webhooks.deliveries SET state = 'pending' WHERE state = 'held'")
 		s.grow(settled)
-		for _, prepare := range []string{"", "ANALYZE webhooks.deliveries, webhooks.attempts, webhooks.endpoints", "SET plan_cache_mode = force_custom_plan",
-			"SET plan_cache_mode = force_generic_plan"} {
+		for _, prepare := range []string{"", "ANALYZE webhooks.deliveries, webhooks.attempts, webhooks.endpoints"} {
 			s.exec(prepare)
 			var ids []string
-			if n := s.reads(func() { ids = s.round() }); n > 8*stockDue {
+			if n := s.reads(func() { ids = s.round(stockDue) }); n > 8*stockDue {
 				t.Errorf("with %d settled, after %q, a round of %d deliveries reads %d", settled, prepare, stockDue, n)
 			}
 			s.again(ids)
 		}
-		s.exec("SET plan_cache_mode = DEFAULT")
 		for what, f := range map[string]DeliveryFilter{
 			"all": {}, "a rare event": {Event: "job.failed_sla"}, "a rare state": {State: StateDropped}, "what failed": {State: StateFailed},
 			"what waits": {State: StatePending}, "what arrived": {State: StateDelivered}, "a job": {JobID: "7"},

@@ -93,6 +93,9 @@ SET at = excluded.at, duration_ms = excluded.duration_ms, url = excluded.url,
 func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint, sealed []string, err error) {
 	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
 	err = pgpool.InTx(ctx, q.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, planOnce); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
 		var endpoints []endpoint
 		if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
 			return fmt.Errorf("lock endpoints: %w", err)
