@@ -34,10 +34,20 @@ func (s *Service) AttachRecording(ctx context.Context, cause Cause, jobID string
 }
 
 // MarkMoment marks a moment of the test, under an id that derives from the command.
+// In a session's slot it is marked for all in the room, too, as far as that still
+// takes marks; a repeat makes up for a crash between the two.
 func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, label string) (domain.Position, error) {
 	m := job.Moment{ID: domain.DeriveID(cause.CommandID, "moment").String(), Label: label, At: s.Now()}
-	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *none) ([]domain.Event, error) {
+	sessionID, at, err := claimant(ctx, s, cause, claim, func(st job.State, sessionID *string) ([]domain.Event, error) {
+		*sessionID = st.SessionID
 		return job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m)
 	})
-	return at, err
+	if err != nil || sessionID == "" {
+		return at, err
+	}
+	shared, err := s.MarkSlot(ctx, cause.step("room"), claim.CheckerID, sessionID, label)
+	if domain.IsKind(err, domain.KindConflict) {
+		err = nil // it is full, or over: the moment stays the slot's own
+	}
+	return at.Max(shared), err
 }

@@ -180,3 +180,24 @@ func TestAMomentIsMarkedOnceByWhoIsInTheRoom(t *testing.T) {
 	wantKind(t, err, domain.KindNotFound)
 	b.wantSession(t, s, "slot_ready marked marked", "claimed", "")
 }
+
+// What a checker marks at their list is marked for all in the room, once.
+func TestAMomentMarkedInASlotIsTheRooms(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	b.waiting(t, s, 2)
+	claim := command.Claim{CheckerID: ann, JobID: s.Slots[0].JobID, Token: 1}
+	cause := b.checkerCause(ann)
+	for range 2 {
+		if _, err := b.MarkMoment(t.Context(), cause, claim, "here"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := eventOf[*session.Marked](t, b, domain.SessionStream(s.SessionID))
+	if e.Slot != 1 || e.CheckerID != ann || e.Note != "here" {
+		t.Errorf("marked: %+v", e)
+	}
+	b.wantSession(t, s, "slot_ready slot_ready started marked", "claimed slot_started moment_marked", "claimed slot_started")
+}

@@ -89,6 +89,9 @@ func joins(t testing.TB, s *Server, room string, g Guest) *browser {
 	must(t, media.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: levelURI}, webrtc.RTPCodecTypeAudio))
 	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(&media), webrtc.WithSettingEngine(func() (e webrtc.SettingEngine) {
 		e.SetIncludeLoopbackCandidate(true)
+		if strings.HasPrefix(g.Key, "tcp") { // a network that lets no UDP through
+			e.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeTCP4})
+		}
 		e.LoggerFactory = quiet{}
 		return e
 	}())).NewPeerConnection(webrtc.Configuration{})
@@ -379,6 +382,19 @@ func TestWhoWatchesSpeaksWhenInvited(t *testing.T) {
 	other.line.up <- invite // who watches invites nobody
 	if err := <-other.over; err == nil || !strings.Contains(err.Error(), "invites nobody") {
 		t.Errorf("an invitation by who watches: %v", err)
+	}
+}
+
+// A network that lets no UDP through is no hindrance.
+func TestVoiceGoesByTCP(t *testing.T) {
+	t.Parallel()
+	s := listen(t)
+	ann, bob := joins(t, s, "room", Guest{Key: "tcp ann"}), joins(t, s, "room", Guest{Key: "bob"})
+	ann.hears(10, bob)
+	bob.hears(10, ann)
+	pair, err := ann.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePair()
+	if err != nil || pair.Remote.Protocol != webrtc.ICEProtocolTCP || fmt.Sprint(pair.Remote.Port) != s.Port() {
+		t.Errorf("it goes by %v, %v", pair, err)
 	}
 }
 
