@@ -40,7 +40,7 @@ build: ## build bin/humanqa
 
 # Pages are walked in a browser by hundreds, over the code that the other packages
 # test under the race detector: it would make them the longest part by far.
-PAGES = /httpapi/(dashboard|workbench)$$
+PAGES = /httpapi/(dashboard|workbench|console)$$
 
 .PHONY: test
 test: postgres chromium ## install what is missing and run the whole test suite, race detector on where it works
@@ -76,7 +76,7 @@ assets: ## bundle the pages' scripts and styles anew (httpapi/ui/assets/dist)
 .PHONY: shots
 shots: postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
 	mkdir -p .shots
-	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench
+	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench ./httpapi/console
 
 .PHONY: lint
 lint: $(LINT) ## golangci-lint, formatting, and the state of go.mod and go.sum

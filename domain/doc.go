@@ -3,9 +3,9 @@
 // error type.
 //
 // A sub-package each holds an aggregate: account, checker, credits, host, job,
-// loop, person, project, session. They are pure: a decide function turns a state
-// and a command into events or an error, an evolve function folds an event into
-// a state; the clock and all ids come in with the command. Package command runs
+// loop, oversight, person, pool, project, session. They are pure: a decide
+// function turns a state and a command into events or an error, an evolve
+// function folds an event into a state; the clock and all ids come in with the command. Package command runs
 // those decisions against the log, package policy issues the commands that
 // nobody asks for, package announce says what the outside world is told of,
 // package subscription which of it a project may ask for by name, package audit

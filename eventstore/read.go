@@ -75,6 +75,17 @@ func (c *Client) ReadRaw(ctx context.Context, stream string, each func(RawEvent)
 	})
 }
 
+// ReadRawPage is ReadRaw of up to count events from a revision on.
+func (c *Client) ReadRawPage(ctx context.Context, stream string, from, count uint64, each func(RawEvent) error) error {
+	return c.readStream(ctx, stream, from, count, func(e *esdb.RecordedEvent) error {
+		r, err := c.whole(ctx, e)
+		if err != nil {
+			return err
+		}
+		return each(r)
+	})
+}
+
 // ReadAll gives a page of the log, up to max events behind after (from the
 // start of the log when fromStart). System events are left out, but next moves
 // past them; end says that the page reached the end of the log. A decode error

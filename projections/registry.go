@@ -13,6 +13,7 @@ import (
 	"humanqa/projections/jobs"
 	"humanqa/projections/ledger"
 	"humanqa/projections/loops"
+	"humanqa/projections/overall"
 	"humanqa/projections/oversight"
 	"humanqa/projections/people"
 	"humanqa/projections/pools"
@@ -54,6 +55,7 @@ type Reads struct {
 	People   *people.Reads
 	Pools    *pools.Reads
 	Acts     *oversight.Reads
+	Overall  *overall.Reads
 	History  *history.Reads
 	Sessions *sessions.Reads
 	Loops    *loops.Reads
@@ -73,6 +75,7 @@ func NewReads(db *sqlx.DB) *Reads {
 		People:   people.NewReads(db),
 		Pools:    pools.NewReads(db),
 		Acts:     oversight.NewReads(db),
+		Overall:  overall.NewReads(db),
 		History:  history.NewReads(db),
 		Sessions: sessions.NewReads(db),
 		Loops:    loops.NewReads(db),

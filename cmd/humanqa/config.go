@@ -94,6 +94,8 @@ type Config struct {
 	// Demo seeds a demo account on the first start and lets webhooks reach the
 	// receiver of `humanqa demo` on this machine. It is a flag, not a variable.
 	Demo bool
+	// given is what the environment said, by name, without what is secret.
+	given map[string]string
 }
 
 // parseConfig checks an environment such as os.Environ gives. An empty value is
@@ -115,6 +117,12 @@ func parseConfig(environ []string) (Config, error) {
 	c, err := e.config()
 	_, c.AdminAddrGiven = vars["HUMANQA_ADMIN_ADDR"]
 	_, c.VoiceAddrGiven = vars["HUMANQA_VOICE_ADDR"]
+	c.given = map[string]string{}
+	for _, s := range settings() {
+		if value, given := vars[s.name]; given {
+			c.given[s.name] = unsecret(s.name, value)
+		}
+	}
 	return c, err
 }
 

@@ -22,6 +22,7 @@ func TestTheEnvironmentHasDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	got.given = nil
 	want := Config{
 		Addr:                "127.0.0.1:8080",
 		AdminAddr:           "127.0.0.1:9090",
@@ -83,7 +84,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 	if len(got.TrustedProxies) != 1 {
 		t.Errorf("trusted proxies %v, want one network", got.TrustedProxies)
 	}
-	got.WebhookAllow, got.TrustedProxies = nil, nil
+	got.WebhookAllow, got.TrustedProxies, got.given = nil, nil, nil
 	want := Config{
 		Addr:                ":9090",
 		BaseURL:             "https://qa.example.com",

@@ -65,6 +65,8 @@ type core struct {
 	node     *node.Node    // nil unless started here
 	// served says that somebody else is projecting what is written here.
 	served bool
+	// serves says that this process does, and settles what is owed.
+	serves bool
 	stops  stops
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
@@ -17,6 +19,7 @@ import (
 	"humanqa/eventstore/node"
 	"humanqa/httpapi"
 	"humanqa/internal/blob"
+	"humanqa/internal/checkup"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 )
@@ -37,7 +40,7 @@ type checked struct {
 
 func (f *fsckCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, c *core) error {
-		out, err := fsck(ctx, c, a, f.Against...)
+		out, err := fsck(ctx, c, a.log, untold, f.Against...)
 		if err != nil {
 			return err
 		}
@@ -64,8 +67,15 @@ func (a *app) printChecked(out checked, object any, before string) error {
 	return nil
 }
 
-// fsck reads the log once. against names files of checkpoints.
-func fsck(ctx context.Context, c *core, a *app, against ...string) (checked, error) {
+// toldEvery is after how many events a check says how far it is.
+const toldEvery = 1000
+
+// untold is for checks that nobody watches.
+func untold(string, int) {}
+
+// fsck reads the log once, and tells what it is at. against names files of
+// checkpoints.
+func fsck(ctx context.Context, c *core, logger logrus.FieldLogger, tell checkup.Progress, against ...string) (checked, error) {
 	log := audit.New()
 	out := checked{Findings: []audit.Finding{}}
 	err := c.withCheck(ctx, against, func(check *auditlog.Check) error {
@@ -76,6 +86,9 @@ func fsck(ctx context.Context, c *core, a *app, against ...string) (checked, err
 				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: err.Error()})
 			}
 			log.See(r)
+			if log.Events%toldEvery == 1 {
+				tell("reading the log", log.Events)
+			}
 			return check.See(ctx, r)
 		})
 	}, func(_ *auditlog.Check, findings []audit.Finding) { out.Findings = append(out.Findings, findings...) })
@@ -88,12 +101,14 @@ func fsck(ctx context.Context, c *core, a *app, against ...string) (checked, err
 	}
 	out.Events, out.Jobs = log.Events, log.Jobs
 	out.Findings = append(out.Findings, log.Findings(now)...)
+	tell("looking for evidence", out.Events)
 	if err := c.auditEvidence(ctx, &out); err != nil {
 		return checked{}, err
 	}
 
-	feed := eventstore.NewFeed(c.log, a.log) // not run: it then reads pages
-	supervisor := consumer.New(c.db, feed, a.log, projections.All()...)
+	tell("comparing the rows of the read models", out.Events)
+	feed := eventstore.NewFeed(c.log, logger) // not run: it then reads pages
+	supervisor := consumer.New(c.db, feed, logger, projections.All()...)
 	differences, err := supervisor.VerifyAll(ctx, projections.Names())
 	if err != nil {
 		return checked{}, err
@@ -206,7 +221,7 @@ func streamOf(name string, rows ...map[string]json.RawMessage) string {
 // it still has its time for.
 func (c *core) auditedAt(ctx context.Context) (time.Time, error) {
 	now := time.Now()
-	if c.served || c.node == nil {
+	if c.served || c.serves || c.node == nil {
 		return now, nil
 	}
 	_, last, err := node.Head(ctx, c.db)

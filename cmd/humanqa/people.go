@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
+	"humanqa/httpapi/console"
 	"humanqa/httpapi/dashboard"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/signin"
@@ -239,12 +240,13 @@ func (s *service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: httpapi.Address, WaitFor: s.consumers.WaitFor,
 		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
-		Templates: []fs.FS{signin.Templates, dashboard.Templates, workbench.Templates, room.Templates},
+		Templates: []fs.FS{signin.Templates, dashboard.Templates, workbench.Templates, room.Templates, console.Templates},
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
 				Commands: s.core.commands, Reads: reads, API: api, Credentials: store, Desk: desk.New(s.core.db, time.Now), Deliveries: webhooks.NewLog(s.core.db), Now: time.Now, BaseURL: s.cfg.BaseURL,
 			}),
+			console.Pages(s.consoleDeps(ctx, reads, store, log)),
 			workbench.Pages(workbench.Deps{Commands: s.core.commands, Reads: reads, API: api, Now: time.Now}),
 			room.Pages(room.Deps{Commands: s.core.commands, Reads: reads, API: api, Changes: out.changes, Voice: s.voice, Now: time.Now}),
 		),

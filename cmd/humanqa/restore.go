@@ -57,7 +57,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app) error {
 		return fmt.Errorf("restore %s: %w", c.File, err)
 	}
 	err = a.withCore(ctx, func(ctx context.Context, core *core) error {
-		out, err := fsck(ctx, core, a)
+		out, err := fsck(ctx, core, a.log, untold)
 		if err != nil {
 			return err
 		}

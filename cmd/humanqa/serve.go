@@ -85,6 +85,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		return err
 	}
 	defer func() { err = errors.Join(err, core.close(ctx)) }()
+	core.serves = true
 	s := &service{core: core}
 	if s.cfg, err = s.open(ctx, cfg, log); err != nil {
 		return err

@@ -17,18 +17,28 @@ type OperatorAct struct {
 	Reason    string
 }
 
+// RecordedAct is an act that was written down.
+type RecordedAct struct {
+	ID       string
+	Repeat   bool // it had been written down before
+	Position domain.Position
+}
+
 // RecordAct writes down what an operator sets out to do, before it is done: an
 // act that crashes has a record without an effect, never the other way round.
 // The id of the act derives from the command.
-func (s *Service) RecordAct(ctx context.Context, cause Cause, a OperatorAct) (actID string, at domain.Position, err error) {
-	actID = domain.DeriveID(cause.CommandID, "act").String()
+func (s *Service) RecordAct(ctx context.Context, cause Cause, a OperatorAct) (RecordedAct, error) {
+	id := domain.DeriveID(cause.CommandID, "act").String()
 	cause.AccountID = a.AccountID
-	_, written, err := execute(ctx, s.office, cause, domain.OperatorStream(a.PersonID), func(st oversight.State, _ *none) ([]domain.Event, error) {
-		return oversight.DecideAct(st, oversight.Acted{
-			ActID: actID, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
+	out, written, err := execute(ctx, s.office, cause, domain.OperatorStream(a.PersonID), func(st oversight.State, out *RecordedAct) ([]domain.Event, error) {
+		events, err := oversight.DecideAct(st, oversight.Acted{
+			ActID: id, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
 		})
+		out.Repeat = len(events) == 0
+		return events, err
 	})
-	return actID, written.Position, err
+	out.ID, out.Position = id, written.Position
+	return out, err
 }
 
 // RefuseAct writes down that an act was not done.

@@ -86,15 +86,15 @@ func TestWhatAnOperatorDoesIsWrittenOnce(t *testing.T) {
 	b := setup(t, 0)
 	cause := operator()
 	act := command.OperatorAct{PersonID: "ann", Act: oversight.Look, Subject: "job-1", AccountID: b.account, Reason: "They asked us to"}
-	id, _, err := b.RecordAct(t.Context(), cause, act)
-	if err != nil {
-		t.Fatal(err)
+	first, err := b.RecordAct(t.Context(), cause, act)
+	if err != nil || first.Repeat {
+		t.Fatalf("%+v, %v", first, err)
 	}
-	if again, _, err := b.RecordAct(t.Context(), cause, act); err != nil || again != id {
-		t.Errorf("the same act again: %s, %v", again, err)
+	if again, err := b.RecordAct(t.Context(), cause, act); err != nil || again.ID != first.ID || !again.Repeat {
+		t.Errorf("the same act again: %+v, %v", again, err)
 	}
 	for range 2 {
-		if _, err := b.RefuseAct(t.Context(), cause, "ann", id, "gone"); err != nil {
+		if _, err := b.RefuseAct(t.Context(), cause, "ann", first.ID, "gone"); err != nil {
 			t.Fatal(err)
 		}
 	}

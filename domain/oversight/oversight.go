@@ -48,7 +48,7 @@ func (a Act) Words() string {
 	if words := map[Act]string{
 		Look: "looked into", GrantCredits: "granted credits to", Suspend: "suspended", Reinstate: "reinstated",
 		ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "made a new way in for", GrantRole: "gave a role to",
-		RevokeRole: "took a role from", Disable: "disabled", CreatePool: "made the pool", AddChecker: "added a checker to",
+		RevokeRole: "took a role from", Disable: "disabled", CreatePool: "made", AddChecker: "added a checker to",
 		RemoveChecker: "took a checker out of", Rebuild: "ordered a rebuild of", Retry: "had another try made by",
 		Skip: "had an event passed over by", Check: "started a check of", CancelCheck: "cancelled a check of",
 	}[a]; words != "" {
@@ -73,7 +73,8 @@ type Acted struct {
 	Reason    string `json:"reason"`
 }
 
-// Refused says that what an operator set out to do was not done.
+// Refused says that what an operator set out to do was not done, or that nobody
+// knows whether it was.
 type Refused struct {
 	ActID   string `json:"actId"`
 	Problem string `json:"problem"`
@@ -116,6 +117,8 @@ func Evolve(s State, e domain.Event) State {
 func DecideAct(s State, a Acted) ([]domain.Event, error) {
 	a.Reason = strings.TrimSpace(a.Reason)
 	switch {
+	case s.refused[a.ActID]:
+		return nil, domain.Conflict("it was refused before").WithHint("load the page again, then send the form")
 	case s.acts[a.ActID]:
 		return nil, nil
 	case !slices.Contains(Acts(), a.Act):

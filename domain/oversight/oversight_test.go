@@ -30,6 +30,7 @@ func TestAnActHasAReasonAndIsWrittenOnce(t *testing.T) {
 	given().When(act("a1", strings.Repeat("x", 501), oversight.Look)).Invalid("reason")
 	given().When(act("a1", "Why not", "rule_the_world")).Invalid("act")
 	given(done).When(refuse).Events(&oversight.Refused{ActID: "a1", Problem: "no such job"}).When(refuse).Nothing()
+	given(done, &oversight.Refused{ActID: "a1"}).When(act("a1", "They asked us to", oversight.Look)).Conflict("it was refused before")
 	given().When(refuse).NotFound("act")
 	for _, a := range oversight.Acts() {
 		if a.Words() == string(a) {

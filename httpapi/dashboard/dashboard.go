@@ -9,7 +9,6 @@ package dashboard
 import (
 	"context"
 	"embed"
-	"strconv"
 	"time"
 
 	"humanqa/domain"
@@ -104,6 +103,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: d.createKey},
 		{Method: "POST", Pattern: "/dashboard/keys/revoke", For: ui.Owners, Handle: d.revokeKey},
 
+		{Method: "GET", Pattern: "/dashboard/looks", For: ui.Owners, Handle: d.looks},
+
 		{Method: "GET", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.members},
 		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.invite},
 		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Handle: d.changeMember},
@@ -140,46 +141,6 @@ func (d Deps) now(r *ui.Request) (time.Time, error) {
 	return d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
 }
 
-// pageSize is how many rows a list shows.
-const pageSize = 50
-
-// pager leads through a list.
-type pager struct {
-	From, To, Total int
-	Newer, Older    string // URLs; empty where there is nothing
-}
-
-// pageOf reads which page is asked for; the first is 1.
-func pageOf(r *ui.Request) int {
-	n, err := strconv.Atoi(r.FormValue("page"))
-	if err != nil || n < 1 || n > 1_000_000 {
-		return 1
-	}
-	return n
-}
-
-func newPager(r *ui.Request, page, shown, total int) pager {
-	at := func(n int) string {
-		query := r.URL.Query()
-		query.Set("page", strconv.Itoa(n))
-		if n == 1 {
-			query.Del("page")
-		}
-		if len(query) == 0 {
-			return r.URL.Path
-		}
-		return r.URL.Path + "?" + query.Encode()
-	}
-	p := pager{From: (page-1)*pageSize + 1, To: (page-1)*pageSize + shown, Total: total}
-	if page > 1 {
-		p.Newer = at(page - 1)
-	}
-	if p.To < total {
-		p.Older = at(page + 1)
-	}
-	return p
-}
-
 // What all pages share, by shorter names.
 var (
 	body      = ui.Body
@@ -187,7 +148,14 @@ var (
 	sentences = ui.Sentences
 	hostOf    = ui.HostOf
 	safeLink  = ui.SafeLink
+	pageOf    = ui.PageOf
+	newPager  = ui.NewPager
 )
+
+// pageSize is how many rows a list shows.
+const pageSize = ui.PageSize
+
+type pager = ui.Pager
 
 // may says whether the request's person may do what needs the role.
 func may(r *ui.Request, role person.Role) bool { return r.May(role) }

@@ -1,12 +1,14 @@
 package dashboard
 
 import (
+	"slices"
 	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/events"
@@ -48,6 +50,38 @@ func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
 			upTo = e.Cursor
 		}
 		list = append(list, noticeOf(e))
+	}
+	if !r.Role.Includes(person.Owner) {
+		return list, upTo, nil
+	}
+	looks, at, err := d.lookNotices(r, seen, oldest)
+	if err != nil {
+		return nil, "", err
+	}
+	list = append(list, looks...)
+	slices.SortStableFunc(list, func(a, b notice) int { return b.At.Compare(a.At) })
+	if upTo == "" || at != "" && events.LaterCursor(upTo, at) == at {
+		upTo = at
+	}
+	return list[:min(len(list), noticesShown)], upTo, nil
+}
+
+// lookNotices are the looks of operators that an owner has not marked as seen, and
+// the cursor of the latest.
+func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []notice, upTo string, err error) {
+	looks, err := d.looksInto(r, oldest, noticesShown)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, l := range looks {
+		cursor := events.CursorAt(l.Position())
+		if seen != "" && events.LaterCursor(seen, cursor) != cursor || cursor == seen {
+			break
+		}
+		if upTo == "" {
+			upTo = cursor
+		}
+		list = append(list, notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What, Detail: l.Reason, Href: l.Href})
 	}
 	return list, upTo, nil
 }

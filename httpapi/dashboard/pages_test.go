@@ -106,8 +106,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"sessions", "/dashboard/sessions", owner},
 		{"batch", "/dashboard/batches/" + batch, owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
-		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner},
-		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/", runs}, {"confirm", "/signin/confirm", owner},
+		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
+		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"confirm", "/signin/confirm", owner},
 	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {
 			here := *w

@@ -68,6 +68,8 @@ type Service struct {
 	Site        *ui.Site
 	Changes     *changes.Changes
 	WaitFor     func(context.Context, domain.Position) error
+	Log         *eventstore.Client
+	Consumers   *consumer.Supervisor
 	BaseURL     string // of the API
 	Origin      string // of the pages
 
@@ -107,7 +109,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	})
 	supervisor := consumer.New(s.DB, feed, log,
 		append(projections.All(), webhooks.NewSubscriber(s.DB, client, "https://qa.example"))...)
-	s.WaitFor = supervisor.WaitFor
+	s.WaitFor, s.Log, s.Consumers = supervisor.WaitFor, client, supervisor
 	news := changes.New(feed, s.DB, supervisor.WaitFor, log)
 	s.Changes = news
 
@@ -185,7 +187,7 @@ func (s *Service) background(run func(context.Context) error) {
 func (s *Service) In(t *testing.T) *Service {
 	return &Service{
 		T: t, DB: s.DB, Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, API: s.API, Site: s.Site, Changes: s.Changes,
-		WaitFor: s.WaitFor, BaseURL: s.BaseURL, Origin: s.Origin, away: s.away,
+		WaitFor: s.WaitFor, Log: s.Log, Consumers: s.Consumers, BaseURL: s.BaseURL, Origin: s.Origin, away: s.away,
 	}
 }
 

@@ -73,6 +73,9 @@ type Answer struct {
 	// Live are the streams whose changes the page shows; Everything: all of the
 	// account's.
 	Live []string
+	// Every is how often an open page fetches itself anew, where what it shows
+	// changes with the time, too; zero: never. Whole seconds.
+	Every time.Duration
 	// Secret pages are kept by no cache, not even the browser's.
 	Secret bool
 	// Bare pages belong to no account, whoever looks at them.

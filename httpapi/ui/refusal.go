@@ -8,9 +8,9 @@ import (
 	"humanqa/httpapi"
 )
 
-// statusOf is the status of a refusal: the API's, but for a form that has to be
+// StatusOf is the status of a refusal: the API's, but for a form that has to be
 // filled in again.
-func statusOf(kind domain.Kind) int {
+func StatusOf(kind domain.Kind) int {
 	if kind == domain.KindInvalid {
 		return http.StatusUnprocessableEntity
 	}
@@ -32,7 +32,7 @@ func (s *Site) refuse(r *Request, err error) Answer {
 	var known *domain.Error
 	switch {
 	case errors.As(err, &known):
-		v.Status, v.Message, v.Hint = statusOf(known.Kind), Sentence(known.Message), Sentence(known.Hint)
+		v.Status, v.Message, v.Hint = StatusOf(known.Kind), Sentence(known.Message), Sentence(known.Hint)
 	case r.Context().Err() != nil:
 		v.Status = http.StatusServiceUnavailable
 	}

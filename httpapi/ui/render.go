@@ -31,6 +31,7 @@ type Frame struct {
 	Role     person.Role
 	Accounts []people.PersonRole
 	Live     string // the streams to follow, blanks between; empty: none
+	Every    int    // seconds after which the page fetches itself anew; 0: never
 	Home     string
 	View     any
 }
@@ -40,7 +41,12 @@ func (f Frame) Sees(role person.Role) bool { return f.Role.Includes(role) }
 
 // At says that the page lies at or below the path.
 func (f Frame) At(where string) bool {
-	return f.Path == where || where != "/dashboard" && strings.HasPrefix(f.Path, where+"/")
+	return f.Path == where || where != "/dashboard" && where != "/console" && strings.HasPrefix(f.Path, where+"/")
+}
+
+// Operates says that the page is the console's, and its person an operator.
+func (f Frame) Operates() bool {
+	return f.Person != nil && f.Person.Has(person.Operator) && (f.Path == "/console" || strings.HasPrefix(f.Path, "/console/"))
 }
 
 // commandMark stands for a new command id in what is rendered. Hashing the page
@@ -83,7 +89,11 @@ func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, 
 			if set, err = set.ParseFS(source, append(parts, file)...); err != nil {
 				return nil, fmt.Errorf("parse %s: %w", file, err)
 			}
-			r.pages[strings.TrimSuffix(path.Base(file), ".html")] = set
+			name := strings.TrimSuffix(path.Base(file), ".html")
+			if r.pages[name] != nil && !strings.HasPrefix(name, "_") {
+				return nil, fmt.Errorf("two packages have a template %s", name)
+			}
+			r.pages[name] = set
 		}
 	}
 	return r, nil
@@ -106,6 +116,8 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"dict":    dict,
 		"skipped": skipped,
 		"short":   short,
+		"span":    Span,
+		"number":  func(n int) string { return group(int64(n)) },
 	}
 }
 

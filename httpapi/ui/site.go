@@ -24,6 +24,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/person"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
 )
@@ -318,7 +319,7 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 	}
 	switch page.For {
 	case Operators:
-		if !r.Person.Has("operator") {
+		if !r.Person.Has(person.Operator) {
 			return Answer{}, errNoPage
 		}
 		if s.Now().Sub(r.Session.CreatedAt) > credential.OperatorFor {
@@ -422,11 +423,11 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		r.Account, r.Role = people.Account{}, ""
 	}
 	if status != http.StatusOK || r.Method != http.MethodGet {
-		a.Live = nil // its URL shows another page
+		a.Live, a.Every = nil, 0 // its URL shows another page
 	}
 	body, err := s.renderer.render(a.Template, Frame{
 		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
-		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Home: home(r.Person), View: a.View,
+		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Every: int(a.Every.Seconds()), Home: home(r.Person), View: a.View,
 	})
 	if err != nil {
 		r.Log.WithError(err).Error("page not rendered")
@@ -438,7 +439,7 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
 	}
 	tag := ""
-	if !a.Secret && len(a.Live) > 0 {
+	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
 		tag = hex.EncodeToString(sum[:16])
 		h.Set("Cache-Control", "private, no-cache")
@@ -464,6 +465,8 @@ func home(p *Person) string {
 		return "/dashboard"
 	case p.CheckerID() != "":
 		return "/workbench"
+	case p.Has(person.Operator):
+		return "/console"
 	}
 	return "/account"
 }

@@ -157,7 +157,7 @@ func (r readEventRow) event() (AccountEvent, error) {
 		return AccountEvent{}, err
 	}
 	e := AccountEvent{
-		Cursor: cursorAt(recorded.Position), Recorded: recorded,
+		Cursor: CursorAt(recorded.Position), Recorded: recorded,
 		About: announce.Enrichment{Submission: job.Submission{AccountID: r.AccountID, ProjectID: r.ProjectID}},
 	}
 	if err := json.Unmarshal(r.About, &e.About); err != nil {
@@ -182,7 +182,7 @@ func (q *Reads) News(ctx context.Context, after string) (accounts []string, next
 	}
 	next = after
 	for _, r := range rows {
-		next = cursorAt(domain.Position{Commit: r.CommitPosition, Prepare: r.PreparePosition})
+		next = CursorAt(domain.Position{Commit: r.CommitPosition, Prepare: r.PreparePosition})
 		accounts = append(accounts, r.AccountID)
 	}
 	slices.Sort(accounts)
@@ -198,13 +198,14 @@ func (q *Reads) Newest(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("look for the newest event: %w", err)
 	}
-	return cursorAt(domain.Position{Commit: row.CommitPosition, Prepare: row.PreparePosition}), nil
+	return CursorAt(domain.Position{Commit: row.CommitPosition, Prepare: row.PreparePosition}), nil
 }
 
 // place is a position as Postgres compares it.
 type place struct{ commit, prepare int64 }
 
-func cursorAt(p domain.Position) string {
+// CursorAt is the cursor of a position.
+func CursorAt(p domain.Position) string {
 	return strconv.FormatUint(p.Commit, 10) + "-" + strconv.FormatUint(p.Prepare, 10)
 }
 

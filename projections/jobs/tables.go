@@ -86,6 +86,7 @@ CREATE INDEX jobs_by_status  ON {schema}.jobs (account_id, status, created_at DE
 CREATE INDEX jobs_by_project ON {schema}.jobs (account_id, project_id, created_at DESC, id DESC) WHERE project_id <> '';
 CREATE INDEX jobs_by_batch   ON {schema}.jobs (account_id, batch_id, batch_index) WHERE batch_id <> '';
 CREATE INDEX jobs_by_checker ON {schema}.jobs (checker_id, completed_at DESC, id DESC) WHERE checker_id <> '';
+CREATE INDEX jobs_by_time    ON {schema}.jobs (created_at DESC, id DESC);
 CREATE INDEX jobs_queue      ON {schema}.jobs (urgent DESC, created_at, id) WHERE in_queue AND status = 'pending';
 `
 

@@ -29,6 +29,7 @@ CREATE TABLE {schema}.operator_acts (
     act_id     text PRIMARY KEY,
     at         timestamptz NOT NULL,
     position   bigint NOT NULL,
+    prepare    bigint NOT NULL,
     person_id  text NOT NULL,
     act        text NOT NULL,
     subject    text NOT NULL,
@@ -47,8 +48,8 @@ func (Projector) Handles() []string {
 }
 
 const insertActSQL = `
-INSERT INTO {schema}.operator_acts (act_id, at, position, person_id, act, subject, account_id, detail, reason, problem)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '')`
+INSERT INTO {schema}.operator_acts (act_id, at, position, prepare, person_id, act, subject, account_id, detail, reason, problem)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '')`
 
 const refuseActSQL = `
 UPDATE {schema}.operator_acts
@@ -63,7 +64,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		switch e := r.Event.(type) {
 		case *oversight.Acted:
 			query = insertActSQL
-			args = []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}
+			args = []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare), e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}
 		case *oversight.Refused:
 			query, args = refuseActSQL, []any{e.ActID, e.Problem}
 		default:
@@ -86,6 +87,8 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 type Act struct {
 	ID        string        `json:"act_id"`
 	At        time.Time     `json:"at"`
+	Commit    int64         `json:"position"`
+	Prepare   int64         `json:"prepare"`
 	PersonID  string        `json:"person_id"`
 	Act       oversight.Act `json:"act"`
 	Subject   string        `json:"subject"`
@@ -93,6 +96,11 @@ type Act struct {
 	Detail    string        `json:"detail"`
 	Reason    string        `json:"reason"`
 	Problem   string        `json:"problem"` // why it was not done; empty: it was
+}
+
+// Position is where the act stands in the log.
+func (a Act) Position() domain.Position {
+	return domain.Position{Commit: uint64(a.Commit), Prepare: uint64(a.Prepare)}
 }
 
 // Filter narrows the list; empty fields don't.
@@ -105,7 +113,7 @@ type Filter struct {
 }
 
 const actColumnsSQL = `
-SELECT act_id, at, person_id, act, subject, account_id, detail, reason, problem`
+SELECT act_id, at, position, prepare, person_id, act, subject, account_id, detail, reason, problem`
 
 const actsSQL = `
 FROM readmodel.operator_acts

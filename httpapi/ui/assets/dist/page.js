@@ -817,6 +817,10 @@ var Idiomorph = (function() {
 var policy = window.trustedTypes?.createPolicy("page", { createHTML: (html) => html }) ?? { createHTML: (html) => html };
 var pause = 250;
 function follow() {
+  const every = Number(main()?.dataset.every ?? 0);
+  if (every > 0) setInterval(() => {
+    if (!document.hidden) void refresh();
+  }, every * 1e3);
   if (main()?.dataset.live === void 0) return;
   const channel = new BroadcastChannel("humanqa-live");
   channel.onmessage = (event) => heard(String(event.data));

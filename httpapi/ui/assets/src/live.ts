@@ -17,6 +17,8 @@ const policy: TrustedPolicy = window.trustedTypes?.createPolicy('page', { create
 const pause = 250
 
 export function follow() {
+  const every = Number(main()?.dataset.every ?? 0) // seconds; what changes with the time, too
+  if (every > 0) setInterval(() => { if (!document.hidden) void refresh() }, every * 1000)
   if (main()?.dataset.live === undefined) return
   const channel = new BroadcastChannel('humanqa-live')
   channel.onmessage = (event) => heard(String(event.data))

@@ -1,0 +1,233 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/access"
+	"humanqa/projections/credits"
+	"humanqa/projections/overall"
+	"humanqa/projections/people"
+	"humanqa/projections/pools"
+	"humanqa/projections/projects"
+)
+
+type accountsView struct {
+	Text  string
+	Lines []overall.Account
+	Pager ui.Pager
+}
+
+func (d console) accounts(r *ui.Request) (ui.Answer, error) {
+	v := accountsView{Text: textOf(r)}
+	var (
+		total int
+		err   error
+	)
+	if v.Lines, total, err = d.Reads.Overall.Accounts(r.Context(), v.Text, pageOf(r), d.Now()); err != nil {
+		return ui.Answer{}, err
+	}
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
+	return ui.Show("console-accounts", "Accounts", v)
+}
+
+// textOf is what a list is searched for.
+func textOf(r *ui.Request) string {
+	text := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(r.FormValue("q"), "\x00", ""), ""))
+	return string([]rune(text)[:min(200, len([]rune(text)))])
+}
+
+// accountShown is how many rows each list of an account's page has.
+const accountShown = 20
+
+type accountView struct {
+	formState
+	access.Account
+	Balance  credits.Balance
+	Projects []projects.Project
+	Keys     []keyLine
+	KeyCount int
+	Members  []personLine
+	Jobs     []overall.Job
+	Pool     pools.Pool
+	Pooled   bool
+	Pools    []pools.Pool // it may be kept to
+	Acts     []actLine
+	Now      time.Time
+}
+
+type keyLine struct {
+	access.IssuedKey
+	Expired bool
+}
+
+type personLine struct {
+	people.Person
+	Name  string
+	Roles []string
+}
+
+func (d console) account(r *ui.Request) (ui.Answer, error) { return d.accountPage(r, formState{}) }
+
+func (d console) accountPage(r *ui.Request, state formState) (ui.Answer, error) {
+	id, err := idOf(r, "account")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	ctx := r.Context()
+	v := accountView{formState: state, Now: d.Now()}
+	if v.Account, err = d.Reads.Access.Account(ctx, id); err != nil {
+		return ui.Answer{}, err
+	}
+	now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: id, Sandbox: v.Sandbox})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Balance, err = d.Reads.Credits.Balance(ctx, id, now); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Projects, _, err = d.Reads.Projects.List(ctx, id, projects.Filter{Limit: accountShown}); err != nil {
+		return ui.Answer{}, err
+	}
+	keys, count, err := d.Reads.Access.Keys(ctx, id, access.Page{Limit: accountShown})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.KeyCount = count
+	for _, k := range keys {
+		v.Keys = append(v.Keys, keyLine{k, k.ExpiresAt != nil && !v.Now.Before(*k.ExpiresAt)})
+	}
+	members, err := d.Reads.People.Members(ctx, id)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Members, err = d.personLines(ctx, members); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Jobs, err = d.Reads.Overall.Jobs(ctx, overall.JobFilter{AccountID: id}, overall.Page{Limit: 8}); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Pool, v.Pooled, err = d.Reads.Pools.OfAccount(ctx, id); err != nil {
+		return ui.Answer{}, err
+	}
+	all, err := d.Reads.Pools.Pools(ctx)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, p := range all {
+		if p.AccountID == "" || p.AccountID == id {
+			v.Pools = append(v.Pools, p)
+		}
+	}
+	if v.Acts, err = d.actsOf(ctx, id); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("console-account", v.Name, v)
+}
+
+func (d console) personLines(ctx context.Context, list []people.Person) (lines []personLine, err error) {
+	ids := make([]string, len(list))
+	for i, p := range list {
+		ids[i] = p.ID
+	}
+	name, err := d.names(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		line := personLine{Person: p, Name: name(p.ID)}
+		for _, g := range p.Roles {
+			line.Roles = append(line.Roles, string(g.Role))
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// onAccount is a form on an account's page.
+func (d console) onAccount(r *ui.Request, act oversight.Act, detail string, do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error)) (ui.Answer, error) {
+	id, err := idOf(r, "account")
+	if err == nil {
+		_, err = d.Reads.Access.Account(r.Context(), id)
+	}
+	if err == nil {
+		subject := domain.AccountStream(id)
+		if act == oversight.GrantCredits {
+			subject = domain.CreditsStream(id)
+		}
+		err = d.act(r, command.OperatorAct{Act: act, Subject: subject, AccountID: id, Detail: detail},
+			func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, id) })
+	}
+	if err != nil {
+		return again(r, err, d.accountPage, "amount", "The amount", "days", "The days")
+	}
+	return ui.Go("/console/accounts/" + id)
+}
+
+// maxGrant bounds what is granted at once: a slip of the finger is no fortune.
+const maxGrant = 1_000_000
+
+func (d console) grantCredits(r *ui.Request) (ui.Answer, error) {
+	var wrong []domain.Detail
+	amount, err := strconv.Atoi(strings.TrimSpace(r.PostFormValue("amount")))
+	if err != nil || amount < 1 || amount > maxGrant {
+		wrong = append(wrong, domain.Detail{Path: "amount", Message: "must be a number from 1 to 1000000"})
+	}
+	detail := ui.Credits(domain.Credits(amount))
+	days := 0
+	if text := strings.TrimSpace(r.PostFormValue("days")); text != "" {
+		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > 3650 {
+			wrong = append(wrong, domain.Detail{Path: "days", Message: "must be a number from 1 to 3650"})
+		}
+		detail += " for " + ui.Count(days, "day")
+	}
+	if len(wrong) > 0 {
+		return again(r, domain.Invalid(wrong...), d.accountPage, "amount", "The amount", "days", "The number of days")
+	}
+	return d.onAccount(r, oversight.GrantCredits, detail, func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
+		var until *time.Time
+		if days > 0 {
+			account, err := d.Reads.Access.Account(ctx, id)
+			if err != nil {
+				return domain.Position{}, err
+			}
+			now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: id, Sandbox: account.Sandbox})
+			if err != nil {
+				return domain.Position{}, err
+			}
+			end := now.Add(time.Duration(days) * 24 * time.Hour)
+			until = &end
+		}
+		_, at, err := d.Commands.GrantCredits(ctx, cause, id, domain.Credits(amount), until, strings.TrimSpace(r.PostFormValue("reason")))
+		return at, err
+	})
+}
+
+func (d console) suspend(r *ui.Request) (ui.Answer, error) {
+	return d.onAccount(r, oversight.Suspend, "", d.Commands.SuspendAccount)
+}
+
+func (d console) reinstate(r *ui.Request) (ui.Answer, error) {
+	return d.onAccount(r, oversight.Reinstate, "", d.Commands.ReinstateAccount)
+}
+
+func (d console) choosePool(r *ui.Request) (ui.Answer, error) {
+	poolID := r.PostFormValue("pool")
+	detail := "any checker"
+	if poolID != "" {
+		p, err := d.Reads.Pools.Pool(r.Context(), poolID)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		detail = "the pool " + p.Name
+	}
+	return d.onAccount(r, oversight.ChoosePool, detail, func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
+		return d.Commands.ChoosePool(ctx, cause, id, poolID)
+	})
+}

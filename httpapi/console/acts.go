@@ -1,0 +1,118 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"humanqa/domain"
+	domainOversight "humanqa/domain/oversight"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/oversight"
+)
+
+type actLine struct {
+	oversight.Act
+	By   string // the operator's name
+	Did  string
+	Name string // what it was done to, as people say it
+	Href string // where that is; empty: nowhere
+}
+
+type actsView struct {
+	Lines   []actLine
+	Kinds   []domainOversight.Act
+	Kind    domainOversight.Act
+	Account string
+	By      string
+	Pager   ui.Pager
+}
+
+// acts lists what operators did.
+func (d console) acts(r *ui.Request) (ui.Answer, error) {
+	page := pageOf(r)
+	f := oversight.Filter{
+		PersonID: r.FormValue("by"), AccountID: r.FormValue("account"), Act: domainOversight.Act(r.FormValue("act")),
+		Limit: page.Limit, Offset: page.Offset,
+	}
+	if !slices.Contains(domainOversight.Acts(), f.Act) {
+		f.Act = ""
+	}
+	if strings.ContainsRune(f.PersonID+f.AccountID, 0) {
+		return ui.Answer{}, domain.NotFound("act")
+	}
+	list, total, err := d.Reads.Acts.Acts(r.Context(), f)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := actsView{Kinds: domainOversight.Acts(), Kind: f.Act, Account: f.AccountID, By: f.PersonID}
+	if v.Lines, err = d.actLines(r.Context(), list); err != nil {
+		return ui.Answer{}, err
+	}
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
+	return ui.Show("console-acts", "Operators' acts", v)
+}
+
+// actsOf are the latest acts that concerned the account.
+func (d console) actsOf(ctx context.Context, accountID string) ([]actLine, error) {
+	list, _, err := d.Reads.Acts.Acts(ctx, oversight.Filter{AccountID: accountID, Limit: actsShown})
+	if err != nil {
+		return nil, err
+	}
+	return d.actLines(ctx, list)
+}
+
+func (d console) actLines(ctx context.Context, list []oversight.Act) (lines []actLine, err error) {
+	ids := make([]string, len(list))
+	for i, a := range list {
+		ids[i] = a.PersonID
+	}
+	name, err := d.names(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range list {
+		lines = append(lines, actLine{Act: a, By: name(a.PersonID), Did: a.Act.Words(), Name: subjectName(a.Subject), Href: subjectHref(a.Subject)})
+	}
+	return lines, nil
+}
+
+// subjectName says what was acted on.
+func subjectName(subject string) string {
+	category, id, isStream := strings.Cut(subject, "-")
+	if !isStream || len(id) < 8 {
+		return subject
+	}
+	if category == "credits" {
+		category = "account"
+	}
+	return category + " " + short(id)
+}
+
+// subjectHref is where what was acted on can be seen.
+func subjectHref(subject string) string {
+	category, id, isStream := strings.Cut(subject, "-")
+	switch category {
+	case "account", "credits":
+		return "/console/accounts/" + id
+	case "person":
+		return "/console/people/" + id
+	case "pool":
+		return "/console/pools/" + id
+	case "job":
+		return "/console/jobs/" + id
+	}
+	if isStream {
+		return streamHref(subject)
+	}
+	return ""
+}
+
+// actsBy are the latest acts of an operator.
+func (d console) actsBy(ctx context.Context, personID string) ([]actLine, error) {
+	list, _, err := d.Reads.Acts.Acts(ctx, oversight.Filter{PersonID: personID, Limit: actsShown})
+	if err != nil {
+		return nil, err
+	}
+	return d.actLines(ctx, list)
+}

@@ -1,0 +1,140 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/overall"
+	"humanqa/projections/pools"
+)
+
+type checkersView struct {
+	Text  string
+	Lines []overall.Checker
+	Pager ui.Pager
+}
+
+func (d console) checkers(r *ui.Request) (ui.Answer, error) {
+	v := checkersView{Text: textOf(r)}
+	var (
+		total int
+		err   error
+	)
+	if v.Lines, total, err = d.Reads.Overall.Checkers(r.Context(), v.Text, "", pageOf(r)); err != nil {
+		return ui.Answer{}, err
+	}
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
+	return ui.Show("console-checkers", "Checkers", v)
+}
+
+type poolsView struct {
+	formState
+	Pools []pools.Pool
+	Name  string
+}
+
+func (d console) pools(r *ui.Request) (ui.Answer, error) { return d.poolsPage(r, formState{}) }
+
+func (d console) poolsPage(r *ui.Request, state formState) (ui.Answer, error) {
+	v := poolsView{formState: state, Name: r.PostFormValue("name")}
+	var err error
+	if v.Pools, err = d.Reads.Pools.Pools(r.Context()); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("console-pools", "Pools", v)
+}
+
+func (d console) createPool(r *ui.Request) (ui.Answer, error) {
+	name, accountID := strings.TrimSpace(r.PostFormValue("name")), strings.TrimSpace(r.PostFormValue("account"))
+	var wrong []domain.Detail
+	if accountID != "" && uuid.Validate(accountID) != nil {
+		wrong = append(wrong, domain.Detail{Path: "account", Message: "must be an account's id, or empty"})
+	}
+	if name == "" {
+		wrong = append(wrong, domain.Detail{Path: "name", Message: "must not be blank"})
+	}
+	if len(wrong) > 0 {
+		return again(r, domain.Invalid(wrong...), d.poolsPage, "name", "The name", "account", "The account")
+	}
+	var id string
+	cause := r.Cause()
+	err := d.actAs(r, cause, command.OperatorAct{
+		Act: oversight.CreatePool, Subject: domain.PoolStream(domain.DeriveID(cause.CommandID, "pool").String()), AccountID: accountID, Detail: name,
+	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		id, at, err = d.Commands.CreatePool(ctx, cause, name, accountID)
+		return at, err
+	})
+	if err != nil {
+		return again(r, err, d.poolsPage, "name", "The name", "account", "The account")
+	}
+	return ui.Go("/console/pools/" + id)
+}
+
+type poolView struct {
+	formState
+	pools.Pool
+	Account string // whose own it is, by name
+	Lines   []overall.Checker
+	Pager   ui.Pager
+}
+
+func (d console) pool(r *ui.Request) (ui.Answer, error) { return d.poolPage(r, formState{}) }
+
+func (d console) poolPage(r *ui.Request, state formState) (ui.Answer, error) {
+	id, err := idOf(r, "pool")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	ctx := r.Context()
+	v := poolView{formState: state}
+	if v.Pool, err = d.Reads.Pools.Pool(ctx, id); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.AccountID != "" {
+		of, err := d.Reads.Access.Account(ctx, v.AccountID)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.Account = of.Name
+	}
+	var total int
+	if v.Lines, total, err = d.Reads.Overall.Checkers(ctx, "", id, pageOf(r)); err != nil {
+		return ui.Answer{}, err
+	}
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
+	return ui.Show("console-pool", v.Name, v)
+}
+
+// changePool takes a checker in, or out.
+func (d console) changePool(r *ui.Request) (ui.Answer, error) {
+	id, err := idOf(r, "pool")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	p, err := d.Reads.Pools.Pool(r.Context(), id)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	checkerID := strings.TrimSpace(r.PostFormValue("checker"))
+	if uuid.Validate(checkerID) != nil {
+		return again(r, domain.Invalid(domain.Detail{Path: "checker", Message: "must be a checker's id"}), d.poolPage, "checker", "The checker")
+	}
+	act, change := oversight.AddChecker, d.Commands.AddToPool
+	if r.FormValue("action") == "remove" {
+		act, change = oversight.RemoveChecker, d.Commands.RemoveFromPool
+	}
+	err = d.act(r, command.OperatorAct{Act: act, Subject: domain.PoolStream(id), AccountID: p.AccountID, Detail: "checker " + short(checkerID)},
+		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+			return change(ctx, cause, id, checkerID)
+		})
+	if err != nil {
+		return again(r, err, d.poolPage)
+	}
+	return ui.Go("/console/pools/" + id)
+}

@@ -1,0 +1,139 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa"
+	"humanqa/domain"
+	"humanqa/domain/audit"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/checkup"
+)
+
+// checksShown is how many checks are listed.
+const checksShown = 10
+
+type checksView struct {
+	formState
+	Running *checkLine // nil: none
+	Last    *checkLine // the newest that went through; nil: none did
+	Lines   []checkLine
+	Board   []boardLine
+	Found   []findingLine // of Last
+	More    int           // findings of it that were not kept
+}
+
+type checkLine struct {
+	checkup.Check
+	By string
+}
+
+type findingLine struct {
+	audit.Finding
+	Href string
+}
+
+// boardLine is an invariant, and what the last check says of it.
+type boardLine struct {
+	humanqa.Invariant
+	Tests []string
+	Found int
+}
+
+func (d console) checks(r *ui.Request) (ui.Answer, error) { return d.checksPage(r, formState{}) }
+
+func (d console) checksPage(r *ui.Request, state formState) (ui.Answer, error) {
+	ctx := r.Context()
+	v := checksView{formState: state}
+	list, err := d.Checks.List(ctx, checksShown)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	last, found, err := d.Checks.LastDone(ctx)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	ids := []string{last.PersonID}
+	for _, c := range list {
+		ids = append(ids, c.PersonID)
+	}
+	name, err := d.names(ctx, ids...)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, c := range list {
+		line := checkLine{c, name(c.PersonID)}
+		v.Lines = append(v.Lines, line)
+		if c.Running() {
+			v.Running = &line
+		}
+	}
+	broken := map[int]int{}
+	if found {
+		v.Last = &checkLine{last, name(last.PersonID)}
+		for _, f := range last.Findings() {
+			broken[f.Invariant]++
+			v.Found = append(v.Found, findingLine{f, ofStream(f)})
+		}
+		v.More = last.Found - len(v.Found)
+	}
+	for _, one := range humanqa.Invariants() {
+		v.Board = append(v.Board, boardLine{one, testsOf(one.HeldBy), broken[one.Number]})
+	}
+	return show("console-checks", "Invariants", v)
+}
+
+// testsOf are the names of the tests that hold an invariant.
+func testsOf(heldBy string) (names []string) {
+	for _, word := range strings.FieldsFunc(heldBy, func(r rune) bool { return r == ' ' || r == ',' }) {
+		if strings.HasPrefix(word, "Test") && !slices.Contains(names, word) {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
+func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
+	err := d.act(r, command.OperatorAct{Act: oversight.Check, Subject: "the invariants"}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+		return domain.Position{}, d.Checks.Start(ctx, domain.DeriveID(cause.CommandID, "check"), r.Person.ID)
+	})
+	if err != nil {
+		return again(r, err, d.checksPage)
+	}
+	return ui.Go("/console/checks")
+}
+
+func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return ui.Answer{}, domain.NotFound("check")
+	}
+	err = d.act(r, command.OperatorAct{Act: oversight.CancelCheck, Subject: "the invariants"}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+		return domain.Position{}, d.Checks.Cancel(ctx, id)
+	})
+	if err != nil {
+		return again(r, err, d.checksPage)
+	}
+	return ui.Go("/console/checks")
+}
+
+type systemView struct {
+	Facts    []Fact
+	Settings []Setting
+	Problems []problemLine
+}
+
+// system shows what this process is, and what holds.
+func (d console) system(r *ui.Request) (ui.Answer, error) {
+	v := systemView{Facts: d.Facts, Settings: d.Settings}
+	for _, p := range d.Problems(r.Context()) {
+		v.Problems = append(v.Problems, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason)})
+	}
+	return show("console-system", "Settings", v)
+}

@@ -1,0 +1,227 @@
+// Package console is what operators see: the whole service over all accounts, and
+// what they may do about it.
+//
+// Each file is one subject: what its pages show above, what their forms do below.
+// Every form carries a reason, and goes through act, which writes down who did
+// what and why before it is done (decisions, "Operators"). What a client or a
+// checker wrote is on no page here, until a look was written down (looks.go).
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/httpapi"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/checkup"
+	"humanqa/internal/credential"
+	"humanqa/projections"
+	"humanqa/projections/overall"
+	"humanqa/webhooks"
+)
+
+// Templates are the package's, for ui.Config.
+//
+//go:embed templates/*.html
+var Templates embed.FS
+
+// Deps is what the pages stand on. All fields are required.
+type Deps struct {
+	Commands    *command.Service
+	Reads       *projections.Reads
+	Credentials *credential.Store
+	Deliveries  *webhooks.Log
+	Log         Log
+	Checks      *checkup.Checks
+	// Status tells where each read model stands; DB takes the orders to them.
+	Status func(context.Context) ([]consumer.Status, error)
+	DB     *sqlx.DB
+	// Problems says why the service is not ready.
+	Problems func(context.Context) []httpapi.Problem
+	Now      func() time.Time
+	// Facts are the versions in use, Settings what holds; no secret is in either.
+	Facts    []Fact
+	Settings []Setting
+}
+
+// Log is the event log as it is stored: *eventstore.Client.
+type Log interface {
+	Head(ctx context.Context) (domain.Position, error)
+	ReadRawPage(ctx context.Context, stream string, from, count uint64, each func(eventstore.RawEvent) error) error
+	ReadAllRaw(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
+}
+
+// Fact is a line of what this binary is.
+type Fact struct{ Name, Value string }
+
+// Setting is a setting in force. The value of a secret is only that it is set.
+type Setting struct {
+	Name, Value, About string
+	Given              bool // by the environment
+}
+
+// console is Deps with what the pages remember between requests.
+type console struct {
+	Deps
+	pace *pace
+}
+
+// Pages are the pages of the package.
+func Pages(deps Deps) []ui.Page {
+	d := console{deps, new(pace)}
+	return []ui.Page{
+		{Method: "GET", Pattern: "/console", For: ui.Operators, Handle: d.overview},
+
+		{Method: "GET", Pattern: "/console/jobs", For: ui.Operators, Handle: d.jobs},
+		{Method: "GET", Pattern: "/console/jobs/{id}", For: ui.Operators, Handle: d.job},
+
+		{Method: "GET", Pattern: "/console/accounts", For: ui.Operators, Handle: d.accounts},
+		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: d.account},
+		{Method: "POST", Pattern: "/console/accounts/{id}/credits", For: ui.Operators, Fresh: true, Handle: d.grantCredits},
+		{Method: "POST", Pattern: "/console/accounts/{id}/suspend", For: ui.Operators, Fresh: true, Handle: d.suspend},
+		{Method: "POST", Pattern: "/console/accounts/{id}/reinstate", For: ui.Operators, Fresh: true, Handle: d.reinstate},
+		{Method: "POST", Pattern: "/console/accounts/{id}/pool", For: ui.Operators, Handle: d.choosePool},
+
+		{Method: "GET", Pattern: "/console/people", For: ui.Operators, Handle: d.people},
+		{Method: "POST", Pattern: "/console/people", For: ui.Operators, Fresh: true, Handle: d.invite},
+		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: d.person},
+		{Method: "POST", Pattern: "/console/people/{id}/link", For: ui.Operators, Fresh: true, Handle: d.newLink},
+		{Method: "POST", Pattern: "/console/people/{id}/roles", For: ui.Operators, Fresh: true, Handle: d.grantRole},
+		{Method: "POST", Pattern: "/console/people/{id}/roles/revoke", For: ui.Operators, Fresh: true, Handle: d.revokeRole},
+		{Method: "POST", Pattern: "/console/people/{id}/disable", For: ui.Operators, Fresh: true, Handle: d.disable},
+
+		{Method: "GET", Pattern: "/console/checkers", For: ui.Operators, Handle: d.checkers},
+		{Method: "GET", Pattern: "/console/pools", For: ui.Operators, Handle: d.pools},
+		{Method: "POST", Pattern: "/console/pools", For: ui.Operators, Handle: d.createPool},
+		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: d.pool},
+		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Handle: d.changePool},
+
+		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: d.projections},
+		{Method: "POST", Pattern: "/console/projections/{name}/rebuild", For: ui.Operators, Fresh: true, Handle: d.rebuild},
+		{Method: "POST", Pattern: "/console/projections/{name}/retry", For: ui.Operators, Handle: d.retry},
+		{Method: "POST", Pattern: "/console/projections/{name}/skip", For: ui.Operators, Fresh: true, Handle: d.skip},
+		{Method: "GET", Pattern: "/console/webhooks", For: ui.Operators, Handle: d.webhooks},
+
+		{Method: "GET", Pattern: "/console/streams", For: ui.Operators, Handle: d.streams},
+		{Method: "GET", Pattern: "/console/streams/{stream}", For: ui.Operators, Handle: d.stream},
+		{Method: "POST", Pattern: "/console/streams/{stream}/look", For: ui.Operators, Fresh: true, Handle: d.look},
+
+		{Method: "GET", Pattern: "/console/checks", For: ui.Operators, Handle: d.checks},
+		{Method: "POST", Pattern: "/console/checks", For: ui.Operators, Handle: d.startCheck},
+		{Method: "POST", Pattern: "/console/checks/{id}/cancel", For: ui.Operators, Handle: d.cancelCheck},
+
+		{Method: "GET", Pattern: "/console/acts", For: ui.Operators, Handle: d.acts},
+		{Method: "GET", Pattern: "/console/system", For: ui.Operators, Handle: d.system},
+	}
+}
+
+// often is how often an open page looks again, where it shows how things stand.
+const often = 5 * time.Second
+
+// show is a page that keeps itself current.
+func show(template, title string, view any) (ui.Answer, error) {
+	return ui.Answer{Template: template, Title: title, View: view, Every: often}, nil
+}
+
+// pageOf is the part of a list that a request asks for.
+func pageOf(r *ui.Request) overall.Page {
+	return overall.Page{Limit: ui.PageSize, Offset: (ui.PageOf(r) - 1) * ui.PageSize}
+}
+
+// idOf reads the path's id.
+func idOf(r *ui.Request, what string) (string, error) {
+	id := r.PathValue("id")
+	if _, err := uuid.Parse(id); err != nil {
+		return "", domain.NotFound(what)
+	}
+	return id, nil
+}
+
+// act writes down what the operator sets out to do, does it, and where it was not
+// done, writes that down, too.
+func (d console) act(r *ui.Request, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
+	return d.actAs(r, r.Cause(), a, do)
+}
+
+// actAs is act where an id that derives from the command is known before.
+func (d console) actAs(r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
+	a.PersonID, a.Reason = r.Person.ID, r.PostFormValue("reason")
+	cause.AccountID = a.AccountID
+	recorded, err := d.Commands.RecordAct(r.Context(), cause, a)
+	if err != nil {
+		return err
+	}
+	written, err := do(r.Context(), cause)
+	if err == nil {
+		r.Visible(recorded.Position.Max(written))
+		return nil
+	}
+	if recorded.Repeat {
+		return err // the first time it may have been done
+	}
+	problem := "nobody knows whether it was done: the service's log tells why"
+	var known *domain.Error
+	if errors.As(err, &known) {
+		problem = known.Message
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), wordWithin)
+	defer cancel()
+	if at, unsaid := d.Commands.RefuseAct(ctx, cause, r.Person.ID, recorded.ID, problem); unsaid != nil {
+		r.Log.WithError(unsaid).Warn("an act that was refused stands as if it had been done")
+	} else {
+		r.Visible(at)
+	}
+	return err
+}
+
+// wordWithin bounds the word that something was not done.
+const wordWithin = 10 * time.Second
+
+// again shows the page once more, with what to mend; errors of another kind are
+// refusals.
+func again(r *ui.Request, err error, page func(*ui.Request, formState) (ui.Answer, error), names ...string) (ui.Answer, error) {
+	var known *domain.Error
+	if !errors.As(err, &known) || !slices.Contains([]domain.Kind{domain.KindInvalid, domain.KindConflict, domain.KindNotFound}, known.Kind) {
+		return ui.Answer{}, err
+	}
+	state := formState{Reason: r.PostFormValue("reason")}
+	if wrong := ui.Wrongs(err); wrong != nil {
+		state.Errors = ui.Sentences(wrong, append([]string{"reason", "The reason"}, names...)...)
+	} else {
+		state.Errors = []string{strings.TrimSpace(ui.Sentence(known.Message) + " " + ui.Sentence(known.Hint))}
+	}
+	answer, err := page(r, state)
+	answer.Status = ui.StatusOf(known.Kind)
+	return answer, err
+}
+
+// formState is what a page shows of a form that was refused.
+type formState struct {
+	Errors []string
+	Reason string
+}
+
+// names gives what people are called, or the beginning of their id.
+func (d console) names(ctx context.Context, ids ...string) (func(id string) string, error) {
+	known, err := d.Credentials.Names(ctx, ids...)
+	return func(id string) string {
+		if name := known[id].Name; name != "" {
+			return name
+		}
+		return short(id)
+	}, err
+}
+
+// short is as much of an id as people compare.
+func short(id string) string { return id[:min(8, len(id))] }

@@ -1,0 +1,92 @@
+package console
+
+import (
+	"slices"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
+	"humanqa/projections/overall"
+)
+
+type jobsView struct {
+	Text     string
+	Status   string
+	Statuses []tab
+	Lines    []overall.Job
+	Pager    ui.Pager
+	Now      time.Time
+}
+
+type tab struct {
+	Text, Value string
+	Current     bool
+}
+
+func (d console) jobs(r *ui.Request) (ui.Answer, error) {
+	v := jobsView{Text: textOf(r), Status: r.FormValue("status"), Now: d.Now()}
+	states := []job.Status{job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusCancelled, job.StatusFailed}
+	if !slices.Contains(states, job.Status(v.Status)) {
+		v.Status = ""
+	}
+	v.Statuses = append(v.Statuses, tab{"All", "", v.Status == ""})
+	for _, s := range states {
+		v.Statuses = append(v.Statuses, tab{string(s), string(s), v.Status == string(s)})
+	}
+	page := pageOf(r)
+	page.Limit++ // says whether there are more
+	lines, err := d.Reads.Overall.Jobs(r.Context(), overall.JobFilter{Text: v.Text, Status: v.Status}, page)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	total := page.Offset + len(lines)
+	v.Lines = lines[:min(len(lines), ui.PageSize)]
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
+	return ui.Show("console-jobs", "Jobs", v)
+}
+
+type jobView struct {
+	formState
+	overall.Job
+	lookView
+	Checker   string
+	Report    jobs.Job // once a look was written down
+	Summary   string
+	Completed bool
+	Now       time.Time
+}
+
+func (d console) job(r *ui.Request) (ui.Answer, error) {
+	id, err := idOf(r, "job")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	ctx := r.Context()
+	v := jobView{Now: d.Now()}
+	if v.Job, err = d.Reads.Overall.Job(ctx, id); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.lookView, err = d.lookInto(r, domain.JobStream(id), v.AccountID); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.CheckerID != "" {
+		if list, _, err := d.Reads.Overall.Checkers(ctx, v.CheckerID, "", overall.Page{Limit: 1}); err != nil {
+			return ui.Answer{}, err
+		} else if len(list) > 0 {
+			v.Checker = list[0].Name
+		}
+	}
+	if v.Open {
+		if v.Report, err = d.Reads.Jobs.Job(ctx, v.AccountID, id); err != nil {
+			return ui.Answer{}, err
+		}
+		report, err := d.Reads.Jobs.Report(ctx, v.AccountID, id)
+		if err != nil && !domain.IsKind(err, domain.KindNotFound) {
+			return ui.Answer{}, err
+		}
+		v.Summary, v.Completed = report.Summary, err == nil
+	}
+	return ui.Answer{Template: "console-job", Title: "Job " + short(id), View: v, Secret: v.Open}, nil
+}

@@ -1,0 +1,130 @@
+package console
+
+import (
+	"time"
+
+	"humanqa/domain/audit"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/checkup"
+	"humanqa/projections/overall"
+	"humanqa/projections/oversight"
+	"humanqa/webhooks"
+)
+
+const (
+	nextShown = 8
+	actsShown = 8
+)
+
+type overviewView struct {
+	Counts   overall.Counts
+	Queue    []waitingLine
+	InQueue  int
+	Overdue  int
+	Next     []overall.Deadline
+	Problems []problemLine
+	Acts     []actLine
+	Now      time.Time
+}
+
+// waitingLine is the queue of urgent jobs, or of the others.
+type waitingLine struct {
+	overall.Waiting
+	OldestAt, NextAt time.Time
+}
+
+// problemLine is something that somebody should look at now.
+type problemLine struct {
+	Part, Text, Href string
+	Warn             bool // it can wait
+}
+
+func (d console) overview(r *ui.Request) (ui.Answer, error) {
+	ctx, now := r.Context(), d.Now()
+	v := overviewView{Now: now}
+	var err error
+	if v.Counts, err = d.Reads.Overall.Counts(ctx); err != nil {
+		return ui.Answer{}, err
+	}
+	queue, err := d.Reads.Overall.Queue(ctx, now)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, w := range queue {
+		v.InQueue += w.Jobs
+		v.Overdue += w.Overdue
+		v.Queue = append(v.Queue, waitingLine{w, *w.Oldest, *w.Next})
+	}
+	if v.Next, err = d.Reads.Overall.Next(ctx, nextShown); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Problems, err = d.wrongNow(r, v.Overdue); err != nil {
+		return ui.Answer{}, err
+	}
+	latest, _, err := d.Reads.Acts.Acts(ctx, oversight.Filter{Limit: actsShown})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Acts, err = d.actLines(ctx, latest); err != nil {
+		return ui.Answer{}, err
+	}
+	return show("console-overview", "Console", v)
+}
+
+// wrongNow is what is wrong at this moment: what keeps the service from being
+// ready, endpoints of clients that do not take what they are sent, and what the
+// last check found.
+func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err error) {
+	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system", "log": "/console/system"}
+	for _, p := range d.Problems(r.Context()) {
+		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part]})
+	}
+	if overdue > 0 {
+		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue should have been done by now.", Href: "/console/jobs?status=pending"})
+	}
+	fleet, _, err := d.Deliveries.Fleet(r.Context(), false, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	if text := fleetProblem(fleet); text != "" {
+		lines = append(lines, problemLine{Part: "webhooks", Text: text, Href: "/console/webhooks", Warn: true})
+	}
+	last, found, err := d.Checks.LastDone(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if text := checkProblem(last, found, d.Now()); text != "" {
+		lines = append(lines, problemLine{Part: "invariants", Text: text, Href: "/console/checks", Warn: last.Found == 0})
+	}
+	return lines, nil
+}
+
+func fleetProblem(f webhooks.Fleet) string {
+	switch {
+	case f.Disabled > 0 && f.Failing > 0:
+		return ui.Count(f.Disabled, "webhook") + " of clients disabled, " + ui.Count(f.Failing, "other") + " failing."
+	case f.Disabled > 0:
+		return ui.Count(f.Disabled, "webhook") + " of clients disabled."
+	case f.Failing > 0:
+		return ui.Count(f.Failing, "webhook") + " of clients failing."
+	}
+	return ""
+}
+
+// staleCheck is how old a check may be before somebody should look again.
+const staleCheck = 7 * 24 * time.Hour
+
+func checkProblem(last checkup.Check, found bool, now time.Time) string {
+	switch {
+	case !found:
+		return "The invariants were never checked from here."
+	case last.Found > 0:
+		return ui.Count(last.Found, "finding") + " in the last check of the invariants."
+	case now.Sub(last.StartedAt) > staleCheck:
+		return "The invariants were last checked " + ui.Ago(now, last.StartedAt) + "."
+	}
+	return ""
+}
+
+// ofStream is where a finding's stream can be looked at; empty where it names none.
+func ofStream(f audit.Finding) string { return streamHref(f.Stream) }

@@ -1,0 +1,290 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections/overall"
+	"humanqa/projections/people"
+)
+
+type peopleView struct {
+	formState
+	Role  string
+	Roles []tab
+	Lines []personRow
+	Pager ui.Pager
+	linkView
+}
+
+type personRow struct {
+	overall.Person
+	Name, Login string
+}
+
+// linkView is a way in, shown once, right after it was made.
+type linkView struct{ Link, For string }
+
+func (d console) people(r *ui.Request) (ui.Answer, error) { return d.peoplePage(r, formState{}) }
+
+func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
+	v := peopleView{formState: state, Role: r.FormValue("show")}
+	known := append(person.AccountRoles(), person.Checker, person.Operator)
+	if !slices.Contains(known, person.Role(v.Role)) {
+		v.Role = ""
+	}
+	v.Roles = append(v.Roles, tab{"All", "", v.Role == ""})
+	for _, role := range known {
+		v.Roles = append(v.Roles, tab{string(role) + "s", string(role), v.Role == string(role)})
+	}
+	list, total, err := d.Reads.Overall.People(r.Context(), v.Role, nil, pageOf(r))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Lines, err = d.personRows(r.Context(), list); err != nil {
+		return ui.Answer{}, err
+	}
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
+	return ui.Show("console-people", "People", v)
+}
+
+func (d console) personRows(ctx context.Context, list []overall.Person) (rows []personRow, err error) {
+	ids := make([]string, len(list))
+	for i, p := range list {
+		ids[i] = p.ID
+	}
+	names, err := d.Credentials.Names(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		row := personRow{Person: p, Name: names[p.ID].Name}
+		if login := names[p.ID].Login; login != nil {
+			row.Login = *login
+		}
+		if row.Name == "" {
+			row.Name = "Somebody, " + short(p.ID)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// grantOf reads which role a form gives. A checker without an id is a new one.
+func grantOf(r *ui.Request) (person.Grant, error) {
+	g := person.Grant{Role: person.Role(r.PostFormValue("role"))}
+	var wrong []domain.Detail
+	switch {
+	case g.Role.OfAccount():
+		if g.AccountID = strings.TrimSpace(r.PostFormValue("account")); uuid.Validate(g.AccountID) != nil {
+			wrong = append(wrong, domain.Detail{Path: "account", Message: "must be the id of the account that the role is of"})
+		}
+	case g.Role == person.Checker:
+		if g.CheckerID = strings.TrimSpace(r.PostFormValue("checker")); g.CheckerID != "" && uuid.Validate(g.CheckerID) != nil {
+			wrong = append(wrong, domain.Detail{Path: "checker", Message: "must be a checker's id, or empty for a new one"})
+		}
+	case g.Role != person.Operator:
+		wrong = append(wrong, domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
+	}
+	if len(wrong) > 0 {
+		return g, domain.Invalid(wrong...)
+	}
+	return g, nil
+}
+
+// grantNames are the fields of grantOf as the forms call them.
+var grantNames = []string{"account", "The account", "checker", "The checker", "role", "The role", "name", "The name"}
+
+// grantWords says which role it is.
+func grantWords(g person.Grant) string {
+	if g.AccountID != "" {
+		return string(g.Role) + " of account " + short(g.AccountID)
+	}
+	return string(g.Role)
+}
+
+// withChecker makes the checker of a grant that names none.
+func (d console) withChecker(ctx context.Context, cause command.Cause, g *person.Grant, name string) error {
+	if g.Role != person.Checker || g.CheckerID != "" {
+		return nil
+	}
+	made, err := d.Commands.CreateChecker(ctx, cause, name, nil)
+	g.CheckerID = made.CheckerID
+	if domain.IsKind(err, domain.KindConflict) {
+		return nil // by this very command: the id derives from it
+	}
+	return err
+}
+
+// invite answers with the page itself: the link is on it, and nowhere else. The
+// same form again makes another link for the same person.
+func (d console) invite(r *ui.Request) (ui.Answer, error) {
+	g, err := grantOf(r)
+	name := strings.TrimSpace(r.PostFormValue("name"))
+	if err == nil && (name == "" || len([]rune(name)) > 120 || strings.ContainsRune(name, 0)) {
+		err = domain.Invalid(domain.Detail{Path: "name", Message: "must have 1 to 120 characters"})
+	}
+	if err != nil {
+		return again(r, err, d.peoplePage, grantNames...)
+	}
+	var id string
+	cause := r.Cause()
+	subject := domain.PersonStream(domain.DeriveID(cause.CommandID, "person").String())
+	err = d.actAs(r, cause, command.OperatorAct{Act: oversight.Invite, Subject: subject, AccountID: g.AccountID, Detail: grantWords(g)},
+		func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+			if err = d.withChecker(ctx, cause, &g, name); err == nil {
+				id, at, err = d.Commands.InvitePerson(ctx, cause, g)
+			}
+			return at, err
+		})
+	if err != nil {
+		return again(r, err, d.peoplePage, grantNames...)
+	}
+	link, err := d.link(r, id, name)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	answer, err := d.peoplePage(r, formState{})
+	if v, ok := answer.View.(peopleView); ok {
+		v.linkView = link
+		answer.View, answer.Secret = v, true
+	}
+	return answer, err
+}
+
+func (d console) link(r *ui.Request, personID, name string) (linkView, error) {
+	token, err := d.Credentials.Invite(r.Context(), personID, name, credential.LinkFor)
+	return linkView{Link: r.Origin() + "/join/" + token, For: name}, err
+}
+
+type personView struct {
+	formState
+	people.Person
+	linkView
+	Name, Login string
+	You         bool
+	Acts        []actLine // as an operator
+}
+
+func (d console) person(r *ui.Request) (ui.Answer, error) { return d.personPage(r, formState{}) }
+
+func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
+	id, err := idOf(r, "person")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	ctx := r.Context()
+	v := personView{formState: state, You: id == r.Person.ID}
+	if v.Person, err = d.Reads.People.Person(ctx, id); err != nil {
+		return ui.Answer{}, err
+	}
+	names, err := d.Credentials.Names(ctx, id)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Name = names[id].Name; v.Name == "" {
+		v.Name = "Somebody, " + short(id)
+	}
+	if login := names[id].Login; login != nil {
+		v.Login = *login
+	}
+	if v.Acts, err = d.actsBy(ctx, id); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("console-person", v.Name, v)
+}
+
+// onPerson is a form on a person's page. Nobody changes what they may do
+// themselves: the last operator stays one.
+func (d console) onPerson(r *ui.Request, act oversight.Act, accountID, detail string, do func(context.Context, command.Cause, people.Person) (domain.Position, error)) (people.Person, error) {
+	id, err := idOf(r, "person")
+	if err != nil {
+		return people.Person{}, err
+	}
+	who, err := d.Reads.People.Person(r.Context(), id)
+	switch {
+	case err != nil:
+		return who, err
+	case id == r.Person.ID:
+		return who, domain.Conflict("you cannot change what you may do yourself").WithHint("another operator can")
+	case who.Disabled:
+		return who, domain.Conflict("they are disabled, for good").WithHint("invite them anew")
+	}
+	return who, d.act(r, command.OperatorAct{Act: act, Subject: domain.PersonStream(id), AccountID: accountID, Detail: detail},
+		func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, who) })
+}
+
+// newLink makes a way in for who never used theirs, or lost it; once it is used,
+// nothing else lets them in (decisions, "Way in").
+func (d console) newLink(r *ui.Request) (ui.Answer, error) {
+	who, err := d.onPerson(r, oversight.NewLink, "", "", func(context.Context, command.Cause, people.Person) (domain.Position, error) {
+		return domain.Position{}, nil
+	})
+	if err != nil {
+		return again(r, err, d.personPage)
+	}
+	names, err := d.Credentials.Names(r.Context(), who.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	link, err := d.link(r, who.ID, names[who.ID].Name)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	answer, err := d.personPage(r, formState{})
+	if v, ok := answer.View.(personView); ok {
+		v.linkView = link
+		answer.View, answer.Secret = v, true
+	}
+	return answer, err
+}
+
+func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
+	g, err := grantOf(r)
+	if err == nil {
+		_, err = d.onPerson(r, oversight.GrantRole, g.AccountID, grantWords(g), func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+			names, err := d.names(ctx, who.ID)
+			if err != nil {
+				return domain.Position{}, err
+			}
+			if err := d.withChecker(ctx, cause, &g, names(who.ID)); err != nil {
+				return domain.Position{}, err
+			}
+			return d.Commands.GrantRole(ctx, cause, who.ID, g)
+		})
+	}
+	return d.backToPerson(r, err)
+}
+
+func (d console) revokeRole(r *ui.Request) (ui.Answer, error) {
+	g := person.Grant{Role: person.Role(r.PostFormValue("role")), AccountID: r.PostFormValue("account"), CheckerID: r.PostFormValue("checker")}
+	_, err := d.onPerson(r, oversight.RevokeRole, g.AccountID, grantWords(g), func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+		return d.Commands.RevokeRole(ctx, cause, who.ID, g)
+	})
+	return d.backToPerson(r, err)
+}
+
+// disable ends all the person may do; their sessions end with it, because a
+// request of theirs finds nobody.
+func (d console) disable(r *ui.Request) (ui.Answer, error) {
+	_, err := d.onPerson(r, oversight.Disable, "", "", func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+		return d.Commands.DisablePerson(ctx, cause, who.ID, strings.TrimSpace(r.PostFormValue("reason")))
+	})
+	return d.backToPerson(r, err)
+}
+
+func (d console) backToPerson(r *ui.Request, err error) (ui.Answer, error) {
+	if err != nil {
+		return again(r, err, d.personPage, grantNames...)
+	}
+	return ui.Go("/console/people/" + r.PathValue("id"))
+}

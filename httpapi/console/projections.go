@@ -1,0 +1,232 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
+	"humanqa/eventstore/consumer"
+	"humanqa/httpapi/ui"
+	"humanqa/projections"
+	"humanqa/projections/auditlog"
+	"humanqa/webhooks"
+)
+
+type projectionsView struct {
+	formState
+	Lines []projectionLine
+	Head  string
+	Skips []consumer.Skipped
+	Now   time.Time
+}
+
+type projectionLine struct {
+	consumer.Status
+	Behind     bool
+	Late       time.Duration // how long the first event waits that it has not seen
+	ETA        time.Duration // of a generation that is built; 0: not known
+	Percent    int           // of the log, of one that is built
+	Problem    string
+	Rebuilding bool   // the next generation is built beside it
+	MayRebuild bool   // it is a read model
+	OwnerName  string // the process that advances it
+}
+
+func (d console) projections(r *ui.Request) (ui.Answer, error) {
+	return d.projectionsPage(r, formState{})
+}
+
+func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, error) {
+	ctx := r.Context()
+	v := projectionsView{formState: state, Now: d.Now()}
+	head, err := d.Log.Head(ctx)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Head = head.String()
+	all, err := d.Status(ctx)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, s := range all {
+		line := projectionLine{
+			Status: s, Behind: s.Position.Compare(head) < 0, Problem: s.Problem(),
+			MayRebuild: slices.Contains(rebuildable(), s.Name), OwnerName: short(s.Owner),
+		}
+		line.Rebuilding = s.Serving && slices.ContainsFunc(all, func(o consumer.Status) bool { return o.Name == s.Name && !o.Serving })
+		if line.Behind {
+			if line.Late, err = d.late(ctx, s); err != nil {
+				return ui.Answer{}, err
+			}
+		}
+		if !s.Serving {
+			line.ETA = d.pace.eta(s, head, v.Now)
+			if head.Commit > 0 {
+				line.Percent = int(100 * min(s.Position.Commit, head.Commit) / head.Commit)
+			}
+		}
+		v.Lines = append(v.Lines, line)
+		skips, err := consumer.Skips(ctx, d.DB, s.Name)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		if s.Serving {
+			v.Skips = append(v.Skips, skips...)
+		}
+	}
+	return show("console-projections", "Projections", v)
+}
+
+// late is how long the first event has been waiting that a read model has not
+// seen: positions count bytes on some logs, and tell nobody how late it is.
+func (d console) late(ctx context.Context, s consumer.Status) (time.Duration, error) {
+	next, _, _, err := d.Log.ReadAllRaw(ctx, s.Position, !s.Started, 1)
+	if err != nil || len(next) == 0 {
+		return 0, err
+	}
+	return max(d.Now().Sub(next[0].Created), 0), nil
+}
+
+// rebuildable are the read models, and the audit's tree.
+func rebuildable() []string { return append(projections.Names(), auditlog.Name) }
+
+// pace remembers where each generation was when it was first looked at, to tell
+// how long the rest of a rebuild takes.
+type pace struct {
+	mu   sync.Mutex
+	seen map[string]mark // by schema
+}
+
+type mark struct {
+	at     domain.Position
+	moment time.Time
+}
+
+// maxPaces bounds what is remembered.
+const maxPaces = 100
+
+// eta extrapolates; 0 while it cannot be told.
+func (p *pace) eta(s consumer.Status, head domain.Position, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first, known := p.seen[s.Schema]
+	if !known || s.Position.Compare(first.at) < 0 {
+		if p.seen == nil || len(p.seen) >= maxPaces {
+			p.seen = map[string]mark{}
+		}
+		p.seen[s.Schema] = mark{s.Position, now}
+		return 0
+	}
+	moved, elapsed := s.Position.Commit-first.at.Commit, now.Sub(first.moment)
+	if moved == 0 || elapsed <= 0 || s.Position.Compare(head) >= 0 {
+		return 0
+	}
+	return time.Duration(float64(head.Commit-s.Position.Commit) / float64(moved) * float64(elapsed)).Round(time.Second)
+}
+
+// onProjection is a form about what follows the log.
+func (d console) onProjection(r *ui.Request, act oversight.Act, known []string, detail string, do func(ctx context.Context, name string) error) (ui.Answer, error) {
+	name := r.PathValue("name")
+	if !slices.Contains(known, name) {
+		return ui.Answer{}, domain.NotFound("projection")
+	}
+	err := d.act(r, command.OperatorAct{Act: act, Subject: name, Detail: detail}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+		return domain.Position{}, do(ctx, name)
+	})
+	if err != nil {
+		return again(r, err, d.projectionsPage)
+	}
+	return ui.Go("/console/projections")
+}
+
+func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
+	return d.onProjection(r, oversight.Rebuild, rebuildable(), "", func(ctx context.Context, name string) error {
+		return consumer.RequestRebuild(ctx, d.DB, name)
+	})
+}
+
+// stoppable are all that follow the log.
+func stoppable() []string { return append(rebuildable(), webhooks.SubscriberName) }
+
+func (d console) retry(r *ui.Request) (ui.Answer, error) {
+	return d.onProjection(r, oversight.Retry, stoppable(), "", func(ctx context.Context, name string) error {
+		if _, err := d.stopped(ctx, name); err != nil {
+			return err
+		}
+		return consumer.Retry(ctx, d.DB, name)
+	})
+}
+
+// skip passes over the event that the form showed, and no other.
+func (d console) skip(r *ui.Request) (ui.Answer, error) {
+	at := r.PostFormValue("position")
+	return d.onProjection(r, oversight.Skip, stoppable(), "the event at "+at, func(ctx context.Context, name string) error {
+		s, err := d.stopped(ctx, name)
+		if err != nil {
+			return err
+		}
+		if s.Failure.Position.String() != at {
+			return domain.Conflict("it does not stand at %s any more", at).WithHint("look again")
+		}
+		return consumer.Skip(ctx, d.DB, name, s.Failure.Position, "person:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
+	})
+}
+
+// stopped is the generation that does not get on.
+func (d console) stopped(ctx context.Context, name string) (consumer.Status, error) {
+	all, err := consumer.List(ctx, d.DB)
+	if err != nil {
+		return consumer.Status{}, err
+	}
+	i := slices.IndexFunc(all, func(s consumer.Status) bool { return s.Name == name && s.Failure != nil })
+	if i < 0 {
+		return consumer.Status{}, domain.Conflict("%s is not stopped", name)
+	}
+	return all[i], nil
+}
+
+type webhooksView struct {
+	webhooks.Fleet
+	All   bool
+	Lines []webhookLine
+	Pager ui.Pager
+}
+
+type webhookLine struct {
+	webhooks.Endpoint
+	Account string
+}
+
+func (d console) webhooks(r *ui.Request) (ui.Answer, error) {
+	v := webhooksView{All: r.FormValue("show") == "all"}
+	page := pageOf(r)
+	var (
+		list []webhooks.Endpoint
+		err  error
+	)
+	if v.Fleet, list, err = d.Deliveries.Fleet(r.Context(), v.All, page.Limit, page.Offset); err != nil {
+		return ui.Answer{}, err
+	}
+	names := map[string]string{}
+	for _, e := range list {
+		if _, known := names[e.AccountID]; !known {
+			of, err := d.Reads.Access.Account(r.Context(), e.AccountID)
+			if err != nil && !domain.IsKind(err, domain.KindNotFound) {
+				return ui.Answer{}, err
+			}
+			names[e.AccountID] = of.Name
+		}
+		v.Lines = append(v.Lines, webhookLine{e, names[e.AccountID]})
+	}
+	total := v.Disabled + v.Failing
+	if v.All {
+		total = v.Endpoints
+	}
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
+	return show("console-webhooks", "Webhooks", v)
+}

@@ -1,0 +1,133 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain/audit"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/httpapi"
+	"humanqa/httpapi/console"
+	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/pagetest"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/checkup"
+	"humanqa/internal/desk"
+	"humanqa/webhooks"
+)
+
+func TestMain(m *testing.M) { os.Exit(pagetest.Main(m)) }
+
+type guest = pagetest.Guest
+
+// world is the running service with the console, and the dashboard beside it: what
+// operators do, clients see.
+type world struct {
+	*pagetest.Service
+	// check is what the next check of the invariants does.
+	check chan checkup.Run
+}
+
+func setup(t *testing.T) world {
+	t.Helper()
+	w := world{check: make(chan checkup.Run, 8)}
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	w.Service = pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+		checks := checkup.New(s.DB, func(ctx context.Context, tell checkup.Progress) (checkup.Result, error) {
+			return (<-w.check)(ctx, tell)
+		}, log)
+		t.Cleanup(checks.Stop)
+		deliveries := webhooks.NewLog(s.DB)
+		return []fs.FS{dashboard.Templates, console.Templates}, append(
+			dashboard.Pages(dashboard.Deps{
+				Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now),
+				Deliveries: deliveries, Now: time.Now, BaseURL: s.BaseURL,
+			}),
+			console.Pages(console.Deps{
+				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Deliveries: deliveries, Log: s.Log, Checks: checks,
+				Status: s.Consumers.Status, DB: s.DB, Now: time.Now,
+				Problems: func(ctx context.Context) (problems []httpapi.Problem) {
+					all, err := s.Consumers.Status(ctx)
+					s.Must(err)
+					for _, one := range all {
+						if p := one.Problem(); p != "" {
+							problems = append(problems, httpapi.Problem{Part: "projections", Reason: p})
+						}
+					}
+					return problems
+				},
+				Facts:    []console.Fact{{Name: "humanqa", Value: "v1.2.3"}},
+				Settings: []console.Setting{{Name: "HUMANQA_ADDR", Value: "127.0.0.1:8080", About: "where it listens"}},
+			})...)
+	})
+	return w
+}
+
+// finds is a check that finds so much.
+func finds(findings ...audit.Finding) checkup.Run {
+	return func(_ context.Context, tell checkup.Progress) (checkup.Result, error) {
+		tell("reading the log", 12)
+		return checkup.Result{Events: 12, Jobs: 3, Findings: findings}, nil
+	}
+}
+
+func (w world) operates(name string) guest {
+	w.T.Helper()
+	return w.Joined(name, person.Grant{Role: person.Operator})
+}
+
+// form is what a browser sends: a command of its own, and the pairs.
+func form(pairs ...string) url.Values {
+	f := url.Values{"command": {uuid.NewString()}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		f.Set(pairs[i], pairs[i+1])
+	}
+	return f
+}
+
+// hostile is what others wrote.
+const hostile = `<script>alert("x")</script>`
+
+// test submits a job whose texts are secrets of its client.
+func (w world) test(accountID, title string) string {
+	w.T.Helper()
+	out, err := w.Commands.SubmitJob(w.T.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}, command.SubmitJob{
+		Submission:  job.Submission{URL: "https://shop.example.com/top-secret", Title: title, Type: job.GeneralQA, Source: "api", Description: "top-secret words"},
+		Items:       []command.NewItem{{Description: "top-secret item " + hostile, Severity: job.Major}},
+		Credentials: &command.Credentials{Username: "qa", Password: "correct-horse-battery"},
+	})
+	w.Shown(out.Position, err)
+	return out.JobID
+}
+
+func (w world) in(t *testing.T) world {
+	w.Service = w.In(t)
+	return w
+}
+
+// has fails the test unless the page shows all of the texts.
+func (w world) has(g guest, path string, texts ...string) string {
+	w.T.Helper()
+	got := w.Call(g, "GET", path, nil)
+	if got.Status != 200 {
+		w.T.Errorf("%s: %d", path, got.Status)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.Body, text) {
+			w.T.Errorf("%s does not show %q", path, text)
+		}
+	}
+	return got.Body
+}

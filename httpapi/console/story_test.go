@@ -1,0 +1,347 @@
+package console_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/audit"
+	"humanqa/domain/person"
+	"humanqa/internal/checkup"
+	"humanqa/internal/eventually"
+	"humanqa/projections/overall"
+	"humanqa/projections/oversight"
+)
+
+var (
+	listAll   = oversight.Filter{Limit: 100}
+	pageOfAll = overall.Page{Limit: 100}
+)
+
+// Credits, a suspension and a pool: each is done once, with its reason, and listed
+// under the name of who did it.
+func TestWhatAnOperatorDoesToAnAccount(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	olga, account := w.operates("Olga Example"), w.Account("Acme "+hostile, 10, false)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	at := "/console/accounts/" + account
+
+	grant := form("amount", "25", "days", "30", "reason", "For the outage "+hostile)
+	for range 2 { // a double click
+		if got := w.Call(olga, "POST", at+"/credits", grant); got.Status != 303 || got.Header.Get("Location") != at {
+			t.Fatalf("granting: %d %s", got.Status, got.Body)
+		}
+	}
+	body := w.has(olga, at, "<dd>35", "granted credits to", "25 credits for 30 days", "For the outage &lt;script&gt;", "Acme &lt;script&gt;")
+	if strings.Contains(body, hostile) || strings.Count(body, "25 credits for 30 days") != 1 {
+		t.Error("the grant is listed twice, or runs")
+	}
+	w.has(owner, "/dashboard/credits", "For the outage &lt;script&gt;", "2 entries add up to 35")
+	for name, bad := range map[string]string{"amount": "-5", "days": "x"} {
+		sent := form("amount", "5", "reason", "Because")
+		sent.Set(name, bad)
+		if got := w.Call(olga, "POST", at+"/credits", sent); got.Status != 422 || !strings.Contains(got.Body, "must be a number") || !strings.Contains(got.Body, `value="Because"`) {
+			t.Errorf("%s %q: %d", name, bad, got.Status)
+		}
+	}
+	if got := w.Call(olga, "POST", at+"/credits", form("amount", "5", "reason", "  ")); got.Status != 422 || !strings.Contains(got.Body, "The reason must not be blank") {
+		t.Errorf("without a reason: %d", got.Status)
+	}
+
+	if got := w.Call(olga, "POST", at+"/suspend", form("reason", "Unpaid")); got.Status != 303 {
+		t.Errorf("suspending: %d", got.Status)
+	}
+	w.has(owner, "/dashboard", "is suspended")
+	w.has(olga, at, "suspended")
+	if got := w.Call(olga, "POST", at+"/reinstate", form("reason", "Paid")); got.Status != 303 {
+		t.Errorf("reinstating: %d", got.Status)
+	}
+
+	made := w.Call(olga, "POST", "/console/pools", form("name", "Banking", "account", account, "reason", "They asked for their own"))
+	pool := made.Header.Get("Location")
+	if made.Status != 303 || !strings.HasPrefix(pool, "/console/pools/") {
+		t.Fatalf("a pool: %d %s", made.Status, made.Body)
+	}
+	ann, bob := w.Checker("Ann"), w.Checker("Bob")
+	for _, id := range []string{ann, bob} {
+		if got := w.Call(olga, "POST", pool+"/checkers", form("checker", id, "reason", "Vetted")); got.Status != 303 {
+			t.Errorf("taking in: %d %s", got.Status, got.Body)
+		}
+	}
+	if got := w.Call(olga, "POST", pool+"/checkers?action=remove", form("checker", bob, "reason", "Left")); got.Status != 303 {
+		t.Errorf("taking out: %d", got.Status)
+	}
+	if got := w.Call(olga, "POST", pool+"/checkers", form("checker", account, "reason", "A slip")); got.Status != 404 || !strings.Contains(got.Body, "Checker not found") {
+		t.Errorf("one who is nobody: %d", got.Status)
+	}
+	body = w.has(olga, pool, "Banking", "Ann", "The own checkers of")
+	if strings.Contains(body, "Bob") {
+		t.Error("Bob is still in it")
+	}
+	if got := w.Call(olga, "POST", at+"/pool", form("pool", strings.TrimPrefix(pool, "/console/pools/"), "reason", "As agreed")); got.Status != 303 {
+		t.Errorf("choosing the pool: %d %s", got.Status, got.Body)
+	}
+	jobID := w.test(account, "For the trusted")
+	if queue, err := w.Reads.Jobs.Queue(t.Context(), bob, 10); err != nil || len(queue) != 0 {
+		t.Errorf("Bob sees %v, %v", queue, err)
+	}
+	if queue, err := w.Reads.Jobs.Queue(t.Context(), ann, 10); err != nil || len(queue) != 1 || queue[0].ID != jobID {
+		t.Errorf("Ann sees %v, %v", queue, err)
+	}
+
+	acts := w.has(olga, "/console/acts", "Olga Example", "Unpaid", "Paid", "Vetted", "took a checker out of", "chose the checkers of", "not done", "checker not found")
+	if strings.Contains(acts, hostile) {
+		t.Error("a reason runs")
+	}
+	if narrow := w.has(olga, "/console/acts?act=suspend_account&account="+account, "Unpaid"); strings.Contains(narrow, "Vetted") {
+		t.Error("the list is not narrowed")
+	}
+	for _, e := range eventsOf(w, domain.AccountStream(account)) {
+		if strings.HasPrefix(e.kind, "account.suspended") && e.actor != "person:"+olga.ID {
+			t.Errorf("%s was done by %s", e.kind, e.actor)
+		}
+	}
+}
+
+// People: invited, given and taken roles, a new way in, the end.
+func TestWhatAnOperatorDoesWithPeople(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	olga, account := w.operates("Olga Example"), w.Account("Acme", 0, false)
+	link := func(body string) string { return regexp.MustCompile(`/join/[^<"]+`).FindString(body) }
+
+	invitation := form("name", "Carol "+hostile, "role", "checker", "reason", "A new tester")
+	made := w.Call(olga, "POST", "/console/people", invitation)
+	if made.Status != 200 || link(made.Body) == "" || made.Header.Get("Cache-Control") != "no-store" || strings.Contains(made.Body, hostile) {
+		t.Fatalf("inviting: %d", made.Status)
+	}
+	again := w.Call(olga, "POST", "/console/people", invitation) // a double click
+	if again.Status != 200 || link(again.Body) == link(made.Body) {
+		t.Errorf("the same form again: %d", again.Status)
+	}
+	people, total, err := w.Reads.Overall.People(t.Context(), "checker", nil, pageOfAll)
+	if err != nil || total != 1 {
+		t.Fatalf("%d people were invited, %v", total, err)
+	}
+	carol := "/console/people/" + people[0].ID
+	if got := w.Call(guest{}, "GET", link(made.Body), nil); got.Status == 200 {
+		t.Error("the earlier link works")
+	}
+	if got := w.Call(guest{}, "GET", link(again.Body), nil); got.Status != 200 {
+		t.Errorf("the link: %d", got.Status)
+	}
+	if got := w.Call(olga, "GET", "/console/people", nil); strings.Contains(got.Body, "/join/") {
+		t.Error("a link is shown twice")
+	}
+	for _, bad := range [][]string{{"role", "king"}, {"role", "owner"}, {"role", "owner", "account", "x"}, {"role", "checker", "checker", "x"}} {
+		if got := w.Call(olga, "POST", "/console/people", form(append(bad, "name", "X", "reason", "y")...)); got.Status != 422 {
+			t.Errorf("%v: %d", bad, got.Status)
+		}
+	}
+	if got := w.Call(olga, "POST", "/console/people", form("role", "owner", "account", uuid.NewString(), "name", "X", "reason", "y")); got.Status != 404 || link(got.Body) != "" {
+		t.Errorf("into no account: %d", got.Status)
+	}
+
+	if got := w.Call(olga, "POST", carol+"/roles", form("role", "viewer", "account", account, "reason", "Also helps there")); got.Status != 303 {
+		t.Errorf("giving a role: %d %s", got.Status, got.Body)
+	}
+	w.has(olga, carol, "viewer", "checker", "Acme")
+	if got := w.Call(olga, "POST", carol+"/roles/revoke", form("role", "viewer", "account", account, "reason", "No more")); got.Status != 303 {
+		t.Errorf("taking it back: %d", got.Status)
+	}
+	way := w.Call(olga, "POST", carol+"/link", form("reason", "Lost the mail"))
+	if way.Status != 200 || link(way.Body) == "" || way.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("a new way in: %d", way.Status)
+	}
+	if got := w.Call(olga, "POST", "/console/people/"+olga.ID+"/disable", form("reason", "Oops")); got.Status != 409 {
+		t.Errorf("disabling oneself: %d", got.Status)
+	}
+	dave := w.operates("Dave")
+	w.has(dave, "/console")
+	if got := w.Call(olga, "POST", "/console/people/"+dave.ID+"/disable", form("reason", "Left us")); got.Status != 303 {
+		t.Errorf("disabling: %d", got.Status)
+	}
+	if got := w.Call(dave, "GET", "/console", nil); got.Status != 303 {
+		t.Errorf("who was disabled sees the console: %d", got.Status)
+	}
+	w.has(olga, "/console/people/"+dave.ID, "disabled")
+	w.has(olga, "/console/people?show=operators", "Olga Example")
+	w.has(olga, "/console/acts", "Lost the mail", "Left us", "made a new way in for")
+}
+
+// A look into what belongs to a client opens it for the one who gave a reason, for a
+// while, and the client sees it.
+func TestALookIsSeenByTheClient(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	olga, other, account := w.operates("Olga Example"), w.operates("Oscar"), w.Account("Acme", 100, false)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	jobID := w.test(account, "Sign-up, top-secret")
+	job, stream := "/console/jobs/"+jobID, "/console/streams/job-"+jobID
+	for _, path := range []string{job, stream} {
+		if body := w.has(olga, path, "Look into it for an hour"); strings.Contains(body, "top-secret") {
+			t.Errorf("%s shows what the client wrote", path)
+		}
+	}
+	w.has(olga, stream, "job.created", "key:test")
+	w.has(olga, "/console/streams?q="+jobID, "job-"+jobID)
+	if got := w.Call(olga, "POST", stream+"/look", form("reason", "They asked us why it waits "+hostile, "next", job)); got.Status != 303 || got.Header.Get("Location") != job {
+		t.Fatalf("looking: %d %s", got.Status, got.Body)
+	}
+	if got := w.Call(olga, "POST", stream+"/look", form("reason", "x", "next", "https://evil.example")); got.Header.Get("Location") != stream {
+		t.Errorf("the form leads to %q", got.Header.Get("Location"))
+	}
+	body := w.has(olga, job, "Sign-up, top-secret", "top-secret words", "You are looking into what belongs to Acme", "&lt;script&gt;")
+	data := w.has(olga, stream, "top-secret words", "[sealed]")
+	if strings.Contains(body+data, "correct-horse") || strings.Contains(body+data, hostile) {
+		t.Error("a secret is shown, or a text runs")
+	}
+	if body := w.has(other, job); strings.Contains(body, "top-secret") {
+		t.Error("another operator sees it without a reason of their own")
+	}
+	for _, path := range []string{"/dashboard", "/dashboard/looks"} {
+		if body := w.has(owner, path, "Olga Example", "They asked us why it waits &lt;script&gt;", "/dashboard/jobs/"+jobID); strings.Contains(body, hostile) {
+			t.Errorf("%s runs a reason", path)
+		}
+	}
+	seen := regexp.MustCompile(`name="upto" value="([0-9-]+)"`).FindStringSubmatch(w.has(owner, "/dashboard"))
+	if seen == nil {
+		t.Fatal("the look cannot be marked as seen")
+	}
+	if got := w.Call(owner, "POST", "/dashboard/notices/seen", form("upto", seen[1])); got.Status != 303 {
+		t.Errorf("marking: %d", got.Status)
+	}
+	if body := w.has(owner, "/dashboard"); strings.Contains(body, "Olga Example") {
+		t.Error("what was marked as seen is shown again")
+	}
+	w.has(owner, "/dashboard/looks", "Olga Example")
+	viewer := w.Joined("Vic", person.Grant{Role: person.Viewer, AccountID: account})
+	if got := w.Call(viewer, "GET", "/dashboard/looks", nil); got.Status != 403 {
+		t.Errorf("a viewer is told who looked: %d", got.Status)
+	}
+	stranger := w.Joined("Sid", person.Grant{Role: person.Owner, AccountID: w.Account("Globex", 0, false)})
+	if body := w.has(stranger, "/dashboard/looks"); strings.Contains(body, "Olga") {
+		t.Error("another account sees the look")
+	}
+	// It is over an hour later.
+	_, err := w.DB.ExecContext(t.Context(), `UPDATE readmodel.operator_acts SET at = at - interval '61 minutes'`)
+	w.Must(err)
+	if body := w.has(olga, job, "Look into it for an hour"); strings.Contains(body, "top-secret") {
+		t.Error("a look never ends")
+	}
+}
+
+// Projections: a rebuild is ordered with a reason and happens; what does not stop
+// cannot be retried, and what was refused says so.
+func TestAProjectionIsRebuilt(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	olga := w.operates("Olga Example")
+	body := w.has(olga, "/console/projections", "jobs", "webhooks", "serves", "Rebuild: loops")
+	if strings.Contains(body, "Rebuild: webhooks") {
+		t.Error("what sends webhooks can be rebuilt")
+	}
+	if got := w.Call(olga, "POST", "/console/projections/loops/rebuild", form("reason", "A look at it")); got.Status != 303 {
+		t.Fatalf("a rebuild: %d %s", got.Status, got.Body)
+	}
+	eventually.True(t, "the next generation serves", func() bool {
+		return strings.Contains(w.Call(olga, "GET", "/console/projections", nil).Body, "generation 2")
+	})
+	for _, path := range []string{"/console/projections/loops/retry", "/console/projections/loops/skip"} {
+		if got := w.Call(olga, "POST", path, form("reason", "y", "position", "1/1")); got.Status != 409 || !strings.Contains(got.Body, "Loops is not stopped") {
+			t.Errorf("%s: %d", path, got.Status)
+		}
+	}
+	if got := w.Call(olga, "POST", "/console/projections/webhooks/rebuild", form("reason", "y")); got.Status != 404 {
+		t.Errorf("rebuilding the webhooks: %d", got.Status)
+	}
+	w.has(olga, "/console/acts", "ordered a rebuild of", "A look at it", "loops is not stopped")
+
+	_, err := w.DB.ExecContext(t.Context(), `
+INSERT INTO projection_checkpoints (name, generation, version, schema_name, status, serving, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts)
+VALUES ('audit', 1, 1, 'audit_v1_g1', 'stopped', TRUE, 'poison', 3, 3, 'it <b>broke</b>', 2)`) // nobody runs it here
+	w.Must(err)
+	w.has(olga, "/console/projections", "it &lt;b&gt;broke&lt;/b&gt;", "Try again: audit", `value="3/3"`)
+	w.has(olga, "/console", "Projection audit stopped at 3/3")
+	if got := w.Call(olga, "POST", "/console/projections/audit/skip", form("reason", "y", "position", "4/4")); got.Status != 409 {
+		t.Errorf("skipping another event: %d", got.Status)
+	}
+	if got := w.Call(olga, "POST", "/console/projections/audit/skip", form("reason", "Known to be broken", "position", "3/3")); got.Status != 303 {
+		t.Errorf("skipping: %d %s", got.Status, got.Body)
+	}
+	w.has(olga, "/console/projections", "Known to be broken", "person:"+olga.ID)
+}
+
+// Checks: one at a time, cancellable; what was found leads to its stream.
+func TestTheInvariantsAreChecked(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	olga, account := w.operates("Olga Example"), w.Account("Acme", 10, false)
+	w.has(olga, "/console/checks", "Never checked from here", "Credits are never negative", "not checked", "by tests only")
+	w.has(olga, "/console", "The invariants were never checked from here")
+
+	started := make(chan struct{})
+	w.check <- func(ctx context.Context, tell checkup.Progress) (checkup.Result, error) {
+		tell("reading the log", 7)
+		close(started)
+		<-ctx.Done()
+		return checkup.Result{}, ctx.Err()
+	}
+	first := form("reason", "Before the release")
+	for range 2 { // a double click starts one
+		if got := w.Call(olga, "POST", "/console/checks", first); got.Status != 303 {
+			t.Fatalf("starting: %d %s", got.Status, got.Body)
+		}
+	}
+	<-started
+	if got := w.Call(olga, "POST", "/console/checks", form("reason", "Another")); got.Status != 409 || !strings.Contains(got.Body, "A check is under way") {
+		t.Errorf("a second one: %d", got.Status)
+	}
+	var id string
+	eventually.True(t, "its progress is shown", func() bool {
+		body := w.Call(olga, "GET", "/console/checks", nil).Body
+		if m := regexp.MustCompile(`/console/checks/([0-9a-f-]{36})/cancel`).FindStringSubmatch(body); m != nil {
+			id = m[1]
+		}
+		return strings.Contains(body, "7 events read")
+	})
+	if got := w.Call(olga, "POST", "/console/checks/"+id+"/cancel", form("reason", "Too slow")); got.Status != 303 {
+		t.Errorf("cancelling: %d", got.Status)
+	}
+	eventually.True(t, "it ends", func() bool {
+		return strings.Contains(w.Call(olga, "GET", "/console/checks", nil).Body, "cancelled</span>")
+	})
+	if got := w.Call(olga, "POST", "/console/checks/"+id+"/cancel", form("reason", "Again")); got.Status != 404 {
+		t.Errorf("cancelling what has ended: %d", got.Status)
+	}
+
+	w.check <- finds(audit.Finding{Invariant: 1, Stream: domain.CreditsStream(account), Problem: "balance -1 " + hostile}, audit.Finding{Invariant: 9, Stream: "jobs", Problem: "a row"})
+	if got := w.Call(olga, "POST", "/console/checks", form("reason", "Once more")); got.Status != 303 {
+		t.Fatalf("starting: %d %s", got.Status, got.Body)
+	}
+	eventually.True(t, "the findings are there", func() bool {
+		return strings.Contains(w.Call(olga, "GET", "/console/checks", nil).Body, "What the last check found")
+	})
+	body := w.has(olga, "/console/checks", `href="/console/streams/credits-`+account+`"`, "balance -1 &lt;script&gt;", "1 finding", "holds", "12 events, 3 jobs")
+	if strings.Contains(body, hostile) {
+		t.Error("a finding runs")
+	}
+	w.has(olga, "/console", "2 findings in the last check")
+	w.has(olga, "/console/streams/credits-"+account, "credits.granted", "Adds a lot")
+	w.has(olga, "/console/acts", "started a check of", "Too slow")
+}
+
+type seenEvent struct{ kind, actor string }
+
+func eventsOf(w world, stream string) (out []seenEvent) {
+	w.Must(w.Log.Load(w.T.Context(), stream, 0, func(r domain.Recorded) error {
+		out = append(out, seenEvent{r.Type, r.Meta.Actor})
+		return nil
+	}))
+	return out
+}

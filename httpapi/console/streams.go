@@ -1,0 +1,184 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa"
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/httpapi/ui"
+)
+
+const (
+	// eventsShown is how many events a page of a stream has.
+	eventsShown = 50
+	// dataShown is how much of an event's data is shown, in characters.
+	dataShown = 20_000
+)
+
+type streamsView struct {
+	Text  string
+	Found []foundStream
+}
+
+type foundStream struct{ Stream, Href, First string }
+
+// streamName is what a stream of ours is called.
+var streamName = regexp.MustCompile(`^[a-z]+-[A-Za-z0-9.:_-]{1,200}$`)
+
+// streams finds streams by the id of what they are of, or by their name.
+func (d console) streams(r *ui.Request) (ui.Answer, error) {
+	v := streamsView{Text: textOf(r)}
+	var names []string
+	if id, err := uuid.Parse(v.Text); err == nil {
+		for _, category := range []string{
+			domain.JobStreams, domain.AccountStreams, domain.CreditsStreams, domain.SessionStreams, domain.ProjectStreams, domain.CheckerStreams,
+			domain.PersonStreams, domain.LoopStreams, domain.PoolStreams, domain.OperatorStreams, domain.HostStreams,
+		} {
+			names = append(names, category+id.String())
+		}
+	} else if streamName.MatchString(v.Text) {
+		names = append(names, v.Text)
+	}
+	for _, name := range names {
+		first, found, err := d.firstOf(r.Context(), name)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		if found {
+			v.Found = append(v.Found, foundStream{name, streamHref(name), first.kind})
+		}
+	}
+	return ui.Show("console-streams", "Streams", v)
+}
+
+// streamHref is the page of a stream; empty where the name is none.
+func streamHref(stream string) string {
+	if !streamName.MatchString(stream) {
+		return ""
+	}
+	return "/console/streams/" + url.PathEscape(stream)
+}
+
+// first is how a stream begins.
+type first struct{ kind, accountID string }
+
+var errEnough = errors.New("enough")
+
+// firstOf looks at how a stream begins: its first events say whose it is.
+func (d console) firstOf(ctx context.Context, stream string) (f first, found bool, err error) {
+	if !streamName.MatchString(stream) {
+		return f, false, nil
+	}
+	err = d.Log.ReadRawPage(ctx, stream, 0, 5, func(e eventstore.RawEvent) error {
+		var meta domain.Metadata
+		_ = json.Unmarshal(e.Meta, &meta) // one that cannot be read says nothing
+		if !found {
+			f.kind, found = e.Type, true
+		}
+		if f.accountID == "" {
+			f.accountID = meta.AccountID
+		}
+		return nil
+	})
+	return f, found, err
+}
+
+type streamView struct {
+	formState
+	lookView
+	Stream       string
+	Account      string
+	Events       []eventLine
+	From         uint64
+	Newer, Older string
+}
+
+type eventLine struct {
+	Revision      uint64
+	Type, Meaning string
+	At            time.Time
+	Actor         string
+	ID            string
+	Position      string
+	Correlation   string
+	Data          string // with [sealed] where a secret was; empty: it is not shown
+	Cut           bool   // there is more
+}
+
+func (d console) stream(r *ui.Request) (ui.Answer, error) { return d.streamPage(r, formState{}) }
+
+func (d console) streamPage(r *ui.Request, state formState) (ui.Answer, error) {
+	ctx, stream := r.Context(), r.PathValue("stream")
+	begins, found, err := d.firstOf(ctx, stream)
+	switch {
+	case err != nil:
+		return ui.Answer{}, err
+	case !found:
+		return ui.Answer{}, domain.NotFound("stream").WithHint("find it by the id of what it is of")
+	}
+	v := streamView{formState: state, Stream: stream}
+	if v.lookView, err = d.lookInto(r, stream, begins.accountID); err != nil {
+		return ui.Answer{}, err
+	}
+	if begins.accountID != "" {
+		of, err := d.Reads.Access.Account(ctx, begins.accountID)
+		if err != nil && !domain.IsKind(err, domain.KindNotFound) {
+			return ui.Answer{}, err
+		}
+		v.Account = of.Name
+	}
+	if n, err := strconv.ParseUint(r.FormValue("from"), 10, 62); err == nil {
+		v.From = n
+	}
+	more := false
+	err = d.Log.ReadRawPage(ctx, stream, v.From, eventsShown+1, func(e eventstore.RawEvent) error {
+		if len(v.Events) == eventsShown {
+			more = true
+			return errEnough
+		}
+		v.Events = append(v.Events, lineOf(e, v.Open))
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return ui.Answer{}, err
+	}
+	at := func(from uint64) string { return streamHref(stream) + "?from=" + strconv.FormatUint(from, 10) }
+	if v.From > 0 {
+		v.Older = at(v.From - min(v.From, eventsShown))
+	}
+	if more {
+		v.Newer = at(v.From + eventsShown)
+	}
+	return ui.Answer{Template: "console-stream", Title: stream, View: v, Secret: v.Private && v.Open}, nil
+}
+
+// lineOf is an event as it is shown; with its data only where that may be.
+func lineOf(e eventstore.RawEvent, data bool) eventLine {
+	var meta domain.Metadata
+	_ = json.Unmarshal(e.Meta, &meta) // one that cannot be read has no time and nobody
+	l := eventLine{
+		Revision: e.Revision, Type: e.Type, Meaning: strings.ReplaceAll(humanqa.Meaning(e.Type), "`", ""), At: e.Created.UTC(),
+		Actor: meta.Actor, ID: e.ID.String(), Position: e.Position.String(), Correlation: meta.CorrelationID,
+	}
+	if !data {
+		return l
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, eventstore.Redact(e.Type, e.Whole()), "", "  ") != nil {
+		return l // it was redacted: it is JSON
+	}
+	text := []rune(pretty.String())
+	l.Data, l.Cut = string(text[:min(len(text), dataShown)]), len(text) > dataShown
+	return l
+}

@@ -1,0 +1,65 @@
+package dashboard
+
+import (
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/oversight"
+)
+
+// lookLine is a look of an operator into what belongs to the account (decisions,
+// "Operators").
+type lookLine struct {
+	oversight.Act
+	By   string // the operator's name
+	What string
+	Href string
+}
+
+type looksView struct{ Lines []lookLine }
+
+// looksShown is how many looks the page lists, the latest.
+const looksShown = 200
+
+// looks lists who of those who run the service looked into what is the account's,
+// and why.
+func (d Deps) looks(r *ui.Request) (ui.Answer, error) {
+	lines, err := d.looksInto(r, time.Time{}, looksShown)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("looks", "Looks", looksView{lines}, ui.Everything)
+}
+
+func (d Deps) looksInto(r *ui.Request, since time.Time, limit int) (lines []lookLine, err error) {
+	acts, err := d.Reads.Acts.Looks(r.Context(), r.Account.ID, since, limit)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(acts))
+	for i, a := range acts {
+		ids[i] = a.PersonID
+	}
+	names, err := d.Credentials.Names(r.Context(), ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range acts {
+		line := lookLine{Act: a, By: names[a.PersonID].Name, What: "something of yours"}
+		if line.By == "" {
+			line.By = "Somebody"
+		}
+		for prefix, place := range map[string][2]string{
+			domain.JobStreams: {"a test", "/dashboard/jobs/"}, domain.ProjectStreams: {"a project", "/dashboard/projects/"},
+			domain.SessionStreams: {"a session", "/dashboard/sessions/"},
+		} {
+			if id, found := strings.CutPrefix(a.Subject, prefix); found {
+				line.What, line.Href = place[0], place[1]+id
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}

@@ -1,0 +1,363 @@
+// Package overall reads the read models over all accounts, for operators. It has
+// no tables of its own.
+package overall
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/projections/readmodel"
+)
+
+// Reads reads through the views in schema readmodel.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads makes Reads.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Waiting is how the checkers' queue stands, of urgent jobs or of the others.
+type Waiting struct {
+	Urgent  bool       `json:"urgent"`
+	Jobs    int        `json:"jobs"`
+	Overdue int        `json:"overdue"` // their time is over, and the policy has not acted yet
+	Soon    int        `json:"soon"`    // it is within ten minutes
+	Oldest  *time.Time `json:"oldest"`  // when the one that waits longest came
+	Next    *time.Time `json:"next"`    // when the first time is over
+}
+
+const waitingSQL = `
+SELECT urgent, COUNT(*) AS jobs,
+       COUNT(*) FILTER (WHERE queue_due_at <= $1) AS overdue,
+       COUNT(*) FILTER (WHERE queue_due_at > $1 AND queue_due_at <= $1 + interval '10 minutes') AS soon,
+       MIN(created_at) AS oldest, MIN(queue_due_at) AS next
+FROM readmodel.jobs
+WHERE in_queue
+  AND status = 'pending'
+GROUP BY urgent
+ORDER BY urgent DESC`
+
+// Queue is how the queue stands, by urgency; urgent first.
+func (q *Reads) Queue(ctx context.Context, now time.Time) (rows []Waiting, err error) {
+	if err := q.db.SelectContext(ctx, &rows, waitingSQL, now); err != nil {
+		return nil, fmt.Errorf("look at the queue: %w", err)
+	}
+	for i := range rows {
+		readmodel.UTC(rows[i].Oldest, rows[i].Next)
+	}
+	return rows, nil
+}
+
+// Counts is how many there are of what matters.
+type Counts struct {
+	Accounts  int `json:"accounts"`
+	People    int `json:"people"`
+	Checkers  int `json:"checkers"`
+	Jobs      int `json:"jobs"`
+	Claimed   int `json:"claimed"`
+	Completed int `json:"completed"`
+}
+
+const countsSQL = `
+SELECT (SELECT COUNT(*) FROM readmodel.accounts) AS accounts,
+       (SELECT COUNT(*) FROM readmodel.people) AS people,
+       (SELECT COUNT(*) FROM readmodel.checkers) AS checkers,
+       COALESCE(SUM(jobs), 0) AS jobs,
+       COALESCE(SUM(jobs) FILTER (WHERE status = 'claimed'), 0) AS claimed,
+       COALESCE(SUM(jobs) FILTER (WHERE status = 'completed'), 0) AS completed
+FROM readmodel.job_counts`
+
+// Counts counts.
+func (q *Reads) Counts(ctx context.Context) (c Counts, err error) {
+	if err := q.db.GetContext(ctx, &c, countsSQL); err != nil {
+		return c, fmt.Errorf("count: %w", err)
+	}
+	return c, nil
+}
+
+// Page is a part of a list.
+type Page struct{ Limit, Offset int }
+
+// Account is an account in a list.
+type Account struct {
+	ID        string         `json:"account_id"`
+	Name      string         `json:"name"`
+	Sandbox   bool           `json:"sandbox"`
+	Suspended bool           `json:"suspended"`
+	Available domain.Credits `json:"available"` // what its lots hold that have not expired
+	Jobs      int            `json:"jobs"`
+	Pool      string         `json:"pool"` // its name; empty: any checker
+}
+
+const accountsSQL = `
+FROM readmodel.accounts a
+WHERE $1 = ''
+   OR a.account_id = $1
+   OR strpos(lower(a.name), lower($1)) > 0`
+
+const listAccountsSQL = `
+SELECT a.account_id, a.name, a.sandbox, a.suspended,
+       COALESCE((
+           SELECT SUM(l.remaining)
+           FROM readmodel.credit_lots l
+           WHERE l.account_id = a.account_id
+             AND (l.expires_at IS NULL OR l.expires_at > $4)), 0)::bigint AS available,
+       COALESCE((SELECT SUM(c.jobs) FROM readmodel.job_counts c WHERE c.account_id = a.account_id), 0)::bigint AS jobs,
+       COALESCE((
+           SELECT p.name
+           FROM readmodel.account_pools m
+           JOIN readmodel.pools p ON p.pool_id = m.pool_id
+           WHERE m.account_id = a.account_id), '') AS pool` + accountsSQL + `
+ORDER BY a.name, a.account_id
+LIMIT $2
+OFFSET $3`
+
+// Accounts lists accounts by name, those whose name has the text in it or whose
+// id it is, and how many there are.
+func (q *Reads) Accounts(ctx context.Context, text string, page Page, now time.Time) (rows []Account, total int, err error) {
+	if err := q.db.GetContext(ctx, &total, `SELECT COUNT(*)`+accountsSQL, text); err != nil {
+		return nil, 0, fmt.Errorf("count accounts: %w", err)
+	}
+	if err := q.db.SelectContext(ctx, &rows, listAccountsSQL, text, page.Limit, page.Offset, now); err != nil {
+		return nil, 0, fmt.Errorf("list accounts: %w", err)
+	}
+	return rows, total, nil
+}
+
+// Person is somebody in a list, with what they may do in words of their own.
+type Person struct {
+	ID        string         `json:"person_id"`
+	InvitedAt time.Time      `json:"invited_at"`
+	JoinedAt  *time.Time     `json:"joined_at"`
+	Disabled  bool           `json:"disabled"`
+	Roles     pq.StringArray `json:"roles"` // such as "owner of Acme"
+}
+
+const peopleSQL = `
+FROM readmodel.people p
+WHERE ($1 = '' OR EXISTS (
+           SELECT
+           FROM readmodel.person_roles r
+           WHERE r.person_id = p.person_id
+             AND r.role = $1))
+  AND ($2::text[] IS NULL OR p.person_id = ANY ($2))`
+
+const listPeopleSQL = `
+SELECT p.person_id, p.invited_at, p.joined_at, p.disabled,
+       ARRAY(
+           SELECT r.role || CASE WHEN r.account_id = '' THEN '' ELSE ' of ' || COALESCE(a.name, r.account_id) END
+           FROM readmodel.person_roles r
+           LEFT JOIN readmodel.accounts a ON a.account_id = r.account_id
+           WHERE r.person_id = p.person_id
+           ORDER BY 1) AS roles` + peopleSQL + `
+ORDER BY p.invited_at DESC, p.person_id
+LIMIT $3
+OFFSET $4`
+
+// People lists people, the last invited first: those who hold a role, where one is
+// given, of the ids, where those are (nil: everybody).
+func (q *Reads) People(ctx context.Context, role string, ids []string, page Page) (rows []Person, total int, err error) {
+	var of any
+	if ids != nil {
+		of = pq.Array(ids)
+	}
+	if err := q.db.GetContext(ctx, &total, `SELECT COUNT(*)`+peopleSQL, role, of); err != nil {
+		return nil, 0, fmt.Errorf("count people: %w", err)
+	}
+	if err := q.db.SelectContext(ctx, &rows, listPeopleSQL, role, of, page.Limit, page.Offset); err != nil {
+		return nil, 0, fmt.Errorf("list people: %w", err)
+	}
+	for i := range rows {
+		readmodel.UTC(&rows[i].InvitedAt, rows[i].JoinedAt)
+	}
+	return rows, total, nil
+}
+
+// Checker is a checker in a list.
+type Checker struct {
+	ID        string         `json:"checker_id"`
+	Name      string         `json:"name"`
+	PersonID  string         `json:"person_id"` // empty: whoever has the key
+	Languages pq.StringArray `json:"languages"`
+	Devices   pq.StringArray `json:"devices"`
+	Pools     pq.StringArray `json:"pools"` // their names
+	Done      int            `json:"done"`
+	Rated     int            `json:"rated"`
+	Average   float64        `json:"average"` // of the ratings
+	JobID     string         `json:"job_id"`  // what they hold now; empty: nothing
+}
+
+const checkersSQL = `
+FROM readmodel.checkers c
+WHERE ($1 = '' OR c.checker_id = $1 OR strpos(lower(c.name), lower($1)) > 0)
+  AND ($2 = '' OR EXISTS (
+           SELECT
+           FROM readmodel.pool_checkers m
+           WHERE m.pool_id = $2
+             AND m.checker_id = c.checker_id))`
+
+const listCheckersSQL = `
+SELECT c.checker_id, c.name, COALESCE((
+           SELECT r.person_id
+           FROM readmodel.person_roles r
+           WHERE r.checker_id = c.checker_id
+             AND r.checker_id <> ''
+           LIMIT 1), '') AS person_id,
+       COALESCE(f.languages, '{}') AS languages, COALESCE(f.devices, '{}') AS devices,
+       ARRAY(
+           SELECT p.name
+           FROM readmodel.pool_checkers m
+           JOIN readmodel.pools p ON p.pool_id = m.pool_id
+           WHERE m.checker_id = c.checker_id
+           ORDER BY 1) AS pools,
+       w.done, w.rated, w.average, w.job_id
+FROM (SELECT c.checker_id, c.name` + checkersSQL + `
+      ORDER BY c.name, c.checker_id
+      LIMIT $3
+      OFFSET $4) c
+LEFT JOIN readmodel.checker_profiles f ON f.checker_id = c.checker_id
+CROSS JOIN LATERAL (
+    SELECT COUNT(*) FILTER (WHERE j.status = 'completed') AS done, COUNT(r.checker_rating) AS rated,
+           COALESCE(AVG(r.checker_rating), 0)::float8 AS average,
+           COALESCE(MIN(j.id) FILTER (WHERE j.status = 'claimed'), '') AS job_id
+    FROM readmodel.jobs j
+    LEFT JOIN readmodel.job_reports r ON r.job_id = j.id
+    WHERE j.checker_id = c.checker_id
+      AND j.checker_id <> '') w
+ORDER BY c.name, c.checker_id`
+
+// Checkers lists checkers by name: those whose name has the text in it or whose id
+// it is, and those of a pool where one is given.
+func (q *Reads) Checkers(ctx context.Context, text, poolID string, page Page) (rows []Checker, total int, err error) {
+	if err := q.db.GetContext(ctx, &total, `SELECT COUNT(*)`+checkersSQL, text, poolID); err != nil {
+		return nil, 0, fmt.Errorf("count checkers: %w", err)
+	}
+	if err := q.db.SelectContext(ctx, &rows, listCheckersSQL, text, poolID, page.Limit, page.Offset); err != nil {
+		return nil, 0, fmt.Errorf("list checkers: %w", err)
+	}
+	return rows, total, nil
+}
+
+// Job is a job as operators see it without a reason: nothing that a client or a
+// checker wrote.
+type Job struct {
+	ID           string     `json:"id"`
+	AccountID    string     `json:"account_id"`
+	Account      string     `json:"account"` // its name
+	ProjectID    string     `json:"project_id"`
+	Status       job.Status `json:"status"`
+	Type         job.Type   `json:"type"`
+	Urgent       bool       `json:"urgent"`
+	SLAMinutes   int        `json:"sla_minutes"`
+	Price        int        `json:"price"`
+	Refunded     int        `json:"refunded"`
+	Source       string     `json:"source"`
+	SessionID    string     `json:"session_id"`
+	Sandbox      bool       `json:"sandbox"`
+	InQueue      bool       `json:"in_queue"`
+	CheckerID    string     `json:"checker_id"`
+	ReportID     string     `json:"report_id"`
+	CancelReason string     `json:"cancel_reason"`
+	FailReason   string     `json:"fail_reason"`
+	RequeueCount int        `json:"requeue_count"`
+	CreatedAt    time.Time  `json:"created_at"`
+	DueAt        time.Time  `json:"due_at"`
+	ClaimedAt    *time.Time `json:"claimed_at"`
+	CompletedAt  *time.Time `json:"completed_at"`
+}
+
+// JobFilter narrows the list; empty fields don't. Text is a job's, account's
+// or checker's id.
+type JobFilter struct {
+	Text      string
+	AccountID string
+	Status    string
+}
+
+const jobColumnsSQL = `
+SELECT j.id, j.account_id, COALESCE(a.name, '') AS account, j.project_id, j.status, j.type, j.urgent, j.sla_minutes, j.price,
+       j.refunded, j.source, j.session_id, j.sandbox, j.in_queue, j.checker_id, j.report_id, j.cancel_reason, j.fail_reason,
+       j.requeue_count, j.created_at, j.due_at, j.claimed_at, j.completed_at
+FROM readmodel.jobs j
+LEFT JOIN readmodel.accounts a ON a.account_id = j.account_id`
+
+const orderJobsSQL = `
+ORDER BY j.created_at DESC, j.id DESC
+LIMIT %s
+OFFSET %s`
+
+const findJobsSQL = ` AND j.id IN (
+    SELECT id FROM readmodel.jobs WHERE id = %[1]s
+    UNION SELECT id FROM readmodel.jobs WHERE account_id = %[1]s
+    UNION SELECT id FROM readmodel.jobs WHERE checker_id = %[1]s AND checker_id <> '')`
+
+// Jobs lists jobs of all accounts, the newest first; one more than the limit says
+// that there are more.
+func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) (rows []Job, err error) {
+	var args []any
+	param := func(v any) string { args = append(args, v); return fmt.Sprintf("$%d", len(args)) }
+	where := "\nWHERE TRUE"
+	if f.AccountID != "" {
+		where += " AND j.account_id = " + param(f.AccountID)
+	}
+	if f.Status != "" {
+		where += " AND j.status = " + param(f.Status)
+	}
+	if f.Text != "" {
+		where += fmt.Sprintf(findJobsSQL, param(f.Text))
+	}
+	query := jobColumnsSQL + where + fmt.Sprintf(orderJobsSQL, param(page.Limit), param(page.Offset))
+	if err := q.db.SelectContext(ctx, &rows, query, args...); err != nil {
+		return nil, fmt.Errorf("list jobs of all accounts: %w", err)
+	}
+	for i := range rows {
+		r := &rows[i]
+		readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt)
+	}
+	return rows, nil
+}
+
+// Job gives one job, whoever's it is.
+func (q *Reads) Job(ctx context.Context, id string) (Job, error) {
+	row, err := readmodel.Get[Job](ctx, q.db, "job", jobColumnsSQL+"\nWHERE j.id = $1", id)
+	if err == nil {
+		readmodel.UTC(&row.CreatedAt, &row.DueAt, row.ClaimedAt, row.CompletedAt)
+	}
+	return row, err
+}
+
+// Deadline is a job whose time is over or nearly, and that has not ended.
+type Deadline struct {
+	ID        string     `json:"id"`
+	AccountID string     `json:"account_id"`
+	Account   string     `json:"account"`
+	Status    job.Status `json:"status"`
+	Urgent    bool       `json:"urgent"`
+	CreatedAt time.Time  `json:"created_at"`
+	DueAt     time.Time  `json:"due_at"`
+}
+
+const deadlinesSQL = `
+SELECT j.id, j.account_id, COALESCE(a.name, '') AS account, j.status, j.urgent, j.created_at, j.queue_due_at AS due_at
+FROM readmodel.jobs j
+LEFT JOIN readmodel.accounts a ON a.account_id = j.account_id
+WHERE j.in_queue
+  AND j.status = 'pending'
+ORDER BY j.queue_due_at, j.id
+LIMIT $1`
+
+// Next lists the jobs in the queue whose time is over soonest.
+func (q *Reads) Next(ctx context.Context, limit int) (rows []Deadline, err error) {
+	if err := q.db.SelectContext(ctx, &rows, deadlinesSQL, limit); err != nil {
+		return nil, fmt.Errorf("list what is due: %w", err)
+	}
+	for i := range rows {
+		readmodel.UTC(&rows[i].CreatedAt, &rows[i].DueAt)
+	}
+	return rows, nil
+}

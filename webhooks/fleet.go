@@ -1,0 +1,91 @@
+package webhooks
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// Endpoint is how a project's webhook stands, as operators see it: never its
+// path, which may hold a secret, nor its secret.
+type Endpoint struct {
+	ProjectID   string       `db:"project_id"`
+	AccountID   string       `db:"account_id"`
+	Host        string       `db:"host"`
+	Enabled     bool         `db:"enabled"`
+	Reason      string       `db:"disabled_reason"`
+	Cap         int          `db:"cap"`      // 0: where all begin
+	Failures    int          `db:"failures"` // attempts since the last success
+	FailingFrom sql.NullTime `db:"failing_since"`
+	LastError   string       `db:"last_error"`
+	LastSuccess sql.NullTime `db:"last_success_at"`
+	Pending     int          `db:"pending"`
+	Kept        int          `db:"kept"`   // held or failed: they wait for a word
+	Oldest      sql.NullTime `db:"oldest"` // of the pending ones
+}
+
+// Ill says that its owner should look.
+func (e Endpoint) Ill() bool { return !e.Enabled || e.Failures > 0 }
+
+// FailingSince is when it began to fail; the zero time while it does not.
+func (e Endpoint) FailingSince() time.Time { return e.FailingFrom.Time.UTC() }
+
+// LastSuccessAt is when it answered last; the zero time: never.
+func (e Endpoint) LastSuccessAt() time.Time { return e.LastSuccess.Time.UTC() }
+
+// Fleet is all endpoints in numbers.
+type Fleet struct {
+	Endpoints int `db:"endpoints"`
+	Disabled  int `db:"disabled"`
+	Failing   int `db:"failing"`
+}
+
+const fleetSQL = `
+SELECT COUNT(*) AS endpoints, COUNT(*) FILTER (WHERE NOT enabled) AS disabled,
+       COUNT(*) FILTER (WHERE enabled AND consecutive_failures > 0) AS failing
+FROM webhooks.endpoints
+WHERE url <> ''`
+
+// Those that are ill come first, the longest first. Deliveries are counted of the
+// endpoints that are listed, and no further than a page of each is worth.
+const listFleetSQL = `
+SELECT e.project_id, e.account_id, e.host, e.enabled, e.disabled_reason, e.cap, e.failures, e.failing_since, e.last_error,
+       e.last_success_at, p.pending, p.oldest, k.kept
+FROM (
+    SELECT project_id, account_id, COALESCE(substring(url FROM '^[a-z]+://(?:[^/?#]*@)?([^/?#]*)'), '') AS host, enabled,
+           disabled_reason, cap, consecutive_failures AS failures, failing_since, last_error, last_success_at
+    FROM webhooks.endpoints
+    WHERE url <> ''
+      AND ($1 OR NOT enabled OR consecutive_failures > 0)
+    ORDER BY enabled, consecutive_failures = 0, failing_since, project_id
+    LIMIT $2
+    OFFSET $3) e
+CROSS JOIN LATERAL (
+    SELECT COUNT(*) AS pending, MIN(d.created_at) AS oldest
+    FROM (
+        SELECT created_at
+        FROM webhooks.deliveries
+        WHERE project_id = e.project_id
+          AND state = 'pending'
+        LIMIT 10000) d) p
+CROSS JOIN LATERAL (
+    SELECT COUNT(*) AS kept
+    FROM (
+        SELECT
+        FROM webhooks.deliveries
+        WHERE project_id = e.project_id
+          AND state IN ('held', 'failed')
+        LIMIT 10000) d) k
+ORDER BY e.enabled, e.failures = 0, e.failing_since, e.project_id`
+
+// Fleet lists the webhooks of all accounts, those that are ill or all of them.
+func (l *Log) Fleet(ctx context.Context, all bool, limit, offset int) (sum Fleet, endpoints []Endpoint, err error) {
+	if err := l.db.GetContext(ctx, &sum, fleetSQL); err != nil {
+		return sum, nil, fmt.Errorf("count webhooks: %w", err)
+	}
+	if err := l.db.SelectContext(ctx, &endpoints, listFleetSQL, all, limit, offset); err != nil {
+		return sum, nil, fmt.Errorf("list webhooks: %w", err)
+	}
+	return sum, endpoints, nil
+}
