@@ -30,8 +30,8 @@
 // # Reading
 //
 // Reads are paged queries; a page is bounded in rows and in bytes and is read
-// completely before the first event is sent, so a slow client holds memory for
-// one page and never a connection. Live subscriptions follow the tail, a ring
+// completely before the first event is sent, and of $all the next one meanwhile,
+// so a slow client holds memory for two pages and never a connection. Live subscriptions follow the tail, a ring
 // of the latest committed events in memory, and fall back to pages when they
 // are too slow for it: they neither poll Postgres nor buffer without bound.
 //

@@ -107,6 +107,9 @@ type page struct {
 	complete bool
 }
 
+// last is the position of the last event, which is there.
+func (p page) last() int64 { return p.events[len(p.events)-1].position }
+
 // all reads $all between two positions, both inclusive.
 func (p *pages) all(ctx context.Context, backward bool, from, to int64, limit int) (page, error) {
 	stmt := p.allForward

@@ -96,14 +96,24 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 	default:
 		return invalid("a read of $all needs a start")
 	}
+	next := ahead{reading: r}
 	for count > 0 && from <= to {
 		limit := pageRows
 		if f == nil {
 			limit = int(min(count, pageRows))
 		}
-		p, err := r.node.pages.all(r.ctx, backward, from, to, limit)
+		var p page
+		var err error
+		if backward {
+			p, err = r.node.pages.all(r.ctx, true, from, to, limit)
+		} else {
+			p, err = next.page(from, to, limit)
+		}
 		if err != nil {
 			return err
+		}
+		if left := count - min(count, uint64(len(p.events))); f == nil && !backward && !p.complete && left > 0 {
+			next.begin(p.last()+1, to, int(min(left, pageRows)))
 		}
 		for _, e := range p.events {
 			if backward {
@@ -126,6 +136,34 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 		}
 	}
 	return nil
+}
+
+// ahead reads the next page of $all while the one before it is being sent.
+type ahead struct {
+	*reading
+
+	from, to int64
+	limit    int
+	read     chan func() (page, error) // nil: none is under way
+}
+
+func (a *ahead) begin(from, to int64, limit int) {
+	read := make(chan func() (page, error), 1)
+	a.from, a.to, a.limit, a.read = from, to, limit, read
+	a.node.background.Go(func() {
+		p, err := a.node.pages.all(a.ctx, false, from, to, limit)
+		read <- func() (page, error) { return p, err }
+	})
+}
+
+// page gives what was begun, if that is what is asked for.
+func (a *ahead) page(from, to int64, limit int) (page, error) {
+	read := a.read
+	a.read = nil
+	if read != nil && a.from == from && a.to == to && a.limit == limit {
+		return (<-read)()
+	}
+	return a.node.pages.all(a.ctx, false, from, to, limit)
 }
 
 // allPosition reads a place in $all. One that this log never gave out is an
@@ -250,22 +288,15 @@ func (b *bounds) after() error {
 
 // send sends one event, in place of a link the event it points to.
 func (r *reading) send(e *record) error {
-	out := &streams.ReadResp_ReadEvent{
-		Position: &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: uint64(e.position)},
-	}
+	event, link := e, (*record)(nil)
 	if r.links && e.kind == typeLink {
-		out.Link = e.toProto(r.idString)
 		target, err := r.resolve(e)
 		if err != nil {
 			return err
 		}
-		if target != nil {
-			out.Event = target.toProto(r.idString)
-		}
-	} else {
-		out.Event = e.toProto(r.idString)
+		event, link = target, e
 	}
-	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Event{Event: out}})
+	return r.out.SendMsg(encodeEvent(event, link, e.position, r.idString))
 }
 
 // resolve follows a link; nil if what it points to can't be read any more.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 )
 
@@ -80,28 +79,6 @@ func idToProto(id uuid.UUID, asString bool) *shared.UUID {
 		MostSignificantBits:  int64(binary.BigEndian.Uint64(id[:8])),
 		LeastSignificantBits: int64(binary.BigEndian.Uint64(id[8:])),
 	}}}
-}
-
-func (r *record) toProto(idAsString bool) *streams.ReadResp_ReadEvent_RecordedEvent {
-	contentType := contentTypeBinary
-	if r.json {
-		contentType = contentTypeJSON
-	}
-	return &streams.ReadResp_ReadEvent_RecordedEvent{
-		Id:               idToProto(r.id, idAsString),
-		StreamIdentifier: &shared.StreamIdentifier{StreamName: []byte(r.stream)},
-		StreamRevision:   uint64(r.revision),
-		CommitPosition:   uint64(r.position),
-		PreparePosition:  uint64(r.position),
-		Metadata: map[string]string{
-			"type":         r.kind,
-			"content-type": contentType,
-			// .NET ticks of 100 ns, counted from the unix epoch
-			"created": strconv.FormatInt(r.created*10, 10),
-		},
-		CustomMetadata: r.metadata,
-		Data:           r.data,
-	}
 }
 
 // lastRevision in a link is the last event of its stream, whichever that is.

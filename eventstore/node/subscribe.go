@@ -31,6 +31,7 @@ func (r *reading) caughtUp(at resumePoint) error {
 // behind, and so does the node.
 func (r *reading) feed(position int64, each func(*record) error, live func(position int64) error) error {
 	var batch [liveBatch]*record
+	next := ahead{reading: r}
 	isLive := false
 	for {
 		n, behind, changed := r.node.tail.after(position, batch[:])
@@ -38,9 +39,12 @@ func (r *reading) feed(position int64, each func(*record) error, live func(posit
 		switch {
 		case behind:
 			isLive = false
-			p, err := r.node.pages.all(r.ctx, false, position+1, math.MaxInt64, pageRows)
+			p, err := next.page(position+1, math.MaxInt64, pageRows)
 			if err != nil {
 				return err
+			}
+			if !p.complete {
+				next.begin(p.last()+1, math.MaxInt64, pageRows)
 			}
 			events = p.events
 		case n == 0:
