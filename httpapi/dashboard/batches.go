@@ -7,6 +7,34 @@ import (
 	"humanqa/projections/jobs"
 )
 
+type batchesView struct {
+	Batches []batchLine
+	Pager   pager
+}
+
+type batchLine struct {
+	jobs.BatchSummary
+	Bar []ui.Segment
+}
+
+// batches lists what was submitted together.
+func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
+	page := pageOf(r)
+	list, total, err := d.Reads.Jobs.Batches(r.Context(), r.Account.ID, pageSize, (page-1)*pageSize)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := batchesView{Pager: newPager(r, page, len(list), total)}
+	for _, b := range list {
+		v.Batches = append(v.Batches, batchLine{b, batchBar(b.Pass, b.Fail, b.Rest, b.Open)})
+	}
+	return ui.Show("batches", "Batches", v, ui.Everything)
+}
+
+func batchBar(pass, fail, rest, open int) []ui.Segment {
+	return ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: rest}, ui.Part{Kind: "pending", N: open})
+}
+
 type batchView struct {
 	ID                     string
 	Lines                  []jobLine
@@ -27,7 +55,7 @@ func (d Deps) batch(r *ui.Request) (ui.Answer, error) {
 		v.add(j)
 		live = append(live, domain.JobStream(j.ID))
 	}
-	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: v.Rest}, ui.Part{Kind: "pending", N: v.Open})
+	v.Bar = batchBar(v.Pass, v.Fail, v.Rest, v.Open)
 	return ui.Show("batch", "Batch of "+ui.Count(len(list), "test"), v, live...)
 }
 

@@ -1,8 +1,12 @@
 package dashboard
 
 import (
+	"strings"
+	"time"
+
 	"humanqa/domain"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
 	"humanqa/projections/credits"
 	"humanqa/projections/ledger"
 )
@@ -35,4 +39,98 @@ func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
 	v.Sound = v.Sum.Sum == v.Sum.Balance
 	v.Pager = newPager(r, page, len(v.Entries), v.Sum.Entries)
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID))
+}
+
+// statementMost bounds a page: a longer month is taken as CSV.
+const statementMost = 5000
+
+// statementView is a month of the ledger, to be printed.
+type statementView struct {
+	Account         string
+	AccountID       string
+	Month           time.Time // its first instant, UTC
+	Printed         time.Time
+	Previous, Next  string // months; empty: there is none
+	Opening, Change domain.Credits
+	Closing         domain.Credits
+	Lines           []statementLine
+	More            bool // it has more lines than are shown
+	Sound           bool // at every line opening and changes are the balance
+}
+
+type statementLine struct {
+	ledger.Line
+	By    string
+	Sound bool
+}
+
+// byWhom says who made an entry, as far as it is the account's to know; who of its
+// people, names tells.
+func byWhom(actor string, names map[string]credential.Person) string {
+	switch kind, id, _ := strings.Cut(actor, ":"); kind {
+	case "key":
+		return "API key"
+	case "person":
+		if who, known := names[id]; known {
+			return who.Name
+		}
+		return "a former member"
+	case "operator":
+		return "operator"
+	}
+	return "service"
+}
+
+// statement shows a month, in UTC (decisions, "Ledger").
+func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
+	now, err := d.now(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	const form = "2006-01"
+	this := time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	v := statementView{Account: r.Account.Name, AccountID: r.Account.ID, Month: this, Printed: now}
+	if text := r.FormValue("month"); text != "" {
+		if v.Month, err = time.Parse(form, text); err != nil || v.Month.After(this) || v.Month.Year() < 2000 {
+			return ui.Answer{}, domain.NotFound("statement").WithHint("a month is written as in 2026-11, and has begun")
+		}
+	}
+	behind := v.Month.AddDate(0, 1, 0)
+	if v.Month.Before(this) {
+		v.Next = behind.Format(form)
+	}
+	of, err := d.Reads.Ledger.Statement(r.Context(), r.Account.ID, v.Month, behind)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	lines, err := d.Reads.Ledger.Lines(r.Context(), r.Account.ID, of, of.From, statementMost+1)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.More = len(lines) > statementMost; v.More {
+		lines = lines[:statementMost]
+	}
+	var people []string
+	for _, l := range lines {
+		if id, ok := strings.CutPrefix(l.Actor, "person:"); ok {
+			people = append(people, id)
+		}
+	}
+	names, err := d.Credentials.Names(r.Context(), people...)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Opening, v.Closing, v.Sound = of.Opening, of.Closing, true
+	balance := of.Opening
+	for _, l := range lines {
+		balance += l.Change
+		v.Change += l.Change
+		v.Lines = append(v.Lines, statementLine{l, byWhom(l.Actor, names), balance == l.Balance})
+		v.Sound = v.Sound && balance == l.Balance
+	}
+	v.Sound = v.Sound && (v.More || balance == of.Closing)
+	if of.From > 0 && len(lines) > 0 || len(lines) == 0 && of.Opening != 0 {
+		v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
+	}
+	return ui.Show("statement", "Credits, "+v.Month.Format("January 2006"), v, domain.CreditsStream(r.Account.ID))
 }

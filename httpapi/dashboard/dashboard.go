@@ -87,6 +87,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
 		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: d.gather},
 
+		{Method: "GET", Pattern: "/dashboard/batches", For: ui.Viewers, Handle: d.batches},
 		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: d.batch},
 
 		{Method: "GET", Pattern: "/dashboard/loops/{id}", For: ui.Viewers, Handle: d.loop},
@@ -98,6 +99,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/expire", For: ui.Developers, Handle: d.expire},
 
 		{Method: "GET", Pattern: "/dashboard/credits", For: ui.Viewers, Handle: d.credits},
+		{Method: "GET", Pattern: "/dashboard/credits/statement", For: ui.Viewers, Handle: d.statement},
 
 		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},
 		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: d.createKey},

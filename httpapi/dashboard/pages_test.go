@@ -104,9 +104,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
 		{"hook", "/dashboard/projects/" + hosted.ProjectID + "/hook", owner},
 		{"sessions", "/dashboard/sessions", owner},
-		{"batch", "/dashboard/batches/" + batch, owner}, {"loop", "/dashboard/loops/" + loop, owner},
+		{"batch", "/dashboard/batches/" + batch, owner}, {"batches", "/dashboard/batches", owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
-		{"credits", "/dashboard/credits", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
+		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
 		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"confirm", "/signin/confirm", owner},
 	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/projections/analytics"
 	"humanqa/projections/history"
 	"humanqa/projections/projects"
 )
@@ -23,6 +25,7 @@ func jsonText(v any) string {
 
 type projectsView struct {
 	Projects []projectLine
+	Weeks    []weekBar
 	Pager    pager
 	MayAdd   bool
 	Name     string
@@ -35,6 +38,51 @@ type projectLine struct {
 	projects.Project
 	Host    string
 	Percent int
+}
+
+// weeksShown is how far back the pass rate goes.
+const weeksShown = 12
+
+// weekBar is a week in the chart of the pass rate, the oldest first. Heights are
+// of 100; a week without a test has none.
+type weekBar struct {
+	analytics.PassRate
+	From         time.Time // its Monday, UTC
+	Percent      int
+	X            string
+	PassY, PassH string
+	RestH        string
+}
+
+// weeksOf lays the account's weeks out up to the present one.
+func weeksOf(rates []analytics.PassRate, now time.Time) []weekBar {
+	byWeek := map[time.Time]analytics.PassRate{}
+	for _, rate := range rates {
+		if rate.Week != nil {
+			byWeek[rate.Week.UTC()] = rate
+		}
+	}
+	now = now.UTC()
+	monday := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -(int(now.Weekday())+6)%7)
+	var bars []weekBar
+	tested := false
+	for n := range weeksShown {
+		bar := weekBar{From: monday.AddDate(0, 0, 7*(n-weeksShown+1))}
+		bar.PassRate = byWeek[bar.From]
+		text := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+		bar.X, bar.PassY, bar.PassH, bar.RestH = text(float64(n)*400/weeksShown), "100.0", "0.0", "0.0"
+		if bar.Completed > 0 {
+			tested = true
+			high := 100 * float64(bar.Passed) / float64(bar.Completed)
+			bar.Percent = int(high + 0.5)
+			bar.PassY, bar.PassH, bar.RestH = text(100-high), text(high), text(100-high)
+		}
+		bars = append(bars, bar)
+	}
+	if !tested {
+		return nil
+	}
+	return bars
 }
 
 func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
@@ -50,6 +98,15 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 		}
 		v.Projects = append(v.Projects, line)
 	}
+	now, err := d.now(r)
+	if err != nil {
+		return v, err
+	}
+	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week"})
+	if err != nil {
+		return v, err
+	}
+	v.Weeks = weeksOf(rates, now)
 	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(rows), total), may(r, person.Developer), map[string]string{}
 	return v, nil
 }

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
+	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 )
 
@@ -73,11 +74,11 @@ var verdictWords = map[job.ItemStatus]string{
 
 // timeline tells what happened to the test, as far as it was announced.
 func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err error) {
-	events, err := d.Reads.Events.OfJob(ctx, j.AccountID, j.ID)
+	announced, err := d.Reads.Events.OfJob(ctx, j.AccountID, j.ID)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range events {
+	for _, e := range announced {
 		if m, ok := momentOf(e.Recorded, job.State{}); ok {
 			told = append(told, m)
 		}
@@ -95,6 +96,7 @@ type replayView struct {
 	Next      int
 	Items     []itemView
 	Changed   string // the id of the item that the event is about
+	Cursor    string // of the event: what ?asOf= of the API takes for the same answer
 	Bar       []ui.Segment
 	Pass      int
 	Fail      int
@@ -119,8 +121,9 @@ func (d Deps) replay(r *ui.Request) (ui.Answer, error) {
 		wanted = 1
 	}
 	var st job.State
-	var items []job.ReportItem
+	var all, upTo []domain.Recorded
 	err = d.Commands.JobEvents(r.Context(), j.AccountID, j.ID, func(e domain.Recorded) {
+		all = append(all, e)
 		st = job.Evolve(st, e.Event)
 		m, told := momentOf(e, st)
 		if !told {
@@ -131,8 +134,7 @@ func (d Deps) replay(r *ui.Request) (ui.Answer, error) {
 		if n > wanted {
 			return
 		}
-		// The state's own slices change with the next event.
-		items, v.Changed = append([]job.ReportItem(nil), st.ReportItems()...), ""
+		upTo, v.Changed, v.Cursor = all, "", events.CursorAt(e.Position)
 		if checked, ok := e.Event.(*job.ItemChecked); ok {
 			v.Changed = checked.ItemID
 		}
@@ -149,6 +151,15 @@ func (d Deps) replay(r *ui.Request) (ui.Answer, error) {
 	v.Now, v.Previous = v.Moments[v.At-1], v.At-1
 	if v.At < v.Last {
 		v.Next = v.At + 1
+	}
+	// As it was then: the fold that ?asOf= answers by.
+	then, report, err := jobs.Fold(j.ID, upTo)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	items := then.Items
+	if report != nil {
+		items = report.Items
 	}
 	v.Items = itemViews(items, "/dashboard/jobs/"+j.ID)
 	var skip int

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/internal/browsertest"
+	"humanqa/projections/asof"
 )
 
 // A link opens one report for who has it, shows nothing beside it, and ends.
@@ -126,6 +127,25 @@ func testATestIsSteppedThrough(t *testing.T, w *world) {
 		}
 		if (at < 4) == strings.Contains(got.body, "White page.") {
 			t.Errorf("event %d: the note is there %v", at, at >= 4)
+		}
+		cursor := regexp.MustCompile(`GET /v1/jobs/` + id + `\?asOf=([0-9]+-[0-9]+)<`).FindStringSubmatch(got.body)
+		if cursor == nil {
+			t.Fatalf("event %d has no cursor", at)
+		}
+		var place asof.Place
+		if _, err := fmt.Sscanf(cursor[1], "%d-%d", &place.Position.Commit, &place.Position.Prepare); err != nil {
+			t.Fatal(err)
+		}
+		then, report, err := asof.NewReads(w.Log, w.reads.Jobs).Job(t.Context(), id, place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := then.Items
+		if report != nil {
+			items = report.Items
+		}
+		if pass, fail, skip := job.Counts(items); fmt.Sprintf("%d passed, %d failed, %d to do", pass, fail, len(items)-pass-fail-skip) != want {
+			t.Errorf("event %d: as of its cursor the API says %d passed, %d failed", at, pass, fail)
 		}
 	}
 	for _, at := range []string{"", "?at=0", "?at=x", "?at=-3", "?at=99999999999999999999"} {

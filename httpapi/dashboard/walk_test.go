@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -186,6 +187,24 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 	credits := w.call(dev, "GET", "/dashboard/credits", nil)
 	if !strings.Contains(credits.body, "3 entries add up to 90") {
 		t.Error("two tests did not cost ten credits")
+	}
+	month := time.Now().UTC()
+	for at, want := range map[string][]string{
+		"":                                  {"<td class=\"right num nowrap\">0</td>", "<td class=\"nowrap\">Ann</td>", "It adds up", "<strong>90</strong>", "+90"},
+		"?month=" + month.Format("2006-01"): {"<strong>90</strong>"},
+		"?month=" + month.AddDate(0, 0, -month.Day()).Format("2006-01"): {"<strong>0</strong>", "It adds up", "Month after"},
+	} {
+		got := w.call(dev, "GET", "/dashboard/credits/statement"+at, nil)
+		for _, text := range want {
+			if got.status != 200 || !strings.Contains(got.body, text) {
+				t.Errorf("statement%s: %d without %q:\n%s", at, got.status, text, got.body)
+			}
+		}
+	}
+	for _, at := range []string{"november", "2026-13", "9999-01", "0001-01", "2026-11-01"} {
+		if got := w.call(dev, "GET", "/dashboard/credits/statement?month="+at, nil); got.status != 404 {
+			t.Errorf("the statement of %s: %d", at, got.status)
+		}
 	}
 }
 

@@ -285,6 +285,58 @@ func (q *Reads) Batch(ctx context.Context, accountID, batchID string) ([]Outline
 	return batch, nil
 }
 
+// BatchSummary is a bulk submission in a list. Rest ended without a verdict.
+type BatchSummary struct {
+	ID         string         `json:"batch_id"`
+	FirstTitle string         `json:"first_title"`
+	Jobs       int            `json:"jobs"`
+	Pass       int            `json:"pass"`
+	Fail       int            `json:"fail"`
+	Open       int            `json:"open"`
+	Rest       int            `json:"rest"`
+	Used       domain.Credits `json:"used"` // net of refunds
+	CreatedAt  time.Time      `json:"created_at"`
+}
+
+const batchesSQL = `
+SELECT batch_id,
+       (ARRAY_AGG(title ORDER BY batch_index))[1] AS first_title,
+       COUNT(*) AS jobs,
+       COUNT(*) FILTER (WHERE overall_status = 'pass') AS pass,
+       COUNT(*) FILTER (WHERE overall_status = 'fail') AS fail,
+       COUNT(*) FILTER (WHERE status IN ('pending', 'claimed')) AS open,
+       COUNT(*) FILTER (WHERE status NOT IN ('pending', 'claimed') AND overall_status NOT IN ('pass', 'fail')) AS rest,
+       SUM(price - refunded)::bigint AS used,
+       MIN(created_at) AS created_at
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND batch_id <> ''
+GROUP BY batch_id
+ORDER BY MIN(created_at) DESC, batch_id DESC
+LIMIT $2
+OFFSET $3`
+
+const countBatchesSQL = `
+SELECT COUNT(DISTINCT batch_id)
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND batch_id <> ''`
+
+// Batches lists an account's bulk submissions, the newest first, and says how
+// many there are.
+func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int) (batches []BatchSummary, total int, err error) {
+	if err := q.db.GetContext(ctx, &total, countBatchesSQL, accountID); err != nil {
+		return nil, 0, fmt.Errorf("count the batches of %s: %w", accountID, err)
+	}
+	if err := q.db.SelectContext(ctx, &batches, batchesSQL, accountID, limit, offset); err != nil {
+		return nil, 0, fmt.Errorf("list the batches of %s: %w", accountID, err)
+	}
+	for i := range batches {
+		readmodel.UTC(&batches[i].CreatedAt)
+	}
+	return batches, total, nil
+}
+
 func (r *jobRow) outline() Outline {
 	readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.FailedAt, r.LastFailedSLAAt)
 	o := Outline{ID: r.ID, Submission: job.Submission(r.submission), Progress: r.Progress}
