@@ -66,7 +66,7 @@ torture: postgres ## kill the service and its database under load, again and aga
 	$(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
 
 .PHONY: bench
-bench: postgres ## measure against plain PostgreSQL and a CRUD twin, side by side
+bench: postgres ## measure against plain PostgreSQL, a CRUD twin and River, side by side
 	$(GO) run ./bench
 
 .PHONY: assets

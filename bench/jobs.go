@@ -15,13 +15,21 @@ import (
 // jobRates are jobs a second: few, and as many as keep a processor busy.
 var jobRates = []int{20, 200}
 
-// jobs is part (i): jobs whose project has a webhook, at fixed rates. Each is timed
+// jobs is part (i): what waits is sent, by us and by River; and jobs whose project has a webhook, at fixed rates. Each is timed
 // from when it was due to its event's arrival at the endpoint, which is in this
 // process; and the processors' time is counted that the service and its Postgres
 // take, at these rates and at rest.
 func jobs(ctx context.Context, b *bench) (_ section, err error) {
 	var stops stops
 	defer func() { err = errors.Join(err, stops.run(ctx)) }()
+	r, err := b.openRivals(ctx, &stops)
+	if err != nil {
+		return section{}, err
+	}
+	figures, goals, err := r.drains(ctx, b)
+	if err != nil {
+		return section{}, err
+	}
 	s, hook, err := b.openHooked(ctx, &stops)
 	if err != nil {
 		return section{}, err
@@ -31,10 +39,11 @@ func jobs(ctx context.Context, b *bench) (_ section, err error) {
 		return section{}, err
 	}
 	out := section{
-		Title: "jobs with a webhook at fixed rates",
+		Title: "webhooks, beside River with a minimal worker", Figures: figures, Goals: goals,
 		Notes: []string{
-			fmt.Sprintf("one project with one endpoint, job.created; %s each, timed from when a job was due to its event's arrival", took),
-			"processor time: of the service and its Postgres, for everything that a job leads to",
+			fmt.Sprintf("drain: %d deliveries wait, medians of %d rounds; River's worker has no guard, order, log of attempts or cap", drained, b.rounds),
+			fmt.Sprintf("at a rate: %s each, one endpoint; ours from when a POST /v1/jobs was due to its event's arrival, River's from when a row was due to its answer", took),
+			"processor time: of the service and its Postgres for everything that a job leads to; of River's process and Postgres for the webhook alone",
 		},
 	}
 	for _, rate := range jobRates {
@@ -50,9 +59,14 @@ func jobs(ctx context.Context, b *bench) (_ section, err error) {
 		if err != nil {
 			return section{}, err
 		}
-		out.Measurements = append(out.Measurements, summarise("", fmt.Sprintf("%d a second", rate), []sample{got}))
+		out.Measurements = append(out.Measurements, summarise("", fmt.Sprintf("%d a second, ours", rate), []sample{got}))
 		each := (after - before).Seconds() * 1000 / float64(len(got.latencies))
 		out.Figures = append(out.Figures, figure{fmt.Sprintf("processor time for 1,000 jobs at %d a second", rate), each, "s"})
+		rivers, cost, err := r.atRate(ctx, rate, took)
+		if err != nil {
+			return section{}, err
+		}
+		out.Measurements, out.Figures = append(out.Measurements, rivers), append(out.Figures, cost)
 		slow, worst, most := 8.0, 20.0, 8.0
 		if rate > jobRates[0] {
 			slow, worst, most = 10, 50, 3

@@ -34,7 +34,7 @@ func warnings(dir string) []string {
 const ticks = 100
 
 // cpuTime is how long processors have worked for the process and for all that it
-// started and that still runs.
+// started.
 func cpuTime(pid int) (time.Duration, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -55,7 +55,7 @@ func cpuTime(pid int) (time.Duration, error) {
 		for _, f := range []struct {
 			at   int
 			into map[int]int
-		}{{1, parents}, {11, used}, {12, used}} { // ppid, utime, stime
+		}{{1, parents}, {11, used}, {12, used}, {13, used}, {14, used}} { // ppid; utime, stime, and those of children that have ended
 			n, err := strconv.Atoi(fields[f.at])
 			if err != nil {
 				return 0, fmt.Errorf("read %s: %w", file, err)

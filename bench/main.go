@@ -14,6 +14,7 @@
 //	apart.go      (g) the API apart from its workers
 //	pages.go      (h) a page of a long list, many open dashboards
 //	jobs.go       (i) jobs with a webhook at fixed rates, and at rest
+//	rivals.go     (i) the dispatcher beside River
 //	service.go    the service under test, its accounts, its profile
 //	call.go       requests of any kind to it
 //	postgres.go   a server, a node and a client for the parts in this process
@@ -76,7 +77,7 @@ var parts = []part{
 	{"f", "timers: 10,000 jobs whose SLA ends in the same moment", timers},
 	{"g", "apart: POST /v1/jobs of one process, and of an API whose workers run in another", apart},
 	{"h", "pages: a page of 100,000 jobs, and 200 open dashboards of an account with 4 changes a second", pages},
-	{"i", "jobs: with a webhook, at 20 and 200 a second: until the event arrives, and the processors' time; at rest", jobs},
+	{"i", "webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest", jobs},
 }
 
 // options are the flags.
