@@ -68,7 +68,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}{
 		{"workbench", "/workbench", free}, {"workbench-new", "/workbench", fresh}, {"workbench-busy", "/workbench", busy},
 		{"bench", "/workbench/jobs/" + bench, busy}, {"bench-lobby", "/workbench/jobs/" + session.Slots[0].JobID, waits},
-		{"done", "/workbench/jobs/" + done, free}, {"lost", "/workbench/jobs/" + bench, free},
+		{"done", "/workbench/jobs/" + done, free}, {"profile", "/workbench/profile", free}, {"lost", "/workbench/jobs/" + bench, free},
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			t.Parallel()

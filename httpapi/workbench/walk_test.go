@@ -44,6 +44,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	// What the holder gets; each form is sent empty but for its token.
 	letIn := map[string]int{
 		"POST /workbench/claims":                                 303,
+		"POST /workbench/profile":                                303,
 		"POST /workbench/jobs/{id}/items/{item}":                 422,
 		"POST /workbench/jobs/{id}/items/{item}/pictures":        422,
 		"POST /workbench/jobs/{id}/items/{item}/pictures/remove": 303,

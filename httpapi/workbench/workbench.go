@@ -44,6 +44,8 @@ func Pages(d Deps) []ui.Page {
 	return []ui.Page{
 		{Method: "GET", Pattern: "/workbench", For: ui.Checkers, Handle: d.home},
 		{Method: "POST", Pattern: "/workbench/claims", For: ui.Checkers, Handle: d.claim},
+		{Method: "GET", Pattern: "/workbench/profile", For: ui.Checkers, Handle: d.profile},
+		{Method: "POST", Pattern: "/workbench/profile", For: ui.Checkers, Handle: d.saveProfile},
 
 		{Method: "GET", Pattern: at, For: ui.Checkers, Handle: d.bench},
 		{Method: "POST", Pattern: at + "/items/{item}", For: ui.Checkers, Handle: d.check},
@@ -71,6 +73,9 @@ type homeView struct {
 	Claim  *command.ClaimedJob // nil: none
 	Left   int                 // items of it that have no verdict
 	Queue  []waiting
+	Fit    int  // how many of all that wait fit the checker's profile
+	Waits  int  // all that wait
+	Fits   bool // only those that fit are shown
 	Work   []workLine
 	Record jobs.Record
 	Person string
@@ -81,6 +86,7 @@ type waiting struct {
 	Host, Kind string
 	On         []string // what it is to be tested on
 	Soon       bool
+	Fits       bool // and it asks for something
 }
 
 type workLine struct {
@@ -110,15 +116,27 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := homeView{Record: record, Person: r.Person.ID}
+	profile, err := d.Reads.Pools.Profile(ctx, checker)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := homeView{Record: record, Person: r.Person.ID, Waits: len(queue), Fits: r.FormValue("show") == "fits"}
 	live := []string{changes.Queue}
 	if found {
 		v.Claim, v.Left = &held, left(held.Checklist)
 		live = append(live, domain.JobStream(held.JobID))
 	}
 	for _, j := range queue {
+		fit := fits(j.Target, profile)
+		if fit {
+			v.Fit++
+		}
+		if v.Fits && !fit {
+			continue
+		}
 		v.Queue = append(v.Queue, waiting{
 			QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: targets(j.Target), Soon: j.DueAt.Sub(d.Now()) < soon,
+			Fits: fit && j.Target.Device+j.Target.OS+j.Target.Browser != "",
 		})
 	}
 	for _, w := range done {

@@ -1,0 +1,53 @@
+package workbench
+
+import (
+	"slices"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/pools"
+)
+
+type profileView struct {
+	Languages, Devices string // an entry a line
+	Errors             []string
+}
+
+// profile is what a checker says of themselves (decisions, "Profiles").
+func (d Deps) profile(r *ui.Request) (ui.Answer, error) {
+	p, err := d.Reads.Pools.Profile(r.Context(), r.Person.CheckerID())
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("profile", "Your profile", profileView{Languages: strings.Join(p.Languages, "\n"), Devices: strings.Join(p.Devices, "\n")})
+}
+
+func (d Deps) saveProfile(r *ui.Request) (ui.Answer, error) {
+	v := profileView{Languages: r.PostFormValue("languages"), Devices: r.PostFormValue("devices")}
+	at, err := d.Commands.ProfileChecker(r.Context(), r.Cause(), r.Person.CheckerID(), lines(v.Languages), lines(v.Devices))
+	if wrong := ui.Wrongs(err); wrong != nil {
+		v.Errors = ui.Sentences(wrong, "languages", "The languages", "devices", "What you test on")
+		return ui.Answer{Status: ui.StatusOf(domain.KindInvalid), Template: "profile", Title: "Your profile", View: v}, nil
+	}
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Go("/workbench")
+}
+
+// lines are the entries of a field that holds one a line.
+func lines(text string) []string { return strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") }
+
+// fits says that the checker has what the test names: a device, a system, a
+// browser. One that names nothing fits everybody.
+func fits(t job.Target, p pools.Profile) bool {
+	return !slices.ContainsFunc([]string{t.Device, t.OS, t.Browser}, func(wanted string) bool {
+		wanted = strings.ToLower(strings.TrimSpace(wanted))
+		return wanted != "" && !slices.ContainsFunc(p.Devices, func(has string) bool {
+			return strings.Contains(strings.ToLower(has), wanted)
+		})
+	})
+}
