@@ -5,6 +5,7 @@ import (
 
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
 )
 
@@ -76,7 +77,7 @@ func (a *API) checkerSession(r *request) (answer, error) {
 	return reply(http.StatusOK, a.sessionRoom(s, place.JobID, parts))
 }
 
-func (a *API) sessionRoom(s sessions.Session, ownJob string, parts map[string][]job.ReportItem) sessionRoom {
+func (a *API) sessionRoom(s sessions.Session, ownJob string, parts map[string]jobs.Part) sessionRoom {
 	out := sessionRoom{
 		SessionID: s.ID, Status: s.Status, URL: s.URL, Feature: orNull(s.Feature), ScenarioBrief: orNull(s.ScenarioBrief),
 		VoiceEnabled: s.VoiceEnabled, JobID: ownJob, ReadyCount: s.ReadyCount, CheckerCount: len(s.Slots),
@@ -94,7 +95,7 @@ func (a *API) sessionRoom(s sessions.Session, ownJob string, parts map[string][]
 			Slot: slot.Slot, RoleLabel: slot.RoleLabel, TargetDevice: orNull(slot.Target.Device), TargetOS: orNull(slot.Target.OS),
 			TargetBrowser: orNull(slot.Target.Browser), TargetScreenSize: orNull(slot.Target.ScreenSize),
 			TargetNetwork: orNull(slot.Target.Network), Status: slot.Status, ReadyAt: stamp(slot.ReadyAt),
-			Checklist: progressOf(parts[slot.JobID]),
+			Checklist: progressOf(parts[slot.JobID].Items),
 		})
 	}
 	for _, m := range s.Marks {

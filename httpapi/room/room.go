@@ -47,6 +47,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: watch, For: ui.Viewers, Handle: through(d.watcher, d.show)},
 		{Method: "POST", Pattern: watch + "/marks", For: ui.Developers, Handle: through(d.watcher, d.mark)},
 		{Method: "GET", Pattern: watch + "/voice", For: ui.Viewers, Takes: true, Handle: d.talk(ui.Viewers, d.watcher)},
+		{Method: "GET", Pattern: watch + "/films/{film}", For: ui.Viewers, Handle: through(d.watcher, d.film)},
 
 		{Method: "GET", Pattern: work, For: ui.Checkers, Handle: through(d.worker, d.show)},
 		{Method: "POST", Pattern: work + "/marks", For: ui.Checkers, Handle: through(d.worker, d.mark)},

@@ -8,6 +8,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
 )
 
@@ -18,6 +20,16 @@ type story struct {
 	Lanes   []lane
 	Lines   []float64 // where the marks are, in percent
 	Moments []moment
+	Films   []film // for who watches
+	Seconds string // from the start to the end
+}
+
+// film is a recording, by a slot's checker.
+type film struct {
+	ID, Who, Href string
+	From          string // seconds from the session's start to its own; negative before it
+	started       time.Time
+	lasted        time.Duration // 0: not known
 }
 
 // lane is a slot's part of the picture.
@@ -40,12 +52,18 @@ type moment struct {
 	Kind  string // pass, fail, skip, mark
 	Text  string
 	Href  string // of the item in its report, for who may open it
+	Film  string // the film that shows it, there; empty: none does
+	Into  string // seconds after the start
 }
 
 // story reads what the slots' jobs said from their streams. Who took a job back and
 // forth is not told, only what was said between the start and the end.
-func (d Deps) story(ctx context.Context, s seat) (*story, error) {
-	out := &story{Lasted: clock(s.ClosedAt.Sub(*s.StartedAt))}
+func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*story, error) {
+	whole := s.ClosedAt.Sub(*s.StartedAt)
+	out := &story{Lasted: clock(whole), Seconds: seconds(whole)}
+	if s.watches() {
+		out.Films = s.films(parts)
+	}
 	for _, m := range s.Marks {
 		if s.after(m.At) == "" {
 			continue // of the lobby
@@ -73,9 +91,54 @@ func (d Deps) story(ctx context.Context, s seat) (*story, error) {
 	}
 	slices.SortStableFunc(out.Moments, func(a, b moment) int { return a.At.Compare(b.At) })
 	for i := range out.Moments {
-		out.Moments[i].After = s.after(out.Moments[i].At)
+		m := &out.Moments[i]
+		m.After, m.Into = s.after(m.At), seconds(m.At.Sub(*s.StartedAt))
+		for _, f := range out.Films {
+			into := m.At.Sub(f.started)
+			if into >= 0 && (f.lasted == 0 || into <= f.lasted) && (m.Film == "" || f.Who == m.Who) {
+				m.Film = f.Href + "#t=" + seconds(into)
+			}
+		}
 	}
 	return out, nil
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) }
+
+// films are the slots' recordings, in the slots' order.
+func (s seat) films(parts map[string]jobs.Part) (films []film) {
+	for _, slot := range s.Slots {
+		for _, r := range parts[slot.JobID].Recordings {
+			films = append(films, film{
+				ID: r.ID, Who: slot.RoleLabel, Href: s.path + "/films/" + r.ID, From: seconds(r.StartedAt.Sub(*s.StartedAt)),
+				started: r.StartedAt, lasted: time.Duration(r.DurationMs) * time.Millisecond,
+			})
+		}
+	}
+	return films
+}
+
+// film leads to a recording: what the page shows is a link that does not end.
+func (d Deps) film(r *ui.Request, s seat) (ui.Answer, error) {
+	parts, err := d.parts(r.Context(), s)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, part := range parts {
+		for _, known := range part.Recordings {
+			if known.ID != r.PathValue("film") {
+				continue
+			}
+			path, ours, err := d.API.EvidencePath(r.Context(), s.AccountID, known.URL)
+			if err == nil && ours {
+				return ui.Answer{Redirect: path}, nil
+			}
+			if err != nil {
+				return ui.Answer{}, err
+			}
+		}
+	}
+	return ui.Answer{}, domain.NotFound("recording")
 }
 
 // place is where a time lies between start and end, in percent.

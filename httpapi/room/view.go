@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
 )
 
@@ -128,14 +129,16 @@ func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error)
 	} else if err := d.own(r, s, &v); err != nil {
 		return ui.Answer{}, err
 	}
-	if err := d.slots(r.Context(), s, &v); err != nil {
+	parts, err := d.parts(r.Context(), s)
+	if err != nil {
 		return ui.Answer{}, err
 	}
+	v.slots(s, parts)
 	for _, m := range s.Marks {
 		v.Marks = append(v.Marks, markView{m, s.who(m.Slot), s.after(m.At)})
 	}
 	if s.StartedAt != nil && s.ClosedAt != nil {
-		told, err := d.story(r.Context(), s)
+		told, err := d.story(r.Context(), s, parts)
 		if err != nil {
 			return ui.Answer{}, err
 		}
@@ -167,17 +170,17 @@ func (d Deps) own(r *ui.Request, s seat, v *view) error {
 	return nil
 }
 
-func (d Deps) slots(ctx context.Context, s seat, v *view) error {
+func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
 	var ids []string
 	for _, slot := range s.Slots {
 		ids = append(ids, slot.JobID)
 	}
-	parts, err := d.Reads.Jobs.Parts(ctx, s.AccountID, ids)
-	if err != nil {
-		return err
-	}
+	return d.Reads.Jobs.Parts(ctx, s.AccountID, ids)
+}
+
+func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	for _, slot := range s.Slots {
-		items := parts[slot.JobID]
+		items := parts[slot.JobID].Items
 		sv := slotView{Slot: slot, State: slotState(slot), On: target(slot.Target), Mine: slot.JobID == s.own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)
 		sv.Passed, sv.Failed, sv.Done = pass, fail, pass+fail+skip
@@ -193,7 +196,6 @@ func (d Deps) slots(ctx context.Context, s seat, v *view) error {
 		}
 		v.Slots = append(v.Slots, sv)
 	}
-	return nil
 }
 
 // who names a slot's checker; slot 0 is the client.

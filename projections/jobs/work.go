@@ -95,9 +95,16 @@ func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, erro
 	return found[0], nil
 }
 
+// Part is a slot's test as its session shows it: how far it is, and its recordings.
+type Part struct {
+	Items      []job.ReportItem
+	Recordings []job.Recording
+}
+
 type partRow struct {
-	ID    string                           `json:"id"`
-	Items readmodel.JSON[[]job.ReportItem] `json:"items"`
+	ID         string                           `json:"id"`
+	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
+	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
 }
 
 // placeSQL finds the slot of session $2 that checker $1 holds or has completed, but
@@ -124,20 +131,20 @@ func (q *Reads) PlaceIn(ctx context.Context, checkerID, sessionID string) (Place
 }
 
 const partsSQL = `
-SELECT id, items
+SELECT id, items, recordings
 FROM readmodel.jobs
 WHERE account_id = $1
   AND id = ANY($2)`
 
 // Parts gives how far the account's jobs are, by their id.
-func (q *Reads) Parts(ctx context.Context, accountID string, jobIDs []string) (map[string][]job.ReportItem, error) {
+func (q *Reads) Parts(ctx context.Context, accountID string, jobIDs []string) (map[string]Part, error) {
 	var rows []partRow
 	if err := q.db.SelectContext(ctx, &rows, partsSQL, accountID, pq.Array(jobIDs)); err != nil {
 		return nil, fmt.Errorf("read how far jobs are: %w", err)
 	}
-	parts := make(map[string][]job.ReportItem, len(rows))
+	parts := make(map[string]Part, len(rows))
 	for _, r := range rows {
-		parts[r.ID] = r.Items.V
+		parts[r.ID] = Part{r.Items.V, r.Recordings.V}
 	}
 	return parts, nil
 }

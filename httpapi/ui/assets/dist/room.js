@@ -1,3 +1,79 @@
+// src/replay.ts
+var slack = 0.3;
+function replay() {
+  let at = 0;
+  let playing = false;
+  let last = 0;
+  const bar = () => document.getElementById("replay");
+  const films = () => [...document.querySelectorAll("video[data-from]")];
+  const into = (film) => at - Number(film.dataset.from);
+  const shows = (film) => into(film) >= 0 && !(into(film) >= film.duration);
+  const end = () => Number(bar()?.dataset.seconds ?? 0);
+  function show() {
+    const here = bar();
+    if (here === null) return;
+    here.hidden = false;
+    here.querySelector("button").textContent = playing ? "Pause all" : "Play all";
+    here.querySelector("input").value = String(at);
+    const whole = Math.floor(at);
+    here.querySelector("output").textContent = `${String(Math.floor(whole / 60)).padStart(2, "0")}:${String(whole % 60).padStart(2, "0")}`;
+  }
+  function seek(to) {
+    at = Math.max(0, Math.min(end(), to));
+    for (const film of films()) {
+      if (shows(film)) film.currentTime = into(film);
+      if (!shows(film) || !playing) film.pause();
+    }
+    show();
+  }
+  function step() {
+    const now = performance.now();
+    if (playing) at = Math.min(end(), at + (now - last) / 1e3);
+    last = now;
+    if (!playing) return;
+    for (const film of films()) {
+      if (!shows(film)) {
+        film.pause();
+        continue;
+      }
+      if (Math.abs(film.currentTime - into(film)) > slack) film.currentTime = into(film);
+      if (film.paused) void film.play().catch(() => {
+      });
+    }
+    if (at >= end()) stop();
+    show();
+  }
+  function stop() {
+    playing = false;
+    for (const film of films()) film.pause();
+  }
+  document.addEventListener("click", (event) => {
+    const target = event.target;
+    const moment = target.closest("[data-into]");
+    if (moment !== null && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      seek(Number(moment.dataset.into));
+      document.querySelector(".films")?.scrollIntoView({ block: "nearest" });
+    }
+    if (target.closest("#replay button") !== null) {
+      if (playing) stop();
+      else {
+        playing = true;
+        last = performance.now();
+        if (at >= end()) at = 0;
+      }
+      seek(at);
+    }
+  });
+  document.addEventListener("input", (event) => {
+    const slider = event.target;
+    if (slider.closest("#replay") !== null) seek(Number(slider.value));
+  });
+  setInterval(step, 200);
+  show();
+  document.addEventListener("humanqa:refreshed", show);
+}
+
 // src/voice.ts
 var pauses = [500, 1e3, 2e3, 5e3, 1e4];
 var lastWords = {
@@ -337,5 +413,6 @@ function announce(text) {
   if (at !== null) at.textContent = text;
 }
 voice();
+replay();
 var room = document.getElementById("room");
 if (room !== null) start(room);

@@ -1,5 +1,6 @@
 // The room of a session with a script: M marks the moment for all, who waits in the
 // lobby is heard of, and people talk. The page stays the server's.
+import { replay } from './replay'
 import { voice } from './voice'
 
 // How often somebody who waits is heard of, in ms; the timers of a hidden tab run
@@ -77,5 +78,6 @@ function announce(text: string) {
 
 // Last, when all that stands above is there.
 voice()
+replay()
 const room = document.getElementById('room')
 if (room !== null) start(room)
