@@ -165,24 +165,24 @@ func (w *world) event(position int64) (e event) {
 // check holds the log against its tree and checkpoints.
 func (w *world) check(kept ...auditlog.Checkpoint) (*auditlog.Check, []auditlog.Finding) {
 	w.t.Helper()
-	verifier, err := w.signer.Verifier(w.ctx())
+	ctx := w.t.Context() // a benchmark's log takes its time
+	verifier, err := w.signer.Verifier(ctx)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	tx, err := w.db.BeginTxx(w.ctx(), nil)
+	tx, err := w.db.BeginTxx(ctx, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	check, err := auditlog.NewCheck(w.ctx(), tx, verifier, kept)
+	check, err := auditlog.NewCheck(ctx, tx, verifier, kept)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx := w.t.Context() // a benchmark's log takes its time
 	if err := auditlog.Each(ctx, w.log, func(e eventstore.RawEvent) error { return check.See(ctx, e.Recorded()) }); err != nil {
 		w.t.Fatal(err)
 	}
-	found, err := check.Findings(w.ctx())
+	found, err := check.Findings(ctx)
 	if err != nil {
 		w.t.Fatal(err)
 	}
