@@ -43,6 +43,7 @@ func Run(t *testing.T, config func() *esdb.Configuration) {
 		{"delete", deleteTests},
 		{"links", linkTests},
 		{"batch append", batchTests},
+		{"protocol", protocolTests},
 		{"server", serverTests},
 		{"concurrency", concurrencyTests},
 	} {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -102,82 +101,6 @@ func (r *raw) reads(o *streams.ReadReq_Options, stop func(*streams.ReadResp) boo
 	}
 }
 
-func TestAReadTellsTheBoundsOfItsStreamAsTheOriginalPages(t *testing.T) {
-	t.Parallel()
-	r := rawNode(t)
-	truncated := func(before uint64) string {
-		name := uniqueStream("bounds")
-		r.write(name, 64)
-		var m esdb.StreamMetadata
-		m.SetTruncateBefore(before)
-		if _, err := r.client.SetStreamMetadata(t.Context(), name, esdb.AppendToStreamOptions{}, m); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	for _, c := range []struct {
-		truncate, from uint64
-		want           string
-	}{
-		{32, 0, "first=32 events=32 last=63"},
-		{20, 0, "events=44 last=63"}, // the first page reaches into the stream
-		{32, 64, "last=63"},
-		{32, 100, "first=64 last=63"},
-		{100, 0, "first=100 first=64 last=63"},
-	} {
-		got, err := r.reads(&streams.ReadReq_Options{
-			StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
-				StreamIdentifier: stream(truncated(c.truncate)),
-				RevisionOption:   &streams.ReadReq_Options_StreamOptions_Revision{Revision: c.from},
-			}},
-			CountOption:   &streams.ReadReq_Options_Count{Count: math.MaxInt32},
-			ControlOption: &streams.ReadReq_Options_ControlOption{Compatibility: 1},
-		}, nil)
-		if told := tell(got); err != nil || told != c.want {
-			t.Errorf("truncated before %d, from %d: got %q, %v, want %q", c.truncate, c.from, told, err, c.want)
-		}
-	}
-}
-
-func tell(responses []*streams.ReadResp) string {
-	var told []string
-	events := 0
-	for _, resp := range responses {
-		if resp.GetEvent() != nil {
-			events++
-			continue
-		}
-		if events > 0 {
-			told, events = append(told, fmt.Sprintf("events=%d", events)), 0
-		}
-		switch c := resp.GetContent().(type) {
-		case *streams.ReadResp_FirstStreamPosition:
-			told = append(told, fmt.Sprintf("first=%d", c.FirstStreamPosition))
-		case *streams.ReadResp_LastStreamPosition:
-			told = append(told, fmt.Sprintf("last=%d", c.LastStreamPosition))
-		default:
-			told = append(told, fmt.Sprintf("%T", c))
-		}
-	}
-	return strings.Join(told, " ")
-}
-
-func TestAReadOfAStreamNamesThePositionOfEachEvent(t *testing.T) {
-	t.Parallel()
-	r := rawNode(t)
-	r.write("other", 2)
-	r.write("s", 1)
-	got, err := r.reads(&streams.ReadReq_Options{
-		StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
-			StreamIdentifier: stream("s"), RevisionOption: &streams.ReadReq_Options_StreamOptions_Start{},
-		}},
-		CountOption: &streams.ReadReq_Options_Count{Count: 1},
-	}, nil)
-	if err != nil || len(got) != 1 || got[0].GetEvent().GetCommitPosition() != 3 {
-		t.Fatalf("got %v, %v", got, err)
-	}
-}
-
 // laterFields are the fields that the stubs don't know, by number.
 func laterFields(t *testing.T, unknown []byte) map[protowire.Number]any {
 	t.Helper()
@@ -263,49 +186,6 @@ func TestAPositionThatTheLogNeverGaveOutIsAnError(t *testing.T) {
 				t.Errorf("%v: got %v", o, err)
 			}
 		}
-	}
-}
-
-func TestTheGreatestRevisionIsNoStream(t *testing.T) {
-	t.Parallel()
-	r := rawNode(t)
-	appends := func(name string) (*streams.AppendResp, error) {
-		call, err := r.Append(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, req := range []*streams.AppendReq{
-			{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
-				StreamIdentifier: stream(name), ExpectedStreamRevision: &streams.AppendReq_Options_Revision{Revision: math.MaxUint64},
-			}}},
-			{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
-				Id:       &shared.UUID{Value: &shared.UUID_String_{String_: event().EventID.String()}},
-				Metadata: map[string]string{"type": "t", "content-type": "application/json"}, Data: []byte("{}"),
-			}}},
-		} {
-			if err := call.Send(req); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return call.CloseAndRecv()
-	}
-	if resp, err := appends("s"); err != nil || resp.GetSuccess() == nil {
-		t.Fatalf("got %v, %v", resp, err)
-	}
-	if resp, err := appends("s"); err != nil || resp.GetWrongExpectedVersion() == nil {
-		t.Fatalf("of a stream that is there: got %v, %v", resp, err)
-	}
-	_, err := r.Delete(t.Context(), &streams.DeleteReq{Options: &streams.DeleteReq_Options{
-		StreamIdentifier: stream("s"), ExpectedStreamRevision: &streams.DeleteReq_Options_Revision{Revision: math.MaxUint64},
-	}})
-	if status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("delete: got %v", err)
-	}
-	_, err = r.Tombstone(t.Context(), &streams.TombstoneReq{Options: &streams.TombstoneReq_Options{
-		StreamIdentifier: stream("new"), ExpectedStreamRevision: &streams.TombstoneReq_Options_Revision{Revision: math.MaxUint64},
-	}})
-	if err != nil {
-		t.Errorf("tombstone: got %v", err)
 	}
 }
 
