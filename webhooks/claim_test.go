@@ -23,13 +23,13 @@ func TestNothingScheduledIsNoNextLook(t *testing.T) {
 	if next := look(); next >= 0 {
 		t.Errorf("without an endpoint the next look is in %s", next)
 	}
-	if _, err := db.Exec(`INSERT INTO webhooks.endpoints (project_id, account_id, url, secret) VALUES ('p', 'a', 'https://qa.example', 's')`); err != nil {
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret) VALUES ('p', 'a', 'https://qa.example', 's')`); err != nil {
 		t.Fatal(err)
 	}
 	if next := look(); next >= 0 {
 		t.Errorf("of an endpoint with nothing to do the next look is in %s", next)
 	}
-	if _, err := db.Exec(`UPDATE webhooks.endpoints SET due_at = now() + interval '1 hour'`); err != nil {
+	if _, err := db.ExecContext(t.Context(), `UPDATE webhooks.endpoints SET due_at = now() + interval '1 hour'`); err != nil {
 		t.Fatal(err)
 	}
 	if next := look(); next < 50*time.Minute || next > time.Hour {
