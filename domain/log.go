@@ -61,6 +61,7 @@ type Metadata struct {
 	// a caller did.
 	CausationID string `json:"causationId,omitempty"`
 	// Actor is who did it: "key:<id>", "checker:<id>", "operator",
+	// "operator:<person id>",
 	// "policy:<name>".
 	Actor     string    `json:"actor"`
 	AccountID string    `json:"accountId,omitempty"`

@@ -47,8 +47,10 @@ func ledgerEntryOf(l ledger.Line) ledgerEntry {
 // service. Never a checker.
 func byWhom(actor string) string {
 	switch kind, _, _ := strings.Cut(actor, ":"); kind {
-	case "key", "person", "operator":
+	case "key", "person":
 		return actor
+	case "operator": // which one is not the account's to know
+		return kind
 	}
 	return "service"
 }

@@ -157,7 +157,8 @@ func (d console) act(r *ui.Request, a command.OperatorAct, do func(context.Conte
 // actAs is act where an id that derives from the command is known before.
 func (d console) actAs(r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
 	a.PersonID, a.Reason = r.Person.ID, r.PostFormValue("reason")
-	cause.AccountID = a.AccountID
+	// An operator is not one of the account's people, whatever else they are.
+	cause.AccountID, cause.Actor = a.AccountID, "operator:"+r.Person.ID
 	recorded, err := d.Commands.RecordAct(r.Context(), cause, a)
 	if err != nil {
 		return err

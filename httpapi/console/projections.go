@@ -173,7 +173,7 @@ func (d console) skip(r *ui.Request) (ui.Answer, error) {
 		if s.Failure.Position.String() != at {
 			return domain.Conflict("it does not stand at %s any more", at).WithHint("look again")
 		}
-		return consumer.Skip(ctx, d.DB, name, s.Failure.Position, "person:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
+		return consumer.Skip(ctx, d.DB, name, s.Failure.Position, "operator:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
 	})
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/audit"
+	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/internal/checkup"
 	"humanqa/internal/eventually"
 	"humanqa/projections/overall"
@@ -42,6 +44,12 @@ func TestWhatAnOperatorDoesToAnAccount(t *testing.T) {
 		t.Error("the grant is listed twice, or runs")
 	}
 	w.has(owner, "/dashboard/credits", "For the outage &lt;script&gt;", "2 entries add up to 35")
+	key, err := w.Commands.IssueKey(t.Context(), pagetest.Operator(), account, command.IssueKey{Scope: "read"})
+	w.Shown(key.Position, err)
+	if got := w.Call(guest{}, "GET", "/v1/credits/ledger", nil, "Authorization", "Bearer "+key.Token); got.Status != 200 ||
+		strings.Count(got.Body, `"by":"operator"`) != 2 || strings.Contains(got.Body, olga.ID) {
+		t.Errorf("the ledger tells which operator it was: %d %s", got.Status, got.Body)
+	}
 	for name, bad := range map[string]string{"amount": "-5", "days": "x"} {
 		sent := form("amount", "5", "reason", "Because")
 		sent.Set(name, bad)
@@ -102,7 +110,7 @@ func TestWhatAnOperatorDoesToAnAccount(t *testing.T) {
 		t.Error("the list is not narrowed")
 	}
 	for _, e := range eventsOf(w, domain.AccountStream(account)) {
-		if strings.HasPrefix(e.kind, "account.suspended") && e.actor != "person:"+olga.ID {
+		if strings.HasPrefix(e.kind, "account.suspended") && e.actor != "operator:"+olga.ID {
 			t.Errorf("%s was done by %s", e.kind, e.actor)
 		}
 	}
@@ -274,7 +282,16 @@ VALUES ('audit', 1, 1, 'audit_v1_g1', 'stopped', TRUE, 'poison', 3, 3, 'it <b>br
 	if got := w.Call(olga, "POST", "/console/projections/audit/skip", form("reason", "Known to be broken", "position", "3/3")); got.Status != 303 {
 		t.Errorf("skipping: %d %s", got.Status, got.Body)
 	}
-	w.has(olga, "/console/projections", "Known to be broken", "person:"+olga.ID)
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Operator(), command.CreateProject{Name: "Shop", WebhookURL: "https://u:p@hooks.example.com/secret-path?x=1"})
+	w.Shown(project.Position, err)
+	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), project.ProjectID, "", "answered 500"))
+	eventually.True(t, "the webhook is listed as disabled", func() bool {
+		return strings.Contains(w.Call(olga, "GET", "/console/webhooks", nil).Body, "answered 500")
+	})
+	if body := w.has(olga, "/console/webhooks?show=all", "hooks.example.com"); strings.Contains(body, "secret-path") || strings.Contains(body, "u:p") {
+		t.Error("a webhook's address is shown whole")
+	}
+	w.has(olga, "/console/projections", "Known to be broken", "operator:"+olga.ID)
 }
 
 // Checks: one at a time, cancellable; what was found leads to its stream.
