@@ -87,6 +87,20 @@ func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim Claime
 	return ClaimedJob{}, false, nil
 }
 
+// CompletedBy says that the checker has completed the job, and up to where the log
+// has to be shown for that to be seen.
+func (s *Service) CompletedBy(ctx context.Context, checkerID, jobID string) (at domain.Position, completed bool, err error) {
+	hidden, err := s.hiddenFrom(ctx, checkerID)
+	if err != nil {
+		return domain.Position{}, false, err
+	}
+	completed, written, err := execute(ctx, s.jobs, Cause{}, domain.JobStream(jobID), func(st job.State, completed *bool) ([]domain.Event, error) {
+		*completed = st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
+		return nil, nil
+	})
+	return written.Position, completed, err
+}
+
 func claimedJob(jobID string, st job.State) ClaimedJob {
 	draft := st.ReportItems()
 	return ClaimedJob{

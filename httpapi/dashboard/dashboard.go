@@ -55,6 +55,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: d.reportFile},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: d.evidence},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}", For: ui.Viewers, Handle: d.film},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}/marks", For: ui.Viewers, Handle: d.filmMarks},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/replay", For: ui.Viewers, Handle: d.replay},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share", For: ui.Developers, Handle: d.share},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share/end", For: ui.Developers, Handle: d.endShare},

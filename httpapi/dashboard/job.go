@@ -38,6 +38,7 @@ type jobView struct {
 
 	Report    *jobs.Report
 	Recording *shot
+	Films     []filmView
 	AI        *job.AIReport
 	AIPending bool
 	Stars     []star
@@ -109,6 +110,12 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 		for n := 1; n <= 5; n++ {
 			v.Stars = append(v.Stars, star{n, v.Report.CheckerRating != nil && *v.Report.CheckerRating == n})
 		}
+	}
+	if v.Films, err = d.films(ctx, j, j.Recordings); err != nil {
+		return jobView{}, err
+	}
+	if v.Report != nil && slices.ContainsFunc(j.Recordings, func(r job.Recording) bool { return r.URL == v.Report.RecordingURL }) {
+		v.Recording = nil // it is one of them
 	}
 	d.API.FeedCatchesUp(ctx, r.Log)
 	if v.Timeline, err = d.timeline(ctx, j); err != nil {

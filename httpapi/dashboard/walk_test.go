@@ -42,13 +42,17 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	ids := map[string]string{"deliveries": hook, "batches": batchID, "loops": loopID, "jobs": jobID, "projects": project.ProjectID, "sessions": session.SessionID}
 	fill := func(pattern string) string {
 		kind := strings.Split(pattern, "/")[min(2, strings.Count(pattern, "/"))]
-		path := strings.NewReplacer("{id}", ids[kind], "{format}", "md", "{evidence}", "none", "{person}", "nobody", "{token}", "guess", "{$}", "").Replace(pattern)
+		path := strings.NewReplacer("{id}", ids[kind], "{format}", "md", "{evidence}", "none", "{recording}", "none", "{person}", "nobody", "{token}", "guess", "{$}", "").Replace(pattern)
 		return path
 	}
 	// What a page answers to whom it is for: 200 unless it is here. Each form is
 	// sent empty, so what a page says of that counts as let in.
 	letIn := map[string][]int{
 		"GET /dashboard/jobs/{id}/evidence/{evidence}": {404},
+
+		"GET /dashboard/jobs/{id}/recordings/{recording}":       {404},
+		"GET /dashboard/jobs/{id}/recordings/{recording}/marks": {404},
+
 		"GET /dashboard/projects/{id}/webhook/secret":  {200},
 		"GET /dashboard/sandbox":                       {404}, // the account is none
 		"POST /dashboard/sandbox/clock":                {403},

@@ -139,6 +139,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	})
 	s.Must(err)
 
+	s.background(s.API.Run)
 	s.background(feed.Run)
 	s.background(supervisor.Run)
 	s.background(func(ctx context.Context) error { return news.Run(ctx, domain.Position{}) })

@@ -88,6 +88,8 @@ type Answer struct {
 	Redirect string
 	// File is a download.
 	File *File
+	// Serve answers by itself, and takes its time: a film that is asked for in parts.
+	Serve http.Handler
 	// JSON is for the scripts of our own pages.
 	JSON any
 	// Cookie goes out beside any of them.

@@ -183,6 +183,11 @@ func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 	defer cancel()
 	r := s.accept(w, hr.WithContext(ctx))
 	ans := s.answer(w, r, page)
+	if ans.Serve != nil {
+		r.Log.Info("page")
+		ans.Serve.ServeHTTP(w, hr) // in its own time, not the page's
+		return
+	}
 	status := http.StatusSwitchingProtocols
 	if !ans.Taken {
 		status = s.send(w, r, ans)

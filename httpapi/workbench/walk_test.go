@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -39,7 +40,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	if shown == "" {
 		t.Fatal("the page shows no picture")
 	}
-	fill := strings.NewReplacer("{id}", jobID, "{item}", c.Checklist[0].ID, "{evidence}", shown[strings.LastIndex(shown, "/")+1:])
+	fill := strings.NewReplacer("{id}", jobID, "{item}", c.Checklist[0].ID, "{evidence}", shown[strings.LastIndex(shown, "/")+1:], "{recording}", recording(w, holder, jobID, c.Token))
 	token := strconv.Itoa(c.Token)
 	// What the holder gets; each form is sent empty but for its token.
 	letIn := map[string]int{
@@ -50,6 +51,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /workbench/jobs/{id}/items/{item}/pictures/remove": 303,
 		"GET /workbench/jobs/{id}/evidence/{evidence}":           303,
 		"POST /workbench/jobs/{id}/findings":                     422,
+		"POST /workbench/jobs/{id}/recordings":                   422,
+		"POST /workbench/jobs/{id}/recordings/{recording}/parts": 422,
+		"POST /workbench/jobs/{id}/marks":                        303,
 		"POST /workbench/jobs/{id}/ready":                        404,
 		"POST /workbench/jobs/{id}/leave":                        404,
 		"POST /workbench/jobs/{id}/complete":                     422,
@@ -106,6 +110,17 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// recording is the id of one that the guest begins.
+func recording(w world, g guest, jobID string, token int) string {
+	w.T.Helper()
+	got := w.Call(g, "POST", "/workbench/jobs/"+jobID+"/recordings", form("token", strconv.Itoa(token), "ago", "0"))
+	_, id, _ := strings.Cut(got.Body, `"recordingId":"`)
+	if got.Status != 200 || len(id) < 36 {
+		w.T.Fatalf("a recording: %d %s", got.Status, got.Body)
+	}
+	return id[:36]
 }
 
 // Whoever belongs to an account, by whatever role, is not shown its tests, can
@@ -383,5 +398,28 @@ func TestASlotWaitsForItsSession(t *testing.T) {
 	}
 	if got := w.Call(guests[1], "GET", at(1), nil); got.Status != 404 {
 		t.Errorf("who has left is still in: %d", got.Status)
+	}
+}
+
+// What was just completed is shown as that, however late the read models are.
+func TestACompletedTestIsNeverLost(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	g, checker := w.checks("Ann")
+	c := w.claimed(checker, w.test(w.Account("Acme", 100, false), "Checkout", 1))
+	claim := command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}
+	_, at, err := w.Commands.CheckItem(t.Context(), byChecker(checker), claim, command.CheckItem{ItemID: c.Checklist[0].ID, Status: job.ItemPass})
+	w.Shown(at, err)
+	behind, err := w.DB.BeginTxx(t.Context(), nil)
+	w.Must(err)
+	defer func() { _ = behind.Rollback() }() // or it is done
+	_, err = behind.ExecContext(t.Context(), `LOCK TABLE readmodel.jobs IN EXCLUSIVE MODE`)
+	w.Must(err)
+	_, _, err = w.Commands.CompleteJob(t.Context(), byChecker(checker), claim, command.CompleteJob{Summary: "Fine."})
+	w.Must(err)
+	later := time.AfterFunc(200*time.Millisecond, func() { _ = behind.Rollback() })
+	defer later.Stop()
+	if got := w.Call(g, "GET", "/workbench/jobs/"+c.JobID, nil); got.Status != 200 || !strings.Contains(got.Body, "Your report is with the client") {
+		t.Errorf("just completed: %d", got.Status)
 	}
 }

@@ -52,7 +52,7 @@ func Fold(id string, events []domain.Recorded) (j Job, report *Report, err error
 	if folded == nil {
 		return Job{}, nil, domain.NotFound("job")
 	}
-	j = Job{Outline: folded.row.outline(), Items: folded.row.Items.V}
+	j = Job{Outline: folded.row.outline(), Items: folded.row.Items.V, Recordings: folded.row.Recordings.V}
 	if row := f.reported[id]; row != nil {
 		shown := row.report()
 		report = &shown

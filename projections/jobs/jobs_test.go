@@ -45,6 +45,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 			{Item: submitted.Items[0], Status: job.ItemPending},
 			{Item: submitted.Items[1], Status: job.ItemPending},
 		},
+		Recordings: []job.Recording{},
 	}
 	modeltest.Same(t, read(), want)
 	if got := read().CreditsUsed(); got != 5 {

@@ -48,7 +48,8 @@ type Outline struct {
 // Job is a job as its account may see it.
 type Job struct {
 	Outline
-	Items []job.ReportItem // with the verdicts so far, findings last
+	Items      []job.ReportItem // with the verdicts so far, findings last
+	Recordings []job.Recording  // that are there to be seen
 }
 
 // AIReportState says how far the analysis of a job is.
@@ -224,7 +225,7 @@ func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return Job{Outline: row.outline(), Items: row.Items.V}, nil
+	return Job{Outline: row.outline(), Items: row.Items.V, Recordings: row.Recordings.V}, nil
 }
 
 // Report gives the report of a job. A job without one answers not found; who

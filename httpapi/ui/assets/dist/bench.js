@@ -224,6 +224,7 @@ function secrets(job, token) {
     const button = form.querySelector("button");
     button.disabled = true;
     at.hidden = false;
+    login(true);
     try {
       const answer = await fetch(`/workbench/jobs/${job}/secrets`, {
         method: "POST",
@@ -249,13 +250,19 @@ function secrets(job, token) {
       await new Promise((over) => setTimeout(over, said.seconds * 1e3));
       at.replaceChildren();
       at.hidden = true;
+      await painted();
     } catch {
       at.textContent = "The service does not answer.";
     } finally {
       button.disabled = false;
+      login(false);
     }
   });
 }
+function login(shown) {
+  document.dispatchEvent(new CustomEvent("humanqa:login", { detail: shown }));
+}
+var painted = () => new Promise((done) => setTimeout(done, 500));
 
 // src/clock.ts
 function clock(at) {
@@ -279,6 +286,351 @@ function clock(at) {
   };
 }
 
+// src/reels.ts
+var gathered = 512 << 10;
+var patience = 5e3;
+var largest = 4 << 20;
+var pauses2 = [500, 1e3, 2e3, 5e3, 1e4];
+var inUse = (reel) => "humanqa-reel-" + reel;
+var Reels = class {
+  constructor(person, changed) {
+    this.person = person;
+    this.changed = changed;
+    addEventListener("online", () => this.wake());
+  }
+  person;
+  changed;
+  db = open2();
+  running = false;
+  wake = () => {
+  };
+  async add(reel) {
+    await this.write("reels", reel);
+  }
+  async append(reel, at, data) {
+    await this.write("slices", { reel, at, data });
+    void this.drain();
+  }
+  async write(store, what) {
+    await run2((await this.db).transaction(store, "readwrite", { durability: "strict" }).objectStore(store).put(what));
+  }
+  async all() {
+    const reels = await run2((await this.db).transaction("reels").objectStore("reels").getAll());
+    return reels.filter((r) => r.person === this.person);
+  }
+  async slices(reel) {
+    return run2((await this.db).transaction("slices").objectStore("slices").index("reel").getAll(reel.id));
+  }
+  async forget(slices) {
+    const db = await this.db;
+    for (const s of slices) await run2(db.transaction("slices", "readwrite").objectStore("slices").delete(s.id));
+  }
+  async drop(reel) {
+    await this.forget(await this.slices(reel));
+    await run2((await this.db).transaction("reels", "readwrite").objectStore("reels").delete(reel.id));
+  }
+  // drain sends until everything is there. Of several tabs one does.
+  async drain() {
+    if (this.running) {
+      this.wake();
+      return;
+    }
+    this.running = true;
+    try {
+      if (navigator.locks) await navigator.locks.request("humanqa-reels", () => this.send());
+      else await this.send();
+    } finally {
+      this.running = false;
+    }
+  }
+  async send() {
+    let failures = 0;
+    for (; ; ) {
+      const reels = await this.all();
+      if (reels.length === 0) {
+        this.changed({ unsent: 0, reels: 0, waits: "", refused: "" });
+        return;
+      }
+      const live = new Set((await navigator.locks?.query())?.held?.map((l) => l.name));
+      let busy = false;
+      let waits = "";
+      let unsent = 0;
+      for (const reel of reels) {
+        const outcome = await this.step(reel, live.has(inUse(reel.id)));
+        busy ||= outcome.busy;
+        waits ||= outcome.waits;
+        unsent += outcome.unsent;
+      }
+      failures = waits === "" ? 0 : failures + 1;
+      this.changed({ unsent, reels: reels.length, waits, refused: "" });
+      if (waits !== "") await this.pause(pauses2[Math.min(failures - 1, pauses2.length - 1)]);
+      else if (!busy) await this.pause(1e3);
+    }
+  }
+  // step does one thing for a recording. Until its tab ends it, small slices wait for
+  // company.
+  async step(reel, live) {
+    const slices = await this.slices(reel);
+    const end = slices.reduce((most, s) => Math.max(most, s.at + s.data.size), reel.acked);
+    const unsent = end - reel.acked;
+    const idle2 = { busy: false, waits: "", unsent };
+    try {
+      if (reel.remote === void 0) {
+        if (unsent === 0 && live) return idle2;
+        if (unsent === 0) {
+          await this.drop(reel);
+          return idle2;
+        }
+        const begun = await this.ask("POST", reel, "", new URLSearchParams({ token: reel.token, command: reel.id, ago: String(Math.max(0, Date.now() - reel.began)) }));
+        reel.remote = begun.recordingId;
+        await this.add(reel);
+        return { ...idle2, busy: true };
+      }
+      if (unsent === 0) {
+        if (live) return idle2;
+        await this.ask("POST", reel, "/" + reel.remote + "/finish", new URLSearchParams({ token: reel.token }));
+        await this.drop(reel);
+        return { ...idle2, busy: true };
+      }
+      if (live && unsent < gathered && Date.now() - (this.since.get(reel.id) ?? 0) < patience) return idle2;
+      const part = new Blob(slices.filter((s) => s.at + s.data.size > reel.acked).map((s) => s.data.slice(Math.max(0, reel.acked - s.at)))).slice(0, largest);
+      const query = new URLSearchParams({ token: reel.token, offset: String(reel.acked) });
+      const there = await this.ask("POST", reel, `/${reel.remote}/parts?${query}`, part);
+      this.since.set(reel.id, Date.now());
+      await this.reached(reel, slices, there.offset);
+      return { ...idle2, busy: true, unsent: end - reel.acked };
+    } catch (problem) {
+      if (!(problem instanceof Refused)) return { ...idle2, waits: problem instanceof Later ? problem.message : navigator.onLine ? "The service does not answer." : "There is no network." };
+      return this.refused(reel, slices, problem.message, idle2);
+    }
+  }
+  since = /* @__PURE__ */ new Map();
+  // when a recording's last part went
+  // reached notes how much is there; what is behind it is needed no more.
+  async reached(reel, slices, offset) {
+    reel.acked = offset;
+    await this.add(reel);
+    await this.forget(slices.filter((s) => s.at + s.data.size <= offset));
+  }
+  // refused finds out what a refusal means: it goes on elsewhere, as when an answer
+  // was lost, or it is over. What the service has, it finishes by itself.
+  async refused(reel, slices, why, idle2) {
+    try {
+      const there = reel.remote === void 0 ? void 0 : await this.ask("GET", reel, "/" + reel.remote);
+      const from = slices.length === 0 ? reel.acked : slices[0].at;
+      if (there?.status === "open" && there.offset !== reel.acked && there.offset >= from) {
+        await this.reached(reel, slices, there.offset);
+        return { busy: true, waits: "", unsent: idle2.unsent };
+      }
+    } catch (problem) {
+      if (!(problem instanceof Refused)) return { busy: false, waits: "The service does not answer.", unsent: idle2.unsent };
+    }
+    await this.drop(reel);
+    this.changed({ unsent: 0, reels: 0, waits: "", refused: why });
+    document.dispatchEvent(new CustomEvent("humanqa:reel-refused", { detail: reel.id }));
+    return { busy: true, waits: "", unsent: 0 };
+  }
+  async ask(method, reel, path, body) {
+    const answer = await fetch(`/workbench/jobs/${reel.job}/recordings${path}`, {
+      method,
+      body,
+      headers: { Accept: "application/json" },
+      redirect: "manual",
+      cache: "no-store",
+      signal: AbortSignal.timeout(body instanceof Blob ? 12e4 : 3e4)
+    });
+    if (answer.type === "opaqueredirect") throw new Later(signedOut);
+    if (answer.status >= 500 || answer.status === 429) throw new Later("The service does not answer.");
+    if (!answer.ok) throw new Refused(await reason(answer));
+    return answer.json();
+  }
+  pause(ms) {
+    return new Promise((go) => {
+      const timer = setTimeout(go, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        go();
+      };
+    });
+  }
+};
+var Later = class extends Error {
+};
+var Refused = class extends Error {
+};
+function open2() {
+  const asked = indexedDB.open("humanqa-reels", 1);
+  asked.onupgradeneeded = () => {
+    asked.result.createObjectStore("reels", { keyPath: "id" });
+    asked.result.createObjectStore("slices", { keyPath: "id", autoIncrement: true }).createIndex("reel", "reel");
+  };
+  return run2(asked);
+}
+function run2(asked) {
+  return new Promise((done, failed) => {
+    const of = asked.transaction;
+    asked.onerror = () => failed(asked.error);
+    if (of !== null && of.mode === "readwrite") {
+      of.oncomplete = () => done(asked.result);
+      of.onabort = () => failed(of.error);
+    } else asked.onsuccess = () => done(asked.result);
+  });
+}
+
+// src/film.ts
+var types = ["video/webm;codecs=vp9,opus", "video/webm;codecs=vp8,opus", "video/webm", "video/mp4"];
+function film(person, job = "", token = "") {
+  const reels = new Reels(person, (state) => {
+    sent = state;
+    tell();
+  });
+  const at = () => document.getElementById("film-state");
+  let sent = { unsent: 0, reels: 0, waits: "", refused: "" };
+  let running = null;
+  let hidden = false;
+  let starting = false;
+  let saved = false;
+  function tell() {
+    const line = at();
+    if (line === null) return;
+    let text = "";
+    if (sent.refused !== "") text = "The recording was not taken. " + sent.refused;
+    else if (running !== null) text = hidden ? "Recording: black while the login is shown" : "Recording";
+    else if (sent.reels > 0) {
+      text = "Sending the recording";
+      saved = true;
+    } else if (saved) text = "The recording is saved";
+    if (sent.waits !== "" && sent.refused === "") text += `. ${sent.waits} ${size(sent.unsent)} are kept in this browser.`;
+    line.hidden = text === "";
+    line.className = sent.refused !== "" ? "refused" : sent.waits !== "" ? "waits" : "muted";
+    if (line.textContent !== text) line.textContent = text;
+    const button = document.getElementById("film");
+    if (button === null) return;
+    button.classList.toggle("on", running !== null);
+    button.lastElementChild.textContent = running === null ? "Record" : "Stop recording";
+  }
+  function complain(text) {
+    const line = at();
+    if (line === null) return;
+    line.hidden = false;
+    line.className = "refused";
+    line.textContent = text;
+  }
+  async function start2() {
+    if (running !== null || starting) return;
+    starting = true;
+    let stream;
+    try {
+      const screen = await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: 10 }, audio: false });
+      stream = new MediaStream(screen.getVideoTracks());
+      if (document.getElementById("film-voice")?.checked) {
+        const voice = await navigator.mediaDevices.getUserMedia({ audio: true });
+        for (const track of voice.getAudioTracks()) stream.addTrack(track);
+      }
+      await roll(stream);
+    } catch (problem) {
+      stream?.getTracks().forEach((t) => t.stop());
+      complain(problem.name === "NotAllowedError" ? "Nothing is recorded: the browser was not allowed to." : "This browser cannot record: " + problem.message);
+    } finally {
+      starting = false;
+    }
+  }
+  async function roll(stream) {
+    const options = { mimeType: types.find((t) => MediaRecorder.isTypeSupported(t)), videoBitsPerSecond: 12e5, videoKeyFrameIntervalDuration: 5e3 };
+    const recorder = new MediaRecorder(stream, options);
+    const id = crypto.randomUUID();
+    let over = () => {
+    };
+    const ended = new Promise((done) => {
+      over = done;
+    });
+    await seen(stream);
+    const began = Date.now();
+    await reels.add({ id, person, job, token, began, acked: 0 });
+    if (navigator.locks) void navigator.locks.request(inUse(id), () => ended);
+    let end = 0;
+    let written = Promise.resolve();
+    recorder.ondataavailable = (event) => {
+      if (event.data.size === 0) return;
+      const from = end;
+      end += event.data.size;
+      written = written.then(() => reels.append(id, from, event.data)).catch((problem) => {
+        complain("This browser has no room for more of the recording: " + problem.message);
+        if (recorder.state !== "inactive") recorder.stop();
+      });
+    };
+    recorder.onstop = () => void written.then(() => {
+      stream.getTracks().forEach((t) => t.stop());
+      running = null;
+      over();
+      tell();
+      void reels.drain();
+    });
+    stream.getVideoTracks()[0].addEventListener("ended", () => {
+      if (recorder.state !== "inactive") recorder.stop();
+    });
+    running = { id, recorder, stream, began, ended };
+    hide(hidden);
+    sent.refused = "";
+    recorder.start(1e3);
+    tell();
+    void reels.drain();
+  }
+  async function stop() {
+    const now = running;
+    if (now === null) return;
+    if (now.recorder.state !== "inactive") now.recorder.stop();
+    await now.ended;
+  }
+  function hide(yes) {
+    hidden = yes;
+    running?.stream.getTracks().forEach((t) => {
+      t.enabled = !yes;
+    });
+    tell();
+  }
+  async function grab() {
+    const own = running === null ? await navigator.mediaDevices.getDisplayMedia({ video: true, audio: false }) : null;
+    try {
+      const video = document.createElement("video");
+      video.muted = true;
+      video.srcObject = own ?? running.stream;
+      await video.play();
+      const canvas = document.createElement("canvas");
+      canvas.width = video.videoWidth;
+      canvas.height = video.videoHeight;
+      canvas.getContext("2d").drawImage(video, 0, 0);
+      video.srcObject = null;
+      const picture = await new Promise((done) => canvas.toBlob(done, "image/png"));
+      return picture === null ? null : new File([picture], "screen.png", { type: "image/png" });
+    } finally {
+      own?.getTracks().forEach((t) => t.stop());
+    }
+  }
+  document.addEventListener("humanqa:login", (event) => hide(event.detail));
+  document.addEventListener("humanqa:reel-refused", (event) => {
+    if (running?.id === event.detail) void stop();
+  });
+  setInterval(() => {
+    const clock2 = document.getElementById("film-clock");
+    if (clock2 === null) return;
+    const seconds = running === null ? -1 : Math.round((Date.now() - running.began) / 1e3);
+    clock2.textContent = seconds < 0 ? "" : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  }, 1e3);
+  void reels.drain();
+  return { start: start2, stop, grab, recording: () => running !== null };
+}
+async function seen(stream) {
+  const video = document.createElement("video");
+  video.muted = true;
+  video.srcObject = stream;
+  await Promise.race([video.play(), new Promise((late) => setTimeout(late, 2e3))]);
+  video.srcObject = null;
+}
+function size(bytes) {
+  return bytes < 1 << 20 ? Math.ceil(bytes / 1024) + " KB" : (bytes / (1 << 20)).toFixed(1) + " MB";
+}
+
 // src/bench.ts
 var home = document.getElementById("home");
 var bench = document.getElementById("bench");
@@ -291,6 +643,7 @@ function idle(at) {
   };
   const outbox = new Outbox(at.dataset.person, "", "", { changed: nothing, state: nothing, done: nothing, refused: nothing });
   void leftovers(outbox, (e) => e.job !== at.dataset.job);
+  film(at.dataset.person);
 }
 function start(bench2) {
   const { person, job, token } = bench2.dataset;
@@ -325,6 +678,7 @@ function start(bench2) {
   });
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== void 0 || e.job !== job || e.token !== token, job);
   const time = clock(byID("clock"));
+  const reel = film(person, job, token);
   const gone = () => !bench2.isConnected;
   function tell(how, text) {
     if (gone()) return;
@@ -370,6 +724,7 @@ function start(bench2) {
   function freeze(why) {
     frozen = true;
     outbox.stop();
+    void reel.stop();
     if (gone()) return;
     const at = byID("frozen");
     at.querySelector("[data-why]").textContent = why;
@@ -422,8 +777,8 @@ function start(bench2) {
     li.classList.remove("pass", "fail", "skip", "pending");
     li.classList.add(said.status);
     Object.assign(li.dataset, said);
-    const mark = byID("marks");
-    li.querySelector(".slot").replaceChildren(mark.content.querySelector(`[data-mark="${said.status}"]`).firstElementChild.cloneNode(true));
+    const mark2 = byID("marks");
+    li.querySelector(".slot").replaceChildren(mark2.content.querySelector(`[data-mark="${said.status}"]`).firstElementChild.cloneNode(true));
     const note = li.querySelector(".said");
     note.textContent = said.note;
     note.hidden = said.note === "";
@@ -483,8 +838,8 @@ function start(bench2) {
   function advance() {
     const rows = all();
     const at = rows.findIndex((li) => li.dataset.item === current);
-    const open2 = (li) => li.dataset.status === "pending";
-    go(rows.slice(at + 1).find(open2) ?? rows.find(open2) ?? rows[at]);
+    const open3 = (li) => li.dataset.status === "pending";
+    go(rows.slice(at + 1).find(open3) ?? rows.find(open3) ?? rows[at]);
   }
   function move(by) {
     const rows = all();
@@ -584,6 +939,12 @@ function start(bench2) {
       case "u":
         takeBack();
         return true;
+      case "r":
+        record();
+        return true;
+      case "m":
+        mark();
+        return true;
     }
     if (li === null) return false;
     switch (key) {
@@ -601,8 +962,31 @@ function start(bench2) {
       case "n":
         askNote(li, "note");
         return true;
+      case "g":
+        void grab(li);
+        return true;
     }
     return false;
+  }
+  const filming = navigator.mediaDevices?.getDisplayMedia !== void 0 && typeof MediaRecorder !== "undefined";
+  byID("film-bar").hidden = false;
+  for (const part of ["film", "film-voice"]) byID(part).closest("button, label").hidden = !filming;
+  byID("film").addEventListener("click", () => record());
+  function record() {
+    if (!filming) complain("This browser cannot record the screen here.");
+    else if (reel.recording()) void reel.stop();
+    else void reel.start();
+  }
+  function mark() {
+    keep({ kind: "mark", url: `/workbench/jobs/${job}/marks`, fields: {}, label: "A moment was marked" });
+  }
+  async function grab(li) {
+    try {
+      const file = await reel.grab();
+      if (file !== null) picture(li, file);
+    } catch (problem) {
+      complain("There is no picture of the screen: " + problem.message);
+    }
   }
   function finish(target) {
     const summary = byID("summary");
@@ -628,15 +1012,17 @@ function start(bench2) {
       form.reset();
     } else {
       if (kind === "complete") {
-        const open2 = all().find((one) => one.dataset.status === "pending");
-        if (open2 !== void 0) {
+        const open3 = all().find((one) => one.dataset.status === "pending");
+        if (open3 !== void 0) {
           complain(byID("left").textContent + ": give each a verdict first");
-          go(open2);
+          go(open3);
           return;
         }
       }
       const labels = { finding: "Found: " + fields.description, hide: "A picture taken away", complete: "The summary: " + (fields.summary ?? "") };
-      keep({ kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? "Ending the test" });
+      const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? "Ending the test" };
+      if (labels[kind] === void 0 || kind === "complete") void reel.stop().then(() => keep(entry));
+      else keep(entry);
       if (kind === "finding") {
         form.querySelectorAll("input:not([type=hidden]), textarea").forEach((f) => {
           f.value = "";

@@ -935,6 +935,20 @@ async function post(url, fields) {
   return said;
 }
 
+// src/player.ts
+function players() {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-seek]");
+    const video = link === null ? null : document.getElementById(link.dataset.player);
+    if (!(video instanceof HTMLVideoElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    video.currentTime = Number(link.dataset.seek);
+    video.scrollIntoView({ block: "nearest" });
+    void video.play().catch(() => {
+    });
+  });
+}
+
 // src/verify.ts
 function verifies() {
   show();
@@ -1008,6 +1022,7 @@ ages();
 copies();
 scrubs();
 countdowns();
+players();
 verifies();
 function ages() {
   setInterval(() => {

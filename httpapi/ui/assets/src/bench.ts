@@ -6,6 +6,7 @@ import { drafts } from './drafts'
 import { leftovers } from './leftovers'
 import { secrets } from './secrets'
 import { clock } from './clock'
+import { film } from './film'
 
 interface Said { status: string; note: string; severity: string; reason: string }
 
@@ -22,6 +23,7 @@ function idle(at: HTMLElement) {
   const nothing = () => {}
   const outbox = new Outbox(at.dataset.person!, '', '', { changed: nothing, state: nothing, done: nothing, refused: nothing })
   void leftovers(outbox, (e) => e.job !== at.dataset.job)
+  film(at.dataset.person!)
 }
 
 function start(bench: HTMLElement) {
@@ -53,6 +55,7 @@ function start(bench: HTMLElement) {
   })
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== undefined || e.job !== job || e.token !== token, job)
   const time = clock(byID('clock'))
+  const reel = film(person, job, token)
 
   // gone: the page shows another thing by now, as after the test's end.
   const gone = () => !bench.isConnected
@@ -101,6 +104,7 @@ function start(bench: HTMLElement) {
   function freeze(why: string) {
     frozen = true
     outbox.stop()
+    void reel.stop()
     if (gone()) return
     const at = byID('frozen')
     at.querySelector('[data-why]')!.textContent = why
@@ -294,6 +298,8 @@ function start(bench: HTMLElement) {
       case 'c': (document.getElementById('secrets-form') as HTMLFormElement | null)?.requestSubmit(); return true
       case 'a': byID('finding-what').focus(); return true
       case 'u': takeBack(); return true
+      case 'r': record(); return true
+      case 'm': mark(); return true
     }
     if (li === null) return false
     switch (key) {
@@ -301,8 +307,35 @@ function start(bench: HTMLElement) {
       case 'f': askNote(li, 'fail'); return true
       case 's': asking = 'skip'; paint(); return true
       case 'n': askNote(li, 'note'); return true
+      case 'g': void grab(li); return true
     }
     return false
+  }
+
+  // ---- the recording ----
+
+  const filming = navigator.mediaDevices?.getDisplayMedia !== undefined && typeof MediaRecorder !== 'undefined'
+  byID('film-bar').hidden = false
+  for (const part of ['film', 'film-voice']) byID(part).closest<HTMLElement>('button, label')!.hidden = !filming
+  byID('film').addEventListener('click', () => record())
+
+  function record() {
+    if (!filming) complain('This browser cannot record the screen here.')
+    else if (reel.recording()) void reel.stop()
+    else void reel.start()
+  }
+
+  function mark() {
+    keep({ kind: 'mark', url: `/workbench/jobs/${job}/marks`, fields: {}, label: 'A moment was marked' })
+  }
+
+  async function grab(li: HTMLElement) {
+    try {
+      const file = await reel.grab()
+      if (file !== null) picture(li, file)
+    } catch (problem) {
+      complain('There is no picture of the screen: ' + (problem as Error).message)
+    }
   }
 
   // finish goes to the summary, and from there ends the test.
@@ -341,7 +374,9 @@ function start(bench: HTMLElement) {
         }
       }
       const labels: Record<string, string> = { finding: 'Found: ' + fields.description, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
-      keep({ kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' })
+      const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' }
+      if (labels[kind] === undefined || kind === 'complete') void reel.stop().then(() => keep(entry))
+      else keep(entry)
       if (kind === 'finding') {
         form.querySelectorAll<HTMLInputElement>('input:not([type=hidden]), textarea').forEach((f) => { f.value = ''; notes.forget(f) })
         go(row(current))

@@ -2,6 +2,7 @@
 // it a page is as it was loaded, and every form still works.
 import { follow, refresh } from './live'
 import { passkeys } from './passkey'
+import { players } from './player'
 import { verifies } from './verify'
 
 follow()
@@ -10,6 +11,7 @@ ages()
 copies()
 scrubs()
 countdowns()
+players()
 verifies()
 
 // Times say how long ago they were, and go on saying so.

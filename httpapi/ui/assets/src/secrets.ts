@@ -10,6 +10,7 @@ export function secrets(job: string, token: string) {
     const button = form.querySelector('button')!
     button.disabled = true
     at.hidden = false
+    login(true)
     try {
       const answer = await fetch(`/workbench/jobs/${job}/secrets`, {
         method: 'POST', body: new URLSearchParams({ token, command: crypto.randomUUID() }), headers: { Accept: 'application/json' }, cache: 'no-store', redirect: 'manual',
@@ -27,10 +28,18 @@ export function secrets(job: string, token: string) {
       await new Promise((over) => setTimeout(over, said.seconds * 1000))
       at.replaceChildren()
       at.hidden = true
+      await painted()
     } catch {
       at.textContent = 'The service does not answer.'
     } finally {
       button.disabled = false
+      login(false)
     }
   })
 }
+
+// login says that it is on the screen, or is not any more: nobody records it.
+function login(shown: boolean) { document.dispatchEvent(new CustomEvent('humanqa:login', { detail: shown })) }
+
+// painted returns once the screen shows what the page is now.
+const painted = () => new Promise((done) => setTimeout(done, 500))

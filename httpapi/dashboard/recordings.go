@@ -1,0 +1,177 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
+)
+
+// filmView is a recording with the moments of the test that are seen in it.
+type filmView struct {
+	ID    string
+	Href  string
+	Marks []filmMark
+}
+
+// filmMark is a moment, counted from the recording's start.
+type filmMark struct {
+	At     time.Duration
+	Status job.ItemStatus // of a verdict; empty for a moment that was marked
+	Text   string
+}
+
+// Clock is the moment as players show it.
+func (m filmMark) Clock() string {
+	s := int(m.At / time.Second)
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// Seconds is the moment as a link to it says it.
+func (m filmMark) Seconds() string { return strconv.FormatFloat(m.At.Seconds(), 'f', 1, 64) }
+
+// Before is half a minute earlier, where a failure began to show.
+func (m filmMark) Before() string {
+	return strconv.FormatFloat(max(0, m.At-beforeFail).Seconds(), 'f', 1, 64)
+}
+
+const beforeFail = 30 * time.Second
+
+// films are the test's recordings. Each verdict is seen where its item got it last.
+func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording) (films []filmView, err error) {
+	if len(recordings) == 0 {
+		return nil, nil
+	}
+	type moment struct {
+		at   time.Time
+		mark filmMark
+	}
+	moments := map[string]moment{}
+	names := map[string]string{}
+	for _, i := range j.Items {
+		names[i.ID] = i.Description
+	}
+	err = d.Commands.JobEvents(ctx, j.AccountID, j.ID, func(r domain.Recorded) {
+		switch e := r.Event.(type) {
+		case *job.ItemChecked:
+			if was, said := moments[e.ItemID]; said && was.mark.Status == e.Status {
+				return // only its note or its pictures are new
+			}
+			moments[e.ItemID] = moment{e.At, filmMark{Status: e.Status, Text: names[e.ItemID]}}
+		case *job.FindingAdded:
+			moments[e.Item.ID] = moment{e.At, filmMark{Status: e.Status, Text: e.Item.Description}}
+		case *job.MomentMarked:
+			text := e.Label
+			if text == "" {
+				text = "Marked by the checker"
+			}
+			moments[e.ID] = moment{e.At, filmMark{Text: text}}
+		}
+	})
+	seen := map[string]bool{}
+	for id, m := range moments {
+		seen[id] = slices.ContainsFunc(j.Recordings, func(r job.Recording) bool { return shows(r, m.at, 0) })
+	}
+	for _, r := range recordings {
+		f := filmView{ID: r.ID, Href: "/dashboard/jobs/" + j.ID + "/recordings/" + r.ID}
+		for id, m := range moments {
+			if m.mark.Status == job.ItemPending || !shows(r, m.at, 0) && (seen[id] || !shows(r, m.at, afterFilm)) {
+				continue
+			}
+			if m.mark.At = m.at.Sub(r.StartedAt); r.DurationMs > 0 {
+				m.mark.At = min(m.mark.At, time.Duration(r.DurationMs)*time.Millisecond)
+			}
+			f.Marks = append(f.Marks, m.mark)
+		}
+		slices.SortFunc(f.Marks, func(a, b filmMark) int {
+			if a.At != b.At {
+				return int(a.At - b.At)
+			}
+			return strings.Compare(a.Text, b.Text)
+		})
+		films = append(films, f)
+	}
+	return films, err
+}
+
+// afterFilm is how long behind a recording's end a verdict still belongs to it,
+// unless another one shows it: what is seen last is said a moment later.
+const afterFilm = 5 * time.Second
+
+// shows says that the recording was made at that time, or ended so long before. One
+// whose end is not known goes on.
+func shows(r job.Recording, at time.Time, before time.Duration) bool {
+	in := at.Sub(r.StartedAt)
+	return in >= 0 && (r.DurationMs == 0 || in <= time.Duration(r.DurationMs)*time.Millisecond+before)
+}
+
+func (d Deps) filmOf(r *ui.Request) (jobs.Job, job.Recording, error) {
+	j, err := find(r, "test", d.Reads.Jobs.Job)
+	if err != nil {
+		return j, job.Recording{}, err
+	}
+	for _, recording := range j.Recordings {
+		if recording.ID == r.PathValue("recording") {
+			return j, recording, nil
+		}
+	}
+	return j, job.Recording{}, domain.NotFound("recording")
+}
+
+// film serves a recording at an address that stays, so that a player may ask for
+// parts of it as long as somebody looks.
+func (d Deps) film(r *ui.Request) (ui.Answer, error) {
+	j, recording, err := d.filmOf(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	file, err := d.API.EvidenceFile(r.Context(), j.AccountID, recording.URL)
+	return ui.Answer{Serve: file}, err
+}
+
+// filmMarks are the moments as chapters, in WebVTT.
+func (d Deps) filmMarks(r *ui.Request) (ui.Answer, error) {
+	j, recording, err := d.filmOf(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	films, err := d.films(r.Context(), j, []job.Recording{recording})
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Answer{File: &ui.File{Name: "marks.vtt", Type: "text/vtt; charset=utf-8", Content: chapters(films[0].Marks, recording)}}, nil
+}
+
+// chapters writes each moment as lasting until the next. What people wrote is text
+// there, and stays within its line.
+func chapters(marks []filmMark, r job.Recording) []byte {
+	var b strings.Builder
+	b.WriteString("WEBVTT\n")
+	for n, m := range marks {
+		end := max(m.At+time.Second, time.Duration(r.DurationMs)*time.Millisecond)
+		if n+1 < len(marks) {
+			end = max(marks[n+1].At, m.At+time.Millisecond)
+		}
+		word := verdictWords[m.Status]
+		if word == "" {
+			word = "Marked"
+		}
+		text := strings.Join(strings.Fields(word+": "+m.Text), " ")
+		fmt.Fprintf(&b, "\n%d\n%s --> %s\n%s\n", n+1, vttTime(m.At), vttTime(end), vttText.Replace(text))
+	}
+	return []byte(b.String())
+}
+
+var vttText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+func vttTime(d time.Duration) string {
+	ms := d.Milliseconds()
+	return fmt.Sprintf("%02d:%02d:%02d.%03d", ms/3_600_000, ms/60_000%60, ms/1000%60, ms%1000)
+}

@@ -1,0 +1,50 @@
+package workbench
+
+import (
+	"strconv"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/httpapi/ui"
+)
+
+// Recordings are for the page's script alone (assets/src/uploads.ts): the routes of
+// /v1/checker/jobs/:id/recordings, for a browser.
+
+func (d Deps) beginRecording(r *ui.Request) (ui.Answer, error) {
+	ago, err := strconv.ParseInt(r.PostFormValue("ago"), 10, 32) // milliseconds
+	if err != nil || ago < 0 {
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "ago", Message: "must be how long ago it began"})
+	}
+	out, err := d.API.BeginRecording(r.Context(), r.Cause(), claimOf(r), time.Duration(ago)*time.Millisecond)
+	return ui.Answer{JSON: out}, err
+}
+
+func (d Deps) appendRecording(r *ui.Request) (ui.Answer, error) {
+	offset, err := strconv.ParseInt(r.FormValue("offset"), 10, 64)
+	if err != nil || offset < 0 {
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "offset", Message: "must be where the part goes"})
+	}
+	out, err := d.API.AppendRecording(r.Writer, r.Request, r.Cause(), claimOf(r), r.PathValue("recording"), offset)
+	return ui.Answer{JSON: out}, err
+}
+
+func (d Deps) recording(r *ui.Request) (ui.Answer, error) {
+	out, err := d.API.RecordingOf(r.Context(), r.Person.CheckerID(), r.PathValue("id"), r.PathValue("recording"))
+	return ui.Answer{JSON: out}, err
+}
+
+func (d Deps) finishRecording(r *ui.Request) (ui.Answer, error) {
+	out, err := d.API.FinishRecording(r.Context(), r.Cause(), claimOf(r), r.PathValue("recording"))
+	return ui.Answer{JSON: out}, err
+}
+
+// markMoment takes a "look here", for whoever watches the recording.
+func (d Deps) markMoment(r *ui.Request) (ui.Answer, error) {
+	label, err := d.API.MarkOf(ui.Body(r, map[string]string{"note": "note"}))
+	var at domain.Position
+	if err == nil {
+		at, err = d.Commands.MarkMoment(r.Context(), r.Cause(), claimOf(r), label)
+	}
+	return d.acted(r, at, err, benchPath(r.PathValue("id")), "note", "The note")
+}
