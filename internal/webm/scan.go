@@ -45,9 +45,7 @@ type scan struct {
 // is cut off. An error that is not ErrNot is the source's.
 func Scan(source io.Reader) (*Plan, error) {
 	s := &scan{r: bufio.NewReaderSize(source, 64<<10), scale: uint64(time.Millisecond)}
-	switch err := s.read(); {
-	case errors.Is(err, errCut):
-	case err != nil:
+	if err := s.read(); !errors.Is(err, errCut) {
 		return nil, err
 	}
 	if s.tracks == nil || len(s.clusters) == 0 {
@@ -58,7 +56,7 @@ func Scan(source io.Reader) (*Plan, error) {
 	return p, nil
 }
 
-// read goes through the file's elements; errCut where it cannot go on.
+// read goes through the file's elements until it cannot go on: errCut, at best.
 func (s *scan) read() error {
 	head, err := s.enter()
 	if err != nil || head.id != idEBML {

@@ -215,7 +215,7 @@ func (e *endless) Read(b []byte) (int, error) {
 		if e.at == e.Seconds {
 			return 0, io.EOF
 		}
-		e.rest = e.Film.Second(e.at)
+		e.rest = e.Second(e.at)
 		e.at++
 	}
 	n := copy(b, e.rest)
