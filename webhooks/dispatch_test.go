@@ -165,7 +165,7 @@ func TestACrashedDispatchersDeliveryIsSentAgainUnderTheSameID(t *testing.T) {
 // stopped for a while: what it comes back with no longer counts.
 func TestACompletionAfterTheLeaseIsFencedOff(t *testing.T) {
 	b := setup(t)
-	b.cfg.Timeout, b.cfg.Lease, b.cfg.PerEndpoint = 5*time.Second, 200*time.Millisecond, 2
+	b.cfg.Timeout, b.cfg.Lease, b.cfg.PerEndpoint = time.Minute, 200*time.Millisecond, 2
 	first, release := make(chan struct{}, 1), make(chan struct{})
 	first <- struct{}{}
 	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) {
@@ -229,6 +229,7 @@ func TestAStopInterruptsAndTheNextStartSendsAgainAtOnce(t *testing.T) {
 
 func TestDispatchersNeverSendOneDeliveryAtTheSameTime(t *testing.T) {
 	b := setup(t)
+	b.cfg.Timeout, b.cfg.Lease = time.Minute, 2*time.Minute // a slow machine is no reason to send again
 	const jobs = 400
 	var mu sync.Mutex
 	running, sent := map[string]int{}, map[string]int{}
