@@ -27,13 +27,13 @@ import (
 	"humanqa/domain/command/commandtest"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/httpapi/alltest"
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/apicheck"
 	"humanqa/internal/blob"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
-	"humanqa/projections/alltest"
 	"humanqa/webhooks"
 )
 
