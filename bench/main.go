@@ -15,6 +15,7 @@
 //	pages.go      (h) a page of a long list, many open dashboards
 //	jobs.go       (i) jobs with a webhook at fixed rates, and at rest
 //	rivals.go     (i) the dispatcher beside River
+//	growth.go     (j) rebuilds and checks of a long log, restarts
 //	service.go    the service under test, its accounts, its profile
 //	call.go       requests of any kind to it
 //	postgres.go   a server, a node and a client for the parts in this process
@@ -78,6 +79,7 @@ var parts = []part{
 	{"g", "apart: POST /v1/jobs of one process, and of an API whose workers run in another", apart},
 	{"h", "pages: a page of 100,000 jobs, and 200 open dashboards of an account with 4 changes a second", pages},
 	{"i", "webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest", jobs},
+	{"j", "growth: rebuilds and checks of a long log, and the first command after a restart", growth},
 }
 
 // options are the flags.

@@ -38,11 +38,14 @@ const (
 	maxNewestPage = 4096
 )
 
-// Newest finds the last event of a type in the stream, if there is one. It reads
-// backwards and looks at the types only.
-func (c *Client) Newest(ctx context.Context, stream, eventType string) (revision uint64, found bool, err error) {
+// Newest finds the last event of a type among the last ones of the stream, so
+// many. It reads backwards and looks at the types only.
+func (c *Client) Newest(ctx context.Context, stream, eventType string, among int) (revision uint64, found bool, err error) {
 	var from esdb.StreamPosition = esdb.End{}
-	for page := uint64(newestPage); ; page = min(2*page, maxNewestPage) {
+	left := uint64(max(among, 0))
+	for page := uint64(newestPage); left > 0; page = min(2*page, maxNewestPage) {
+		page = min(page, left)
+		left -= page
 		var seen, last uint64
 		err := c.retry(ctx, stream, func() (bool, error) {
 			seen, found = 0, false
@@ -62,6 +65,7 @@ func (c *Client) Newest(ctx context.Context, stream, eventType string) (revision
 		}
 		from = esdb.Revision(last - 1)
 	}
+	return 0, false, nil
 }
 
 // ReadRaw calls each for every event of the stream, as it is stored.

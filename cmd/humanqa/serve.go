@@ -94,7 +94,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	feed.Verify(core.binding.Check)
 	s.consumers = consumer.New(core.db, feed, log,
 		append(projections.All(), auditlog.Projector{}, webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL))...)
-	metrics.MustRegister(s.consumers.Collector())
+	metrics.MustRegister(s.consumers.Collector(), growth{core.commands})
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
 	}

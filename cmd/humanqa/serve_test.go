@@ -53,8 +53,19 @@ func TestAStopLeavesNothingBehind(t *testing.T) {
 				t.Errorf("%s: %v", url, err)
 				continue
 			}
-			if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
 				t.Errorf("%s: %v", url, err)
+			}
+			if strings.HasSuffix(url, "/metrics") {
+				for _, metric := range []string{
+					`humanqa_projection_bytes{projection="jobs"}`, `humanqa_stream_longest_events{category="credits"}`,
+					"humanqa_ledger_book_events", "humanqa_ledger_book_debits", "humanqa_ledger_book_oldest_seconds",
+				} {
+					if !strings.Contains(string(body), "\n"+metric+" ") {
+						t.Errorf("there is no metric %s", metric)
+					}
+				}
 			}
 			if err := res.Body.Close(); err != nil {
 				t.Errorf("%s: %v", url, err)

@@ -27,7 +27,48 @@ const (
 type books struct {
 	mu      sync.Mutex
 	closing map[string]context.CancelFunc
+	seen    map[string]credits.Book // by account, as its last command found it
 	busy    sync.WaitGroup
+}
+
+// isFull says whether it is time to close the book, and notes how long it is.
+func (s *Service) isFull(accountID string, st credits.State) bool {
+	b := &s.books
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen == nil || len(b.seen) >= ledgersCached {
+		b.seen = map[string]credits.Book{}
+	}
+	b.seen[accountID] = st.Book()
+	return st.Full(s.CloseEvery)
+}
+
+// Growth is how long the streams are that this process has run commands on, in
+// events by their category, and how large the ledgers' open books.
+type Growth struct {
+	Streams map[string]uint64
+	// Book is the most of each, over all ledgers; OpenedAt is the oldest book's,
+	// of those that were closed before.
+	Book credits.Book
+}
+
+// Growth says what has grown.
+func (s *Service) Growth() Growth {
+	g := Growth{Streams: map[string]uint64{
+		"account": s.accounts.longest.Load(), "checker": s.checkers.longest.Load(), "credits": s.ledgers.longest.Load(),
+		"project": s.projects.longest.Load(), "job": s.jobs.longest.Load(), "host": s.hosts.longest.Load(),
+		"session": s.sessions.longest.Load(), "loop": s.loops.longest.Load(), "person": s.people.longest.Load(),
+	}}
+	s.books.mu.Lock()
+	defer s.books.mu.Unlock()
+	for _, b := range s.books.seen {
+		g.Book.Events, g.Book.Debits = max(g.Book.Events, b.Events), max(g.Book.Debits, b.Debits)
+		g.Book.Lots, g.Book.Closes = max(g.Book.Lots, b.Lots), max(g.Book.Closes, b.Closes)
+		if !b.OpenedAt.IsZero() && (g.Book.OpenedAt.IsZero() || b.OpenedAt.Before(g.Book.OpenedAt)) {
+			g.Book.OpenedAt = b.OpenedAt
+		}
+	}
+	return g
 }
 
 // begin is nil while a close of that account is under way.

@@ -61,7 +61,7 @@ func (s *Service) refund(ctx context.Context, cause Cause, jobID, reason string)
 	}
 	out, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
 		func(st credits.State, out *outcome) (events []domain.Event, err error) {
-			out.leftBehind, out.full = st.LeftBehind(jobID), st.Full(s.CloseEvery)
+			out.leftBehind, out.full = st.LeftBehind(jobID), s.isFull(cause.AccountID, st)
 			if !out.leftBehind {
 				events, err = credits.DecideRefund(st, jobID, reason, now)
 			}
@@ -130,7 +130,7 @@ func (s *Service) onLedger(
 	out, written, err := execute(ctx, s.ledgers, cause, domain.CreditsStream(cause.AccountID),
 		func(st credits.State, out *outcome) ([]domain.Event, error) {
 			events, err := decide(st, now)
-			out.available, out.full = balanceAfter(st, events, now), st.Full(s.CloseEvery)
+			out.available, out.full = balanceAfter(st, events, now), s.isFull(cause.AccountID, st)
 			return events, err
 		})
 	if out.full {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +27,9 @@ const (
 	// appendTimeout bounds one round of load, decide and append. The log's own
 	// resends after an unknown outcome fit into it.
 	appendTimeout = 30 * time.Second
+	// longestBook is how far back a close is looked for. A stream of a version
+	// that did not close, however long, is not read twice.
+	longestBook = 100_000
 )
 
 // streams runs commands against the streams of one aggregate. It keeps the
@@ -45,6 +49,7 @@ type repository[S any] struct {
 	// there are none.
 	closedBy string
 	busy     sync.WaitGroup // lanes that run
+	longest  atomic.Uint64  // stream that a command was run on, in events
 
 	mu    sync.Mutex
 	lanes map[string]*lane[S]
@@ -315,6 +320,11 @@ func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S])
 		}
 	}
 	last := domain.AppendResult{Revision: uint64(max(l.revision, 0)), Position: l.position}
+	for events := last.Revision + 1; ; {
+		if was := s.longest.Load(); was >= events || s.longest.CompareAndSwap(was, events) {
+			break
+		}
+	}
 	for i, r := range batch {
 		r.done <- appendResult{written: last, err: errs[i]}
 	}
@@ -347,7 +357,7 @@ func (s *repository[S]) begin(ctx context.Context, l *lane[S], fresh bool) error
 	var zero S
 	l.state, l.revision, l.position = zero, domain.NoStream, domain.Position{}
 	if s.closedBy != "" && !fresh {
-		at, closed, err := s.log.Newest(ctx, l.stream, s.closedBy)
+		at, closed, err := s.log.Newest(ctx, l.stream, s.closedBy, longestBook)
 		if err != nil {
 			return fmt.Errorf("find the newest close: %w", err)
 		}

@@ -193,11 +193,11 @@ func (g guarded) Load(ctx context.Context, stream string, from uint64, each func
 }
 
 // Newest implements domain.Log.
-func (g guarded) Newest(ctx context.Context, stream, eventType string) (revision uint64, found bool, err error) {
+func (g guarded) Newest(ctx context.Context, stream, eventType string, among int) (revision uint64, found bool, err error) {
 	if err := g.b.Refuse(); err != nil {
 		return 0, false, err
 	}
-	return g.b.log.Newest(ctx, stream, eventType)
+	return g.b.log.Newest(ctx, stream, eventType, among)
 }
 
 // bound is the name of the database's log, empty if it has none yet.

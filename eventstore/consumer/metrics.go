@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lib/pq"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -21,6 +22,8 @@ var (
 		"Events that the serving generation has applied.", []string{"projection"}, nil)
 	unknownDesc = prometheus.NewDesc("humanqa_projection_unknown_events",
 		"Events passed over because their type was not known.", []string{"projection"}, nil)
+	bytesDesc = prometheus.NewDesc("humanqa_projection_bytes",
+		"What the generation's tables take on disk, indexes included.", []string{"projection"}, nil)
 	skippedDesc = prometheus.NewDesc("humanqa_projection_skipped_events",
 		"Events passed over by an operator's word.", []string{"projection"}, nil)
 )
@@ -32,7 +35,7 @@ func (s *Supervisor) Collector() prometheus.Collector { return collector{s} }
 type collector struct{ s *Supervisor }
 
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lagDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, skippedDesc} {
+	for _, d := range []*prometheus.Desc{lagDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc} {
 		to <- d
 	}
 }
@@ -44,6 +47,10 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	if err != nil {
 		c.s.log.WithError(err).Debug("the projections' metrics cannot be read")
 		return
+	}
+	sizes, err := c.s.sizes(ctx)
+	if err != nil {
+		c.s.log.WithError(err).Debug("the projections' sizes cannot be read")
 	}
 	for _, status := range list {
 		if !status.Serving {
@@ -61,6 +68,39 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		gauge(stoppedDesc, stopped)
 		gauge(appliedDesc, float64(status.Applied))
 		gauge(unknownDesc, float64(status.Unknown))
+		if size, known := sizes[status.Schema]; known {
+			gauge(bytesDesc, float64(size))
+		}
 		gauge(skippedDesc, float64(status.Skipped))
 	}
+}
+
+const sizesSQL = `
+SELECT n.nspname AS schema, SUM(pg_total_relation_size(c.oid)) AS bytes
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN projection_checkpoints g ON g.schema_name = n.nspname
+WHERE c.relkind = 'r'
+  AND g.serving
+  AND g.name = ANY($1)
+GROUP BY n.nspname`
+
+// sizes is what the serving generations take on disk, by schema.
+func (s *Supervisor) sizes(ctx context.Context) (map[string]int64, error) {
+	var names pq.StringArray
+	for _, c := range s.consumers {
+		names = append(names, c.Name())
+	}
+	var rows []struct {
+		Schema string `db:"schema"`
+		Bytes  int64  `db:"bytes"`
+	}
+	if err := s.db.SelectContext(ctx, &rows, sizesSQL, names); err != nil {
+		return nil, err
+	}
+	sizes := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		sizes[r.Schema] = r.Bytes
+	}
+	return sizes, nil
 }

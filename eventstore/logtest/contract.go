@@ -146,9 +146,10 @@ func (c *contract) loadEnds() {
 
 // newest looks over more events than a node is asked for at once.
 func (c *contract) newest() {
+	among := 1000
 	find := func(want uint64, is bool) {
 		c.Helper()
-		at, found, err := c.log.Newest(c.Context(), c.stream, "job.heartbeat")
+		at, found, err := c.log.Newest(c.Context(), c.stream, "job.heartbeat", among)
 		if err != nil || found != is || at != want {
 			c.Errorf("found at %d (%t), %v; want %d (%t)", at, found, err, want, is)
 		}
@@ -165,6 +166,11 @@ func (c *contract) newest() {
 	beat.ID = uuid.New()
 	c.append(503, beat)
 	find(504, true)
+	c.append(504, notes(150)...)
+	among = 151
+	find(504, true)
+	among = 150
+	find(0, false)
 }
 
 // wrong expects that somebody else wrote first.

@@ -154,8 +154,9 @@ func (m *Memory) Load(_ context.Context, stream string, from uint64, each func(d
 }
 
 // Newest implements domain.Log.
-func (m *Memory) Newest(_ context.Context, stream, eventType string) (revision uint64, found bool, err error) {
-	for _, e := range slices.Backward(m.Stream(stream)) {
+func (m *Memory) Newest(_ context.Context, stream, eventType string, among int) (revision uint64, found bool, err error) {
+	events := m.Stream(stream)
+	for _, e := range slices.Backward(events[max(len(events)-among, 0):]) {
 		if e.Type == eventType {
 			return e.Revision, true, nil
 		}

@@ -1,0 +1,423 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"golang.org/x/sync/errgroup"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/command/commandtest"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/vault"
+	"humanqa/projections"
+)
+
+const (
+	grownJobs     = 5_000
+	grownAccounts = 50
+	growers       = 32  // streams that are written at the same time
+	ledgerBatch   = 250 // debits an append
+	closedEvery   = 1000
+	restarts      = 5
+	// unclosedLength is the ledger that is folded whole, for comparison.
+	unclosedLength = 20_000
+)
+
+// ledgerLengths are the debits of the account at which a restart is measured.
+var ledgerLengths = []int{1_000, 10_000, 100_000, 1_000_000}
+
+// growth is part (j): what a long log costs. Finished jobs are written straight
+// into the log, as the commands would have.
+func growth(ctx context.Context, b *bench) (_ section, err error) {
+	var stops stops
+	defer func() { err = errors.Join(err, stops.run(ctx)) }()
+	pg, err := b.startPostgres(ctx, "growth", &stops)
+	if err != nil {
+		return section{}, err
+	}
+	client, db, err := b.startLog(ctx, pg, "growth", &stops)
+	if err != nil {
+		return section{}, err
+	}
+	g := &grown{bench: b, client: client, db: db}
+	if g.secrets, err = vault.Open(ctx, vault.Config{KeyFile: filepath.Join(b.work, "growth.key"), DB: db}); err != nil {
+		return section{}, err
+	}
+	s := section{
+		Title: "growth: rebuilds, checks and restarts of a long log",
+		Notes: []string{
+			fmt.Sprintf("%d finished jobs of %d accounts, a session of %d read models; COPY writes as many event rows into a plain table", grownJobs, grownAccounts, len(projections.Names())),
+			fmt.Sprintf("first command: the submission of a new process, median of %d; the ledger is closed every %d events, every job has ended", restarts, closedEvery),
+		},
+	}
+	if err := g.rebuilds(ctx, &s); err != nil {
+		return section{}, err
+	}
+	return s, g.restarts(ctx, &s)
+}
+
+type grown struct {
+	*bench
+	client  *eventstore.Client
+	db      *sqlx.DB
+	secrets *vault.Vault
+	events  int
+}
+
+// rebuilds writes the jobs, builds and verifies the read models, and measures
+// their size.
+func (g *grown) rebuilds(ctx context.Context, s *section) error {
+	if err := g.live(ctx); err != nil {
+		return err
+	}
+	feed := eventstore.NewFeed(g.client, g.log)
+	supervisor := consumer.New(g.db, feed, g.log, projections.All()...)
+	if err := supervisor.Prepare(ctx); err != nil {
+		return err
+	}
+	stop := background(ctx, feed.Run)
+	defer func() { _ = stop(ctx) }() // it ends with this part
+	perSecond := func(do func() error) (float64, error) {
+		began := time.Now()
+		err := do()
+		return float64(g.events) / time.Since(began).Seconds(), err
+	}
+	if err := g.serving(ctx, supervisor); err != nil {
+		return err
+	}
+	copied, err := perSecond(func() error { return g.copyTwin(ctx) })
+	if err != nil {
+		return err
+	}
+	all, err := perSecond(func() error { return supervisor.RebuildAll(ctx, projections.Names(), nil) })
+	if err != nil {
+		return err
+	}
+	checked, err := perSecond(func() error {
+		found, err := supervisor.VerifyAll(ctx, projections.Names())
+		for i, differences := range found {
+			if err == nil && len(differences) > 0 {
+				err = fmt.Errorf("%s is not the fold of the log", projections.Names()[i])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.Figures = append(s.Figures, figure{"COPY of the events", copied, "events/s"}, figure{"check of all read models", checked, "events/s"})
+	s.Goals = append(s.Goals, atLeast("rebuild of all read models, events/s", all, 25_000), below("check to rebuild", all/checked, 1.5, "x"))
+	for _, alone := range []struct {
+		name   string
+		target float64
+	}{{"credits", 80_000}, {"history", 80_000}, {"jobs", 40_000}, {"events", 40_000}} {
+		speed, err := perSecond(func() error { return supervisor.Rebuild(ctx, alone.name, nil) })
+		if err != nil {
+			return err
+		}
+		s.Goals = append(s.Goals,
+			atLeast("rebuild of "+alone.name+", events/s", speed, alone.target),
+			atLeast("rebuild of "+alone.name+" to COPY", speed/copied, 0.25))
+	}
+	return g.sizes(ctx, s)
+}
+
+// serving has every read model caught up.
+func (g *grown) serving(ctx context.Context, supervisor *consumer.Supervisor) error {
+	stop := background(ctx, supervisor.Run)
+	head, err := g.client.Head(ctx)
+	if err == nil {
+		err = supervisor.WaitFor(ctx, head)
+	}
+	for _, name := range projections.Names() {
+		if err == nil {
+			err = supervisor.CatchUp(ctx, name)
+		}
+	}
+	return errors.Join(err, stop(ctx))
+}
+
+// live writes the lives of jobs.
+func (g *grown) live(ctx context.Context) error {
+	var writing errgroup.Group
+	writing.SetLimit(growers)
+	for range grownAccounts {
+		writing.Go(func() error {
+			ledger := g.newLedger(uuid.NewString())
+			for range grownJobs / grownAccounts / 50 {
+				ids := make([]string, 50)
+				for i := range ids {
+					ids[i] = uuid.NewString()
+				}
+				if err := ledger.charge(ctx, ids); err != nil {
+					return err
+				}
+				for _, id := range ids {
+					if err := g.append(ctx, domain.JobStream(id), domain.NoStream, ledger.account, aLife(ledger.account)...); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+	if err := writing.Wait(); err != nil {
+		return err
+	}
+	return g.db.GetContext(ctx, &g.events, "SELECT COUNT(*) FROM eventlog.events")
+}
+
+// aLife is a job that was found to work.
+func aLife(accountID string) []domain.Event {
+	created, _ := newEvent().Event.(*job.Created)
+	created.AccountID, created.Price = accountID, 5
+	item := job.ReportItem{Item: created.Items[0], Status: job.ItemPass}
+	now := created.CreatedAt
+	return []domain.Event{
+		created,
+		&job.Claimed{CheckerID: "ann", Token: 1, At: now},
+		&job.ItemChecked{ItemID: item.ID, Status: job.ItemPass, At: now},
+		&job.Completed{ReportID: uuid.NewString(), OverallStatus: "pass", PassCount: 1, Summary: "The voucher works.", Items: []job.ReportItem{item}, At: now},
+		&job.AIReportReady{AIReport: job.AIReport{ID: uuid.NewString(), ExecutiveSummary: "All is well.", HealthScore: 100, PassCount: 1, GeneratedBy: "rules", At: now}},
+	}
+}
+
+func (g *grown) append(ctx context.Context, stream string, at domain.ExpectedRevision, accountID string, events ...domain.Event) error {
+	batch := make([]domain.NewEvent, len(events))
+	for i, e := range events {
+		batch[i] = domain.NewEvent{ID: uuid.New(), Event: e, Meta: domain.Metadata{
+			CommandID: uuid.New(), CorrelationID: uuid.NewString(), Actor: "checker:ann", AccountID: accountID, Time: time.Now().UTC(),
+		}}
+	}
+	_, err := g.client.Append(ctx, stream, at, batch)
+	return err
+}
+
+// longLedger is a ledger that is written as the commands write it.
+type longLedger struct {
+	*grown
+	account string
+	state   credits.State
+	next    domain.ExpectedRevision
+	debits  int
+	closes  bool
+}
+
+func (g *grown) newLedger(accountID string) *longLedger {
+	return &longLedger{grown: g, account: accountID, next: domain.NoStream, closes: true}
+}
+
+func (l *longLedger) write(ctx context.Context, events []domain.Event, err error) error {
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	if err := l.append(ctx, domain.CreditsStream(l.account), l.next, l.account, events...); err != nil {
+		return err
+	}
+	for _, e := range events {
+		l.state = credits.Evolve(l.state, e)
+	}
+	l.next += domain.ExpectedRevision(len(events))
+	return nil
+}
+
+// charge debits jobs that will be completed, and closes the book when it is full.
+func (l *longLedger) charge(ctx context.Context, jobIDs []string) error {
+	now := time.Now().UTC()
+	if l.next == domain.NoStream {
+		events, err := credits.DecideGrant(l.state, uuid.NewString(), plenty, nil, "bench", now)
+		if err := l.write(ctx, events, err); err != nil {
+			return err
+		}
+	}
+	charges := make([]credits.Charge, len(jobIDs))
+	for i, id := range jobIDs {
+		charges[i] = credits.Charge{JobID: id, Amount: 5, AskedAt: now, KnownTo: l.state.Book().Closes}
+	}
+	events, err := credits.DecideDebits(l.state, charges, now)
+	if err := l.write(ctx, events, err); err != nil {
+		return err
+	}
+	l.debits += len(jobIDs)
+	if !l.closes || !l.state.Full(closedEvery) {
+		return nil
+	}
+	_, open := l.state.Unsettled()
+	settled := make(map[string]credits.Settled, len(open))
+	for _, id := range open {
+		settled[id] = credits.Settled{Completed: true}
+	}
+	events, err = credits.DecideClose(l.state, settled, now)
+	return l.write(ctx, events, err)
+}
+
+func (l *longLedger) grow(ctx context.Context, debits int) error {
+	for l.debits < debits {
+		ids := make([]string, min(ledgerBatch, debits-l.debits))
+		for i := range ids {
+			ids[i] = uuid.NewString()
+		}
+		if err := l.charge(ctx, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restarts measures the first command of a new process.
+func (g *grown) restarts(ctx context.Context, s *section) error {
+	closed := g.newLedger(uuid.NewString())
+	for _, length := range ledgerLengths {
+		if time.Until(g.deadline) < time.Duration(length)*100*time.Microsecond {
+			s.Notes = append(s.Notes, fmt.Sprintf("time was too short for %d debits: give it more with -limit", length))
+			break
+		}
+		if err := closed.grow(ctx, length); err != nil {
+			return err
+		}
+		took, mb, err := g.firstCommand(ctx, closed)
+		if err != nil {
+			return err
+		}
+		s.Goals = append(s.Goals,
+			below(fmt.Sprintf("first command, %d debits", length), millis(took), 100, "ms"),
+			below(fmt.Sprintf("ledger in memory, %d debits", length), mb, 5, "MB"))
+	}
+	open := g.newLedger(uuid.NewString())
+	open.closes = false
+	if err := open.grow(ctx, unclosedLength); err != nil {
+		return err
+	}
+	took, mb, err := g.firstCommand(ctx, open)
+	s.Figures = append(s.Figures,
+		figure{fmt.Sprintf("first command, %d debits, never closed", unclosedLength), millis(took), "ms"},
+		figure{fmt.Sprintf("ledger in memory, %d debits, never closed", unclosedLength), mb, "MB"})
+	return err
+}
+
+// firstCommand is the median, and what of the heap the ledger takes.
+func (g *grown) firstCommand(ctx context.Context, l *longLedger) (took time.Duration, mb float64, err error) {
+	var all []time.Duration
+	for range restarts {
+		before := heap()
+		commands := command.New(command.Deps{
+			Log: g.client, Sealer: g.secrets, AI: commandtest.AI{}, Reads: commandtest.NoReads{}, Now: time.Now,
+			ClaimsPerChecker: 1, CloseEvery: math.MaxInt, // the bench closes
+		})
+		s := &assembly{commands: commands, waitFor: func(context.Context, domain.Position) error { return nil }}
+		began := time.Now()
+		if _, _, err := s.submit(ctx, l.account); err != nil {
+			return 0, 0, err
+		}
+		all = append(all, time.Since(began))
+		commands.Drain()
+		mb = max(heap()-before, 0)
+		runtime.KeepAlive(commands)
+		l.next++ // the submission's debit
+		l.state = credits.State{}
+		if err := g.reload(ctx, l); err != nil {
+			return 0, 0, err
+		}
+	}
+	slices.Sort(all)
+	return all[len(all)/2], mb, nil
+}
+
+// reload has the ledger go on behind what a command wrote.
+func (g *grown) reload(ctx context.Context, l *longLedger) error {
+	stream := domain.CreditsStream(l.account)
+	from, _, err := g.client.Newest(ctx, stream, (*credits.Closed)(nil).EventType(), math.MaxInt)
+	if err != nil {
+		return err
+	}
+	return g.client.Load(ctx, stream, from, func(r domain.Recorded) error {
+		l.state = credits.Evolve(l.state, r.Event)
+		return nil
+	})
+}
+
+// heap is what lives, in megabytes.
+func heap() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 20)
+}
+
+// copyTwin writes as many rows of the size of the log's events with COPY.
+func (g *grown) copyTwin(ctx context.Context) error {
+	var data, meta []byte
+	if err := g.db.QueryRowContext(ctx, "SELECT data, metadata FROM eventlog.events WHERE type = 'job.claimed' LIMIT 1").Scan(&data, &meta); err != nil {
+		return err
+	}
+	if _, err := g.db.ExecContext(ctx, createPlainSQL); err != nil {
+		return err
+	}
+	tx, err := g.db.BeginTx(ctx, &sql.TxOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	in, err := tx.PrepareContext(ctx, pq.CopyIn("plain", "revision", "created", "event_id", "is_json", "stream", "type", "data", "metadata"))
+	if err != nil {
+		return err
+	}
+	for i := range g.events {
+		id := uuid.NewString()
+		if _, err := in.ExecContext(ctx, 0, int64(i), id, true, domain.JobStream(id), "job.claimed", data, meta); err != nil {
+			return err
+		}
+	}
+	if _, err := in.ExecContext(ctx); err != nil {
+		return err
+	}
+	return errors.Join(in.Close(), tx.Commit())
+}
+
+const sizesSQL = `
+SELECT SUM(pg_total_relation_size(c.oid))
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r'
+  AND n.nspname = ANY($1)`
+
+// sizes tells what a finished job takes on disk.
+func (g *grown) sizes(ctx context.Context, s *section) error {
+	if _, err := g.db.ExecContext(ctx, "DROP TABLE plain"); err != nil {
+		return err
+	}
+	listed, err := consumer.List(ctx, g.db)
+	if err != nil {
+		return err
+	}
+	var schemas []string
+	for _, l := range listed {
+		if l.Serving {
+			schemas = append(schemas, l.Schema)
+		}
+	}
+	var models, log float64
+	err = errors.Join(
+		g.db.GetContext(ctx, &models, sizesSQL, pq.StringArray(schemas)),
+		g.db.GetContext(ctx, &log, sizesSQL, pq.StringArray{"eventlog"}))
+	s.Figures = append(s.Figures,
+		figure{"events a finished job", float64(g.events) / grownJobs, "events"},
+		figure{"log, a finished job", log / grownJobs / 1024, "kB"})
+	s.Goals = append(s.Goals, below("read models, a finished job", models/grownJobs/1024, 2, "kB"))
+	return err
+}
