@@ -359,8 +359,10 @@ func heap() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
+const copyPlainSQL = `COPY plain (revision, created, event_id, is_json, stream, type, data, metadata) FROM STDIN`
+
 // copyTwin writes as many rows of the size of the log's events with COPY.
-func (g *grown) copyTwin(ctx context.Context) error {
+func (g *grown) copyTwin(ctx context.Context) (err error) {
 	var data, meta []byte
 	if err := g.db.QueryRowContext(ctx, "SELECT data, metadata FROM eventlog.events WHERE type = 'job.claimed' LIMIT 1").Scan(&data, &meta); err != nil {
 		return err
@@ -373,10 +375,11 @@ func (g *grown) copyTwin(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	in, err := tx.PrepareContext(ctx, pq.CopyIn("plain", "revision", "created", "event_id", "is_json", "stream", "type", "data", "metadata"))
+	in, err := tx.PrepareContext(ctx, copyPlainSQL)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, in.Close()) }()
 	for i := range g.events {
 		id := uuid.NewString()
 		if _, err := in.ExecContext(ctx, 0, int64(i), id, true, domain.JobStream(id), "job.claimed", data, meta); err != nil {
@@ -386,7 +389,10 @@ func (g *grown) copyTwin(ctx context.Context) error {
 	if _, err := in.ExecContext(ctx); err != nil {
 		return err
 	}
-	return errors.Join(in.Close(), tx.Commit())
+	if err := in.Close(); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 const sizesSQL = `
