@@ -40,7 +40,7 @@ build: ## build bin/humanqa
 
 # Pages are walked in a browser by hundreds, over the code that the other packages
 # test under the race detector: it would make them the longest part by far.
-PAGES = /httpapi/(dashboard|workbench|console)$$
+PAGES = /httpapi/(dashboard|workbench|console|room)$$
 
 .PHONY: test
 test: postgres chromium ## install what is missing and run the whole test suite, race detector on where it works

@@ -30,7 +30,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/node"
 	"humanqa/httpapi"
-	"humanqa/httpapi/alltest"
+	"humanqa/httpapi/pagetest/alltest"
 	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/ai"
