@@ -167,7 +167,7 @@ func TestAPageOfJobs(t *testing.T) {
 	}
 	equal(t, s.call(key, "GET", "/v1/jobs", "").want(http.StatusOK)["limit"], any(20.0))
 	equal(t, s.call(key, "GET", "/v1/jobs?offset=3", "").want(http.StatusOK), map[string]any{
-		"jobs": []any{}, "total": 3.0, "limit": 20.0, "offset": 3.0,
+		"jobs": []any{}, "total": 3.0, "limit": 20.0, "offset": 3.0, "nextCursor": nil,
 	})
 }
 

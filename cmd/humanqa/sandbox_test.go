@@ -234,7 +234,8 @@ func rulesEndToEnd(t *testing.T, s *instance, blow func()) {
 		"results": []any{map[string]any{"item": "item-1", "status": "fail", "note": "The total stays the same", "severity": "critical"}},
 	})
 	blow()
-	eventually.Within(t, eventually.Patience, func() error {
+	// A writer that is killed at its work keeps its lease for two minutes.
+	eventually.Within(t, 3*time.Minute, func() error {
 		got := s.call2xx("GET", "/v1/jobs/"+id+"/ai-report", key)
 		if got.status != http.StatusOK {
 			return fmt.Errorf("%d %s", got.status, got.body)

@@ -60,7 +60,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(families) != 6 || len(families[0].GetMetric()) != len(projections.All()) {
+	if len(families) != 7 || len(families[0].GetMetric()) != len(projections.All()) {
 		t.Errorf("got metrics %v", families)
 	}
 }

@@ -106,8 +106,10 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 		t.Fatalf("open the test database: %v", err)
 	}
 	// The default keeps two: each of the rest would be opened, and its statements
-	// prepared, for a moment. A server takes 200 of all that run at once.
-	db.SetMaxIdleConns(max(2, 128/runtime.GOMAXPROCS(0)))
+	// prepared, for a moment. A server takes 200 of all tests that run at once.
+	most := max(24, 120/runtime.GOMAXPROCS(0))
+	db.SetMaxIdleConns(most)
+	db.SetMaxOpenConns(most)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("close the test database: %v", err)
