@@ -15,7 +15,7 @@ import (
 // one fails, one is never taken, and all of a session's checkers come.
 func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := setupWithRoom(t)
 	account := w.newAccount("Trial", 200, true)
 	dev := w.joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
 	tab := w.tab(dev)
@@ -53,7 +53,7 @@ func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 	})
 	tab.Open(w.origin + "/dashboard/sandbox")
 	tab.Click("#lobby-" + session.SessionID + " button")
-	tab.WaitText("All who are ready test at the same moment")
+	tab.WaitText("All who were ready test at the same moment")
 
 	for _, minutes := range []string{"", "0", "-5", "1e3", "525601"} {
 		if got := w.call(dev, "POST", "/dashboard/sandbox/clock", url.Values{"minutes": {minutes}}); got.status != 422 {

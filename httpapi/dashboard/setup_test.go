@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard"
 	"humanqa/httpapi/pagetest"
+	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/browsertest"
 	"humanqa/internal/credential"
@@ -50,10 +51,24 @@ func (w *world) must(err error) {
 
 func setup(t *testing.T) *world {
 	t.Helper()
+	return with(t, func(*pagetest.Service) ([]fs.FS, []ui.Page) { return nil, nil })
+}
+
+// setupWithRoom has the page of a session, too, which is another package's.
+func setupWithRoom(t *testing.T) *world {
+	t.Helper()
+	return with(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+		return []fs.FS{room.Templates}, room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Changes: s.Changes, Now: time.Now})
+	})
+}
+
+func with(t *testing.T, more pagetest.Pages) *world {
+	t.Helper()
 	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		return []fs.FS{dashboard.Templates}, dashboard.Pages(dashboard.Deps{
+		templates, pages := more(s)
+		return append(templates, dashboard.Templates), append(pages, dashboard.Pages(dashboard.Deps{
 			Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
-		})
+		})...)
 	})
 	return &world{
 		Service: s, t: t, db: s.DB, commands: s.Commands, reads: s.Reads, credentials: s.Credentials, desk: desk.New(s.DB, time.Now), site: s.Site,
