@@ -650,6 +650,7 @@ function start(bench2) {
   const byID = (id) => document.getElementById(id);
   const all = () => [...document.querySelectorAll("li[data-item]")];
   const row = (item) => document.querySelector(`li[data-item="${item}"]`);
+  const same = (a, b) => a.status === b.status && a.note === b.note && a.severity === b.severity && a.reason === b.reason;
   const noteOf = (li) => li.querySelector("textarea");
   const saidOf = (li) => ({ status: li.dataset.status, note: li.dataset.note, severity: li.dataset.severity, reason: li.dataset.reason });
   const notes = drafts(bench2, "humanqa:draft:" + person + ":" + job);
@@ -659,6 +660,7 @@ function start(bench2) {
   let asking = "";
   let frozen = false;
   let unsaved = [];
+  const verdicts = /* @__PURE__ */ new Map();
   const outbox = new Outbox(person, job, token, {
     changed: (entries) => {
       unsaved = entries;
@@ -669,6 +671,8 @@ function start(bench2) {
       else tell("muted", state === "saved" ? "All saved" : "Saving");
     },
     done: (entry, next) => {
+      const last = verdicts.get(entry.item ?? "");
+      if (last !== void 0 && entry.kind === "check" && same(last.said, entry.fields)) last.saved = performance.now();
       if (["complete", "release", "untestable"].includes(entry.kind)) {
         notes.clear();
         location.assign(next);
@@ -691,6 +695,7 @@ function start(bench2) {
     outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
   }
   async function refused(entry, why) {
+    if (entry.item !== void 0) verdicts.delete(entry.item);
     await beat();
     if (!frozen && ["complete", "release", "untestable"].includes(entry.kind)) {
       const stored = (await outbox.all()).find((e) => e.command === entry.command);
@@ -738,6 +743,10 @@ function start(bench2) {
     if (gone()) return;
     for (const li2 of all()) li2.querySelectorAll(".ask, .sending").forEach((e) => e.remove());
     for (const entry of unsaved) overlay(entry);
+    for (const [item, last] of verdicts) {
+      const li2 = row(item);
+      if (li2 !== null) show(li2, last.said);
+    }
     for (const [id, url] of previews) if (!unsaved.some((e) => e.id === id)) {
       URL.revokeObjectURL(url);
       previews.delete(id);
@@ -799,6 +808,7 @@ function start(bench2) {
     notes.forget(field);
     show(li, said);
     asking = "";
+    verdicts.set(li.dataset.item, { said: { ...said }, saved: Infinity });
     const words = { pass: "passes", fail: "fails", skip: "is skipped", pending: "has a note" }[said.status];
     keep({
       kind: "check",
@@ -1075,7 +1085,10 @@ function start(bench2) {
     event.preventDefault();
     complain(signedOut);
   });
-  document.addEventListener("humanqa:refreshed", () => {
+  document.addEventListener("humanqa:refreshed", (event) => {
+    const asked = event.detail;
+    for (const [item, last] of verdicts) if (last.saved < asked) verdicts.delete(item);
+    paint();
     if (!frozen) void outbox.mine().then((entries) => {
       unsaved = entries;
       paint();

@@ -857,11 +857,12 @@ async function refresh() {
   busy = true;
   try {
     const tag = main()?.dataset.tag ?? "";
+    const asked = performance.now();
     const answer = await fetch(location.href, { headers: tag === "" ? {} : { "If-None-Match": '"' + tag + '"' }, cache: "no-store" });
     if (answer.redirected) {
       if (document.dispatchEvent(new Event("humanqa:signedout", { cancelable: true }))) location.reload();
     } else if (answer.ok) {
-      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"));
+      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"), asked);
     }
   } catch {
   }
@@ -872,7 +873,7 @@ async function refresh() {
     void refresh();
   }
 }
-function become(next) {
+function become(next, asked) {
   const to = next.getElementById("main");
   const now = main();
   if (to === null || now === null) return;
@@ -888,7 +889,7 @@ function become(next) {
       beforeAttributeUpdated: (name, node) => !(name === "open" && node instanceof HTMLDetailsElement) && !(name === "value" && node instanceof HTMLInputElement && node.name === "command") && !(name === "checked" && node instanceof HTMLInputElement && node.checked !== node.defaultChecked) && !(name === "value" && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue)
     }
   });
-  document.dispatchEvent(new Event("humanqa:refreshed"));
+  document.dispatchEvent(new CustomEvent("humanqa:refreshed", { detail: asked }));
 }
 function main() {
   return document.getElementById("main");

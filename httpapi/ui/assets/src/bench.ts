@@ -31,6 +31,7 @@ function start(bench: HTMLElement) {
   const byID = (id: string) => document.getElementById(id)!
   const all = () => [...document.querySelectorAll<HTMLElement>('li[data-item]')]
   const row = (item: string) => document.querySelector<HTMLElement>(`li[data-item="${item}"]`)
+  const same = (a: Said, b: Said) => a.status === b.status && a.note === b.note && a.severity === b.severity && a.reason === b.reason
   const noteOf = (li: HTMLElement) => li.querySelector<HTMLTextAreaElement>('textarea')!
   const saidOf = (li: HTMLElement): Said =>
     ({ status: li.dataset.status!, note: li.dataset.note!, severity: li.dataset.severity!, reason: li.dataset.reason! })
@@ -41,6 +42,8 @@ function start(bench: HTMLElement) {
   let asking = '' // fail or skip: of the current item, what goes with it
   let frozen = false
   let unsaved: Entry[] = []
+  // What was said last of an item, until a page shows it that was asked for after it was saved.
+  const verdicts = new Map<string, { said: Said; saved: number }>()
 
   const outbox = new Outbox(person, job, token, {
     changed: (entries) => { unsaved = entries; paint() },
@@ -49,6 +52,8 @@ function start(bench: HTMLElement) {
       else tell('muted', state === 'saved' ? 'All saved' : 'Saving')
     },
     done: (entry, next) => {
+      const last = verdicts.get(entry.item ?? '')
+      if (last !== undefined && entry.kind === 'check' && same(last.said, entry.fields as unknown as Said)) last.saved = performance.now()
       if (['complete', 'release', 'untestable'].includes(entry.kind)) { notes.clear(); location.assign(next) } else document.dispatchEvent(new Event('humanqa:refresh'))
     },
     refused: (entry, why) => void refused(entry, why),
@@ -77,6 +82,7 @@ function start(bench: HTMLElement) {
 
   // A refusal may be the claim's: then nothing more can be said here.
   async function refused(entry: Entry, why: string) {
+    if (entry.item !== undefined) verdicts.delete(entry.item)
     await beat()
     if (!frozen && ['complete', 'release', 'untestable'].includes(entry.kind)) {
       const stored = (await outbox.all()).find((e) => e.command === entry.command)
@@ -121,6 +127,10 @@ function start(bench: HTMLElement) {
     if (gone()) return
     for (const li of all()) li.querySelectorAll('.ask, .sending').forEach((e) => e.remove())
     for (const entry of unsaved) overlay(entry)
+    for (const [item, last] of verdicts) {
+      const li = row(item)
+      if (li !== null) show(li, last.said)
+    }
     for (const [id, url] of previews) if (!unsaved.some((e) => e.id === id)) { URL.revokeObjectURL(url); previews.delete(id) }
     const left = all().filter((li) => li.dataset.status === 'pending').length
     byID('left').textContent = left === 0 ? 'Nothing left' : left === 1 ? '1 item left' : left + ' items left'
@@ -184,6 +194,7 @@ function start(bench: HTMLElement) {
     notes.forget(field)
     show(li, said)
     asking = ''
+    verdicts.set(li.dataset.item!, { said: { ...said }, saved: Infinity })
     const words = { pass: 'passes', fail: 'fails', skip: 'is skipped', pending: 'has a note' }[said.status]
     keep({
       kind: 'check', url: `/workbench/jobs/${job}/items/${li.dataset.item}`, item: li.dataset.item,
@@ -426,7 +437,13 @@ function start(bench: HTMLElement) {
     event.preventDefault()
     complain(signedOut)
   })
-  document.addEventListener('humanqa:refreshed', () => { if (!frozen) void outbox.mine().then((entries) => { unsaved = entries; paint() }) })
+  // A page that was asked for before something was saved may not show it yet.
+  document.addEventListener('humanqa:refreshed', (event) => {
+    const asked = (event as CustomEvent<number>).detail
+    for (const [item, last] of verdicts) if (last.saved < asked) verdicts.delete(item)
+    paint() // before anybody can press a key
+    if (!frozen) void outbox.mine().then((entries) => { unsaved = entries; paint() })
+  })
 
   secrets(job, token)
   void outbox.mine().then((entries) => {

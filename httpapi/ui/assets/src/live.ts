@@ -50,12 +50,13 @@ export async function refresh() {
   busy = true
   try {
     const tag = main()?.dataset.tag ?? ''
+    const asked = performance.now()
     const answer = await fetch(location.href, { headers: tag === '' ? {} : { 'If-None-Match': '"' + tag + '"' }, cache: 'no-store' })
     if (answer.redirected) {
       // Signed out, and no more for these eyes; but who has something unsaved here stays.
       if (document.dispatchEvent(new Event('humanqa:signedout', { cancelable: true }))) location.reload()
     } else if (answer.ok) {
-      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'))
+      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'), asked)
     }
   } catch {
     // The server is away; the stream comes back with it, and tells us.
@@ -65,7 +66,7 @@ export async function refresh() {
   if (due) { due = false; void refresh() }
 }
 
-function become(next: Document) {
+function become(next: Document, asked: number) {
   const to = next.getElementById('main')
   const now = main()
   if (to === null || now === null) return
@@ -85,7 +86,7 @@ function become(next: Document) {
         !(name === 'value' && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue),
     },
   })
-  document.dispatchEvent(new Event('humanqa:refreshed'))
+  document.dispatchEvent(new CustomEvent('humanqa:refreshed', { detail: asked }))
 }
 
 function main(): HTMLElement | null { return document.getElementById('main') }
