@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -92,8 +92,9 @@ func TestOthersReadWhatWeWrote(t *testing.T) {
 	})
 
 	t.Run("exports by DuckDB", func(t *testing.T) {
-		if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-			t.Skip("package-lock.json has DuckDB for linux on amd64 only")
+		// Its packages for other platforms than one's own keep npm ci from reading a lock file.
+		if _, err := os.Stat(filepath.Join(*clientsDir, "node_modules/@duckdb/node-api")); err != nil {
+			t.Skip("DuckDB is not there: npm install --no-save @duckdb/node-api@1.5.6-r.1 in tools/clients")
 		}
 		credits := p.call(http.StatusOK, "GET", "/v1/credits", key, nil)
 		used, available := credits.number("used"), credits.number("available")
