@@ -19,7 +19,7 @@ import (
 
 type deliveryView struct {
 	webhooks.Whole
-	Chip     state
+	Chip     ui.State
 	Project  projects.Project
 	Attempts []attemptLine // the newest first
 	Body     string        // the exact bytes
@@ -34,7 +34,7 @@ type deliveryView struct {
 
 type attemptLine struct {
 	webhooks.Attempt
-	Chip    state
+	Chip    ui.State
 	Why     string // what is not said by the status
 	Headers []webhooks.Header
 }
@@ -62,9 +62,9 @@ func (d Deps) delivery(r *ui.Request) (ui.Answer, error) {
 	}
 	v.Headers = w.Headers(webhooks.Attempt{})
 	for _, a := range w.Attempts {
-		line := attemptLine{Attempt: a, Chip: state{"Arrived", "pass", "check"}, Headers: w.Headers(a)}
+		line := attemptLine{Attempt: a, Chip: ui.NewState("Arrived", "pass", "check"), Headers: w.Headers(a)}
 		if a.Error != "" {
-			line.Chip = state{"Failed", "fail", "cross"}
+			line.Chip = ui.NewState("Failed", "fail", "cross")
 			if a.Error != fmt.Sprintf("answered %d", a.Status.Int64) {
 				line.Why = a.Error
 			}

@@ -24,7 +24,7 @@ type jobView struct {
 	Host    string
 	Link    string // of the URL under test; empty: it is none
 	Type    string
-	State   state
+	State   ui.State
 	Heading string
 	Saying  string
 	Project *projects.Project

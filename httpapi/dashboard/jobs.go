@@ -21,36 +21,29 @@ type jobLine struct {
 	ID, Title, Host string
 	Type            string
 	Urgent          bool
-	State           state
+	State           ui.State
 	CreatedAt       time.Time
 }
 
-// state is where a test is, in a word and a colour.
-type state struct {
-	Word string
-	Kind string // pass, fail, warn, live, or empty
-	Icon string
-}
-
-func stateOf(j jobs.Summary) state {
+func stateOf(j jobs.Summary) ui.State {
 	switch j.Status {
 	case job.StatusPending:
-		return state{"Waiting", "", "clock"}
+		return ui.NewState("Waiting", "", "clock")
 	case job.StatusClaimed:
-		return state{"Testing", "live", ""}
+		return ui.NewState("Testing", "live", "")
 	case job.StatusCancelled:
-		return state{"Cancelled", "", "skip"}
+		return ui.NewState("Cancelled", "", "skip")
 	case job.StatusFailed:
-		return state{"Not tested", "warn", "alert"}
+		return ui.NewState("Not tested", "warn", "alert")
 	case job.StatusCompleted, job.StatusVoided: // a voided job is never shown
 	}
 	switch j.OverallStatus {
 	case job.OverallPass:
-		return state{"Passed", "pass", "check"}
+		return ui.NewState("Passed", "pass", "check")
 	case job.OverallFail:
-		return state{"Failed", "fail", "cross"}
+		return ui.NewState("Failed", "fail", "cross")
 	}
-	return state{"Inconclusive", "warn", "skip"}
+	return ui.NewState("Inconclusive", "warn", "skip")
 }
 
 func lineOf(j jobs.Summary) jobLine {

@@ -24,7 +24,7 @@ type keysView struct {
 type keyLine struct {
 	access.IssuedKey
 	Project string
-	State   state
+	State   ui.State
 }
 
 func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
@@ -36,7 +36,7 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 		return v, err
 	}
 	for _, k := range keys {
-		line := keyLine{IssuedKey: k, State: state{"Active", "pass", "check"}}
+		line := keyLine{IssuedKey: k, State: ui.NewState("Active", "pass", "check")}
 		for _, p := range v.Projects {
 			if p.ID == k.ProjectID {
 				line.Project = p.Name
@@ -44,9 +44,9 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 		}
 		switch {
 		case k.Revoked:
-			line.State = state{"Revoked", "", "skip"}
+			line.State = ui.NewState("Revoked", "", "skip")
 		case k.ExpiresAt != nil && !d.Now().Before(*k.ExpiresAt):
-			line.State = state{"Expired", "", "clock"}
+			line.State = ui.NewState("Expired", "", "clock")
 		}
 		v.Keys = append(v.Keys, line)
 	}

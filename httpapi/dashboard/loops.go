@@ -16,7 +16,7 @@ const stepsShown = 50
 
 type loopView struct {
 	loops.Session
-	State   state
+	State   ui.State
 	Saying  string
 	Project projects.Project
 	Steps   []step // the latest first
@@ -31,24 +31,24 @@ type step struct {
 // loopLine is a loop's session in a list.
 type loopLine struct {
 	loops.Session
-	State state
+	State ui.State
 }
 
-func loopState(s loop.Status) state {
+func loopState(s loop.Status) ui.State {
 	switch s {
 	case loop.StatusRunning:
-		return state{"Running", "live", ""}
+		return ui.NewState("Running", "live", "")
 	case loop.StatusPassed:
-		return state{"Passed", "pass", "check"}
+		return ui.NewState("Passed", "pass", "check")
 	case loop.StatusStuckSameBug:
-		return state{"Stuck", "fail", "cross"}
+		return ui.NewState("Stuck", "fail", "cross")
 	case loop.StatusOutOfCredits:
-		return state{"Out of credits", "fail", "coin"}
+		return ui.NewState("Out of credits", "fail", "coin")
 	case loop.StatusMaxIterations:
-		return state{"Gave up", "warn", "alert"}
+		return ui.NewState("Gave up", "warn", "alert")
 	case loop.StatusAbandoned:
 	}
-	return state{"Abandoned", "", "skip"}
+	return ui.NewState("Abandoned", "", "skip")
 }
 
 // loopSaying tells what a loop's state means for who looks after the agent.

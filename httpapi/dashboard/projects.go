@@ -178,7 +178,7 @@ type projectView struct {
 	Queue    []history.PreparedBatch
 	Loops    []loopLine
 	Matrix   matrixView
-	Webhook  state
+	Webhook  ui.State
 	MayEdit  bool
 	Owner    bool
 	SLAs     []int

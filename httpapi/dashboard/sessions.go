@@ -14,7 +14,7 @@ type sessionsView struct {
 type sessionLine struct {
 	sessions.Session
 	Host  string
-	State room.State
+	State ui.State
 }
 
 func (d Deps) sessions(r *ui.Request) (ui.Answer, error) {

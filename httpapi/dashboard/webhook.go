@@ -27,7 +27,7 @@ const (
 type webhookView struct {
 	Project   projects.Project
 	Health    webhooks.Health
-	State     state
+	State     ui.State
 	Waiting   []deliveryLine // held and failed, the oldest first
 	WaitingOf int            // all of them
 	Lines     []deliveryLine // the newest first
@@ -47,7 +47,7 @@ type webhookView struct {
 
 type deliveryLine struct {
 	webhooks.Delivery
-	Chip state
+	Chip ui.State
 }
 
 type eventChoice struct {
@@ -61,36 +61,36 @@ type rotationLine struct {
 }
 
 func lineOfDelivery(d webhooks.Delivery) deliveryLine {
-	chips := map[string]state{
-		webhooks.StatePending:   {"Retrying", "warn", "loop"},
-		webhooks.StateDelivered: {"Delivered", "pass", "check"},
-		webhooks.StateFailed:    {"Failed", "fail", "cross"},
-		webhooks.StateHeld:      {"Held", "warn", "clock"},
-		webhooks.StateDropped:   {"Dropped", "", "skip"},
+	chips := map[string]ui.State{
+		webhooks.StatePending:   ui.NewState("Retrying", "warn", "loop"),
+		webhooks.StateDelivered: ui.NewState("Delivered", "pass", "check"),
+		webhooks.StateFailed:    ui.NewState("Failed", "fail", "cross"),
+		webhooks.StateHeld:      ui.NewState("Held", "warn", "clock"),
+		webhooks.StateDropped:   ui.NewState("Dropped", "", "skip"),
 	}
 	chip := chips[d.State]
 	switch {
 	case d.State != webhooks.StatePending:
 	case d.Sending:
-		chip = state{"Sending", "live", ""}
+		chip = ui.NewState("Sending", "live", "")
 	case d.Attempts == 0:
-		chip = state{"Waiting", "", "clock"}
+		chip = ui.NewState("Waiting", "", "clock")
 	}
 	return deliveryLine{d, chip}
 }
 
 // healthState is how a webhook does, in the words of the pages.
-func healthState(p projects.Project, all map[string]webhooks.Health) state {
+func healthState(p projects.Project, all map[string]webhooks.Health) ui.State {
 	h, known := all[p.ID]
 	switch {
 	case p.WebhookURL == "":
-		return state{}
+		return ui.State{}
 	case p.WebhookDisabled || known && h.Status() == webhooks.HealthDisabled:
-		return state{"Disabled", "fail", "alert"}
+		return ui.NewState("Disabled", "fail", "alert")
 	case known && h.Status() == webhooks.HealthFailing:
-		return state{"Failing", "warn", "alert"}
+		return ui.NewState("Failing", "warn", "alert")
 	}
-	return state{"Works", "pass", "check"}
+	return ui.NewState("Works", "pass", "check")
 }
 
 // deliveryTabs are the states that the list can be narrowed to.

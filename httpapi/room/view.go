@@ -13,53 +13,46 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// State is where a session or a slot is, in a word.
-type State struct {
-	Word string
-	Kind string // pass, fail, warn, live, or empty
-	Icon string
-}
-
-// StateOf is a session's.
-func StateOf(s sessions.Session) State {
+// StateOf is where a session is.
+func StateOf(s sessions.Session) ui.State {
 	switch s.Status {
 	case session.StatusLobby:
-		return State{"Lobby", "warn", "clock"}
+		return ui.NewState("Lobby", "warn", "clock")
 	case session.StatusActive:
-		return State{"Testing", "live", ""}
+		return ui.NewState("Testing", "live", "")
 	case session.StatusExpired:
-		return State{"Expired", "", "skip"}
+		return ui.NewState("Expired", "", "skip")
 	case session.StatusCancelled:
-		return State{"Cancelled", "", "skip"}
+		return ui.NewState("Cancelled", "", "skip")
 	case session.StatusCompleted:
 	}
 	if s.FailCount > 0 {
-		return State{"Failed", "fail", "cross"}
+		return ui.NewState("Failed", "fail", "cross")
 	}
-	return State{"Completed", "pass", "check"}
+	return ui.NewState("Completed", "pass", "check")
 }
 
-func slotState(s sessions.Slot) State {
+func slotState(s sessions.Slot) ui.State {
 	switch s.Status {
 	case sessions.SlotReady:
-		return State{"Ready", "pass", "check"}
+		return ui.NewState("Ready", "pass", "check")
 	case sessions.SlotActive:
 		if s.JobStatus == job.StatusPending {
-			return State{"Given back", "warn", "clock"}
+			return ui.NewState("Given back", "warn", "clock")
 		}
-		return State{"Testing", "live", ""}
+		return ui.NewState("Testing", "live", "")
 	case sessions.SlotDropped:
-		return State{"Not filled", "", "skip"}
+		return ui.NewState("Not filled", "", "skip")
 	case sessions.SlotEnded:
 		if s.ReportID != "" {
-			return State{"Done", "pass", "check"}
+			return ui.NewState("Done", "pass", "check")
 		}
-		return State{"Ended", "", "skip"}
+		return ui.NewState("Ended", "", "skip")
 	}
 	if s.JobStatus == job.StatusClaimed {
-		return State{"Here, not ready", "warn", "person"}
+		return ui.NewState("Here, not ready", "warn", "person")
 	}
-	return State{"Waiting", "warn", "clock"}
+	return ui.NewState("Waiting", "warn", "clock")
 }
 
 type view struct {
@@ -68,7 +61,7 @@ type view struct {
 	Watches bool
 	Host    string
 	Link    string // of the URL under test; empty: it is none
-	State   State
+	State   ui.State
 	Saying  string
 	Lobby   bool
 	Open    bool
@@ -89,7 +82,7 @@ type project struct{ ID, Name string }
 
 type slotView struct {
 	sessions.Slot
-	State          State
+	State          ui.State
 	On             string // what it is to be tested on
 	Mine           bool
 	Href           string // of its test, for who may open it

@@ -1,0 +1,12 @@
+package ui
+
+// State is where something is, in a word, a colour and a sign; the template
+// "state" shows it.
+type State struct {
+	Word string
+	Kind string // pass, fail, warn, live, or empty
+	Icon string // its name; empty: none
+}
+
+// NewState is a State.
+func NewState(word, kind, icon string) State { return State{Word: word, Kind: kind, Icon: icon} }
