@@ -30,7 +30,6 @@ import (
 )
 
 const (
-	cookieName = "__Host-humanqa"
 	// pageTime bounds a request once it is read.
 	pageTime = 40 * time.Second
 	// uploadTime bounds one that is still sending a file.
@@ -120,36 +119,6 @@ func (s *Site) Serves(path string) bool {
 
 // Stop ends the streams; pages are still answered.
 func (s *Site) Stop() { s.stop.Do(func() { close(s.stopping) }) }
-
-// Front is the pages with the API behind them.
-type Front struct {
-	Site *Site
-	API  interface {
-		http.Handler
-		Stop()
-	}
-	// Halted, unless nil, is why there are no pages: the API says so.
-	Halted func() error
-	// Settle makes a request's RemoteAddr and URL.Scheme its client's
-	// (httpapi.Reach).
-	Settle func(*http.Request)
-}
-
-// ServeHTTP gives pages to the site, and all else to the API.
-func (f Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.Settle(r)
-	if f.Site.Serves(r.URL.Path) && (f.Halted == nil || f.Halted() == nil) {
-		f.Site.ServeHTTP(w, r)
-		return
-	}
-	f.API.ServeHTTP(w, r)
-}
-
-// Stop tells both that the server is about to.
-func (f Front) Stop() {
-	f.Site.Stop()
-	f.API.Stop()
-}
 
 // ServeHTTP takes every request the same way.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -490,23 +459,6 @@ func (r *Request) Visible(at domain.Position) {
 	if err := r.site.WaitFor(ctx, at); err != nil {
 		r.Log.WithError(err).Warn("answered before the read models caught up")
 	}
-}
-
-// SessionCookie carries a session's token. It is sent to this host only, over
-// secure connections only (browsers take the loopback for one), never to a
-// script, and never with another site's request that changes anything.
-func SessionCookie(token string) *http.Cookie {
-	return &http.Cookie{
-		Name: cookieName, Value: token, Path: "/", Secure: true, HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, MaxAge: int((30 * 24 * time.Hour).Seconds()),
-	}
-}
-
-// NoSession takes the cookie back.
-func NoSession() *http.Cookie {
-	c := SessionCookie("")
-	c.MaxAge = -1
-	return c
 }
 
 // LocalPath gives a path of ours to go on to: what a link brought along, or the
