@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -34,6 +35,9 @@ const (
 	window     = 1 << 20
 	connWindow = 4 << 20
 	ioBuffer   = 64 << 10
+
+	// refusalWait bounds how long a refused append's other messages are awaited.
+	refusalWait = time.Second
 )
 
 // endpoint is one address the node serves.
@@ -169,7 +173,7 @@ func requireLoopback(address string) error {
 // want a password.
 func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 	unary := []grpc.UnaryServerInterceptor{n.recoverUnary}
-	stream := []grpc.StreamServerInterceptor{n.recoverStream}
+	stream := []grpc.StreamServerInterceptor{n.recoverStream, refuseAfterTheLastMessage}
 	if guard != nil {
 		unary = append(unary, guard.unary)
 		stream = append(stream, guard.stream)
@@ -203,6 +207,30 @@ func (n *Node) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServer
 func (n *Node) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer n.recovered(info.FullMethod, &err)
 	return handler(srv, stream)
+}
+
+// refuseAfterTheLastMessage ends a failed append only when its client has sent
+// everything: a client that is told while it still sends sees its Send fail with
+// io.EOF, and the official Go client reports that instead of the reason.
+func refuseAfterTheLastMessage(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	err := handler(srv, stream)
+	if err == nil || !info.IsClientStream || info.IsServerStream {
+		return err
+	}
+	rest := make(chan struct{})
+	go func() { // ends with the call, which is cancelled when this returns
+		defer close(rest)
+		for stream.RecvMsg(new(streams.AppendReq)) == nil {
+			continue
+		}
+	}()
+	timeout := time.NewTimer(refusalWait)
+	defer timeout.Stop()
+	select {
+	case <-rest:
+	case <-timeout.C:
+	}
+	return err
 }
 
 func (n *Node) recovered(method string, err *error) {

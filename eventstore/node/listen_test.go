@@ -172,9 +172,18 @@ func TestTheReaderMayReadAndNotAppend(t *testing.T) {
 	if err := subscription.Close(); err != nil {
 		t.Error(err)
 	}
+	many := make([]esdb.EventData, 1000)
+	for i := range many {
+		many[i] = event()
+	}
 	for what, write := range map[string]func() error{
 		"append": func() error {
 			_, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event())
+			return err
+		},
+		// It is refused by its first message; its client hears why all the same.
+		"append of many": func() error {
+			_, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, many...)
 			return err
 		},
 		"delete": func() error {
