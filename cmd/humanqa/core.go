@@ -294,6 +294,10 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 		Now:              c.clock.Now,
 		ClaimsPerChecker: claimsPerChecker,
 		CloseEvery:       c.cfg.CloseEvery,
+		CloseFailed: func(accountID string, err error) {
+			log.WithFields(logrus.Fields{"accountId": accountID, logrus.ErrorKey: err}).
+				Warn("the ledger could not be closed: its account's first command after a restart takes longer; tried again in a minute")
+		},
 	})
 	c.stops.add("commands", closing, func(context.Context) error { c.commands.Drain(); return nil })
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -21,12 +22,16 @@ const (
 	closeEvery = 1000
 	// askedAtOnce bounds how many jobs a close asks the log after at a time.
 	askedAtOnce = 4
+	// closeRetry is how long an account's commands leave its book alone after a
+	// close that failed.
+	closeRetry = time.Minute
 )
 
 // books are the closes under way, one an account at most.
 type books struct {
 	mu      sync.Mutex
 	closing map[string]context.CancelFunc
+	failed  map[string]time.Time    // when the account's last close failed, if it did
 	seen    map[string]credits.Book // by account, as its last command found it
 	busy    sync.WaitGroup
 }
@@ -71,24 +76,28 @@ func (s *Service) Growth() Growth {
 	return g
 }
 
-// begin is nil while a close of that account is under way.
-func (b *books) begin(accountID string) context.Context {
+// begin is nil while a close of that account is under way, or has just failed.
+func (b *books) begin(accountID string, now time.Time) context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closing[accountID] != nil {
+	at, failed := b.failed[accountID]
+	if b.closing[accountID] != nil || failed && now.Sub(at).Abs() < closeRetry {
 		return nil
 	}
 	if b.closing == nil {
-		b.closing = map[string]context.CancelFunc{}
+		b.closing, b.failed = map[string]context.CancelFunc{}, map[string]time.Time{}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	b.closing[accountID] = cancel
 	return ctx
 }
 
-func (b *books) end(accountID string) {
+func (b *books) end(accountID string, now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if delete(b.failed, accountID); err != nil {
+		b.failed[accountID] = now
+	}
 	b.closing[accountID]()
 	delete(b.closing, accountID)
 }
@@ -104,18 +113,24 @@ func (b *books) stop() {
 }
 
 // closeSoon closes the account's book behind the command that found it full. A
-// close that fails, or dies with the process, is begun again by the next command
-// that finds it so.
+// close that dies with the process is begun again by the next command that finds
+// it so; one that fails is told, and begun again a minute later.
 func (s *Service) closeSoon(of Cause) {
-	ctx := s.books.begin(of.AccountID)
+	ctx := s.books.begin(of.AccountID, s.Now())
 	if ctx == nil {
 		return
 	}
 	s.books.busy.Go(func() {
-		defer s.books.end(of.AccountID)
-		_, _ = s.closeBook(ctx, Cause{
+		_, err := s.closeBook(ctx, Cause{
 			CommandID: NewCommandID(), CorrelationID: of.CorrelationID, Actor: "policy:close_book", AccountID: of.AccountID,
 		}, s.CloseEvery)
+		if ctx.Err() != nil {
+			err = nil // stopped
+		}
+		s.books.end(of.AccountID, s.Now(), err)
+		if err != nil && s.CloseFailed != nil {
+			s.CloseFailed(of.AccountID, err)
+		}
 	})
 }
 

@@ -195,6 +195,55 @@ func TestALoadThatBreaksGoesOnWithTheNextCommand(t *testing.T) {
 	t.Error("the ledger is never loaded")
 }
 
+// A close that fails is told once, and not tried again by each command.
+func TestACloseThatFailsIsToldAndLeftAloneForAMinute(t *testing.T) {
+	t.Parallel()
+	s := setStage(t, 1_000_000)
+	began := time.Now()
+	var passed atomic.Int64
+	now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
+	told := make(chan string, 10)
+	reads := &endless{Reads: s.ai}
+	service := command.New(command.Deps{
+		Log: s.log, Sealer: openSealer{}, AI: s.ai, Reads: reads, ClaimsPerChecker: 1,
+		Now: now, CloseEvery: 5,
+		CloseFailed: func(accountID string, err error) { told <- accountID + ": " + err.Error() },
+	})
+	t.Cleanup(service.Drain)
+	submit := func(n int) {
+		t.Helper()
+		for range n {
+			c := s.cause()
+			c.AskedAt = now()
+			if _, err := s.submitTo(t.Context(), service, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	submit(5)
+	if was := <-told; !strings.HasPrefix(was, s.account+": ") || !strings.Contains(was, "nobody knows") {
+		t.Errorf("told: %s", was)
+	}
+	submit(10)
+	passed.Store(int64(time.Minute))
+	submit(1)
+	<-told
+	if n := reads.asked.Load(); n != 2 {
+		t.Errorf("%d closes were begun, want 2", n)
+	}
+}
+
+// endless never says which jobs have ended.
+type endless struct {
+	command.Reads
+	asked atomic.Int32
+}
+
+func (e *endless) Ended(context.Context, string, []string) ([]string, error) {
+	e.asked.Add(1)
+	return nil, errors.New("nobody knows")
+}
+
 // Two processes close at the same moment: there is one close, and the ledger is
 // sound.
 func TestTwoProcessesCloseABookOnce(t *testing.T) {

@@ -121,7 +121,8 @@ type Reads interface {
 	Ended(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
 }
 
-// Deps is what a Service stands on. All fields are required.
+// Deps is what a Service stands on. All fields but CloseEvery and CloseFailed are
+// required.
 type Deps struct {
 	Log    domain.Log
 	Sealer Sealer
@@ -133,6 +134,9 @@ type Deps struct {
 	ClaimsPerChecker int
 	// CloseEvery is after how many events a ledger is closed; 0: 1000.
 	CloseEvery int
+	// CloseFailed is told why a ledger could not be closed behind a command. The
+	// command is not affected: the ledger stays long, and costs memory and time.
+	CloseFailed func(accountID string, err error)
 }
 
 // Service runs commands. It may be used by many goroutines.
