@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -79,10 +80,12 @@ func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) f
 		}
 		defer func() { _ = conn.CloseNow() }()
 		conn.SetReadLimit(voice.MaxMessage)
+		var beside sync.WaitGroup
+		defer beside.Wait()
 		ctx, end := context.WithCancelCause(r.Context())
 		defer end(nil)
-		go d.watch(ctx, end, r, s.ID, audience, door)
-		go ping(ctx, end, conn)
+		beside.Go(func() { d.watch(ctx, end, r, s.ID, audience, door) })
+		beside.Go(func() { ping(ctx, end, conn) })
 
 		guest := voice.Guest{Key: r.Person.ID, Label: s.who(s.own.Slot), Watches: s.watches()}
 		err = d.Voice.Join(ctx, s.ID, guest, line{conn})
