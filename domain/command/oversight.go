@@ -30,7 +30,7 @@ type RecordedAct struct {
 func (s *Service) RecordAct(ctx context.Context, cause Cause, a OperatorAct) (RecordedAct, error) {
 	id := domain.DeriveID(cause.CommandID, "act").String()
 	cause.AccountID = a.AccountID
-	out, written, err := execute(ctx, s.office, cause, domain.OperatorStream(a.PersonID), func(st oversight.State, out *RecordedAct) ([]domain.Event, error) {
+	out, written, err := execute(ctx, s.oversight, cause, domain.OperatorStream(a.PersonID), func(st oversight.State, out *RecordedAct) ([]domain.Event, error) {
 		events, err := oversight.DecideAct(st, oversight.Acted{
 			ActID: id, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
 		})
@@ -44,7 +44,7 @@ func (s *Service) RecordAct(ctx context.Context, cause Cause, a OperatorAct) (Re
 // RefuseAct writes down that an act was not done.
 func (s *Service) RefuseAct(ctx context.Context, cause Cause, personID, actID, problem string) (domain.Position, error) {
 	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
-	_, written, err := execute(ctx, s.office, cause, domain.OperatorStream(personID), func(st oversight.State, _ *none) ([]domain.Event, error) {
+	_, written, err := execute(ctx, s.oversight, cause, domain.OperatorStream(personID), func(st oversight.State, _ *none) ([]domain.Event, error) {
 		return oversight.DecideRefused(st, actID, problem)
 	})
 	return written.Position, err

@@ -142,18 +142,18 @@ type Deps struct {
 // Service runs commands. It may be used by many goroutines.
 type Service struct {
 	Deps
-	accounts *repository[account.State]
-	checkers *repository[checker.State]
-	ledgers  *repository[credits.State]
-	projects *repository[project.State]
-	jobs     *repository[job.State]
-	hosts    *repository[host.State]
-	sessions *repository[session.State]
-	loops    *repository[loop.State]
-	people   *repository[person.State]
-	pools    *repository[pool.State]
-	office   *repository[oversight.State]
-	books    books
+	accounts  *repository[account.State]
+	checkers  *repository[checker.State]
+	ledgers   *repository[credits.State]
+	projects  *repository[project.State]
+	jobs      *repository[job.State]
+	hosts     *repository[host.State]
+	sessions  *repository[session.State]
+	loops     *repository[loop.State]
+	people    *repository[person.State]
+	pools     *repository[pool.State]
+	oversight *repository[oversight.State]
+	books     books
 }
 
 // New makes a Service.
@@ -164,18 +164,18 @@ func New(d Deps) *Service {
 		d.CloseEvery = closeEvery
 	}
 	s := &Service{
-		Deps:     d,
-		accounts: newRepository(d.Log, d.Now, othersCached, account.Evolve),
-		checkers: newRepository(d.Log, d.Now, othersCached, checker.Evolve),
-		ledgers:  newRepository(d.Log, d.Now, ledgersCached, credits.Evolve),
-		projects: newRepository(d.Log, d.Now, projectsCached, project.Evolve),
-		jobs:     newRepository(d.Log, d.Now, jobsCached, job.Evolve),
-		hosts:    newRepository(d.Log, d.Now, projectsCached, host.Evolve),
-		sessions: newRepository(d.Log, d.Now, othersCached, session.Evolve),
-		loops:    newRepository(d.Log, d.Now, othersCached, loop.Evolve),
-		people:   newRepository(d.Log, d.Now, othersCached, person.Evolve),
-		pools:    newRepository(d.Log, d.Now, othersCached, pool.Evolve),
-		office:   newRepository(d.Log, d.Now, othersCached, oversight.Evolve),
+		Deps:      d,
+		accounts:  newRepository(d.Log, d.Now, othersCached, account.Evolve),
+		checkers:  newRepository(d.Log, d.Now, othersCached, checker.Evolve),
+		ledgers:   newRepository(d.Log, d.Now, ledgersCached, credits.Evolve),
+		projects:  newRepository(d.Log, d.Now, projectsCached, project.Evolve),
+		jobs:      newRepository(d.Log, d.Now, jobsCached, job.Evolve),
+		hosts:     newRepository(d.Log, d.Now, projectsCached, host.Evolve),
+		sessions:  newRepository(d.Log, d.Now, othersCached, session.Evolve),
+		loops:     newRepository(d.Log, d.Now, othersCached, loop.Evolve),
+		people:    newRepository(d.Log, d.Now, othersCached, person.Evolve),
+		pools:     newRepository(d.Log, d.Now, othersCached, pool.Evolve),
+		oversight: newRepository(d.Log, d.Now, othersCached, oversight.Evolve),
 	}
 	s.ledgers.closedBy = (*credits.Closed)(nil).EventType()
 	return s
@@ -195,7 +195,7 @@ func (s *Service) Drain() {
 	s.loops.wait()
 	s.people.wait()
 	s.pools.wait()
-	s.office.wait()
+	s.oversight.wait()
 }
 
 // clock is the account's time: the service's, or what a sandbox has made of it
