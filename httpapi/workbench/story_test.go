@@ -39,7 +39,7 @@ func pastes(tab *browsertest.Tab, shade int) {
 	})()`, shade))
 }
 
-// From an invitation to a report: ten verdicts by keys, two pictures, the service
+// From an invitation to a report: ten verdicts by keys, two pictures, one drawn on, the service
 // away for a while, the tab closed meanwhile. Nothing is lost.
 func TestACheckersFirstTest(t *testing.T) {
 	t.Parallel()
@@ -82,8 +82,15 @@ func TestACheckersFirstTest(t *testing.T) {
 	keys.press("s2")
 	tab.WaitText("5 items left")
 	keys.press("kk") // back to what failed
-	pastes(tab, 10)
+	pastes(tab, 10)  // a box is drawn on the first one, by keys
+	tab.WaitText("Your picture")
+	tab.Press("2" + browsertest.Enter + browsertest.Left + browsertest.Left + browsertest.Up + browsertest.Up + browsertest.Enter)
+	tab.WaitText("A box is drawn")
+	tab.Shot("story-2-annotated")
+	tab.PressCtrl(browsertest.Enter)
 	pastes(tab, 200)
+	tab.WaitText("Your picture")
+	tab.Press(browsertest.Enter)
 	tab.Wait(`document.querySelectorAll('.kept:not(.sending) img').length === 2`)
 	tab.WaitText("All saved")
 	tab.Shot("story-2-pictures")
@@ -244,6 +251,8 @@ func TestDroppedPicturesAndASignOut(t *testing.T) {
 		for (const kind of ['dragover', 'drop']) to.dispatchEvent(new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true}))
 		return true
 	})()`)
+	tab.WaitText("Your picture")
+	tab.Press(browsertest.Enter)
 	tab.Wait(`document.querySelectorAll('.kept:not(.sending) img').length === 1`)
 	shots := w.draft(checker).Checklist[1].Screenshots()
 	if len(shots) != 1 {

@@ -250,7 +250,31 @@ const (
 	TabKey = kb.Tab
 	Enter  = kb.Enter
 	Escape = kb.Escape
+	Left   = kb.ArrowLeft
+	Right  = kb.ArrowRight
+	Up     = kb.ArrowUp
+	Down   = kb.ArrowDown
 )
+
+// Drag presses the mouse at one place of the viewport, in CSS pixels, and lets it
+// go at another.
+func (b *Tab) Drag(fromX, fromY, toX, toY float64) {
+	b.t.Helper()
+	b.do("drag", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, e := range []input.DispatchMouseEventParams{
+			{Type: input.DispatchMouseEventTypeMousePressed, X: fromX, Y: fromY, Buttons: 1, ClickCount: 1},
+			{Type: input.DispatchMouseEventTypeMouseMoved, X: (fromX + toX) / 2, Y: (fromY + toY) / 2, Buttons: 1},
+			{Type: input.DispatchMouseEventTypeMouseMoved, X: toX, Y: toY, Buttons: 1},
+			{Type: input.DispatchMouseEventTypeMouseReleased, X: toX, Y: toY, ClickCount: 1},
+		} {
+			e.Button = input.MouseButtonLeft
+			if _, err := cdp.Call(ctx, target, input.DispatchMouseEvent, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
 
 // Eval runs an expression in the tab.
 func Eval[T any](b *Tab, expression string) T {

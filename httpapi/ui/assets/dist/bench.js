@@ -631,6 +631,261 @@ function size(bytes) {
   return bytes < 1 << 20 ? Math.ceil(bytes / 1024) + " KB" : (bytes / (1 << 20)).toFixed(1) + " MB";
 }
 
+// src/annotate.ts
+var tools = ["arrow", "box", "blur"];
+var largest2 = 10 << 20;
+var area = 48 << 20;
+var longest = 16e3;
+function annotates(dialog) {
+  const canvas = dialog.querySelector("canvas");
+  const on = canvas.getContext("2d", { willReadFrequently: true });
+  const told = dialog.querySelector("[role=status]");
+  const button = (name) => dialog.querySelector(`[data-do=${name}]`);
+  const base = document.createElement("canvas");
+  const under = base.getContext("2d", { willReadFrequently: true });
+  let picture;
+  let marks = [];
+  let tool = "arrow";
+  let from = null;
+  let at = { x: 0, y: 0 };
+  let keyed = false;
+  let kept = false;
+  let line = Promise.resolve();
+  function choose(next) {
+    tool = next;
+    for (const one of tools) button(one).setAttribute("aria-pressed", String(one === tool));
+  }
+  function paint() {
+    on.clearRect(0, 0, canvas.width, canvas.height);
+    on.drawImage(base, 0, 0);
+    if (from !== null) draw(on, { tool, from, to: at }, true);
+    if (!keyed || document.activeElement !== canvas) return;
+    const arm = thick(canvas) * 5;
+    stroke(on, thick(canvas) / 2, (path) => {
+      path.moveTo(at.x - arm, at.y);
+      path.lineTo(at.x + arm, at.y);
+      path.moveTo(at.x, at.y - arm);
+      path.lineTo(at.x, at.y + arm);
+    });
+  }
+  function again() {
+    under.clearRect(0, 0, base.width, base.height);
+    under.drawImage(picture, 0, 0, base.width, base.height);
+    for (const mark of marks) draw(under, mark, false);
+    button("undo").disabled = marks.length === 0;
+    paint();
+  }
+  function finish() {
+    const mark = { tool, from, to: at };
+    from = null;
+    const least = thick(canvas);
+    const wide = Math.abs(mark.to.x - mark.from.x);
+    const high = Math.abs(mark.to.y - mark.from.y);
+    if (tool === "arrow" ? wide + high < 2 * least : wide < least || high < least) {
+      paint();
+      return;
+    }
+    marks.push(mark);
+    again();
+    told.textContent = { arrow: "An arrow is drawn.", box: "A box is drawn.", blur: "This part cannot be read any more." }[tool];
+  }
+  function undo() {
+    if (marks.pop() === void 0) return;
+    again();
+    told.textContent = "The last mark is gone.";
+    if (marks.length === 0) canvas.focus();
+  }
+  async function show(file) {
+    try {
+      picture = await createImageBitmap(file);
+    } catch {
+      return file;
+    }
+    const scale = Math.min(1, longest / Math.max(picture.width, picture.height), Math.sqrt(area / (picture.width * picture.height)));
+    for (const one of [canvas, base]) {
+      one.width = Math.max(1, Math.round(picture.width * scale));
+      one.height = Math.max(1, Math.round(picture.height * scale));
+    }
+    at = { x: Math.round(canvas.width / 2), y: Math.round(canvas.height / 2) };
+    marks = [];
+    from = null;
+    kept = keyed = false;
+    told.textContent = "";
+    choose("arrow");
+    again();
+    const closed = new Promise((done) => dialog.addEventListener("close", done, { once: true }));
+    dialog.showModal();
+    button("keep").focus();
+    await closed;
+    picture.close();
+    if (!kept) return null;
+    return marks.length === 0 ? file : await drawn(base, file);
+  }
+  const place = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const within = (n, most) => Math.min(Math.max(Math.round(n), 0), most);
+    return {
+      x: within((event.clientX - box.left) * canvas.width / box.width, canvas.width),
+      y: within((event.clientY - box.top) * canvas.height / box.height, canvas.height)
+    };
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    canvas.setPointerCapture(event.pointerId);
+    keyed = false;
+    from = at = place(event);
+    paint();
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (from === null || keyed) return;
+    at = place(event);
+    paint();
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (from === null || keyed) return;
+    at = place(event);
+    finish();
+  });
+  canvas.addEventListener("pointercancel", () => {
+    from = null;
+    paint();
+  });
+  canvas.addEventListener("blur", () => {
+    if (keyed) {
+      from = null;
+      paint();
+    }
+  });
+  canvas.addEventListener("focus", () => paint());
+  for (const one of tools) button(one).addEventListener("click", () => choose(one));
+  button("undo").addEventListener("click", undo);
+  button("keep").addEventListener("click", () => {
+    kept = true;
+    dialog.close();
+  });
+  button("drop").addEventListener("click", () => dialog.close());
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  dialog.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      button("keep").click();
+      event.preventDefault();
+      return;
+    }
+    if (event.key.toLowerCase() === "z" && (event.ctrlKey || event.metaKey)) {
+      undo();
+      event.preventDefault();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key.toLowerCase() === "u") {
+      undo();
+      event.preventDefault();
+      return;
+    }
+    const chosen = tools[Number(event.key) - 1];
+    if (chosen !== void 0) {
+      choose(chosen);
+      canvas.focus();
+      event.preventDefault();
+      return;
+    }
+    if (event.target === canvas && drawing(event)) event.preventDefault();
+  });
+  function drawing(event) {
+    const way = arrows[event.key];
+    if (way !== void 0) {
+      keyed = true;
+      const step = event.shiftKey ? 1 : Math.max(canvas.width, canvas.height) / 50;
+      at = {
+        x: Math.min(Math.max(Math.round(at.x + way[0] * step), 0), canvas.width),
+        y: Math.min(Math.max(Math.round(at.y + way[1] * step), 0), canvas.height)
+      };
+      told.textContent = `${Math.round(100 * at.x / canvas.width)} % from the left, ${Math.round(100 * at.y / canvas.height)} % from the top`;
+    } else if (event.key === "Enter" || event.key === " ") {
+      keyed = true;
+      if (from === null) {
+        from = at;
+        told.textContent = "It begins here.";
+      } else finish();
+    } else if (event.key === "Escape" && from !== null) {
+      from = null;
+    } else return false;
+    paint();
+    return true;
+  }
+  return (file) => {
+    const shown = line.then(() => show(file));
+    line = shown.then(() => {
+    }, () => {
+    });
+    return shown;
+  };
+}
+function thick(canvas) {
+  return Math.max(3, Math.round(Math.max(canvas.width, canvas.height) / 320));
+}
+function draw(on, mark, sketch) {
+  const { from, to, tool } = mark;
+  const wide = thick(on.canvas);
+  const [x, y] = [Math.min(from.x, to.x), Math.min(from.y, to.y)];
+  const [w, h] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
+  if (tool === "arrow") {
+    const angle = Math.atan2(to.y - from.y, to.x - from.x);
+    const head = wide * 5;
+    stroke(on, wide, (path) => {
+      path.moveTo(from.x, from.y);
+      path.lineTo(to.x, to.y);
+      for (const side of [-0.5, 0.5]) {
+        path.moveTo(to.x, to.y);
+        path.lineTo(to.x - head * Math.cos(angle + side), to.y - head * Math.sin(angle + side));
+      }
+    });
+  } else if (tool === "box" || sketch) stroke(on, sketch && tool === "blur" ? wide / 2 : wide, (path) => path.rect(x, y, w, h));
+  else destroy(on, x, y, w, h);
+}
+function stroke(on, wide, lines) {
+  const path = new Path2D();
+  lines(path);
+  on.lineCap = on.lineJoin = "round";
+  for (const [colour, width] of [["#ffffff", wide * 2], ["#d3281e", wide]]) {
+    on.strokeStyle = colour;
+    on.lineWidth = width;
+    on.stroke(path);
+  }
+}
+function destroy(on, x, y, w, h) {
+  const { data } = on.getImageData(x, y, w, h);
+  const columns = Math.min(4, Math.max(1, Math.floor(w / 48)));
+  const rows = Math.min(4, Math.max(1, Math.floor(h / 48)));
+  const sums = Array.from({ length: columns * rows }, () => [0, 0, 0, 0]);
+  for (let j = 0; j < h; j++) {
+    for (let i = 0; i < w; i++) {
+      const sum = sums[Math.floor(j * rows / h) * columns + Math.floor(i * columns / w)];
+      for (let k = 0; k < 3; k++) sum[k] += data[4 * (j * w + i) + k];
+      sum[3]++;
+    }
+  }
+  const few = document.createElement("canvas");
+  few.width = columns;
+  few.height = rows;
+  const cells = new ImageData(columns, rows);
+  sums.forEach((sum, n) => cells.data.set([...sum.slice(0, 3).map((all) => Math.round(all / sum[3] / 24) * 24), 255], 4 * n));
+  few.getContext("2d").putImageData(cells, 0, 0);
+  on.fillStyle = "#808080";
+  on.fillRect(x, y, w, h);
+  on.imageSmoothingEnabled = true;
+  on.drawImage(few, x, y, w, h);
+}
+async function drawn(canvas, was) {
+  const name = was.name.replace(/\.[^.]*$/, "") || "picture";
+  const as = (type) => new Promise((done) => canvas.toBlob(done, type, 0.92));
+  let blob = await as(was.type === "image/jpeg" ? "image/jpeg" : "image/png");
+  if (blob !== null && blob.size > largest2) blob = await as("image/jpeg");
+  if (blob === null) throw new Error("this browser cannot draw a picture of this size");
+  return new File([blob], name + (blob.type === "image/jpeg" ? ".jpg" : ".png"), { type: blob.type });
+}
+
 // src/bench.ts
 var home = document.getElementById("home");
 var bench = document.getElementById("bench");
@@ -683,6 +938,7 @@ function start(bench2) {
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== void 0 || e.job !== job || e.token !== token, job);
   const time = clock(byID("clock"));
   const reel = film(person, job, token);
+  const annotate = annotates(byID("annotate"));
   const gone = () => !bench2.isConnected;
   function tell(how, text) {
     if (gone()) return;
@@ -692,7 +948,7 @@ function start(bench2) {
   }
   const complain = (text) => tell("refused", text);
   function keep(entry) {
-    outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
+    return outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
   }
   async function refused(entry, why) {
     if (entry.item !== void 0) verdicts.delete(entry.item);
@@ -827,15 +1083,17 @@ function start(bench2) {
     say(li, last.said, false);
     go(li);
   }
-  function picture(li, file) {
-    keep({
-      kind: "picture",
-      url: `/workbench/jobs/${job}/items/${li.dataset.item}/pictures`,
-      item: li.dataset.item,
-      fields: {},
-      file,
-      label: "A picture of " + li.getAttribute("aria-label").toLowerCase()
-    });
+  async function picture(li, came) {
+    const { item } = li.dataset;
+    const label = "A picture of " + li.getAttribute("aria-label").toLowerCase();
+    try {
+      const file = await annotate(came);
+      if (file === null) return;
+      await keep({ kind: "picture", url: `/workbench/jobs/${job}/items/${item}/pictures`, item, fields: {}, file, label });
+      if (frozen) void list();
+    } catch (problem) {
+      complain("The picture was not kept: " + problem.message);
+    }
   }
   function go(li) {
     if (li === void 0 || li === null) return;
@@ -882,7 +1140,7 @@ function start(bench2) {
   byID("help-open").addEventListener("click", () => help.showModal());
   document.addEventListener("keydown", (event) => {
     const target = event.target;
-    if (frozen || gone() || help.open || event.isComposing) return;
+    if (frozen || gone() || event.isComposing || document.querySelector("dialog[open]") !== null) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       finish(target);
@@ -993,7 +1251,7 @@ function start(bench2) {
   async function grab(li) {
     try {
       const file = await reel.grab();
-      if (file !== null) picture(li, file);
+      if (file !== null) void picture(li, file);
     } catch (problem) {
       complain("There is no picture of the screen: " + problem.message);
     }
@@ -1018,7 +1276,7 @@ function start(bench2) {
       current = li.dataset.item;
       say(li, fields);
     } else if (kind === "picture" && li !== null && file instanceof File) {
-      picture(li, file);
+      void picture(li, file);
       form.reset();
     } else {
       if (kind === "complete") {
@@ -1048,7 +1306,7 @@ function start(bench2) {
     const files = images(event.clipboardData);
     if (frozen || li === null || files.length === 0) return;
     event.preventDefault();
-    for (const file of files) picture(li, file);
+    for (const file of files) void picture(li, file);
   });
   const over = (event) => event.target.closest?.("li[data-item]") ?? null;
   document.addEventListener("dragover", (event) => {
@@ -1061,7 +1319,7 @@ function start(bench2) {
     all().forEach((one) => one.classList.remove("dropping"));
     if (li === null || frozen) return;
     event.preventDefault();
-    for (const file of images(event.dataTransfer)) picture(li, file);
+    for (const file of images(event.dataTransfer)) void picture(li, file);
   });
   let pressed = false;
   document.addEventListener("pointerdown", () => {

@@ -7,6 +7,7 @@ import { leftovers } from './leftovers'
 import { secrets } from './secrets'
 import { clock } from './clock'
 import { film } from './film'
+import { annotates } from './annotate'
 
 interface Said { status: string; note: string; severity: string; reason: string }
 
@@ -61,6 +62,7 @@ function start(bench: HTMLElement) {
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== undefined || e.job !== job || e.token !== token, job)
   const time = clock(byID('clock'))
   const reel = film(person, job, token)
+  const annotate = annotates(byID('annotate') as HTMLDialogElement)
 
   // gone: the page shows another thing by now, as after the test's end.
   const gone = () => !bench.isConnected
@@ -77,7 +79,7 @@ function start(bench: HTMLElement) {
   // keep writes down what was said. A browser without room for it says so: nothing
   // may look saved that is not.
   function keep(entry: Parameters<Outbox['add']>[0]) {
-    outbox.add(entry).catch((problem: Error) => complain('This browser could not keep it: ' + problem.message))
+    return outbox.add(entry).catch((problem: Error) => complain('This browser could not keep it: ' + problem.message))
   }
 
   // A refusal may be the claim's: then nothing more can be said here.
@@ -212,11 +214,18 @@ function start(bench: HTMLElement) {
     go(li)
   }
 
-  function picture(li: HTMLElement, file: File) {
-    keep({
-      kind: 'picture', url: `/workbench/jobs/${job}/items/${li.dataset.item}/pictures`, item: li.dataset.item, fields: {}, file,
-      label: 'A picture of ' + li.getAttribute('aria-label')!.toLowerCase(),
-    })
+  // picture keeps what becomes of the file once somebody has looked at it.
+  async function picture(li: HTMLElement, came: File) {
+    const { item } = li.dataset
+    const label = 'A picture of ' + li.getAttribute('aria-label')!.toLowerCase()
+    try {
+      const file = await annotate(came)
+      if (file === null) return
+      await keep({ kind: 'picture', url: `/workbench/jobs/${job}/items/${item}/pictures`, item, fields: {}, file, label })
+      if (frozen) void list()
+    } catch (problem) {
+      complain('The picture was not kept: ' + (problem as Error).message)
+    }
   }
 
   function go(li: HTMLElement | undefined | null) {
@@ -273,7 +282,7 @@ function start(bench: HTMLElement) {
 
   document.addEventListener('keydown', (event) => {
     const target = event.target as HTMLElement
-    if (frozen || gone() || help.open || event.isComposing) return
+    if (frozen || gone() || event.isComposing || document.querySelector('dialog[open]') !== null) return
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); finish(target); return }
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const li = target.closest<HTMLElement>('li[data-item]')
@@ -343,7 +352,7 @@ function start(bench: HTMLElement) {
   async function grab(li: HTMLElement) {
     try {
       const file = await reel.grab()
-      if (file !== null) picture(li, file)
+      if (file !== null) void picture(li, file)
     } catch (problem) {
       complain('There is no picture of the screen: ' + (problem as Error).message)
     }
@@ -373,7 +382,7 @@ function start(bench: HTMLElement) {
       current = li.dataset.item!
       say(li, fields as unknown as Said)
     } else if (kind === 'picture' && li !== null && file instanceof File) {
-      picture(li, file)
+      void picture(li, file)
       form.reset()
     } else {
       if (kind === 'complete') {
@@ -401,7 +410,7 @@ function start(bench: HTMLElement) {
     const files = images(event.clipboardData)
     if (frozen || li === null || files.length === 0) return
     event.preventDefault()
-    for (const file of files) picture(li, file)
+    for (const file of files) void picture(li, file)
   })
   const over = (event: DragEvent) => (event.target as HTMLElement).closest?.<HTMLElement>('li[data-item]') ?? null
   document.addEventListener('dragover', (event) => {
@@ -414,7 +423,7 @@ function start(bench: HTMLElement) {
     all().forEach((one) => one.classList.remove('dropping'))
     if (li === null || frozen) return
     event.preventDefault()
-    for (const file of images(event.dataTransfer)) picture(li, file)
+    for (const file of images(event.dataTransfer)) void picture(li, file)
   })
 
   // The current item shows more, and moves what is below it: never while a button
