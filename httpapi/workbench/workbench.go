@@ -11,6 +11,7 @@ package workbench
 import (
 	"context"
 	"embed"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -126,7 +127,7 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v := homeView{Record: record, Person: r.Person.ID, Waits: len(queue), Fits: r.FormValue("show") == "fits"}
-	live := []string{changes.Queue}
+	live, urgent := []string{changes.Queue}, 0
 	if found {
 		v.Claim, v.Left = &held, left(held.Checklist)
 		live = append(live, domain.JobStream(held.JobID))
@@ -139,6 +140,9 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 		if v.Fits && !fit {
 			continue
 		}
+		if j.Urgent {
+			urgent++
+		}
 		v.Queue = append(v.Queue, waiting{
 			QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: targets(j.Target), Soon: j.DueAt.Sub(d.Now()) < soon,
 			Fits: fit && j.Target.Device+j.Target.OS+j.Target.Browser != "",
@@ -148,7 +152,11 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 		v.Work = append(v.Work, workLine{w, ui.HostOf(w.URL), stars(w)})
 		live = append(live, domain.JobStream(w.JobID))
 	}
-	return ui.Show("workbench", "Workbench", v, live...)
+	title := "Workbench"
+	if urgent > 0 { // seen where the tab is not
+		title = fmt.Sprintf("(%d) %s", urgent, title)
+	}
+	return ui.Show("workbench", title, v, live...)
 }
 
 // soon is how near the end of an SLA has to be to stand out.

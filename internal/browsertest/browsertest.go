@@ -24,12 +24,14 @@ import (
 	"testing"
 	"time"
 
+	browserdomain "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -359,6 +361,22 @@ func (b *Tab) Passkeys() {
 				Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
 				HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
 			},
+		})
+		return err
+	}))
+}
+
+// Notifications lets the tab's pages show some, once they ask.
+func (b *Tab) Notifications() {
+	b.t.Helper()
+	b.do("allow notifications", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		in, err := cdp.Call(ctx, tab, target.GetTargetInfo, target.GetTargetInfoParams{})
+		if err != nil {
+			return err
+		}
+		_, err = cdp.Call(ctx, tab, browserdomain.SetPermission, browserdomain.SetPermissionParams{
+			Permission: &browserdomain.PermissionDescriptor{Name: "notifications"}, Setting: browserdomain.PermissionSettingGranted,
+			BrowserContextID: in.TargetInfo.BrowserContextID,
 		})
 		return err
 	}))

@@ -886,6 +886,98 @@ async function drawn(canvas, was) {
   return new File([blob], name + (blob.type === "image/jpeg" ? ".jpg" : ".png"), { type: blob.type });
 }
 
+// src/bell.ts
+var rungAt = "humanqa:rung";
+var remembered = 50;
+function bell() {
+  const at = document.getElementById("bell");
+  if (at === null) return;
+  const told = at.querySelector("[role=status]");
+  const button = (name) => at.querySelector(`[data-bell=${name}]`);
+  const wanted = (name) => localStorage.getItem("humanqa:bell:" + name) === "on";
+  const urgent = () => [...document.querySelectorAll("tr[data-urgent]")].map((row) => ({ id: row.dataset.urgent, title: row.querySelector(".title").textContent }));
+  const seen2 = new Set(urgent().map((one) => one.id));
+  let audio = null;
+  function set(name, on, why = "") {
+    if (on) localStorage.setItem("humanqa:bell:" + name, "on");
+    else localStorage.removeItem("humanqa:bell:" + name);
+    show();
+    told.textContent = why;
+  }
+  function show() {
+    for (const name of ["notice", "sound"]) button(name).setAttribute("aria-pressed", String(wanted(name)));
+  }
+  async function notices() {
+    if (wanted("notice")) {
+      set("notice", false);
+      return;
+    }
+    const leave = await Notification.requestPermission();
+    set("notice", leave === "granted", leave === "granted" ? "" : "This browser does not let us.");
+  }
+  async function awake() {
+    audio ??= new AudioContext();
+    if (audio.state !== "running") await Promise.race([audio.resume(), new Promise((late) => setTimeout(late, 500))]);
+    told.textContent = audio.state === "running" ? "" : "No sound before you click anything here.";
+    return audio;
+  }
+  async function beep() {
+    const { currentTime: now, destination } = await awake();
+    for (const [after, pitch] of [[0, 880], [0.18, 1175]]) {
+      const tone = audio.createOscillator();
+      const volume = audio.createGain();
+      tone.frequency.value = pitch;
+      volume.gain.setValueAtTime(0.15, now + after);
+      volume.gain.exponentialRampToValueAtTime(1e-3, now + after + 0.3);
+      tone.connect(volume).connect(destination);
+      tone.start(now + after);
+      tone.stop(now + after + 0.3);
+    }
+  }
+  function notice(came) {
+    try {
+      const shown = new Notification("Urgent: " + came.title, { body: "It waits in the queue.", tag: came.id });
+      shown.onclick = () => {
+        window.focus();
+        shown.close();
+      };
+    } catch {
+      set("notice", false, "This browser does not let us.");
+    }
+  }
+  async function ours(came) {
+    const take = () => {
+      const rung = JSON.parse(localStorage.getItem(rungAt) ?? "[]");
+      const left = came.filter((one) => !rung.includes(one.id));
+      localStorage.setItem(rungAt, JSON.stringify([...rung, ...left.map((one) => one.id)].slice(-remembered)));
+      return left;
+    };
+    return navigator.locks ? await navigator.locks.request("humanqa-bell", take) : take();
+  }
+  document.addEventListener("humanqa:refreshed", async () => {
+    const came = urgent().filter((one) => !seen2.has(one.id));
+    for (const one of came) seen2.add(one.id);
+    if (came.length === 0 || !wanted("notice") && !wanted("sound")) return;
+    const left = await ours(came);
+    if (left.length === 0) return;
+    if (wanted("sound")) void beep();
+    if (wanted("notice")) for (const one of left) notice(one);
+  });
+  button("notice").hidden = typeof Notification === "undefined";
+  button("notice").addEventListener("click", () => void notices());
+  button("sound").addEventListener("click", () => {
+    set("sound", !wanted("sound"));
+    if (wanted("sound")) void beep();
+  });
+  if (wanted("notice") && (typeof Notification === "undefined" || Notification.permission !== "granted")) set("notice", false);
+  show();
+  at.hidden = false;
+  if (wanted("sound")) {
+    void awake();
+    for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => void awake(), { once: true });
+  }
+}
+
 // src/bench.ts
 var home = document.getElementById("home");
 var bench = document.getElementById("bench");
@@ -899,6 +991,7 @@ function idle(at) {
   const outbox = new Outbox(at.dataset.person, "", "", { changed: nothing, state: nothing, done: nothing, refused: nothing });
   void leftovers(outbox, (e) => e.job !== at.dataset.job);
   film(at.dataset.person);
+  bell();
 }
 function start(bench2) {
   const { person, job, token } = bench2.dataset;

@@ -8,6 +8,7 @@ import { secrets } from './secrets'
 import { clock } from './clock'
 import { film } from './film'
 import { annotates } from './annotate'
+import { bell } from './bell'
 
 interface Said { status: string; note: string; severity: string; reason: string }
 
@@ -19,12 +20,14 @@ void usable().then((yes) => {
   if (yes && bench !== null) start(bench)
 })
 
-// idle is a page without a claim's list: it tells what was not saved.
+// idle is a page without a claim's list: it tells what was not saved, and the queue
+// what came.
 function idle(at: HTMLElement) {
   const nothing = () => {}
   const outbox = new Outbox(at.dataset.person!, '', '', { changed: nothing, state: nothing, done: nothing, refused: nothing })
   void leftovers(outbox, (e) => e.job !== at.dataset.job)
   film(at.dataset.person!)
+  bell()
 }
 
 function start(bench: HTMLElement) {

@@ -1,0 +1,104 @@
+// Something urgent came to the queue: the browser says so and a sound is heard, if
+// whoever sits here wants that. Both are off until a button is pressed, and stay as
+// this browser was told. How much urgent waits the page's title says anyway.
+
+interface Came { id: string; title: string }
+
+const rungAt = 'humanqa:rung' // the ids that rang last in any tab of this browser
+const remembered = 50
+
+export function bell() {
+  const at = document.getElementById('bell')
+  if (at === null) return
+  const told = at.querySelector<HTMLElement>('[role=status]')!
+  const button = (name: string) => at.querySelector<HTMLButtonElement>(`[data-bell=${name}]`)!
+  const wanted = (name: string) => localStorage.getItem('humanqa:bell:' + name) === 'on'
+  const urgent = (): Came[] => [...document.querySelectorAll<HTMLElement>('tr[data-urgent]')]
+    .map((row) => ({ id: row.dataset.urgent!, title: row.querySelector('.title')!.textContent! }))
+  const seen = new Set(urgent().map((one) => one.id))
+  let audio: AudioContext | null = null
+
+  function set(name: string, on: boolean, why = '') {
+    if (on) localStorage.setItem('humanqa:bell:' + name, 'on')
+    else localStorage.removeItem('humanqa:bell:' + name)
+    show()
+    told.textContent = why
+  }
+
+  function show() {
+    for (const name of ['notice', 'sound']) button(name).setAttribute('aria-pressed', String(wanted(name)))
+  }
+
+  async function notices() {
+    if (wanted('notice')) { set('notice', false); return }
+    const leave = await Notification.requestPermission()
+    set('notice', leave === 'granted', leave === 'granted' ? '' : 'This browser does not let us.')
+  }
+
+  // awake is the sound, once the browser lets it be heard: after a press of anything.
+  async function awake(): Promise<AudioContext> {
+    audio ??= new AudioContext()
+    if (audio.state !== 'running') await Promise.race([audio.resume(), new Promise((late) => setTimeout(late, 500))])
+    told.textContent = audio.state === 'running' ? '' : 'No sound before you click anything here.'
+    return audio
+  }
+
+  async function beep() {
+    const { currentTime: now, destination } = await awake()
+    for (const [after, pitch] of [[0, 880], [0.18, 1175]]) {
+      const tone = audio!.createOscillator()
+      const volume = audio!.createGain()
+      tone.frequency.value = pitch
+      volume.gain.setValueAtTime(0.15, now + after)
+      volume.gain.exponentialRampToValueAtTime(0.001, now + after + 0.3)
+      tone.connect(volume).connect(destination)
+      tone.start(now + after)
+      tone.stop(now + after + 0.3)
+    }
+  }
+
+  function notice(came: Came) {
+    try {
+      const shown = new Notification('Urgent: ' + came.title, { body: 'It waits in the queue.', tag: came.id })
+      shown.onclick = () => { window.focus(); shown.close() }
+    } catch { // on phones only a worker may
+      set('notice', false, 'This browser does not let us.')
+    }
+  }
+
+  // ours are those that no other tab rang for.
+  async function ours(came: Came[]): Promise<Came[]> {
+    const take = () => {
+      const rung: string[] = JSON.parse(localStorage.getItem(rungAt) ?? '[]')
+      const left = came.filter((one) => !rung.includes(one.id))
+      localStorage.setItem(rungAt, JSON.stringify([...rung, ...left.map((one) => one.id)].slice(-remembered)))
+      return left
+    }
+    return navigator.locks ? await navigator.locks.request('humanqa-bell', take) : take()
+  }
+
+  document.addEventListener('humanqa:refreshed', async () => {
+    const came = urgent().filter((one) => !seen.has(one.id))
+    for (const one of came) seen.add(one.id)
+    if (came.length === 0 || !wanted('notice') && !wanted('sound')) return
+    const left = await ours(came)
+    if (left.length === 0) return
+    if (wanted('sound')) void beep()
+    if (wanted('notice')) for (const one of left) notice(one)
+  })
+
+  button('notice').hidden = typeof Notification === 'undefined'
+  button('notice').addEventListener('click', () => void notices())
+  button('sound').addEventListener('click', () => {
+    set('sound', !wanted('sound'))
+    if (wanted('sound')) void beep()
+  })
+  // What the browser was told to forget it says no more.
+  if (wanted('notice') && (typeof Notification === 'undefined' || Notification.permission !== 'granted')) set('notice', false)
+  show()
+  at.hidden = false
+  if (wanted('sound')) {
+    void awake()
+    for (const press of ['pointerdown', 'keydown']) document.addEventListener(press, () => void awake(), { once: true })
+  }
+}
