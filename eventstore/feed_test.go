@@ -266,6 +266,16 @@ func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {
 			t.Errorf("%s: behind it %+v, %v", name, page, err)
 		}
 	}
+	put(t, c, "$$job-1", "$metadata", `{"$maxAge":7200}`, ``)
+	page, err := late.NextUndecoded(t.Context(), Checkpoint{Start: true}, 10)
+	if err != nil || len(page.Events) != 4 || page.Next.Commit != 5 || page.Events[2].Type != "job.released" {
+		t.Fatalf("undecoded: %+v, %v", page, err)
+	}
+	for _, r := range page.Events {
+		if r.Event != nil || r.Meta != (domain.Metadata{}) || r.Stored.Data == [32]byte{} || r.Stored.Created.IsZero() {
+			t.Errorf("undecoded: %+v", r)
+		}
+	}
 	var failed *DecodeError
 	if err := c.Load(t.Context(), "job-1", 0, func(domain.Recorded) error { return nil }); !errors.As(err, &failed) {
 		t.Errorf("load: %v", err)

@@ -121,6 +121,21 @@ func (c *Client) ReadAllRaw(ctx context.Context, after domain.Position, fromStar
 	return events, next, end, nil
 }
 
+// readUndecoded is ReadAll whose events have no Event and no Meta: nothing is
+// looked at but what the log itself says of them.
+func (c *Client) readUndecoded(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
+	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil }, func(_ context.Context, e *esdb.RecordedEvent) error {
+		if !isSystem(e.EventType) {
+			events = append(events, raw(e).Recorded())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, after, false, err
+	}
+	return events, next, end, nil
+}
+
 // readAll reads a page; begin is called before each attempt at it. System
 // events are passed over.
 func (c *Client) readAll(ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(), each func(RawEvent) error) (next domain.Position, end bool, err error) {

@@ -99,6 +99,21 @@ type Source interface {
 	Head() domain.Position
 }
 
+// Undecoded is a Source that also gives events without a look at what they mean,
+// which costs a fraction: enough for a Witness.
+type Undecoded interface {
+	// NextUndecoded is Next whose events may lack Event and Meta.
+	NextUndecoded(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+}
+
+// nextOf is how a source is read: undecoded where that is enough, and possible.
+func nextOf(s Source, undecoded bool) func(context.Context, eventstore.Checkpoint, int) (eventstore.Page, error) {
+	if u, ok := s.(Undecoded); ok && undecoded {
+		return u.NextUndecoded
+	}
+	return s.Next
+}
+
 // In puts the schema's name into a statement. Names come from schemaName only.
 func In(schema, query string) string {
 	return strings.ReplaceAll(query, "{schema}", schema)

@@ -32,7 +32,7 @@ func (s *Supervisor) ChangeLimits(change func(*Limits)) {
 
 // VerifyGeneration verifies any generation up to its own checkpoint.
 func (s *Supervisor) VerifyGeneration(ctx context.Context, name string, number int) ([]Difference, error) {
-	return s.verify(ctx, name, s.builds.join(eventstore.Checkpoint{Start: true}), getGenerationSQL, name, number)
+	return s.verify(ctx, name, s.joinPass(name), getGenerationSQL, name, number)
 }
 
 // Tenure is one owner's time with the first generation's lease.
@@ -73,10 +73,10 @@ func (t *Tenure) Stored() eventstore.Checkpoint { return t.f.stored }
 func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.stored = at }
 
 // Pass is one pass over the log of a source, for several readers.
-func Pass(source Source, size int) (join func(at eventstore.Checkpoint) (next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), leave func())) {
+func Pass(source Source, size int) (join func(at eventstore.Checkpoint, witness bool) (next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), leave func())) {
 	p := newPass(source, size)
-	return func(at eventstore.Checkpoint) (func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), func()) {
-		r := p.join(at)
+	return func(at eventstore.Checkpoint, witness bool) (func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), func()) {
+		r := p.join(at, witness)
 		return r.next, r.leave
 	}
 }

@@ -76,21 +76,27 @@ func (f *following) follow(ctx context.Context) error {
 	}()
 	timer := time.NewTimer(f.pause())
 	defer timer.Stop()
+	begin := func(from eventstore.Checkpoint) {
+		reading = true
+		go func(next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), rest time.Duration) {
+			if err := backoff.Wait(ctx, rest); err != nil {
+				pages <- read{err: err}
+				return
+			}
+			page, err := next(ctx, from)
+			pages <- read{page, err}
+		}(f.next(), f.rest())
+	}
 	for {
 		if !reading {
-			reading = true
-			go func(from eventstore.Checkpoint, next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), rest time.Duration) {
-				if err := backoff.Wait(ctx, rest); err != nil {
-					pages <- read{err: err}
-					return
-				}
-				page, err := next(ctx, from)
-				pages <- read{page, err}
-			}(f.seen, f.next(), f.rest())
+			begin(f.seen)
 		}
 		select {
 		case next := <-pages:
 			reading = false
+			if f.State == Building && next.err == nil {
+				begin(eventstore.At(next.page.Next)) // while Postgres writes this one
+			}
 			err = f.take(ctx, next)
 		case <-timer.C:
 			err = f.store(ctx)
@@ -117,8 +123,9 @@ func (f *following) next() func(context.Context, eventstore.Checkpoint) (eventst
 	if f.State == Building && f.build != nil {
 		return f.build.next
 	}
+	next := nextOf(f.source, f.witness)
 	return func(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
-		return f.source.Next(ctx, after, f.limits.Live)
+		return next(ctx, after, f.limits.Live)
 	}
 }
 

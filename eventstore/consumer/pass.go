@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,8 @@ const (
 // pass reads the log from its beginning once for any number of readers: each
 // page is read and decoded by whoever comes first. The readers stay together,
 // because the fastest waits for the others; one that is elsewhere in the log, such
-// as a build that was interrupted, reads by itself until it meets them.
+// as a build that was interrupted, reads by itself until it meets them. While only
+// witnesses read, nothing is decoded.
 type pass struct {
 	source Source
 	size   int // events in a page
@@ -33,18 +35,20 @@ type pass struct {
 
 // sheet is a page that somebody reads, or has read.
 type sheet struct {
-	from    eventstore.Checkpoint
-	done    chan struct{} // closed once page and err are there
-	page    eventstore.Page
-	err     error
-	waiting int // readers; with the last one the reading ends
-	cancel  context.CancelFunc
+	from      eventstore.Checkpoint
+	undecoded bool          // it serves witnesses only
+	done      chan struct{} // closed once page and err are there
+	page      eventstore.Page
+	err       error
+	waiting   int // readers; with the last one the reading ends
+	cancel    context.CancelFunc
 }
 
 // reader is one who takes part in the pass.
 type reader struct {
-	pass *pass
-	at   eventstore.Checkpoint // guarded by pass.mu
+	pass    *pass
+	witness bool                  // it does not need events decoded
+	at      eventstore.Checkpoint // guarded by pass.mu
 }
 
 func newPass(source Source, size int) *pass {
@@ -52,10 +56,13 @@ func newPass(source Source, size int) *pass {
 }
 
 // join adds a reader. Until it leaves, others wait for it.
-func (p *pass) join(at eventstore.Checkpoint) *reader {
+func (p *pass) join(at eventstore.Checkpoint, witness bool) *reader {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := &reader{pass: p, at: at}
+	r := &reader{pass: p, at: at, witness: witness}
+	if !witness && slices.ContainsFunc(p.pages, func(s *sheet) bool { return s.undecoded }) {
+		p.pages = nil // those who come now begin a pass that serves them all
+	}
 	p.readers[r] = true
 	return r
 }
@@ -88,12 +95,12 @@ func (r *reader) next(ctx context.Context, after eventstore.Checkpoint) (eventst
 		p.stir()
 	}
 	for waited := false; ; {
-		s := p.covering(after)
+		s := p.covering(r, after)
 		if s == nil {
 			switch {
 			case !p.extends(r, after):
 				p.mu.Unlock()
-				return p.source.Next(ctx, after, p.size)
+				return nextOf(p.source, r.witness)(ctx, after, p.size)
 			case p.ahead(r) && !waited:
 				moved := p.moved
 				p.mu.Unlock()
@@ -107,7 +114,7 @@ func (r *reader) next(ctx context.Context, after eventstore.Checkpoint) (eventst
 				p.mu.Lock()
 				continue
 			}
-			s = p.begin(ctx, after)
+			s = p.begin(ctx, r, after)
 		}
 		s.waiting++
 		p.mu.Unlock()
@@ -131,10 +138,13 @@ func (r *reader) next(ctx context.Context, after eventstore.Checkpoint) (eventst
 	}
 }
 
-// covering is the page that holds what comes behind the checkpoint, if it is
-// kept or under way. The caller holds the lock.
-func (p *pass) covering(after eventstore.Checkpoint) *sheet {
+// covering is the page that holds what comes behind the checkpoint for a reader,
+// if it is kept or under way. The caller holds the lock.
+func (p *pass) covering(r *reader, after eventstore.Checkpoint) *sheet {
 	for _, s := range p.pages {
+		if s.undecoded && !r.witness {
+			continue
+		}
 		if s.from == after {
 			return s
 		}
@@ -165,7 +175,7 @@ func (p *pass) extends(r *reader, after eventstore.Checkpoint) bool {
 		return false
 	}
 	for other := range p.readers {
-		if other != r && (p.covering(other.at) != nil || other.at == eventstore.At(last.page.Next)) {
+		if other != r && (p.covering(other, other.at) != nil || other.at == eventstore.At(last.page.Next)) {
 			return false
 		}
 	}
@@ -180,7 +190,7 @@ func (p *pass) ahead(r *reader) bool {
 		return false
 	}
 	for other := range p.readers {
-		if other != r && p.covering(other.at) == p.pages[0] {
+		if other != r && p.covering(other, other.at) == p.pages[0] {
 			return true
 		}
 	}
@@ -188,15 +198,19 @@ func (p *pass) ahead(r *reader) bool {
 }
 
 // begin reads the page behind the checkpoint for all. The caller holds the lock.
-func (p *pass) begin(ctx context.Context, after eventstore.Checkpoint) *sheet {
+func (p *pass) begin(ctx context.Context, r *reader, after eventstore.Checkpoint) *sheet {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it is everybody's
-	s := &sheet{from: after, done: make(chan struct{}), cancel: cancel}
+	_, can := p.source.(Undecoded)
+	s := &sheet{from: after, undecoded: can && r.witness, done: make(chan struct{}), cancel: cancel}
+	for other := range p.readers {
+		s.undecoded = s.undecoded && other.witness
+	}
 	if len(p.pages) >= passPages {
 		p.pages = p.pages[1:]
 	}
 	p.pages = append(p.pages[:len(p.pages):len(p.pages)], s)
 	go func() {
-		page, err := p.source.Next(ctx, after, p.size)
+		page, err := nextOf(p.source, s.undecoded)(ctx, after, p.size)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		s.page, s.err = page, err

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"humanqa/domain"
@@ -56,7 +57,7 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	start := eventstore.Checkpoint{Start: true}
 	begin := func(at eventstore.Checkpoint, ended func()) {
-		next, leave := join(at)
+		next, leave := join(at, false)
 		own := rand.New(rand.NewPCG(dice.Uint64(), 3))
 		reading.Go(func() {
 			defer ended()
@@ -73,7 +74,7 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 	}
 	// Interrupted builds begin anywhere, while one of the others gives up.
 	ctx, giveUp := context.WithCancel(t.Context())
-	next, leave := join(start)
+	next, leave := join(start, false)
 	giveUp()
 	if _, err := next(ctx, start); !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -87,6 +88,64 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 		begin(from, func() {})
 	}
 	reading.Wait()
+}
+
+// half is a log whose events can be had undecoded; it counts both kinds of pages.
+type half struct {
+	*logtest.Memory
+	decoded, undecoded atomic.Int64
+}
+
+func (h *half) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+	h.decoded.Add(1)
+	return h.Memory.Next(ctx, after, maxEvents)
+}
+
+func (h *half) NextUndecoded(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+	h.undecoded.Add(1)
+	page, err := h.Memory.Next(ctx, after, maxEvents)
+	for i := range page.Events {
+		page.Events[i].Event = nil
+	}
+	return page, err
+}
+
+// A witness that reads alone has nothing decoded; who comes later does not get
+// its pages, and shares decoded ones with it from there on.
+func TestNothingIsDecodedWhileOnlyAWitnessReads(t *testing.T) {
+	t.Parallel()
+	log := &half{Memory: logtest.New()}
+	for range 30 {
+		log.Record(domain.JobStream("1"), &job.Heartbeat{})
+	}
+	join := consumer.Pass(log, 10)
+	at := func(position uint64) eventstore.Checkpoint {
+		if position == 0 {
+			return eventstore.Checkpoint{Start: true}
+		}
+		return eventstore.At(domain.Position{Commit: position, Prepare: position})
+	}
+	type next = func(context.Context, eventstore.Checkpoint) (eventstore.Page, error)
+	expect := func(what string, read next, behind uint64, whole bool, decoded, undecoded int64) {
+		t.Helper()
+		page, err := read(t.Context(), at(behind))
+		if err != nil || len(page.Events) != 10 || (page.Events[0].Event != nil) != whole {
+			t.Fatalf("%s: %+v, %v", what, page, err)
+		}
+		if d, u := log.decoded.Load(), log.undecoded.Load(); d != decoded || u != undecoded {
+			t.Errorf("%s: %d pages decoded and %d not, instead of %d and %d", what, d, u, decoded, undecoded)
+		}
+	}
+	witness, leave := join(at(0), true)
+	defer leave()
+	expect("the witness alone", witness, 0, false, 0, 1)
+	model, leaveModel := join(at(0), false)
+	defer leaveModel()
+	expect("a read model", model, 0, true, 1, 1)
+	expect("both together", model, 10, true, 2, 1)
+	expect("the witness takes what is decoded", witness, 10, true, 2, 1)
+	leaveModel()
+	expect("the witness alone again", witness, 20, false, 2, 2)
 }
 
 // All read models are built with one pass, and one that is interrupted again and

@@ -112,7 +112,7 @@ func (r *runner) hold(ctx context.Context) (progressed bool, err error) {
 	}
 	defer f.leave()
 	if l.State == Building {
-		f.build = r.builds.join(l.seen)
+		f.build = r.builds.join(l.seen, r.witness)
 		defer f.build.leave()
 	}
 	before := l.stored

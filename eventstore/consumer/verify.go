@@ -52,7 +52,13 @@ ORDER BY array_position(i.indkey, a.attnum)`
 // checkpoint are read from one snapshot, the fold's own tables live and die in
 // the same transaction.
 func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, error) {
-	return s.verify(ctx, name, s.builds.join(eventstore.Checkpoint{Start: true}), servingGenerationSQL, name)
+	return s.verify(ctx, name, s.joinPass(name), servingGenerationSQL, name)
+}
+
+// joinPass takes part in the pass over the log, from its beginning.
+func (s *Supervisor) joinPass(name string) *reader {
+	_, witness := s.projector(name).(Witness)
+	return s.builds.join(eventstore.Checkpoint{Start: true}, witness)
 }
 
 // VerifyAll verifies several projections with one pass over the log. The
@@ -64,7 +70,7 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 	var folding sync.WaitGroup
 	logs := make([]*reader, len(names)) // nobody runs ahead before all are there
 	for i := range names {
-		logs[i] = s.builds.join(eventstore.Checkpoint{Start: true})
+		logs[i] = s.joinPass(names[i])
 	}
 	for i, name := range names {
 		folding.Go(func() {

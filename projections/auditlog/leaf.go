@@ -47,15 +47,21 @@ func fromTicks(n int64) time.Time { return time.Unix(0, n*100).UTC() }
 // Text is the leaf's bytes: each field as its length in bytes, a colon, the
 // bytes, and a line feed, so that no field can be read as the end of another.
 func (l Leaf) Text() []byte {
-	out := make([]byte, 0, 256)
-	for _, field := range [...]string{
-		leafVersion, l.Stream, strconv.FormatUint(l.Revision, 10), l.Type, l.ID.String(),
-		strconv.FormatInt(ticks(l.Created), 10), hex.EncodeToString(l.Data[:]), hex.EncodeToString(l.Meta[:]),
-	} {
-		out = strconv.AppendInt(out, int64(len(field)), 10)
-		out = append(append(append(out, ':'), field...), '\n')
-	}
-	return out
+	out := make([]byte, 0, 384)
+	var word [2 * sha256.Size]byte // for one field at a time
+	out = appendField(out, leafVersion)
+	out = appendField(out, l.Stream)
+	out = appendField(out, strconv.AppendUint(word[:0], l.Revision, 10))
+	out = appendField(out, l.Type)
+	out = appendField(out, l.ID.String())
+	out = appendField(out, strconv.AppendInt(word[:0], ticks(l.Created), 10))
+	out = appendField(out, hex.AppendEncode(word[:0], l.Data[:]))
+	return appendField(out, hex.AppendEncode(word[:0], l.Meta[:]))
+}
+
+func appendField[T string | []byte](out []byte, field T) []byte {
+	out = strconv.AppendInt(out, int64(len(field)), 10)
+	return append(append(append(out, ':'), field...), '\n')
 }
 
 // Hash is the leaf's hash in the tree.

@@ -156,10 +156,14 @@ func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
 	return out, nil
 }
 
+// That every index is from 0 on lets the planner believe that the Bloom filters
+// of the ids leave little of the table: it knows that index follows the table's
+// order, and would think of ids that they are anywhere.
 const leafByIDSQL = `
 SELECT ` + leafColumns + `
 FROM readmodel.tree_leaves
 WHERE id = $1
+  AND index >= 0
 ORDER BY index
 LIMIT 1`
 

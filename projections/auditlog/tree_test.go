@@ -147,6 +147,45 @@ func TestSealedFieldsAndTheirErasureKeepEveryProof(t *testing.T) {
 	}
 }
 
+const manyLeavesSQL = `
+INSERT INTO {audit}.tree_leaves (index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata)
+SELECT n, n, n, 0, n, md5(n::text)::uuid, 'job-' || n, 'job.created', sha256('d'), sha256('m')
+FROM generate_series(0, 29999) n`
+
+// What autovacuum does behind the writer.
+const summarizeSQL = `
+SELECT brin_summarize_new_values(i.indexrelid)
+FROM pg_index i
+JOIN pg_class c
+  ON c.oid = i.indexrelid
+JOIN pg_am a
+  ON a.oid = c.relam
+WHERE i.indrelid = '{audit}.tree_leaves'::regclass
+  AND a.amname = 'brin'`
+
+// An event is looked for among a few pages of a long tree, and not in all.
+func TestAnEventIsFoundByTheBloomFilters(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t, auditlog.Projector{})
+	w.Exec(manyLeavesSQL)
+	w.Exec(summarizeSQL)
+	w.Exec("ANALYZE {audit}.tree_leaves")
+	var id uuid.UUID
+	if err := w.DB.GetContext(w.Ctx(), &id, "SELECT md5('12345')::uuid"); err != nil {
+		t.Fatal(err)
+	}
+	var plan []string
+	if err := w.DB.SelectContext(w.Ctx(), &plan, "EXPLAIN (ANALYZE) "+auditlog.LeafByIDSQL, id); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(plan, "\n"); !strings.Contains(text, "Bitmap Index Scan") {
+		t.Errorf("the index of the ids is not used:\n%s", text)
+	}
+	if l, found, err := auditlog.NewTree(w.DB).Find(w.Ctx(), id); err != nil || !found || l.Index != 12345 {
+		t.Errorf("%v %v %v", l, found, err)
+	}
+}
+
 func TestTheKeeperSignsWhileSomethingHappens(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
