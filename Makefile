@@ -35,7 +35,7 @@ demo: build ## beside a running `make run`: one job from submission to a verifie
 	$(BIN) demo
 
 .PHONY: build
-build: ## build bin/humanqa
+build: ## build bin/humanqa (LDFLAGS= keeps what a debugger needs)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
 
 # Pages are walked in a browser by hundreds, over the code that the other packages

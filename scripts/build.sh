@@ -3,6 +3,9 @@
 # machine go fetches and compiles for minutes without a word.
 #
 #	scripts/build.sh bin/humanqa ./cmd/humanqa
+#
+# LDFLAGS are the linker's. Unset, the symbols and lines that only a debugger reads
+# stay out: stack traces, profiles and --version don't need them.
 set -euo pipefail
 go=${GO:-go} out=$1 package=$2
 
@@ -34,4 +37,4 @@ total=$(grep -c . "$stale" || true)
 if ((total > 50)); then
 	echo "compiling $total packages into $out; the first time that takes minutes, later seconds …" >&2
 fi
-"$go" build -v -o "$out" "$package" 2>&1 | report "compiled" " of $total"
+"$go" build -v -ldflags "${LDFLAGS--s -w}" -o "$out" "$package" 2>&1 | report "compiled" " of $total"

@@ -2,16 +2,12 @@ package ai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"humanqa/internal/backoff"
 	"humanqa/internal/guard"
@@ -39,11 +35,11 @@ var (
 	errNotTaken = errors.New("the server does not take the question")
 )
 
-// chat asks a server that speaks OpenAI's chat completions. Retrying is done
-// here and not by the client: each attempt counts against the budget, and one
-// that timed out is retried too.
+// chat asks a server that speaks OpenAI's chat completions, of which it needs one
+// call (completion.go). Each attempt counts against the budget, and one that timed
+// out is retried too.
 type chat struct {
-	completions openai.ChatCompletionService
+	server      server
 	model       string
 	budget      *budget
 	breaker     *breaker
@@ -61,17 +57,14 @@ func newChat(cfg Config) *chat {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	return &chat{
-		// Not openai.NewClient: it reads OPENAI_* from the environment.
-		completions: openai.NewChatCompletionService(
-			option.WithBaseURL(base),
-			option.WithAPIKey(string(cfg.Key)),
-			option.WithMaxRetries(0),
-			option.WithHTTPClient(&http.Client{
+		server: server{
+			base: base, key: string(cfg.Key),
+			http: &http.Client{
 				Transport: capped{guard.Answers(transport)},
 				// The key goes to the configured server and nowhere else.
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			}),
-		),
+			},
+		},
 		model: cfg.Model, budget: newBudget(time.Now), breaker: &breaker{now: time.Now},
 		patience: patience, attemptTime: attemptTime, wait: wait,
 	}
@@ -155,12 +148,12 @@ func (c *chat) answer(ctx context.Context, q question, data string) (string, err
 		if !c.budget.take(q.account, estimate) {
 			return "", errBudget
 		}
-		completion, failed := c.request(ctx, q, data, plain)
+		done, failed := c.request(ctx, q, data, plain)
 		switch {
 		case failed == nil:
 			c.plain.Store(plain)
-			c.budget.settle(q.account, estimate, int(completion.Usage.TotalTokens))
-			return text(completion)
+			c.budget.settle(q.account, estimate, int(done.Usage.TotalTokens))
+			return done.text()
 		case ctx.Err() != nil:
 			return "", errPatience
 		case failed.refused() && !plain:
@@ -199,65 +192,29 @@ func (f failure) delay(attempt int) time.Duration {
 	return max(f.after, backoff.Jitter(backoff.Delay(attempt, firstDelay, maxDelay)))
 }
 
-func (c *chat) request(ctx context.Context, q question, data string, plain bool) (*openai.ChatCompletion, *failure) {
+func (c *chat) request(ctx context.Context, q question, data string, plain bool) (*completion, *failure) {
 	ctx, cancel := context.WithTimeout(ctx, c.attemptTime)
 	defer cancel()
-	var resp *http.Response
-	completion, err := c.completions.New(ctx, c.params(q, data, plain), option.WithResponseInto(&resp))
+	done, got, err := c.server.complete(ctx, c.prompt(q, data, plain))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return nil, &failure{err: fmt.Errorf("%w: it is larger than %d KiB", errMalformed, maxAnswer>>10)}
 	case ctx.Err() != nil:
 		return nil, &failure{err: errors.New("the server did not answer in time"), again: true}
-	case resp == nil:
+	case got.status == 0:
 		return nil, &failure{err: errors.New("the server cannot be reached"), again: true}
-	case resp.StatusCode/100 != 2:
+	case got.status/100 != 2:
 		return nil, &failure{
-			err: fmt.Errorf("the server answered %d", resp.StatusCode), status: resp.StatusCode,
-			again: resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout ||
-				resp.StatusCode >= http.StatusInternalServerError,
-			after: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+			err: fmt.Errorf("the server answered %d", got.status), status: got.status,
+			again: got.status == http.StatusTooManyRequests || got.status == http.StatusRequestTimeout ||
+				got.status >= http.StatusInternalServerError,
+			after: retryAfter(got.retryAfter, time.Now()),
 		}
 	case err != nil:
 		return nil, &failure{err: fmt.Errorf("%w: it is not a chat completion", errMalformed)}
 	}
-	return completion, nil
-}
-
-func (c *chat) params(q question, data string, plain bool) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{Model: c.model}
-	task := q.task
-	if plain {
-		// The server does not know the schema, so the model must be told.
-		document, err := json.Marshal(q.schema.document)
-		if err != nil {
-			panic(err) // a constant of ours
-		}
-		task += "\n\nThe JSON object matches this JSON schema: " + string(document)
-		p.ResponseFormat.OfJSONObject = &openai.ResponseFormatJSONObjectParam{}
-	} else {
-		p.ResponseFormat.OfJSONSchema = &openai.ResponseFormatJSONSchemaParam{
-			JSONSchema: openai.ResponseFormatJSONSchemaJSONSchemaParam{
-				Name: q.schema.name, Schema: q.schema.document, Strict: openai.Bool(true),
-			},
-		}
-	}
-	p.Messages = []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(task), openai.UserMessage(data)}
-	return p
-}
-
-// text is the answer, if it is a whole one.
-func text(c *openai.ChatCompletion) (string, error) {
-	switch {
-	case len(c.Choices) == 0:
-		return "", fmt.Errorf("%w: it is empty", errMalformed)
-	case c.Choices[0].Message.Refusal != "":
-		return "", fmt.Errorf("%w: the model refused", errMalformed)
-	case c.Choices[0].FinishReason != "stop" && c.Choices[0].FinishReason != "":
-		return "", fmt.Errorf("%w: it is not whole", errMalformed)
-	}
-	return c.Choices[0].Message.Content, nil
+	return done, nil
 }
 
 // retryAfter reads seconds or a date; 0 for anything else.

@@ -100,7 +100,7 @@ func (s *modelServer) seen() []asked {
 	return s.requests
 }
 
-func completion(w http.ResponseWriter, choice string) {
+func completes(w http.ResponseWriter, choice string) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"id":"c1","object":"chat.completion","created":1,"model":"small","choices":[%s],
 		"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`, choice)
@@ -116,7 +116,7 @@ func says(answer string) http.HandlerFunc {
 }
 
 func chooses(choice string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { completion(w, choice) }
+	return func(w http.ResponseWriter, _ *http.Request) { completes(w, choice) }
 }
 
 func refuses(status int, headers ...string) http.HandlerFunc {
