@@ -121,6 +121,11 @@ func (s *sender) post(ctx context.Context, c claimed, a *answer) error {
 		return withoutURL(err)
 	}
 	defer resp.Body.Close()
+	// Many servers answer 200 when their client hangs up, as this one does when the
+	// time is over: that may still come through.
+	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
 	a.status = resp.StatusCode
 	// The status has decided; a body that breaks off changes nothing.
 	head, _, err := guard.ReadBody(resp, snippetLimit, bodyLimit, bodyTime)
