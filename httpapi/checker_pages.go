@@ -44,6 +44,7 @@ func (a *API) FindingOf(body []byte) (command.AddFinding, error) {
 
 func (o object) finding() command.AddFinding {
 	return command.AddFinding{
+		Key:         strings.TrimSpace(o.optional("key", maxItemKey)),
 		Description: o.required("description", maxItemText),
 		Status:      job.ItemStatus(o.verdict("status", job.ItemPass, job.ItemFail)),
 		Note:        o.optional("note", maxNote),

@@ -265,6 +265,7 @@ type Brief struct {
 type ClaimedJob struct {
 	JobID     string
 	AccountID string // whose evidence the draft's links name; never shown
+	ProjectID string // whose open failures the claimant may know of; never shown
 	Token     int
 	DueAt     time.Time
 	SessionID string // of a session's slot
@@ -296,6 +297,8 @@ type CheckItem struct {
 
 // AddFinding reports something outside the list.
 type AddFinding struct {
+	// Key is of the failure that it is known by; empty: derived from the description.
+	Key         string
 	Description string
 	Status      job.ItemStatus
 	Note        string

@@ -104,7 +104,7 @@ func (s *Service) CompletedBy(ctx context.Context, checkerID, jobID string) (at 
 func claimedJob(jobID string, st job.State) ClaimedJob {
 	draft := st.ReportItems()
 	return ClaimedJob{
-		JobID: jobID, AccountID: st.AccountID, Token: st.Token, DueAt: st.DueAt,
+		JobID: jobID, AccountID: st.AccountID, ProjectID: st.ProjectID, Token: st.Token, DueAt: st.DueAt,
 		SessionID: st.SessionID, Waiting: st.Waiting(),
 		Checklist: draft[:len(st.Items)], Findings: draft[len(st.Items):],
 	}

@@ -73,8 +73,8 @@ func (s *Service) AddFinding(ctx context.Context, cause Cause, claim Claim, in A
 	finding := job.Finding{
 		CheckerID: claim.CheckerID, Token: claim.Token,
 		Item: job.Item{
-			ID:          domain.DeriveID(cause.CommandID, "finding").String(),
-			Description: in.Description, Severity: in.Severity,
+			ID:  domain.DeriveID(cause.CommandID, "finding").String(),
+			Key: in.Key, Description: in.Description, Severity: in.Severity,
 		},
 		Status: in.Status, Note: in.Note, At: s.Now(),
 	}

@@ -232,7 +232,7 @@ func (d Deps) check(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {
-	in, err := d.API.FindingOf(ui.Body(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "description": "description"}))
+	in, err := d.API.FindingOf(ui.Body(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "description": "description", "key": "key"}))
 	var at domain.Position
 	if err == nil {
 		_, at, err = d.Commands.AddFinding(r.Context(), r.Cause(), claimOf(r), in)

@@ -58,6 +58,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: at + "/recordings/{recording}", For: ui.Checkers, Handle: d.recording},
 		{Method: "POST", Pattern: at + "/recordings/{recording}/finish", For: ui.Checkers, Handle: d.finishRecording},
 		{Method: "POST", Pattern: at + "/marks", For: ui.Checkers, Handle: d.markMoment},
+		{Method: "GET", Pattern: at + "/open-failures", For: ui.Checkers, Handle: d.similar},
 		{Method: "POST", Pattern: at + "/findings", For: ui.Checkers, Handle: d.addFinding},
 		{Method: "POST", Pattern: at + "/secrets", For: ui.Checkers, Handle: d.secrets},
 		{Method: "POST", Pattern: at + "/heartbeat", For: ui.Checkers, Handle: d.heartbeat},

@@ -264,6 +264,107 @@ function login(shown) {
 }
 var painted = () => new Promise((done) => setTimeout(done, 500));
 
+// src/similar.ts
+var rest = 400;
+var least = 4;
+function similar(job, ended) {
+  const form = () => document.getElementById("finding");
+  const field = (name) => form().querySelector(`#finding-${name}`);
+  const part = (id) => document.getElementById(id);
+  let asked = null;
+  let timer = 0;
+  const typed = () => (field("what").value + " " + field("note").value).trim();
+  function hide() {
+    clearTimeout(timer);
+    asked?.abort();
+    if (form() !== null) part("similar").hidden = true;
+  }
+  async function ask() {
+    asked?.abort();
+    const asking = asked = new AbortController();
+    const text = typed();
+    try {
+      const answer = await fetch(`/workbench/jobs/${job}/open-failures?` + new URLSearchParams({ text }), {
+        headers: { Accept: "application/json" },
+        redirect: "manual",
+        cache: "no-store",
+        signal: asking.signal
+      });
+      const found = answer.ok ? await answer.json() : [];
+      if (asking === asked && !ended() && form() !== null && typed() === text) show(found);
+    } catch {
+    }
+  }
+  function show(found) {
+    const at = part("similar");
+    at.hidden = found.length === 0;
+    at.querySelector("[role=status]").textContent = found.length === 0 ? "" : found.length === 1 ? "One open failure sounds like it:" : found.length + " open failures sound like it:";
+    at.querySelector("ul").replaceChildren(...found.map((one) => {
+      const row = document.createElement("li");
+      const words = document.createElement("div");
+      words.append(
+        Object.assign(document.createElement("span"), { textContent: one.description }),
+        Object.assign(document.createElement("small"), { className: "muted", textContent: `${one.severity}, failing since ${day(one)}` })
+      );
+      row.append(words, press("It is this one", one, () => take(one)), press("Name it in the note", one, () => cite(one)));
+      return row;
+    }));
+  }
+  function press(text, one, act) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-quiet", textContent: text });
+    button.setAttribute("aria-label", `${text}: ${one.description}`);
+    button.addEventListener("click", act);
+    return button;
+  }
+  function fill(name, text) {
+    field(name).value = text;
+    field(name).dispatchEvent(new Event("input", { bubbles: true }));
+  }
+  function take(one) {
+    const what = field("what").value.trim();
+    const note = field("note");
+    if (what !== "" && what !== one.description && note.value.trim() === "") fill("note", what);
+    fill("what", one.description);
+    const severity = form().querySelector("#finding-severity");
+    severity.value = one.severity;
+    same(one.key, one.description);
+    hide();
+    note.focus();
+  }
+  function cite(one) {
+    const note = field("note");
+    const known = `Known: "${one.description}", failing since ${day(one)}.`;
+    fill("note", [note.value.trim(), known].filter(Boolean).join("\n").slice(0, 2e3));
+    hide();
+    note.focus();
+  }
+  function same(key, description) {
+    const at = part("same");
+    at.hidden = key === "";
+    at.querySelector("input").value = key;
+    at.querySelector("b").textContent = description;
+  }
+  document.addEventListener("input", (event) => {
+    if (ended() || form() === null || !["finding-what", "finding-note"].includes(event.target.id)) return;
+    clearTimeout(timer);
+    if (!event.isTrusted || part("same").querySelector("input").value !== "") return;
+    if (typed().length < least) hide();
+    else timer = setTimeout(() => void ask(), rest);
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("#same button") === null) return;
+    same("", "");
+    field("what").focus();
+  });
+  return {
+    clear() {
+      hide();
+      if (form() !== null) same("", "");
+    }
+  };
+}
+var day = (one) => new Date(one.since).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
+
 // src/clock.ts
 function clock(at) {
   const words = at.querySelector("span");
@@ -678,10 +779,10 @@ function annotates(dialog) {
   function finish() {
     const mark = { tool, from, to: at };
     from = null;
-    const least = thick(canvas);
+    const least2 = thick(canvas);
     const wide = Math.abs(mark.to.x - mark.from.x);
     const high = Math.abs(mark.to.y - mark.from.y);
-    if (tool === "arrow" ? wide + high < 2 * least : wide < least || high < least) {
+    if (tool === "arrow" ? wide + high < 2 * least2 : wide < least2 || high < least2) {
       paint();
       return;
     }
@@ -1031,6 +1132,7 @@ function start(bench2) {
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== void 0 || e.job !== job || e.token !== token, job);
   const time = clock(byID("clock"));
   const reel = film(person, job, token);
+  const known = similar(job, () => frozen || gone());
   const annotate = annotates(byID("annotate"));
   const gone = () => !bench2.isConnected;
   function tell(how, text) {
@@ -1389,6 +1491,7 @@ function start(bench2) {
           f.value = "";
           notes.forget(f);
         });
+        known.clear();
         go(row(current));
       } else if (kind !== "hide") form.querySelector("button").disabled = true;
     }

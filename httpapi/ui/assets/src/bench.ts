@@ -5,6 +5,7 @@ import { Outbox, reason, signedOut, usable, type Entry } from './outbox'
 import { drafts } from './drafts'
 import { leftovers } from './leftovers'
 import { secrets } from './secrets'
+import { similar } from './similar'
 import { clock } from './clock'
 import { film } from './film'
 import { annotates } from './annotate'
@@ -65,6 +66,7 @@ function start(bench: HTMLElement) {
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== undefined || e.job !== job || e.token !== token, job)
   const time = clock(byID('clock'))
   const reel = film(person, job, token)
+  const known = similar(job, () => frozen || gone())
   const annotate = annotates(byID('annotate') as HTMLDialogElement)
 
   // gone: the page shows another thing by now, as after the test's end.
@@ -402,6 +404,7 @@ function start(bench: HTMLElement) {
       else keep(entry)
       if (kind === 'finding') {
         form.querySelectorAll<HTMLInputElement>('input:not([type=hidden]), textarea').forEach((f) => { f.value = ''; notes.forget(f) })
+        known.clear()
         go(row(current))
       } else if (kind !== 'hide') form.querySelector('button')!.disabled = true
     }

@@ -1,0 +1,115 @@
+// While somebody types what they found: which of the project's open failures it
+// sounds like. One press says that it is the same, or names it in the note.
+
+interface Known { key: string; description: string; severity: string; tests: number; since: string }
+
+const rest = 400 // ms without a key before the service is asked
+const least = 4 // characters that are worth asking
+
+// similar follows the fields of a finding; ended says that there is no claim any more.
+export function similar(job: string, ended: () => boolean) {
+  const form = () => document.getElementById('finding') as HTMLFormElement | null
+  const field = (name: string) => form()!.querySelector<HTMLInputElement | HTMLTextAreaElement>(`#finding-${name}`)!
+  const part = (id: string) => document.getElementById(id)!
+  let asked: AbortController | null = null
+  let timer = 0
+
+  const typed = () => (field('what').value + ' ' + field('note').value).trim()
+
+  function hide() {
+    clearTimeout(timer)
+    asked?.abort()
+    if (form() !== null) part('similar').hidden = true
+  }
+
+  async function ask() {
+    asked?.abort()
+    const asking = asked = new AbortController()
+    const text = typed()
+    try {
+      const answer = await fetch(`/workbench/jobs/${job}/open-failures?` + new URLSearchParams({ text }), {
+        headers: { Accept: 'application/json' }, redirect: 'manual', cache: 'no-store', signal: asking.signal,
+      })
+      const found: Known[] = answer.ok ? await answer.json() : []
+      if (asking === asked && !ended() && form() !== null && typed() === text) show(found)
+    } catch { /* it is asked with the next key */ }
+  }
+
+  function show(found: Known[]) {
+    const at = part('similar')
+    at.hidden = found.length === 0
+    at.querySelector('[role=status]')!.textContent = found.length === 0 ? '' : found.length === 1 ? 'One open failure sounds like it:' : found.length + ' open failures sound like it:'
+    at.querySelector('ul')!.replaceChildren(...found.map((one) => {
+      const row = document.createElement('li')
+      const words = document.createElement('div')
+      words.append(
+        Object.assign(document.createElement('span'), { textContent: one.description }),
+        Object.assign(document.createElement('small'), { className: 'muted', textContent: `${one.severity}, failing since ${day(one)}` }))
+      row.append(words, press('It is this one', one, () => take(one)), press('Name it in the note', one, () => cite(one)))
+      return row
+    }))
+  }
+
+  function press(text: string, one: Known, act: () => void) {
+    const button = Object.assign(document.createElement('button'), { type: 'button', className: 'btn btn-quiet', textContent: text })
+    button.setAttribute('aria-label', `${text}: ${one.description}`)
+    button.addEventListener('click', act)
+    return button
+  }
+
+  // fill writes as somebody typing would: drafts are kept of it.
+  function fill(name: string, text: string) {
+    field(name).value = text
+    field(name).dispatchEvent(new Event('input', { bubbles: true }))
+  }
+
+  function take(one: Known) {
+    const what = field('what').value.trim()
+    const note = field('note')
+    // What was typed is about this one: it is kept beside it.
+    if (what !== '' && what !== one.description && note.value.trim() === '') fill('note', what)
+    fill('what', one.description)
+    const severity = form()!.querySelector<HTMLSelectElement>('#finding-severity')!
+    severity.value = one.severity
+    same(one.key, one.description)
+    hide()
+    note.focus()
+  }
+
+  function cite(one: Known) {
+    const note = field('note')
+    const known = `Known: "${one.description}", failing since ${day(one)}.`
+    fill('note', [note.value.trim(), known].filter(Boolean).join('\n').slice(0, 2000))
+    hide()
+    note.focus()
+  }
+
+  function same(key: string, description: string) {
+    const at = part('same')
+    at.hidden = key === ''
+    at.querySelector('input')!.value = key
+    at.querySelector('b')!.textContent = description
+  }
+
+  document.addEventListener('input', (event) => {
+    if (ended() || form() === null || !['finding-what', 'finding-note'].includes((event.target as HTMLElement).id)) return
+    clearTimeout(timer)
+    if (!event.isTrusted || part('same').querySelector('input')!.value !== '') return
+    if (typed().length < least) hide()
+    else timer = setTimeout(() => void ask(), rest)
+  })
+  document.addEventListener('click', (event) => {
+    if ((event.target as HTMLElement).closest('#same button') === null) return
+    same('', '')
+    field('what').focus()
+  })
+
+  return {
+    clear() {
+      hide()
+      if (form() !== null) same('', '')
+    },
+  }
+}
+
+const day = (one: Known) => new Date(one.since).toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' })
