@@ -108,6 +108,9 @@ type Timers interface {
 	// other node gets them until the lease ends. perAccount bounds how many of
 	// one account's are leased at a time, by anybody; 0: nothing does.
 	TakeDue(ctx context.Context, kinds []string, limit, perAccount int, lease time.Duration) ([]Timer, error)
+	// Renew prolongs the lease of a timer that is being fired, from now on; false:
+	// it has been taken over, or settled.
+	Renew(ctx context.Context, t Timer, lease time.Duration) (held bool, err error)
 	// Settle ends the leases of what was fired. An outcome whose lease has been
 	// taken over meanwhile is passed over.
 	Settle(ctx context.Context, outcomes []Outcome) error

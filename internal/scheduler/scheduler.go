@@ -24,12 +24,20 @@ import (
 var commands = policy.Pool{Name: "policies", Places: 256, Within: 15 * time.Second}
 
 const (
-	lookAgain   = 5 * time.Second // the safety look: nothing waits for it
-	settleTime  = 5 * time.Second // what a lease leaves a firing to be settled in
+	lookAgain  = 5 * time.Second // the safety look: nothing waits for it
+	settleTime = 5 * time.Second // what a place leaves a firing to be settled in
+	// leaseTime is how long a timer belongs to a node, and renewEvery how often a
+	// firing that goes on prolongs that: a node that dies is followed after
+	// leaseTime, however long its firing may take.
+	leaseTime   = 10 * time.Second
+	renewEvery  = 3 * time.Second
 	firstRetry  = time.Second
 	lastRetry   = 5 * time.Minute
 	forgetEvery = 10 * time.Minute
 )
+
+// errTaken ends a firing whose node stood still for longer than its lease.
+var errTaken = errors.New("another node has taken the timer over")
 
 // Scheduler fires due timers. It may run on any number of nodes.
 type Scheduler struct {
@@ -116,7 +124,7 @@ type pool struct {
 func newPool(shared policy.Pool, timers policy.Timers, log workloop.Log) *pool {
 	p := &pool{Pool: shared, timers: timers, log: log, policies: map[string]policy.Policy{}, wake: make(chan struct{}, 1)}
 	p.loop = workloop.New(p, workloop.Config{
-		Name: shared.Name, Places: shared.Places, Lease: p.lease(), Poll: lookAgain, Log: log,
+		Name: shared.Name, Places: shared.Places, Lease: p.Within + settleTime, Poll: lookAgain, Log: log,
 	})
 	return p
 }
@@ -126,11 +134,11 @@ func (p *pool) add(one policy.Policy) {
 	p.kinds = append(p.kinds, one.Kind())
 }
 
-func (p *pool) lease() time.Duration { return p.Within + settleTime }
-
 // Take implements workloop.Work. What comes next is asked for first: what gets
 // due in between is taken, what gets due later is known of.
 func (p *pool) Take(ctx context.Context, limit int) (due []policy.Timer, next time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, leaseTime) // later it would be worth nothing
+	defer cancel()
 	next, found, err := p.timers.Next(ctx, p.kinds)
 	if err != nil {
 		return nil, 0, err
@@ -138,7 +146,7 @@ func (p *pool) Take(ctx context.Context, limit int) (due []policy.Timer, next ti
 	if !found {
 		next = -1
 	}
-	due, err = p.timers.TakeDue(ctx, p.kinds, limit, p.PerAccount, p.lease())
+	due, err = p.timers.TakeDue(ctx, p.kinds, limit, p.PerAccount, leaseTime)
 	return due, next, err
 }
 
@@ -152,8 +160,13 @@ func (p *pool) Settle(ctx context.Context, fired []policy.Outcome) (more bool, e
 // Do implements workloop.Work: it fires a timer.
 func (p *pool) Do(ctx context.Context, t policy.Timer) (o policy.Outcome) {
 	o.Timer = t
-	firing, cancel := context.WithTimeout(ctx, p.Within)
+	within, cancel := context.WithTimeout(ctx, p.Within)
 	defer cancel()
+	firing, end := context.WithCancelCause(within)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { p.renew(firing, end, t) })
+	defer renewing.Wait()
+	defer end(nil)
 	defer func() {
 		// One poisoned timer must not end the service, and the next, and the next.
 		if p := recover(); p != nil {
@@ -173,6 +186,30 @@ func (p *pool) Do(ctx context.Context, t policy.Timer) (o policy.Outcome) {
 	}()
 	o.Err = p.policies[t.Kind].Fire(firing, t)
 	return o
+}
+
+// renew prolongs the timer's lease until its firing ends. A renewal that fails is
+// tried again: the lease may end meanwhile, and the fence decides then.
+func (p *pool) renew(firing context.Context, end context.CancelCauseFunc, t policy.Timer) {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-firing.Done():
+			return
+		case <-tick.C:
+		}
+		held, err := p.timers.Renew(firing, t, leaseTime)
+		switch {
+		case firing.Err() != nil:
+			return
+		case err != nil:
+			p.log.Warnf("policies: renew %s %s: %v", t.Kind, t.Key, err)
+		case !held:
+			end(errTaken)
+			return
+		}
+	}
 }
 
 // answered says that the domain refused: the same question would get the same

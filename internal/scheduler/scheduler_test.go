@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"humanqa/domain"
@@ -20,6 +22,8 @@ type table struct {
 	due      []policy.Timer
 	outcomes chan policy.Outcome
 	wake     chan struct{}
+	renewed  atomic.Int32
+	lost     bool // somebody else has taken what is fired
 }
 
 func newTable(due ...policy.Timer) *table {
@@ -44,6 +48,13 @@ func (tb *table) TakeDue(_ context.Context, kinds []string, limit, _ int, _ time
 		return take
 	})
 	return due, nil
+}
+
+func (tb *table) Renew(context.Context, policy.Timer, time.Duration) (held bool, err error) {
+	if tb.renewed.Add(1) == 1 {
+		return false, errors.New("no database") // it is tried again
+	}
+	return !tb.lost, nil
 }
 
 func (tb *table) Settle(_ context.Context, outcomes []policy.Outcome) error {
@@ -213,4 +224,39 @@ func TestAStopGivesBackWhatItCutsOff(t *testing.T) {
 	if o := tb.outcome(t); !errors.Is(o.Err, context.Canceled) || o.Final || o.Retry != 0 {
 		t.Errorf("outcome: %+v, want it to be anybody's at once", o)
 	}
+}
+
+func TestAFiringThatGoesOnKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(policy.Timer{Kind: "slow"})
+		run(t, tb, slowFiring{firing{"slow", func(context.Context, policy.Timer) error {
+			time.Sleep(40 * time.Second)
+			return nil
+		}}})
+		if o := tb.outcome(t); o.Err != nil || tb.renewed.Load() < 10 {
+			t.Errorf("renewed %d times, then %+v", tb.renewed.Load(), o)
+		}
+		was := tb.renewed.Load()
+		time.Sleep(time.Minute)
+		if is := tb.renewed.Load(); is != was {
+			t.Errorf("renewed %d times after its end", is-was)
+		}
+	})
+}
+
+func TestAFiringEndsWhereAnotherNodeHasTakenItsTimer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(policy.Timer{Kind: "slow"})
+		tb.lost = true
+		began := time.Now()
+		run(t, tb, slowFiring{firing{"slow", func(ctx context.Context, _ policy.Timer) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}})
+		if o := tb.outcome(t); o.Err == nil || o.Final || time.Since(began) > 10*time.Second {
+			t.Errorf("after %s: %+v", time.Since(began), o)
+		}
+	})
 }

@@ -143,6 +143,24 @@ func older(err error) bool {
 	return errors.As(err, &refused) && refused.Code == "42703"
 }
 
+const renewTimerSQL = `
+UPDATE policy.leases
+SET until = now() + make_interval(secs => $4)
+WHERE kind = $1
+  AND key = $2
+  AND fence = $3
+  AND state = 'leased'`
+
+// Renew implements policy.Timers.
+func (t *Timers) Renew(ctx context.Context, timer policy.Timer, lease time.Duration) (held bool, err error) {
+	done, err := t.db.ExecContext(ctx, renewTimerSQL, timer.Kind, timer.Key, timer.Fence, lease.Seconds())
+	if err != nil {
+		return false, fmt.Errorf("renew the lease of a timer: %w", err)
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
+}
+
 type outcomeRow struct {
 	Kind  string  `json:"kind"`
 	Key   string  `json:"key"`

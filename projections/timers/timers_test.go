@@ -185,6 +185,30 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 			}
 		}
 	})
+	t.Run("unless it is renewed by its holder", func(t *testing.T) {
+		w.endLeases()
+		renew := func(timer policy.Timer) bool {
+			t.Helper()
+			held, err := w.timers().Renew(w.Ctx(), timer, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return held
+		}
+		holder := policy.Timer{Kind: orphans, Key: "j0", Fence: 2}
+		before := holder
+		before.Fence = 1
+		if renew(before) || !renew(holder) {
+			t.Error("the lease is the newest fence's, and nobody else's")
+		}
+		if n := len(w.due(orphans, timers, time.Hour)); n != timers-1 {
+			t.Errorf("%d timers came back, want all but the renewed one", n)
+		}
+		w.settleTimers(policy.Outcome{Timer: holder})
+		if renew(holder) {
+			t.Error("a settled timer has no lease")
+		}
+	})
 }
 
 func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
