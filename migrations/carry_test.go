@@ -93,3 +93,32 @@ func TestASubscriberThatNeverReadLeavesNoCheckpoint(t *testing.T) {
 		t.Errorf("%d checkpoints, %v", n, err)
 	}
 }
+
+// What an older binary was sending when it was replaced is in the log of attempts as
+// lost, and is sent again once its lease has ended.
+func TestADeliveryThatWasLeasedIsCarriedOver(t *testing.T) {
+	t.Parallel()
+	db := before(t, 34)
+	for _, query := range []string{
+		`INSERT INTO webhooks.endpoints (project_id, account_id, url, secret, due_at) VALUES ('p', 'a', 'https://qa.example', 's', now())`,
+		`INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state, attempts, lease_id, due_at)
+			SELECT gen_random_uuid(), 'p', gen_random_uuid(), 'job.created', 'job-' || n, 0, '', 'pending', n, CASE n WHEN 2 THEN gen_random_uuid() END, now()
+			FROM generate_series(0, 2) n`,
+	} {
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := migrations.Up(t.Context(), db.DB); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', d.ordering_key, d.attempts, a.attempt, a.error) FROM webhooks.attempts a JOIN webhooks.deliveries d ON d.id = a.delivery_id`)
+	if err != nil || len(got) != 1 || got[0] != "job-2 2 2 the outcome is unknown: the sender went away" {
+		t.Errorf("the attempts are %q, %v", got, err)
+	}
+	var free bool
+	if err := db.GetContext(t.Context(), &free, "SELECT lease_id IS NULL AND in_flight = '{}' FROM webhooks.endpoints"); err != nil || !free {
+		t.Errorf("the endpoint is free: %v, %v", free, err)
+	}
+}

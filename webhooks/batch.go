@@ -15,7 +15,7 @@ import (
 // lockConcerned locks the endpoints that get something: a project's own events
 // always do, those of its jobs only where there is a URL.
 const lockConcerned = `
-SELECT *
+SELECT ` + endpointColumns + `
 FROM webhooks.endpoints
 WHERE project_id = ANY($1) AND (url <> '' OR project_id = ANY($2))
 ORDER BY project_id

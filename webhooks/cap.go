@@ -1,15 +1,5 @@
 package webhooks
 
-import (
-	"context"
-	"fmt"
-	"maps"
-	"slices"
-
-	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
-)
-
 // caps bound how many deliveries one endpoint is sent at once. An endpoint begins
 // with a few; each batch of answers that shows it could take more doubles that; a
 // failure leads back to the beginning, a time-out to one at a time until a 2xx.
@@ -56,25 +46,4 @@ func (c caps) after(batch []outcome, now map[string]endpoint) map[string]int {
 		}
 	}
 	return changed
-}
-
-const updateCaps = `
-UPDATE webhooks.endpoints e
-SET cap = r.cap
-FROM unnest($1::text[], $2::integer[]) AS r (project_id, cap)
-WHERE e.project_id = r.project_id`
-
-func setCaps(ctx context.Context, tx *sqlx.Tx, changed map[string]int) error {
-	if len(changed) == 0 {
-		return nil
-	}
-	ids := slices.Collect(maps.Keys(changed))
-	sizes := make([]int64, len(ids))
-	for i, id := range ids {
-		sizes[i] = int64(changed[id])
-	}
-	if _, err := tx.ExecContext(ctx, updateCaps, pq.Array(ids), pq.Array(sizes)); err != nil {
-		return fmt.Errorf("set the endpoints' caps: %w", err)
-	}
-	return nil
 }

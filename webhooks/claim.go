@@ -5,37 +5,38 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"humanqa/internal/pgpool"
 )
 
-// queue is the dispatcher's view of the tables: deliveries that are due, leased
-// under a cap per endpoint. It holds no state of its own.
+// queue is the dispatcher's view of the tables: endpoints that are due, leased as
+// long as one of their deliveries is under way, with a cap on how many are. One
+// goroutine uses it, the loop's.
 type queue struct {
 	db    *sqlx.DB
 	pool  int
 	cap   caps
 	lease time.Duration
+	flights
+	others
 }
 
-// claimed is a delivery that this process has leased, with the endpoint as it
-// stood in that moment.
+// claimed is a delivery that this process sends, with the endpoint as it stood in
+// that moment.
 type claimed struct {
-	ID             string    `db:"id"`
-	ProjectID      string    `db:"project_id"`
-	Event          string    `db:"event"`
-	Body           []byte    `db:"body"`
-	Attempt        int       `db:"attempts"`
-	Failures       int       `db:"failures"`
-	LeaseID        uuid.UUID `db:"lease_id"`
-	AccountID      string    `db:"account_id"`
-	URL            string    `db:"url"`
-	Secret         string    `db:"secret"`
-	PreviousSecret string    `db:"previous_secret"` // empty outside a rotation's overlap
-	Resets         int64     `db:"generation"`
+	ID             string `db:"id"`
+	ProjectID      string `db:"project_id"`
+	Event          string `db:"event"`
+	Body           []byte `db:"body"`
+	Attempt        int    `db:"attempt"` // its number, from one: settling asks for it
+	Failures       int    `db:"failures"`
+	AccountID      string `db:"account_id"`
+	URL            string `db:"url"`
+	Secret         string `db:"secret"`
+	PreviousSecret string `db:"previous_secret"` // empty outside a rotation's overlap
+	Resets         int64  `db:"generation"`
 }
 
 // servable are the endpoints to look at: not those of accounts that have their
@@ -45,63 +46,85 @@ const servable = `enabled AND url <> '' AND secret <> '' AND account_id <> ALL($
 // lockDueEndpoints takes the endpoints that have waited longest. One that
 // another dispatcher holds is being served.
 const lockDueEndpoints = `
-SELECT project_id
+SELECT project_id, cap, in_flight, lease_id IS NOT DISTINCT FROM $3 AS ours
 FROM webhooks.endpoints
-WHERE due_at <= now() AND ` + servable + `
+WHERE due_at <= now() AND ` + servable + ` AND (lease_id IS NULL OR lease_id = $3 OR leased_until <= now())
 ORDER BY due_at
 LIMIT $2
 FOR UPDATE SKIP LOCKED`
 
+// dueEndpoint is one that this process may send to.
+type dueEndpoint struct {
+	ProjectID string         `db:"project_id"`
+	Cap       int            `db:"cap"`
+	InFlight  pq.StringArray `db:"in_flight"`
+	Ours      bool           `db:"ours"` // the lease is this process's
+}
+
 // leaseDue runs under the locks of lockDueEndpoints, as a statement of its own:
 // so it sees what earlier holders of these locks committed. One delivery of
 // each endpoint comes before the second of any, and no account gets more than its
-// room. A lease that is taken over leaves its attempt behind with an unknown outcome.
+// room. Of each endpoint one delivery more is read than it may be sent, and tells
+// when to look at it next: when that is due, behind all endpoints that wait already;
+// or when the lease ends, if it is full (a settled attempt pokes it sooner) or
+// something is under way. Without either there is no look: greatest would pass over
+// the NULL and make it due now, and now again.
 const leaseDue = `
 WITH served AS (
-	SELECT e.*, CASE e.cap WHEN 0 THEN $2 ELSE least(e.cap, $6) END - (
-		SELECT count(*)
-		FROM webhooks.deliveries l
-		WHERE l.project_id = e.project_id AND l.lease_id IS NOT NULL AND l.due_at > now()
-	) AS room
-	FROM webhooks.endpoints e
-	WHERE e.project_id = ANY($1)
-), due AS (
-	SELECT d.id, d.due_at AS delivery_due, d.attempts AS lost_attempt, d.lease_id AS lost_lease,
-		s.account_id, s.url, s.secret, s.generation, s.due_at AS endpoint_due,
-		CASE WHEN s.previous_until > now() THEN s.previous_secret ELSE '' END AS previous_secret,
+	SELECT e.project_id, e.account_id, e.in_flight, e.due_at, r.turns, r.room
+	FROM unnest($1::text[], $2::integer[], $3::integer[]) AS r (project_id, turns, room)
+	JOIN webhooks.endpoints e USING (project_id)
+), line AS (
+	SELECT s.project_id, s.account_id, s.due_at AS endpoint_due, s.turns, d.id, d.due_at,
 		row_number() OVER (PARTITION BY s.project_id ORDER BY d.due_at) AS turn
 	FROM served s
 	CROSS JOIN LATERAL (
-		SELECT *
+		SELECT d.id, d.due_at
 		FROM webhooks.deliveries d
-		WHERE d.project_id = s.project_id AND d.state = 'pending' AND d.due_at > '-infinity' AND d.due_at <= now() AND ` + isNext + `
+		WHERE d.project_id = s.project_id AND d.state = 'pending' AND d.due_at > '-infinity' AND d.id <> ALL(s.in_flight) AND ` + isNext + `
 		ORDER BY d.due_at
-		LIMIT greatest(s.room, 0)
+		LIMIT s.turns + 1
 	) d
 ), placed AS (
 	SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY turn, endpoint_due) AS place
-	FROM due
+	FROM line
+	WHERE due_at <= now() AND turn <= turns
 ), picked AS (
-	SELECT *
+	SELECT id, project_id, turn, endpoint_due
 	FROM placed
 	LEFT JOIN unnest($7::text[], $8::integer[]) AS account (account_id, room) USING (account_id)
 	WHERE place <= coalesce(account.room, $9)
 	ORDER BY turn, endpoint_due
-	LIMIT $3
-), lost AS (
-	INSERT INTO webhooks.attempts (delivery_id, attempt, at, duration_ms, url, status, error, response)
-	SELECT id, lost_attempt, delivery_due - $4 * interval '1 millisecond', $4, url, NULL,
-		'` + lost + `', ''
-	FROM picked
-	WHERE lost_lease IS NOT NULL
-	ON CONFLICT DO NOTHING
+	LIMIT $4
+), next AS (
+	SELECT s.project_id, min(l.due_at) FILTER (WHERE p.id IS NULL) AS due_at, count(p.id) >= s.room AS full,
+		coalesce(array_agg(p.id) FILTER (WHERE p.id IS NOT NULL), '{}') AS ids
+	FROM served s
+	LEFT JOIN line l USING (project_id)
+	LEFT JOIN picked p USING (id)
+	GROUP BY s.project_id, s.room
+), leased AS (
+	UPDATE webhooks.endpoints e
+	SET in_flight = e.in_flight || n.ids,
+		lease_id = CASE WHEN e.in_flight || n.ids <> '{}' THEN $5::uuid END,
+		leased_until = CASE WHEN n.ids <> '{}' THEN now() + $6 * interval '1 millisecond' WHEN e.in_flight <> '{}' THEN e.leased_until END,
+		due_at = least(
+			CASE WHEN n.due_at IS NOT NULL AND NOT n.full THEN greatest(n.due_at, now()) END,
+			CASE WHEN n.ids <> '{}' THEN now() + $6 * interval '1 millisecond' WHEN e.in_flight <> '{}' THEN e.leased_until END)
+	FROM next n
+	WHERE e.project_id = n.project_id
 )
-UPDATE webhooks.deliveries d
-SET lease_id = $5, due_at = now() + $4 * interval '1 millisecond', attempts = d.attempts + 1
+SELECT d.id, d.project_id, d.event, d.body, d.attempts + 1 AS attempt, d.failures, e.account_id, e.url, e.secret, e.generation,
+	CASE WHEN e.previous_until > now() THEN e.previous_secret ELSE '' END AS previous_secret
 FROM picked p
-WHERE d.id = p.id
-RETURNING d.id, d.project_id, d.event, d.body, d.attempts, d.failures, d.lease_id,
-	p.account_id, p.url, p.secret, p.previous_secret, p.generation`
+CROSS JOIN LATERAL (
+	SELECT *
+	FROM webhooks.deliveries d
+	WHERE d.id = p.id
+	OFFSET 0
+) d
+JOIN webhooks.endpoints e ON e.project_id = d.project_id
+ORDER BY p.turn, p.endpoint_due`
 
 // isNext holds for a delivery d whose job has no earlier one to settle. A job
 // belongs to one project, so the key alone decides.
@@ -125,86 +148,90 @@ const isNext = `d.revision = (
 // takes longer to make than to run (TestPlansHoldHoweverMuchIsSettled).
 const planOnce = `SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan`
 
-// untilDue is how long until the next endpoint wants to be looked at. Where none
-// does, greatest would pass over the NULL here, too.
+// untilDue is how long until the next endpoint wants to be looked at; one that
+// another dispatcher holds, not before its lease ends. Where none does, greatest
+// would pass over the NULL here, too.
 const untilDue = `
-SELECT coalesce(CASE WHEN min(due_at) IS NOT NULL THEN greatest(extract(epoch FROM min(due_at) - now()) * 1000, 0) END, -1)::bigint
-FROM webhooks.endpoints
-WHERE due_at IS NOT NULL AND ` + servable
+SELECT CASE WHEN at IS NULL THEN -1 ELSE greatest(extract(epoch FROM at - now()) * 1000, 0) END::bigint AS ms, coalesce(others, false) AS others
+FROM (
+	SELECT min(CASE WHEN lease_id IS NULL OR lease_id = $2 THEN due_at ELSE greatest(due_at, leased_until) END) AS at,
+		bool_or(lease_id <> $2 AND leased_until > now()) AS others
+	FROM webhooks.endpoints
+	WHERE due_at IS NOT NULL AND ` + servable + `
+) next`
 
-// claim leases up to limit due deliveries. next is when to look again, at the
-// latest; negative when nothing is scheduled. A crash after the commit leaves
-// leases that run out.
-func (q queue) claim(ctx context.Context, limit int, busy shares) (batch []claimed, next time.Duration, err error) {
-	accounts, rooms, full := busy.rooms(limit)
-	// A lost commit is a claim that never was: nothing has been sent yet.
-	err = pgpool.InTxAsync(ctx, q.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, planOnce); err != nil {
-			return fmt.Errorf("begin: %w", err)
-		}
-		var endpoints []string
-		if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit); err != nil {
-			return fmt.Errorf("lock due endpoints: %w", err)
-		}
-		if len(endpoints) > 0 {
-			most := q.cap.share(limit-q.pool/2, len(endpoints))
-			err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(endpoints), q.cap.begin, limit, q.lease.Milliseconds(), uuid.New(), most,
-				pq.Array(accounts), pq.Array(rooms), room(limit, 0))
-			if err != nil {
-				return fmt.Errorf("lease due deliveries: %w", err)
-			}
-			if err := q.rearm(ctx, tx, endpoints, most); err != nil {
-				return err
-			}
-		}
-		var ms []int64 // one row
-		if err := tx.SelectContext(ctx, &ms, untilDue, pq.Array(full)); err != nil {
-			return fmt.Errorf("find the next due endpoint: %w", err)
-		}
-		next = time.Duration(ms[0]) * time.Millisecond
-		return nil
+// noWait is for commits that may be forgotten by a crash of the database, whole: a
+// claim then never was, and what has arrived is sent again under its id.
+const noWait = `; SET LOCAL synchronous_commit = off`
+
+// claim takes up to limit due deliveries, and their endpoints' leases. next is when
+// to look again, at the latest; negative when nothing is scheduled, or all places are
+// taken. A crash after the commit leaves leases that run out.
+func (q *queue) claim(ctx context.Context, limit int, busy shares) (batch []claimed, next time.Duration, err error) {
+	until := q.begin()
+	if err := q.bury(ctx); err != nil {
+		return nil, 0, err
+	}
+	err = pgpool.InTxSet(ctx, q.db, planOnce+noWait, func(tx *sqlx.Tx) error {
+		batch, next, err = q.claimIn(ctx, tx, limit, busy)
+		return err
 	})
 	if err != nil {
 		return nil, 0, err
 	}
+	q.take(batch, until)
 	return batch, next, nil
 }
 
-// rearmEndpoints schedules the look after this one: when a lease runs out while
-// the endpoint is full (a settled attempt pokes it sooner); else when its first
-// delivery in line is due, and behind all endpoints that wait already. Without one
-// there is no look: greatest would pass over the NULL and make it due now, and now
-// again.
-const rearmEndpoints = `
-UPDATE webhooks.endpoints e
-SET due_at = n.due_at
-FROM (
-	SELECT e.project_id, CASE
-		WHEN leased.count >= CASE e.cap WHEN 0 THEN $2 ELSE least(e.cap, $3) END THEN leased.until
-		WHEN first.due_at IS NOT NULL THEN greatest(first.due_at, now())
-	END AS due_at
-	FROM webhooks.endpoints e
-	CROSS JOIN LATERAL (
-		SELECT count(*) AS count, min(l.due_at) AS until
-		FROM webhooks.deliveries l
-		WHERE l.project_id = e.project_id AND l.lease_id IS NOT NULL AND l.due_at > now()
-	) leased
-	LEFT JOIN LATERAL (
-		SELECT d.due_at
-		FROM webhooks.deliveries d
-		WHERE d.project_id = e.project_id AND d.state = 'pending' AND d.due_at > '-infinity' AND ` + isNext + `
-		ORDER BY d.due_at
-		LIMIT 1
-	) first ON true
-	WHERE e.project_id = ANY($1)
-) n
-WHERE e.project_id = n.project_id AND e.due_at IS DISTINCT FROM n.due_at`
-
-func (q queue) rearm(ctx context.Context, tx *sqlx.Tx, projectIDs []string, most int) error {
-	if _, err := tx.ExecContext(ctx, rearmEndpoints, pq.Array(projectIDs), q.cap.begin, most); err != nil {
-		return fmt.Errorf("schedule endpoints: %w", err)
+func (q *queue) claimIn(ctx context.Context, tx *sqlx.Tx, limit int, busy shares) (batch []claimed, next time.Duration, err error) {
+	accounts, rooms, full := busy.rooms(limit)
+	var endpoints []dueEndpoint
+	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.holder); err != nil {
+		return nil, 0, fmt.Errorf("lock due endpoints: %w", err)
 	}
-	return nil
+	if len(endpoints) > 0 {
+		if err := q.writeOff(ctx, tx, endpoints); err != nil {
+			return nil, 0, err
+		}
+		ids, turns, free := q.rooms(endpoints, limit)
+		err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(ids), pq.Array(turns), pq.Array(free), limit, q.holder, q.lease.Milliseconds(),
+			pq.Array(accounts), pq.Array(rooms), room(limit, 0))
+		if err != nil {
+			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
+		}
+	}
+	if len(batch) == limit {
+		return batch, -1, nil
+	}
+	var look struct {
+		MS     int64 `db:"ms"`
+		Others bool  `db:"others"`
+	}
+	if err := tx.GetContext(ctx, &look, untilDue, pq.Array(full), q.holder); err != nil {
+		return nil, 0, fmt.Errorf("find the next due endpoint: %w", err)
+	}
+	next = time.Duration(look.MS) * time.Millisecond
+	if q.there = look.Others; q.there {
+		next = sooner(next, lookForOthers)
+	}
+	return batch, next, nil
+}
+
+// rooms gives the endpoints, how many deliveries each may be sent beside those under
+// way, and how many of them in this claim: about its part of the limit, since of what
+// it waits with beyond that nothing would be picked.
+func (q *queue) rooms(endpoints []dueEndpoint, limit int) (ids []string, turns, free []int64) {
+	most := q.cap.share(limit-q.pool/2, len(endpoints))
+	each := (2*limit + len(endpoints) - 1) / len(endpoints)
+	for _, e := range endpoints {
+		n := q.cap.begin
+		if e.Cap > 0 {
+			n = min(e.Cap, most)
+		}
+		n = max(n-len(e.InFlight), 0)
+		ids, turns, free = append(ids, e.ProjectID), append(turns, int64(min(n, each))), append(free, int64(n))
+	}
+	return ids, turns, free
 }
 
 // pokeEndpoints has the next claim look at the endpoints; it also finds out if
@@ -225,7 +252,7 @@ func poke(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
 
 // lockEndpoints takes the rows in the order that all takers keep to.
 const lockEndpoints = `
-SELECT *
+SELECT ` + endpointColumns + `
 FROM webhooks.endpoints
 WHERE project_id = ANY($1)
 ORDER BY project_id

@@ -13,40 +13,38 @@ import (
 	"humanqa/domain/announce"
 )
 
-// conclude draws the endpoints' conclusions from attempts that are written: how
-// many each is sent at once from now on; one whose delivery failed for good is
+// conclude draws the endpoints' conclusions from attempts that are written: each is
+// given free where nothing else is under way, and looked at again; how many each is
+// sent at once from now on, and how it does; one whose delivery failed for good is
 // switched off and its other deliveries are held; those of one whose secret
 // cannot be opened are postponed together.
-func (q queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (disabled []endpoint, sealed []string, err error) {
+func (q *queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (s settlement, err error) {
 	causes := map[string]string{} // deliveries that failed for good, by project
 	for _, o := range batch {
 		if _, known := causes[o.ProjectID]; o.result == exhausted && now[o.ProjectID].Enabled && !known {
 			causes[o.ProjectID] = o.ID
 		}
 	}
-	if err := setCaps(ctx, tx, q.cap.after(batch, now)); err != nil {
-		return nil, nil, err
-	}
 	changed := standings(batch, now)
-	for id, s := range changed {
-		if s.LastError == sealedSecret && now[id].LastError != sealedSecret {
-			sealed = append(sealed, id)
+	for id, st := range changed {
+		if st.LastError == sealedSecret && now[id].LastError != sealedSecret {
+			s.sealed = append(s.sealed, id)
 		}
 	}
 	if err := postpone(ctx, tx, batch); err != nil {
-		return nil, nil, err
+		return settlement{}, err
 	}
-	if err := markStanding(ctx, tx, changed); err != nil || len(causes) == 0 {
-		return nil, sealed, err
+	if err := freeEndpoints(ctx, tx, batch, now, q.cap.after(batch, now), changed); err != nil || len(causes) == 0 {
+		return s, err
 	}
-	disabled, err = disable(ctx, tx, causes)
-	return disabled, sealed, err
+	s.disabled, err = disable(ctx, tx, causes)
+	return s, err
 }
 
 const postponeDeliveries = `
 UPDATE webhooks.deliveries
 SET due_at = now() + $2 * interval '1 millisecond'
-WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity' AND lease_id IS NULL AND due_at <= now()`
+WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity' AND due_at <= now()`
 
 // postpone lets whatever else is due to endpoints with a sealed secret wait, too.
 func postpone(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
@@ -112,29 +110,43 @@ func standings(batch []outcome, now map[string]endpoint) map[string]standing {
 	return changed
 }
 
-const setStanding = `
+// settleEndpoints also has the next claim look at them.
+const settleEndpoints = `
 UPDATE webhooks.endpoints e
-SET consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success
-FROM unnest($1::text[], $2::integer[], $3::timestamptz[], $4::text[], $5::timestamptz[])
-	AS r (project_id, failures, since, error, success)
+SET in_flight = ARRAY(SELECT f FROM unnest(e.in_flight) f WHERE f <> ALL($7::uuid[])),
+	lease_id = CASE WHEN e.in_flight <@ $7 THEN NULL ELSE e.lease_id END,
+	leased_until = CASE WHEN e.in_flight <@ $7 THEN NULL ELSE e.leased_until END,
+	due_at = CASE WHEN e.enabled AND e.url <> '' AND e.secret <> '' AND (e.due_at IS NULL OR e.due_at > now()) THEN now() ELSE e.due_at END,
+	cap = r.cap, consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success
+FROM unnest($1::text[], $2::integer[], $3::integer[], $4::timestamptz[], $5::text[], $6::timestamptz[])
+	AS r (project_id, cap, failures, since, error, success)
 WHERE e.project_id = r.project_id`
 
-func markStanding(ctx context.Context, tx *sqlx.Tx, changed map[string]standing) error {
-	if len(changed) == 0 {
+func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, caps map[string]int, standings map[string]standing) error {
+	if len(batch) == 0 {
 		return nil
 	}
+	ids := distinct(batch, func(o outcome) string { return o.ProjectID })
 	var (
-		ids, errs        []string
-		failures         []int64
+		errs             []string
+		sizes, failures  []int64
 		since, succeeded []*string
 	)
-	for id, s := range changed {
-		ids, errs, failures = append(ids, id), append(errs, s.LastError), append(failures, int64(s.ConsecutiveFailures))
+	for _, id := range ids {
+		size, s := now[id].Cap, now[id].standing
+		if n, changed := caps[id]; changed {
+			size = n
+		}
+		if n, changed := standings[id]; changed {
+			s = n
+		}
+		sizes, errs, failures = append(sizes, int64(size)), append(errs, s.LastError), append(failures, int64(s.ConsecutiveFailures))
 		since, succeeded = append(since, timeText(s.FailingSince)), append(succeeded, timeText(s.LastSuccessAt))
 	}
-	_, err := tx.ExecContext(ctx, setStanding, pq.Array(ids), pq.Array(failures), pq.Array(since), pq.Array(errs), pq.Array(succeeded))
+	_, err := tx.ExecContext(ctx, settleEndpoints, pq.Array(ids), pq.Array(sizes), pq.Array(failures), pq.Array(since), pq.Array(errs),
+		pq.Array(succeeded), pq.Array(distinct(batch, func(o outcome) string { return o.ID })))
 	if err != nil {
-		return fmt.Errorf("mark how endpoints answer: %w", err)
+		return fmt.Errorf("settle endpoints: %w", err)
 	}
 	return nil
 }
@@ -184,7 +196,7 @@ UPDATE webhooks.endpoints e
 SET enabled = false, announced = false, disabled_by = c.delivery_id, disabled_reason = c.reason, due_at = NULL
 FROM cause c
 WHERE e.project_id = c.project_id AND e.enabled
-RETURNING e.*`
+RETURNING e.project_id, e.disabled_by, e.disabled_reason`
 
 // holdDeliveries leaves running attempts their leases: a success still counts.
 // A test event is about the endpoint as it was: it is never held.

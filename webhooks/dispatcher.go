@@ -72,7 +72,11 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 
 	var wake <-chan struct{}
 	if d.cfg.DSN != "" {
-		wake = pgpool.Listen(ctx, d.cfg.DSN, dueChannel, func(err error) {
+		// Its connection tells others that this process lives: also while it drains.
+		listening, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		d.queue.begin()
+		wake = pgpool.Listen(listening, pgpool.Named(d.cfg.DSN, sessionName(d.queue.holder)), dueChannel, func(err error) {
 			d.log.WithError(err).Warn("listening for due webhooks was interrupted")
 		})
 	}
@@ -108,26 +112,43 @@ func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Durati
 // Settle implements workloop.Work. What has settled lets the next delivery of
 // its job go.
 func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err error) {
-	disabled, sealed, err := d.queue.settle(ctx, done)
+	s, err := d.queue.settle(ctx, done)
 	if err != nil {
 		return false, err
 	}
-	for _, projectID := range sealed { // once a project, not once a delivery
+	d.settled(done, s)
+	return true, nil
+}
+
+// Exchange implements workloop.Exchanger.
+func (d deliveries) Exchange(ctx context.Context, done []outcome, limit int) ([]claimed, time.Duration, error) {
+	shares, back := d.busy.shares()
+	s, batch, next, err := d.queue.exchange(ctx, done, limit, shares)
+	if err != nil {
+		return nil, 0, err
+	}
+	d.settled(done, s)
+	d.busy.take(batch)
+	return batch, sooner(next, back), nil
+}
+
+// settled tells of what was written.
+func (d deliveries) settled(done []outcome, s settlement) {
+	for _, projectID := range s.sealed { // once a project, not once a delivery
 		d.log.WithField("project", projectID).
 			Error("a webhook's signing secret cannot be opened: its deliveries wait until another one is set, or the data keys are restored (docs/eventstore.md)")
 	}
 	d.metrics.count(done)
-	for _, e := range disabled {
+	for _, e := range s.disabled {
 		d.log.WithFields(logrus.Fields{"project": e.ProjectID, "delivery": e.DisabledBy, "reason": e.DisabledReason}).
 			Warn("a webhook is disabled: the last retry of a delivery failed")
 	}
-	if len(disabled) > 0 {
+	if len(s.disabled) > 0 {
 		select {
 		case d.tell <- struct{}{}:
 		default: // it is told already
 		}
 	}
-	return true, nil
 }
 
 // Do implements workloop.Work: it sends one delivery. It never waits longer than

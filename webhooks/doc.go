@@ -7,11 +7,16 @@
 // and moves its checkpoint. A crash before the commit leaves nothing; the repeat
 // makes the same rows, because a delivery's id derives from endpoint and event.
 //
-// The Dispatcher sends. It leases due deliveries, sends each with a deadline
-// shorter than the lease, and settles what became of them: state and attempt
-// log in one transaction, fenced by the lease. A crash in between leaves a
-// lease that runs out, and the delivery is sent again under the same id. Any
-// number of dispatchers may run.
+// The Dispatcher sends. It leases endpoints, for as long as requests to them are
+// under way, and their rows say which deliveries those are: so a claim writes a row
+// for each endpoint, none for a delivery. Each is sent with a deadline shorter than
+// the lease, and what became of it is settled: state and attempt log in one
+// transaction with the next claim, fenced twice, by the endpoint's lease and by the
+// attempt's number, which has to be the delivery's next one. A crash in between
+// leaves a lease that runs out, or ends with the connection on which the process
+// listened; what was under way is written off, which takes its number, and is sent
+// again under the same id. A process that comes back from a pause finds the endpoint
+// another's, or the number taken. Any number of dispatchers may run.
 //
 // One lock orders it all: whoever changes an endpoint, or the state of one of
 // its deliveries, holds the endpoint's row. So a claim sees the URL, the

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/lib/pq"
 
 	"humanqa/domain"
@@ -27,8 +28,15 @@ type endpoint struct {
 	Announced      bool           `db:"announced"`
 	Cap            int            `db:"cap"` // deliveries at once; 0: where all begin
 	DueAt          *time.Time     `db:"due_at"`
+	LeaseID        *uuid.UUID     `db:"lease_id"` // the dispatcher that sends; nil: none does
+	InFlight       pq.StringArray `db:"in_flight"`
 	standing
 }
+
+// endpointColumns are those of an endpoint: a column that a later version adds does
+// not get in the way of this one.
+const endpointColumns = `project_id, account_id, url, events, secret, previous_secret, previous_until, generation, enabled, disabled_by,
+	disabled_reason, announced, cap, due_at, lease_id, in_flight, consecutive_failures, failing_since, last_error, last_success_at`
 
 // standing is how an endpoint has answered lately.
 type standing struct {

@@ -119,8 +119,11 @@ func IsCursor(text string) bool {
 	return err == nil
 }
 
+// underWay holds for a delivery d of an endpoint e while a request is running.
+const underWay = `coalesce(e.leased_until > now() AND d.id = ANY(e.in_flight), false)`
+
 const deliveryColumns = `d.id, d.project_id, d.event_id, d.event, d.ordering_key, d.state, d.attempts, d.due_at,
-	d.lease_id IS NOT NULL AND d.due_at > now() AS sending, d.last_status, d.last_error, d.created_at, d.settled_at`
+	` + underWay + ` AS sending, d.last_status, d.last_error, d.created_at, d.settled_at`
 
 const listDeliveries = `
 SELECT ` + deliveryColumns + `

@@ -198,7 +198,8 @@ func TestARedeliveryIsOneMoreAttemptOfTheSameDelivery(t *testing.T) {
 	stop()
 
 	// While a request is under way it is not sent beside it.
-	b.exec(`UPDATE webhooks.deliveries SET state = 'pending', lease_id = gen_random_uuid(), due_at = now() + interval '1 minute'`)
+	b.exec(`UPDATE webhooks.deliveries SET state = 'pending'`)
+	b.exec(`UPDATE webhooks.endpoints SET lease_id = gen_random_uuid(), leased_until = now() + interval '1 minute', in_flight = ARRAY[$1::uuid] WHERE project_id = 'p1'`, id)
 	if err := b.record().Redeliver(ctx, "acc", "p1", id); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,8 @@ func TestARedeliveryIsOneMoreAttemptOfTheSameDelivery(t *testing.T) {
 	if !d.Sending || d.NextAttemptAt() != nil {
 		t.Errorf("the running request was given up: %+v", d)
 	}
-	b.exec(`UPDATE webhooks.deliveries SET state = 'delivered', lease_id = NULL`)
+	b.exec(`UPDATE webhooks.deliveries SET state = 'delivered'`)
+	b.exec(`UPDATE webhooks.endpoints SET lease_id = NULL, leased_until = NULL, in_flight = '{}'`)
 	b.on("p1", &project.WebhookDisabled{At: at})
 	b.subscribed()
 	if err := b.record().Redeliver(ctx, "acc", "p1", id); !domain.IsKind(err, domain.KindConflict) {

@@ -79,7 +79,7 @@ SELECT (
 	CROSS JOIN LATERAL (
 		SELECT d.due_at
 		FROM webhooks.deliveries d
-		WHERE d.project_id = e.project_id AND d.state = 'pending' AND d.due_at > '-infinity'
+		WHERE d.project_id = e.project_id AND d.state = 'pending' AND d.due_at > '-infinity' AND d.id <> ALL(e.in_flight)
 		ORDER BY d.due_at
 		LIMIT 1
 	) d

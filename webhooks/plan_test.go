@@ -112,7 +112,7 @@ func (s *stock) round(due int) (ids []string) {
 		done = append(done, classify(c, a, []time.Duration{time.Minute}))
 		ids = append(ids, c.ID)
 	}
-	if _, _, err := s.queue.settle(s.Context(), done); err != nil {
+	if _, err := s.queue.settle(s.Context(), done); err != nil {
 		s.Fatal(err)
 	}
 	return ids

@@ -28,7 +28,7 @@ type Chosen struct {
 const changedAtOnce = 2000
 
 const lockOwn = `
-SELECT *
+SELECT ` + endpointColumns + `
 FROM webhooks.endpoints
 WHERE account_id = $1 AND project_id = $2
 FOR UPDATE`
@@ -43,15 +43,16 @@ const chosen = `
 WHERE id IN (
 	SELECT d.id
 	FROM webhooks.deliveries d
+	JOIN webhooks.endpoints e USING (project_id)
 	WHERE d.project_id = $1 AND d.state IN ('held', 'failed') AND ` + noTest + `
 		AND ($2::uuid[] IS NULL OR d.id = ANY($2)) AND d.created_at > $3 AND d.created_at <= $4
-		AND (d.lease_id IS NULL OR d.due_at <= now())
+		AND NOT ` + underWay + `
 	ORDER BY d.created_at, d.revision
 	LIMIT $5
 )`
 
 // again makes a delivery wait to be sent, as if it had just come.
-const again = `state = 'pending', due_at = now(), failures = 0, lease_id = NULL, settled_at = NULL`
+const again = `state = 'pending', due_at = now(), failures = 0, settled_at = NULL`
 
 const replayDeliveries = `
 UPDATE webhooks.deliveries
@@ -59,7 +60,7 @@ SET ` + again + chosen
 
 const dropDeliveries = `
 UPDATE webhooks.deliveries
-SET state = 'dropped', lease_id = NULL, settled_at = now()` + chosen
+SET state = 'dropped', settled_at = now()` + chosen
 
 // sends refuses what needs an endpoint that is sent to.
 func (e endpoint) sends() error {
@@ -148,9 +149,10 @@ func (l *Log) locked(ctx context.Context, accountID, projectID string, change fu
 }
 
 const redeliver = `
-UPDATE webhooks.deliveries
+UPDATE webhooks.deliveries d
 SET ` + again + `
-WHERE id = $1 AND project_id = $2 AND (lease_id IS NULL OR due_at <= now())`
+FROM webhooks.endpoints e
+WHERE d.id = $1 AND d.project_id = $2 AND e.project_id = d.project_id AND NOT ` + underWay
 
 const delivers = `
 SELECT EXISTS (SELECT FROM webhooks.deliveries WHERE id = $1 AND project_id = $2)`

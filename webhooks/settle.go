@@ -52,10 +52,26 @@ func classify(c claimed, a answer, retries []time.Duration) outcome {
 	return o
 }
 
-// settleDeliveries closes leases. A delivery whose lease somebody else has taken
-// over is left alone; one that was held while its attempt ran stays held
-// unless it was delivered.
+// settleDeliveries logs attempts, also those that no longer count: it corrects one
+// that was written off. What an attempt means for its delivery it writes where the
+// endpoint is still this process's and the attempt the delivery's next one; a
+// delivery that was held meanwhile stays held unless it was delivered.
 const settleDeliveries = `
+WITH r AS (
+	SELECT *
+	FROM unnest($1::uuid[], $2::integer[], $3::boolean[], $4::boolean[], $5::text[], $6::bigint[], $7::timestamptz[], $8::integer[], $9::text[],
+		$10::integer[], $11::text[], $12::text[], $13::text[], $14::text[])
+		AS r (id, attempt, counts, sent, result, wait, at, took, url, status, error, response, signature, standard)
+), logged AS (
+	INSERT INTO webhooks.attempts AS a (delivery_id, attempt, at, duration_ms, url, status, error, response, signature, standard_signature)
+	SELECT id, attempt, at, took, url, nullif(status, 0), error, response, signature, standard
+	FROM r
+	WHERE sent
+	ON CONFLICT (delivery_id, attempt) DO UPDATE
+	SET at = excluded.at, duration_ms = excluded.duration_ms, url = excluded.url,
+		status = excluded.status, error = excluded.error, response = excluded.response,
+		signature = excluded.signature, standard_signature = excluded.standard_signature
+)
 UPDATE webhooks.deliveries d
 SET state = CASE
 		WHEN r.result = 'delivered' THEN 'delivered'
@@ -63,67 +79,85 @@ SET state = CASE
 		ELSE d.state
 	END,
 	settled_at = CASE WHEN r.result IN ('delivered', 'exhausted', 'undelivered') OR d.state = 'dropped' THEN now() END,
+	attempts = r.attempt,
 	failures = CASE WHEN r.result IN ('retry', 'exhausted', 'undelivered') THEN d.failures + 1 ELSE d.failures END,
 	due_at = now() + r.wait * interval '1 millisecond',
-	lease_id = NULL,
 	last_status = nullif(r.status, 0),
 	last_error = r.error
-FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::integer[], $6::text[])
-	AS r (id, lease_id, result, wait, status, error)
-WHERE d.id = r.id AND d.lease_id = r.lease_id
-RETURNING d.id || ' ' || r.lease_id`
+FROM r
+WHERE d.id = r.id AND r.counts AND d.attempts = r.attempt - 1
+RETURNING d.id || ' ' || r.attempt`
 
-// logAttempts also corrects the attempt that was written off as lost when its
-// lease was taken over.
-const logAttempts = `
-INSERT INTO webhooks.attempts AS a (delivery_id, attempt, at, duration_ms, url, status, error, response, signature, standard_signature)
-SELECT r.id, r.attempt, r.at, r.took, r.url, nullif(r.status, 0), r.error, r.response, r.signature, r.standard
-FROM unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::text[],
-	$9::text[], $10::text[]) AS r (id, attempt, at, took, url, status, error, response, signature, standard)
-ON CONFLICT (delivery_id, attempt) DO UPDATE
-SET at = excluded.at, duration_ms = excluded.duration_ms, url = excluded.url,
-	status = excluded.status, error = excluded.error, response = excluded.response,
-	signature = excluded.signature, standard_signature = excluded.standard_signature`
+// settlement is what others have to hear of.
+type settlement struct {
+	disabled []endpoint // were switched off: the log has to be told
+	sealed   []string   // projects whose secret cannot be opened any more
+}
 
 // settle writes what became of a batch of attempts, states and log in one
-// transaction. disabled are the endpoints that were switched off: the log has
-// to be told; sealed are the projects whose secret cannot be opened any more.
-// After an error nothing was written; the same batch may be settled
+// transaction. After an error nothing was written; the same batch may be settled
 // again.
-func (q queue) settle(ctx context.Context, batch []outcome) (disabled []endpoint, sealed []string, err error) {
-	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
-	err = pgpool.InTx(ctx, q.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, planOnce); err != nil {
-			return fmt.Errorf("begin: %w", err)
-		}
-		var endpoints []endpoint
-		if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
-			return fmt.Errorf("lock endpoints: %w", err)
-		}
-		now := make(map[string]endpoint, len(endpoints))
-		for _, e := range endpoints {
-			now[e.ProjectID] = e
-		}
-		final := slices.Clone(batch)
-		for i := range final {
-			final[i].spare(now[final[i].ProjectID])
-		}
-		if err := q.writeAttempts(ctx, tx, final); err != nil {
-			return err
-		}
-		closed, err := q.writeOutcomes(ctx, tx, final)
-		if err != nil {
-			return err
-		}
-		if disabled, sealed, err = q.conclude(ctx, tx, closed, now); err != nil {
-			return err
-		}
-		return poke(ctx, tx, projectIDs)
+func (q *queue) settle(ctx context.Context, batch []outcome) (s settlement, err error) {
+	err = pgpool.InTxSet(ctx, q.db, planOnce+settleWait(batch), func(tx *sqlx.Tx) error {
+		s, err = q.settleIn(ctx, tx, batch)
+		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return settlement{}, err
 	}
-	return disabled, sealed, nil
+	q.land(batch)
+	return s, nil
+}
+
+// exchange is settle and claim in one transaction: with half of the round trips, and
+// one commit.
+func (q *queue) exchange(ctx context.Context, done []outcome, limit int, busy shares) (s settlement, batch []claimed, next time.Duration, err error) {
+	until := q.begin()
+	if err := q.bury(ctx); err != nil {
+		return settlement{}, nil, 0, err
+	}
+	err = pgpool.InTxSet(ctx, q.db, planOnce+settleWait(done), func(tx *sqlx.Tx) error {
+		if s, err = q.settleIn(ctx, tx, done); err != nil {
+			return err
+		}
+		batch, next, err = q.claimIn(ctx, tx, limit, busy)
+		return err
+	})
+	if err != nil {
+		return settlement{}, nil, 0, err
+	}
+	q.land(done)
+	q.take(batch, until)
+	return s, batch, next, nil
+}
+
+// settleWait has a commit wait for the disk for all but arrivals.
+func settleWait(batch []outcome) string {
+	if slices.ContainsFunc(batch, func(o outcome) bool { return o.result != delivered }) {
+		return ""
+	}
+	return noWait
+}
+
+func (q *queue) settleIn(ctx context.Context, tx *sqlx.Tx, batch []outcome) (settlement, error) {
+	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
+	var endpoints []endpoint
+	if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
+		return settlement{}, fmt.Errorf("lock endpoints: %w", err)
+	}
+	now := make(map[string]endpoint, len(endpoints))
+	for _, e := range endpoints {
+		now[e.ProjectID] = e
+	}
+	final := slices.Clone(batch)
+	for i := range final {
+		final[i].spare(now[final[i].ProjectID])
+	}
+	closed, err := q.writeOutcomes(ctx, tx, final, now)
+	if err != nil {
+		return settlement{}, err
+	}
+	return q.conclude(ctx, tx, closed, now)
 }
 
 // spare turns the last failure into a postponement when the endpoint has been
@@ -134,47 +168,21 @@ func (o *outcome) spare(e endpoint) {
 	}
 }
 
-// writeOutcomes gives those whose lease was still theirs. What the others have
-// to say no longer counts.
-func (q queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome) ([]outcome, error) {
+// writeOutcomes gives those that still count.
+func (q *queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) ([]outcome, error) {
 	var (
-		ids, leases, results, errs []string
-		waits, statuses            []int64
+		ids, results, ats, urls, errs    []string
+		responses, signatures, standards []string
+		attempts, waits, tooks, statuses []int64
+		counts, sent                     []bool
 	)
 	for _, o := range batch {
-		ids = append(ids, o.ID)
-		leases = append(leases, o.LeaseID.String())
-		results = append(results, string(o.result))
-		waits = append(waits, o.wait.Milliseconds())
-		statuses = append(statuses, int64(o.status))
-		errs = append(errs, o.err)
-	}
-	var closed []string
-	err := tx.SelectContext(ctx, &closed, settleDeliveries,
-		pq.Array(ids), pq.Array(leases), pq.Array(results), pq.Array(waits), pq.Array(statuses), pq.Array(errs))
-	if err != nil {
-		return nil, fmt.Errorf("settle deliveries: %w", err)
-	}
-	if len(closed) == len(batch) {
-		return batch, nil
-	}
-	return slices.DeleteFunc(slices.Clone(batch), func(o outcome) bool {
-		return !slices.Contains(closed, o.ID+" "+o.LeaseID.String())
-	}), nil
-}
-
-func (q queue) writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
-	var (
-		ids, ats, urls, errs, responses []string
-		signatures, standards           []string
-		attempts, tooks, statuses       []int64
-	)
-	for _, o := range batch {
-		if o.unsent {
-			continue
-		}
 		ids = append(ids, o.ID)
 		attempts = append(attempts, int64(o.Attempt))
+		counts = append(counts, q.holds(now[o.ProjectID], o))
+		sent = append(sent, !o.unsent)
+		results = append(results, string(o.result))
+		waits = append(waits, o.wait.Milliseconds())
 		ats = append(ats, o.at.UTC().Format(time.RFC3339Nano))
 		tooks = append(tooks, o.took.Milliseconds())
 		urls = append(urls, o.URL)
@@ -184,15 +192,19 @@ func (q queue) writeAttempts(ctx context.Context, tx *sqlx.Tx, batch []outcome) 
 		signatures = append(signatures, o.signed.service)
 		standards = append(standards, o.signed.standard)
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, logAttempts, pq.Array(ids), pq.Array(attempts), pq.Array(ats), pq.Array(tooks),
-		pq.Array(urls), pq.Array(statuses), pq.Array(errs), pq.Array(responses), pq.Array(signatures), pq.Array(standards))
+	var closed []string
+	err := tx.SelectContext(ctx, &closed, settleDeliveries, pq.Array(ids), pq.Array(attempts), pq.Array(counts), pq.Array(sent),
+		pq.Array(results), pq.Array(waits), pq.Array(ats), pq.Array(tooks), pq.Array(urls), pq.Array(statuses), pq.Array(errs),
+		pq.Array(responses), pq.Array(signatures), pq.Array(standards))
 	if err != nil {
-		return fmt.Errorf("log attempts: %w", err)
+		return nil, fmt.Errorf("settle deliveries: %w", err)
 	}
-	return nil
+	if len(closed) == len(batch) {
+		return batch, nil
+	}
+	return slices.DeleteFunc(slices.Clone(batch), func(o outcome) bool {
+		return !slices.Contains(closed, o.placeID())
+	}), nil
 }
 
 func distinct[T any](list []T, key func(T) string) []string {

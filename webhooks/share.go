@@ -3,6 +3,7 @@ package webhooks
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -42,7 +43,7 @@ type places struct {
 	lease time.Duration
 
 	mu sync.Mutex
-	of map[string]taken // by delivery and lease
+	of map[string]taken // by delivery and attempt
 }
 
 type taken struct {
@@ -52,7 +53,7 @@ type taken struct {
 
 func newPlaces(lease time.Duration) *places { return &places{lease: lease, of: map[string]taken{}} }
 
-func (c claimed) placeID() string { return c.ID + " " + c.LeaseID.String() }
+func (c claimed) placeID() string { return c.ID + " " + strconv.Itoa(c.Attempt) }
 
 func (p *places) take(batch []claimed) {
 	p.mu.Lock()

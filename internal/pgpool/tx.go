@@ -25,6 +25,12 @@ func InTxAsync(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
 	return inTx(ctx, db, "SET LOCAL synchronous_commit = off", f)
 }
 
+// InTxSet is InTx for which settings hold that are SET LOCAL, as statements without
+// parameters: one round trip for all of them.
+func InTxSet(ctx context.Context, db *sqlx.DB, settings string, f func(*sqlx.Tx) error) error {
+	return inTx(ctx, db, settings, f)
+}
+
 func inTx(ctx context.Context, db *sqlx.DB, begin string, f func(*sqlx.Tx) error) error {
 	tx, err := db.BeginTxx(ctx, nil)
 	if err != nil {

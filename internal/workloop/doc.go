@@ -3,7 +3,8 @@
 // Work belongs to its taker until a lease ends, and then to whoever takes it
 // next, in this process or another. A Loop takes what is due, does each item in
 // one of a bounded number of places, and settles in batches what came of it. One
-// goroutine alternates between settling and taking: while one round talks to the
+// goroutine alternates between settling and taking, or does both at once where the
+// work can (Exchanger): while one round talks to the
 // database more items end, so batches grow with the load.
 //
 // Three things hold whatever the code in a place does:
@@ -28,8 +29,9 @@
 // An item of work is leased once, for as long as it may take, and never renewed;
 // its fence is a token that only this lease has, which settling asks for. All items
 // are done by this loop. Where the lease is written down differs with what it is
-// about: a delivery's stands in its own row (webhooks.deliveries), where the claim
-// sees it together with the order of its job and the cap of its endpoint; a
+// about: a delivery's stands in its endpoint's row (webhooks.endpoints), which one
+// process has at a time and where the claim sees the cap; the token is the number of
+// the attempt. A
 // timer's stands beside the timer (policy.leases), because timers are a read model
 // that may be built anew at any time, and what was done must stay done.
 //

@@ -40,6 +40,14 @@ type Work[T, R any] interface {
 	Settle(ctx context.Context, done []R) (more bool, err error)
 }
 
+// Exchanger is Work that settles and takes in one go, for less than both cost.
+type Exchanger[T, R any] interface {
+	Work[T, R]
+	// Exchange is Settle, of at least one outcome, and then Take. After an error
+	// nothing was done, and the loop settles and takes by themselves.
+	Exchange(ctx context.Context, done []R, limit int) (due []T, next time.Duration, err error)
+}
+
 // Log is where a loop says what went wrong.
 type Log interface {
 	Warnf(format string, args ...any)
@@ -126,6 +134,11 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 		case <-look.C:
 			due = true
 		}
+		if again, exchanged := l.exchange(ctx, doing); exchanged {
+			full = l.free() == 0
+			look.Reset(again)
+			continue
+		}
 		more, settleErr := l.settle(ctx)
 		if !due && !more && settleErr == nil {
 			continue
@@ -169,6 +182,11 @@ func (l *Loop[T, R]) take(ctx, doing context.Context) (again time.Duration, err 
 		l.complain(ctx, "take", err)
 		return faultWait, err
 	}
+	return l.begin(doing, due, until, next), nil
+}
+
+// begin starts what was taken, and says when to look again.
+func (l *Loop[T, R]) begin(doing context.Context, due []T, until time.Time, next time.Duration) (again time.Duration) {
 	if len(due) > 0 && len(l.running) == 0 {
 		l.stats.moved.Store(time.Now().UnixNano())
 	}
@@ -178,11 +196,11 @@ func (l *Loop[T, R]) take(ctx, doing context.Context) (again time.Duration, err 
 	l.stats.busy.Store(int64(len(l.running)))
 	switch {
 	case next < 0 || next > l.Poll:
-		return l.Poll, nil
+		return l.Poll
 	case len(due) == 0:
-		return max(next, lookAgain), nil
+		return max(next, lookAgain)
 	}
-	return next, nil
+	return next
 }
 
 func (l *Loop[T, R]) start(doing context.Context, item T, until time.Time) {
@@ -241,16 +259,41 @@ func (l *Loop[T, R]) settle(ctx context.Context) (more bool, err error) {
 	}
 	within, cancel := context.WithTimeout(ctx, l.Lease)
 	defer cancel()
-	values := make([]R, len(l.done))
-	for i, o := range l.done {
-		values[i] = o.value
-	}
-	if more, err = l.work.Settle(within, values); err != nil {
+	if more, err = l.work.Settle(within, l.values()); err != nil {
 		l.complain(ctx, "settle", err)
 		return false, err
 	}
 	l.done = l.done[:0]
 	return more, nil
+}
+
+// exchange does both where the work can, and there is something to settle. When it
+// fails they are tried by themselves: what is in the way of one may not be in the
+// way of the other.
+func (l *Loop[T, R]) exchange(ctx, doing context.Context) (again time.Duration, exchanged bool) {
+	work, able := l.work.(Exchanger[T, R])
+	free := l.Places - len(l.running)
+	if !able || len(l.done) == 0 || free <= 0 {
+		return 0, false
+	}
+	within, cancel := context.WithTimeout(ctx, l.Lease)
+	defer cancel()
+	until := time.Now().Add(l.Lease)
+	due, next, err := work.Exchange(within, l.values(), free)
+	if err != nil {
+		l.complain(ctx, "exchange", err)
+		return 0, false
+	}
+	l.done = l.done[:0]
+	return l.begin(doing, due, until, next), true
+}
+
+func (l *Loop[T, R]) values() []R {
+	values := make([]R, len(l.done))
+	for i, o := range l.done {
+		values[i] = o.value
+	}
+	return values
 }
 
 // forget drops outcomes that could not be written before their leases ended:
