@@ -99,6 +99,8 @@ type Tab struct {
 	t   testing.TB
 	ctx context.Context
 
+	opened []target.ID // its windows
+
 	mu       sync.Mutex
 	problems []string
 	allowed  []string
@@ -194,6 +196,32 @@ func (b *Tab) where() string {
 func (b *Tab) Open(url string) {
 	b.t.Helper()
 	b.do("open "+url, chromedp.Navigate(url))
+}
+
+// Opened is the next window that the tab's page opened, once it is there: a popup,
+// or one that floats.
+func (b *Tab) Opened() *Tab {
+	b.t.Helper()
+	end := time.Now().Add(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		own := chromedp.FromContext(b.ctx).Target.TargetID
+		all, err := chromedp.Targets(b.ctx)
+		if n := slices.IndexFunc(all, func(i *target.Info) bool { return i.OpenerID == own && !slices.Contains(b.opened, i.TargetID) }); n >= 0 {
+			ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithTargetID(all[n].TargetID))
+			b.t.Cleanup(stop)
+			if err := chromedp.Do(ctx); err != nil { // not with a deadline: it ends with its context
+				b.t.Fatal(err)
+			}
+			b.opened = append(b.opened, all[n].TargetID)
+			return &Tab{t: b.t, ctx: ctx}
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("no window opens: %v\n%s", err, b.where())
+		}
+		<-tick.C
+	}
 }
 
 // Click clicks what the selector finds first, once it is visible, and waits for

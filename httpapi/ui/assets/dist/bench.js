@@ -1079,6 +1079,171 @@ function bell() {
   }
 }
 
+// src/float.ts
+var size2 = { width: 400, height: 560 };
+var taken = "psujkm1234";
+function floats(bench2) {
+  let win = null;
+  let asking = "";
+  let about = "";
+  const part = (name) => win.document.querySelector(`[data-f=${name}]`);
+  const note = () => win.document.getElementById("floating-note");
+  const severity = () => win.document.getElementById("floating-severity");
+  async function open3() {
+    if (win !== null && !win.closed) {
+      win.focus();
+      return;
+    }
+    const over = window.documentPictureInPicture;
+    win = await over?.requestWindow(size2).catch(() => null) ?? window.open("", "humanqa-float", `popup,width=${size2.width},height=${size2.height}`);
+    if (win === null) {
+      bench2.complain("This browser opens no window: allow popups here.");
+      return;
+    }
+    const at = win.document;
+    at.documentElement.lang = "en";
+    at.head.replaceChildren(...[...document.querySelectorAll("link[rel=stylesheet]")].map((sheet) => Object.assign(at.createElement("link"), { rel: "stylesheet", href: sheet.href })));
+    at.head.append(Object.assign(at.createElement("meta"), { name: "color-scheme", content: "light dark" }));
+    at.title = document.title;
+    at.body.replaceChildren(at.importNode(document.getElementById("floating").content, true));
+    at.addEventListener("keydown", pressed);
+    at.addEventListener("click", clicked);
+    part("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      settle();
+    });
+    win.addEventListener("pagehide", () => {
+      win = null;
+    });
+    asking = "";
+    paint();
+    part("item").focus();
+  }
+  function paint() {
+    if (win === null || win.closed) return;
+    const row = bench2.current();
+    const over = bench2.over();
+    if (asking !== "" && row?.dataset.item !== about) asking = "";
+    tick();
+    part("over").hidden = !over;
+    for (const name of ["item", "list"]) part(name).hidden = over;
+    part("verdicts").hidden = over || asking !== "";
+    part("form").hidden = over || asking === "";
+    if (row === null) return;
+    part("verdict").replaceChildren(win.document.importNode(row.querySelector(".slot").firstElementChild, true));
+    write(part("title"), row.querySelector(".what > b").textContent);
+    write(part("expected"), row.querySelector(".what > .expected:not(.why)")?.textContent ?? "");
+    const ask2 = row.querySelector(".ask")?.textContent ?? "";
+    part("ask").hidden = ask2 === "";
+    write(part("ask"), ask2);
+    const list = part("list");
+    const rows = bench2.rows();
+    while (list.children.length > rows.length) list.lastElementChild.remove();
+    rows.forEach((one, n) => {
+      if (n >= list.children.length) {
+        list.append(win.document.createElement("li"));
+        list.lastElementChild.append(Object.assign(win.document.createElement("button"), { type: "button", className: "link" }));
+      }
+      const button = list.children[n].firstElementChild;
+      button.dataset.item = one.dataset.item;
+      button.toggleAttribute("aria-current", one === row);
+      const icon = one.querySelector(".slot .verdict");
+      if (button.dataset.status !== one.dataset.status || button.lastChild?.textContent !== one.querySelector(".what > b").textContent) {
+        button.dataset.status = one.dataset.status;
+        button.replaceChildren(win.document.importNode(icon, true), one.querySelector(".what > b").textContent);
+      }
+    });
+  }
+  function write(at, text) {
+    if (at.textContent !== text) at.textContent = text;
+  }
+  function tick() {
+    if (win === null || win.closed) return;
+    for (const name of ["clock", "left", "saved"]) write(part(name), document.getElementById(name)?.textContent?.trim() ?? "");
+  }
+  function ask(what) {
+    const row = bench2.current();
+    if (row === null) return;
+    asking = what;
+    about = row.dataset.item;
+    note().value = note().defaultValue = row.querySelector("textarea").value;
+    severity().value = row.querySelector("[name=severity]").value;
+    paint();
+    note().focus();
+  }
+  function settle() {
+    const row = bench2.current();
+    const status = asking === "fail" ? "fail" : row?.dataset.status;
+    if (row === null || status === void 0 || row.dataset.item !== about) return;
+    asking = "";
+    bench2.settle(row, status, note().value, severity().value);
+    paint();
+    part("item").focus();
+  }
+  function cancel() {
+    asking = "";
+    paint();
+    part("item").focus();
+  }
+  function act(key) {
+    if (bench2.over()) return false;
+    if (key === "f" || key === "n") {
+      ask(key === "f" ? "fail" : "note");
+      return true;
+    }
+    if (key === ".") {
+      win.close();
+      return true;
+    }
+    if (!taken.includes(key) && key !== "escape" || !bench2.press(key)) return false;
+    paint();
+    return true;
+  }
+  function pressed(event) {
+    if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target;
+    if (asking !== "" && event.key === "Escape") {
+      event.preventDefault();
+      cancel();
+      return;
+    }
+    if (target === note()) {
+      const level = Number(event.key) - 1;
+      if (event.key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        settle();
+      } else if (asking === "fail" && bench2.keys() && note().value === note().defaultValue && severity().options[level] !== void 0) {
+        event.preventDefault();
+        severity().selectedIndex = level;
+      }
+      return;
+    }
+    if (!bench2.keys() || target.closest("select, textarea") !== null) return;
+    if (act(event.key.toLowerCase())) event.preventDefault();
+  }
+  function clicked(event) {
+    const target = event.target;
+    const key = target.closest("[data-key]")?.dataset.key;
+    if (key !== void 0) {
+      act(key);
+      return;
+    }
+    if (target.closest("[data-f=cancel]") !== null) {
+      cancel();
+      return;
+    }
+    const item = target.closest("[data-item]")?.dataset.item;
+    const row = bench2.rows().find((one) => one.dataset.item === item);
+    if (row !== void 0) {
+      bench2.go(row);
+      paint();
+    }
+  }
+  setInterval(tick, 1e3);
+  addEventListener("pagehide", () => win?.close());
+  return { open: () => void open3(), paint };
+}
+
 // src/bench.ts
 var home = document.getElementById("home");
 var bench = document.getElementById("bench");
@@ -1134,6 +1299,20 @@ function start(bench2) {
   const reel = film(person, job, token);
   const known = similar(job, () => frozen || gone());
   const annotate = annotates(byID("annotate"));
+  const small = floats({
+    rows: all,
+    current: () => row(current),
+    go,
+    press: single,
+    complain: (text) => complain(text),
+    over: () => frozen || gone(),
+    keys: () => keysOn,
+    settle: (li, status, note, severity) => {
+      noteOf(li).value = note;
+      li.querySelector("[name=severity]").value = severity;
+      settle(li, status);
+    }
+  });
   const gone = () => !bench2.isConnected;
   function tell(how, text) {
     if (gone()) return;
@@ -1189,9 +1368,13 @@ function start(bench2) {
     for (const field of bench2.querySelectorAll("form button, form select, form input")) field.disabled = true;
     for (const field of bench2.querySelectorAll("textarea")) field.readOnly = true;
     void list();
+    small.paint();
   }
   function paint() {
-    if (gone()) return;
+    if (gone()) {
+      small.paint();
+      return;
+    }
     for (const li2 of all()) li2.querySelectorAll(".ask, .sending").forEach((e) => e.remove());
     for (const entry of unsaved) overlay(entry);
     for (const [item, last] of verdicts) {
@@ -1215,6 +1398,7 @@ function start(bench2) {
       li.querySelector(".say").before(ask);
     }
     notes.restore();
+    small.paint();
   }
   function overlay(entry) {
     const li = entry.item === void 0 ? null : row(entry.item);
@@ -1331,6 +1515,7 @@ function start(bench2) {
     localStorage.setItem("humanqa:keys", keysOn ? "on" : "off");
     showKeys();
   });
+  byID("float").addEventListener("click", () => small.open());
   const help = byID("help");
   byID("help-open").addEventListener("click", () => help.showModal());
   document.addEventListener("keydown", (event) => {
@@ -1407,6 +1592,9 @@ function start(bench2) {
         return true;
       case "m":
         mark();
+        return true;
+      case ".":
+        small.open();
         return true;
     }
     if (li === null) return false;

@@ -10,6 +10,7 @@ import { clock } from './clock'
 import { film } from './film'
 import { annotates } from './annotate'
 import { bell } from './bell'
+import { floats } from './float'
 
 interface Said { status: string; note: string; severity: string; reason: string }
 
@@ -69,6 +70,15 @@ function start(bench: HTMLElement) {
   const known = similar(job, () => frozen || gone())
   const annotate = annotates(byID('annotate') as HTMLDialogElement)
 
+  const small = floats({
+    rows: all, current: () => row(current), go, press: single, complain: (text) => complain(text), over: () => frozen || gone(), keys: () => keysOn,
+    settle: (li, status, note, severity) => {
+      noteOf(li).value = note
+      li.querySelector<HTMLSelectElement>('[name=severity]')!.value = severity
+      settle(li, status)
+    },
+  })
+
   // gone: the page shows another thing by now, as after the test's end.
   const gone = () => !bench.isConnected
 
@@ -126,12 +136,13 @@ function start(bench: HTMLElement) {
     for (const field of bench.querySelectorAll<HTMLButtonElement>('form button, form select, form input')) field.disabled = true
     for (const field of bench.querySelectorAll('textarea')) field.readOnly = true
     void list()
+    small.paint()
   }
 
   // ---- what is shown ----
 
   function paint() {
-    if (gone()) return
+    if (gone()) { small.paint(); return }
     for (const li of all()) li.querySelectorAll('.ask, .sending').forEach((e) => e.remove())
     for (const entry of unsaved) overlay(entry)
     for (const [item, last] of verdicts) {
@@ -152,6 +163,7 @@ function start(bench: HTMLElement) {
       li.querySelector('.say')!.before(ask)
     }
     notes.restore()
+    small.paint()
   }
 
   function overlay(entry: Entry) {
@@ -282,6 +294,7 @@ function start(bench: HTMLElement) {
     localStorage.setItem('humanqa:keys', keysOn ? 'on' : 'off')
     showKeys()
   })
+  byID('float').addEventListener('click', () => small.open())
   const help = byID('help') as HTMLDialogElement
   byID('help-open').addEventListener('click', () => help.showModal())
 
@@ -325,6 +338,7 @@ function start(bench: HTMLElement) {
       case 'u': takeBack(); return true
       case 'r': record(); return true
       case 'm': mark(); return true
+      case '.': small.open(); return true
     }
     if (li === null) return false
     switch (key) {
