@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/logtest"
+	"humanqa/internal/eventually"
+	"humanqa/internal/pgtest"
+	"humanqa/projections/modeltest"
+)
+
+var rebuildKills = flag.Int("rebuild.kills", 3, "how often TestARebuildOfAllThatIsKilledGoesOn kills")
+
+// What a rebuild of all has done when it is killed stays: the same command goes
+// on behind it, and the rows are those that served before. With the race
+// detector each kill takes seconds, so there are few; for more:
+//
+//	go test ./cmd/humanqa -run RebuildOfAllThatIsKilled -args -rebuild.kills 10
+func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	db := pgtest.NewDB(t, dsn)
+	events := fillLog(t, db)
+	p := newProgram(t, "HUMANQA_DATABASE_URL="+dsn, "HUMANQA_ROLES=api,projector,webhooks") // nothing happens by itself
+	p.start().stop()
+	live := rowSums(t, db)
+
+	seed := rand.Uint64()
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
+	t.Logf("seed %d", seed)
+	var before map[string]generation
+	goesOn := func() {
+		t.Helper()
+		after := generations(t, db)
+		for schema, was := range before {
+			is, there := after[schema]
+			if was.State == "building" && (!there || is.At < was.At || is.State != "building" && !is.Serving) {
+				t.Errorf("%s stood at %d, and is not gone on with: %+v", schema, was.At, is)
+			}
+		}
+		before = after
+	}
+	for kills := 0; kills < *rebuildKills; {
+		s := p.launchAs(p.command(context.Background(), "projections", "rebuild", "--all"))
+		goal := applied(t, db) + dice.Int64N(int64(len(rebuildable())*events / *rebuildKills))
+		eventually.True(t, "the rebuild moves", func() bool { return !s.running() || applied(t, db) >= goal })
+		if s.running() {
+			kills++
+		} else if s.err != nil {
+			t.Fatalf("the rebuild failed: %v\n%s", s.err, s.said())
+		}
+		s.kill()
+		goesOn()
+		// The dead one's leases end fifteen seconds later.
+		if _, err := db.ExecContext(t.Context(), `UPDATE projection_checkpoints SET lease_until = now() - interval '1 second' WHERE owner IS NOT NULL`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.cli(nil, "projections", "rebuild", "--all")
+	goesOn()
+	for schema, g := range before {
+		if g.State == "building" {
+			t.Errorf("%s is being built still", schema)
+		}
+	}
+	if rebuilt := rowSums(t, db); !maps.Equal(live, rebuilt) {
+		t.Errorf("the rows that were rebuilt are\n%v\nand those that served were\n%v", rebuilt, live)
+	}
+}
+
+// fillLog writes many lives into the embedded node's table, more than a page of a
+// rebuild, before any node has it.
+func fillLog(t *testing.T, db *sqlx.DB) (events int) {
+	t.Helper()
+	log := logtest.New()
+	modeltest.Everything(log)
+	modeltest.Lives(log, "more", 800)
+	all := log.All()
+	var (
+		revisions         []int64
+		ids               []string
+		streams, types    []string
+		contents, details pq.ByteaArray
+	)
+	for _, r := range all {
+		data, meta, err := eventstore.Encode(domain.NewEvent{ID: r.ID, Event: r.Event, Meta: r.Meta})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revisions, ids = append(revisions, int64(r.Revision)), append(ids, r.ID.String()) //nolint:gosec // small
+		streams, types = append(streams, r.Stream), append(types, r.Type)
+		contents, details = append(contents, data), append(details, meta)
+	}
+	_, err := db.ExecContext(t.Context(), `
+INSERT INTO eventlog.events (position, revision, created, event_id, is_json, stream, type, data, metadata)
+SELECT n, revision, 1793000000000000 + n, id, true, stream, type, data, metadata
+FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[])
+    WITH ORDINALITY AS e (revision, id, stream, type, data, metadata, n)`,
+		pq.Array(revisions), pq.Array(ids), pq.Array(streams), pq.Array(types), contents, details)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+type generation struct {
+	Schema  string `db:"schema_name"`
+	State   string `db:"status"`
+	Serving bool   `db:"serving"`
+	At      int64  `db:"commit_position"`
+}
+
+// generations gives those that serve or are being built, by their schemas.
+func generations(t *testing.T, db *sqlx.DB) map[string]generation {
+	t.Helper()
+	var rows []generation
+	err := db.SelectContext(t.Context(), &rows, `SELECT schema_name, status, serving, commit_position FROM projection_checkpoints WHERE status <> 'retired'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]generation{}
+	for _, r := range rows {
+		out[r.Schema] = r
+	}
+	return out
+}
+
+// applied is how much was folded so far.
+func applied(t *testing.T, db *sqlx.DB) (events int64) {
+	t.Helper()
+	if err := db.GetContext(t.Context(), &events, `SELECT SUM(applied) FROM projection_checkpoints`); err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// rowSums is the checksum of what each read model shows.
+func rowSums(t *testing.T, db *sqlx.DB) map[string]string {
+	t.Helper()
+	var views []string
+	if err := db.SelectContext(t.Context(), &views, `SELECT viewname FROM pg_views WHERE schemaname = 'readmodel'`); err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]string{}
+	for _, view := range views {
+		var sum string
+		if err := db.GetContext(t.Context(), &sum, `SELECT COUNT(*) || ' ' || COALESCE(SUM(hashtextextended(r::text, 0)), 0) FROM readmodel.`+view+` r`); err != nil {
+			t.Fatal(err)
+		}
+		sums[view] = sum
+	}
+	return sums
+}
