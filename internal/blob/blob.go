@@ -17,15 +17,20 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
-
-	cloud "gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
-	_ "gocloud.dev/blob/s3blob" // s3:// URLs
-	"gocloud.dev/gcerrors"
 )
 
 // Bucket holds files by their keys. It is safe for concurrent use.
-type Bucket struct{ files *cloud.Bucket }
+type Bucket struct{ files store }
+
+// store is where the files lie: directory or objects.
+type store interface {
+	// write stores nothing when it fails, which it does when content or ctx fails.
+	write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
+	read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
+	remove(ctx context.Context, key string) error
+	reachable(ctx context.Context) error
+	close() error
+}
 
 // Check checks a bucket's URL without opening it: file:///dir or
 // s3://bucket?region=…, with endpoint=… and use_path_style=true for what only
@@ -35,7 +40,8 @@ func Check(raw string) error {
 	switch {
 	case err != nil || u.User != nil || u.Fragment != "":
 	case u.Scheme == "s3" && u.Host != "":
-		return nil
+		_, err := parseObjects(u)
+		return err
 	case u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path) && u.RawQuery == "":
 		return nil
 	}
@@ -59,7 +65,7 @@ func Attributes(file string) string { return file + ".attrs" }
 
 // Open opens the bucket; a directory is made (0700) if it is missing. S3 is not
 // spoken to: its credentials come from the environment, as everywhere in AWS.
-func Open(ctx context.Context, raw string) (*Bucket, error) {
+func Open(_ context.Context, raw string) (*Bucket, error) {
 	if err := Check(raw); err != nil {
 		return nil, err
 	}
@@ -67,15 +73,11 @@ func Open(ctx context.Context, raw string) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files *cloud.Bucket
+	var files store
 	if u.Scheme == "file" {
-		files, err = fileblob.OpenBucket(u.Path, &fileblob.Options{
-			CreateDir: true, DirFileMode: 0o700,
-			// Beside their final place, so that the rename never crosses devices.
-			NoTempDir: true,
-		})
+		files, err = openDirectory(u.Path)
 	} else {
-		files, err = cloud.OpenBucket(ctx, raw)
+		files, err = openObjects(u)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open bucket: %w", err)
@@ -86,21 +88,7 @@ func Open(ctx context.Context, raw string) (*Bucket, error) {
 // Write stores a file under the key. When it fails, the file is not there. The
 // same content under the same key may be written twice, at once too.
 func (b *Bucket) Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
-	ctx, cancel := context.WithCancel(ctx) // a writer whose context is cancelled stores nothing
-	defer cancel()
-	w, err := b.files.NewWriter(ctx, key, &cloud.WriterOptions{
-		ContentType: contentType, Metadata: about,
-		MaxConcurrency: 1, // bounds what is in memory
-	})
-	if err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	if _, err := io.Copy(w, content); err != nil {
-		cancel()
-		_ = w.Close() // says that it was cancelled
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	if err := w.Close(); err != nil {
+	if err := b.files.write(ctx, key, contentType, about, content); err != nil {
 		return fmt.Errorf("write %s: %w", key, err)
 	}
 	return nil
@@ -109,36 +97,23 @@ func (b *Bucket) Write(ctx context.Context, key, contentType string, about map[s
 // Read gives length bytes from offset on. A file that is not there is
 // fs.ErrNotExist.
 func (b *Bucket) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	r, err := b.files.NewRangeReader(ctx, key, offset, length, nil)
+	r, err := b.files.read(ctx, key, offset, length)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, known(err))
+		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	return r, nil
 }
 
 // Delete removes a file; one that is not there is as good as removed.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
-	if err := known(b.files.Delete(ctx, key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := b.files.remove(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete %s: %w", key, err)
 	}
 	return nil
 }
 
 // Reachable says why the bucket cannot be used right now.
-func (b *Bucket) Reachable(ctx context.Context) error {
-	ok, err := b.files.IsAccessible(ctx)
-	if err == nil && !ok {
-		err = errors.New("the bucket does not exist")
-	}
-	return err
-}
+func (b *Bucket) Reachable(ctx context.Context) error { return b.files.reachable(ctx) }
 
 // Close gives up what the bucket holds open.
-func (b *Bucket) Close() error { return b.files.Close() }
-
-func known(err error) error {
-	if gcerrors.Code(err) == gcerrors.NotFound {
-		return errors.Join(fs.ErrNotExist, err)
-	}
-	return err
-}
+func (b *Bucket) Close() error { return b.files.close() }

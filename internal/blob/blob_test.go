@@ -53,9 +53,9 @@ func TestADirectoryHoldsFilesForItsOwnerAlone(t *testing.T) {
 	if got := read(t, b, "acc/j1/one", 3, 4); got != "3456" {
 		t.Errorf("got %q", got)
 	}
-	attributes, err := b.files.Attributes(t.Context(), "acc/j1/one")
-	if err != nil || attributes.ContentType != "image/png" || attributes.Metadata["job"] != "j1" {
-		t.Errorf("the bucket knows %+v, %v", attributes, err)
+	beside, err := os.ReadFile(Attributes(filepath.Join(dir, "acc/j1/one")))
+	if string(beside) != `{"user.content_type":"image/png","user.metadata":{"job":"j1"}}`+"\n" {
+		t.Errorf("beside it stands %s, %v", beside, err)
 	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -81,6 +81,52 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 	}
 	if err := b.Delete(t.Context(), "acc/j1/none"); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestNoKeyLeadsOutOfADirectory(t *testing.T) {
+	t.Parallel()
+	b, dir := open(t)
+	outside := filepath.Join(filepath.Dir(dir), "outside")
+	if err := errors.Join(os.Mkdir(outside, 0o700), os.Symlink(outside, filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"", ".", "..", "../outside/x", "a/../../outside/x", "/etc/passwd", "a//b", "a/", "link/x", "a/b.attrs"} {
+		if err := b.Write(t.Context(), key, "image/png", nil, strings.NewReader("x")); err == nil {
+			t.Errorf("%q was written", key)
+		}
+		if r, err := b.Read(t.Context(), key, 0, 1); err == nil {
+			t.Errorf("%q was read", key)
+			_ = r.Close()
+		}
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("%v stands outside, %v", left, err)
+	}
+}
+
+// Earlier versions wrote more into the attributes, or none.
+func TestADirectoryOfAnEarlierVersionIsRead(t *testing.T) {
+	t.Parallel()
+	b, dir := open(t)
+	at := filepath.Join(dir, "acc", "j1")
+	older := `{"user.cache_control":"","user.content_disposition":"","user.content_encoding":"","user.content_language":"",` +
+		`"user.content_type":"image/png","user.metadata":{"job":"j1"},"md5":"eB5eJF1ptWaXm4bijSPyxw=="}` + "\n"
+	err := errors.Join(os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "one"), []byte("0123456789"), 0o600),
+		os.WriteFile(Attributes(filepath.Join(at, "one")), []byte(older), 0o600), os.WriteFile(filepath.Join(at, "two"), []byte("x"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, b, "acc/j1/one", 3, 4); got != "3456" {
+		t.Errorf("got %q", got)
+	}
+	for _, key := range []string{"acc/j1/one", "acc/j1/two"} {
+		if err := b.Delete(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(at); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 }
 
@@ -157,6 +203,13 @@ func TestABucketsURL(t *testing.T) {
 		"https://evidence.s3.example.com": false,
 		"mem://":                          false,
 		"s3://evi\ndence":                 false,
+		"s3://evidence":                   true,
+		"s3://evidence?region=x&use_path_style=pass":               false,
+		"s3://evidence?region=x&kmskeyid=pass":                     false,
+		"s3://evidence?region=x&endpoint=minio:9000":               false,
+		"s3://evidence?region=x&endpoint=http://me:pass@minio":     false,
+		"s3://evidence?region=x&endpoint=http://minio:9000/a/path": false,
+		"s3://evidence/a/path?region=x":                            false,
 	} {
 		err := Check(raw)
 		if (err == nil) != good {

@@ -1,6 +1,8 @@
 package blob
 
 import (
+	"crypto/md5"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +20,10 @@ import (
 
 // s3 speaks as much of S3 as a bucket of ours needs.
 type s3 struct {
-	mu      sync.Mutex
-	objects map[string]object
+	mu       sync.Mutex
+	objects  map[string]object
+	parts    map[string]string // of the upload in parts that is under way
+	requests []string          // method and query of what wrote
 }
 
 type object struct {
@@ -29,7 +35,35 @@ func (s *s3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, found := s.objects[r.URL.Path]
+	query := r.URL.Query()
+	if r.Method == http.MethodPut || r.Method == http.MethodPost {
+		s.requests = append(s.requests, r.Method+" "+query.Get("partNumber"))
+	}
 	switch {
+	case r.Method == http.MethodPost && query.Has("uploads"):
+		s.parts = map[string]string{}
+		s.objects["upload "+r.URL.Path] = object{header: r.Header.Clone()}
+		_, _ = fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>`)
+	case r.Method == http.MethodPut && query.Get("uploadId") == "u1":
+		content, _ := io.ReadAll(r.Body)
+		sum := md5.Sum(content)
+		if r.Header.Get("Content-Md5") != base64.StdEncoding.EncodeToString(sum[:]) {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		s.parts[query.Get("partNumber")] = string(content)
+		w.Header().Set("ETag", `"`+query.Get("partNumber")+`"`)
+	case r.Method == http.MethodPost && query.Get("uploadId") == "u1":
+		var whole strings.Builder
+		for n := 1; s.parts[strconv.Itoa(n)] != ""; n++ {
+			whole.WriteString(s.parts[strconv.Itoa(n)])
+		}
+		s.objects[r.URL.Path] = object{whole.String(), s.objects["upload "+r.URL.Path].header}
+		s.parts = nil
+		_, _ = fmt.Fprint(w, `<CompleteMultipartUploadResult><Bucket>evidence</Bucket><ETag>"1"</ETag></CompleteMultipartUploadResult>`)
+	case r.Method == http.MethodDelete && query.Get("uploadId") == "u1":
+		s.parts = nil
+		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPut && !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-"):
 		content, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -44,7 +78,7 @@ func (s *s3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case found:
 		w.Header().Set("Content-Type", o.header.Get("Content-Type"))
 		w.Header().Set("ETag", `"1"`)
-		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(o.content))
+		http.ServeContent(w, r, "", time.Now(), strings.NewReader(o.content))
 	case r.URL.Path == "/evidence" || r.URL.Path == "/evidence/": // is there anything?
 		_, _ = io.WriteString(w, `<ListBucketResult><Name>evidence</Name></ListBucketResult>`)
 	default:
@@ -86,8 +120,10 @@ func TestABucketThatSpeaksS3(t *testing.T) {
 	if kept.header.Get("Content-Type") != "image/png" || kept.header.Get("X-Amz-Meta-Job") != "j1" {
 		t.Errorf("the bucket was told %v", kept.header)
 	}
-	if got := read(t, b, "acc/j1/one", 3, 4); got != "3456" {
-		t.Errorf("got %q", got)
+	for want, at := range map[string][2]int64{"3456": {3, 4}, "0": {0, 1}, "0123456789": {0, 10}, "9": {9, 1}, "": {0, 0}} {
+		if got := read(t, b, "acc/j1/one", at[0], at[1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 	err := b.Write(t.Context(), "acc/j1/two", "image/png", nil, brokenReader{strings.NewReader("0123456789")})
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -104,5 +140,39 @@ func TestABucketThatSpeaksS3(t *testing.T) {
 	}
 	if err := b.Delete(t.Context(), "acc/j1/one"); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// One that is larger than a part is sent in parts, and is there whole or not at all.
+func TestALargeFileIsSentInParts(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	store := &s3{objects: map[string]object{}}
+	server := httptest.NewServer(store)
+	defer server.Close()
+	b, err := Open(t.Context(), "s3://evidence?region=eu-central-1&use_path_style=true&endpoint="+url.QueryEscape(server.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	for _, length := range []int{part - 1, part, 2*part + 5} {
+		store.requests = nil
+		content := strings.Repeat("0123456789abcde\n", length/16+1)[:length]
+		if err := b.Write(t.Context(), "acc/j1/film", "video/webm", map[string]string{"job": "é"}, strings.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		kept := store.objects["/evidence/acc/j1/film"]
+		if kept.content != content || kept.header.Get("Content-Type") != "video/webm" || kept.header.Get("X-Amz-Meta-Job") != "%C3%A9" {
+			t.Errorf("of %d bytes %d are kept, told %v", length, len(kept.content), kept.header)
+		}
+		if inParts := slices.Contains(store.requests, "PUT 1"); inParts != (length >= part) {
+			t.Errorf("%d bytes took %q", length, store.requests)
+		}
+	}
+	for _, length := range []int{part, part + 5, 2 * part} {
+		err := b.Write(t.Context(), "acc/j1/half", "video/webm", nil, brokenReader{strings.NewReader(strings.Repeat("x", length))})
+		if !errors.Is(err, io.ErrUnexpectedEOF) || store.objects["/evidence/acc/j1/half"].content != "" || store.parts != nil {
+			t.Errorf("an upload that broke off after %d bytes left %d, and %d parts: %v", length, len(store.objects["/evidence/acc/j1/half"].content), len(store.parts), err)
+		}
 	}
 }

@@ -1,0 +1,136 @@
+package blob
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// directory keeps each file under its key, and beside it what the file is. It is
+// opened anew each time: it may be mounted again while the service runs.
+type directory struct{ path string }
+
+// attributes stand in the file beside a file.
+type attributes struct {
+	ContentType string            `json:"user.content_type"`
+	Metadata    map[string]string `json:"user.metadata"`
+}
+
+func openDirectory(dir string) (directory, error) {
+	return directory{dir}, os.MkdirAll(dir, 0o700)
+}
+
+// root lets no key lead out of the directory, not by a link either.
+func (d directory) root(key string) (*os.Root, string, error) {
+	name := filepath.FromSlash(key)
+	if !filepath.IsLocal(name) || path.Clean(key) != key || strings.HasSuffix(key, Attributes("")) {
+		return nil, "", fmt.Errorf("%q is not a file's key", key)
+	}
+	root, err := os.OpenRoot(d.path)
+	return root, name, err
+}
+
+func (d directory) write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return err
+	}
+	root, name, err := d.root(key)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	beside, err := json.Marshal(attributes{contentType, about})
+	if err != nil {
+		return err
+	}
+	return put(root, name, func(w io.Writer) error {
+		if _, err := io.Copy(w, content); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return put(root, Attributes(name), func(w io.Writer) error {
+			_, err := w.Write(append(beside, '\n'))
+			return err
+		})
+	})
+}
+
+// put makes a file visible once it is whole. What it is written to until then lies
+// beside it, so that the rename never crosses devices. What the directories shield
+// need not be shielded again.
+func put(root *os.Root, name string, fill func(io.Writer) error) error {
+	until := name + "." + uuid.NewString() + ".tmp"
+	f, err := root.OpenFile(until, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(fill(f), f.Close())
+	if err == nil {
+		err = root.Rename(until, name)
+	}
+	if err != nil {
+		_ = root.Remove(until) // the error says more
+	}
+	return err
+}
+
+func (d directory) read(_ context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	root, name, err := d.root(key)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // what it opened stays open
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("a directory: %w", fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(f, offset, length), f}, nil
+}
+
+// remove takes the attributes first: whoever repeats it after a crash finds what is
+// left by the file.
+func (d directory) remove(_ context.Context, key string) error {
+	root, name, err := d.root(key)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	if err := root.Remove(Attributes(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return root.Remove(name)
+}
+
+func (d directory) reachable(context.Context) error {
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
+func (directory) close() error { return nil }
