@@ -211,7 +211,7 @@ INSERT INTO {events}.event_streams
 SELECT 'job-' || n, 'acc' || (n % 10), 'p', '{}'
 FROM generate_series(1, 6000) n;
 INSERT INTO {events}.account_events
-SELECT n, n, 'acc' || ((n / 4) % 10), 'job-' || (n / 4), 0, gen_random_uuid(), 'job.created', 1, now(), repeat('d', 400)
+SELECT n, n, 0, now(), 1, gen_random_uuid(), 'acc' || ((n / 4) % 10), 'job-' || (n / 4), 'job.created', repeat('d', 400)
 FROM generate_series(4, 24000) n;
 ANALYZE;`
 
@@ -233,7 +233,6 @@ func TestAFeedIsReadThroughItsIndexes(t *testing.T) {
 			where := Filter{}.where("acc1", place{12000, 12000})
 			return selectEventsSQL + where.SQL + orderNoticesSQL + "\nLIMIT " + where.Param(10), where.Args
 		}},
-		{"job", "account_events_by_stream", func() (string, []any) { return jobEventsSQL, []any{"acc1", "job-71"} }},
 		{"news", "account_events_pkey", func() (string, []any) { return newsSQL, []any{23990, 23990, newsPage} }},
 		{"newest", "account_events_pkey", func() (string, []any) { return newestEventSQL, nil }},
 	} {
@@ -242,5 +241,9 @@ func TestAFeedIsReadThroughItsIndexes(t *testing.T) {
 		if !strings.Contains(plan, test.index) || strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan on account") {
 			t.Errorf("%s does not walk %s:\n%s", test.name, test.index, plan)
 		}
+	}
+	// A job's events are few, and may be sorted.
+	if plan := w.Plan(jobEventsSQL, "acc1", "job-71"); !strings.Contains(plan, "account_events_by_stream") || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("a job's events do not walk their index:\n%s", plan)
 	}
 }

@@ -142,16 +142,16 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 	if err := readmodel.Write(ctx, tx, schema, insertSandboxesSQL, f.sandboxes); err != nil {
 		return fmt.Errorf("insert sandbox accounts: %w", err)
 	}
-	if err := readmodel.Write(ctx, tx, schema, insertJobsSQL, inserts); err != nil {
+	if err := readmodel.Append(ctx, tx, schema, "jobs", inserts); err != nil {
 		return fmt.Errorf("insert jobs: %w", err)
 	}
 	if err := readmodel.Write(ctx, tx, schema, updateJobsSQL, updates); err != nil {
 		return fmt.Errorf("update jobs: %w", err)
 	}
-	if err := readmodel.Write(ctx, tx, schema, insertReportsSQL, f.reports); err != nil {
+	if err := readmodel.Append(ctx, tx, schema, "job_reports", f.reports); err != nil {
 		return fmt.Errorf("insert reports: %w", err)
 	}
-	if err := readmodel.Write(ctx, tx, schema, insertAIReportsSQL, f.aiReports); err != nil {
+	if err := readmodel.Append(ctx, tx, schema, "job_ai_reports", f.aiReports); err != nil {
 		return fmt.Errorf("insert AI reports: %w", err)
 	}
 	if err := readmodel.Write(ctx, tx, schema, rateReportsSQL, f.ratings); err != nil {

@@ -274,8 +274,6 @@ SELECT account_id
 FROM {schema}.job_sandboxes
 WHERE account_id = ANY($1)`
 
-var insertJobsSQL = readmodel.Insert("jobs")
-
 const updateJobsSQL = `
 UPDATE {schema}.jobs j
 SET status = r.status,
@@ -301,10 +299,6 @@ SET status = r.status,
     recordings = r.recordings
 FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
 WHERE j.id = r.id`
-
-var insertReportsSQL = readmodel.Insert("job_reports")
-
-var insertAIReportsSQL = readmodel.Insert("job_ai_reports")
 
 const rateReportsSQL = `
 UPDATE {schema}.job_reports j

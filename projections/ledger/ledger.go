@@ -86,8 +86,6 @@ func partsOf(parts []credits.Part, sign domain.Credits) []Part {
 	return out
 }
 
-var insertLedgerSQL = readmodel.Insert("ledger_entries")
-
 // The kinds of entries.
 const (
 	Granted  = "granted"
@@ -119,7 +117,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 		rows = append(rows, row)
 	}
-	if err := readmodel.Write(ctx, tx, schema, insertLedgerSQL, rows); err != nil {
+	if err := readmodel.Append(ctx, tx, schema, "ledger_entries", rows); err != nil {
 		return fmt.Errorf("insert ledger entries: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ package readmodel
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,6 +65,71 @@ func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows
 	}
 	_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
 	return err
+}
+
+// copied is how many rows are worth a COPY, which takes three round trips.
+const copied = 100
+
+// Append writes new rows; many, as a rebuild brings them, with COPY, which costs
+// Postgres a third.
+func Append[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, rows []Row) (err error) {
+	if len(rows) < copied {
+		return Write(ctx, tx, schema, Insert(table), rows)
+	}
+	names := columns[Row]()
+	in, err := tx.PrepareContext(ctx, consumer.In(schema, "COPY {schema}."+table+" ("+strings.Join(names, ", ")+") FROM STDIN"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // the end has told what is wrong
+	fields := mapper.TypeMap(reflect.TypeFor[Row]())
+	values := make([]any, len(names))
+	for _, row := range rows {
+		from := reflect.Indirect(reflect.ValueOf(row))
+		for i, name := range names {
+			if values[i], err = copyable(from.FieldByIndex(fields.GetByPath(name).Index).Interface()); err != nil {
+				return fmt.Errorf("encode %s: %w", name, err)
+			}
+		}
+		if _, err := in.ExecContext(ctx, values...); err != nil {
+			return err
+		}
+	}
+	_, err = in.ExecContext(ctx) // the end
+	return err
+}
+
+// copyable is a value as COPY takes it, and as Write would have it: objects go as
+// JSON, and no text holds what is no UTF-8.
+func copyable(value any) (any, error) {
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil, nil
+		}
+		return copyable(v.Elem().Interface())
+	}
+	switch v := value.(type) {
+	case time.Time:
+		return v, nil
+	case driver.Valuer: // a list
+		list, err := v.Value()
+		if err != nil || list == nil {
+			return nil, err
+		}
+		return copyable(list)
+	case json.Marshaler:
+		text, err := v.MarshalJSON()
+		return string(text), err
+	}
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.String:
+		return strings.ToValidUTF8(v.String(), "\uFFFD"), nil
+	case reflect.Struct:
+		text, err := json.Marshal(value)
+		return string(text), err
+	default:
+		return fmt.Sprint(value), nil // numbers and truths
+	}
 }
 
 // Insert is the statement that writes new rows. What a caller adds names the row

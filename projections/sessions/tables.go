@@ -109,8 +109,6 @@ var loadSessionJobsSQL = readmodel.Load[sessionJobRow]("session_jobs", "job_id")
 
 var loadSessionsSQL = readmodel.Load[sessionRow]("sessions", "id")
 
-var insertSessionsSQL = readmodel.Insert("sessions")
-
 var insertSessionJobsSQL = readmodel.Insert("session_jobs")
 
 const updateSessionsSQL = `
@@ -219,7 +217,7 @@ func (f *sessionsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) er
 			updates = append(updates, s.row)
 		}
 	}
-	if err := readmodel.Write(ctx, tx, schema, insertSessionsSQL, inserts); err != nil {
+	if err := readmodel.Append(ctx, tx, schema, "sessions", inserts); err != nil {
 		return fmt.Errorf("insert sessions: %w", err)
 	}
 	if err := readmodel.Write(ctx, tx, schema, insertSessionJobsSQL, f.jobs); err != nil {
