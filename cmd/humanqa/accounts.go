@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/domain/oversight"
 )
 
 // operator is who stands behind every command of this binary.
@@ -107,12 +109,17 @@ func openAccount(ctx context.Context, commands *command.Service, c accountCreate
 }
 
 type accountSuspendCmd struct {
+	record  `embed:""`
 	Account string `required:"" help:"The account's id."`
 }
 
 func (c *accountSuspendCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		position, err := core.commands.SuspendAccount(ctx, operator(c.Account), c.Account)
+		position, err := c.act(ctx, core, operator(c.Account), command.OperatorAct{
+			Act: oversight.Suspend, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
+		}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+			return core.commands.SuspendAccount(ctx, cause, c.Account)
+		})
 		if err != nil {
 			return err
 		}
@@ -121,12 +128,17 @@ func (c *accountSuspendCmd) Run(ctx context.Context, a *app) error {
 }
 
 type accountReinstateCmd struct {
+	record  `embed:""`
 	Account string `required:"" help:"The account's id."`
 }
 
 func (c *accountReinstateCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		position, err := core.commands.ReinstateAccount(ctx, operator(c.Account), c.Account)
+		position, err := c.act(ctx, core, operator(c.Account), command.OperatorAct{
+			Act: oversight.Reinstate, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
+		}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+			return core.commands.ReinstateAccount(ctx, cause, c.Account)
+		})
 		if err != nil {
 			return err
 		}
@@ -143,6 +155,7 @@ func (a *app) accountStatus(ctx context.Context, core *core, accountID, status s
 }
 
 type creditsGrantCmd struct {
+	record  `embed:""`
 	Account string         `required:"" help:"The account's id."`
 	Amount  domain.Credits `required:"" help:"How many."`
 	Expires time.Duration  `help:"How long they last, such as 720h; without it for ever."`
@@ -156,7 +169,7 @@ func (c *creditsGrantCmd) Validate() error {
 	case c.Expires < 0:
 		return errors.New("--expires must not be negative")
 	}
-	return nil
+	return c.record.Validate()
 }
 
 func (c *creditsGrantCmd) Run(ctx context.Context, a *app) error {
@@ -165,7 +178,13 @@ func (c *creditsGrantCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		available, position, err := core.commands.GrantCredits(ctx, operator(c.Account), c.Account, c.Amount, expires, "granted by the operator")
+		var available domain.Credits
+		position, err := c.act(ctx, core, operator(c.Account), command.OperatorAct{
+			Act: oversight.GrantCredits, Subject: domain.CreditsStream(c.Account), AccountID: c.Account, Detail: fmt.Sprintf("%d credits", c.Amount),
+		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+			available, at, err = core.commands.GrantCredits(ctx, cause, c.Account, c.Amount, expires, "granted by the operator")
+			return at, err
+		})
 		if err != nil {
 			return err
 		}

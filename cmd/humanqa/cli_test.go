@@ -3,14 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
-	"humanqa/internal/eventually"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"humanqa/internal/eventually"
 )
 
 // One service serves all of these; each has an account of its own. They come one
@@ -51,6 +53,16 @@ func accountCommands(t *testing.T, s *instance) {
 		t.Errorf("suspend printed %+v", status)
 	}
 	s.call(http.StatusForbidden, "GET", "/v1/credits", account.APIKey, nil)
+	if _, stderr, err := s.tryCLI("account", "suspend", "--account", "nobody", "--by", "ann", "--reason", "They asked us to"); err == nil {
+		t.Errorf("nobody's account is suspended: %s", stderr)
+	}
+	var told []string
+	for _, e := range s.replayed("operator-cli:ann") {
+		told = append(told, e.Type)
+	}
+	if want := []string{"operator.acted", "operator.refused"}; !slices.Equal(told, want) {
+		t.Errorf("on record are %v, want %v", told, want)
+	}
 	s.cli(&status, "account", "reinstate", "--account", account.AccountID)
 	if status.Status != "active" {
 		t.Errorf("reinstate printed %+v", status)

@@ -128,6 +128,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		kong.Name("humanqa"),
 		kong.Description("Human QA testing as a service: submit a URL, a person tests it, read the report."),
 		kong.Writers(stdout, stderr),
+		whoIsHere(),
 	)
 	if err != nil {
 		return tell(stderr, exitFailed, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
 	"humanqa/domain/person"
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
@@ -29,6 +32,8 @@ import (
 )
 
 type personInviteCmd struct {
+	record `embed:""`
+
 	Operator bool        `help:"As an operator of this service." xor:"as" required:""`
 	Account  string      `help:"Into the account with this id, with --role." xor:"as" required:""`
 	Checker  bool        `help:"As a checker; a new one unless --checker-id says which." xor:"as" required:""`
@@ -48,30 +53,24 @@ func (c *personInviteCmd) Validate() error {
 	case !c.Checker && c.CheckerID != "":
 		return errors.New("--checker-id needs --checker")
 	}
-	return nil
+	return c.record.Validate()
 }
 
 func (c *personInviteCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		grant := person.Grant{Role: c.Role, AccountID: c.Account}
-		switch {
-		case c.Operator:
-			grant.Role = person.Operator
-		case c.Checker:
-			grant.Role, grant.CheckerID = person.Checker, c.CheckerID
-			if c.CheckerID == "" {
-				name := c.Name
-				if name == "" {
-					name = "Checker"
-				}
-				made, err := core.commands.CreateChecker(ctx, operator(""), name, nil)
-				if err != nil {
-					return err
-				}
-				grant.CheckerID = made.CheckerID
-			}
+		cause := operator(c.Account)
+		invited := command.OperatorAct{
+			Act: oversight.Invite, Subject: domain.PersonStream(domain.DeriveID(cause.CommandID, "person").String()), AccountID: c.Account,
+			Detail: string(c.role()),
 		}
-		id, at, err := core.commands.InvitePerson(ctx, operator(c.Account), grant)
+		var id string
+		at, err := c.act(ctx, core, cause, invited, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+			grant, err := c.grant(ctx, core, cause)
+			if err == nil {
+				id, at, err = core.commands.InvitePerson(ctx, cause, grant)
+			}
+			return at, err
+		})
 		if err != nil {
 			return err
 		}
@@ -88,7 +87,29 @@ func (c *personInviteCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
+func (c *personInviteCmd) role() person.Role {
+	switch {
+	case c.Operator:
+		return person.Operator
+	case c.Checker:
+		return person.Checker
+	}
+	return c.Role
+}
+
+// grant is what the person may; a checker who is not there yet is made.
+func (c *personInviteCmd) grant(ctx context.Context, core *core, cause command.Cause) (person.Grant, error) {
+	g := person.Grant{Role: c.role(), AccountID: c.Account, CheckerID: c.CheckerID}
+	if !c.Checker || c.CheckerID != "" {
+		return g, nil
+	}
+	made, err := core.commands.CreateChecker(ctx, cause, cmp.Or(c.Name, "Checker"), nil)
+	g.CheckerID = made.CheckerID
+	return g, err
+}
+
 type personLinkCmd struct {
+	record `embed:""`
 	Person string `required:"" help:"The person's id, as person invite said it."`
 }
 
@@ -110,7 +131,12 @@ func (c *personLinkCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		link, err := links.invite(ctx, who.ID, names[who.ID].Name, credential.LinkFor)
+		var link string
+		_, err = c.act(ctx, core, operator(""), command.OperatorAct{Act: oversight.NewLink, Subject: domain.PersonStream(who.ID)},
+			func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
+				link, err = links.invite(ctx, who.ID, names[who.ID].Name, credential.LinkFor)
+				return at, err
+			})
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/audit"
+	"humanqa/domain/oversight"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections"
@@ -163,6 +164,7 @@ func oneOf(name, otherwise string, known []string) error {
 }
 
 type projectionsRebuildCmd struct {
+	record `embed:""`
 	Name   string `arg:"" optional:"" help:"The read model's name, as projections list shows it."`
 	All    bool   `help:"Every read model, with one pass over the log. What an interrupt leaves is gone on with."`
 	Detach bool   `xor:"how" help:"Only order it; the service builds it, now or when it starts."`
@@ -171,6 +173,9 @@ type projectionsRebuildCmd struct {
 
 // Validate is called by kong.
 func (c *projectionsRebuildCmd) Validate() error {
+	if err := c.record.Validate(); err != nil {
+		return err
+	}
 	if c.All != (c.Name == "") {
 		return errors.New("name one read model, or --all")
 	}
@@ -188,33 +193,39 @@ func rebuildable() []string { return append(projections.Names(), auditlog.Name) 
 // with by the service, or by the same command.
 func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		names := []string{c.Name}
+		names, subject := []string{c.Name}, c.Name
 		if c.All {
-			names = rebuildable()
+			names, subject = rebuildable(), "every read model"
 		}
 		feed := eventstore.NewFeed(core.log, quiet(a.log))
 		supervisor := consumer.New(core.db, feed, quiet(a.log), append(projections.All(), auditlog.Projector{})...)
 		if c.DryRun {
 			return a.compare(ctx, supervisor, names)
 		}
-		if !c.Detach {
+		return c.onProjection(ctx, core, oversight.Rebuild, subject, "", func() error {
+			if c.Detach {
+				return a.orderRebuilds(ctx, core, names)
+			}
 			reading, stop := context.WithCancel(ctx)
 			read := make(chan error, 1)
 			go func() { read <- feed.Run(reading) }()
 			err := a.rebuild(ctx, supervisor, names)
 			stop()
 			return errors.Join(err, <-read)
-		}
-		for _, name := range names {
-			if err := consumer.RequestRebuild(ctx, core.db, name); err != nil {
-				return err
-			}
-			if err := a.ordered(name, "rebuild ordered", "follow it with humanqa projections list"); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	})
+}
+
+func (a *app) orderRebuilds(ctx context.Context, core *core, names []string) error {
+	for _, name := range names {
+		if err := consumer.RequestRebuild(ctx, core.db, name); err != nil {
+			return err
+		}
+		if err := a.ordered(name, "rebuild ordered", "follow it with humanqa projections list"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) rebuild(ctx context.Context, supervisor *consumer.Supervisor, names []string) error {
@@ -261,12 +272,19 @@ func (a *app) compare(ctx context.Context, supervisor *consumer.Supervisor, name
 }
 
 type projectionsRetryCmd struct {
+	record    `embed:""`
 	stoppable `embed:""`
+}
+
+// Validate is called by kong.
+func (c *projectionsRetryCmd) Validate() error {
+	return errors.Join(c.record.Validate(), c.stoppable.Validate())
 }
 
 func (c *projectionsRetryCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		if err := consumer.Retry(ctx, core.db, c.Name); err != nil {
+		err := c.onProjection(ctx, core, oversight.Retry, c.Name, "", func() error { return consumer.Retry(ctx, core.db, c.Name) })
+		if err != nil {
 			return err
 		}
 		return a.ordered(c.Name, "resumed", "it tries its event again")
@@ -282,7 +300,8 @@ type projectionsSkipCmd struct {
 
 func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		if err := c.skip(ctx, core); err != nil {
+		of := record{By: c.By, Reason: c.Reason}
+		if err := of.onProjection(ctx, core, oversight.Skip, c.Name, "", func() error { return c.skip(ctx, core) }); err != nil {
 			return err
 		}
 		return a.ordered(c.Name, "resumed", "it passes over the event")

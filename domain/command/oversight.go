@@ -2,6 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/oversight"
@@ -9,7 +12,7 @@ import (
 
 // OperatorAct is what an operator sets out to do.
 type OperatorAct struct {
-	PersonID  string // the operator
+	PersonID  string // the operator; see oversight.OnCommandLine
 	Act       oversight.Act
 	Subject   string // a stream, or a read model's name
 	AccountID string // whom it concerns; empty: no account
@@ -17,32 +20,62 @@ type OperatorAct struct {
 	Reason    string
 }
 
-// RecordedAct is an act that was written down.
-type RecordedAct struct {
-	ID       string
-	Repeat   bool // it had been written down before
-	Position domain.Position
+// refuseWithin bounds the word that something was not done.
+const refuseWithin = 10 * time.Second
+
+// Act does what an operator sets out to do. It is written down before: an act that
+// crashes has a record without an effect, never the other way round. One that was
+// not done is said to be so. The position is that of the last event, also beside
+// an error.
+func (s *Service) Act(
+	ctx context.Context, cause Cause, a OperatorAct, do func(context.Context, Cause) (domain.Position, error),
+) (domain.Position, error) {
+	cause.AccountID = a.AccountID
+	recorded, err := s.recordAct(ctx, cause, a)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	at, err := do(ctx, cause)
+	if err == nil || recorded.repeat { // the first time it may have been done
+		return recorded.position.Max(at), err
+	}
+	problem := "nobody knows whether it was done: the service's log tells why"
+	var known *domain.Error
+	if errors.As(err, &known) {
+		problem = known.Message
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseWithin)
+	defer cancel()
+	at, unsaid := s.refuseAct(ctx, cause, a.PersonID, recorded.id, problem)
+	if unsaid != nil {
+		unsaid = fmt.Errorf("the act stands as if it had been done: %w", unsaid)
+	}
+	return at, errors.Join(err, unsaid)
 }
 
-// RecordAct writes down what an operator sets out to do, before it is done: an
-// act that crashes has a record without an effect, never the other way round.
-// The id of the act derives from the command.
-func (s *Service) RecordAct(ctx context.Context, cause Cause, a OperatorAct) (RecordedAct, error) {
+// recordedAct is an act that was written down.
+type recordedAct struct {
+	id       string
+	repeat   bool // it had been written down before
+	position domain.Position
+}
+
+// recordAct writes an act down. Its id derives from the command.
+func (s *Service) recordAct(ctx context.Context, cause Cause, a OperatorAct) (recordedAct, error) {
 	id := domain.DeriveID(cause.CommandID, "act").String()
-	cause.AccountID = a.AccountID
-	out, written, err := execute(ctx, s.oversight, cause, domain.OperatorStream(a.PersonID), func(st oversight.State, out *RecordedAct) ([]domain.Event, error) {
+	out, written, err := execute(ctx, s.oversight, cause, domain.OperatorStream(a.PersonID), func(st oversight.State, out *recordedAct) ([]domain.Event, error) {
 		events, err := oversight.DecideAct(st, oversight.Acted{
 			ActID: id, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
 		})
-		out.Repeat = len(events) == 0
+		out.repeat = len(events) == 0
 		return events, err
 	})
-	out.ID, out.Position = id, written.Position
+	out.id, out.position = id, written.Position
 	return out, err
 }
 
-// RefuseAct writes down that an act was not done.
-func (s *Service) RefuseAct(ctx context.Context, cause Cause, personID, actID, problem string) (domain.Position, error) {
+// refuseAct writes down that an act was not done.
+func (s *Service) refuseAct(ctx context.Context, cause Cause, personID, actID, problem string) (domain.Position, error) {
 	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
 	_, written, err := execute(ctx, s.oversight, cause, domain.OperatorStream(personID), func(st oversight.State, _ *none) ([]domain.Event, error) {
 		return oversight.DecideRefused(st, actID, problem)

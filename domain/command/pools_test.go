@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"humanqa/domain"
@@ -84,22 +86,43 @@ func TestAPoolOfAnotherAccountCannotBeChosen(t *testing.T) {
 func TestWhatAnOperatorDoesIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 0)
-	cause := operator()
 	act := command.OperatorAct{PersonID: "ann", Act: oversight.Look, Subject: "job-1", AccountID: b.account, Reason: "They asked us to"}
-	first, err := b.RecordAct(t.Context(), cause, act)
-	if err != nil || first.Repeat {
-		t.Fatalf("%+v, %v", first, err)
+	did := 0
+	do := func(cause command.Cause, outcome error) error {
+		_, err := b.Act(t.Context(), cause, act, func(_ context.Context, cause command.Cause) (domain.Position, error) {
+			if did++; cause.AccountID != b.account {
+				t.Errorf("done for account %q", cause.AccountID)
+			}
+			return domain.Position{}, outcome
+		})
+		return err
 	}
-	if again, err := b.RecordAct(t.Context(), cause, act); err != nil || again.ID != first.ID || !again.Repeat {
-		t.Errorf("the same act again: %+v, %v", again, err)
-	}
+	cause := operator()
 	for range 2 {
-		if _, err := b.RefuseAct(t.Context(), cause, "ann", first.ID, "gone"); err != nil {
+		if err := do(cause, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantTypes(t, b.log, domain.OperatorStream("ann"), "operator.acted", "operator.refused")
+	wantKind(t, do(cause, domain.NotFound("job")), domain.KindNotFound) // the first time it was done
+	wantTypes(t, b.log, domain.OperatorStream("ann"), "operator.acted")
 	if e := b.log.Stream(domain.OperatorStream("ann"))[0]; e.Meta.AccountID != b.account {
 		t.Errorf("the act is about account %q", e.Meta.AccountID)
+	}
+
+	refused := operator()
+	wantKind(t, do(refused, domain.NotFound("job")), domain.KindNotFound)
+	wantKind(t, do(refused, nil), domain.KindConflict)
+	if err := do(operator(), errors.New("no database")); err == nil || domain.IsKind(err, domain.KindNotFound) {
+		t.Errorf("got %v", err)
+	}
+	wantTypes(t, b.log, domain.OperatorStream("ann"), "operator.acted", "operator.acted", "operator.refused", "operator.acted", "operator.refused")
+	if did != 5 {
+		t.Errorf("done %d times: one that was refused is not done", did)
+	}
+
+	act.Reason = " "
+	wantKind(t, do(operator(), nil), domain.KindInvalid)
+	if did != 5 {
+		t.Error("an act without a reason is done")
 	}
 }

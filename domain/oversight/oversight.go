@@ -6,6 +6,7 @@ package oversight
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"humanqa/domain"
 )
@@ -60,11 +61,25 @@ func (a Act) Words() string {
 // MaxReason bounds a reason, in characters.
 const MaxReason = 500
 
+const (
+	onCommandLine = "cli:"
+	maxUser       = 100
+)
+
+// OnCommandLine is who acts there under that name, in place of a person's id:
+// whoever reaches the service's own database is no person with a sign-in.
+func OnCommandLine(user string) string { return onCommandLine + user }
+
+// WhoOnCommandLine is the name, if that is where the operator acted.
+func WhoOnCommandLine(personID string) (user string, is bool) {
+	return strings.CutPrefix(personID, onCommandLine)
+}
+
 // Acted says that an operator set out to do something. Its effect, if it has one
 // in the log, follows under the same correlation id.
 type Acted struct {
 	ActID    string `json:"actId"`
-	PersonID string `json:"personId"` // the operator
+	PersonID string `json:"personId"` // the operator, or who it was on the command line
 	Act      Act    `json:"act"`
 	Subject  string `json:"subject"` // what it is done to: a stream, or the name of a read model
 	// AccountID is the account that it concerns, whose people see a look.
@@ -123,6 +138,8 @@ func DecideAct(s State, a Acted) ([]domain.Event, error) {
 		return nil, nil
 	case !slices.Contains(Acts(), a.Act):
 		return nil, domain.Invalid(domain.Detail{Path: "act", Message: "is none that operators do"})
+	case len([]rune(a.PersonID)) > maxUser || strings.ContainsFunc(a.PersonID, unicode.IsControl):
+		return nil, domain.Invalid(domain.Detail{Path: "by", Message: "must have 95 characters at most, and no control characters"})
 	case a.Reason == "":
 		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
 	case len([]rune(a.Reason)) > MaxReason:

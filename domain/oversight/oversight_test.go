@@ -29,6 +29,11 @@ func TestAnActHasAReasonAndIsWrittenOnce(t *testing.T) {
 	given().When(act("a1", " \n", oversight.Look)).Invalid("reason")
 	given().When(act("a1", strings.Repeat("x", 501), oversight.Look)).Invalid("reason")
 	given().When(act("a1", "Why not", "rule_the_world")).Invalid("act")
+	for _, user := range []string{strings.Repeat("x", 97), "ann\n"} {
+		given().When(func(s oversight.State) ([]domain.Event, error) {
+			return oversight.DecideAct(s, oversight.Acted{ActID: "a1", PersonID: oversight.OnCommandLine(user), Act: oversight.Look, Reason: "Why not"})
+		}).Invalid("by")
+	}
 	given(done).When(refuse).Events(&oversight.Refused{ActID: "a1", Problem: "no such job"}).When(refuse).Nothing()
 	given(done, &oversight.Refused{ActID: "a1"}).When(act("a1", "They asked us to", oversight.Look)).Conflict("it was refused before")
 	given().When(refuse).NotFound("act")

@@ -13,10 +13,11 @@ import (
 
 type actLine struct {
 	oversight.Act
-	By   string // the operator's name
-	Did  string
-	Name string // what it was done to, as people say it
-	Href string // where that is; empty: nowhere
+	By     string // the operator's name
+	Person bool   // who has a page
+	Did    string
+	Name   string // what it was done to, as people say it
+	Href   string // where that is; empty: nowhere
 }
 
 type actsView struct {
@@ -72,7 +73,8 @@ func (d console) actLines(ctx context.Context, list []oversight.Act) (lines []ac
 		return nil, err
 	}
 	for _, a := range list {
-		lines = append(lines, actLine{Act: a, By: name(a.PersonID), Did: a.Act.Words(), Name: subjectName(a.Subject), Href: subjectHref(a.Subject)})
+		_, outside := domainOversight.WhoOnCommandLine(a.PersonID)
+		lines = append(lines, actLine{Act: a, By: name(a.PersonID), Person: !outside, Did: a.Act.Words(), Name: subjectName(a.Subject), Href: subjectHref(a.Subject)})
 	}
 	return lines, nil
 }

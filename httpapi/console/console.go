@@ -20,6 +20,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/oversight"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
@@ -158,36 +159,11 @@ func (d console) act(r *ui.Request, a command.OperatorAct, do func(context.Conte
 func (d console) actAs(r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
 	a.PersonID, a.Reason = r.Person.ID, r.PostFormValue("reason")
 	// An operator is not one of the account's people, whatever else they are.
-	cause.AccountID, cause.Actor = a.AccountID, "operator:"+r.Person.ID
-	recorded, err := d.Commands.RecordAct(r.Context(), cause, a)
-	if err != nil {
-		return err
-	}
-	written, err := do(r.Context(), cause)
-	if err == nil {
-		r.Visible(recorded.Position.Max(written))
-		return nil
-	}
-	if recorded.Repeat {
-		return err // the first time it may have been done
-	}
-	problem := "nobody knows whether it was done: the service's log tells why"
-	var known *domain.Error
-	if errors.As(err, &known) {
-		problem = known.Message
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), wordWithin)
-	defer cancel()
-	if at, unsaid := d.Commands.RefuseAct(ctx, cause, r.Person.ID, recorded.ID, problem); unsaid != nil {
-		r.Log.WithError(unsaid).Warn("an act that was refused stands as if it had been done")
-	} else {
-		r.Visible(at)
-	}
+	cause.Actor = "operator:" + r.Person.ID
+	at, err := d.Commands.Act(r.Context(), cause, a, do)
+	r.Visible(at)
 	return err
 }
-
-// wordWithin bounds the word that something was not done.
-const wordWithin = 10 * time.Second
 
 // again shows the page once more, with what to mend; errors of another kind are
 // refusals.
@@ -219,6 +195,9 @@ func (d console) names(ctx context.Context, ids ...string) (func(id string) stri
 	return func(id string) string {
 		if name := known[id].Name; name != "" {
 			return name
+		}
+		if user, is := oversight.WhoOnCommandLine(id); is {
+			return user + ", on the command line"
 		}
 		return short(id)
 	}, err
