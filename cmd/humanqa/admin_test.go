@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
+	"humanqa/internal/eventually"
 	"humanqa/internal/pgclock"
+	"humanqa/internal/pgtest"
 )
 
 // Anybody may read why the service is not ready: the errors, which name
@@ -30,17 +33,24 @@ func TestWhatIsNotReadyIsSaidWithoutTheErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = db.Close(), log.Close() })
+	var clock *pgclock.Clock // ten seconds apart from Postgres'
+	postgres := pgtest.NewEmpty(t)
+	eventually.True(t, "Postgres says soon enough what time it is", func() bool {
+		clock, err = pgclock.Open(t.Context(), postgres, quiet, func() time.Time { return time.Now().Add(-10 * time.Second) })
+		return err == nil && strings.HasSuffix(clock.Problem(), "s ahead of this machine's")
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	s := &service{core: &core{db: db, log: log, clock: new(pgclock.Clock), binding: consumer.NewBinding(db, log, time.Now)}}
+	s := &service{core: &core{db: db, log: log, clock: clock, binding: consumer.NewBinding(db, log, time.Now)}}
 	var told []httpapi.Problem
 	for _, p := range s.problems(ctx) {
-		if p.Part != "service" && p.Cause == nil {
+		if (p.Part == "postgres" || p.Part == "log") && p.Cause == nil {
 			t.Errorf("%s: nothing for the log", p.Part)
 		}
 		told = append(told, httpapi.Problem{Part: p.Part, Reason: p.Reason})
 	}
-	want := []httpapi.Problem{{Part: "service", Reason: "it is starting"}, {Part: "postgres", Reason: "it does not answer"}, {Part: "log", Reason: "it does not answer"}}
+	want := []httpapi.Problem{{Part: "service", Reason: "it is starting"}, {Part: "postgres", Reason: "it does not answer"},
+		{Part: "clock", Reason: clock.Problem()}, {Part: "log", Reason: "it does not answer"}}
 	if !slices.Equal(told, want) {
 		t.Errorf("got %v, want %v", told, want)
 	}
