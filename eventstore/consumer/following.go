@@ -201,14 +201,18 @@ func (f *following) choose(events []domain.Recorded) []domain.Recorded {
 	return batch
 }
 
-// pass moves past events that change nothing: in memory at once, in Postgres a
-// little later.
+// storeBusy is how many times as long as usual a checkpoint stays in memory while
+// events keep coming: each store is a transaction, and none shows any rows.
+const storeBusy = 10
+
+// pass moves past events that change nothing: in memory at once, in Postgres once
+// no more have come for a little while, or a longer one has passed.
 func (f *following) pass(ctx context.Context, at eventstore.Checkpoint) error {
 	f.seen = at
 	if f.serving {
 		f.arrivals.advance(f.Name, at)
 	}
-	if time.Since(f.kept) < f.limits.Store {
+	if time.Since(f.kept) < storeBusy*f.limits.Store {
 		return nil
 	}
 	return f.store(ctx)

@@ -19,7 +19,7 @@ type Limits struct {
 	Live, Rebuild int           // events in a page
 	Lease         time.Duration // how long a silent owner keeps a projection
 	StandBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
-	Store         time.Duration // how long a checkpoint may be ahead in memory
+	Store         time.Duration // how long a checkpoint may be ahead in memory once the log is quiet
 	Gather        time.Duration // the least time between two batches of a live projection
 	Backoff       time.Duration // the first pause after a transient failure
 	MaxBackoff    time.Duration
