@@ -146,7 +146,11 @@ const isNext = `d.revision = (
 // entries they meet, and the indexes of a queue are full of them; and to the plans it
 // has: one for these few deliveries would be a little cheaper than one for any, and
 // takes longer to make than to run (TestPlansHoldHoweverMuchIsSettled).
-const planOnce = `SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan`
+const planOnce = `SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan` + leaveNoLocks
+
+// leaveNoLocks has the database end the transaction of a process that is frozen in
+// the middle of it: nobody else could write to the endpoints that it has locked.
+const leaveNoLocks = `; SET LOCAL idle_in_transaction_session_timeout = '5s'`
 
 // untilDue is how long until the next endpoint wants to be looked at; one that
 // another dispatcher holds, not before its lease ends. Where none does, greatest

@@ -11,6 +11,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(beDispatcher())
+	}
 	code := pgtest.Main(m)
 	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, "webhooks:", err)
