@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/person"
 )
 
 // settledWithin is how long a debit may stand without its job (invariant 4).
@@ -38,7 +39,9 @@ type Audit struct {
 	ledgers   map[string]*ledger
 	jobs      map[string]*life
 	sessions  map[string]*gathering
-	findings  []Finding
+	// people are those who work as checkers, by actor: as whom.
+	people   map[string][]string
+	findings []Finding
 }
 
 type ledger struct {
@@ -78,6 +81,7 @@ func New() *Audit {
 		ledgers:   make(map[string]*ledger),
 		jobs:      make(map[string]*life),
 		sessions:  make(map[string]*gathering),
+		people:    make(map[string][]string),
 	}
 }
 
@@ -98,6 +102,23 @@ func (a *Audit) See(r domain.Recorded) {
 		a.seeJob(r, r.StreamID())
 	case strings.HasPrefix(r.Stream, domain.SessionStreams):
 		a.seeSession(r, r.StreamID())
+	case strings.HasPrefix(r.Stream, domain.PersonStreams):
+		a.seePerson(r, "person:"+r.StreamID())
+	}
+}
+
+// seePerson notes as whom a person may work. One that may no longer can have
+// decided before: who ever might is known.
+func (a *Audit) seePerson(r domain.Recorded, actor string) {
+	var g person.Grant
+	switch e := r.Event.(type) {
+	case *person.Invited:
+		g = e.Grant
+	case *person.RoleGranted:
+		g = e.Grant
+	}
+	if g.CheckerID != "" {
+		a.people[actor] = append(a.people[actor], g.CheckerID)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/audit"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/person"
 )
 
 var start = time.Unix(1_800_000_000, 0).UTC()
@@ -107,6 +108,11 @@ func TestASoundLogHasNoFindings(t *testing.T) {
 			job(missed(0, false)).job(failed()).ledger(refunded()),
 		"a slot whose session was cancelled": paid().job(created(slot)).work(claimed(1)).
 			job(cancelled(job.CancelSessionCancelled)).ledger(refunded()),
+		"a person who works as the checker": newLog().add("person-p", "operator", &person.Invited{Grant: person.Grant{Role: person.Checker, CheckerID: "ann"}}).
+			add("person-q", "operator", &person.Invited{}).add("person-q", "operator", &person.RoleGranted{Grant: person.Grant{Role: person.Checker, CheckerID: "bob"}}).
+			ledger(granted()).ledger(debited()).job(created()).add("job-1", "person:p", claimed(1)).add("job-1", "person:p", &job.ItemChecked{}).
+			add("job-1", "person:p", untestable("ann", 1)).add("job-1", "person:q", &job.Claimed{CheckerID: "bob", Token: 2}).
+			add("job-1", "person:q", &job.Completed{}),
 		"an AI review":                paid().job(created(review)).job(claimedByRobot(job.Reviewer)).job(&job.Completed{}),
 		"a sandbox's job":             paid().job(created(sandbox)).job(claimedByRobot(job.Player)).job(&job.Completed{}),
 		"voided":                      paid().job(&job.Voided{AccountID: "acme"}).ledger(refunded()),
@@ -143,6 +149,8 @@ func TestEachBrokenInvariantIsFound(t *testing.T) {
 		"a claim of a claimed job":              {paid().job(created()).work(claimed(1)).work(claimed(2)), "invariant 8"},
 		"a claim under an old token":            {paid().job(created()).work(claimed(1)).work(&job.Released{Token: 1}).work(claimed(1)), "invariant 7"},
 		"work by somebody else":                 {paid().job(created()).work(claimed(1)).job(&job.ItemChecked{}), "invariant 7"},
+		"work by a person who is no checker":    {paid().job(created()).work(claimed(1)).add("person-p", "operator", &person.Invited{}).add("job-1", "person:p", &job.ItemChecked{}), "invariant 7"},
+		"work by another checker's person":      {paid().job(created()).work(claimed(1)).add("person-p", "operator", &person.Invited{Grant: person.Grant{Role: person.Checker, CheckerID: "bob"}}).add("job-1", "person:p", &job.ItemChecked{}), "invariant 7"},
 		"work after the end":                    {paid().job(created()).work(claimed(1)).work(&job.Completed{}).work(&job.ItemChecked{}), "invariant 8"},
 		"a cancellation of a claimed job":       {paid().job(created()).work(claimed(1)).job(cancelled(job.CancelClient)).ledger(refunded()), "invariant 8"},
 		"a job submitted again":                 {paid().job(created()).job(created()), "invariant 8"},

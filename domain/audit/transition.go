@@ -140,8 +140,10 @@ func (a *Audit) under(r domain.Recorded, j *life, token int) {
 	}
 }
 
+// by holds for the claim's checker, at their key or as the person who works as
+// them.
 func (a *Audit) by(r domain.Recorded, j *life) {
-	if actor := "checker:" + j.checker; r.Meta.Actor != actor {
+	if actor := "checker:" + j.checker; r.Meta.Actor != actor && !slices.Contains(a.people[r.Meta.Actor], j.checker) {
 		a.find(7, r.Stream, "%s by %s, the claim is %s's", r.Type, r.Meta.Actor, actor)
 	}
 }
