@@ -21,6 +21,7 @@ import (
 
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/apicheck"
+	"humanqa/internal/browsertest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/pgtest"
 )
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runAsHumanqa) != "" {
 		main()
 	}
-	os.Exit(pgtest.Main(m))
+	os.Exit(browsertest.Main(func() int { return pgtest.Main(m) }))
 }
 
 // program is one data directory and the settings that every process on it

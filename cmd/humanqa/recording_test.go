@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"humanqa/internal/browsertest"
+	"humanqa/internal/eventually"
+	"humanqa/internal/webm"
+)
+
+// answered is how much of what it records the tab was told is there, in bytes.
+const answered = `new Promise((done) => {
+	const db = indexedDB.open('humanqa-reels')
+	db.onsuccess = () => {
+		const all = db.result.transaction('reels').objectStore('reels').getAll()
+		all.onsuccess = () => { db.result.close(); done(all.result.reduce((sum, reel) => sum + reel.acked, 0)) }
+	}
+})`
+
+const filmed = `((text) => 60 * Number(text.split(':')[0]) + Number(text.split(':')[1]))(document.getElementById('film-clock').textContent)`
+
+// A checker records their test while the service is killed, as by kill -9; it comes
+// again, the tab is reloaded, and all that was recorded is in the report.
+func TestARecordingOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.start()
+	_, key := s.newAccount(100)
+	id := s.call(201, "POST", "/v1/jobs", key, map[string]any{
+		"url": "https://shop.example.com", "title": "Checkout", "jobType": "Custom", "description": "Buy a thing",
+		"checklistItems": []any{map[string]any{"description": "It is bought"}},
+	}).text("jobId")
+	var link personLink
+	p.cli(&link, "person", "invite", "--checker", "--name", "Ann")
+
+	tab := browsertest.New(t)
+	tab.Screen(1280, 900, false)
+	for _, expected := range []string{"ERR_", "404", "409", "503", "camera is not allowed"} { // the service is away; the made-up screen asks for a camera, too
+		tab.Allow(expected)
+	}
+	tab.Passkeys()
+	tab.Open(link.Link)
+	tab.Click("form[data-passkey] button")
+	tab.Click("#job-" + id + " button")
+	tab.WaitText("All saved")
+	bench := browsertest.Eval[string](tab, "location.href")
+	browsertest.Eval[bool](tab, `(() => {
+		const ask = navigator.mediaDevices.getDisplayMedia.bind(navigator.mediaDevices)
+		navigator.mediaDevices.getDisplayMedia = (options) => ask({...options, preferCurrentTab: true})
+		return true
+	})()`)
+	tab.Press("r")
+	eventually.True(t, "a part is there", func() bool { return browsertest.Eval[float64](tab, answered) > 0 })
+	s.kill()
+	there := browsertest.Eval[float64](tab, answered)
+	killed := browsertest.Eval[float64](tab, filmed)
+	tab.Wait(fmt.Sprintf("%s >= %f", filmed, killed+2))
+	tab.WaitText("are kept in this browser")
+	recorded := browsertest.Eval[float64](tab, filmed)
+
+	s = p.start()
+	tab.Open(bench)
+	tab.WaitText("The recording is saved")
+	tab.Press("p")
+	tab.WaitText("Nothing left")
+	tab.WaitText("All saved")
+	tab.PressCtrl(browsertest.Enter)
+	tab.Wait(`document.activeElement.id === 'summary'`)
+	tab.PressCtrl(browsertest.Enter)
+	tab.WaitText("Your report is with the client")
+
+	var report struct {
+		RecordingURL string
+		Recordings   []struct{ DurationMs float64 }
+	}
+	eventually.True(t, "the report has the recording", func() bool {
+		r := s.call(200, "GET", "/v1/jobs/"+id+"/report", key, nil)
+		return json.Unmarshal(r.body, &report) == nil && len(report.Recordings) == 1
+	})
+	if got := report.Recordings[0].DurationMs / 1000; got < recorded-1.5 { // of the last second a slice may not have been made
+		t.Errorf("the recording lasts %f s, %f s were recorded", got, recorded)
+	}
+	film := s.call(200, "GET", strings.TrimPrefix(report.RecordingURL, p.url("")), "", nil).body
+	if plan, err := webm.Scan(bytes.NewReader(film)); err != nil || float64(len(film)) < there {
+		t.Errorf("the film has %d bytes, %f were there before the kill: %v, %v", len(film), there, plan, err)
+	}
+	if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
+		t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
+	}
+}
