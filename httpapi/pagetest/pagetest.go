@@ -324,6 +324,8 @@ func Accessible(t *testing.T, tab *browsertest.Tab, name string) {
 	t.Helper()
 	for _, screen := range Screens {
 		tab.Screen(screen.Wide, screen.High, screen.Dark)
+		// A bar that stays while the page is scrolled hides a part of what is under it.
+		browsertest.Eval[bool](tab, "(scrollTo(0, 0), true)")
 		what := name + " " + screen.Name
 		tab.Axe(what)
 		if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > screen.Wide {

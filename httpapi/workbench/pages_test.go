@@ -78,6 +78,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 				tab.Allow("404")
 			}
 			tab.Open(w.Origin + page.path)
+			if page.name == "bench" {
+				tab.WaitText("All saved") // by then it has scrolled to where to go on
+			}
 			pagetest.Accessible(t, tab, page.name)
 		})
 	}

@@ -388,6 +388,7 @@ function clock(at) {
 }
 
 // src/reels.ts
+var head = 4096;
 var gathered = 512 << 10;
 var patience = 5e3;
 var largest = 4 << 20;
@@ -477,7 +478,7 @@ var Reels = class {
     const idle2 = { busy: false, waits: "", unsent };
     try {
       if (reel.remote === void 0) {
-        if (unsent === 0 && live) return idle2;
+        if (unsent < head && live) return idle2;
         if (unsent === 0) {
           await this.drop(reel);
           return idle2;
@@ -582,7 +583,7 @@ function run2(asked) {
 var types = ["video/webm;codecs=vp9,opus", "video/webm;codecs=vp8,opus", "video/webm", "video/mp4"];
 function film(person, job = "", token = "") {
   const reels = new Reels(person, (state) => {
-    sent = state;
+    sent = { ...state, refused: state.refused || sent.refused };
     tell();
   });
   const at = () => document.getElementById("film-state");
@@ -933,13 +934,13 @@ function draw(on, mark, sketch) {
   const [w, h] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
   if (tool === "arrow") {
     const angle = Math.atan2(to.y - from.y, to.x - from.x);
-    const head = wide * 5;
+    const head2 = wide * 5;
     stroke(on, wide, (path) => {
       path.moveTo(from.x, from.y);
       path.lineTo(to.x, to.y);
       for (const side of [-0.5, 0.5]) {
         path.moveTo(to.x, to.y);
-        path.lineTo(to.x - head * Math.cos(angle + side), to.y - head * Math.sin(angle + side));
+        path.lineTo(to.x - head2 * Math.cos(angle + side), to.y - head2 * Math.sin(angle + side));
       }
     });
   } else if (tool === "box" || sketch) stroke(on, sketch && tool === "blur" ? wide / 2 : wide, (path) => path.rect(x, y, w, h));

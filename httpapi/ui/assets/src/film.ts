@@ -7,7 +7,10 @@ const types = ['video/webm;codecs=vp9,opus', 'video/webm;codecs=vp8,opus', 'vide
 // film gives what a page does with recordings. Where there is no bench it sends what
 // is left of them.
 export function film(person: string, job = '', token = '') {
-  const reels = new Reels(person, (state) => { sent = state; tell() })
+  const reels = new Reels(person, (state) => {
+    sent = { ...state, refused: state.refused || sent.refused } // until another one begins
+    tell()
+  })
   const at = () => document.getElementById('film-state')
   let sent: Sent = { unsent: 0, reels: 0, waits: '', refused: '' }
   let running: { id: string; recorder: MediaRecorder; stream: MediaStream; began: number; ended: Promise<void> } | null = null

@@ -20,6 +20,7 @@ interface Slice { id?: number; reel: string; at: number; data: Blob }
 // The state of what is recorded, as people are told it.
 export interface Sent { unsent: number; reels: number; waits: string; refused: string }
 
+const head = 4096 // bytes in which a file says what it is: a recorder's first slice may be one byte
 const gathered = 512 << 10 // bytes that are worth a request,
 const patience = 5000 // or ms after which fewer are
 const largest = 4 << 20
@@ -110,7 +111,7 @@ export class Reels {
     const idle = { busy: false, waits: '', unsent }
     try {
       if (reel.remote === undefined) {
-        if (unsent === 0 && live) return idle
+        if (unsent < head && live) return idle
         if (unsent === 0) { await this.drop(reel); return idle } // nothing was recorded
         const begun = await this.ask('POST', reel, '', new URLSearchParams({ token: reel.token, command: reel.id, ago: String(Math.max(0, Date.now() - reel.began)) }))
         reel.remote = begun.recordingId
