@@ -113,7 +113,8 @@ func TestARecordingOutlivesTheServiceAndItsTab(t *testing.T) {
 	tab.Press(browsertest.Enter)
 	keys.press("p")
 	tab.WaitText("Nothing left")
-	tab.Wait(filmSeconds + " >= 4")
+	tab.WaitText("All saved") // however late that is, it is seen in the film
+	tab.Wait(fmt.Sprintf("%s >= %f", filmSeconds, browsertest.Eval[float64](tab, filmSeconds)+2))
 	tab.PressCtrl(browsertest.Enter)
 	tab.Wait(`document.activeElement.id === 'summary'`)
 	tab.PressCtrl(browsertest.Enter)
