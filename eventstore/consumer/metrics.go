@@ -2,9 +2,10 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 	"time"
 
-	"github.com/lib/pq"
+	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -48,7 +49,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		c.s.log.WithError(err).Debug("the projections' metrics cannot be read")
 		return
 	}
-	sizes, err := c.s.sizes(ctx)
+	sizes, err := Sizes(ctx, c.s.db)
 	if err != nil {
 		c.s.log.WithError(err).Debug("the projections' sizes cannot be read")
 	}
@@ -81,22 +82,16 @@ FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN projection_checkpoints g ON g.schema_name = n.nspname
 WHERE c.relkind = 'r'
-  AND g.serving
-  AND g.name = ANY($1)
 GROUP BY n.nspname`
 
-// sizes is what the serving generations take on disk, by schema.
-func (s *Supervisor) sizes(ctx context.Context) (map[string]int64, error) {
-	var names pq.StringArray
-	for _, c := range s.consumers {
-		names = append(names, c.Name())
-	}
+// Sizes is what the generations take on disk, indexes included, in bytes by schema.
+func Sizes(ctx context.Context, db *sqlx.DB) (map[string]int64, error) {
 	var rows []struct {
 		Schema string `db:"schema"`
 		Bytes  int64  `db:"bytes"`
 	}
-	if err := s.db.SelectContext(ctx, &rows, sizesSQL, names); err != nil {
-		return nil, err
+	if err := db.SelectContext(ctx, &rows, sizesSQL); err != nil {
+		return nil, fmt.Errorf("read the generations' sizes: %w", err)
 	}
 	sizes := make(map[string]int64, len(rows))
 	for _, r := range rows {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
@@ -35,6 +37,7 @@ type projectionLine struct {
 	Rebuilding bool   // the next generation is built beside it
 	MayRebuild bool   // it is a read model
 	OwnerName  string // the process that advances it
+	Size       string // what it takes on disk; empty: no table
 }
 
 func (d console) projections(r *ui.Request) (ui.Answer, error) {
@@ -53,10 +56,17 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 	if err != nil {
 		return ui.Answer{}, err
 	}
+	sizes, err := consumer.Sizes(ctx, d.DB)
+	if err != nil {
+		return ui.Answer{}, err
+	}
 	for _, s := range all {
 		line := projectionLine{
 			Status: s, Behind: s.Position.Compare(head) < 0, Problem: s.Problem(),
 			MayRebuild: slices.Contains(rebuildable(), s.Name), OwnerName: short(s.Owner),
+		}
+		if size := sizes[s.Schema]; size > 0 {
+			line.Size = humanize.Bytes(uint64(size))
 		}
 		line.Rebuilding = s.Serving && slices.ContainsFunc(all, func(o consumer.Status) bool { return o.Name == s.Name && !o.Serving })
 		if line.Behind {

@@ -251,6 +251,9 @@ func TestAProjectionIsRebuilt(t *testing.T) {
 	w := setup(t)
 	olga := w.operates("Olga Example")
 	body := w.has(olga, "/console/projections", "jobs", "webhooks", "serves", "Rebuild: loops")
+	if !regexp.MustCompile(`<strong>jobs</strong><small>version \d+, generation 1, [\d.]+ kB</small>`).MatchString(body) {
+		t.Error("nothing says what the jobs take on disk")
+	}
 	if strings.Contains(body, "Rebuild: webhooks") {
 		t.Error("what sends webhooks can be rebuilt")
 	}
