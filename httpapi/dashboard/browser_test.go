@@ -28,6 +28,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"a report prints":                           testAReportPrints,
 		"notices come by themselves":                testNoticesComeByThemselves,
 		"a view is kept for one person":             testAViewIsKeptForOnePerson,
+		"the reference has a menu on a phone":       testTheReferenceHasAMenuOnAPhone,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,6 +67,21 @@ func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 			t.Errorf("%s is %d px wide: %s", path, wide, browsertest.Eval[string](tab,
 				"[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > 321).slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join(' | ')"))
 		}
+	}
+}
+
+// The viewer hides its own list of operations on a narrow screen.
+func testTheReferenceHasAMenuOnAPhone(t *testing.T, w *world) {
+	tab := browsertest.New(t)
+	tab.Screen(390, 844, false)
+	tab.Open(w.origin + "/docs")
+	tab.Wait(`document.querySelectorAll('#where option').length > 60 && document.getElementById('where').checkVisibility()`)
+	const operation = "post-/v1/jobs"
+	tab.Wait(`document.querySelector('rapi-doc').shadowRoot.getElementById('` + operation + `') !== null`)
+	browsertest.Eval[bool](tab, `(() => { const menu = document.getElementById('where'); menu.value = '`+operation+`'; return menu.dispatchEvent(new Event('change')) })()`)
+	tab.Wait(`(() => { const at = document.querySelector('rapi-doc').shadowRoot.getElementById('` + operation + `').getBoundingClientRect(); return at.top < innerHeight && at.bottom > 0 })()`)
+	if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 390 {
+		t.Errorf("the reference is %d px wide", wide)
 	}
 }
 

@@ -30,6 +30,35 @@ func exampled(media string) bool {
 	return strings.Contains(media, "json") || media == "text/event-stream" || media == "text/markdown" || media == "application/xml"
 }
 
+// Whoever reads the document signs in once: there is one scheme, and an
+// operation wants it or nothing.
+func TestThereIsOneWayToSignIn(t *testing.T) {
+	t.Parallel()
+	doc := load(t)
+	for name, s := range doc.Components.SecuritySchemes {
+		if name != "bearer" || s.Value.Type != "http" || s.Value.Scheme != "bearer" {
+			t.Errorf("%s is %s %s", name, s.Value.Type, s.Value.Scheme)
+		}
+	}
+	open := 0
+	operations(doc, func(name string, _ *openapi3.PathItem, op *openapi3.Operation) {
+		wanted := doc.Security
+		if op.Security != nil {
+			wanted = *op.Security
+		}
+		if len(wanted) == 0 {
+			open++
+			return
+		}
+		if scopes, ok := wanted[0]["bearer"]; len(wanted) > 1 || len(wanted[0]) != 1 || !ok || len(scopes) > 0 {
+			t.Errorf("%s wants %v", name, wanted)
+		}
+	})
+	if n := doc.Paths.Len(); open == 0 || open > n/4 {
+		t.Errorf("%d operations of %d paths want nothing", open, n)
+	}
+}
+
 func TestEveryBodyHasAnExample(t *testing.T) {
 	t.Parallel()
 	operations(load(t), func(name string, _ *openapi3.PathItem, op *openapi3.Operation) {
