@@ -5,6 +5,7 @@ import (
 	"flag"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -72,7 +73,15 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 			t.Errorf("%s is being built still", schema)
 		}
 	}
-	if rebuilt := rowSums(t, db); !maps.Equal(live, rebuilt) {
+	p.cli(nil, "projections", "rebuild", "--all", "--dry-run")
+	rebuilt := rowSums(t, db)
+	for _, sums := range []map[string]string{live, rebuilt} {
+		// The commands themselves are in the log: these three grow with them.
+		maps.DeleteFunc(sums, func(view, _ string) bool {
+			return slices.Contains([]string{"operator_acts", "tree_leaves", "tree_tiles"}, view)
+		})
+	}
+	if !maps.Equal(live, rebuilt) {
 		t.Errorf("the rows that were rebuilt are\n%v\nand those that served were\n%v", rebuilt, live)
 	}
 }
