@@ -60,7 +60,7 @@ func TestAJobsEventsAreShownAsWebhooksAre(t *testing.T) {
 	equal(t, each(events, "event"), kinds)
 	equal(t, each(events, "type"), kinds)
 	raw := s.call(key, "GET", path, "").Body.String()
-	if strings.Contains(raw, "s3cr3t") || strings.Contains(raw, "4711") || strings.Contains(raw, "sealed") {
+	if strings.Contains(raw, "s3cr3t") || strings.Contains(raw, "door-4711") || strings.Contains(raw, "sealed") {
 		t.Errorf("a secret is shown: %s", raw)
 	}
 	j := s.call(key, "GET", "/v1/jobs/"+id, "")

@@ -7,14 +7,11 @@ import (
 	"humanqa/domain/subscription"
 )
 
-// LowCredits is where an account's credits are low: below four tests.
-const LowCredits domain.Credits = 20
-
 // What concerns a whole account (decisions, "Account events"): sent where a
 // project's list names it, whichever project it is about.
 var accountKinds = []Kind{
 	ofAccount(kind(subscription.WebhookDisabled, unnamed, webhookDisabled)),
-	ofAccount(where(becameLow, kind(subscription.CreditsLow, unnamed, creditsLow))),
+	ofAccount(where((*credits.Debited).BecameLow, kind(subscription.CreditsLow, unnamed, creditsLow))),
 }
 
 func ofAccount(k Kind) Kind {
@@ -50,12 +47,6 @@ type creditsLowData struct {
 	CreditsURL string         `json:"creditsUrl"`
 }
 
-// becameLow says that this debit took the balance below the limit: the next one
-// tells nothing new.
-func becameLow(e *credits.Debited) bool {
-	return e.BalanceAfter < LowCredits && e.BalanceAfter+e.Amount >= LowCredits
-}
-
 func creditsLow(s subject, e *credits.Debited) any {
-	return creditsLowData{AccountID: s.id, Available: e.BalanceAfter, Below: LowCredits, CreditsURL: s.baseURL + "/dashboard/credits"}
+	return creditsLowData{AccountID: s.id, Available: e.BalanceAfter, Below: e.Limit(), CreditsURL: s.baseURL + "/dashboard/credits"}
 }

@@ -38,7 +38,7 @@ func TestEveryKindAnnouncesOneEventOfTheLogUnderItsOwnName(t *testing.T) {
 			ended.Alert = true
 		}
 		if debited, ok := e.(*credits.Debited); ok {
-			debited.Amount, debited.BalanceAfter = 5, announce.LowCredits-1
+			debited.Amount, debited.BalanceAfter = 5, credits.DefaultLow-1
 		}
 		if got, announced := announce.Of(e); !announced || got.Name != k.Name {
 			t.Errorf("a %s is announced as %q", k.Type, got.Name)
@@ -64,6 +64,13 @@ func TestCreditsBecomeLowOnce(t *testing.T) {
 	for after, want := range map[domain.Credits]bool{25: false, 20: false, 19: true, 15: true, 14: false, 0: false} {
 		if _, announced := announce.Of(&credits.Debited{Amount: 5, BalanceAfter: after}); announced != want {
 			t.Errorf("a debit of 5 that leaves %d: announced %v", after, announced)
+		}
+		none, own := domain.Credits(0), after+5
+		if _, announced := announce.Of(&credits.Debited{Amount: 5, BalanceAfter: after, LowBelow: &none}); announced {
+			t.Errorf("without a limit a debit of 5 that leaves %d is announced", after)
+		}
+		if _, announced := announce.Of(&credits.Debited{Amount: 5, BalanceAfter: after, LowBelow: &own}); !announced {
+			t.Errorf("with a limit of %d a debit of 5 that leaves %d is not announced", own, after)
 		}
 	}
 }

@@ -94,23 +94,32 @@ func (s *Service) onAccount(ctx context.Context, cause Cause, accountID string, 
 // GrantCredits adds a lot to the account's ledger and says what is available
 // then. expiresAt, in the account's time, nil: the lot never expires.
 func (s *Service) GrantCredits(ctx context.Context, cause Cause, accountID string, amount domain.Credits, expiresAt *time.Time, reason string) (domain.Credits, domain.Position, error) {
+	cause, err := s.withLedger(ctx, cause, accountID)
+	if err != nil {
+		return 0, domain.Position{}, err
+	}
+	lotID := domain.DeriveID(cause.CommandID, "lot").String()
+	return s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+		return credits.DecideGrant(st, lotID, amount, expiresAt, reason, now)
+	})
+}
+
+// withLedger is the cause of a command on the account's ledger: an account that
+// never was, or was erased, has none.
+func (s *Service) withLedger(ctx context.Context, cause Cause, accountID string) (Cause, error) {
 	type of struct{ exists, erased, sandbox bool }
 	known, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) of {
 		return of{st.Exists, st.Erased, st.Sandbox}
 	})
 	switch {
 	case err != nil:
-		return 0, domain.Position{}, err
 	case !known.exists:
-		return 0, domain.Position{}, domain.NotFound("account")
+		err = domain.NotFound("account")
 	case known.erased:
-		return 0, domain.Position{}, account.ErrErased
+		err = account.ErrErased
 	}
 	cause.AccountID, cause.Sandbox = accountID, known.sandbox
-	lotID := domain.DeriveID(cause.CommandID, "lot").String()
-	return s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
-		return credits.DecideGrant(st, lotID, amount, expiresAt, reason, now)
-	})
+	return cause, err
 }
 
 // CreateChecker registers a checker. accounts are those they belong to: their

@@ -154,6 +154,8 @@ func balanceAfter(st credits.State, events []domain.Event, now time.Time) domain
 		return e.BalanceAfter
 	case *credits.LotExpired:
 		return e.BalanceAfter
+	case *credits.LowSet:
+		return e.BalanceAfter
 	case *credits.Closed:
 		return e.BalanceAfter
 	}

@@ -28,8 +28,10 @@ type Closed struct {
 	// lot and amount.
 	Open []OpenDebits `json:"open,omitempty"`
 	// Kept are the other debits that stay.
-	Kept         []KeptDebit    `json:"kept,omitempty"`
-	BalanceAfter domain.Credits `json:"balanceAfter"`
+	Kept []KeptDebit `json:"kept,omitempty"`
+	// LowBelow is the limit in force (LowSet); absent: DefaultLow.
+	LowBelow     *domain.Credits `json:"lowBelow,omitempty"`
+	BalanceAfter domain.Credits  `json:"balanceAfter"`
 }
 
 // ClosedLot is a lot as a close finds it. Swept says that its expiry is
@@ -165,7 +167,7 @@ func DecideClose(s State, settled map[string]Settled, now time.Time) ([]domain.E
 	}
 	e := &Closed{
 		Number: s.closes + 1, At: at, Granted: s.granted, Used: s.used, Expired: s.expired, Debits: s.charged,
-		Lots: make([]ClosedLot, len(s.lots)), BalanceAfter: s.balance,
+		Lots: make([]ClosedLot, len(s.lots)), LowBelow: s.low, BalanceAfter: s.balance,
 	}
 	for i, l := range s.lots {
 		e.Lots[i] = ClosedLot{LotID: l.id, Left: l.left, Swept: l.swept}
@@ -248,7 +250,7 @@ func (s *State) close(e *Closed) {
 func (s *State) begin(e *Closed) {
 	*s = State{
 		balance: 0, granted: e.Granted, used: e.Used, expired: e.Expired, charged: e.Debits,
-		byID: make(map[string]int, len(e.Lots)), damage: s.damage,
+		byID: make(map[string]int, len(e.Lots)), damage: s.damage, low: e.LowBelow,
 	}
 	for i, l := range e.Lots {
 		of := lot{id: l.LotID, left: l.Left, swept: l.Swept}
@@ -269,6 +271,9 @@ func (s *State) compare(e *Closed) {
 	}
 	if !e.At.After(s.closedAt) || !e.At.After(s.askedAt) {
 		s.damaged("close %d stands at %s, which is not after all it closes", e.Number, e.At)
+	}
+	if limit(e.LowBelow) != s.LowBelow() {
+		s.damaged("close %d says that credits are low below %d, its stream below %d", e.Number, limit(e.LowBelow), s.LowBelow())
 	}
 	same := slices.EqualFunc(e.Lots, s.lots, func(a ClosedLot, b lot) bool {
 		at := time.Time{}

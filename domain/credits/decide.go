@@ -105,7 +105,7 @@ func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, err
 				open, taken = open[1:], 0
 			}
 		}
-		events = append(events, &Debited{JobID: c.JobID, Amount: c.Amount, Parts: parts, BalanceAfter: balance, AskedAt: c.AskedAt})
+		events = append(events, &Debited{JobID: c.JobID, Amount: c.Amount, Parts: parts, BalanceAfter: balance, AskedAt: c.AskedAt, LowBelow: s.low})
 	}
 	return events, nil
 }

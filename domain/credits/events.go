@@ -37,6 +37,14 @@ type Debited struct {
 	// AskedAt is when the command that charges was first asked for; absent if
 	// nobody knows. Every repeat of it says the same.
 	AskedAt time.Time `json:"askedAt,omitzero"`
+	// LowBelow is the limit in force (LowSet); absent: DefaultLow.
+	LowBelow *domain.Credits `json:"lowBelow,omitempty"`
+}
+
+// LowSet says below how many credits the account wants to hear of it; 0: never.
+type LowSet struct {
+	Below        domain.Credits `json:"below"`
+	BalanceAfter domain.Credits `json:"balanceAfter"`
 }
 
 // Refunded gives a debit back, whole and once, to the lots it came from. What
@@ -62,6 +70,7 @@ func (*Granted) EventType() string    { return "credits.granted" }
 func (*Debited) EventType() string    { return "credits.debited" }
 func (*Refunded) EventType() string   { return "credits.refunded" }
 func (*LotExpired) EventType() string { return "credits.lot_expired" }
+func (*LowSet) EventType() string     { return "credits.low_set" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -70,6 +79,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(Debited) }},
 		{New: func() domain.Event { return new(Refunded) }},
 		{New: func() domain.Event { return new(LotExpired) }},
+		{New: func() domain.Event { return new(LowSet) }},
 		{New: func() domain.Event { return new(Closed) }},
 	}
 }

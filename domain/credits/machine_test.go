@@ -77,6 +77,13 @@ func TestNoHistoryBreaksTheLedger(t *testing.T) {
 					m.settled[job] = credits.Settled{Completed: true}
 				}
 			},
+			"low": func(t *rapid.T) {
+				below := domain.Credits(rapid.IntRange(-1, 30).Draw(t, "below"))
+				m.run(t, func(s credits.State) ([]domain.Event, error) { return credits.DecideLow(s, below, m.now) })
+				if below >= 0 && m.state.LowBelow() != below {
+					t.Fatalf("the limit is %d, not %d", m.state.LowBelow(), below)
+				}
+			},
 			"close": m.close,
 			"expire": func(t *rapid.T) {
 				m.run(t, func(s credits.State) ([]domain.Event, error) { return credits.DecideExpire(s, m.now) })
@@ -107,6 +114,9 @@ func (m *ledger) close(t *rapid.T) {
 			}
 		}
 		begun := credits.Evolve(credits.State{}, e)
+		if begun.LowBelow() != m.state.LowBelow() {
+			t.Fatalf("the close says low below %d, the stream below %d", begun.LowBelow(), m.state.LowBelow())
+		}
 		if begun.Book() != m.state.Book() {
 			t.Fatalf("the close leads to %+v, the whole stream to %+v", begun.Book(), m.state.Book())
 		}
@@ -198,6 +208,8 @@ func (m *ledger) count(t *rapid.T, e domain.Event) {
 			t.Fatalf("%+v expires nothing", e)
 		}
 		m.expired += e.Amount
+		after = e.BalanceAfter
+	case *credits.LowSet:
 		after = e.BalanceAfter
 	case *credits.Closed:
 		after = e.BalanceAfter

@@ -36,6 +36,8 @@ type State struct {
 	askedAt  time.Time // the latest Debited.AskedAt since
 	events   int       // since the newest close
 	kept     int       // debits that it did not leave behind
+
+	low *domain.Credits // the limit that was set; never changed in place
 }
 
 type lot struct {
@@ -176,6 +178,9 @@ func Evolve(s State, e domain.Event) State {
 		s.prove(e, e.BalanceAfter)
 	case *LotExpired:
 		s.expire(e)
+		s.prove(e, e.BalanceAfter)
+	case *LowSet:
+		s.low = &e.Below
 		s.prove(e, e.BalanceAfter)
 	case *Closed:
 		s.close(e)

@@ -1,10 +1,12 @@
 package dashboard
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/credential"
 	"humanqa/projections/credits"
@@ -18,9 +20,15 @@ type creditsView struct {
 	Sound   bool
 	Pager   pager
 	Prices  prices
+	Owner   bool
+	Low     string // the limit in the form
+	Wrong   string // what is wrong with it
 }
 
-func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
+func (d Deps) credits(r *ui.Request) (ui.Answer, error) { return d.creditsPage(r, nil) }
+
+// creditsPage is the page, with what is wrong with the limit that was sent.
+func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	now, err := d.now(r)
 	if err != nil {
 		return ui.Answer{}, err
@@ -36,9 +44,36 @@ func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
 	if v.Sum, err = d.Reads.Ledger.Sum(r.Context(), r.Account.ID); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Sound = v.Sum.Sum == v.Sum.Balance
+	v.Sound, v.Owner = v.Sum.Sum == v.Sum.Balance, may(r, person.Owner)
+	v.Low = strconv.FormatInt(int64(v.Balance.LowBelow), 10)
+	if wrong != nil {
+		v.Low, v.Wrong = r.PostFormValue("below"), ui.Wrongs(wrong)["below"]
+		answer, err := ui.Show("credits", "Credits", v)
+		answer.Status = ui.StatusOf(domain.KindInvalid)
+		return answer, err
+	}
 	v.Pager = newPager(r, page, len(v.Entries), v.Sum.Entries)
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID))
+}
+
+// setLow sets where credits are low (decisions, "Account events").
+func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	below, err := strconv.ParseInt(strings.TrimSpace(r.PostFormValue("below")), 10, 64)
+	if err != nil {
+		below = -1 // no number: refused as one that is none of a limit
+	}
+	at, err := d.Commands.SetLowCredits(r.Context(), r.Cause(), domain.Credits(below))
+	switch {
+	case domain.IsKind(err, domain.KindInvalid):
+		return d.creditsPage(r, err)
+	case err != nil:
+		return ui.Answer{}, err
+	}
+	r.Visible(at)
+	return ui.Go("/dashboard/credits")
 }
 
 // statementMost bounds a page: a longer month is taken as CSV.

@@ -101,6 +101,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/expire", For: ui.Developers, Handle: d.expire},
 
 		{Method: "GET", Pattern: "/dashboard/credits", For: ui.Viewers, Handle: d.credits},
+		{Method: "POST", Pattern: "/dashboard/credits/low", For: ui.Owners, Handle: d.setLow},
 		{Method: "GET", Pattern: "/dashboard/credits/statement", For: ui.Viewers, Handle: d.statement},
 
 		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// lowCredits is where the overview begins to say so: four tests.
-	lowCredits = 20
 	// soonExpired is how far ahead it warns of lots that expire.
 	soonExpired = 7 * 24 * time.Hour
 
@@ -107,7 +105,7 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 		return nil, err
 	}
 	list = append(list, failing...)
-	if b.Available < lowCredits {
+	if b.Available < b.LowBelow {
 		list = append(list, need{
 			Icon: "coin", Kind: "warn", Text: ui.Credits(b.Available) + " left",
 			Detail: "A test by a person costs 5 credits, an urgent one 10.", Href: "/dashboard/credits", Action: "See the ledger",

@@ -72,6 +72,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/projects":                     {422},
 		"POST /dashboard/projects/{id}":                {422},
 		"POST /dashboard/keys":                         {422},
+		"POST /dashboard/credits/low":                  {422},
 		"POST /dashboard/keys/revoke":                  {404},
 		"POST /dashboard/members":                      {422},
 		"POST /dashboard/members/{person}":             {404},
@@ -209,6 +210,43 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 		if got := w.call(dev, "GET", "/dashboard/credits/statement?month="+at, nil); got.status != 404 {
 			t.Errorf("the statement of %s: %d", at, got.status)
 		}
+	}
+}
+
+// The limit below which credits are low is the owner's; the overview keeps to it.
+func TestTheOwnerSaysWhenCreditsAreLow(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 90)
+	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	dev := w.joined("Dee", person.Grant{Role: person.Developer, AccountID: account})
+	if got := w.call(dev, "POST", "/dashboard/jobs", url.Values{"url": {"https://shop.example.com"}, "feature": {"Buy"}}); got.status != 303 {
+		t.Fatalf("a test: %d", got.status) // without any the overview only welcomes
+	}
+	set := func(who guest, below string) int {
+		return w.call(who, "POST", "/dashboard/credits/low", url.Values{"below": {below}}).status
+	}
+	if status := set(dev, "95"); status != 403 {
+		t.Errorf("a developer sets it: %d", status)
+	}
+	for _, none := range []string{"", "-1", "1000001", "many"} {
+		if got := w.call(owner, "POST", "/dashboard/credits/low", url.Values{"below": {none}}); got.status != 422 || !strings.Contains(got.body, "must be a number from 0 to 1000000") {
+			t.Errorf("a limit of %q: %d", none, got.status)
+		}
+	}
+	for _, c := range []struct {
+		below string
+		says  bool
+	}{{"85", false}, {"86", true}, {"0", false}} {
+		if status := set(owner, c.below); status != 303 {
+			t.Fatalf("a limit of %s: %d", c.below, status)
+		}
+		if got := w.call(dev, "GET", "/dashboard", nil); strings.Contains(got.body, "85 credits left") != c.says {
+			t.Errorf("with a limit of %s the overview says that credits are low: %t\n%s", c.below, !c.says, got.body)
+		}
+	}
+	if got := w.call(dev, "GET", "/dashboard/credits", nil); !strings.Contains(got.body, "Nobody is told") || strings.Contains(got.body, "/credits/low") {
+		t.Errorf("what a developer is shown: %s", got.body)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,12 +23,13 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "credits" }
-func (Projector) Version() int { return 1 }
+func (Projector) Version() int { return 2 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
 		{Name: "credit_accounts", DDL: creditAccountsDDL},
 		{Name: "credit_lots", DDL: creditLotsDDL},
+		{Name: "credit_limits", DDL: creditLimitsDDL},
 	}
 }
 
@@ -52,12 +54,21 @@ CREATE TABLE {schema}.credit_lots (
 ) WITH (fillfactor = 50);
 `
 
+// An account that set no limit has no row.
+const creditLimitsDDL = `
+CREATE TABLE {schema}.credit_limits (
+    account_id text PRIMARY KEY,
+    low_below  bigint NOT NULL
+);
+`
+
 func (Projector) Handles() []string {
 	return domain.TypesOf(
 		(*credits.Granted)(nil),
 		(*credits.Debited)(nil),
 		(*credits.Refunded)(nil),
 		(*credits.LotExpired)(nil),
+		(*credits.LowSet)(nil),
 	)
 }
 
@@ -85,6 +96,16 @@ SET granted = was.granted + EXCLUDED.granted,
     used = was.used + EXCLUDED.used,
     expired = was.expired + EXCLUDED.expired`
 
+// limitRow is where an account's credits are low.
+type limitRow struct {
+	AccountID string         `json:"account_id"`
+	LowBelow  domain.Credits `json:"low_below"`
+}
+
+var setCreditLimitsSQL = readmodel.Insert("credit_limits") + `
+ON CONFLICT (account_id) DO UPDATE
+SET low_below = EXCLUDED.low_below`
+
 var insertCreditLotsSQL = readmodel.Insert("credit_lots")
 
 const addToCreditLotsSQL = `
@@ -97,7 +118,7 @@ WHERE l.account_id = r.account_id
 // Apply adds the batch up per ledger and lot, so that a hot account costs one
 // row however many jobs it paid for.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	f := creditsFold{accounts: map[string]*accountRow{}, lots: map[lotKey]*lotRow{}}
+	f := newFold()
 	for _, r := range batch {
 		f.fold(r.StreamID(), r.Event)
 	}
@@ -109,6 +130,9 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	}
 	if err := readmodel.Write(ctx, tx, schema, addToCreditLotsSQL, f.changed); err != nil {
 		return fmt.Errorf("add to the lots: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, setCreditLimitsSQL, slices.Collect(maps.Values(f.limits))); err != nil {
+		return fmt.Errorf("set the limits: %w", err)
 	}
 	return nil
 }
@@ -123,6 +147,11 @@ type creditsFold struct {
 	lots     map[lotKey]*lotRow
 	granted  []*lotRow // new lots
 	changed  []*lotRow // changes of older ones
+	limits   map[string]*limitRow
+}
+
+func newFold() creditsFold {
+	return creditsFold{accounts: map[string]*accountRow{}, lots: map[lotKey]*lotRow{}, limits: map[string]*limitRow{}}
 }
 
 func (f *creditsFold) fold(accountID string, e domain.Event) {
@@ -153,6 +182,8 @@ func (f *creditsFold) fold(accountID string, e domain.Event) {
 	case *credits.LotExpired:
 		sums.Expired += e.Amount
 		f.lot(accountID, e.LotID).Remaining -= e.Amount
+	case *credits.LowSet:
+		f.limits[accountID] = &limitRow{accountID, e.Below}
 	}
 }
 
@@ -190,6 +221,7 @@ type Balance struct {
 	Used      domain.Credits // net of refunds
 	Total     domain.Credits
 	Expiring  []ExpiringCredits // within ExpirySoon, soonest first
+	LowBelow  domain.Credits    // the limit; 0: there is none
 }
 
 // ExpiringCredits is the rest of a lot.
@@ -206,8 +238,10 @@ const ExpirySoon = 30 * 24 * time.Hour
 // beside it: both from one snapshot. An account without such a lot has one row
 // of nulls.
 const balanceSQL = `
-SELECT a.used, l.remaining, l.expires_at
+SELECT a.used, l.remaining, l.expires_at, c.low_below
 FROM readmodel.credit_accounts a
+LEFT JOIN readmodel.credit_limits c
+  ON c.account_id = a.account_id
 LEFT JOIN readmodel.credit_lots l
   ON l.account_id = a.account_id
  AND l.remaining > 0
@@ -230,11 +264,16 @@ type balanceRow struct {
 	Used      domain.Credits  `json:"used"`
 	Remaining *domain.Credits `json:"remaining"`
 	ExpiresAt sql.NullTime    `json:"expires_at"`
+	LowBelow  *domain.Credits `json:"low_below"`
 }
 
 func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
+	b.LowBelow = credits.DefaultLow
 	for _, r := range rows {
 		b.Used = r.Used
+		if r.LowBelow != nil {
+			b.LowBelow = *r.LowBelow
+		}
 		if r.Remaining == nil {
 			continue
 		}
@@ -250,11 +289,14 @@ func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
 // Fold is the account's balance at a moment when its ledger held these events
 // and no more, without a table: the same fold.
 func Fold(accountID string, events []domain.Recorded, now time.Time) Balance {
-	f := creditsFold{accounts: map[string]*accountRow{}, lots: map[lotKey]*lotRow{}}
+	f := newFold()
 	for _, r := range events {
 		f.fold(accountID, r.Event)
 	}
 	rows := []balanceRow{{Used: f.account(accountID).Used}}
+	if l := f.limits[accountID]; l != nil {
+		rows[0].LowBelow = &l.LowBelow
+	}
 	slices.SortStableFunc(f.granted, func(a, b *lotRow) int { // as balanceSQL
 		switch {
 		case a.ExpiresAt == nil && b.ExpiresAt == nil:
@@ -268,7 +310,7 @@ func Fold(accountID string, events []domain.Recorded, now time.Time) Balance {
 	})
 	for _, lot := range f.granted {
 		if lot.Remaining > 0 && (lot.ExpiresAt == nil || lot.ExpiresAt.After(now)) {
-			row := balanceRow{Used: rows[0].Used, Remaining: &lot.Remaining}
+			row := balanceRow{Used: rows[0].Used, LowBelow: rows[0].LowBelow, Remaining: &lot.Remaining}
 			if lot.ExpiresAt != nil {
 				row.ExpiresAt = sql.NullTime{Time: *lot.ExpiresAt, Valid: true}
 			}

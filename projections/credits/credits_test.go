@@ -38,11 +38,11 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 		return b
 	}
 	// The rest of "gone" has left the total although its expiry is not recorded.
-	modeltest.Same(t, balance(modeltest.Noon), Balance{Available: 145, Used: 5, Total: 150, Expiring: []ExpiringCredits{
+	modeltest.Same(t, balance(modeltest.Noon), Balance{Available: 145, Used: 5, Total: 150, LowBelow: 20, Expiring: []ExpiringCredits{
 		{Amount: 10, ExpiresAt: *day(2)}, {Amount: 20, ExpiresAt: *day(20)},
 	}})
 	// A lot is gone at the very instant at which it expires.
-	modeltest.Same(t, balance(*day(2)), Balance{Available: 135, Used: 5, Total: 140, Expiring: []ExpiringCredits{
+	modeltest.Same(t, balance(*day(2)), Balance{Available: 135, Used: 5, Total: 140, LowBelow: 20, Expiring: []ExpiringCredits{
 		{Amount: 20, ExpiresAt: *day(20)}, {Amount: 40, ExpiresAt: *day(31)},
 	}})
 
@@ -55,7 +55,14 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modeltest.Same(t, empty, Balance{})
+	modeltest.Same(t, empty, Balance{LowBelow: 20})
+	for _, below := range []domain.Credits{50, 0} {
+		w.Log.Record(domain.CreditsStream("acc"), &credits.LowSet{Below: below, BalanceAfter: 145})
+		w.Reach(w.Sup)
+		if b := balance(modeltest.Noon); b.LowBelow != below || b.Available != 145 {
+			t.Errorf("with a limit of %d: %+v", below, b)
+		}
+	}
 	w.Sound(w.Sup, "credits")
 }
 
