@@ -69,23 +69,31 @@ func (d directory) write(ctx context.Context, key, contentType string, about map
 	})
 }
 
-// put makes a file visible once it is whole. What it is written to until then lies
-// beside it, so that the rename never crosses devices. What the directories shield
-// need not be shielded again.
+// put makes a file visible once it is whole and on the disk: rows that Postgres
+// keeps through a crash of the machine name it. What it is written to until then
+// lies beside it, so that the rename never crosses devices. What the directories
+// shield need not be shielded again.
 func put(root *os.Root, name string, fill func(io.Writer) error) error {
 	until := name + "." + uuid.NewString() + ".tmp"
 	f, err := root.OpenFile(until, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(fill(f), f.Close())
-	if err == nil {
+	if err = fill(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = root.Rename(until, name)
 	}
 	if err != nil {
 		_ = root.Remove(until) // the error says more
+		return err
 	}
-	return err
+	dir, err := root.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 func (d directory) read(_ context.Context, key string, offset, length int64) (io.ReadCloser, error) {
