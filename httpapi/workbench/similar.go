@@ -41,7 +41,7 @@ func (d Deps) similar(r *ui.Request) (ui.Answer, error) {
 	}
 	out := []knownFailure{}
 	if c.ProjectID == "" {
-		return ui.Answer{JSON: out}, nil
+		return ui.Answer{JSON: out, Secret: true}, nil
 	}
 	open, err := d.Reads.History.Open(r.Context(), c.AccountID, c.ProjectID, similarAmong)
 	if err != nil {
