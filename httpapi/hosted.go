@@ -79,7 +79,7 @@ func (a *API) testHosted(r *request) (answer, error) {
 	r.idempotencyKey(&p)
 	o := r.object(&p)
 	in := a.readHostedTest(r, o)
-	in.Target, in.Loop = readTarget(o), r.loopStep(&p)
+	in.Loop = r.loopStep(&p)
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
@@ -93,10 +93,17 @@ func (a *API) testHosted(r *request) (answer, error) {
 	})
 }
 
-// readHostedTest reads what a hosted test and a session have in common: not the
-// target, which each slot has of its own. A
-// project-bound key's tests go to its project, whatever their host.
+// readHostedTest reads a hosted test.
 func (a *API) readHostedTest(r *request, o object) command.HostedTest {
+	in := a.readHosted(r, o)
+	in.Target = readTarget(o)
+	return in
+}
+
+// readHosted reads what a hosted test and a session have in common: not the
+// target, which each slot has of its own. A project-bound key's tests go to its
+// project, whatever their host.
+func (a *API) readHosted(r *request, o object) command.HostedTest {
 	in := command.HostedTest{
 		Submission: job.Submission{
 			URL:       o.required("url", maxURL),

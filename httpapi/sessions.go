@@ -80,7 +80,7 @@ func (a *API) createSession(r *request) (answer, error) {
 // review is no work for checkers who meet.
 func (a *API) readSession(r *request, o object) command.NewSession {
 	in := command.NewSession{
-		Test:          a.readHostedTest(r, o),
+		Test:          a.readHosted(r, o),
 		Slots:         readSlots(o),
 		ScenarioBrief: strings.TrimSpace(o.optional("scenarioBrief", maxScenarioBrief)),
 		VoiceEnabled:  o.boolean("voiceEnabled", true),

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"humanqa/domain"
@@ -25,29 +26,32 @@ const (
 	didYouMean = "; did you mean "
 )
 
-// submissionFields are the fields of each submission, in the order in which the
-// calls are named to who sent another call's.
-var submissionFields = []struct {
+// submission is a call that submits tests, and the fields of its body.
+type submission struct {
 	call   string
 	fields []string
-}{
-	{"POST /v1/jobs", []string{
-		"url", "title", "description", "jobType", "checklistItems", "priority", "projectId", "slaMinutes", "credentials",
-		"generateChecklist", "accessInstructions", "targetDevice", "targetOS", "targetBrowser", "targetScreenSize", "targetNetwork",
-	}},
-	{"POST /v1/hosted/test", []string{
-		"url", "feature", "webhookUrl", "webhookSecret", "subscribedWebhookEvents", "priority", "jobType",
-		"accessInstructions", "targetDevice", "targetOS", "targetBrowser", "targetScreenSize", "targetNetwork",
-	}},
-	{"POST /v1/hosted/sessions", []string{
-		"url", "slots", "scenarioBrief", "feature", "jobType", "priority", "webhookUrl", "webhookSecret",
-		"subscribedWebhookEvents", "accessInstructions", "voiceEnabled",
-	}},
-	{"POST /v1/jobs/bulk", []string{"jobs"}},
-	{"POST /v1/hooks/deploy/{token}", []string{
-		"url", "feature", "commitSha", "branch", "environment", "priority", "deduplicationKey",
-	}},
 }
+
+// submissionCalls are in the order in which the calls are named to who sent another
+// call's field. A reader of an empty body tells which fields it looks for.
+var submissionCalls = sync.OnceValue(func() (all []submission) {
+	a, r := new(API), new(request)
+	for _, s := range []struct {
+		call string
+		read func(object)
+	}{
+		{"POST /v1/jobs", func(o object) { readSubmit(o) }},
+		{"POST /v1/hosted/test", func(o object) { a.readHostedTest(r, o) }},
+		{"POST /v1/hosted/sessions", func(o object) { a.readSession(r, o) }},
+		{"POST /v1/jobs/bulk", func(o object) { readBulk(o) }},
+		{"POST /v1/hooks/deploy/{token}", func(o object) { readDeploy(o) }},
+	} {
+		o := parseObject([]byte("{}"), new(problems))
+		s.read(o)
+		all = append(all, submission{s.call, *o.names})
+	}
+	return all
+})
 
 // warned adds to a submission's answer what looks like a slip in its body. The
 // same body has the same warnings.
@@ -96,9 +100,9 @@ func (o object) slip(name string) string {
 	if o.path != "" && !slices.Contains(*o.names, "url") { // an object within a submission
 		return ""
 	}
-	for _, submission := range submissionFields {
-		if slices.Contains(submission.fields, name) {
-			return "was ignored here: it is a field of " + submission.call
+	for _, s := range submissionCalls() {
+		if slices.Contains(s.fields, name) {
+			return "was ignored here: it is a field of " + s.call
 		}
 	}
 	return ""

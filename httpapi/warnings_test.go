@@ -149,9 +149,9 @@ func TestWarningsAreBounded(t *testing.T) {
 func TestTheFieldsOfEachSubmissionAreKnown(t *testing.T) {
 	t.Parallel()
 	checker := newChecker(t)
-	for _, submission := range submissionFields {
+	for _, submission := range submissionCalls() {
 		method, pattern, _ := strings.Cut(submission.call, " ")
 		schema := checker.Operation(method, pattern).RequestBody.Value.Content["application/json"].Schema.Value
-		equal(t, slices.Sorted(slices.Values(submission.fields)), slices.Sorted(maps.Keys(schema.Properties)))
+		equal(t, slices.Compact(slices.Sorted(slices.Values(submission.fields))), slices.Sorted(maps.Keys(schema.Properties)))
 	}
 }

@@ -132,12 +132,10 @@ WHERE account_id = $1
 
 // The texts and the items are left out: they are megabytes that nobody asks
 // for. The last condition is implied; it lets the planner use the partial index.
-const batchSQL = `
-SELECT id, account_id, project_id, status, title, url, '' AS description, '' AS feature, type, type_echo,
-       urgent, sla_minutes, price, refunded, source, parent_id, batch_id, batch_index, session_id, loop_id,
-       hosted_app, sandbox, target, generated_by, report_id, overall_status, analysed, cancel_reason,
-       fail_reason, requeue_count, created_at, due_at, claimed_at, completed_at, cancelled_at, failed_at,
-       last_failed_sla_at, '[]'::jsonb AS items, '[]'::jsonb AS recordings
+var batchSQL = `
+SELECT ` + readmodel.ColumnsBut[jobRow](map[string]string{
+	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb",
+}) + `
 FROM readmodel.jobs
 WHERE account_id = $1
   AND batch_id = $2

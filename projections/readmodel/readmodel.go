@@ -42,6 +42,17 @@ func Columns[Row any](prefix string) string {
 	return prefix + strings.Join(columns[Row](), ", "+prefix)
 }
 
+// ColumnsBut is Columns with an expression in the place of some.
+func ColumnsBut[Row any](instead map[string]string) string {
+	names := columns[Row]()
+	for i, name := range names {
+		if expression, ok := instead[name]; ok {
+			names[i] = expression + " AS " + name
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 func columns[Row any]() (names []string) {
 	for _, field := range mapper.TypeMap(reflect.TypeFor[Row]()).Index {
 		if !field.Embedded && !strings.Contains(field.Path, ".") {
