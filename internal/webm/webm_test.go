@@ -182,6 +182,9 @@ func FuzzScan(f *testing.F) {
 		f.Add(b)
 		f.Add(b[:len(b)-4])
 	}
+	for name := range browsers {
+		f.Add(recording(f, name)[:4000])
+	}
 	f.Fuzz(func(t *testing.T, recorded []byte) {
 		p, err := Scan(bytes.NewReader(recorded))
 		if err != nil {
