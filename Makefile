@@ -73,6 +73,10 @@ bench: postgres ## measure against plain PostgreSQL, a CRUD twin and River, side
 assets: ## bundle the pages' scripts and styles anew (httpapi/ui/assets/dist)
 	cd tools && $(GO) run ./assets ../httpapi/ui/assets
 
+.PHONY: openapi
+openapi: ## put the YAML files of the API's document together (httpapi/openapi/dist)
+	$(GO) run ./httpapi/openapi/assemble/write
+
 .PHONY: shots
 shots: postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
 	mkdir -p .shots

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,10 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"humanqa/httpapi/openapi/assemble"
 	"humanqa/internal/apicheck"
 )
 
@@ -76,27 +77,17 @@ func TestBothVersionsSayTheSame(t *testing.T) {
 	}
 }
 
-func TestNoKeyStandsTwice(t *testing.T) {
+// What is served is what the files say.
+func TestTheDocumentIsTheOneOfTheFiles(t *testing.T) {
 	t.Parallel()
-	for name, files := range map[string]fstest.MapFS{
-		"in two files": {"a.yaml": {Data: []byte("paths: {/a: {get: {}}}")}, "b.yaml": {Data: []byte("paths: {/a: {get: 1}}")}},
-		"in one file":  {"a.yaml": {Data: []byte("a: 1\na: 2")}},
-	} {
-		if doc, err := assemble(files, webhooksAside); err == nil {
-			t.Errorf("%s: no error, but %s", name, doc)
-		}
+	v30, v31, err := assemble.Documents(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestKeysKeepTheirOrder(t *testing.T) {
-	t.Parallel()
-	doc, err := assemble(fstest.MapFS{
-		"openapi.yaml": {Data: []byte("x-z: 1\ninfo: {version: '1', title: t}\npaths: {/b: {summary: b}, /a: {summary: a}}\ncomponents: {}")},
-		"a.yaml":       {Data: []byte(`{paths: {/0: {summary: "2026-01-02"}}, webhooks: {b: {description: d}, a: {description: d, summary: s}}, openapi: 3.0.3}`)},
-	}, webhooksAside)
-	if want := `{"x-z":1,"info":{"version":"1","title":"t"},"paths":{"/b":{"summary":"b"},"/a":{"summary":"a"},"/0":{"summary":"2026-01-02"}},` +
-		`"components":{},"openapi":"3.0.3","x-webhooks":{"b":{"description":"d"},"a":{"description":"d","summary":"s"}}}`; err != nil || string(doc) != want {
-		t.Errorf("%s %v, want %s", doc, err, want)
+	for name, document := range map[string]struct{ made, is []byte }{"openapi.json": {v30, Document()}, "openapi-3.1.json": {v31, Document31()}} {
+		if !bytes.Equal(document.made, document.is) {
+			t.Errorf("%s is not what the files say: run make openapi", name)
+		}
 	}
 }
 

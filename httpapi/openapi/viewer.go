@@ -7,13 +7,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"strings"
 	"sync"
 	"text/template"
 )
 
 // viewer is the page and what it loads: the quickstart's programs, which tests run,
 // and RapiDoc 9.3.8 as published on npm
-// (rapidoc, dist/rapidoc-min.js), unchanged, with its licences beside it.
+// (rapidoc, dist/rapidoc-min.js), unchanged but for gzip, with its licences beside it.
 //
 //go:embed viewer
 var viewer embed.FS
@@ -46,15 +47,20 @@ var ViewerFiles = sync.OnceValue(func() map[string]File {
 	}
 	files := make(map[string]File)
 	for _, e := range entries {
-		contentType, ok := types[path.Ext(e.Name())]
+		name, packed := strings.CutSuffix(e.Name(), ".gz")
+		contentType, ok := types[path.Ext(name)]
 		if !ok {
 			continue // the page is a template
 		}
-		body, err := viewer.ReadFile("viewer/" + e.Name())
+		if packed {
+			files[name] = NewFile(contentType, unpacked(viewer, "viewer/"+e.Name()))
+			continue
+		}
+		body, err := viewer.ReadFile("viewer/" + name)
 		if err != nil {
 			panic(fmt.Errorf("openapi: %w", err))
 		}
-		files[e.Name()] = NewFile(contentType, body)
+		files[name] = NewFile(contentType, body)
 	}
 	return files
 })

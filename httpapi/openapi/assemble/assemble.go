@@ -1,0 +1,38 @@
+// Package assemble makes the OpenAPI documents of the YAML files of httpapi/openapi.
+// It runs before the service is built (make openapi), which holds what it made: what
+// it needs to read YAML and to know schemas is as much code as the whole API.
+//
+// What the API does in one place for every request (the request id, the credential,
+// the rate limit, the faults), the files leave out; complete adds it to every
+// operation.
+package assemble
+
+import (
+	"io/fs"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// Documents puts the files together, as OpenAPI 3.0 and as 3.1. The keys stay in the
+// order they were written in, which is the order people read them in.
+func Documents(files fs.FS) (v30, v31 []byte, err error) {
+	if v30, err = document(files, webhooksAside); err != nil {
+		return nil, nil, err
+	}
+	v31, err = document(files, modernise)
+	return v30, v31, err
+}
+
+func document(files fs.FS, as func(*openapi3.T) error) ([]byte, error) {
+	from, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+	if err := complete(from.doc); err != nil {
+		return nil, err
+	}
+	if err := as(from.doc); err != nil {
+		return nil, err
+	}
+	return from.order.marshal(from.doc)
+}
