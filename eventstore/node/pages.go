@@ -15,6 +15,10 @@ const (
 	// A page ends with the row that passes pageBytes, or after pageRows rows.
 	pageRows  = 1024
 	pageBytes = 2 << 20
+	// The first pages of a read of $all are shorter, so that its client has work
+	// while the next one is read.
+	firstRows = 128
+	moreRows  = 4
 
 	readAttempts = 4
 	readBackoff  = 50 * time.Millisecond

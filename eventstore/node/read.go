@@ -97,11 +97,12 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 		return invalid("a read of $all needs a start")
 	}
 	next := ahead{reading: r}
-	for count > 0 && from <= to {
-		limit := pageRows
+	for rows := firstRows; count > 0 && from <= to; {
+		limit := rows
 		if f == nil {
-			limit = int(min(count, pageRows))
+			limit = int(min(count, uint64(rows)))
 		}
+		rows = min(rows*moreRows, pageRows)
 		var p page
 		var err error
 		if backward {
@@ -113,7 +114,7 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 			return err
 		}
 		if left := count - min(count, uint64(len(p.events))); f == nil && !backward && !p.complete && left > 0 {
-			next.begin(p.last()+1, to, int(min(left, pageRows)))
+			next.begin(p.last()+1, to, int(min(left, uint64(rows))))
 		}
 		for _, e := range p.events {
 			if backward {

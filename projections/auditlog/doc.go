@@ -20,9 +20,9 @@
 // to a row (the layout of golang.org/x/mod/sumdb/tlog). It is a consumer like
 // the read models: a batch moves tiles, leaves and checkpoint in one transaction.
 // It sees every event, also of unknown types and such as nobody can decode, and
-// has none decoded for itself. What it writes is copied in at the end of both
-// tables, and the index of the ids is one of Bloom filters: a million events
-// take the processors about as long as reading them does.
+// has none decoded for itself. The leaves are copied in at the end of their table
+// while their hashes are made, and the index of the ids is one of Bloom filters:
+// a million events take the processors less than reading them does.
 //
 // # Checkpoints
 //

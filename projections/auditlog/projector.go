@@ -2,16 +2,20 @@ package auditlog
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 )
 
 // Name is the projector's name among what follows the log.
@@ -87,9 +91,12 @@ CREATE TABLE {schema}.tree_tiles (
 ALTER TABLE {schema}.tree_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL; -- hashes do not get smaller
 `
 
+// A tree of 64 levels has eight of tiles.
+const maxLevel = 7
+
 const edgeSQL = `
 SELECT t.level, t.index, t.hashes
-FROM generate_series(0, 7) AS levels (level)
+FROM generate_series(0, $1) AS levels (level)
 CROSS JOIN LATERAL (
     SELECT level, index, hashes
     FROM {schema}.tree_tiles
@@ -105,45 +112,75 @@ FROM STDIN`
 
 const upsertTilesSQL = `
 INSERT INTO {schema}.tree_tiles (level, index, hashes)
-SELECT *
-FROM unnest($1::integer[], $2::bigint[], $3::bytea[])
+VALUES {tiles}
 ON CONFLICT (level, index) DO UPDATE
 SET hashes = EXCLUDED.hashes`
 
+// tilesAtOnce bounds what one statement writes, and so how many there are. Each
+// tile is a parameter: an array of tiles costs Postgres a second reading of them.
+const tilesAtOnce = 8
+
+// upsertTiles are the statements, by how many tiles they write.
+var upsertTiles = func() (texts [tilesAtOnce + 1]string) {
+	var values []string
+	for n := 1; n <= tilesAtOnce; n++ {
+		values = append(values, fmt.Sprintf("($%d, $%d, $%d)", 3*n-2, 3*n-1, 3*n))
+		texts[n] = strings.ReplaceAll(upsertTilesSQL, "{tiles}", strings.Join(values, ", "))
+	}
+	return texts
+}()
+
 // Apply implements consumer.Projector: it grows the tree at its right edge.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	leaves, hashes := make([]Leaf, len(batch)), make([]tlog.Hash, len(batch))
+	for i, r := range batch {
+		leaves[i] = leafOf(r)
+	}
+	hashed := make(chan struct{})
+	go func() { // while Postgres takes the leaves
+		defer close(hashed)
+		for i := range leaves {
+			hashes[i] = leaves[i].Hash()
+		}
+	}()
+	defer func() { <-hashed }()
 	e, err := loadEdge(ctx, tx, schema)
 	if err != nil {
 		return err
 	}
-	first := e.size()
-	leaves := make([]Leaf, len(batch))
-	for i, r := range batch {
-		leaves[i] = leafOf(r)
-		leaves[i].Index = first + int64(i)
-		e.add(0, leaves[i].Hash())
-	}
-	if err := copyLeaves(ctx, tx, schema, leaves); err != nil {
+	if err := copyLeaves(ctx, tx, schema, e.size(), leaves); err != nil {
 		return fmt.Errorf("insert leaves: %w", err)
+	}
+	<-hashed
+	for _, h := range hashes {
+		e.add(0, h)
 	}
 	return e.write(ctx, tx, schema)
 }
 
-func copyLeaves(ctx context.Context, tx *sqlx.Tx, schema string, leaves []Leaf) error {
-	in, err := tx.PrepareContext(ctx, consumer.In(schema, copyLeavesSQL))
-	if err != nil {
-		return err
+// copyLeaves writes leaves that follow on the first ones, so many.
+func copyLeaves(ctx context.Context, tx *sqlx.Tx, schema string, first int64, leaves []Leaf) error {
+	rows := make([]byte, 0, len(leaves)*rowSize)
+	for i, l := range leaves {
+		l.Index = first + int64(i)
+		rows = l.appendRow(rows)
 	}
-	defer func() { _ = in.Close() }() // the end has told what is wrong
-	for _, l := range leaves {
-		_, err := in.ExecContext(ctx, l.Index, int64(l.Position.Commit), int64(l.Position.Prepare), int64(l.Revision), ticks(l.Created),
-			l.ID.String(), l.Stream, l.Type, l.Data[:], l.Meta[:])
-		if err != nil {
-			return err
-		}
+	return pgpool.Copy(ctx, tx, consumer.In(schema, copyLeavesSQL), rows)
+}
+
+// rowSize is about what a leaf takes in copyLeaves.
+const rowSize = 320
+
+// appendRow adds the leaf as a row for copyLeavesSQL.
+func (l *Leaf) appendRow(row []byte) []byte {
+	for _, n := range [...]int64{l.Index, int64(l.Position.Commit), int64(l.Position.Prepare), int64(l.Revision), ticks(l.Created)} {
+		row = append(strconv.AppendInt(row, n, 10), '\t')
 	}
-	_, err = in.ExecContext(ctx) // the end
-	return err
+	row = append(hex.AppendEncode(row, l.ID[:]), '\t')
+	row = append(pgpool.AppendCopied(row, l.Stream), '\t')
+	row = append(pgpool.AppendCopied(row, l.Type), '\t')
+	row = append(hex.AppendEncode(append(row, `\\x`...), l.Data[:]), '\t')
+	return append(hex.AppendEncode(append(row, `\\x`...), l.Meta[:]), '\n')
 }
 
 // edge is the last tile of each level, and what has changed since it was loaded.
@@ -163,7 +200,7 @@ func (t tile) width() int { return len(t.Hashes) / tlog.HashSize }
 
 func loadEdge(ctx context.Context, tx *sqlx.Tx, schema string) (*edge, error) {
 	var e edge
-	if err := tx.SelectContext(ctx, &e.tiles, consumer.In(schema, edgeSQL)); err != nil {
+	if err := tx.SelectContext(ctx, &e.tiles, consumer.In(schema, edgeSQL), maxLevel); err != nil {
 		return nil, fmt.Errorf("read the tree's edge: %w", err)
 	}
 	for level, t := range e.tiles {
@@ -205,23 +242,20 @@ func (e *edge) add(level int, h tlog.Hash) {
 }
 
 func (e *edge) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
-	var (
-		levels, indexes []int64
-		hashes          pq.ByteaArray
-	)
-	put := func(t tile) {
-		levels, indexes, hashes = append(levels, int64(t.Level)), append(indexes, t.Index), append(hashes, t.Hashes)
-	}
-	for _, t := range e.full {
-		put(t)
-	}
+	tiles := e.full
 	for _, t := range e.tiles {
 		if t.changed {
-			put(t)
+			tiles = append(tiles, t)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, consumer.In(schema, upsertTilesSQL), pq.Array(levels), pq.Array(indexes), hashes); err != nil {
-		return fmt.Errorf("write tiles: %w", err)
+	for some := range slices.Chunk(tiles, tilesAtOnce) {
+		args := make([]any, 0, 3*tilesAtOnce)
+		for _, t := range some {
+			args = append(args, t.Level, t.Index, t.Hashes)
+		}
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, upsertTiles[len(some)]), args...); err != nil {
+			return fmt.Errorf("write tiles: %w", err)
+		}
 	}
 	return nil
 }
