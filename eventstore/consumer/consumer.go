@@ -82,6 +82,16 @@ type Durable interface {
 	Durable()
 }
 
+// shares says that the consumer's transactions may be shared with others': they need
+// not wait for the disk, nor gather for longer, nor for the log.
+func shares(c Consumer) bool {
+	_, projects := c.(Projector)
+	_, durable := c.(Durable)
+	_, lazy := c.(Lazy)
+	_, witness := c.(Witness)
+	return projects && !durable && !lazy && !witness
+}
+
 // Table is a table of a read model. DDL holds its CREATE statements, with
 // {schema} where the schema's name belongs.
 type Table struct {

@@ -16,6 +16,24 @@
 // Events that change nothing move the checkpoint in memory at once and in
 // Postgres a little later. Reading them again is harmless.
 //
+// # Together
+//
+// The read models of a process that have caught up stand at the same place, so
+// their runners let one goroutine do their work, the convoy (convoy.go): it reads a
+// page once, moves the checkpoints of all that have something to write with one
+// statement, each under the same conditions as by itself, writes their rows one after
+// the other, and commits once. Checkpoints that are stored without rows go the same way.
+// What nobody waits for it holds for a moment (Limits.Gather): the charge of a job and
+// the job itself are one batch.
+//
+// It decides nothing. Whatever goes wrong, a poison event, a lease that is lost, a
+// row that is locked, a connection that breaks, a model that takes longer than
+// sharedTime, the transaction rolls back and each of its consumers goes on by itself
+// from its own checkpoint, as if there were no convoy: so what it does about the
+// failure is told below, once. Each joins again when it has caught up, who was to
+// blame after apartTime. Who is behind by more than a page, is being built, is Lazy, a
+// Witness, Durable or a Preparer is never in it: those have a pace of their own.
+//
 // # What can be rebuilt, and what cannot
 //
 // A Projector's rows are a fold of the log and nothing else: it can be built

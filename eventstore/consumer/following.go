@@ -26,6 +26,8 @@ type following struct {
 	at      time.Time // of the last batch
 	kept    time.Time // when the checkpoint was stored
 	refused time.Time // when a flip was
+	abreast bool      // the last page reached the end of the log
+	apart   time.Time // until when it goes by itself, caught up or not
 }
 
 // serve makes this runner's word count for those who wait.
@@ -88,6 +90,12 @@ func (f *following) follow(ctx context.Context) error {
 		}(f.next(), f.rest())
 	}
 	for {
+		if !reading && f.caughtUp() {
+			f.abreast = false
+			if err := f.convoy.carry(f); err != nil {
+				return err
+			}
+		}
 		if !reading {
 			begin(f.seen)
 		}
@@ -115,6 +123,16 @@ func (f *following) follow(ctx context.Context) error {
 		}
 		timer.Reset(f.pause())
 	}
+}
+
+// caughtUp says that the convoy can go on with the work: the generation serves, and
+// stands at the end of the log. Before its first event nobody does.
+func (f *following) caughtUp() bool {
+	if f.convoy == nil || f.State != Live || !f.serving || time.Now().Before(f.apart) {
+		return false
+	}
+	head := headOf(f.source)
+	return f.abreast || !head.Start && atLeast(f.seen, head)
 }
 
 // next is where the following page comes from: whoever is being built reads
@@ -176,6 +194,7 @@ func (f *following) take(ctx context.Context, next read) error {
 	case next.err != nil:
 		return fmt.Errorf("read the log: %w", next.err)
 	}
+	f.abreast = next.page.Live
 	batch := f.choose(next.page.Events)
 	if len(batch) == 0 {
 		return f.pass(ctx, eventstore.At(next.page.Next))

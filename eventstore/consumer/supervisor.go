@@ -76,6 +76,8 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 	}
 	crew := newCrew(s, consumers)
 	defer crew.wait()
+	crew.convoy = newConvoy(s)
+	crew.running.Go(func() { crew.convoy.run(ctx) })
 	tick := time.NewTicker(s.limits.StandBy)
 	defer tick.Stop()
 	for blind := false; ; {
@@ -231,6 +233,7 @@ func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
 type crew struct {
 	s         *Supervisor
 	consumers []Consumer
+	convoy    *convoy // nil: each goes by itself
 	running   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -255,6 +258,9 @@ func (c *crew) staff(ctx context.Context, g generation) {
 	}
 	c.posts[g.Schema] = true
 	r := c.s.runner(wanted, g)
+	if shares(wanted) {
+		r.convoy = c.convoy
+	}
 	c.running.Go(func() {
 		r.run(ctx)
 		c.mu.Lock()

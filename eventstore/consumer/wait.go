@@ -82,6 +82,7 @@ type arrivals struct {
 	handlers map[string][]*arrival // by event type
 	follows  bool
 	followed eventstore.Checkpoint // how far the log was followed
+	asked    chan struct{}         // closed and replaced when somebody begins to wait
 }
 
 type arrival struct {
@@ -102,7 +103,7 @@ type waiter struct {
 }
 
 func newArrivals(db *sqlx.DB, consumers []Consumer) *arrivals {
-	a := &arrivals{db: db, poller: make(chan struct{}, 1), each: map[string]*arrival{}, handlers: map[string][]*arrival{}}
+	a := &arrivals{db: db, poller: make(chan struct{}, 1), each: map[string]*arrival{}, handlers: map[string][]*arrival{}, asked: make(chan struct{})}
 	a.poller <- struct{}{}
 	for _, p := range consumers {
 		_, lazy := p.(Lazy)
@@ -276,7 +277,24 @@ func (a *arrivals) register(position domain.Position, names ...string) *waiter {
 	if w.missing == 0 {
 		return nil
 	}
+	close(a.asked)
+	a.asked = make(chan struct{})
 	return w
+}
+
+// wanted says that somebody waits for what the log holds up to the position; asked
+// is closed when the next one begins to wait.
+func (a *arrivals) wanted(upTo domain.Position) (wanted bool, asked <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, one := range a.each {
+		for w := range one.waiters {
+			if w.position.Compare(upTo) <= 0 {
+				return true, a.asked
+			}
+		}
+	}
+	return false, a.asked
 }
 
 func (a *arrivals) forget(w *waiter) {

@@ -1,0 +1,228 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/credits"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections"
+	"humanqa/projections/modeltest"
+)
+
+// convoyed is a world that sees in which transaction each read model wrote last, and
+// may be in the way of one.
+type convoyed struct {
+	*world
+	jobs int // recorded, each handled by the read models jobs and history
+
+	mu    sync.Mutex
+	wrote map[string]int64 // transaction ids
+	fault map[string]func(ctx context.Context, tx *sqlx.Tx) error
+}
+
+// watched is a projector whose transactions the test sees.
+type watched struct {
+	consumer.Projector
+	c *convoyed
+}
+
+func (w watched) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var id int64
+	if err := tx.GetContext(ctx, &id, "SELECT txid_current()"); err != nil {
+		return err
+	}
+	w.c.mu.Lock()
+	fault := w.c.fault[w.Name()]
+	w.c.mu.Unlock()
+	if err := w.Projector.Apply(ctx, tx, schema, batch); err != nil {
+		return err
+	}
+	if fault != nil {
+		if err := fault(ctx, tx); err != nil {
+			return err
+		}
+	}
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	w.c.wrote[w.Name()] = id
+	return nil
+}
+
+// setupConvoy runs every read model until all share their transactions.
+func setupConvoy(t *testing.T) *convoyed {
+	t.Helper()
+	c := &convoyed{wrote: map[string]int64{}, fault: map[string]func(context.Context, *sqlx.Tx) error{}}
+	var consumers []consumer.Consumer
+	for _, one := range projections.All() {
+		if _, lazy := one.(consumer.Lazy); !lazy {
+			one = watched{one.(consumer.Projector), c}
+		}
+		consumers = append(consumers, one)
+	}
+	c.world = setup(t, consumers...)
+	c.Run(c.Sup)
+	c.submit()
+	c.Reach(c.Sup)
+	c.shares()
+	return c
+}
+
+// breaks has a read model's next writes meet a fault; nil: none.
+func (c *convoyed) breaks(name string, fault func(ctx context.Context, tx *sqlx.Tx) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault[name] = fault
+}
+
+// submit records an event for jobs, history and others.
+func (c *convoyed) submit() domain.Position {
+	c.jobs++
+	return c.Log.Record(domain.JobStream(fmt.Sprint("job", c.jobs)), modeltest.Created("acc"))
+}
+
+func (c *convoyed) together() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wrote["jobs"] == c.wrote["history"]
+}
+
+// shares waits until jobs and history write in one transaction.
+func (c *convoyed) shares() {
+	c.T.Helper()
+	c.Eventually("the read models share a transaction", func() bool {
+		c.submit()
+		c.Reach(c.Sup)
+		return c.together()
+	})
+}
+
+// reach waits until some read models show a position.
+func (c *convoyed) reach(at domain.Position, names ...string) {
+	c.T.Helper()
+	for _, name := range names {
+		c.Eventually(name+" shows it", func() bool { return c.Status(name).Position.Compare(at) >= 0 })
+	}
+}
+
+func TestConsumersThatHaveCaughtUpShareATransaction(t *testing.T) {
+	t.Parallel()
+	c := setupConvoy(t)
+	const batches = 20
+	apart := 0
+	for range batches {
+		c.submit()
+		c.Reach(c.Sup)
+		if !c.together() {
+			apart++
+		}
+	}
+	if apart > batches/4 { // one may fail on a machine that stands still
+		t.Errorf("of %d events %d were written by a transaction each read model", batches, apart)
+	}
+	c.Sound(c.Sup, projections.Names()...)
+}
+
+func TestAPoisonEventStopsOneOfThoseThatShareATransaction(t *testing.T) {
+	t.Parallel()
+	c := setupConvoy(t)
+	stream := domain.AccountStream("acc")
+	c.Log.Record(stream, &account.Created{Name: "shop"}, modeltest.Issued(1))
+	c.Reach(c.Sup)
+	poison := c.Log.Record(stream, modeltest.Issued(1)) // the same hash once more
+	last := c.submit()
+	c.Eventually("access stops", func() bool { return c.Status("access").Failure != nil })
+	if f := c.Status("access").Failure; f.Position != poison || f.Category != consumer.CategoryConstraint {
+		t.Errorf("got %+v, want the event at %s", f, poison)
+	}
+	c.reach(last, "jobs", "history")
+	c.Eventually("the others share a transaction again", func() bool {
+		c.reach(c.submit(), "jobs", "history")
+		return c.together()
+	})
+	if err := consumer.Skip(c.Ctx(), c.DB, "access", poison, "ops", "issued twice"); err != nil {
+		t.Fatal(err)
+	}
+	c.Reach(c.Sup)
+	c.Sound(c.Sup, projections.Names()...)
+}
+
+func TestALostLeaseIsLostByOneOfThoseThatShareATransaction(t *testing.T) {
+	t.Parallel()
+	c := setupConvoy(t)
+	c.Exec("UPDATE projection_checkpoints SET owner = 'thief', epoch = epoch + 1, lease_until = now() + interval '1 hour' WHERE name = 'jobs'")
+	applied := c.Status("jobs").Applied
+	c.reach(c.submit(), "history")
+	c.reach(c.submit(), "history")
+	if got := c.Status("jobs"); got.Applied != applied {
+		t.Errorf("%d events were applied without the lease", got.Applied-applied)
+	}
+	if n := c.Count("SELECT count(*) FROM readmodel.jobs"); n != c.jobs-2 {
+		t.Errorf("%d jobs are shown, want the %d from before", n, c.jobs-2)
+	}
+	c.Exec("UPDATE projection_checkpoints SET lease_until = now() - interval '1 hour' WHERE name = 'jobs'")
+	c.Reach(c.Sup)
+	c.shares()
+	c.Sound(c.Sup, projections.Names()...)
+}
+
+// Whoever writes last takes what the others wrote with it, and all of it comes again.
+func TestASharedTransactionThatIsNotCommittedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := setupConvoy(t)
+	for _, name := range []string{"jobs", "history", "credits"} {
+		var killed sync.Once
+		c.breaks(name, func(ctx context.Context, tx *sqlx.Tx) (err error) {
+			killed.Do(func() {
+				if _, err = tx.ExecContext(ctx, "SELECT pg_terminate_backend(pg_backend_pid())"); err == nil {
+					t.Error("the connection outlived its end")
+				}
+			})
+			return err
+		})
+		c.Log.Record(domain.CreditsStream("acc"), &credits.Granted{LotID: "lot of " + name, Amount: 100})
+		c.submit()
+		modeltest.Lives(c.Log, name+"-", 5)
+		c.Reach(c.Sup)
+	}
+	c.Sound(c.Sup, projections.Names()...)
+	for _, name := range []string{"jobs", "history", "credits"} {
+		handled := 0
+		all := projections.All()
+		types := all[slices.Index(projections.Names(), name)].Handles()
+		for _, e := range c.Log.All() {
+			if slices.Contains(types, e.Type) {
+				handled++
+			}
+		}
+		if s := c.Status(name); s.Applied != int64(handled) {
+			t.Errorf("%s has applied %d events, the log has %d", name, s.Applied, handled)
+		}
+	}
+}
+
+func TestAReadModelThatIsHeldUpHoldsNoOtherUp(t *testing.T) {
+	t.Parallel()
+	c := setupConvoy(t)
+	holding, err := c.DB.BeginTxx(c.Ctx(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holding.Rollback() }()
+	if _, err := holding.ExecContext(c.Ctx(), "LOCK TABLE "+c.Status("jobs").Schema+".jobs IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	c.reach(c.submit(), "history")
+	if err := holding.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	c.Reach(c.Sup)
+	c.Sound(c.Sup, "jobs", "history")
+}
