@@ -17,7 +17,9 @@ const (
 	// soonExpired is how far ahead it warns of lots that expire.
 	soonExpired = 7 * 24 * time.Hour
 
-	liveShown, recentShown, projectsLooked = 6, 8, 100
+	liveShown, recentShown, needsShown, projectsLooked = 6, 8, 6, 100
+	// failuresCounted bounds how many open failures of a project are counted.
+	failuresCounted = 100
 )
 
 type overviewView struct {
@@ -48,23 +50,14 @@ type liveJob struct {
 func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	v := overviewView{MayTest: may(r, person.Developer)}
 	ctx, account := r.Context(), r.Account.ID
-	for _, status := range []job.Status{job.StatusClaimed, job.StatusPending} {
-		rows, total, err := d.Reads.Jobs.List(ctx, account, jobs.Filter{Status: status, Limit: liveShown})
-		if err != nil {
-			return ui.Answer{}, err
-		}
-		v.LiveCount += total
-		for _, j := range rows {
-			if len(v.Live) == liveShown {
-				break
-			}
-			whole, err := d.Reads.Jobs.Job(ctx, account, j.ID)
-			if err != nil {
-				return ui.Answer{}, err
-			}
-			pass, fail, skip := job.Counts(whole.Items)
-			v.Live = append(v.Live, liveJob{jobLine: lineOf(j), DueAt: whole.DueAt, Checked: pass + fail + skip, Total: len(whole.Items)})
-		}
+	live, total, err := d.Reads.Jobs.Live(ctx, account, liveShown)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.LiveCount = total
+	for _, j := range live {
+		pass, fail, skip := job.Counts(j.Items)
+		v.Live = append(v.Live, liveJob{jobLine: lineOf(j.Summary()), DueAt: j.DueAt, Checked: pass + fail + skip, Total: len(j.Items)})
 	}
 	done, total, err := d.Reads.Jobs.List(ctx, account, jobs.Filter{Status: job.StatusCompleted, Limit: recentShown})
 	if err != nil {
@@ -127,24 +120,33 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 			Detail: "They are spent first.", Href: "/dashboard/credits", Action: "See when",
 		})
 	}
-	for _, p := range rows {
-		if len(list) >= 6 {
-			break
+	open, err := d.openFailures(r, rows)
+	if err != nil {
+		return nil, err
+	}
+	return append(list, open[:min(len(open), max(0, needsShown-len(list)))]...), nil
+}
+
+// openFailures tells of the projects in which something fails.
+func (d Deps) openFailures(r *ui.Request, rows []projects.Project) (list []need, err error) {
+	names := make(map[string]string, len(rows))
+	ids := make([]string, len(rows))
+	for i, p := range rows {
+		ids[i], names[p.ID] = p.ID, p.Name
+	}
+	failing, err := d.Reads.History.Failing(r.Context(), r.Account.ID, ids, failuresCounted)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range failing {
+		detail := f.Newest
+		if f.Failures > 1 {
+			detail = fmt.Sprintf("%s, and %d more", detail, f.Failures-1)
 		}
-		failures, err := d.Reads.History.OpenFailures(r.Context(), r.Account.ID, p.ID, 20)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(failures); n > 0 {
-			detail := failures[0].Description
-			if n > 1 {
-				detail = fmt.Sprintf("%s, and %d more", detail, n-1)
-			}
-			list = append(list, need{
-				Icon: "cross", Kind: "fail", Text: fmt.Sprintf("%s in %s", ui.Count(n, "open failure"), p.Name),
-				Detail: detail, Href: "/dashboard/projects/" + p.ID, Action: "See them",
-			})
-		}
+		list = append(list, need{
+			Icon: "cross", Kind: "fail", Text: fmt.Sprintf("%s in %s", ui.Count(f.Failures, "open failure"), names[f.ProjectID]),
+			Detail: detail, Href: "/dashboard/projects/" + f.ProjectID, Action: "See them",
+		})
 	}
 	return list, nil
 }

@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	// beatEvery is how often an open stream is looked after: the session may
-	// have been ended elsewhere.
+	// beatEvery is how often an open stream is looked after, on average: the session
+	// may have been ended elsewhere.
 	beatEvery = 15 * time.Second
+	// comeBack is after how long a browser opens a stream again that broke off.
+	comeBack = 2 * time.Second
 	// liveWriteTime bounds a write to a browser that does not read.
 	liveWriteTime = 30 * time.Second
 )
@@ -54,12 +56,13 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 		}
 		return c.Flush() == nil
 	}
-	if !write("retry: 2000\nevent: open\ndata: %s\n\n", strings.Join(accounts, " ")) {
+	watching := s.watching.Add(1)
+	defer s.watching.Add(-1)
+	retry := comeBack + heldBack(watching)
+	if !write("retry: %d\nevent: open\ndata: %s\n\n", retry.Milliseconds(), strings.Join(accounts, " ")) {
 		return
 	}
-	s.watching.Add(1)
-	defer s.watching.Add(-1)
-	beat := time.NewTicker(beatEvery)
+	beat := time.NewTimer(nextBeat())
 	defer beat.Stop()
 	for {
 		select {
@@ -94,6 +97,7 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 			if !write(": .\n\n") {
 				return
 			}
+			beat.Reset(nextBeat())
 		}
 	}
 }
@@ -108,3 +112,8 @@ const fetches = 50
 func heldBack(watching int64) time.Duration {
 	return rand.N(2*time.Second*time.Duration(watching)/fetches + 1)
 }
+
+// nextBeat is when a stream is looked after the next time. Streams that were opened in
+// the same moment, by the browsers that come back to a service that was started anew,
+// drift apart: together they would take every connection to Postgres at once.
+func nextBeat() time.Duration { return beatEvery/2 + rand.N(beatEvery) }

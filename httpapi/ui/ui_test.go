@@ -108,3 +108,22 @@ func TestMoreWatchersAreToldLater(t *testing.T) {
 		}
 	}
 }
+
+// Streams that were opened in one moment are not looked after in one.
+func TestStreamsOpenedAtOnceAreLookedAfterApart(t *testing.T) {
+	t.Parallel()
+	const streams = 2000
+	var seconds [30]int
+	for range streams {
+		d := nextBeat()
+		if d < beatEvery/2 || d >= 3*beatEvery/2 {
+			t.Fatalf("a stream is looked after %s later", d)
+		}
+		seconds[d/time.Second]++
+	}
+	for second, n := range seconds {
+		if n > streams/10 {
+			t.Errorf("%d of %d streams are looked after in second %d", n, streams, second)
+		}
+	}
+}

@@ -90,28 +90,28 @@ type Person struct {
 }
 
 const namesSQL = `
-SELECT person_id, name, login
-FROM signin.people
-WHERE person_id = ANY($1)`
-
-const invitedNamesSQL = `
-SELECT person_id, name
-FROM signin.invites
-WHERE person_id = ANY($1)
-  AND spent_at IS NULL`
+SELECT DISTINCT ON (person_id) person_id, name, login
+FROM (
+    SELECT person_id, name, login, true AS joined
+    FROM signin.people
+    WHERE person_id = ANY($1)
+    UNION ALL
+    SELECT person_id, name, '', false
+    FROM signin.invites
+    WHERE person_id = ANY($1)
+      AND spent_at IS NULL) AS called
+ORDER BY person_id, joined DESC`
 
 // Names gives what people are called, by id: those who have joined by what they
 // chose, the others by what their inviter wrote. Who was erased has no entry.
 func (s *Store) Names(ctx context.Context, personIDs ...string) (map[string]Person, error) {
-	names := make(map[string]Person, len(personIDs))
-	for _, query := range []string{invitedNamesSQL, namesSQL} {
-		var people []Person
-		if err := s.db.SelectContext(ctx, &people, query, pq.Array(personIDs)); err != nil {
-			return nil, fmt.Errorf("read names: %w", err)
-		}
-		for _, p := range people {
-			names[p.ID] = p
-		}
+	var people []Person
+	if err := s.db.SelectContext(ctx, &people, namesSQL, pq.Array(personIDs)); err != nil {
+		return nil, fmt.Errorf("read names: %w", err)
+	}
+	names := make(map[string]Person, len(people))
+	for _, p := range people {
+		names[p.ID] = p
 	}
 	return names, nil
 }

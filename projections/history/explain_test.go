@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lib/pq"
 )
 
 const longPastSQL = `
@@ -41,6 +43,9 @@ func TestAHistoryIsReadThroughIndexesHoweverLongItIs(t *testing.T) {
 		if strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan") {
 			t.Errorf("%s reads more than it shows:\n%s", test.name, plan)
 		}
+	}
+	if plan := w.Plan(failingSQL, "acc1", pq.Array([]string{"p4", "p6"}), 20); !strings.Contains(plan, "history_open") || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("failing projects are not found through history_open:\n%s", plan)
 	}
 	started := time.Now()
 	const reads = 200

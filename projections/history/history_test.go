@@ -202,6 +202,19 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 	if err != nil || len(failures) != 1 || failures[0].Key != "new" || failures[0].LastPassedAt != nil {
 		t.Errorf("the newest: %+v, %v", failures, err)
 	}
+	for limit, want := range map[int][]Failing{
+		20: {{ProjectID: "p1", Failures: 2, Newest: "NEW"}},
+		1:  {{ProjectID: "p1", Failures: 1, Newest: "NEW"}},
+	} {
+		failing, err := p.reads.Failing(p.Ctx(), "acc", []string{"p2", "p1", "none"}, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modeltest.Same(t, failing, want)
+	}
+	if failing, err := p.reads.Failing(p.Ctx(), "other", []string{"p1"}, 20); err != nil || len(failing) > 0 {
+		t.Errorf("another account's project fails: %+v, %v", failing, err)
+	}
 	p.Sound(p.Sup, "history")
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain/job"
 	"humanqa/domain/project"
@@ -101,6 +102,21 @@ WHERE account_id = $1
 ORDER BY failed_in DESC, place
 LIMIT $3`
 
+// Of each project no more than $3 are counted.
+const failingSQL = `
+SELECT p.project_id, COUNT(*) AS failures, (array_agg(f.description ORDER BY f.failed_in DESC, f.place))[1] AS newest
+FROM unnest($2::text[]) WITH ORDINALITY AS p (project_id, n)
+CROSS JOIN LATERAL (
+    SELECT description, failed_in, place
+    FROM readmodel.history_items
+    WHERE account_id = $1
+      AND project_id = p.project_id
+      AND open
+    ORDER BY failed_in DESC, place
+    LIMIT $3) f
+GROUP BY p.project_id, p.n
+ORDER BY p.n`
+
 const lastFailuresSQL = `
 SELECT failures
 FROM readmodel.history_projects
@@ -185,6 +201,22 @@ func (q *Reads) OpenFailures(ctx context.Context, accountID, projectID string, l
 	}
 	_, err = q.LastFailures(ctx, accountID, projectID) // is there a project at all?
 	return nil, err
+}
+
+// Failing is a project with open failures.
+type Failing struct {
+	ProjectID string `json:"project_id"`
+	Failures  int    `json:"failures"`
+	Newest    string `json:"newest"` // its description
+}
+
+// Failing gives those of the account's projects that have open failures, in the order
+// they are asked for. Of each no more than limit are counted.
+func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) (failing []Failing, err error) {
+	if err := q.db.SelectContext(ctx, &failing, failingSQL, accountID, pq.Array(projectIDs), limit); err != nil {
+		return nil, fmt.Errorf("read which projects have open failures: %w", err)
+	}
+	return failing, nil
 }
 
 // Open is OpenFailures for a project that need not exist: it then has none.

@@ -65,6 +65,10 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 			t.Errorf("%s does not walk %s:\n%s", test.name, test.index, plan)
 		}
 	}
+	// What has not ended is a page of either kind, sorted together.
+	if plan := w.Plan(liveJobsSQL, "acc1", 6); strings.Count(plan, "Index Scan using jobs_by_status") != 2 || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("what has not ended does not walk its index twice:\n%s", plan)
+	}
 	// A checker's own work is few, and may be sorted.
 	if plan := w.Plan(listWorkSQL, "c7", 20); !strings.Contains(plan, "jobs_by_checker") {
 		t.Errorf("the work of a checker does not walk its index:\n%s", plan)

@@ -137,6 +137,45 @@ func TestAnotherAccountsJobDoesNotExist(t *testing.T) {
 	}
 }
 
+func TestWhatIsBeingDoneStandsBeforeWhatWaits(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	for i := range 6 {
+		id := domain.JobStream(fmt.Sprint("j", i))
+		w.Log.Record(id, modeltest.Created("acc"))
+		if i%2 == 0 {
+			w.Log.Record(id, modeltest.Claimed("ann"))
+		}
+		if i == 4 {
+			w.Log.Record(id, modeltest.Completed("pass"))
+		}
+	}
+	w.Log.Record(domain.JobStream("theirs"), modeltest.Created("other"))
+	w.Reach(w.Sup)
+	for limit, want := range map[int]string{1: "j2", 2: "j2 j0", 4: "j2 j0 j5 j3", 9: "j2 j0 j5 j3 j1"} {
+		live, total, err := w.reads.Live(w.Ctx(), "acc", limit)
+		if err != nil || total != 5 {
+			t.Fatalf("%d that have not ended, %v", total, err)
+		}
+		var ids []string
+		for _, j := range live {
+			ids = append(ids, j.ID)
+			one, err := w.reads.Job(w.Ctx(), "acc", j.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			modeltest.Same(t, j, one)
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("the first %d are %q, not %q", limit, got, want)
+		}
+	}
+	if live, total, err := w.reads.Live(w.Ctx(), "nobody", 9); err != nil || total != 0 || live != nil {
+		t.Errorf("an account without jobs has %v of %d, %v", live, total, err)
+	}
+}
+
 func TestListsAreFilteredOrderedAndCounted(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -171,6 +171,27 @@ SELECT COUNT(*)
 FROM readmodel.jobs
 WHERE account_id = $1`
 
+// What is claimed stands first. Each half walks its index for a page at most.
+var liveJobsSQL = `
+(SELECT ` + readmodel.Columns[jobRow]("") + `
+ FROM readmodel.jobs
+ WHERE account_id = $1
+   AND status = 'claimed'
+ ORDER BY created_at DESC, id DESC
+ LIMIT $2)
+UNION ALL
+(SELECT ` + readmodel.Columns[jobRow]("") + `
+ FROM readmodel.jobs
+ WHERE account_id = $1
+   AND status = 'pending'
+ ORDER BY created_at DESC, id DESC
+ LIMIT $2)
+ORDER BY status, created_at DESC, id DESC
+LIMIT $2`
+
+const totalLiveSQL = totalJobsSQL + `
+  AND status IN ('claimed', 'pending')`
+
 // where gives the conditions of a list; since is left out for the counts,
 // which don't know it.
 func (f Filter) where(accountID string) *readmodel.Where {
@@ -223,7 +244,26 @@ func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return Job{Outline: row.outline(), Items: row.Items.V, Recordings: row.Recordings.V}, nil
+	return row.whole(), nil
+}
+
+// Live gives the account's newest jobs that have not ended, those that are being done
+// first, and how many there are.
+func (q *Reads) Live(ctx context.Context, accountID string, limit int) (page []Job, total int, err error) {
+	if err := q.db.GetContext(ctx, &total, totalLiveSQL, accountID); err != nil {
+		return nil, 0, fmt.Errorf("count the jobs that have not ended: %w", err)
+	}
+	if total == 0 {
+		return nil, 0, nil
+	}
+	var rows []jobRow
+	if err := q.db.SelectContext(ctx, &rows, liveJobsSQL, accountID, limit); err != nil {
+		return nil, 0, fmt.Errorf("list the jobs that have not ended: %w", err)
+	}
+	for i := range rows {
+		page = append(page, rows[i].whole())
+	}
+	return page, total, nil
 }
 
 // Report gives the report of a job. A job without one answers not found; who
@@ -334,6 +374,10 @@ func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int
 		readmodel.UTC(&batches[i].CreatedAt)
 	}
 	return batches, total, nil
+}
+
+func (r *jobRow) whole() Job {
+	return Job{Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V}
 }
 
 func (r *jobRow) outline() Outline {
