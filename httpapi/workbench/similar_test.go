@@ -71,16 +71,29 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 	tab.Open(w.Origin + at)
 	tab.WaitText("All saved")
 	keys := &keyboard{tab: tab}
+	// In an item's note it can be named; the item goes on with its own lineage.
+	keys.press("jnThe footer covers it")
+	tab.Wait(`document.querySelector('#checklist .similar:not([hidden])')?.innerText.includes('The footer overlaps the button')`)
+	tab.Shot("bench-similar-note-light-1280")
+	if n := browsertest.Eval[int](tab, `document.querySelectorAll('#checklist .similar:not([hidden]) button').length`); n != 1 {
+		t.Errorf("%d buttons at an item's note", n)
+	}
+	tab.Click(`#checklist .similar:not([hidden]) button`)
+	tab.Press(browsertest.Enter)
+	tab.Wait(`document.querySelector('#checklist .similar:not([hidden])') === null`)
+	eventually.True(t, "the note names it", func() bool {
+		return strings.HasPrefix(w.draft(annID).Checklist[1].Note, "The footer covers it\nKnown: \"The footer overlaps the button\", failing since ")
+	})
 	keys.press("a")
 	keys.press("The footer covers the pay button")
 	tab.WaitText("One open failure sounds like it")
 	pagetest.Accessible(t, tab, "bench-similar")
 	tab.Screen(1280, 900, false)
-	tab.Click(`[aria-label^="Name it in the note"]`)
+	tab.Click(`#finding [aria-label^="Name it in the note"]`)
 	tab.Wait(`document.getElementById('finding-note').value.startsWith('Known: "The footer overlaps the button", failing since ')`)
 	browsertest.Eval[bool](tab, `(() => { const note = document.getElementById('finding-note'); note.value = ''; note.dispatchEvent(new Event('input', {bubbles: true})); document.getElementById('finding-what').focus(); return true })()`)
 	keys.press("!")
-	tab.Click(`[aria-label^="It is this one"]`)
+	tab.Click(`#finding [aria-label^="It is this one"]`)
 	tab.WaitText("The same as The footer overlaps the button")
 	tab.Shot("bench-same-light-1280")
 	tab.Axe("the same failure")

@@ -273,11 +273,15 @@ function similar(job, ended) {
   const part = (id) => document.getElementById(id);
   let asked = null;
   let timer = 0;
-  const typed = () => (field("what").value + " " + field("note").value).trim();
+  let item = "";
+  const panel = () => document.getElementById(item === "" ? "similar" : "similar-" + item);
+  const note = () => document.getElementById(item === "" ? "finding-note" : "note-" + item);
+  const typed = () => ((item === "" && form() !== null ? field("what").value + " " : "") + (note()?.value ?? "")).trim();
   function hide() {
     clearTimeout(timer);
     asked?.abort();
-    if (form() !== null) part("similar").hidden = true;
+    const at = panel();
+    if (at !== null) at.hidden = true;
   }
   async function ask() {
     asked?.abort();
@@ -291,12 +295,13 @@ function similar(job, ended) {
         signal: asking.signal
       });
       const found = answer.ok ? await answer.json() : [];
-      if (asking === asked && !ended() && form() !== null && typed() === text) show(found);
+      if (asking === asked && !asking.signal.aborted && !ended() && typed() === text) show(found);
     } catch {
     }
   }
   function show(found) {
-    const at = part("similar");
+    const at = panel();
+    if (at === null) return;
     at.hidden = found.length === 0;
     at.querySelector("[role=status]").textContent = found.length === 0 ? "" : found.length === 1 ? "One open failure sounds like it:" : found.length + " open failures sound like it:";
     at.querySelector("ul").replaceChildren(...found.map((one) => {
@@ -306,7 +311,9 @@ function similar(job, ended) {
         Object.assign(document.createElement("span"), { textContent: one.description }),
         Object.assign(document.createElement("small"), { className: "muted", textContent: `${one.severity}, failing since ${day(one)}` })
       );
-      row.append(words, press("It is this one", one, () => take(one)), press("Name it in the note", one, () => cite(one)));
+      row.append(words);
+      if (item === "") row.append(press("It is this one", one, () => take(one)));
+      row.append(press("Name it in the note", one, () => cite(one)));
       return row;
     }));
   }
@@ -316,27 +323,27 @@ function similar(job, ended) {
     button.addEventListener("click", act);
     return button;
   }
-  function fill(name, text) {
-    field(name).value = text;
-    field(name).dispatchEvent(new Event("input", { bubbles: true }));
+  function fill(at, text) {
+    at.value = text;
+    at.dispatchEvent(new Event("input", { bubbles: true }));
   }
   function take(one) {
     const what = field("what").value.trim();
-    const note = field("note");
-    if (what !== "" && what !== one.description && note.value.trim() === "") fill("note", what);
-    fill("what", one.description);
+    if (what !== "" && what !== one.description && field("note").value.trim() === "") fill(field("note"), what);
+    fill(field("what"), one.description);
     const severity = form().querySelector("#finding-severity");
     severity.value = one.severity;
     same(one.key, one.description);
     hide();
-    note.focus();
+    field("note").focus();
   }
   function cite(one) {
-    const note = field("note");
+    const at = note();
+    if (at === null) return;
     const known = `Known: "${one.description}", failing since ${day(one)}.`;
-    fill("note", [note.value.trim(), known].filter(Boolean).join("\n").slice(0, 2e3));
+    fill(at, [at.value.trim(), known].filter(Boolean).join("\n").slice(0, 2e3));
     hide();
-    note.focus();
+    at.focus();
   }
   function same(key, description) {
     const at = part("same");
@@ -344,10 +351,17 @@ function similar(job, ended) {
     at.querySelector("input").value = key;
     at.querySelector("b").textContent = description;
   }
+  function of(target) {
+    if (target.id === "finding-what" || target.id === "finding-note") return "";
+    return target instanceof HTMLTextAreaElement ? target.closest("li[data-item]")?.dataset.item ?? null : null;
+  }
   document.addEventListener("input", (event) => {
-    if (ended() || form() === null || !["finding-what", "finding-note"].includes(event.target.id)) return;
+    const where = of(event.target);
+    if (where === null || ended()) return;
+    if (where !== item) hide();
+    item = where;
     clearTimeout(timer);
-    if (!event.isTrusted || part("same").querySelector("input").value !== "") return;
+    if (!event.isTrusted || item === "" && part("same").querySelector("input").value !== "") return;
     if (typed().length < least) hide();
     else timer = setTimeout(() => void ask(), rest);
   });
@@ -357,6 +371,9 @@ function similar(job, ended) {
     field("what").focus();
   });
   return {
+    said(of2) {
+      if (of2 === item) hide();
+    },
     clear() {
       hide();
       if (form() !== null) same("", "");
@@ -1442,6 +1459,7 @@ function start(bench2) {
     const field = noteOf(li);
     field.value = field.defaultValue = said.note;
     notes.forget(field);
+    known.said(li.dataset.item);
     show(li, said);
     asking = "";
     verdicts.set(li.dataset.item, { said: { ...said }, saved: Infinity });

@@ -211,6 +211,7 @@ function start(bench: HTMLElement) {
     const field = noteOf(li)
     field.value = field.defaultValue = said.note
     notes.forget(field)
+    known.said(li.dataset.item!)
     show(li, said)
     asking = ''
     verdicts.set(li.dataset.item!, { said: { ...said }, saved: Infinity })

@@ -1,25 +1,31 @@
-// While somebody types what they found: which of the project's open failures it
-// sounds like. One press says that it is the same, or names it in the note.
+// While somebody types what they found, in a finding or in an item's note: which of
+// the project's open failures it sounds like. One press says that a finding is the
+// same, or names it in the note.
 
 interface Known { key: string; description: string; severity: string; tests: number; since: string }
 
 const rest = 400 // ms without a key before the service is asked
 const least = 4 // characters that are worth asking
 
-// similar follows the fields of a finding; ended says that there is no claim any more.
+// similar follows the fields of a finding and the items' notes; ended says that there is no claim any more.
 export function similar(job: string, ended: () => boolean) {
   const form = () => document.getElementById('finding') as HTMLFormElement | null
   const field = (name: string) => form()!.querySelector<HTMLInputElement | HTMLTextAreaElement>(`#finding-${name}`)!
   const part = (id: string) => document.getElementById(id)!
   let asked: AbortController | null = null
   let timer = 0
+  let item = '' // whose note it is; empty: the finding's
 
-  const typed = () => (field('what').value + ' ' + field('note').value).trim()
+  // A page that came meanwhile may have other elements.
+  const panel = () => document.getElementById(item === '' ? 'similar' : 'similar-' + item)
+  const note = () => document.getElementById(item === '' ? 'finding-note' : 'note-' + item) as HTMLTextAreaElement | null
+  const typed = () => ((item === '' && form() !== null ? field('what').value + ' ' : '') + (note()?.value ?? '')).trim()
 
   function hide() {
     clearTimeout(timer)
     asked?.abort()
-    if (form() !== null) part('similar').hidden = true
+    const at = panel()
+    if (at !== null) at.hidden = true
   }
 
   async function ask() {
@@ -31,12 +37,13 @@ export function similar(job: string, ended: () => boolean) {
         headers: { Accept: 'application/json' }, redirect: 'manual', cache: 'no-store', signal: asking.signal,
       })
       const found: Known[] = answer.ok ? await answer.json() : []
-      if (asking === asked && !ended() && form() !== null && typed() === text) show(found)
+      if (asking === asked && !asking.signal.aborted && !ended() && typed() === text) show(found)
     } catch { /* it is asked with the next key */ }
   }
 
   function show(found: Known[]) {
-    const at = part('similar')
+    const at = panel()
+    if (at === null) return
     at.hidden = found.length === 0
     at.querySelector('[role=status]')!.textContent = found.length === 0 ? '' : found.length === 1 ? 'One open failure sounds like it:' : found.length + ' open failures sound like it:'
     at.querySelector('ul')!.replaceChildren(...found.map((one) => {
@@ -45,7 +52,9 @@ export function similar(job: string, ended: () => boolean) {
       words.append(
         Object.assign(document.createElement('span'), { textContent: one.description }),
         Object.assign(document.createElement('small'), { className: 'muted', textContent: `${one.severity}, failing since ${day(one)}` }))
-      row.append(words, press('It is this one', one, () => take(one)), press('Name it in the note', one, () => cite(one)))
+      row.append(words)
+      if (item === '') row.append(press('It is this one', one, () => take(one))) // an item has a lineage of its own
+      row.append(press('Name it in the note', one, () => cite(one)))
       return row
     }))
   }
@@ -58,30 +67,30 @@ export function similar(job: string, ended: () => boolean) {
   }
 
   // fill writes as somebody typing would: drafts are kept of it.
-  function fill(name: string, text: string) {
-    field(name).value = text
-    field(name).dispatchEvent(new Event('input', { bubbles: true }))
+  function fill(at: HTMLInputElement | HTMLTextAreaElement, text: string) {
+    at.value = text
+    at.dispatchEvent(new Event('input', { bubbles: true }))
   }
 
   function take(one: Known) {
     const what = field('what').value.trim()
-    const note = field('note')
     // What was typed is about this one: it is kept beside it.
-    if (what !== '' && what !== one.description && note.value.trim() === '') fill('note', what)
-    fill('what', one.description)
+    if (what !== '' && what !== one.description && field('note').value.trim() === '') fill(field('note'), what)
+    fill(field('what'), one.description)
     const severity = form()!.querySelector<HTMLSelectElement>('#finding-severity')!
     severity.value = one.severity
     same(one.key, one.description)
     hide()
-    note.focus()
+    field('note').focus()
   }
 
   function cite(one: Known) {
-    const note = field('note')
+    const at = note()
+    if (at === null) return
     const known = `Known: "${one.description}", failing since ${day(one)}.`
-    fill('note', [note.value.trim(), known].filter(Boolean).join('\n').slice(0, 2000))
+    fill(at, [at.value.trim(), known].filter(Boolean).join('\n').slice(0, 2000))
     hide()
-    note.focus()
+    at.focus()
   }
 
   function same(key: string, description: string) {
@@ -91,10 +100,19 @@ export function similar(job: string, ended: () => boolean) {
     at.querySelector('b')!.textContent = description
   }
 
+  // of says which item's note a field is; null: nothing that is followed.
+  function of(target: HTMLElement): string | null {
+    if (target.id === 'finding-what' || target.id === 'finding-note') return ''
+    return target instanceof HTMLTextAreaElement ? target.closest<HTMLElement>('li[data-item]')?.dataset.item ?? null : null
+  }
+
   document.addEventListener('input', (event) => {
-    if (ended() || form() === null || !['finding-what', 'finding-note'].includes((event.target as HTMLElement).id)) return
+    const where = of(event.target as HTMLElement)
+    if (where === null || ended()) return
+    if (where !== item) hide()
+    item = where
     clearTimeout(timer)
-    if (!event.isTrusted || part('same').querySelector('input')!.value !== '') return
+    if (!event.isTrusted || item === '' && part('same').querySelector('input')!.value !== '') return
     if (typed().length < least) hide()
     else timer = setTimeout(() => void ask(), rest)
   })
@@ -105,6 +123,7 @@ export function similar(job: string, ended: () => boolean) {
   })
 
   return {
+    said(of: string) { if (of === item) hide() },
     clear() {
       hide()
       if (form() !== null) same('', '')
