@@ -104,6 +104,7 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 	}
 	// With tests of their own: they send files, or change nothing.
 	others := []string{
+		"GET /v1/checker/jobs/{id}/open-failures",
 		"POST /v1/checker/jobs/{id}/evidence", "PATCH /v1/checker/jobs/{id}/recordings/{recordingId}",
 		"GET /v1/checker/jobs/{id}/recordings/{recordingId}", "HEAD /v1/checker/jobs/{id}/recordings/{recordingId}",
 	}
@@ -126,4 +127,72 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 		s.call(bob, row.method, at(row.pattern, uuid.NewString()), body, claimTokenHeader, live.token).refused(http.StatusNotFound, domain.CodeNotFound)
 	}
 	live.checks(passes, passes).completes("Fine.")
+}
+
+// Decisions, "Checker work": a claimant may know what else of the project fails, and
+// nobody else may.
+func TestAClaimantKnowsWhatElseFails(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	_, strange := s.account(100)
+	project := func(key string) string {
+		return s.call(key, "POST", "/v1/projects", `{"name":"Shop"}`).want(http.StatusCreated)["projectId"].(string)
+	}
+	in := func(project string, keyed ...string) string {
+		items := ""
+		for n := 0; n < len(keyed); n += 2 {
+			items += `,{"key":"` + keyed[n] + `","description":"` + keyed[n+1] + `"}`
+		}
+		return `"projectId":"` + project + `","checklistItems":[` + items[1:] + `]`
+	}
+	shop := project(key)
+	ann, bob := s.checker(), s.checker()
+	for _, fails := range []struct{ key, body string }{
+		{key, in(shop, "footer", "The footer overlaps the button", "receipt", "The receipt arrives by mail", "cart", "The cart empties")},
+		{key, in(project(key), "footer-2", "The footer of another project overlaps")},
+		{strange, in(project(strange), "footer-3", "The footer of another account overlaps")},
+	} {
+		w := s.claims(bob, s.submittedWith(fails.key, fails.body))
+		for n := range w.items {
+			w.call("PUT", "/items/"+w.items[n], `{"status":"fail","note":"It does."}`).want(http.StatusOK)
+		}
+		w.completes("Bad.")
+	}
+	id := s.submittedWith(key, in(shop, "receipt", "The receipt arrives by mail"))
+	at := "/v1/checker/jobs/" + id + "/open-failures"
+	s.call(ann, "GET", at, "").refused(http.StatusNotFound, domain.CodeNotFound) // not yet theirs
+	w := s.claims(ann, id)
+	keys := func(query string) (keys []string) {
+		t.Helper()
+		list, _ := s.call(ann, "GET", at+query, "").want(http.StatusOK)["openFailures"].([]any)
+		for n := range list {
+			keys = append(keys, field(list, n, "key").(string))
+		}
+		return keys
+	}
+	equal(t, keys(""), []string{"footer", "cart"}) // the receipt is on the list
+	equal(t, keys("?limit=1"), []string{"footer"})
+	equal(t, keys("?text=the+cart+is+empty"), []string{"cart"})
+	equal(t, len(keys("?text=something+else")), 0)
+	first := s.call(ann, "GET", at+"?limit=1", "").want(http.StatusOK)
+	list, _ := first["openFailures"].([]any)
+	equal(t, first, map[string]any{"jobId": id, "openFailures": []any{map[string]any{
+		"key": "footer", "description": "The footer overlaps the button", "severity": "major", "failedTests": 1.0, "firstFailedAt": field(list, 0, "firstFailedAt"),
+	}}})
+	equal(t, s.call(ann, "GET", at+"?limit=0&text="+strings.Repeat("x", 2001), "").paths(), []string{"limit", "text"})
+	w.call("POST", "/items", `{"description":"The footer again","key":"footer","status":"fail"}`).want(http.StatusCreated)
+	equal(t, keys(""), []string{"cart"}) // the footer is told of
+
+	s.call(bob, "GET", at, "").refused(http.StatusNotFound, domain.CodeNotFound)
+	w.call("POST", "/release", "").want(http.StatusOK)
+	s.call(ann, "GET", at, "").refused(http.StatusNotFound, domain.CodeNotFound)
+
+	alone := s.submitted(key) // of no project
+	s.claims(ann, alone)
+	equal(t, s.call(ann, "GET", "/v1/checker/jobs/"+alone+"/open-failures", "").want(http.StatusOK), map[string]any{"jobId": alone, "openFailures": []any{}})
+	session := s.openSession(key, twoSlots)
+	slot := session.jobs[0]
+	s.claims(bob, slot)
+	s.call(bob, "GET", "/v1/checker/jobs/"+slot+"/open-failures", "").refused(http.StatusConflict, domain.CodeConflict)
 }

@@ -95,6 +95,7 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/checker/claims", audience: checkers, write: true, handle: (*API).claimJob},
 	{method: "PUT", pattern: "/v1/checker/jobs/{id}/items/{itemId}", audience: checkers, write: true, handle: (*API).checkItem},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/items", audience: checkers, write: true, creates: true, handle: (*API).addFinding},
+	{method: "GET", pattern: "/v1/checker/jobs/{id}/open-failures", audience: checkers, handle: (*API).knownFailures},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/evidence", audience: checkers, write: true, upload: true, handle: (*API).uploadEvidence},
 	{method: "POST", pattern: "/v1/checker/jobs/{id}/recordings", audience: checkers, write: true, creates: true, handle: (*API).createRecording},
 	{method: "PATCH", pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", audience: checkers, write: true, upload: true, handle: (*API).appendRecording},

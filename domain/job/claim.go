@@ -126,9 +126,14 @@ func fenced(s State, checkerID string, token int) error {
 // begun refuses a slot's work before its session has started.
 func begun(s State) error {
 	if s.Waiting() {
-		return domain.Conflict("the session has not started").WithHint("wait in the lobby until it starts")
+		return NotStarted()
 	}
 	return nil
+}
+
+// NotStarted refuses what a slot's checker may do once its session has started.
+func NotStarted() error {
+	return domain.Conflict("the session has not started").WithHint("wait in the lobby until it starts")
 }
 
 // alive is when the claimant shows a sign of life: never before the one that is

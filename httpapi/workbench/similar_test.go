@@ -58,7 +58,7 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 		return got.Body
 	}
 	told := asks(ann, "the+footer+overlaps")
-	if strings.Count(told, `"key"`) != 1 || !strings.Contains(told, `"key":"footer","description":"The footer overlaps the button","severity":"critical","tests":1,"since":"`) {
+	if strings.Count(told, `"key"`) != 1 || !strings.Contains(told, `"key":"footer","description":"The footer overlaps the button","severity":"critical","failedTests":1,"firstFailedAt":"`) {
 		t.Errorf("the claimant is told %s", told)
 	}
 	if told := asks(ann, "the+receipt+by+mail"); strings.TrimSpace(told) != "[]" { // it is on the list

@@ -380,7 +380,7 @@ function similar(job, ended) {
     }
   };
 }
-var day = (one) => new Date(one.since).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
+var day = (one) => new Date(one.firstFailedAt).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
 
 // src/clock.ts
 function clock(at) {

@@ -2,7 +2,7 @@
 // the project's open failures it sounds like. One press says that a finding is the
 // same, or names it in the note.
 
-interface Known { key: string; description: string; severity: string; tests: number; since: string }
+interface Known { key: string; description: string; severity: string; firstFailedAt: string }
 
 const rest = 400 // ms without a key before the service is asked
 const least = 4 // characters that are worth asking
@@ -131,4 +131,4 @@ export function similar(job: string, ended: () => boolean) {
   }
 }
 
-const day = (one: Known) => new Date(one.since).toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' })
+const day = (one: Known) => new Date(one.firstFailedAt).toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' })
