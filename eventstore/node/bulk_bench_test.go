@@ -8,13 +8,19 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"humanqa/internal/pgpool"
+	"humanqa/internal/pgtest"
 )
 
 const perAppend = 500
 
 // BenchmarkAppendOf500 measures appends of many events: over Append, where each
-// event is a message, and over BatchAppend, where all are one.
+// event is a message, and over BatchAppend, where all are one. Beside them stands
+// what Postgres takes for the same rows by COPY, without a node: into a table like
+// the log's, into one with its primary key only, and into one without an index.
 func BenchmarkAppendOf500(b *testing.B) {
 	payload := []byte(fmt.Sprintf(`{"text":%q}`, make([]byte, 40)))
 	b.Run("append", func(b *testing.B) {
@@ -60,6 +66,33 @@ func BenchmarkAppendOf500(b *testing.B) {
 			return err
 		})
 	})
+	benchmarkCopies(b, payload)
+}
+
+func benchmarkCopies(b *testing.B, payload []byte) {
+	db := pgtest.New(b)
+	for _, c := range []struct{ name, of string }{
+		{"copy", "LIKE eventlog.events INCLUDING ALL"},
+		{"copy-primary-key", "LIKE eventlog.events, PRIMARY KEY (position)"},
+		{"copy-no-index", "LIKE eventlog.events"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			if _, err := db.ExecContext(b.Context(), `DROP TABLE IF EXISTS copies; CREATE TABLE copies (`+c.of+`)`); err != nil {
+				b.Fatal(err)
+			}
+			measure(b, 1, func(_, i int) error {
+				var rows []byte
+				name := uniqueStream("job")
+				for j := range perAppend {
+					id := uuid.New()
+					rows = fmt.Appendf(rows, "%d\t%d\t%d\t%x\tt\t%s\ttested\t\\\\x%x\t\\\\x7b7d\n", i*perAppend+j, j, i, id[:], name, payload)
+				}
+				return pgpool.InTx(b.Context(), db, func(tx *sqlx.Tx) error {
+					return pgpool.Copy(b.Context(), tx, `COPY copies (position, revision, created, event_id, is_json, stream, type, data, metadata) FROM STDIN`, rows)
+				})
+			})
+		})
+	}
 }
 
 // BenchmarkRead measures reads of a log of small events: a page of the whole log at
