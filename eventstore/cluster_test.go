@@ -197,16 +197,6 @@ func TestALeaderThatIsLostLosesNothing(t *testing.T) {
 	}
 }
 
-func TestASubscriptionThatIsDroppedAsTooSlowLosesNothing(t *testing.T) {
-	t.Parallel()
-	s := tell(t, 6)
-	for range 5 {
-		s.cluster.Drop()
-		s.goesOn()
-	}
-	s.told()
-}
-
 // A follower shows a beginning of the log, and the rest soon.
 func TestAFollowersReadsAreBehindAndMissNothing(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,9 @@ package consumer_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +23,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	w := setup(t)
 	log := logtest.Start(t, pgtest.DSN(t, w.DB))
 	s := w.Service(log.Feed, projections.All()...)
-	w.Run(s)
+	stop := w.Run(s)
 
 	submit := func(i int) domain.Position {
 		t.Helper()
@@ -60,7 +62,34 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(families) != 7 || len(families[0].GetMetric()) != len(projections.All()) {
+	if len(families) != 8 || len(families[0].GetMetric()) != len(projections.All()) {
 		t.Errorf("got metrics %v", families)
+	}
+
+	// How late they are is time; at the end of the log nobody is.
+	late := func() (seconds []float64) {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "humanqa_projection_lag_seconds" {
+					seconds = append(seconds, m.GetGauge().GetValue())
+				}
+			}
+		}
+		return seconds
+	}
+	w.Eventually("all are at the end of the log", func() bool {
+		got := late()
+		return len(got) == len(projections.All()) && slices.Max(got) == 0
+	})
+	stop()
+	began := time.Now()
+	submit(before + during)
+	w.Eventually("what stands still is late", func() bool { return slices.Min(late()) > 0 })
+	if got, most := slices.Max(late()), time.Since(began).Seconds()+1; got > most {
+		t.Errorf("somebody is %g s late, and the first event that nobody saw is %g s old at most", got, most)
 	}
 }

@@ -2,11 +2,14 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"humanqa/eventstore"
 )
 
 // scrapeLimit bounds the one query that a scrape makes.
@@ -15,6 +18,8 @@ const scrapeLimit = time.Second
 var (
 	lagDesc = prometheus.NewDesc("humanqa_projection_lag",
 		"Positions between the projection and the end of the log: events, or bytes of an original server.", []string{"projection"}, nil)
+	lateDesc = prometheus.NewDesc("humanqa_projection_lag_seconds",
+		"Age of the first event that the projection has not seen, 0 at the end of the log.", []string{"projection"}, nil)
 	stalledDesc = prometheus.NewDesc("humanqa_projection_stalled_seconds",
 		"How long the projection has stood still short of the end of the log.", []string{"projection"}, nil)
 	stoppedDesc = prometheus.NewDesc("humanqa_projection_stopped",
@@ -36,7 +41,7 @@ func (s *Supervisor) Collector() prometheus.Collector { return collector{s} }
 type collector struct{ s *Supervisor }
 
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lagDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc} {
+	for _, d := range []*prometheus.Desc{lagDesc, lateDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc} {
 		to <- d
 	}
 }
@@ -65,6 +70,11 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			stopped = 1
 		}
 		gauge(lagDesc, float64(status.Lag))
+		if late, err := c.s.late(ctx, status, time.Now()); err == nil {
+			gauge(lateDesc, late.Seconds())
+		} else {
+			c.s.log.WithError(err).WithField("consumer", status.Name).Debug("how late it is cannot be read")
+		}
 		gauge(stalledDesc, status.Stalled.Seconds())
 		gauge(stoppedDesc, stopped)
 		gauge(appliedDesc, float64(status.Applied))
@@ -74,6 +84,26 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		}
 		gauge(skippedDesc, float64(status.Skipped))
 	}
+}
+
+// late is the age of the first event that a generation has not seen: positions are
+// bytes on an original server, and tell nobody how late the rows are.
+func (s *Supervisor) late(ctx context.Context, of Status, now time.Time) (time.Duration, error) {
+	at := eventstore.Checkpoint{Position: of.Position, Start: !of.Started}
+	for head := headOf(s.source); !atLeast(at, head); {
+		page, err := s.source.Next(ctx, at, 1)
+		var undecodable *eventstore.DecodeError
+		switch {
+		case errors.As(err, &undecodable):
+			return max(now.Sub(undecodable.Event.Stored.Created), 0), nil
+		case err != nil:
+			return 0, fmt.Errorf("read the log behind %s: %w", at.Position, err)
+		case len(page.Events) > 0:
+			return max(now.Sub(page.Events[0].Stored.Created), 0), nil
+		}
+		at = eventstore.At(page.Next) // behind events of the server's own
+	}
+	return 0, nil
 }
 
 const sizesSQL = `
