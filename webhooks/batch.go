@@ -95,10 +95,7 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	if len(touched) == 0 {
 		return nil
 	}
-	if err := poke(ctx, tx, touched); err != nil {
-		return err
-	}
-	return notify(ctx, tx)
+	return poke(ctx, tx, touched)
 }
 
 // walk folds the steps in their order: an event meets the endpoint as it stood
@@ -215,12 +212,4 @@ func (r row) orderingKey() string {
 		return r.Stream + " for " + r.projectID
 	}
 	return r.Stream
-}
-
-// notify wakes the dispatchers when the transaction commits.
-func notify(ctx context.Context, tx *sqlx.Tx) error {
-	if _, err := tx.ExecContext(ctx, "SELECT pg_notify($1, '')", dueChannel); err != nil {
-		return fmt.Errorf("wake the dispatchers: %w", err)
-	}
-	return nil
 }

@@ -238,12 +238,15 @@ func (q *queue) rooms(endpoints []dueEndpoint, limit int) (ids []string, turns, 
 	return ids, turns, free
 }
 
-// pokeEndpoints has the next claim look at the endpoints; it also finds out if
-// there is nothing to do.
+// pokeEndpoints has the next claim look at the endpoints, which also finds out if
+// there is nothing to do, and wakes the dispatchers when the transaction commits.
 const pokeEndpoints = `
-UPDATE webhooks.endpoints
-SET due_at = now()
-WHERE project_id = ANY($1) AND enabled AND url <> '' AND secret <> '' AND (due_at IS NULL OR due_at > now())`
+WITH poked AS (
+	UPDATE webhooks.endpoints
+	SET due_at = now()
+	WHERE project_id = ANY($1) AND enabled AND url <> '' AND secret <> '' AND (due_at IS NULL OR due_at > now())
+)
+SELECT pg_notify('` + dueChannel + `', '')`
 
 // poke must be called, under the endpoints' locks, by everybody who changed
 // which of their deliveries are due.

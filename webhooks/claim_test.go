@@ -36,3 +36,44 @@ func TestNothingScheduledIsNoNextLook(t *testing.T) {
 		t.Errorf("of an endpoint due in an hour the next look is in %s", next)
 	}
 }
+
+// What is settled last leaves nothing to look for: the next claim need not find that
+// out. What waits beside it is looked at now.
+func TestASettlementKnowsWhetherAnythingWaits(t *testing.T) {
+	t.Parallel()
+	s := newStock(t)
+	s.exec("DELETE FROM webhooks.deliveries WHERE project_id <> 'p1' OR revision > $1", 2*stockEndpoints)
+	due := func() (at *time.Time) {
+		t.Helper()
+		if err := s.db.GetContext(t.Context(), &at, "SELECT due_at FROM webhooks.endpoints WHERE project_id = 'p1'"); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	claim := func(want int) []claimed {
+		t.Helper()
+		batch, _, err := s.queue.claim(t.Context(), 256, nil)
+		if err != nil || len(batch) != want {
+			t.Fatalf("claimed %d, %v, want %d", len(batch), err, want)
+		}
+		return batch
+	}
+	settle := func(c claimed) {
+		t.Helper()
+		if _, err := s.queue.settle(t.Context(), []outcome{classify(c, answer{at: time.Now(), status: 200}, nil)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batch := claim(2)
+	s.exec(insertStock + "VALUES (gen_random_uuid(), 'p1', gen_random_uuid(), 'job.created', 'late', 0, 'body', 'pending', NULL)")
+	for _, c := range batch {
+		settle(c)
+		if at := due(); at == nil || at.After(time.Now()) {
+			t.Errorf("with one that came meanwhile the endpoint is looked at next at %v, want now", at)
+		}
+	}
+	settle(claim(1)[0])
+	if at := due(); at != nil {
+		t.Errorf("with nothing left the endpoint is looked at next at %v", at)
+	}
+}

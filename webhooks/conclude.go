@@ -110,13 +110,27 @@ func standings(batch []outcome, now map[string]endpoint) map[string]standing {
 	return changed
 }
 
-// settleEndpoints also has the next claim look at them.
+// settleEndpoints also has the next claim look at them, unless nothing waits beside
+// what is still under way: then that lease's end is all there is to look for, as
+// leaseDue would find. Of what waits one row is looked for in the way of leaseDue,
+// past those under way, which are as many as the cap.
 const settleEndpoints = `
 UPDATE webhooks.endpoints e
 SET in_flight = ARRAY(SELECT f FROM unnest(e.in_flight) f WHERE f <> ALL($7::uuid[])),
 	lease_id = CASE WHEN e.in_flight <@ $7 THEN NULL ELSE e.lease_id END,
 	leased_until = CASE WHEN e.in_flight <@ $7 THEN NULL ELSE e.leased_until END,
-	due_at = CASE WHEN e.enabled AND e.url <> '' AND e.secret <> '' AND (e.due_at IS NULL OR e.due_at > now()) THEN now() ELSE e.due_at END,
+	due_at = CASE
+		WHEN NOT (e.enabled AND e.url <> '' AND e.secret <> '') THEN e.due_at
+		WHEN (
+			SELECT d.due_at
+			FROM webhooks.deliveries d
+			WHERE d.project_id = e.project_id AND d.state = 'pending' AND d.due_at > '-infinity'
+				AND (d.id <> ALL(e.in_flight) OR d.id = ANY($7::uuid[]))
+			ORDER BY d.due_at
+			LIMIT 1
+		) IS NOT NULL THEN least(e.due_at, now())
+		WHEN NOT e.in_flight <@ $7 THEN e.leased_until
+	END,
 	cap = r.cap, consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success
 FROM unnest($1::text[], $2::integer[], $3::integer[], $4::timestamptz[], $5::text[], $6::timestamptz[])
 	AS r (project_id, cap, failures, since, error, success)

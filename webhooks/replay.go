@@ -141,10 +141,7 @@ func (l *Log) locked(ctx context.Context, accountID, projectID string, change fu
 		if err := change(tx, e); err != nil {
 			return err
 		}
-		if err := poke(ctx, tx, []string{projectID}); err != nil {
-			return err
-		}
-		return notify(ctx, tx)
+		return poke(ctx, tx, []string{projectID})
 	})
 }
 

@@ -45,11 +45,6 @@ const takeRebuildSQL = `
 DELETE FROM projection_rebuilds
 WHERE name = $1`
 
-const listRebuildsSQL = `
-SELECT name
-FROM projection_rebuilds
-ORDER BY requested_at`
-
 const listSkipsSQL = `
 SELECT *
 FROM projection_skips

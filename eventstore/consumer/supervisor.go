@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
@@ -94,39 +95,52 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 	}
 }
 
-const anybodyListensSQL = `
-SELECT EXISTS (
-    SELECT FROM pg_stat_activity
-    WHERE datname = current_database()
-      AND application_name = $1)`
+// lookSQL is one statement, since it is asked so often: every generation, with the
+// orders to rebuild and whether another process waits for what runs here, which are
+// the same on each row. Before the first generation there is nothing to do.
+const lookSQL = `
+SELECT ` + generationColumns + `, around.*
+FROM projection_checkpoints
+CROSS JOIN (
+    SELECT ARRAY(SELECT r.name FROM projection_rebuilds r ORDER BY r.requested_at) AS orders,
+        EXISTS (
+            SELECT FROM pg_stat_activity
+            WHERE datname = current_database()
+              AND application_name = $1) AS waited) around
+ORDER BY name, generation`
 
 // look takes orders, staffs what has no runner yet, and clears away.
 func (s *Supervisor) look(ctx context.Context, crew *crew) error {
-	if err := crew.takeOrders(ctx); err != nil {
-		return err
+	var seen []struct {
+		generation
+		Orders pq.StringArray `db:"orders"`
+		Waited bool           `db:"waited"`
 	}
-	all, err := listGenerations(ctx, s.db)
-	if err != nil {
+	if err := s.db.SelectContext(ctx, &seen, lookSQL, listenerName); err != nil {
+		return fmt.Errorf("read the checkpoints and orders: %w", err)
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	s.notifies.Store(seen[0].Waited)
+	if err := crew.takeOrders(ctx, seen[0].Orders); err != nil { // the next look staffs what it begins
 		return err
 	}
 	retired := false
-	for _, g := range all {
+	all := make([]generation, len(seen))
+	for i, g := range seen {
+		all[i] = g.generation
 		if g.State == Retired {
 			retired = true
 			continue
 		}
-		crew.staff(ctx, g)
+		crew.staff(ctx, g.generation)
 	}
 	s.observe(all)
-	var wanted bool
-	if err := s.db.GetContext(ctx, &wanted, anybodyListensSQL, listenerName); err != nil {
-		return fmt.Errorf("look for who waits elsewhere: %w", err)
-	}
-	s.notifies.Store(wanted)
 	if !retired {
 		return nil
 	}
-	err = dropRetired(ctx, s.db, s.limits.Retired)
+	err := dropRetired(ctx, s.db, s.limits.Retired)
 	if err != nil && transient(err) {
 		return nil // somebody still reads it, the next look may find it free
 	}
@@ -136,11 +150,7 @@ func (s *Supervisor) look(ctx context.Context, crew *crew) error {
 // takeOrders turns operators' orders into generations to build. Orders for
 // projections that this binary does not have, or has an older version of, are
 // left to the services that can follow them.
-func (c *crew) takeOrders(ctx context.Context) error {
-	var names []string
-	if err := c.s.db.SelectContext(ctx, &names, listRebuildsSQL); err != nil {
-		return fmt.Errorf("look for orders to rebuild: %w", err)
-	}
+func (c *crew) takeOrders(ctx context.Context, names []string) error {
 	for _, name := range names {
 		p, ok := byName(c.consumers, name).(Projector)
 		if !ok {

@@ -113,13 +113,17 @@ SET ahead_seconds = EXCLUDED.ahead_seconds`
 // Whatever is set, or moved, lies behind the horizon from then on. Its row is
 // locked whether it changes or not, so that Forget, which moves it forward,
 // either sees these timers or is seen here.
+//
+// The policies are woken if any of that is due soon. What is due later they see by
+// themselves: they look every few seconds, and each of their looks is several queries.
 const backTheHorizon = `
 UPDATE policy.horizons h
 SET fire_at = least(h.fire_at, w.first)
 FROM (
     SELECT min(fire_at) AS first
     FROM written) w
-WHERE h.generation = '{schema}'`
+WHERE h.generation = '{schema}'
+  AND CASE WHEN w.first < now() + interval '2 minutes' THEN pg_notify('` + timersChannel + `', '') IS NOT NULL ELSE true END`
 
 const setTimersSQL = `
 WITH written AS (
@@ -159,9 +163,6 @@ WITH written AS (
     RETURNING t.fire_at
 )` + backTheHorizon
 
-const wakeSQL = `
-SELECT pg_notify('` + timersChannel + `', '')`
-
 // timersChannel tells the policies that timers were set.
 const timersChannel = "humanqa_timers"
 
@@ -184,12 +185,6 @@ func (p Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch 
 		if _, err := tx.ExecContext(ctx, consumer.In(schema, moveTimersSQL), pq.Array(advanced)); err != nil {
 			return fmt.Errorf("move timers of sandboxes: %w", err)
 		}
-	}
-	if len(set)+len(advanced) == 0 {
-		return nil
-	}
-	if _, err := tx.ExecContext(ctx, wakeSQL); err != nil {
-		return fmt.Errorf("wake the policies: %w", err)
 	}
 	return nil
 }

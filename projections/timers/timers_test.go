@@ -407,6 +407,46 @@ func TestWhoeverListensHearsOfNewTimers(t *testing.T) {
 	}
 }
 
+// The policies look every few seconds anyway: what is due long after that wakes nobody.
+func TestATimerThatIsDueLongFromNowWakesNobody(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	w := &world{World: &modeltest.World{T: t, DB: pgtest.NewDB(t, dsn), Log: logtest.New()}}
+	w.Sup = w.Service(w.Log, NewProjector(policy.Rules()))
+	listener := pq.NewListener(dsn, time.Second, time.Second, nil)
+	defer func() { _ = listener.Close() }()
+	if err := listener.Listen(timersChannel); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(w.Sup)
+	year := time.Now().AddDate(1, 0, 0)
+	w.Log.Record("credits-acc", &credits.Granted{LotID: "l", Amount: 5, ExpiresAt: &year})
+	w.reachTimers()
+	if n := w.Count("SELECT count(*) FROM readmodel.timers WHERE fire_at > now() + interval '1 day'"); n != 1 {
+		t.Fatalf("%d timers are due long from now, want 1", n)
+	}
+	w.Log.Record("credits-acc", &credits.Debited{JobID: "other"})
+	w.reachTimers()
+	w.Exec("SELECT pg_notify($1, 'the last')", timersChannel)
+	for soon := 0; ; {
+		select {
+		case n := <-listener.Notify:
+			switch {
+			case n == nil: // a new connection
+			case n.Extra == "":
+				soon++
+			case soon != 1:
+				t.Errorf("the policies were woken %d times, want once, for what is due soon", soon)
+				return
+			default:
+				return
+			}
+		case <-time.After(eventually.Patience):
+			t.Fatal("nobody was woken")
+		}
+	}
+}
+
 // Neither what was settled long ago nor what lies far ahead is read to find
 // what is due.
 func TestLookingForTimersWalksOnlyWhatIsDue(t *testing.T) {
