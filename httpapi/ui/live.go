@@ -58,10 +58,12 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	}
 	watching := s.watching.Add(1)
 	defer s.watching.Add(-1)
-	retry := comeBack + heldBack(watching)
-	if !write("retry: %d\nevent: open\ndata: %s\n\n", retry.Milliseconds(), strings.Join(accounts, " ")) {
+	if !write("retry: %d\n\n", (comeBack + heldBack(watching)).Milliseconds()) {
 		return
 	}
+	// What happened until now the browser looks for, and not at once with all the others
+	// that come back to a service that was started anew.
+	opened := time.After(heldBack(watching))
 	beat := time.NewTimer(nextBeat())
 	defer beat.Stop()
 	for {
@@ -86,6 +88,10 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 			slices.Sort(streams)
 			streams = slices.Compact(streams)
 			if !write("data: %s\n\n", strings.Join(streams, " ")) {
+				return
+			}
+		case <-opened:
+			if !write("event: opened\ndata: .\n\n") {
 				return
 			}
 		case <-beat.C:

@@ -830,7 +830,7 @@ function follow() {
       heard(streams);
       channel.postMessage(streams);
     };
-    source.addEventListener("open", () => tell("*"));
+    source.addEventListener("opened", () => tell("*"));
     source.addEventListener("ended", () => {
       source.close();
       tell("*");

@@ -25,7 +25,7 @@ export function follow() {
   const hold = () => new Promise<never>(() => {
     const source = new EventSource('/live')
     const tell = (streams: string) => { heard(streams); channel.postMessage(streams) }
-    source.addEventListener('open', () => tell('*')) // what happened until now is unknown
+    source.addEventListener('opened', () => tell('*')) // what happened until now is unknown
     source.addEventListener('ended', () => { source.close(); tell('*') })
     source.onmessage = (event) => tell(event.data)
   })
