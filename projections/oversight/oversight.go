@@ -18,7 +18,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "oversight" }
-func (Projector) Version() int { return 1 }
+func (Projector) Version() int { return 2 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "operator_acts", DDL: actsDDL}}
@@ -26,21 +26,21 @@ func (Projector) Tables() []consumer.Table {
 
 const actsDDL = `
 CREATE TABLE {schema}.operator_acts (
-    act_id     text PRIMARY KEY,
-    at         timestamptz NOT NULL,
-    position   bigint NOT NULL,
-    prepare    bigint NOT NULL,
-    person_id  text NOT NULL,
-    act        text NOT NULL,
-    subject    text NOT NULL,
-    account_id text NOT NULL,
-    detail     text NOT NULL,
-    reason     text NOT NULL,
-    problem    text NOT NULL
+    act_id           text PRIMARY KEY,
+    at               timestamptz NOT NULL,
+    commit_position  bigint NOT NULL,
+    prepare_position bigint NOT NULL,
+    person_id        text NOT NULL,
+    act              text NOT NULL,
+    subject          text NOT NULL,
+    account_id       text NOT NULL,
+    detail           text NOT NULL,
+    reason           text NOT NULL,
+    problem          text NOT NULL
 );
-CREATE INDEX operator_acts_listed ON {schema}.operator_acts (position DESC);
-CREATE INDEX operator_acts_by_account ON {schema}.operator_acts (account_id, position DESC) WHERE account_id <> '';
-CREATE INDEX operator_acts_by_person ON {schema}.operator_acts (person_id, position DESC);
+CREATE INDEX operator_acts_listed ON {schema}.operator_acts (commit_position DESC);
+CREATE INDEX operator_acts_by_account ON {schema}.operator_acts (account_id, commit_position DESC) WHERE account_id <> '';
+CREATE INDEX operator_acts_by_person ON {schema}.operator_acts (person_id, commit_position DESC);
 `
 
 func (Projector) Handles() []string {
@@ -48,7 +48,7 @@ func (Projector) Handles() []string {
 }
 
 const insertActSQL = `
-INSERT INTO {schema}.operator_acts (act_id, at, position, prepare, person_id, act, subject, account_id, detail, reason, problem)
+INSERT INTO {schema}.operator_acts (act_id, at, commit_position, prepare_position, person_id, act, subject, account_id, detail, reason, problem)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '')`
 
 const refuseActSQL = `
@@ -87,8 +87,8 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 type Act struct {
 	ID        string        `json:"act_id"`
 	At        time.Time     `json:"at"`
-	Commit    int64         `json:"position"`
-	Prepare   int64         `json:"prepare"`
+	Commit    int64         `json:"commit_position"`
+	Prepare   int64         `json:"prepare_position"`
 	PersonID  string        `json:"person_id"`
 	Act       oversight.Act `json:"act"`
 	Subject   string        `json:"subject"`
@@ -113,7 +113,7 @@ type Filter struct {
 }
 
 const actColumnsSQL = `
-SELECT act_id, at, position, prepare, person_id, act, subject, account_id, detail, reason, problem`
+SELECT act_id, at, commit_position, prepare_position, person_id, act, subject, account_id, detail, reason, problem`
 
 const actsSQL = `
 FROM readmodel.operator_acts
@@ -122,21 +122,21 @@ WHERE ($1 = '' OR person_id = $1)
   AND ($3 = '' OR act = $3)`
 
 const listActsSQL = actColumnsSQL + actsSQL + `
-ORDER BY position DESC
+ORDER BY commit_position DESC
 LIMIT $4
 OFFSET $5`
 
 const countActsSQL = `
 SELECT COUNT(*)` + actsSQL
 
-// The condition on the position bounds what a list of looks costs.
+// The condition on the time bounds what a list of looks costs.
 const looksSQL = actColumnsSQL + `
 FROM readmodel.operator_acts
 WHERE account_id = $1
   AND account_id <> ''
   AND act = 'look'
   AND at > $2
-ORDER BY position DESC
+ORDER BY commit_position DESC
 LIMIT $3`
 
 const lookedSQL = `
