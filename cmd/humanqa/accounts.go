@@ -44,6 +44,7 @@ func lasting(ctx context.Context, commands *command.Service, accountID string, d
 }
 
 type accountCreateCmd struct {
+	record        `embed:""`
 	Name          string         `required:"" help:"What the account is called."`
 	Credits       domain.Credits `help:"Credits to grant."`
 	CreditsExpire time.Duration  `help:"How long the granted credits last, such as 720h; without it for ever."`
@@ -62,16 +63,24 @@ func (c *accountCreateCmd) Validate() error {
 	case c.CreditsExpire > 0 && c.Credits == 0:
 		return errors.New("--credits-expire needs --credits")
 	}
-	return nil
+	return c.record.Validate()
 }
 
 func (c *accountCreateCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		opened, err := openAccount(ctx, core.commands, *c)
+		var opened openedAccount
+		cause := operator("")
+		id := command.NewAccountID(cause)
+		at, err := c.act(ctx, core, cause, command.OperatorAct{
+			Act: oversight.OpenAccount, Subject: domain.AccountStream(id), AccountID: id, Detail: fmt.Sprintf("%d credits", c.Credits),
+		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+			opened, err = openAccount(ctx, core.commands, cause, *c)
+			return opened.position, err
+		})
 		if err != nil {
 			return err
 		}
-		core.waitVisible(ctx, opened.position)
+		core.waitVisible(ctx, at)
 		return a.print(struct {
 			AccountID string `json:"accountId"`
 			APIKey    string `json:"apiKey"`
@@ -87,8 +96,8 @@ type openedAccount struct {
 
 // openAccount makes an account ready to use. The key comes last: who has it
 // finds the credits granted.
-func openAccount(ctx context.Context, commands *command.Service, c accountCreateCmd) (openedAccount, error) {
-	accountID, _, err := commands.CreateAccount(ctx, operator(""), strings.TrimSpace(c.Name), c.Sandbox)
+func openAccount(ctx context.Context, commands *command.Service, cause command.Cause, c accountCreateCmd) (openedAccount, error) {
+	accountID, _, err := commands.CreateAccount(ctx, cause, strings.TrimSpace(c.Name), c.Sandbox)
 	if err != nil {
 		return openedAccount{}, err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/domain/oversight"
 	"humanqa/internal/eventually"
 )
 
@@ -28,6 +31,7 @@ func TestTheCommandsWorkWhileTheServiceRuns(t *testing.T) {
 		"a checker can work at once":                 checkerCommands,
 		"an operator cancels a job":                  jobCommands,
 		"the read models are listed and rebuilt":     projectionCommands,
+		"what operators do is on record":             recordedCommands,
 		"a mistake is one line and the right status": mistakes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s.in(t)) })
@@ -53,16 +57,6 @@ func accountCommands(t *testing.T, s *instance) {
 		t.Errorf("suspend printed %+v", status)
 	}
 	s.call(http.StatusForbidden, "GET", "/v1/credits", account.APIKey, nil)
-	if _, stderr, err := s.tryCLI("account", "suspend", "--account", "nobody", "--by", "ann", "--reason", "They asked us to"); err == nil {
-		t.Errorf("nobody's account is suspended: %s", stderr)
-	}
-	var told []string
-	for _, e := range s.replayed("operator-cli:ann") {
-		told = append(told, e.Type)
-	}
-	if want := []string{"operator.acted", "operator.refused"}; !slices.Equal(told, want) {
-		t.Errorf("on record are %v, want %v", told, want)
-	}
 	s.cli(&status, "account", "reinstate", "--account", account.AccountID)
 	if status.Status != "active" {
 		t.Errorf("reinstate printed %+v", status)
@@ -168,6 +162,43 @@ func jobCommands(t *testing.T, s *instance) {
 	}
 }
 
+func recordedCommands(t *testing.T, s *instance) {
+	var opened struct{ AccountID, APIKey string }
+	var key struct{ KeyID string }
+	by := func(into any, args ...string) {
+		s.cli(into, append(args, "--by", "ann", "--reason", "They asked us to")...)
+	}
+	by(&opened, "account", "create", "--name", "Acme", "--credits", "12")
+	by(&key, "key", "create", "--account", opened.AccountID)
+	by(nil, "key", "revoke", "--key", key.KeyID)
+	by(nil, "checker", "create", "--name", "Bea")
+	job := s.call(http.StatusCreated, "POST", "/v1/jobs", opened.APIKey, map[string]string{
+		"url": "https://example.com", "title": "T", "description": "D", "jobType": "custom",
+	}).text("jobId")
+	by(nil, "job", "cancel", "--job", job)
+	project := s.call(http.StatusCreated, "POST", "/v1/projects", opened.APIKey, map[string]string{
+		"name": "P", "webhookUrl": "https://example.com/hook",
+	}).text("projectId")
+	by(nil, "project", "secret", "--project", project)
+	if _, stderr, err := s.tryCLI("account", "suspend", "--account", "nobody", "--by", "ann", "--reason", "They asked us to"); err == nil {
+		t.Errorf("nobody's account is suspended: %s", stderr)
+	}
+
+	var told []string
+	for _, e := range s.replayed("operator-cli:ann") {
+		var acted oversight.Acted
+		if err := json.Unmarshal(e.Data, &acted); err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, cmp.Or(string(acted.Act), e.Type))
+	}
+	if want := []string{
+		"open_account", "issue_key", "revoke_key", "create_checker", "cancel_job", "look", "suspend_account", "operator.refused",
+	}; !slices.Equal(told, want) {
+		t.Errorf("on record are %v, want %v", told, want)
+	}
+}
+
 type listing struct {
 	Head        string
 	Projections []listedProjection
@@ -248,8 +279,8 @@ func mistakes(t *testing.T, s *instance) {
 		{exitFailed, "account not found: check the id", []string{"account", "suspend", "--account", "nobody"}},
 		{exitFailed, "account not found: check the id", []string{"credits", "grant", "--account", "nobody", "--amount", "1"}},
 		{exitFailed, "account not found: check the id", []string{"key", "create", "--account", "nobody"}},
-		{exitFailed, "job nothing not found: check the id", []string{"job", "cancel", "--job", "nothing"}},
-		{exitFailed, "job nothing not found: check the id", []string{"job", "untestable", "--job", "nothing"}},
+		{exitFailed, "job not found: check the id", []string{"job", "cancel", "--job", "nothing"}},
+		{exitFailed, "job not found: check the id", []string{"job", "untestable", "--job", "nothing"}},
 		{exitFailed, "project not found: check the id", []string{"project", "secret", "--project", "nothing"}},
 		{exitFailed, "stream job-nothing not found: streams are named", []string{"replay", "job-nothing"}},
 		{exitFailed, "job streams of account nobody not found", []string{"replay", "--account", "nobody"}},

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/domain/oversight"
 	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/eventstore"
@@ -43,7 +44,12 @@ func (c *accountEraseCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		defer func() { _ = e.files.Close() }() // what it holds open is only read
-		if err := e.run(ctx); err != nil {
+		_, err = record{By: c.By, Reason: c.Reason}.act(ctx, core, operator(c.Account), command.OperatorAct{
+			Act: oversight.EraseAccount, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
+		}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+			return domain.Position{}, e.run(ctx)
+		})
+		if err != nil {
 			return fmt.Errorf("%w: what is left is erased by the same command again", err)
 		}
 		return a.print(struct {

@@ -3,47 +3,61 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/domain/oversight"
+	"humanqa/domain/project"
 )
 
 type jobCancelCmd struct {
-	Job string `required:"" help:"The job's id."`
+	record `embed:""`
+	Job    string `required:"" help:"The job's id."`
 }
 
 func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
-	return a.endJob(ctx, c.Job, func(commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
-		return commands.CancelJob(ctx, cause, c.Job, job.CancelOperator)
-	})
+	return a.endJob(ctx, c.record, oversight.CancelJob, c.Job,
+		func(ctx context.Context, commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
+			return commands.CancelJob(ctx, cause, c.Job, job.CancelOperator)
+		})
 }
 
 type jobUntestableCmd struct {
-	Job string `required:"" help:"The job's id."`
+	record `embed:""`
+	Job    string `required:"" help:"The job's id."`
 }
 
 func (c *jobUntestableCmd) Run(ctx context.Context, a *app) error {
-	return a.endJob(ctx, c.Job, func(commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
-		failed, err := commands.FailJob(ctx, cause, c.Job, job.FailUntestable)
-		return command.CancelledJob(failed), err
-	})
+	return a.endJob(ctx, c.record, oversight.FailJob, c.Job,
+		func(ctx context.Context, commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
+			failed, err := commands.FailJob(ctx, cause, c.Job, job.FailUntestable)
+			return command.CancelledJob(failed), err
+		})
 }
 
 // endJob ends a job at the operator's word and says what went back.
 func (a *app) endJob(
-	ctx context.Context, jobID string, end func(*command.Service, command.Cause) (command.CancelledJob, error),
+	ctx context.Context, on record, act oversight.Act, jobID string,
+	end func(context.Context, *command.Service, command.Cause) (command.CancelledJob, error),
 ) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		cause, err := operatorOn(ctx, core.log, jobID)
+		cause, err := operatorOn(ctx, core.log, domain.JobStream(jobID))
 		if err != nil {
 			return err
 		}
-		ended, err := end(core.commands, cause)
+		var ended command.CancelledJob
+		at, err := on.act(ctx, core, cause, command.OperatorAct{
+			Act: act, Subject: domain.JobStream(jobID), AccountID: cause.AccountID,
+		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+			ended, err = end(ctx, core.commands, cause)
+			return ended.Position, err
+		})
 		if err != nil {
 			return err
 		}
-		core.waitVisible(ctx, ended.Position)
+		core.waitVisible(ctx, at)
 		return a.print(struct {
 			JobID            string         `json:"jobId"`
 			Status           job.Status     `json:"status"`
@@ -55,14 +69,17 @@ func (a *app) endJob(
 	})
 }
 
-// operatorOn is the operator acting on a job's account. It asks the log,
-// because the read models of a stopped service may be behind.
-func operatorOn(ctx context.Context, log domain.Log, jobID string) (command.Cause, error) {
+// operatorOn is the operator acting on the account of a job or a project. It asks
+// the log, because the read models of a stopped service may be behind.
+func operatorOn(ctx context.Context, log domain.Log, stream string) (command.Cause, error) {
 	enough := errors.New("enough")
 	cause := operator("")
-	err := log.Load(ctx, domain.JobStream(jobID), 0, func(r domain.Recorded) error {
-		if created, ok := r.Event.(*job.Created); ok {
+	err := log.Load(ctx, stream, 0, func(r domain.Recorded) error {
+		switch created := r.Event.(type) {
+		case *job.Created:
 			cause.AccountID, cause.Sandbox = created.AccountID, created.Sandbox
+		case *project.Created:
+			cause.AccountID = created.AccountID
 		}
 		return enough // the first event decides
 	})
@@ -70,20 +87,34 @@ func operatorOn(ctx context.Context, log domain.Log, jobID string) (command.Caus
 	case err != nil && !errors.Is(err, enough):
 		return command.Cause{}, err
 	case cause.AccountID == "":
-		return command.Cause{}, domain.NotFound("job " + jobID)
+		kind, _, _ := strings.Cut(stream, "-")
+		return command.Cause{}, domain.NotFound(kind)
 	}
 	return cause, nil
 }
 
 // projectSecretCmd shows what signs a project's deliveries. The API never does;
-// this is the operator's way to what the dashboard shows its owner.
+// this is the operator's way to what the dashboard shows its owner, whose people
+// see that somebody looked.
 type projectSecretCmd struct {
+	record  `embed:""`
 	Project string `required:"" help:"The project's id."`
 }
 
 func (c *projectSecretCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		secret, err := core.commands.WebhookSecret(ctx, c.Project)
+		stream := domain.ProjectStream(c.Project)
+		cause, err := operatorOn(ctx, core.log, stream)
+		if err != nil {
+			return err
+		}
+		var secret string
+		_, err = c.act(ctx, core, cause, command.OperatorAct{
+			Act: oversight.Look, Subject: stream, AccountID: cause.AccountID, Detail: "webhook secret",
+		}, func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
+			secret, err = core.commands.WebhookSecret(ctx, c.Project)
+			return at, err
+		})
 		if err != nil {
 			return err
 		}

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/domain/oversight"
 )
 
 type keyCreateCmd struct {
+	record  `embed:""`
 	Account string        `required:"" help:"The account's id."`
 	Scope   account.Scope `enum:"full,read" default:"full" help:"What the key may do: full or read."`
 	Project string        `help:"Bind the key to one project."`
@@ -22,18 +25,24 @@ func (c *keyCreateCmd) Validate() error {
 	if c.Expires < 0 {
 		return errors.New("--expires must not be negative")
 	}
-	return nil
+	return c.record.Validate()
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		key, err := core.commands.IssueKey(ctx, operator(c.Account), c.Account, command.IssueKey{
-			Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
+		var key command.IssuedKey
+		at, err := c.act(ctx, core, operator(c.Account), command.OperatorAct{
+			Act: oversight.IssueKey, Subject: domain.AccountStream(c.Account), AccountID: c.Account, Detail: string(c.Scope),
+		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+			key, err = core.commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
+				Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
+			})
+			return key.Position, err
 		})
 		if err != nil {
 			return err
 		}
-		core.waitVisible(ctx, key.Position)
+		core.waitVisible(ctx, at)
 		return a.print(struct {
 			KeyID  string `json:"keyId"`
 			APIKey string `json:"apiKey"`
@@ -42,7 +51,8 @@ func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
 }
 
 type keyRevokeCmd struct {
-	Key string `required:"" help:"The key's id (not the key itself)."`
+	record `embed:""`
+	Key    string `required:"" help:"The key's id (not the key itself)."`
 }
 
 // Validate is called by kong. A key's id names its account.
@@ -50,13 +60,17 @@ func (c *keyRevokeCmd) Validate() error {
 	if _, _, ok := strings.Cut(c.Key, "."); !ok {
 		return errors.New("--key wants the key's id, as key create printed it")
 	}
-	return nil
+	return c.record.Validate()
 }
 
 func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
 		accountID, _, _ := strings.Cut(c.Key, ".")
-		position, err := core.commands.RevokeKey(ctx, operator(accountID), accountID, c.Key)
+		position, err := c.act(ctx, core, operator(accountID), command.OperatorAct{
+			Act: oversight.RevokeKey, Subject: domain.AccountStream(accountID), AccountID: accountID, Detail: c.Key,
+		}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+			return core.commands.RevokeKey(ctx, cause, accountID, c.Key)
+		})
 		if err != nil {
 			return err
 		}
@@ -69,6 +83,7 @@ func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
 }
 
 type checkerCreateCmd struct {
+	record  `embed:""`
 	Name    string   `required:"" help:"What the checker is called."`
 	Account []string `help:"An account the checker belongs to: its jobs are never shown to them. May be repeated."`
 }
@@ -78,16 +93,23 @@ func (c *checkerCreateCmd) Validate() error {
 	if strings.TrimSpace(c.Name) == "" {
 		return errors.New("--name must not be blank")
 	}
-	return nil
+	return c.record.Validate()
 }
 
 func (c *checkerCreateCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		checker, err := core.commands.CreateChecker(ctx, operator(""), strings.TrimSpace(c.Name), c.Account)
+		var checker command.CreatedChecker
+		cause := operator("")
+		at, err := c.act(ctx, core, cause, command.OperatorAct{
+			Act: oversight.CreateChecker, Subject: domain.CheckerStream(command.NewCheckerID(cause)),
+		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+			checker, err = core.commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
+			return checker.Position, err
+		})
 		if err != nil {
 			return err
 		}
-		core.waitVisible(ctx, checker.Position)
+		core.waitVisible(ctx, at)
 		return a.print(struct {
 			CheckerID  string `json:"checkerId"`
 			CheckerKey string `json:"checkerKey"`

@@ -174,7 +174,7 @@ func shownJobOf(j jobs.Job) shownJob {
 
 func (c *jobShowCmd) Run(ctx context.Context, a *app) error {
 	return a.withReads(ctx, func(ctx context.Context, core *core, reads *projections.Reads) error {
-		cause, err := operatorOn(ctx, core.log, c.Job)
+		cause, err := operatorOn(ctx, core.log, domain.JobStream(c.Job))
 		if err != nil {
 			return err
 		}

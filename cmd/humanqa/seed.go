@@ -72,7 +72,7 @@ func seedDemo(ctx context.Context, c *core, baseURL string) (d demoFile, at doma
 	case err == nil && d.BaseURL == baseURL:
 		return d, at, nil
 	case errors.Is(err, fs.ErrNotExist):
-		account, err := openAccount(ctx, c.commands, accountCreateCmd{Name: "Demo", Credits: demoCredits})
+		account, err := openAccount(ctx, c.commands, operator(""), accountCreateCmd{Name: "Demo", Credits: demoCredits})
 		if err != nil {
 			return d, at, fmt.Errorf("seed the demo account: %w", err)
 		}

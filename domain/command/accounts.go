@@ -13,13 +13,16 @@ import (
 
 // CreateAccount opens an account.
 func (s *Service) CreateAccount(ctx context.Context, cause Cause, name string, sandbox bool) (string, domain.Position, error) {
-	accountID := domain.DeriveID(cause.CommandID, "account").String()
+	accountID := NewAccountID(cause)
 	cause.AccountID = accountID
 	_, written, err := create(ctx, s.accounts, cause, domain.AccountStream(accountID), func(st account.State, _ *none) ([]domain.Event, error) {
 		return account.DecideCreate(st, name, sandbox)
 	})
 	return accountID, written.Position, err
 }
+
+// NewAccountID is the id of the account that CreateAccount opens for that cause.
+func NewAccountID(cause Cause) string { return domain.DeriveID(cause.CommandID, "account").String() }
 
 // SuspendAccount stops every key of the account.
 func (s *Service) SuspendAccount(ctx context.Context, cause Cause, accountID string) (domain.Position, error) {
@@ -122,11 +125,14 @@ func (s *Service) withLedger(ctx context.Context, cause Cause, accountID string)
 	return cause, err
 }
 
+// NewCheckerID is the id of the checker that CreateChecker registers for that cause.
+func NewCheckerID(cause Cause) string { return domain.DeriveID(cause.CommandID, "checker").String() }
+
 // CreateChecker registers a checker. accounts are those they belong to: their
 // jobs are never shown to them.
 func (s *Service) CreateChecker(ctx context.Context, cause Cause, name string, accounts []string) (CreatedChecker, error) {
 	out := CreatedChecker{
-		CheckerID: domain.DeriveID(cause.CommandID, "checker").String(),
+		CheckerID: NewCheckerID(cause),
 		Token:     domain.NewToken(domain.CheckerKeyPrefix),
 	}
 	_, written, err := create(ctx, s.checkers, cause, domain.CheckerStream(out.CheckerID), func(st checker.State, _ *none) ([]domain.Event, error) {

@@ -34,6 +34,13 @@ const (
 	Skip          Act = "skip_event"
 	Check         Act = "check_invariants"
 	CancelCheck   Act = "cancel_check"
+	OpenAccount   Act = "open_account"
+	EraseAccount  Act = "erase_account"
+	IssueKey      Act = "issue_key"
+	RevokeKey     Act = "revoke_key"
+	CreateChecker Act = "create_checker"
+	CancelJob     Act = "cancel_job"
+	FailJob       Act = "fail_job"
 )
 
 // Acts lists them.
@@ -41,6 +48,7 @@ func Acts() []Act {
 	return []Act{
 		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
 		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Check, CancelCheck,
+		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob,
 	}
 }
 
@@ -52,6 +60,8 @@ func (a Act) Words() string {
 		RevokeRole: "took a role from", Disable: "disabled", CreatePool: "made", AddChecker: "added a checker to",
 		RemoveChecker: "took a checker out of", Rebuild: "ordered a rebuild of", Retry: "had another try made by",
 		Skip: "had an event passed over by", Check: "started a check of", CancelCheck: "cancelled a check of",
+		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "made a key of", RevokeKey: "ended a key of",
+		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "called untestable",
 	}[a]; words != "" {
 		return words
 	}
