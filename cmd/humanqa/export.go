@@ -110,9 +110,10 @@ func (c *exportCmd) write(ctx context.Context, core *core, since *time.Time, to 
 	return rows, errors.Join(err, w.Close(), buffered.Flush())
 }
 
-// event makes a row of an event. Whose a stream is, its events' metadata or its
-// first event says. What was sealed for one of the erased accounts says that it
-// is gone.
+// event makes a row of an event. Whose it is, its metadata says, or its stream,
+// whose first event names the account; of what operators and people do across
+// accounts only the account's own. What was sealed for one of the erased accounts
+// says that it is gone.
 func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]any) error) func(eventstore.RawEvent) error {
 	owned := map[string]bool{}
 	return func(e eventstore.RawEvent) error {
@@ -124,10 +125,10 @@ func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]
 			if e.Revision == 0 {
 				_ = json.Unmarshal(e.Whole(), &first) // one without an account is nobody's
 			}
-			if meta.AccountID == c.Account || first.AccountID == c.Account || id == c.Account {
+			if (first.AccountID == c.Account || id == c.Account) && !strings.HasPrefix(e.Stream, domain.OperatorStreams) {
 				owned[e.Stream] = true
 			}
-			if !owned[e.Stream] {
+			if !owned[e.Stream] && meta.AccountID != c.Account {
 				return nil
 			}
 		}
