@@ -29,8 +29,9 @@ func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testin
 	var checked struct {
 		Findings []struct{ What, Detail string }
 	}
-	p.cli(&checked, "eventstore", "check") // what HUMANQA_EVENTSTORE_URL names
-	first.cli(&checked, "eventstore", "check")
+	_, check := p.asWritten(`bin/humanqa eventstore check`)
+	p.cli(&checked, check...) // what HUMANQA_EVENTSTORE_URL names
+	first.cli(&checked, check...)
 	p.cli(&checked, "eventstore", "check", "esdb://"+address+"?tls=false")
 	if n := len(checked.Findings); n != 9 || checked.Findings[n-2].What != "name" || strings.HasPrefix(checked.Findings[n-2].Detail, "none") {
 		t.Errorf("eventstore check finds %+v", checked.Findings)

@@ -1,14 +1,83 @@
 package main
 
 import (
+	"context"
+	"flag"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/sirupsen/logrus"
+
+	"humanqa/eventstore"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/eventually"
 	"humanqa/internal/pgtest"
 )
+
+var copyEvents = flag.Int("copy.events", 0, "how many events TestAServiceMovesToAnotherLogAndBack copies, under load and killed twice; 0: a few")
+
+// copiedUnderLoad submits jobs until there are so many events, and copies them
+// meanwhile: two copies are killed on their way.
+func (p *program) copiedUnderLoad(url string, events int) {
+	p.t.Helper()
+	var written atomic.Int64
+	var stop atomic.Bool
+	var clients sync.WaitGroup
+	jobs := make([]any, 20)
+	for i := range jobs {
+		jobs[i] = submission(1)
+	}
+	defer func() { stop.Store(true); clients.Wait() }()
+	for range 4 {
+		_, key := p.newAccount(10_000_000)
+		clients.Go(func() {
+			for !stop.Load() {
+				got, err := p.try("POST", "/v1/jobs/bulk", key, map[string]any{"jobs": jobs})
+				if err != nil || got.status != http.StatusCreated {
+					p.t.Errorf("submit: %d, %v", got.status, err)
+					return
+				}
+				written.Add(2 * int64(len(jobs))) // a debit and a job
+			}
+		})
+	}
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	to, err := eventstore.Open(url, quiet)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = to.Close() }() // it was only read
+	grown := func(what string, by func() int64, to int) {
+		for !p.t.Failed() && by() < int64(to) {
+			eventually.True(p.t, what, func() func() bool { was := by(); return func() bool { return by() > was } }())
+		}
+	}
+	grown("the log grows", written.Load, events/2)
+	for killed := range 2 {
+		copying := p.command(context.Background(), "eventstore", "copy", "embedded", url)
+		if err := copying.Start(); err != nil {
+			p.t.Fatal(err)
+		}
+		grown("the copy grows", func() int64 {
+			at, err := to.Head(p.t.Context())
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return int64(at.Commit) // an embedded node counts events
+		}, events/10*(killed+1))
+		_ = copying.Process.Kill() // how it ended is told next
+		if err := copying.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+			p.t.Errorf("copy %d ended by itself: %v", killed+1, err)
+		}
+	}
+	grown("the log grows", written.Load, events)
+}
 
 func TestAServiceMovesToAnotherLogAndBack(t *testing.T) {
 	t.Parallel()
@@ -17,16 +86,23 @@ func TestAServiceMovesToAnotherLogAndBack(t *testing.T) {
 	s := p.start()
 	_, key := p.newAccount(100)
 	project := p.newProject(key, "")
+	if *copyEvents > 0 {
+		p.copiedUnderLoad(url, *copyEvents)
+	}
 	first := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(3, "projectId", project)).text("jobId")
 
+	const example = "esdb://admin:changeit@log.example.com:2113" // of docs/eventstore.md
 	var got copied
-	p.cli(&got, "eventstore", "copy", "embedded", url) // while it runs
-	if got.Added == 0 || got.Events != got.Added || got.SamePlaces || got.Rebound {
+	_, copying := p.asWritten(`bin/humanqa eventstore copy embedded "esdb://admin:changeit@log.example.com:2113"`, example, url)
+	p.cli(&got, copying...) // while it runs
+	t.Logf("%+v", got)
+	if got.Added == 0 || (got.Events != got.Added) != (*copyEvents > 0) || got.SamePlaces || got.Rebound {
 		t.Errorf("the first copy: %+v", got)
 	}
 	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1))
 	p.call(http.StatusOK, "POST", "/v1/jobs/"+first+"/cancel", key, nil)
-	p.refuses("the service runs: stop it first", "eventstore", "copy", "embedded", url, "--rebind")
+	_, rebinding := p.asWritten(`bin/humanqa eventstore copy embedded "esdb://admin:changeit@log.example.com:2113" --rebind`, example, url)
+	p.refuses("the service runs: stop it first", rebinding...)
 	reads := []string{"/v1/jobs", "/v1/credits", "/v1/projects", "/v1/jobs/" + first, "/v1/projects/" + project + "/history"}
 	read := func() (all []string) {
 		for _, path := range reads {
@@ -48,11 +124,11 @@ func TestAServiceMovesToAnotherLogAndBack(t *testing.T) {
 	var checkpoint printedCheckpoint
 	p.cli(&checkpoint, "audit", "checkpoint")
 
-	elsewhere := "HUMANQA_EVENTSTORE_URL=" + url
-	p.environ = append(p.environ, elsewhere)
-	p.refuses("are copies of each other: humanqa eventstore copy --rebind", "serve")
+	elsewhere, serving := p.asWritten(`HUMANQA_EVENTSTORE_URL="esdb://admin:changeit@log.example.com:2113" bin/humanqa serve`, example, url)
+	p.environ = append(p.environ, elsewhere...)
+	p.refuses("are copies of each other: humanqa eventstore copy --rebind", serving...)
 	missing := got.Events
-	p.cli(&got, "eventstore", "copy", "embedded", url, "--rebind")
+	p.cli(&got, rebinding...)
 	if got.Added == 0 || got.Events != missing+got.Added || !got.Rebound || got.Grown {
 		t.Errorf("the last copy: %+v after %d events", got, missing)
 	}

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"database/sql"
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -16,7 +20,12 @@ import (
 func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	s := p.start()
+	listen := freePort(t)
+	listens, serve := p.asWritten(`HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113 bin/humanqa serve`, "127.0.0.1:2113", listen)
+	cmd := p.command(context.Background(), serve...)
+	p.environ = append(p.environ, listens...)
+	s := p.launchAs(cmd)
+	s.waitReady(2 * time.Minute)
 	account, key := p.newAccount(50)
 	jobID := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(2, "title", "=1+1",
 		"credentials", map[string]any{"username": "shopper", "password": "hunter2"})).text("jobId")
@@ -66,9 +75,10 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	}
 
 	var made struct{ Role, URL string }
-	p.cli(&made, "analyst", "create", "--name", "ann")
+	_, create := p.asWritten(`bin/humanqa analyst create --name ann`)
+	p.cli(&made, create...)
 	first := made.URL
-	p.cli(&made, "analyst", "create", "--name", "ann")
+	p.cli(&made, create...)
 	for url, works := range map[string]bool{first: false, made.URL: true} {
 		db, err := sql.Open("postgres", url)
 		if err != nil {
@@ -77,6 +87,9 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 		var n int
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM jobs`).Scan(&n); (err == nil) != works || works && n != 2 {
 			t.Errorf("%d jobs, %v, want it to work: %t", n, err, works)
+		}
+		if works {
+			askAll(t, db)
 		}
 		for _, forbidden := range []string{
 			`SELECT * FROM readmodel.jobs`, `SELECT * FROM eventlog.events`, `SELECT * FROM vault.data_keys`, `SELECT * FROM signin.people`,
@@ -90,6 +103,62 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	p.readByOthers(s, listen)
 	p.fsck()
 	s.stop()
+}
+
+// askAll asks the questions of docs/analytics.md as who is connected.
+func askAll(t *testing.T, db *sql.DB) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/analytics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if _, err := db.ExecContext(t.Context(), q[1]); err != nil {
+			t.Errorf("an analyst asks:\n%s\n%v", q[1], err)
+		}
+	}
+}
+
+// readByOthers opens the log at its TLS address as docs/event-zero.md and
+// docs/eventstore.md say: to its admin, who may everything, and to a reader.
+func (p *program) readByOthers(s *instance, listen string) {
+	p.t.Helper()
+	admin := regexp.MustCompile(`esdb://admin:\S+`).FindString(s.said())
+	var checked struct {
+		Findings []struct {
+			What string
+			OK   bool
+		}
+	}
+	_, check := p.asWritten(`bin/humanqa eventstore check "esdb://admin:changeit@log.example.com:2113?tlsCaFile=/etc/ssl/log-ca.crt"`,
+		"esdb://admin:changeit@log.example.com:2113?tlsCaFile=/etc/ssl/log-ca.crt", admin)
+	p.cli(&checked, check...)
+	var reader struct{ URL string }
+	environ, args := p.asWritten(`HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113 bin/humanqa eventstore reader`, "127.0.0.1:2113", listen)
+	p.written(&reader, environ, args)
+	reads := func() string {
+		stdout, _, err := p.tryCLI("--json", "eventstore", "check", reader.URL)
+		checked.Findings = nil
+		if json.Unmarshal([]byte(stdout), &checked) != nil || err == nil {
+			p.t.Errorf("the reader's check: %v, %s", err, stdout)
+		}
+		var may []string
+		for _, f := range checked.Findings {
+			if f.OK {
+				may = append(may, f.What)
+			}
+		}
+		return strings.Join(may, ", ")
+	}
+	if may := reads(); !strings.Contains(may, "read $all") || strings.Contains(may, "append") {
+		p.t.Errorf("a reader may %s", may)
+	}
+	_, end := p.asWritten(`bin/humanqa eventstore reader --end`)
+	p.cli(nil, end...)
+	if may := reads(); strings.Contains(may, "read $all") {
+		p.t.Errorf("whose password has ended may %s", may)
+	}
 }
