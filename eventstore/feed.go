@@ -82,10 +82,12 @@ func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int) (Page,
 	return f.next(ctx, after, maxEvents, f.client.ReadAll)
 }
 
-// NextUndecoded is Next for who does not look at what events mean: those that
-// are read for it have no Event and no Meta, and cost a fraction.
-func (f *Feed) NextUndecoded(ctx context.Context, after Checkpoint, maxEvents int) (Page, error) {
-	return f.next(ctx, after, maxEvents, f.client.readUndecoded)
+// NextOf is Next for who looks at some types only: events of others that are read
+// for it have no Event and no Meta, and cost a fraction.
+func (f *Feed) NextOf(ctx context.Context, types map[string]bool, after Checkpoint, maxEvents int) (Page, error) {
+	return f.next(ctx, after, maxEvents, func(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) ([]domain.Recorded, domain.Position, bool, error) {
+		return f.client.readOf(ctx, types, after, fromStart, maxEvents)
+	})
 }
 
 // readPage is how a page of the log is read: Client.ReadAll, or the like.

@@ -267,7 +267,7 @@ func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {
 		}
 	}
 	put(t, c, "$$job-1", "$metadata", `{"$maxAge":7200}`, ``)
-	page, err := late.NextUndecoded(t.Context(), Checkpoint{Start: true}, 10)
+	page, err := late.NextOf(t.Context(), nil, Checkpoint{Start: true}, 10)
 	if err != nil || len(page.Events) != 4 || page.Next.Commit != 5 || page.Events[2].Type != "job.released" {
 		t.Fatalf("undecoded: %+v, %v", page, err)
 	}
@@ -275,6 +275,10 @@ func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {
 		if r.Event != nil || r.Meta != (domain.Metadata{}) || r.Stored.Data == [32]byte{} || r.Stored.Created.IsZero() {
 			t.Errorf("undecoded: %+v", r)
 		}
+	}
+	page, err = late.NextOf(t.Context(), map[string]bool{page.Events[0].Type: true}, Checkpoint{Start: true}, 10)
+	if err != nil || len(page.Events) != 4 || page.Events[0].Event == nil || page.Events[0].Meta == (domain.Metadata{}) || page.Events[2].Event != nil {
+		t.Fatalf("of one type: %+v, %v", page, err)
 	}
 	var failed *DecodeError
 	if err := c.Load(t.Context(), "job-1", 0, func(domain.Recorded) error { return nil }); !errors.As(err, &failed) {

@@ -121,14 +121,26 @@ func (c *Client) ReadAllRaw(ctx context.Context, after domain.Position, fromStar
 	return events, next, end, nil
 }
 
-// readUndecoded is ReadAll whose events have no Event and no Meta: nothing is
-// looked at but what the log itself says of them.
-func (c *Client) readUndecoded(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
-	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil }, func(_ context.Context, e *esdb.RecordedEvent) error {
-		if !isSystem(e.EventType) {
+// readOf is ReadAll whose events of other types have no Event and no Meta: nothing of
+// them is looked at but what the log itself says.
+func (c *Client) readOf(ctx context.Context, types map[string]bool, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
+	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil }, func(ctx context.Context, e *esdb.RecordedEvent) error {
+		switch {
+		case isSystem(e.EventType):
+			return nil
+		case !types[e.EventType]:
 			events = append(events, raw(e).Recorded())
+			return nil
 		}
-		return nil
+		whole, err := c.whole(ctx, e)
+		if err != nil {
+			return err
+		}
+		recorded, err := whole.Decode()
+		if err == nil {
+			events = append(events, recorded)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, after, false, err

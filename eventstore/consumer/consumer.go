@@ -109,19 +109,31 @@ type Source interface {
 	Head() domain.Position
 }
 
-// Undecoded is a Source that also gives events without a look at what they mean,
-// which costs a fraction: enough for a Witness.
-type Undecoded interface {
-	// NextUndecoded is Next whose events may lack Event and Meta.
-	NextUndecoded(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+// Selective is a Source that decodes only what somebody looks at, which is half of
+// what reading the log costs: nothing for a Witness.
+type Selective interface {
+	// NextOf is Next whose events of other types may lack Event and Meta.
+	NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
 }
 
-// nextOf is how a source is read: undecoded where that is enough, and possible.
-func nextOf(s Source, undecoded bool) func(context.Context, eventstore.Checkpoint, int) (eventstore.Page, error) {
-	if u, ok := s.(Undecoded); ok && undecoded {
-		return u.NextUndecoded
+// nextOf is how a source is read for who looks at these types, nil being all.
+func nextOf(s Source, types map[string]bool) func(context.Context, eventstore.Checkpoint, int) (eventstore.Page, error) {
+	selective, ok := s.(Selective)
+	if !ok || types == nil {
+		return s.Next
 	}
-	return s.Next
+	return func(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+		return selective.NextOf(ctx, types, after, maxEvents)
+	}
+}
+
+// handledBy is the set of types that a consumer looks at.
+func handledBy(c Consumer) map[string]bool {
+	types := map[string]bool{}
+	for _, eventType := range c.Handles() {
+		types[eventType] = true
+	}
+	return types
 }
 
 // In puts the schema's name into a statement. Names come from schemaName only.

@@ -73,10 +73,14 @@ func (t *Tenure) Stored() eventstore.Checkpoint { return t.f.stored }
 func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.stored = at }
 
 // Pass is one pass over the log of a source, for several readers.
-func Pass(source Source, size int) (join func(at eventstore.Checkpoint, witness bool) (next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), leave func())) {
+func Pass(source Source, size int) (join func(at eventstore.Checkpoint, types ...string) (next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), leave func())) {
 	p := newPass(source, size)
-	return func(at eventstore.Checkpoint, witness bool) (func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), func()) {
-		r := p.join(at, witness)
+	return func(at eventstore.Checkpoint, types ...string) (func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), func()) {
+		handled := map[string]bool{}
+		for _, t := range types {
+			handled[t] = true
+		}
+		r := p.join(at, handled)
 		return r.next, r.leave
 	}
 }

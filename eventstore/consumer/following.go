@@ -141,7 +141,11 @@ func (f *following) next() func(context.Context, eventstore.Checkpoint) (eventst
 	if f.State == Building && f.build != nil {
 		return f.build.next
 	}
-	next := nextOf(f.source, f.witness)
+	var types map[string]bool // what is live is decoded for all
+	if f.witness {
+		types = f.handles
+	}
+	next := nextOf(f.source, types)
 	return func(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
 		return next(ctx, after, f.limits.Live)
 	}
@@ -211,6 +215,7 @@ func (f *following) choose(events []domain.Recorded) []domain.Recorded {
 			batch = append(batch, e)
 		case f.skips[e.Position]:
 			f.skipped++
+		case e.Event == nil && eventstore.Version(e.Type) > 0: // left undecoded
 		case e.Event == nil:
 			f.unknown++
 		case f.handles[e.Type]:

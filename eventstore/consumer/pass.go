@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,46 +22,81 @@ const (
 // pass reads the log from its beginning once for any number of readers: each
 // page is read and decoded by whoever comes first. The readers stay together,
 // because the fastest waits for the others; one that is elsewhere in the log, such
-// as a build that was interrupted, reads by itself until it meets them. While only
-// witnesses read, nothing is decoded.
+// as a build that was interrupted, reads by itself until it meets them. What no
+// reader handles is not decoded.
 type pass struct {
 	source Source
 	size   int // events in a page
 
-	mu      sync.Mutex
-	pages   []*sheet // they follow on each other
-	readers map[*reader]bool
-	moved   chan struct{} // closed and replaced when a reader moved or left
+	mu       sync.Mutex
+	pages    []*sheet // they follow on each other
+	readers  map[*reader]bool
+	expected map[*expectation]bool
+	moved    chan struct{} // closed and replaced when a reader moved or left
 }
 
 // sheet is a page that somebody reads, or has read.
 type sheet struct {
-	from      eventstore.Checkpoint
-	undecoded bool          // it serves witnesses only
-	done      chan struct{} // closed once page and err are there
-	page      eventstore.Page
-	err       error
-	waiting   int // readers; with the last one the reading ends
-	cancel    context.CancelFunc
+	from    eventstore.Checkpoint
+	types   map[string]bool // what is decoded; nil: everything
+	done    chan struct{}   // closed once page and err are there
+	page    eventstore.Page
+	err     error
+	waiting int // readers; with the last one the reading ends
+	cancel  context.CancelFunc
 }
 
 // reader is one who takes part in the pass.
 type reader struct {
-	pass    *pass
-	witness bool                  // it does not need events decoded
-	at      eventstore.Checkpoint // guarded by pass.mu
+	pass  *pass
+	types map[string]bool       // what it looks at
+	at    eventstore.Checkpoint // guarded by pass.mu
+}
+
+// expectation is that some consumers will join.
+type expectation struct{ types map[string]bool }
+
+// expect has what is read until forget decoded for these, too: they join one after
+// the other, and the page that one begins has to serve the next.
+func (p *pass) expect(consumers []Consumer) (forget func()) {
+	e := &expectation{types: map[string]bool{}}
+	for _, c := range consumers {
+		maps.Copy(e.types, handledBy(c))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expected[e] = true
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.expected, e)
+	}
 }
 
 func newPass(source Source, size int) *pass {
-	return &pass{source: source, size: size, readers: map[*reader]bool{}, moved: make(chan struct{})}
+	return &pass{source: source, size: size, readers: map[*reader]bool{}, expected: map[*expectation]bool{}, moved: make(chan struct{})}
 }
 
-// join adds a reader. Until it leaves, others wait for it.
-func (p *pass) join(at eventstore.Checkpoint, witness bool) *reader {
+// serves says that the page holds what the reader looks at.
+func (s *sheet) serves(r *reader) bool {
+	if s.types == nil {
+		return true
+	}
+	for t := range r.types {
+		if !s.types[t] {
+			return false
+		}
+	}
+	return true
+}
+
+// join adds a reader, who looks at the given types. Until it leaves, others wait for
+// it.
+func (p *pass) join(at eventstore.Checkpoint, types map[string]bool) *reader {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := &reader{pass: p, at: at, witness: witness}
-	if !witness && slices.ContainsFunc(p.pages, func(s *sheet) bool { return s.undecoded }) {
+	r := &reader{pass: p, at: at, types: types}
+	if slices.ContainsFunc(p.pages, func(s *sheet) bool { return !s.serves(r) }) {
 		p.pages = nil // those who come now begin a pass that serves them all
 	}
 	p.readers[r] = true
@@ -100,7 +136,7 @@ func (r *reader) next(ctx context.Context, after eventstore.Checkpoint) (eventst
 			switch {
 			case !p.extends(r, after):
 				p.mu.Unlock()
-				return nextOf(p.source, r.witness)(ctx, after, p.size)
+				return nextOf(p.source, r.types)(ctx, after, p.size)
 			case p.ahead(r) && !waited:
 				moved := p.moved
 				p.mu.Unlock()
@@ -142,7 +178,7 @@ func (r *reader) next(ctx context.Context, after eventstore.Checkpoint) (eventst
 // if it is kept or under way. The caller holds the lock.
 func (p *pass) covering(r *reader, after eventstore.Checkpoint) *sheet {
 	for _, s := range p.pages {
-		if s.undecoded && !r.witness {
+		if !s.serves(r) {
 			continue
 		}
 		if s.from == after {
@@ -200,17 +236,22 @@ func (p *pass) ahead(r *reader) bool {
 // begin reads the page behind the checkpoint for all. The caller holds the lock.
 func (p *pass) begin(ctx context.Context, r *reader, after eventstore.Checkpoint) *sheet {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it is everybody's
-	_, can := p.source.(Undecoded)
-	s := &sheet{from: after, undecoded: can && r.witness, done: make(chan struct{}), cancel: cancel}
-	for other := range p.readers {
-		s.undecoded = s.undecoded && other.witness
+	s := &sheet{from: after, done: make(chan struct{}), cancel: cancel}
+	if _, can := p.source.(Selective); can {
+		s.types = maps.Clone(r.types)
+		for other := range p.readers {
+			maps.Copy(s.types, other.types)
+		}
+		for e := range p.expected {
+			maps.Copy(s.types, e.types)
+		}
 	}
 	if len(p.pages) >= passPages {
 		p.pages = p.pages[1:]
 	}
 	p.pages = append(p.pages[:len(p.pages):len(p.pages)], s)
 	go func() {
-		page, err := nextOf(p.source, s.undecoded)(ctx, after, p.size)
+		page, err := nextOf(p.source, s.types)(ctx, after, p.size)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		s.page, s.err = page, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -57,7 +58,7 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	start := eventstore.Checkpoint{Start: true}
 	begin := func(at eventstore.Checkpoint, ended func()) {
-		next, leave := join(at, false)
+		next, leave := join(at)
 		own := rand.New(rand.NewPCG(dice.Uint64(), 3))
 		reading.Go(func() {
 			defer ended()
@@ -74,7 +75,7 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 	}
 	// Interrupted builds begin anywhere, while one of the others gives up.
 	ctx, giveUp := context.WithCancel(t.Context())
-	next, leave := join(start, false)
+	next, leave := join(start)
 	giveUp()
 	if _, err := next(ctx, start); !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -90,34 +91,30 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 	reading.Wait()
 }
 
-// half is a log whose events can be had undecoded; it counts both kinds of pages.
+// half is a log that remembers what it was last asked to decode.
 type half struct {
 	*logtest.Memory
-	decoded, undecoded atomic.Int64
+	pages atomic.Int64
+	asked atomic.Pointer[[]string]
 }
 
-func (h *half) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
-	h.decoded.Add(1)
-	return h.Memory.Next(ctx, after, maxEvents)
+func (h *half) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+	asked := slices.Sorted(maps.Keys(types))
+	h.asked.Store(&asked)
+	h.pages.Add(1)
+	return h.Memory.NextOf(ctx, types, after, maxEvents)
 }
 
-func (h *half) NextUndecoded(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
-	h.undecoded.Add(1)
-	page, err := h.Memory.Next(ctx, after, maxEvents)
-	for i := range page.Events {
-		page.Events[i].Event = nil
-	}
-	return page, err
-}
-
-// A witness that reads alone has nothing decoded; who comes later does not get
-// its pages, and shares decoded ones with it from there on.
-func TestNothingIsDecodedWhileOnlyAWitnessReads(t *testing.T) {
+// What nobody looks at is not decoded, nothing at all for a witness. Who comes later
+// does not get pages that lack what it looks at, and from there on the pages serve
+// all.
+func TestOnlyWhatSomebodyLooksAtIsDecoded(t *testing.T) {
 	t.Parallel()
 	log := &half{Memory: logtest.New()}
-	for range 30 {
-		log.Record(domain.JobStream("1"), &job.Heartbeat{})
+	for range 25 {
+		log.Record(domain.JobStream("1"), &job.Heartbeat{}, &job.Released{})
 	}
+	beat, released := (&job.Heartbeat{}).EventType(), (&job.Released{}).EventType()
 	join := consumer.Pass(log, 10)
 	at := func(position uint64) eventstore.Checkpoint {
 		if position == 0 {
@@ -126,26 +123,37 @@ func TestNothingIsDecodedWhileOnlyAWitnessReads(t *testing.T) {
 		return eventstore.At(domain.Position{Commit: position, Prepare: position})
 	}
 	type next = func(context.Context, eventstore.Checkpoint) (eventstore.Page, error)
-	expect := func(what string, read next, behind uint64, whole bool, decoded, undecoded int64) {
+	expect := func(what string, read next, behind uint64, pages int64, types ...string) {
 		t.Helper()
 		page, err := read(t.Context(), at(behind))
-		if err != nil || len(page.Events) != 10 || (page.Events[0].Event != nil) != whole {
+		if err != nil || len(page.Events) != 10 {
 			t.Fatalf("%s: %+v, %v", what, page, err)
 		}
-		if d, u := log.decoded.Load(), log.undecoded.Load(); d != decoded || u != undecoded {
-			t.Errorf("%s: %d pages decoded and %d not, instead of %d and %d", what, d, u, decoded, undecoded)
+		for _, e := range page.Events {
+			if (e.Event != nil) != slices.Contains(types, e.Type) {
+				t.Errorf("%s: %s is %v", what, e.Type, e.Event)
+			}
+		}
+		if n := log.pages.Load(); n != pages || !slices.Equal(*log.asked.Load(), types) {
+			t.Errorf("%s: %d pages, the last of %v; want %d, of %v", what, n, *log.asked.Load(), pages, types)
 		}
 	}
-	witness, leave := join(at(0), true)
+	witness, leave := join(at(0))
 	defer leave()
-	expect("the witness alone", witness, 0, false, 0, 1)
-	model, leaveModel := join(at(0), false)
-	defer leaveModel()
-	expect("a read model", model, 0, true, 1, 1)
-	expect("both together", model, 10, true, 2, 1)
-	expect("the witness takes what is decoded", witness, 10, true, 2, 1)
-	leaveModel()
-	expect("the witness alone again", witness, 20, false, 2, 2)
+	expect("the witness alone", witness, 0, 1)
+	beats, leaveBeats := join(at(0), beat)
+	defer leaveBeats()
+	expect("a read model of one type", beats, 0, 2, beat)
+	expect("both together", beats, 10, 3, beat)
+	expect("the witness takes what is decoded", witness, 10, 3, beat)
+	both, leaveBoth := join(at(0), beat, released)
+	defer leaveBoth()
+	expect("one that looks at more", both, 0, 4, beat, released)
+	expect("all together", both, 10, 5, beat, released)
+	expect("who looks at less takes it", beats, 10, 5, beat, released)
+	leaveBeats()
+	leaveBoth()
+	expect("the witness alone again", witness, 20, 6)
 }
 
 // All read models are built with one pass, and one that is interrupted again and

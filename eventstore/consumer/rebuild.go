@@ -43,11 +43,13 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 		return err
 	}
 	begun := make([]generation, len(names))
+	built := make([]Consumer, len(names))
 	for i, name := range names {
 		p := s.projector(name)
 		if p == nil {
 			return fmt.Errorf("there is no projection %s", name)
 		}
+		built[i] = p
 		err := pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 			begun[i], err = startBuild(ctx, tx, p)
 			return err
@@ -56,6 +58,7 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 			return err
 		}
 	}
+	defer s.builds.expect(built)()
 	crew := newCrew(s, s.consumers)
 	defer crew.wait()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -113,7 +113,7 @@ func (r *runner) hold(ctx context.Context) (progressed bool, err error) {
 	}
 	defer f.leave()
 	if l.State == Building {
-		f.build = r.builds.join(l.seen, r.witness)
+		f.build = r.builds.join(l.seen, r.handles)
 		defer f.build.leave()
 	}
 	before := l.stored

@@ -75,6 +75,7 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 		}
 		return err
 	}
+	defer s.builds.expect(consumers)() // whichever of them is built
 	crew := newCrew(s, consumers)
 	defer crew.wait()
 	crew.convoy = newConvoy(s)
@@ -318,10 +319,6 @@ func newOwner() string {
 }
 
 func (s *Supervisor) runner(c Consumer, g generation) *runner {
-	handles := map[string]bool{}
-	for _, eventType := range c.Handles() {
-		handles[eventType] = true
-	}
 	durable := "off"
 	if _, ok := c.(Durable); ok {
 		durable = "on"
@@ -330,6 +327,6 @@ func (s *Supervisor) runner(c Consumer, g generation) *runner {
 	return &runner{
 		db: s.db, source: s.source, builds: s.builds, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handles, witness: witness, durable: durable, owner: newOwner(), target: g,
+		consumer: c, handles: handledBy(c), witness: witness, durable: durable, owner: newOwner(), target: g,
 	}
 }

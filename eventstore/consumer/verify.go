@@ -57,8 +57,11 @@ func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, err
 
 // joinPass takes part in the pass over the log, from its beginning.
 func (s *Supervisor) joinPass(name string) *reader {
-	_, witness := s.projector(name).(Witness)
-	return s.builds.join(eventstore.Checkpoint{Start: true}, witness)
+	types := map[string]bool{}
+	if p := s.projector(name); p != nil {
+		types = handledBy(p)
+	}
+	return s.builds.join(eventstore.Checkpoint{Start: true}, types)
 }
 
 // VerifyAll verifies several projections with one pass over the log. The

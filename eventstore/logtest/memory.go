@@ -186,6 +186,18 @@ func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvent
 	}
 }
 
+// NextOf is Next that leaves out what the events of other types say, as the feed does.
+func (m *Memory) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+	page, err := m.Next(ctx, after, maxEvents)
+	page.Events = slices.Clone(page.Events)
+	for i, e := range page.Events {
+		if !types[e.Type] && eventstore.Version(e.Type) > 0 {
+			page.Events[i].Event, page.Events[i].Meta = nil, domain.Metadata{}
+		}
+	}
+	return page, err
+}
+
 func (m *Memory) page(after eventstore.Checkpoint, maxEvents int) (page eventstore.Page, err error) {
 	from, to := 0, len(m.events)
 	if !after.Start {
