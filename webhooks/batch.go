@@ -88,14 +88,14 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 			return fmt.Errorf("hold deliveries: %w", err)
 		}
 	}
-	if err := insertRows(ctx, tx, p.rows); err != nil {
-		return err
-	}
 	touched := distinct(append(distinct(p.rows, func(r row) string { return r.projectID }), p.changed...), func(id string) string { return id })
-	if len(touched) == 0 {
-		return nil
+	switch {
+	case len(p.rows) > 0:
+		return insertRows(ctx, tx, p.rows, touched)
+	case len(touched) > 0:
+		return poke(ctx, tx, touched)
 	}
-	return poke(ctx, tx, touched)
+	return nil
 }
 
 // walk folds the steps in their order: an event meets the endpoint as it stood
@@ -172,16 +172,17 @@ func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
 	return nil
 }
 
+// insertDeliveries also pokes: a delivery waits for each round trip.
 const insertDeliveries = `
-INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
-SELECT *
-FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[])
-ON CONFLICT (id) DO NOTHING`
+WITH inserted AS (
+	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
+	SELECT *
+	FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::bigint[], $8::bytea[], $9::text[])
+	ON CONFLICT (id) DO NOTHING
+), ` + poked + wakeDispatchers
 
-func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row) error {
-	if len(rows) == 0 {
-		return nil
-	}
+// insertRows writes new deliveries and pokes the projects' endpoints.
+func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row, touched []string) error {
 	var (
 		ids, projects, events, kinds, keys, states []string
 		revisions                                  []int64
@@ -197,7 +198,7 @@ func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row) error {
 		bodies = append(bodies, r.body)
 		states = append(states, r.state)
 	}
-	_, err := tx.ExecContext(ctx, insertDeliveries, pq.Array(ids), pq.Array(projects), pq.Array(events), pq.Array(kinds),
+	_, err := tx.ExecContext(ctx, insertDeliveries, pq.Array(touched), pq.Array(ids), pq.Array(projects), pq.Array(events), pq.Array(kinds),
 		pq.Array(keys), pq.Array(revisions), pq.Array(bodies), pq.Array(states))
 	if err != nil {
 		return fmt.Errorf("insert deliveries: %w", err)

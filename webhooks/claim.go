@@ -240,12 +240,15 @@ func (q *queue) rooms(endpoints []dueEndpoint, limit int) (ids []string, turns, 
 
 // pokeEndpoints has the next claim look at the endpoints, which also finds out if
 // there is nothing to do, and wakes the dispatchers when the transaction commits.
-const pokeEndpoints = `
-WITH poked AS (
+const pokeEndpoints = `WITH ` + poked + wakeDispatchers
+
+const poked = `poked AS (
 	UPDATE webhooks.endpoints
 	SET due_at = now()
-	WHERE project_id = ANY($1) AND enabled AND url <> '' AND secret <> '' AND (due_at IS NULL OR due_at > now())
-)
+	WHERE project_id = ANY($1::text[]) AND enabled AND url <> '' AND secret <> '' AND (due_at IS NULL OR due_at > now())
+)`
+
+const wakeDispatchers = `
 SELECT pg_notify('` + dueChannel + `', '')`
 
 // poke must be called, under the endpoints' locks, by everybody who changed
