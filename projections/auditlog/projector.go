@@ -62,6 +62,8 @@ func (Projector) Tables() []consumer.Table {
 // filter for each 64 pages, made by autovacuum once they are full. A B-tree of
 // random ids costs five times what all else of a row does. The filters come
 // behind a minmax of index, which leads the planner to them (leafByIDSQL).
+// An empty table has a filter for its first pages, which each row would be put
+// into by writing all of it anew: the last statement leaves it to autovacuum.
 const treeLeavesDDL = `
 CREATE TABLE {schema}.tree_leaves (
     index            bigint PRIMARY KEY,
@@ -75,8 +77,9 @@ CREATE TABLE {schema}.tree_leaves (
     data             bytea NOT NULL,  -- SHA-256
     metadata         bytea NOT NULL   -- SHA-256
 );
-CREATE INDEX ON {schema}.tree_leaves USING brin (index, id uuid_bloom_ops (n_distinct_per_range = 3000))
+CREATE INDEX tree_leaves_ids ON {schema}.tree_leaves USING brin (index, id uuid_bloom_ops (n_distinct_per_range = 3000))
     WITH (pages_per_range = 64, autosummarize = on);
+SELECT brin_desummarize_range('{schema}.tree_leaves_ids', 0);
 `
 
 // Row (level, index) holds the hashes index*256 and on of the tree's level
