@@ -11,7 +11,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
-	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/readmodel"
@@ -28,7 +27,7 @@ func (Projector) Name() string { return Name }
 func (Projector) Version() int { return announce.Revision + layout }
 
 // layout is the tables'. Raise it when they change.
-const layout = 1
+const layout = 2
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, who reads it
 // does (Supervisor.CatchUp).
@@ -41,7 +40,7 @@ func (Projector) Tables() []consumer.Table {
 	}
 }
 
-// about is an announce.Enrichment. Most are learned from once, and in place: what an
+// about is an announce.Enrichment, but for whose it is. Most are learned from once, and in place: what an
 // earlier row of the page leaves behind has room for the next.
 const eventStreamsDDL = `
 CREATE TABLE {schema}.event_streams (
@@ -55,9 +54,11 @@ CREATE TABLE {schema}.event_streams (
 // noticed are the events that people are told of when they come back.
 const noticed = `type IN ('job.failed_sla', 'job.failed', 'loop_session.ended', 'project.webhook_disabled', 'credits.debited')`
 
-// data is the event as the log would store it today. What has a fixed width comes
-// first, where nothing has to be aligned. A stream's index holds no positions: equal
-// keys share an entry, and a job's events are few enough to be sorted.
+// data is what of the event is told, as the log would store it today. What has a fixed
+// width comes first, where nothing has to be aligned. Indexes hold hashes of accounts
+// and streams, whose names are four times as wide as what is beside them; a query asks
+// for both. A stream's holds no positions: equal keys share an entry, and a job's events
+// are few enough to be sorted.
 const accountEventsDDL = `
 CREATE TABLE {schema}.account_events (
     commit_position  bigint NOT NULL,
@@ -72,9 +73,9 @@ CREATE TABLE {schema}.account_events (
     data             text NOT NULL,
     PRIMARY KEY (commit_position, prepare_position)
 );
-CREATE INDEX account_events_in_order  ON {schema}.account_events (account_id, commit_position, prepare_position);
+CREATE INDEX account_events_in_order  ON {schema}.account_events (hashtext(account_id), commit_position, prepare_position);
 CREATE INDEX account_events_noticed   ON {schema}.account_events (account_id, commit_position DESC, prepare_position DESC) WHERE ` + noticed + `;
-CREATE INDEX account_events_by_stream ON {schema}.account_events (stream);
+CREATE INDEX account_events_by_stream ON {schema}.account_events (hashtext(stream));
 `
 
 func (Projector) Handles() []string { return announce.Types() }
@@ -144,7 +145,9 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	}
 	learned := make([]eventStreamRow, len(changed))
 	for i, s := range changed {
-		if s.row.About, err = json.Marshal(s.about); err != nil {
+		about := s.about
+		about.AccountID, about.ProjectID = "", ""
+		if s.row.About, err = json.Marshal(about); err != nil {
 			return fmt.Errorf("encode what %s is about: %w", s.row.Stream, err)
 		}
 		learned[i] = s.row
@@ -165,7 +168,7 @@ type eventStream struct {
 	dirty bool // to be written
 }
 
-func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (map[string]*eventStream, error) {
+func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (_ map[string]*eventStream, err error) {
 	var names []string
 	streams := map[string]*eventStream{}
 	for _, r := range batch {
@@ -183,16 +186,25 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 	}
 	for _, row := range rows {
 		s := &eventStream{row: row}
-		if err := json.Unmarshal(row.About, &s.about); err != nil {
-			return nil, fmt.Errorf("decode what %s is about: %w", row.Stream, err)
+		if s.about, err = aboutOf(row.Stream, row.About, row.AccountID, row.ProjectID); err != nil {
+			return nil, err
 		}
 		streams[row.Stream] = s
 	}
 	return streams, nil
 }
 
+// aboutOf reads what Apply wrote.
+func aboutOf(stream string, text json.RawMessage, accountID, projectID string) (about announce.Enrichment, err error) {
+	if err := json.Unmarshal(text, &about); err != nil {
+		return about, fmt.Errorf("decode what %s is about: %w", stream, err)
+	}
+	about.AccountID, about.ProjectID = accountID, projectID
+	return about, nil
+}
+
 func accountEvent(accountID string, r domain.Recorded) (accountEventRow, error) {
-	data, _, err := eventstore.Encode(domain.NewEvent{Event: withoutSecrets(r.Event)})
+	data, _, err := eventstore.Encode(domain.NewEvent{Event: announce.Told(r.Event)})
 	if err != nil {
 		return accountEventRow{}, err
 	}
@@ -201,14 +213,4 @@ func accountEvent(accountID string, r domain.Recorded) (accountEventRow, error) 
 		AccountID: accountID, Stream: r.Stream, Revision: r.Revision, EventID: r.ID.String(),
 		Type: r.Type, SchemaVersion: eventstore.Version(r.Type), Time: readmodel.Moment(r.Meta.Time), Data: string(data),
 	}, nil
-}
-
-// withoutSecrets gives the event without what was sealed.
-func withoutSecrets(e domain.Event) domain.Event {
-	if submitted, ok := e.(*job.Created); ok {
-		c := *submitted
-		c.Credentials, c.AccessInstructions = "", ""
-		return &c
-	}
-	return e
 }

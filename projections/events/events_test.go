@@ -93,9 +93,7 @@ func TestTheFeedHoldsWhatIsAnnouncedInTheOrderOfTheLog(t *testing.T) {
 			t.Errorf("event %d stands before its time", i)
 		}
 	}
-	plain := *submitted
-	plain.Credentials, plain.AccessInstructions = "", ""
-	modeltest.Same(t, events[0].Recorded.Event, &plain)
+	modeltest.Same(t, events[0].Recorded.Event, announce.Told(submitted))
 	if n := f.Count("SELECT COUNT(*) FROM readmodel.account_events WHERE data LIKE '%sealed%'"); n > 0 {
 		t.Error("a secret reached the read model")
 	}
@@ -221,7 +219,7 @@ func TestAFeedIsReadThroughItsIndexes(t *testing.T) {
 	w.Exec(longFeedSQL)
 	page := func(f Filter) (string, []any) {
 		where := f.where("acc1", place{12000, 12000})
-		return selectEventsSQL + where.SQL + orderEventsSQL + "\nLIMIT " + where.Param(100), where.Args
+		return selectEventsSQL + ofAccountSQL + where.SQL + orderEventsSQL + "\nLIMIT " + where.Param(100), where.Args
 	}
 	for _, test := range []struct {
 		name, index string

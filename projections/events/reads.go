@@ -18,7 +18,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
-	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/projections/readmodel"
 )
@@ -35,7 +34,7 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 // grows with the log; it is opaque to clients.
 type AccountEvent struct {
 	Cursor   string
-	Recorded domain.Recorded // secrets left out
+	Recorded domain.Recorded // what is told of it (announce.Told)
 	About    announce.Enrichment
 }
 
@@ -56,8 +55,13 @@ WHERE e.account_id = $1`
 const orderEventsSQL = `
 ORDER BY e.commit_position, e.prepare_position`
 
+// ofAccountSQL lets the planner use the index, which knows accounts by a hash.
+const ofAccountSQL = `
+  AND hashtext(e.account_id) = hashtext($1)`
+
 var jobEventsSQL = selectEventsSQL + `
-  AND e.stream = $2` + orderEventsSQL
+  AND e.stream = $2
+  AND hashtext(e.stream) = hashtext($2)` + orderEventsSQL
 
 const newsSQL = `
 SELECT account_id, commit_position, prepare_position
@@ -91,7 +95,7 @@ func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]Accoun
 		return nil, err
 	}
 	where := f.where(accountID, after)
-	query := selectEventsSQL + where.SQL + orderEventsSQL + "\nLIMIT " + where.Param(f.Limit)
+	query := selectEventsSQL + ofAccountSQL + where.SQL + orderEventsSQL + "\nLIMIT " + where.Param(f.Limit)
 	return q.read(ctx, query, where.Args...)
 }
 
@@ -156,14 +160,8 @@ func (r readEventRow) event() (AccountEvent, error) {
 	if err != nil {
 		return AccountEvent{}, err
 	}
-	e := AccountEvent{
-		Cursor: CursorAt(recorded.Position), Recorded: recorded,
-		About: announce.Enrichment{Submission: job.Submission{AccountID: r.AccountID, ProjectID: r.ProjectID}},
-	}
-	if err := json.Unmarshal(r.About, &e.About); err != nil {
-		return AccountEvent{}, fmt.Errorf("decode what %s is about: %w", r.Stream, err)
-	}
-	return e, nil
+	about, err := aboutOf(r.Stream, r.About, r.AccountID, r.ProjectID)
+	return AccountEvent{Cursor: CursorAt(recorded.Position), Recorded: recorded, About: about}, err
 }
 
 // newsPage bounds what one call of News reads.

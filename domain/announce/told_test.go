@@ -1,0 +1,83 @@
+package announce_test
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/project"
+	"humanqa/domain/session"
+)
+
+// fill gives every field a value of its own.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.UnixMilli(int64(*n) * 1e9).UTC()))
+			return
+		}
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), n)
+		fill(v.Index(1), n)
+	case reflect.String:
+		v.SetString(fmt.Sprint("text ", *n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n))
+	}
+}
+
+// Whatever an announcement says is still there, and what it does not say is not.
+func TestWhatIsToldIsAnnouncedAlike(t *testing.T) {
+	t.Parallel()
+	kinds := 0
+	for _, spec := range slices.Concat(job.Specs(), loop.Specs(), session.Specs(), project.Specs(), credits.Specs()) {
+		e, n := spec.New(), 0
+		fill(reflect.ValueOf(e).Elem(), &n)
+		switch e := e.(type) {
+		case *job.Completed: // both ways through the counts
+			e.Items[0].Status, e.Items[0].Severity = job.ItemFail, job.Critical
+			e.Items[1].Status, e.Items[1].Severity = job.ItemFail, job.Minor
+		case *credits.Debited:
+			*e.LowBelow, e.Amount, e.BalanceAfter = 10, 5, 9
+		}
+		r := domain.Recorded{ID: uuid.New(), Stream: domain.JobStream("j"), Type: e.EventType(), Event: e}
+		about := announce.Enrichment{Submission: job.Submission{AccountID: "acc", ProjectID: "p", Title: "title", URL: "https://app.example"}}
+		want, announced, err := announce.Render("https://qa.example", r, about)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if announced {
+			kinds++
+		}
+		r.Event = announce.Told(e)
+		if got, _, err := announce.Render("https://qa.example", r, about); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %s, %v\nwant %s", r.Type, got, err, want)
+		}
+	}
+	if kinds != len(announce.Kinds()) {
+		t.Errorf("%d kinds of %d", kinds, len(announce.Kinds()))
+	}
+}
