@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"humanqa/domain"
@@ -39,6 +41,14 @@ type overviewView struct {
 // need is something that waits for a person.
 type need struct {
 	Icon, Kind, Text, Detail, Href, Action string
+}
+
+// gravity is lower, the graver it is: what is broken comes before what will be.
+func (n need) gravity() int {
+	if n.Kind == "fail" {
+		return 0
+	}
+	return 1
 }
 
 type liveJob struct {
@@ -124,7 +134,9 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 	if err != nil {
 		return nil, err
 	}
-	return append(list, open[:min(len(open), max(0, needsShown-len(list)))]...), nil
+	list = append(list, open[:min(len(open), max(0, needsShown-len(list)))]...)
+	slices.SortStableFunc(list, func(a, b need) int { return cmp.Compare(a.gravity(), b.gravity()) })
+	return list, nil
 }
 
 // openFailures tells of the projects in which something fails.

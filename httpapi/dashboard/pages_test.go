@@ -116,7 +116,16 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			if page.name == "nothing" {
 				tab.Allow("404")
 			}
+			if page.name == "project" { // on a phone
+				tab.Screen(390, 800, false)
+			}
 			tab.Open(w.origin + page.path)
+			switch page.name {
+			case "project":
+				tab.Wait(`(at => at.scrollLeft > 0 && at.scrollLeft + at.clientWidth >= at.scrollWidth - 1)(document.querySelector('.matrix').parentElement)`)
+			case "overview": // what is broken before what will be
+				tab.Wait(`(words => words.includes('Broken') && words.includes('Soon') && words.lastIndexOf('Broken') < words.indexOf('Soon'))([...document.querySelectorAll('.need .verdict')].map((v) => v.textContent))`)
+			}
 			pagetest.Accessible(t, tab, page.name)
 		})
 	}

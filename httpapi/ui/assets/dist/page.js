@@ -1025,6 +1025,10 @@ scrubs();
 countdowns();
 players();
 verifies();
+newest();
+function newest() {
+  for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;
+}
 function ages() {
   setInterval(() => {
     for (const time of document.querySelectorAll("time[data-ago]")) {

@@ -13,6 +13,12 @@ scrubs()
 countdowns()
 players()
 verifies()
+newest()
+
+// A matrix that is wider than the screen begins at its newest test.
+function newest() {
+  for (const table of document.querySelectorAll('.matrix')) table.parentElement!.scrollLeft = table.scrollWidth
+}
 
 // Times say how long ago they were, and go on saying so.
 function ages() {
