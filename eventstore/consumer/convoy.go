@@ -25,6 +25,10 @@ const (
 	sharedTime = time.Second
 	// apartTime is how long who was to blame for a failed transaction goes by itself.
 	apartTime = time.Minute
+	// fewer is by how much the convoy's pages are smaller than a runner's own: of
+	// larger batches what they share costs little, and each by itself writes them at
+	// the same time as the others.
+	fewer = 4
 )
 
 // convoy does the work of the runners of one process that have caught up, and so
@@ -175,17 +179,20 @@ func (c *convoy) read(ctx context.Context, from eventstore.Checkpoint, rest time
 	if err := backoff.Wait(ctx, rest); err != nil {
 		return read{err: err}
 	}
-	page, err := c.source.Next(ctx, from, c.limits.Live)
+	page, err := c.source.Next(ctx, from, c.size())
 	until := time.Now().Add(c.limits.Gather)
 	for err == nil && page.Live && time.Now().Before(until) {
 		wanted, asked := c.arrivals.wanted(page.Next)
 		if wanted || c.notifies.Load() || !c.more(ctx, page.Next, until, asked) {
 			break
 		}
-		page, err = c.source.Next(ctx, from, c.limits.Live)
+		page, err = c.source.Next(ctx, from, c.size())
 	}
 	return read{page, err}
 }
+
+// size is how many events the convoy writes at once.
+func (c *convoy) size() int { return max(c.limits.Live/fewer, 1) }
 
 // more waits until something lies behind the position, or somebody asks for something;
 // it gives up at a time.
@@ -226,8 +233,11 @@ func (c *convoy) take(ctx context.Context, from eventstore.Checkpoint, next read
 		return
 	}
 	if next.err != nil || !next.page.Live {
-		// What cannot be read each deals with by itself. Who is behind writes larger
-		// batches, on a connection of its own.
+		// What cannot be read each deals with by itself. So it does while the log grows
+		// faster: not only for a page, or they would come and go.
+		for _, r := range c.riders {
+			r.apart = time.Now().Add(storeBusy * c.limits.Store)
+		}
 		c.setDown(c.riders)
 		return
 	}

@@ -31,8 +31,10 @@
 // sharedTime, the transaction rolls back and each of its consumers goes on by itself
 // from its own checkpoint, as if there were no convoy: so what it does about the
 // failure is told below, once. Each joins again when it has caught up, who was to
-// blame after apartTime. Who is behind by more than a page, is being built, is Lazy, a
-// Witness, Durable or a Preparer is never in it: those have a pace of their own.
+// blame after apartTime. While more comes at once than a small page holds they all go
+// by themselves: large batches have little to share, and are written side by side. Who
+// is being built, is Lazy, a Witness, Durable or a Preparer is never in it: those have
+// a pace of their own.
 //
 // # What can be rebuilt, and what cannot
 //
