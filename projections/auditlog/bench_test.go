@@ -31,7 +31,7 @@ var benchEvents = flag.Int("audit.events", 20_000, "how long a log BenchmarkAudi
 // the time it tells what the processors worked, in here and in Postgres, which a
 // machine with other work changes less:
 //
-//	go test ./projections/auditlog -run - -bench Audit -benchtime 1x -args -audit.events 1000000
+//	go test ./projections/auditlog -run - -bench Audit -benchtime 1x -timeout 1h -args -audit.events 1000000
 func BenchmarkAudit(b *testing.B) {
 	n := *benchEvents
 	dsn := pgtest.NewDSN(b)
