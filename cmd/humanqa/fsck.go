@@ -76,6 +76,11 @@ func untold(string, int) {}
 // fsck reads the log once, and tells what it is at. against names files of
 // checkpoints.
 func fsck(ctx context.Context, c *core, logger logrus.FieldLogger, tell checkup.Progress, against ...string) (checked, error) {
+	return fsckModels(ctx, c, logger, tell, projections.Names(), against...)
+}
+
+// fsckModels is fsck that looks at some of the read models.
+func fsckModels(ctx context.Context, c *core, logger logrus.FieldLogger, tell checkup.Progress, models []string, against ...string) (checked, error) {
 	log := audit.New()
 	out := checked{Findings: []audit.Finding{}}
 	err := c.withCheck(ctx, against, func(check *auditlog.Check) error {
@@ -109,11 +114,11 @@ func fsck(ctx context.Context, c *core, logger logrus.FieldLogger, tell checkup.
 	tell("comparing the rows of the read models", out.Events)
 	feed := eventstore.NewFeed(c.log, logger) // not run: it then reads pages
 	supervisor := consumer.New(c.db, feed, logger, projections.All()...)
-	differences, err := supervisor.VerifyAll(ctx, projections.Names())
+	differences, err := supervisor.VerifyAll(ctx, models)
 	if err != nil {
 		return checked{}, err
 	}
-	for i, name := range projections.Names() {
+	for i, name := range models {
 		out.Findings = append(out.Findings, findingsOf(name, differences[i])...)
 	}
 	return out, nil

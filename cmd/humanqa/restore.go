@@ -8,12 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
 
+	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/node"
 	"humanqa/internal/archive"
 	"humanqa/internal/blob"
@@ -21,6 +24,7 @@ import (
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/migrations"
+	"humanqa/projections"
 )
 
 // restoreMark is in a data directory from before the first write of a restore
@@ -57,7 +61,11 @@ func (c *restoreCmd) Run(ctx context.Context, a *app) error {
 		return fmt.Errorf("restore %s: %w", c.File, err)
 	}
 	err = a.withCore(ctx, func(ctx context.Context, core *core) error {
-		out, err := fsck(ctx, core, a.log, untold)
+		models, err := ofThisVersion(ctx, core.db)
+		if err != nil {
+			return err
+		}
+		out, err := fsckModels(ctx, core, a.log, untold, models)
 		if err != nil {
 			return err
 		}
@@ -225,4 +233,21 @@ func writeDurably(file, text string) error {
 	}
 	unix.Sync()
 	return nil
+}
+
+// ofThisVersion names the read models whose rows this binary folds. Those of an
+// older one's backup the next start builds anew.
+func ofThisVersion(ctx context.Context, db *sqlx.DB) (names []string, err error) {
+	listed, err := consumer.List(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range projections.All() {
+		if p, ok := c.(consumer.Projector); ok && slices.ContainsFunc(listed, func(s consumer.Status) bool {
+			return s.Serving && s.Name == p.Name() && s.Version == p.Version()
+		}) {
+			names = append(names, p.Name())
+		}
+	}
+	return names, nil
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// testdata/older is a backup of a service as of commit a2244a7 (schema 18, jobs of
+// version 3), with a sandbox account that had tests of each end, and what that
+// service answered. It is never written anew.
+const olderAccount = "7131abad-bb65-57d3-998a-636f36b3317c"
+
+// What an older version kept is taken over: migrated, the read models built anew
+// beside the old ones, nothing lost; and whatever it answered is still answered.
+func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, "HUMANQA_ROLES=api,projector") // nothing happens by itself
+	var out restored
+	p.cli(&out, "restore", olderBackup(t))
+	if out.Events != 77 {
+		t.Errorf("restore printed %+v", out)
+	}
+	s := p.start()
+	var key struct{ APIKey string }
+	p.cli(&key, "key", "create", "--account", olderAccount)
+	answers, err := os.Open(filepath.Join("testdata", "older", "answers.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answers.Close() }() // it is only read
+	lines := bufio.NewScanner(answers)
+	lines.Buffer(nil, 1<<20)
+	asked := 0
+	for ; lines.Scan(); asked++ {
+		var was struct {
+			Path   string
+			Answer any
+		}
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(lines.Text(), "http://base", s.url(""))), &was); err != nil {
+			t.Fatal(err)
+		}
+		var is any
+		if err := json.Unmarshal(s.call(http.StatusOK, "GET", was.Path, key.APIKey, nil).body, &is); err != nil {
+			t.Fatal(err)
+		}
+		lacks(t, was.Path, was.Answer, is)
+	}
+	if lines.Err() != nil || asked != 6 {
+		t.Errorf("%d answers, %v", asked, lines.Err())
+	}
+	s.stop()
+	if stdout, stderr, err := p.tryCLI("fsck"); err != nil { // read models against the fold, too
+		t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
+	}
+}
+
+// lacks tells what of an answer is missing or another; keys may have come.
+func lacks(t *testing.T, at string, was, is any) {
+	t.Helper()
+	switch was := was.(type) {
+	case map[string]any:
+		object, _ := is.(map[string]any)
+		for key, value := range was {
+			if _, there := object[key]; !there {
+				t.Errorf("%s has no %s any more", at, key)
+				continue
+			}
+			lacks(t, at+" "+key, value, object[key])
+		}
+	case []any:
+		list, _ := is.([]any)
+		if len(list) != len(was) {
+			t.Errorf("%s has %d entries, had %d", at, len(list), len(was))
+			return
+		}
+		for i, value := range was {
+			lacks(t, at, value, list[i])
+		}
+	default:
+		if was != is {
+			t.Errorf("%s is %v, was %v", at, is, was)
+		}
+	}
+}
+
+func olderBackup(t *testing.T) (file string) {
+	t.Helper()
+	packed, err := os.Open(filepath.Join("testdata", "older", "backup.zip.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = packed.Close() }() // it is only read
+	r, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "older.zip")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
