@@ -109,7 +109,8 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 }
 
 // fetches is how many pages a second are to be fetched at most because something
-// changed, by all browsers of this process together.
+// changed, or because a stream was opened again, by all browsers of this process
+// together.
 const fetches = 50
 
 // heldBack is how long one browser is told of a change later: the more watch, the
