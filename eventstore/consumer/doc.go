@@ -16,10 +16,10 @@
 // Events that change nothing move the checkpoint in memory at once and in
 // Postgres a little later. Reading them again is harmless.
 //
-// # Together
+// # Group commit
 //
 // The read models of a process that have caught up stand at the same place, so
-// their runners let one goroutine do their work, the convoy (convoy.go): it reads a
+// their runners let one goroutine do their work, the group (group.go): it reads a
 // page once, moves the checkpoints of all that have something to write with one
 // statement, each under the same conditions as by itself, writes their rows one after
 // the other, and commits once. Checkpoints that are stored without rows go the same way.
@@ -29,7 +29,7 @@
 // It decides nothing. Whatever goes wrong, a poison event, a lease that is lost, a
 // row that is locked, a connection that breaks, a model that takes longer than
 // sharedTime, the transaction rolls back and each of its consumers goes on by itself
-// from its own checkpoint, as if there were no convoy: so what it does about the
+// from its own checkpoint, as if there were no group: so what it does about the
 // failure is told below, once. Each joins again when it has caught up, who was to
 // blame after apartTime. While more comes at once than a small page holds they all go
 // by themselves: large batches have little to share, and are written side by side. Who

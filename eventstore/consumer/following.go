@@ -26,7 +26,7 @@ type following struct {
 	at      time.Time // of the last batch
 	kept    time.Time // when the checkpoint was stored
 	refused time.Time // when a flip was
-	abreast bool      // the last page reached the end of the log
+	atEnd   bool      // the last page reached the end of the log
 	apart   time.Time // until when it goes by itself, caught up or not
 }
 
@@ -91,8 +91,8 @@ func (f *following) follow(ctx context.Context) error {
 	}
 	for {
 		if !reading && f.caughtUp() {
-			f.abreast = false
-			if err := f.convoy.carry(f); err != nil {
+			f.atEnd = false
+			if err := f.group.join(f); err != nil {
 				return err
 			}
 		}
@@ -125,14 +125,14 @@ func (f *following) follow(ctx context.Context) error {
 	}
 }
 
-// caughtUp says that the convoy can go on with the work: the generation serves, and
+// caughtUp says that the group can go on with the work: the generation serves, and
 // stands at the end of the log. Before its first event nobody does.
 func (f *following) caughtUp() bool {
-	if f.convoy == nil || f.State != Live || !f.serving || time.Now().Before(f.apart) {
+	if f.group == nil || f.State != Live || !f.serving || time.Now().Before(f.apart) {
 		return false
 	}
 	head := headOf(f.source)
-	return f.abreast || !head.Start && atLeast(f.seen, head)
+	return f.atEnd || !head.Start && atLeast(f.seen, head)
 }
 
 // next is where the following page comes from: whoever is being built reads
@@ -198,7 +198,7 @@ func (f *following) take(ctx context.Context, next read) error {
 	case next.err != nil:
 		return fmt.Errorf("read the log: %w", next.err)
 	}
-	f.abreast = next.page.Live
+	f.atEnd = next.page.Live
 	batch := f.choose(next.page.Events)
 	if len(batch) == 0 {
 		return f.pass(ctx, eventstore.At(next.page.Next))

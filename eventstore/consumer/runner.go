@@ -56,7 +56,7 @@ type runner struct {
 	witness  bool   // it sees every event
 	durable  string // what synchronous_commit is set to
 	owner    string
-	convoy   *convoy    // nil: it always goes by itself
+	group    *group     // nil: it always goes by itself
 	target   generation // which generation; its state is read anew with every lease
 }
 

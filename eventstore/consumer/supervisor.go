@@ -78,8 +78,8 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 	defer s.builds.expect(consumers)() // whichever of them is built
 	crew := newCrew(s, consumers)
 	defer crew.wait()
-	crew.convoy = newConvoy(s)
-	crew.running.Go(func() { crew.convoy.run(ctx) })
+	crew.group = newGroup(s)
+	crew.running.Go(func() { crew.group.run(ctx) })
 	tick := time.NewTicker(s.limits.StandBy)
 	defer tick.Stop()
 	for blind := false; ; {
@@ -244,7 +244,7 @@ func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
 type crew struct {
 	s         *Supervisor
 	consumers []Consumer
-	convoy    *convoy // nil: each goes by itself
+	group     *group // nil: each goes by itself
 	running   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -270,7 +270,7 @@ func (c *crew) staff(ctx context.Context, g generation) {
 	c.posts[g.Schema] = true
 	r := c.s.runner(wanted, g)
 	if shares(wanted) {
-		r.convoy = c.convoy
+		r.group = c.group
 	}
 	c.running.Go(func() {
 		r.run(ctx)

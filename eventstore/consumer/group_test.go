@@ -17,9 +17,9 @@ import (
 	"humanqa/projections/modeltest"
 )
 
-// convoyed is a world that sees in which transaction each read model wrote last, and
+// grouped is a world that sees in which transaction each read model wrote last, and
 // may be in the way of one.
-type convoyed struct {
+type grouped struct {
 	*world
 	jobs int // recorded, each handled by the read models jobs and history
 
@@ -31,7 +31,7 @@ type convoyed struct {
 // watched is a projector whose transactions the test sees.
 type watched struct {
 	consumer.Projector
-	c *convoyed
+	c *grouped
 }
 
 func (w watched) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
@@ -56,10 +56,10 @@ func (w watched) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return nil
 }
 
-// setupConvoy runs every read model until all share their transactions.
-func setupConvoy(t *testing.T) *convoyed {
+// setupGroup runs every read model until all share their transactions.
+func setupGroup(t *testing.T) *grouped {
 	t.Helper()
-	c := &convoyed{wrote: map[string]int64{}, fault: map[string]func(context.Context, *sqlx.Tx) error{}}
+	c := &grouped{wrote: map[string]int64{}, fault: map[string]func(context.Context, *sqlx.Tx) error{}}
 	var consumers []consumer.Consumer
 	for _, one := range projections.All() {
 		if _, lazy := one.(consumer.Lazy); !lazy {
@@ -76,26 +76,26 @@ func setupConvoy(t *testing.T) *convoyed {
 }
 
 // breaks has a read model's next writes meet a fault; nil: none.
-func (c *convoyed) breaks(name string, fault func(ctx context.Context, tx *sqlx.Tx) error) {
+func (c *grouped) breaks(name string, fault func(ctx context.Context, tx *sqlx.Tx) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fault[name] = fault
 }
 
 // submit records an event for jobs, history and others.
-func (c *convoyed) submit() domain.Position {
+func (c *grouped) submit() domain.Position {
 	c.jobs++
 	return c.Log.Record(domain.JobStream(fmt.Sprint("job", c.jobs)), modeltest.Created("acc"))
 }
 
-func (c *convoyed) together() bool {
+func (c *grouped) together() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.wrote["jobs"] == c.wrote["history"]
 }
 
 // shares waits until jobs and history write in one transaction.
-func (c *convoyed) shares() {
+func (c *grouped) shares() {
 	c.T.Helper()
 	c.Eventually("the read models share a transaction", func() bool {
 		c.submit()
@@ -105,7 +105,7 @@ func (c *convoyed) shares() {
 }
 
 // reach waits until some read models show a position.
-func (c *convoyed) reach(at domain.Position, names ...string) {
+func (c *grouped) reach(at domain.Position, names ...string) {
 	c.T.Helper()
 	for _, name := range names {
 		c.Eventually(name+" shows it", func() bool { return c.Status(name).Position.Compare(at) >= 0 })
@@ -114,7 +114,7 @@ func (c *convoyed) reach(at domain.Position, names ...string) {
 
 func TestConsumersThatHaveCaughtUpShareATransaction(t *testing.T) {
 	t.Parallel()
-	c := setupConvoy(t)
+	c := setupGroup(t)
 	const batches = 20
 	apart := 0
 	for range batches {
@@ -132,7 +132,7 @@ func TestConsumersThatHaveCaughtUpShareATransaction(t *testing.T) {
 
 func TestAPoisonEventStopsOneOfThoseThatShareATransaction(t *testing.T) {
 	t.Parallel()
-	c := setupConvoy(t)
+	c := setupGroup(t)
 	stream := domain.AccountStream("acc")
 	c.Log.Record(stream, &account.Created{Name: "shop"}, modeltest.Issued(1))
 	c.Reach(c.Sup)
@@ -156,7 +156,7 @@ func TestAPoisonEventStopsOneOfThoseThatShareATransaction(t *testing.T) {
 
 func TestALostLeaseIsLostByOneOfThoseThatShareATransaction(t *testing.T) {
 	t.Parallel()
-	c := setupConvoy(t)
+	c := setupGroup(t)
 	c.Exec("UPDATE projection_checkpoints SET owner = 'thief', epoch = epoch + 1, lease_until = now() + interval '1 hour' WHERE name = 'jobs'")
 	applied := c.Status("jobs").Applied
 	c.reach(c.submit(), "history")
@@ -176,7 +176,7 @@ func TestALostLeaseIsLostByOneOfThoseThatShareATransaction(t *testing.T) {
 // Whoever writes last takes what the others wrote with it, and all of it comes again.
 func TestASharedTransactionThatIsNotCommittedLeavesNothing(t *testing.T) {
 	t.Parallel()
-	c := setupConvoy(t)
+	c := setupGroup(t)
 	for _, name := range []string{"jobs", "history", "credits"} {
 		var killed sync.Once
 		c.breaks(name, func(ctx context.Context, tx *sqlx.Tx) (err error) {
@@ -210,7 +210,7 @@ func TestASharedTransactionThatIsNotCommittedLeavesNothing(t *testing.T) {
 
 func TestAReadModelThatIsHeldUpHoldsNoOtherUp(t *testing.T) {
 	t.Parallel()
-	c := setupConvoy(t)
+	c := setupGroup(t)
 	holding, err := c.DB.BeginTxx(c.Ctx(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -20,24 +20,24 @@ import (
 )
 
 const (
-	// sharedTime bounds a shared transaction: so long may one rider hold up the
+	// sharedTime bounds a shared transaction: so long may one member hold up the
 	// others, once in apartTime.
 	sharedTime = time.Second
 	// apartTime is how long who was to blame for a failed transaction goes by itself.
 	apartTime = time.Minute
-	// fewer is by how much the convoy's pages are smaller than a runner's own: of
+	// fewer is by how much the group's pages are smaller than a runner's own: of
 	// larger batches what they share costs little, and each by itself writes them at
 	// the same time as the others.
 	fewer = 4
 )
 
-// convoy does the work of the runners of one process that have caught up, and so
+// group does the work of the runners of one process that have caught up, and so
 // stand at the same place: it reads a page once for all, and writes their rows and
-// checkpoints in one transaction (package documentation, "Together").
+// checkpoints in one transaction (package documentation, "Group commit").
 //
-// A rider's lease and all that its runner knows belong to the convoy's goroutine
-// until the rider is set down.
-type convoy struct {
+// A member's lease and all that its runner knows belong to the group's goroutine
+// until the member is released.
+type group struct {
 	db       *sqlx.DB
 	source   Source
 	limits   Limits
@@ -45,23 +45,23 @@ type convoy struct {
 	notifies *atomic.Bool
 	log      logrus.FieldLogger
 
-	riders []*rider
-	at     time.Time // of the last batch
+	members []*member
+	at      time.Time // of the last batch
 
-	boarded chan struct{} // somebody waits in boarding
+	joining chan struct{} // somebody waits to be admitted
 	mu      sync.Mutex
 	ended   bool
-	waiting []*rider
+	waiting []*member
 }
 
-// rider is a runner whose work the convoy does.
-type rider struct {
+// member is a runner whose work the group does.
+type member struct {
 	*following
-	down chan error // gets why it was set down, once
+	left chan error // gets why it was released, once
 	part part
 }
 
-// part is a rider's share of a transaction.
+// part is a member's share of a transaction.
 type part struct {
 	write  Write
 	events int
@@ -69,134 +69,134 @@ type part struct {
 	took   time.Duration
 }
 
-func newConvoy(s *Supervisor) *convoy {
-	return &convoy{
+func newGroup(s *Supervisor) *group {
+	return &group{
 		db: s.db, source: s.source, limits: s.limits, arrivals: s.arrivals, notifies: &s.notifies, log: s.log,
-		boarded: make(chan struct{}, 1),
+		joining: make(chan struct{}, 1),
 	}
 }
 
-// carry does the runner's work until it has to go on by itself, which gives nil,
-// or the convoy ends.
-func (c *convoy) carry(f *following) error {
-	r := &rider{following: f, down: make(chan error, 1)}
-	c.mu.Lock()
-	if c.ended {
-		c.mu.Unlock()
+// join does the runner's work until it has to go on by itself, which gives nil,
+// or the group ends.
+func (g *group) join(f *following) error {
+	r := &member{following: f, left: make(chan error, 1)}
+	g.mu.Lock()
+	if g.ended {
+		g.mu.Unlock()
 		return context.Canceled
 	}
-	c.waiting = append(c.waiting, r)
-	c.mu.Unlock()
+	g.waiting = append(g.waiting, r)
+	g.mu.Unlock()
 	select {
-	case c.boarded <- struct{}{}:
+	case g.joining <- struct{}{}:
 	default: // it has been told
 	}
-	return <-r.down
+	return <-r.left
 }
 
 // run ends with ctx, and so with the runners.
-func (c *convoy) run(ctx context.Context) {
-	defer c.end()
-	timer := time.NewTimer(c.limits.Lease)
+func (g *group) run(ctx context.Context) {
+	defer g.end()
+	timer := time.NewTimer(g.limits.Lease)
 	defer timer.Stop()
-	var ahead *lookout
+	var ahead *pending
 	defer func() {
 		if ahead != nil {
 			ahead.stop()
 		}
 	}()
 	for {
-		if ahead == nil && len(c.riders) > 0 {
-			ahead = c.look(ctx, c.rest())
+		if ahead == nil && len(g.members) > 0 {
+			ahead = g.readAhead(ctx, g.rest())
 		}
 		select {
 		case next := <-ahead.found():
 			from := ahead.from
 			ahead.cancel()
 			ahead = nil
-			c.take(ctx, from, next)
-		case <-c.boarded:
+			g.take(ctx, from, next)
+		case <-g.joining:
 			if ahead != nil { // who comes may stand behind what is waited for
 				ahead.stop()
 				ahead = nil
 			}
-			c.board()
+			g.admit()
 		case <-timer.C:
-			c.store(ctx)
+			g.store(ctx)
 		case <-ctx.Done():
 			return
 		}
-		timer.Reset(c.pause())
+		timer.Reset(g.pause())
 	}
 }
 
-// board takes up who waits.
-func (c *convoy) board() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.riders = append(c.riders, c.waiting...)
-	c.waiting = nil
+// admit takes in who waits.
+func (g *group) admit() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members = append(g.members, g.waiting...)
+	g.waiting = nil
 }
 
 // end sets everybody down, also who comes later.
-func (c *convoy) end() {
-	c.board()
-	c.mu.Lock()
-	c.ended = true
-	late := c.waiting
-	c.waiting = nil
-	c.mu.Unlock()
-	for _, r := range append(c.riders, late...) {
-		r.down <- context.Canceled
+func (g *group) end() {
+	g.admit()
+	g.mu.Lock()
+	g.ended = true
+	late := g.waiting
+	g.waiting = nil
+	g.mu.Unlock()
+	for _, r := range append(g.members, late...) {
+		r.left <- context.Canceled
 	}
-	c.riders = nil
+	g.members = nil
 }
 
-// lookout reads the log for the convoy.
-type lookout struct {
+// pending is a page that is being read for the group.
+type pending struct {
 	from   eventstore.Checkpoint
 	pages  chan read
 	cancel context.CancelFunc
 }
 
-// look begins to read from where the last of the riders stands.
-func (c *convoy) look(ctx context.Context, rest time.Duration) *lookout {
-	from := c.riders[0].seen
-	for _, r := range c.riders {
+// readAhead begins to read from where the last of the members stands.
+func (g *group) readAhead(ctx context.Context, rest time.Duration) *pending {
+	from := g.members[0].seen
+	for _, r := range g.members {
 		if !atLeast(r.seen, from) {
 			from = r.seen
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l := &lookout{from: from, pages: make(chan read, 1), cancel: cancel}
-	go func() { l.pages <- c.read(ctx, from, rest) }()
+	l := &pending{from: from, pages: make(chan read, 1), cancel: cancel}
+	go func() { l.pages <- g.read(ctx, from, rest) }()
 	return l
 }
 
 // read gives what lies behind a place. What arrives while nobody waits for it is not
 // applied at once: a command's next event may come right behind it.
-func (c *convoy) read(ctx context.Context, from eventstore.Checkpoint, rest time.Duration) read {
+func (g *group) read(ctx context.Context, from eventstore.Checkpoint, rest time.Duration) read {
 	if err := backoff.Wait(ctx, rest); err != nil {
 		return read{err: err}
 	}
-	page, err := c.source.Next(ctx, from, c.size())
-	until := time.Now().Add(c.limits.Gather)
+	page, err := g.source.Next(ctx, from, g.size())
+	until := time.Now().Add(g.limits.Gather)
 	for err == nil && page.Live && time.Now().Before(until) {
-		wanted, asked := c.arrivals.wanted(page.Next)
-		if wanted || c.notifies.Load() || !c.more(ctx, page.Next, until, asked) {
+		wanted, asked := g.arrivals.wanted(page.Next)
+		if wanted || g.notifies.Load() || !g.more(ctx, page.Next, until, asked) {
 			break
 		}
-		page, err = c.source.Next(ctx, from, c.size())
+		page, err = g.source.Next(ctx, from, g.size())
 	}
 	return read{page, err}
 }
 
-// size is how many events the convoy writes at once.
-func (c *convoy) size() int { return max(c.limits.Live/fewer, 1) }
+// size is how many events the group writes at once.
+func (g *group) size() int { return max(g.limits.Live/fewer, 1) }
 
 // more waits until something lies behind the position, or somebody asks for something;
 // it gives up at a time.
-func (c *convoy) more(ctx context.Context, behind domain.Position, until time.Time, asked <-chan struct{}) bool {
+func (g *group) more(ctx context.Context, behind domain.Position, until time.Time, asked <-chan struct{}) bool {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	go func() {
@@ -206,12 +206,12 @@ func (c *convoy) more(ctx context.Context, behind domain.Position, until time.Ti
 		case <-ctx.Done():
 		}
 	}()
-	_, _ = c.source.Next(ctx, eventstore.At(behind), 1) // whoever reads the page meets the error
+	_, _ = g.source.Next(ctx, eventstore.At(behind), 1) // whoever reads the page meets the error
 	return time.Now().Before(until)
 }
 
-// found gives nothing while nobody looks out.
-func (l *lookout) found() <-chan read {
+// found gives nothing while nothing is being read.
+func (l *pending) found() <-chan read {
 	if l == nil {
 		return nil
 	}
@@ -219,31 +219,31 @@ func (l *lookout) found() <-chan read {
 }
 
 // stop ends it; what it has found is read again.
-func (l *lookout) stop() {
+func (l *pending) stop() {
 	l.cancel()
 	<-l.pages
 }
 
 // rest lets a busy log gather: see following.rest.
-func (c *convoy) rest() time.Duration { return c.limits.Gather - time.Since(c.at) }
+func (g *group) rest() time.Duration { return g.limits.Gather - time.Since(g.at) }
 
 // take deals with what was read from a place on.
-func (c *convoy) take(ctx context.Context, from eventstore.Checkpoint, next read) {
+func (g *group) take(ctx context.Context, from eventstore.Checkpoint, next read) {
 	if ctx.Err() != nil {
 		return
 	}
 	if next.err != nil || !next.page.Live {
 		// What cannot be read each deals with by itself. So it does while the log grows
 		// faster: not only for a page, or they would come and go.
-		for _, r := range c.riders {
-			r.apart = time.Now().Add(storeBusy * c.limits.Store)
+		for _, r := range g.members {
+			r.apart = time.Now().Add(storeBusy * g.limits.Store)
 		}
-		c.setDown(c.riders)
+		g.release(g.members)
 		return
 	}
 	to := eventstore.At(next.page.Next)
-	var writing, passing []*rider
-	for _, r := range c.riders {
+	var writing, passing []*member
+	for _, r := range g.members {
 		if !atLeast(r.seen, from) || atLeast(r.seen, to) {
 			continue // it came while this was read, or has been there
 		}
@@ -260,11 +260,11 @@ func (c *convoy) take(ctx context.Context, from eventstore.Checkpoint, next read
 	}
 	for _, r := range passing {
 		r.seen = to
-		c.arrivals.advance(r.Name, to)
+		g.arrivals.advance(r.Name, to)
 	}
-	c.commit(ctx, to, slices.Concat(writing, c.overdue(passing, storeBusy*c.limits.Store)))
+	g.commit(ctx, to, slices.Concat(writing, g.overdue(passing, storeBusy*g.limits.Store)))
 	if len(writing) > 0 {
-		c.at = time.Now()
+		g.at = time.Now()
 	}
 }
 
@@ -277,9 +277,9 @@ func eventsAfter(events []domain.Recorded, at eventstore.Checkpoint) []domain.Re
 	return events[first:]
 }
 
-// overdue are the riders whose checkpoint was not stored for some time.
-func (c *convoy) overdue(riders []*rider, since time.Duration) (late []*rider) {
-	for _, r := range riders {
+// overdue are the members whose checkpoint was not stored for some time.
+func (g *group) overdue(members []*member, since time.Duration) (late []*member) {
+	for _, r := range members {
 		if time.Since(r.kept) >= since {
 			late = append(late, r)
 		}
@@ -288,20 +288,20 @@ func (c *convoy) overdue(riders []*rider, since time.Duration) (late []*rider) {
 }
 
 // pause is how long the checkpoints, and the leases with them, may stay as they are.
-func (c *convoy) pause() time.Duration {
-	if slices.ContainsFunc(c.riders, func(r *rider) bool { return r.seen != r.stored }) {
-		return c.limits.Store
+func (g *group) pause() time.Duration {
+	if slices.ContainsFunc(g.members, func(r *member) bool { return r.seen != r.stored }) {
+		return g.limits.Store
 	}
-	return c.limits.Lease / 3
+	return g.limits.Lease / 3
 }
 
-// store writes down where everybody stands, which renews the leases. Riders at
+// store writes down where everybody stands, which renews the leases. Members at
 // different places, which are rare, take a statement each.
-func (c *convoy) store(ctx context.Context) {
-	left := slices.Clone(c.riders)
+func (g *group) store(ctx context.Context) {
+	left := slices.Clone(g.members)
 	for len(left) > 0 && ctx.Err() == nil {
 		to := left[0].seen
-		var here, others []*rider
+		var here, others []*member
 		for _, r := range left {
 			if r.seen == to {
 				r.part = part{before: *r.lease}
@@ -310,69 +310,69 @@ func (c *convoy) store(ctx context.Context) {
 				others = append(others, r)
 			}
 		}
-		c.commit(ctx, to, here)
+		g.commit(ctx, to, here)
 		left = others
 	}
 }
 
-// commit moves the checkpoints of riders to a place, with the rows of those that
+// commit moves the checkpoints of members to a place, with the rows of those that
 // write. If that fails nothing is written, and all of them go on by themselves,
 // who is to blame for a while.
-func (c *convoy) commit(ctx context.Context, to eventstore.Checkpoint, riders []*rider) {
-	if len(riders) == 0 {
+func (g *group) commit(ctx context.Context, to eventstore.Checkpoint, members []*member) {
+	if len(members) == 0 {
 		return
 	}
-	blamed, err := c.write(ctx, to, riders)
+	blamed, err := g.write(ctx, to, members)
 	if err != nil {
-		for _, r := range riders {
+		for _, r := range members {
 			*r.lease = r.part.before
 		}
 		if blamed != nil {
 			blamed.apart = time.Now().Add(apartTime)
 		}
 		if ctx.Err() == nil {
-			c.tell(blamed, err)
-			c.setDown(riders)
+			g.tell(blamed, err)
+			g.release(members)
 		}
 		return
 	}
 	now := time.Now()
-	for _, r := range riders {
+	for _, r := range members {
 		r.applied += r.handled + int64(r.part.events)
 		r.advanced(to)
 		r.kept = now
 		if r.part.write != nil {
 			r.at = now
 		}
-		c.arrivals.advance(r.Name, to)
+		g.arrivals.advance(r.Name, to)
 	}
 }
 
 // tell says why they part: what follows from it each of them says itself.
-func (c *convoy) tell(blamed *rider, err error) {
-	log := c.log.WithError(err)
+func (g *group) tell(blamed *member, err error) {
+	log := g.log.WithError(err)
 	if blamed != nil {
 		log = log.WithField("consumer", blamed.Name)
 	}
 	log.Debug("a shared transaction failed, each of its consumers goes on by itself")
 }
 
-// errMissing says that a checkpoint is not where, or not whose, its rider
+// errMissing says that a checkpoint is not where, or not whose, its member
 // believes, or that somebody has it locked.
 var errMissing = errors.New("a checkpoint of the shared transaction cannot be moved")
 
 // write is the transaction. Who is to blame for its failure may be unknown: nil.
-func (c *convoy) write(ctx context.Context, to eventstore.Checkpoint, riders []*rider) (blamed *rider, err error) {
+func (g *group) write(ctx context.Context, to eventstore.Checkpoint, members []*member) (blamed *member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTime)
 	defer cancel()
-	if !slices.ContainsFunc(riders, func(r *rider) bool { return r.part.write != nil }) {
-		return c.advance(ctx, c.db, to, riders) // one statement is a transaction
+	if !slices.ContainsFunc(members, func(r *member) bool { return r.part.write != nil }) {
+		return g.advance(ctx, g.db, to, members) // one statement is a transaction
 	}
-	err = pgpool.InTx(ctx, c.db, func(tx *sqlx.Tx) (err error) {
-		if blamed, err = c.advance(ctx, tx, to, riders); err != nil {
+	err = pgpool.InTx(ctx, g.db, func(tx *sqlx.Tx) (err error) {
+		if blamed, err = g.advance(ctx, tx, to, members); err != nil {
 			return err
 		}
-		for _, r := range riders {
+		for _, r := range members {
 			if r.part.write == nil {
 				continue
 			}
@@ -387,7 +387,7 @@ func (c *convoy) write(ctx context.Context, to eventstore.Checkpoint, riders []*
 		return nil
 	})
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		blamed = slices.MaxFunc(riders, func(a, b *rider) int { return int(a.part.took - b.part.took) })
+		blamed = slices.MaxFunc(members, func(a, b *member) int { return int(a.part.took - b.part.took) })
 	}
 	return blamed, err
 }
@@ -417,13 +417,13 @@ WHERE c.name = mine.name
   AND CASE WHEN $13 THEN pg_notify('` + checkpointsChannel + `', '') IS NOT NULL ELSE true END
 RETURNING c.name`
 
-// advance moves the riders' checkpoints, all of them or an error.
-func (c *convoy) advance(ctx context.Context, q sqlx.QueryerContext, to eventstore.Checkpoint, riders []*rider) (missing *rider, err error) {
+// advance moves the members' checkpoints, all of them or an error.
+func (g *group) advance(ctx context.Context, q sqlx.QueryerContext, to eventstore.Checkpoint, members []*member) (missing *member, err error) {
 	var (
 		names, owners                                                 []string
 		numbers, epochs, commits, prepares, applied, unknown, skipped []int64
 	)
-	for _, r := range riders {
+	for _, r := range members {
 		commit, prepare := columns(r.stored)
 		names, owners = append(names, r.Name), append(owners, r.lease.owner)
 		numbers, epochs = append(numbers, int64(r.Number)), append(epochs, r.FencingToken)
@@ -435,11 +435,11 @@ func (c *convoy) advance(ctx context.Context, q sqlx.QueryerContext, to eventsto
 	var moved []string
 	err = sqlx.SelectContext(ctx, q, &moved, advanceAllSQL, pq.Array(names), pq.Array(numbers), pq.Array(owners), pq.Array(epochs),
 		pq.Array(commits), pq.Array(prepares), pq.Array(applied), pq.Array(unknown), pq.Array(skipped),
-		commit, prepare, c.limits.Lease.Seconds(), c.notifies.Load())
+		commit, prepare, g.limits.Lease.Seconds(), g.notifies.Load())
 	if err != nil {
 		return nil, fmt.Errorf("move the checkpoints: %w", err)
 	}
-	for _, r := range riders {
+	for _, r := range members {
 		if !slices.Contains(moved, r.Name) {
 			return r, errMissing
 		}
@@ -447,11 +447,11 @@ func (c *convoy) advance(ctx context.Context, q sqlx.QueryerContext, to eventsto
 	return nil, nil
 }
 
-// setDown has riders go on by themselves, until each has caught up again.
-func (c *convoy) setDown(riders []*rider) {
-	leaving := slices.Clone(riders)
-	c.riders = slices.DeleteFunc(c.riders, func(r *rider) bool { return slices.Contains(leaving, r) })
+// release has members go on by themselves, until each has caught up again.
+func (g *group) release(members []*member) {
+	leaving := slices.Clone(members)
+	g.members = slices.DeleteFunc(g.members, func(r *member) bool { return slices.Contains(leaving, r) })
 	for _, r := range leaving {
-		r.down <- nil
+		r.left <- nil
 	}
 }
