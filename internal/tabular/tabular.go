@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // Format is how rows are written.
@@ -144,4 +147,57 @@ func Defused(cell string) string {
 		return cell
 	}
 	return "'" + cell
+}
+
+// rowGroup is how many rows of a Parquet file are in memory at a time.
+const rowGroup = 10_000
+
+// columnar writes a struct that is made of the columns: parquet-go knows types.
+type columnar struct {
+	*parquet.Writer
+	row     reflect.Value // a pointer to the struct
+	pending int
+}
+
+func newParquet(w io.Writer, columns []Column) *columnar {
+	fields := make([]reflect.StructField, len(columns))
+	for i, c := range columns {
+		tag, of := c.Name+",optional", reflect.TypeFor[*string]()
+		switch c.Kind {
+		case Number:
+			of = reflect.TypeFor[*int64]()
+		case Truth:
+			of = reflect.TypeFor[*bool]()
+		case Moment:
+			of, tag = reflect.TypeFor[*int64](), c.Name+",optional,timestamp(millisecond)"
+		case Text:
+		}
+		fields[i] = reflect.StructField{Name: fmt.Sprint("C", i), Type: of, Tag: reflect.StructTag(`parquet:"` + tag + `"`)}
+	}
+	row := reflect.New(reflect.StructOf(fields))
+	return &columnar{Writer: parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Snappy)), row: row}
+}
+
+func (c *columnar) Write(row []any) error {
+	c.row.Elem().SetZero()
+	for i, value := range row {
+		if at, ok := value.(time.Time); ok {
+			value = at.UnixMilli()
+		}
+		if value == nil {
+			continue
+		}
+		field := c.row.Elem().Field(i)
+		v := reflect.New(field.Type().Elem())
+		v.Elem().Set(reflect.ValueOf(value))
+		field.Set(v)
+	}
+	if err := c.Writer.Write(c.row.Interface()); err != nil {
+		return err
+	}
+	if c.pending++; c.pending < rowGroup {
+		return nil
+	}
+	c.pending = 0
+	return c.Flush()
 }

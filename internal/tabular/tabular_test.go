@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -63,91 +61,16 @@ func TestEveryFormatHoldsTheSameRows(t *testing.T) {
 	}
 }
 
-// What a reader of others' making finds in a file: the types, the groups, and every
-// value, wherever the gaps are.
-func TestAParquetFileSaysWhatItHolds(t *testing.T) {
+func TestManyRowsAreWrittenInGroups(t *testing.T) {
 	t.Parallel()
-	const rows = 25_001
-	at := func(i int) time.Time { return time.UnixMilli(int64(i-rows/2) * 1e9) }
-	var wide []tabular.Column // a list of 15 and more has its length elsewhere
-	for i := range 20 {
-		wide = append(wide, tabular.Column{Name: fmt.Sprint("c", i), Kind: tabular.Kind(i % 4)})
+	rows := make([][]any, 25_000)
+	for i := range rows {
+		rows[i] = []any{"x", int64(i), i%2 == 0, nil}
 	}
-	var b bytes.Buffer
-	w, err := tabular.New(tabular.Parquet, &b, wide)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cell := func(row, column int) any {
-		if (row/7+column)%3 == 0 {
-			return nil
-		}
-		switch tabular.Kind(column % 4) {
-		case tabular.Number:
-			return int64(row) - rows/2
-		case tabular.Truth:
-			return row%5 == 0
-		case tabular.Moment:
-			return at(row)
-		case tabular.Text:
-		}
-		return strings.Repeat("é", row%4) + fmt.Sprint(row)
-	}
-	for row := range rows {
-		cells := make([]any, len(wide))
-		for i := range cells {
-			cells[i] = cell(row, i)
-		}
-		if err := w.Write(cells); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil || f.NumRows() != rows || len(f.RowGroups()) != 3 {
-		t.Fatalf("%d rows in %d groups, %v", f.NumRows(), len(f.RowGroups()), err)
-	}
-	for i, want := range []string{"STRING", "INT(64,true)", "BOOLEAN", "TIMESTAMP(isAdjustedToUTC=true,unit=MILLIS)"} {
-		if field := f.Schema().Fields()[i]; field.Name() != wide[i].Name || !field.Optional() || field.Type().String() != want {
-			t.Errorf("column %s is %s, want %s", field.Name(), field.Type(), want)
-		}
-	}
-	r := parquet.NewReader(bytes.NewReader(b.Bytes()))
-	defer func() { _ = r.Close() }() // it is only read
-	found := make([]parquet.Row, 1)
-	for row := range rows {
-		if n, err := r.ReadRows(found); n != 1 {
-			t.Fatalf("row %d: %v", row, err)
-		}
-		for i, got := range found[0] {
-			same := false
-			switch want := cell(row, i).(type) {
-			case nil:
-				same = got.IsNull()
-			case string:
-				same = got.Kind() == parquet.ByteArray && string(got.ByteArray()) == want
-			case int64:
-				same = got.Kind() == parquet.Int64 && got.Int64() == want
-			case bool:
-				same = got.Kind() == parquet.Boolean && got.Boolean() == want
-			case time.Time:
-				same = got.Kind() == parquet.Int64 && got.Int64() == want.UnixMilli()
-			}
-			if !same {
-				t.Fatalf("row %d, column %d is %v, want %v", row, i, got, cell(row, i))
-			}
-		}
-	}
-}
-
-func TestAParquetFileOfNoRowsIsWhole(t *testing.T) {
-	t.Parallel()
-	raw := written(t, tabular.Parquet)
+	raw := written(t, tabular.Parquet, rows...)
 	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
-	if err != nil || f.NumRows() != 0 || len(f.Schema().Fields()) != len(columns) {
-		t.Errorf("got %v, %v", f, err)
+	if err != nil || f.NumRows() != int64(len(rows)) || len(f.RowGroups()) != 3 {
+		t.Errorf("%d rows in %d groups, %v", f.NumRows(), len(f.RowGroups()), err)
 	}
 }
 
@@ -159,5 +82,14 @@ func TestWhatASpreadsheetWouldRunIsText(t *testing.T) {
 		if got := tabular.Defused(cell); got != want {
 			t.Errorf("%q became %q, want %q", cell, got, want)
 		}
+	}
+}
+
+func TestAParquetFileOfNoRowsIsWhole(t *testing.T) {
+	t.Parallel()
+	raw := written(t, tabular.Parquet)
+	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil || f.NumRows() != 0 || len(f.Schema().Fields()) != len(columns) {
+		t.Errorf("got %v, %v", f, err)
 	}
 }
