@@ -267,6 +267,11 @@ func (s *instance) waitExit(limit time.Duration) {
 	select {
 	case <-s.exited:
 	case <-time.After(limit):
+		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // it says what it waits for
+		select {
+		case <-s.exited:
+		case <-time.After(5 * time.Second):
+		}
 		s.t.Fatalf("process %d is still there after %s\n%s", s.cmd.Process.Pid, limit, s.said())
 	}
 }

@@ -57,18 +57,20 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 	var reading sync.WaitGroup
 	dice := rand.New(rand.NewPCG(1, 2))
 	start := eventstore.Checkpoint{Start: true}
-	begin := func(at eventstore.Checkpoint, ended func()) {
+	joined := make(chan struct{}) // one that begins before the others have joined does not wait for them
+	begin := func(at eventstore.Checkpoint) {
 		next, leave := join(at)
 		own := rand.New(rand.NewPCG(dice.Uint64(), 3))
 		reading.Go(func() {
-			defer ended()
 			defer leave()
+			<-joined
 			read(at, own, next)
 		})
 	}
 	for range 6 {
-		begin(start, func() {})
+		begin(start)
 	}
+	close(joined)
 	reading.Wait()
 	if pages := len(log.Asked()); pages != (300+6)/7 {
 		t.Errorf("six readers cost %d pages", pages)
@@ -86,7 +88,7 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 		if at > 0 {
 			from = eventstore.At(domain.Position{Commit: at, Prepare: at})
 		}
-		begin(from, func() {})
+		begin(from)
 	}
 	reading.Wait()
 }
