@@ -130,8 +130,8 @@ WHERE name = $1
   AND (owner IS NULL OR owner = $3 OR lease_until < clock_timestamp())
 RETURNING ` + generationColumns
 
-// Whether the transaction that this statement opens waits for the disk, and
-// tells other processes, is said in here, which spares round trips a batch.
+// That the transaction which this statement opens does not wait for the disk, and
+// whether it tells other processes, is said in here, which spares round trips a batch.
 const advanceSQL = `
 UPDATE projection_checkpoints
 SET commit_position = $7,
@@ -148,8 +148,8 @@ WHERE name = $1
   AND epoch = $4
   AND commit_position = $5
   AND prepare_position = $6
-  AND set_config('synchronous_commit', $14, true) = $14
-  AND CASE WHEN $15 THEN pg_notify('` + checkpointsChannel + `', '') IS NOT NULL ELSE true END`
+  AND set_config('synchronous_commit', 'off', true) = 'off'
+  AND CASE WHEN $14 THEN pg_notify('` + checkpointsChannel + `', '') IS NOT NULL ELSE true END`
 
 const stopSQL = `
 UPDATE projection_checkpoints
@@ -207,11 +207,11 @@ func acquire(ctx context.Context, db *sqlx.DB, g generation, owner string, lengt
 }
 
 // advance moves the stored checkpoint inside tx, and renews the lease.
-func (l *lease) advance(ctx context.Context, tx *sqlx.Tx, to eventstore.Checkpoint, applied int64, length time.Duration, durable string, notify bool) error {
+func (l *lease) advance(ctx context.Context, tx *sqlx.Tx, to eventstore.Checkpoint, applied int64, length time.Duration, notify bool) error {
 	oldCommit, oldPrepare := columns(l.stored)
 	commit, prepare := columns(to)
 	return one(tx.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.FencingToken, oldCommit, oldPrepare,
-		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), durable, notify))
+		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), notify))
 }
 
 // advanced records that the advance was committed.

@@ -74,22 +74,13 @@ type Witness interface {
 	Witness()
 }
 
-// Durable is a consumer whose commits wait for the disk. All others may lose
-// their last batches in a crash of Postgres, rows and checkpoint alike, and
-// apply them again.
-type Durable interface {
-	// Durable marks the type.
-	Durable()
-}
-
 // shares says that the consumer's transactions may be shared with others': they need
-// not wait for the disk, nor gather for longer, nor for the log.
+// not gather for longer, nor wait for the log.
 func shares(c Consumer) bool {
 	_, projects := c.(Projector)
-	_, durable := c.(Durable)
 	_, lazy := c.(Lazy)
 	_, witness := c.(Witness)
-	return projects && !durable && !lazy && !witness
+	return projects && !lazy && !witness
 }
 
 // Table is a table of a read model. DDL holds its CREATE statements, with

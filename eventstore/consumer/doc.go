@@ -9,9 +9,9 @@
 // compare-and-set: the old position, the owner and the owner's fencing token must still
 // be what the runner believes. If they are not, somebody else took the lease
 // over, and the whole batch rolls back. So a batch is applied exactly once,
-// whoever crashed where. Unless the consumer is Durable, the transaction does
-// not wait for the disk (synchronous_commit = off): what a crash of Postgres
-// takes back, rows and checkpoint alike, is applied again.
+// whoever crashed where. The transaction does not wait for the disk
+// (synchronous_commit = off): what a crash of Postgres takes back, rows and
+// checkpoint alike, is applied again.
 //
 // Events that change nothing move the checkpoint in memory at once and in
 // Postgres a little later. Reading them again is harmless.
@@ -33,8 +33,8 @@
 // failure is told below, once. Each joins again when it has caught up, who was to
 // blame after apartTime. While more comes at once than a small page holds they all go
 // by themselves: large batches have little to share, and are written side by side. Who
-// is being built, is Lazy, a Witness, Durable or a Preparer is never in it: those have
-// a pace of their own.
+// is being built, is Lazy, a Witness or a Preparer is never in it: those have a pace of
+// their own.
 //
 // # What can be rebuilt, and what cannot
 //

@@ -301,7 +301,7 @@ func (f *following) commit(ctx context.Context, write Write, events int, to even
 	}
 	handled := f.handled + int64(events)
 	err := pgpool.InTx(ctx, f.db, func(tx *sqlx.Tx) error {
-		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, f.durable, f.serving && f.notifies.Load()); err != nil || write == nil {
+		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, f.serving && f.notifies.Load()); err != nil || write == nil {
 			return err
 		}
 		return write(ctx, tx)

@@ -53,8 +53,7 @@ type runner struct {
 	limits   Limits
 	consumer Consumer
 	handles  map[string]bool
-	witness  bool   // it sees every event
-	durable  string // what synchronous_commit is set to
+	witness  bool // it sees every event
 	owner    string
 	group    *group     // nil: it always goes by itself
 	target   generation // which generation; its state is read anew with every lease

@@ -319,14 +319,10 @@ func newOwner() string {
 }
 
 func (s *Supervisor) runner(c Consumer, g generation) *runner {
-	durable := "off"
-	if _, ok := c.(Durable); ok {
-		durable = "on"
-	}
 	_, witness := c.(Witness)
 	return &runner{
 		db: s.db, source: s.source, builds: s.builds, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handledBy(c), witness: witness, durable: durable, owner: newOwner(), target: g,
+		consumer: c, handles: handledBy(c), witness: witness, owner: newOwner(), target: g,
 	}
 }
