@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	grownJobs     = 5_000
+	grownJobs     = 20_000
 	grownAccounts = 50
 	growers       = 32  // streams that are written at the same time
 	ledgerBatch   = 250 // debits an append

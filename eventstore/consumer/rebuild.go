@@ -94,6 +94,7 @@ func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(
 	tick := time.NewTicker(min(progressEvery, s.limits.StandBy))
 	defer tick.Stop()
 	for {
+		serves := s.arrivals.nextToServe()
 		now, exists, err := getGeneration(ctx, s.db, begun.Name, begun.Number)
 		switch {
 		case err != nil:
@@ -113,6 +114,7 @@ func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-serves: // it may be this one
 		case <-tick.C:
 		}
 	}

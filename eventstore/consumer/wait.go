@@ -83,6 +83,7 @@ type arrivals struct {
 	follows  bool
 	followed eventstore.Checkpoint // how far the log was followed
 	asked    chan struct{}         // closed and replaced when somebody begins to wait
+	serves   chan struct{}         // closed and replaced when a runner of this process begins to serve
 }
 
 type arrival struct {
@@ -103,7 +104,7 @@ type waiter struct {
 }
 
 func newArrivals(db *sqlx.DB, consumers []Consumer) *arrivals {
-	a := &arrivals{db: db, poller: make(chan struct{}, 1), each: map[string]*arrival{}, handlers: map[string][]*arrival{}, asked: make(chan struct{})}
+	a := &arrivals{db: db, poller: make(chan struct{}, 1), each: map[string]*arrival{}, handlers: map[string][]*arrival{}, asked: make(chan struct{}), serves: make(chan struct{})}
 	a.poller <- struct{}{}
 	for _, p := range consumers {
 		_, lazy := p.(Lazy)
@@ -360,8 +361,17 @@ func (a *arrivals) runsHere(name string, at eventstore.Checkpoint) {
 			one.at = at
 		}
 	}
+	close(a.serves)
+	a.serves = make(chan struct{})
 	a.mu.Unlock()
 	a.advance(name, at)
+}
+
+// nextToServe is closed when the next runner of this process begins to serve.
+func (a *arrivals) nextToServe() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.serves
 }
 
 // leftHere says that it has let go of it.
