@@ -84,3 +84,6 @@ func Pass(source Source, size int) (join func(at eventstore.Checkpoint, types ..
 		return r.next, r.leave
 	}
 }
+
+// Decoded are the types whose events the consumer wants decoded.
+func Decoded(c Consumer) map[string]bool { return handledBy(c) }

@@ -18,6 +18,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
 	"humanqa/projections"
+	"humanqa/projections/auditlog"
 	"humanqa/projections/modeltest"
 )
 
@@ -105,6 +106,15 @@ func (h *half) NextOf(ctx context.Context, types map[string]bool, after eventsto
 	h.asked.Store(&asked)
 	h.pages.Add(1)
 	return h.Memory.NextOf(ctx, types, after, maxEvents)
+}
+
+// The tree of the audit waits for every type, and understands none.
+func TestNothingIsDecodedForTheAuditsTree(t *testing.T) {
+	t.Parallel()
+	tree := auditlog.Projector{}
+	if types := consumer.Decoded(tree); len(types) > 0 || len(tree.Handles()) == 0 {
+		t.Errorf("%d of %d types are decoded", len(types), len(tree.Handles()))
+	}
 }
 
 // What nobody looks at is not decoded, nothing at all for a witness. Who comes later
