@@ -106,7 +106,7 @@ FROM generate_series(1, $1::bigint) i`, n, data, meta)
 				ID: uuid.New(), Stream: "job-new", Revision: uint64(i), Type: "job.created", Created: time.Unix(0, 0).UTC(), Data: data, Meta: meta,
 			}.Recorded()
 		}
-		const batches = 100
+		const batches = 1000
 		began, worked = time.Now(), worker(b, w.db)
 		for range batches {
 			err := pgpool.InTxAsync(b.Context(), w.db, func(tx *sqlx.Tx) error {
