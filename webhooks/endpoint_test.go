@@ -2,6 +2,8 @@ package webhooks_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -262,6 +264,42 @@ func TestARotationSignsWithBothSecrets(t *testing.T) {
 	b.project("p3", e.URL, nil)
 	b.on("p3", &project.SecretSet{SecretID: "s2", Sealed: sealed("p3", "the new one"), Rotated: true, At: at})
 	alone("it leaked", "p3", "j4")
+}
+
+// While deliveries go on, each verifies with the old secret or the new one, those of
+// the overlap with both, and those after it with the new one only.
+func TestARotationUnderLoadLeavesNoDeliveryUnverified(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.subscribe()
+	b.dispatch()
+	const each = 60
+	submit := func(phase string) {
+		for i := range each {
+			b.submit("p1", fmt.Sprint(phase, i))
+		}
+	}
+	submit("before")
+	until := time.Now().Add(time.Hour)
+	b.on("p1", &project.SecretSet{SecretID: "s2", Sealed: sealed("p1", "the new one"), Rotated: true, At: at, PreviousUntil: &until})
+	submit("overlap")
+	b.on("p1", &project.RotationFinished{At: at})
+	submit("after")
+	for range 3 * each {
+		r := e.next()
+		var told struct{ JobID string }
+		if err := json.Unmarshal([]byte(r.body), &told); err != nil {
+			t.Fatal(err)
+		}
+		verifies := func(secret string) bool {
+			return webhooks.Verify([]byte(secret), r.header, []byte(r.body), time.Now()) == nil
+		}
+		byOld, byNew := verifies("secret of p1"), verifies("the new one")
+		if !byOld && !byNew || !byNew && !strings.HasPrefix(told.JobID, "before") || byOld && strings.HasPrefix(told.JobID, "after") {
+			t.Errorf("%s verifies with the old secret: %t, with the new one: %t", told.JobID, byOld, byNew)
+		}
+	}
 }
 
 // Invariant 15.
