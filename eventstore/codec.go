@@ -184,7 +184,7 @@ func (r RawEvent) Recorded() domain.Recorded {
 func (r RawEvent) Decode() (domain.Recorded, error) {
 	recorded := r.Recorded()
 	event, meta, err := Decode(r.Type, r.Whole(), r.Meta)
-	if err == nil && r.data == nil && r.apart().Parts > 0 {
+	if err == nil && r.data == nil && r.partsMeta().Parts > 0 {
 		err = errParts
 	}
 	if err != nil {

@@ -34,8 +34,8 @@ const (
 	partSize = 512 << 10
 )
 
-// apart is what the metadata of an event tell whose data are in parts.
-type apart struct {
+// partsMeta is what the metadata of an event tell whose data are in parts.
+type partsMeta struct {
 	Parts int    `json:"parts"`
 	Hash  string `json:"hash"` // SHA-256 of the data, hex
 }
@@ -88,8 +88,8 @@ func (c *Client) storeParts(ctx context.Context, e *esdb.EventData) error {
 	var err error
 	e.Metadata, err = marshal(struct {
 		domain.Metadata
-		apart
-	}{meta, apart{of, hex.EncodeToString(sum[:])}})
+		partsMeta
+	}{meta, partsMeta{of, hex.EncodeToString(sum[:])}})
 	e.Data = emptyData
 	return err
 }
@@ -98,7 +98,7 @@ func (c *Client) storeParts(ctx context.Context, e *esdb.EventData) error {
 // that are missing or changed are a *DecodeError.
 func (c *Client) whole(ctx context.Context, e *esdb.RecordedEvent) (RawEvent, error) {
 	r := raw(e)
-	in := r.apart()
+	in := r.partsMeta()
 	if in.Parts == 0 {
 		return r, nil
 	}
@@ -121,7 +121,7 @@ func (c *Client) whole(ctx context.Context, e *esdb.RecordedEvent) (RawEvent, er
 	return r, nil
 }
 
-func (r RawEvent) apart() (in apart) {
+func (r RawEvent) partsMeta() (in partsMeta) {
 	if bytes.Contains(r.Meta, []byte(`"parts":`)) {
 		_ = json.Unmarshal(r.Meta, &in) // Decode refuses what cannot be read
 	}

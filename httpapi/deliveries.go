@@ -138,7 +138,7 @@ func (a *API) getDelivery(r *request) (answer, error) {
 	return reply(http.StatusOK, out)
 }
 
-func headersOf(w webhooks.Whole, a webhooks.Attempt) map[string]string {
+func headersOf(w webhooks.DeliveryDetail, a webhooks.Attempt) map[string]string {
 	sent := map[string]string{}
 	for _, h := range w.Headers(a) {
 		sent[h.Name] = h.Value

@@ -89,9 +89,9 @@ type Attempt struct {
 	Standard   string        `db:"standard_signature"`
 }
 
-// Whole is a delivery with the bytes that every attempt sends, and its attempts,
+// DeliveryDetail is a delivery with the bytes that every attempt sends, and its attempts,
 // the first one first.
-type Whole struct {
+type DeliveryDetail struct {
 	Delivery
 	AccountID string    `db:"account_id"`
 	Body      []byte    `db:"body"`
@@ -99,7 +99,7 @@ type Whole struct {
 }
 
 // Headers are those that an attempt was sent with, but what HTTP itself adds.
-func (w Whole) Headers(a Attempt) []Header {
+func (w DeliveryDetail) Headers(a Attempt) []Header {
 	return headers(w.Event, w.ID.String(), a.At, signatures{service: a.Signature, standard: a.Standard})
 }
 
@@ -219,18 +219,18 @@ ORDER BY attempt`
 
 // Delivery gives one delivery whole: of the project, or with an empty project
 // of any of the account's.
-func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid.UUID) (Whole, error) {
-	var w Whole
+func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid.UUID) (DeliveryDetail, error) {
+	var w DeliveryDetail
 	err := l.db.GetContext(ctx, &w, readDelivery, accountID, projectID, id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Whole{}, domain.NotFound("delivery")
+		return DeliveryDetail{}, domain.NotFound("delivery")
 	}
 	if err != nil {
-		return Whole{}, fmt.Errorf("read a delivery: %w", err)
+		return DeliveryDetail{}, fmt.Errorf("read a delivery: %w", err)
 	}
 	w.Attempts = []Attempt{}
 	if err := l.db.SelectContext(ctx, &w.Attempts, listAttempts, id); err != nil {
-		return Whole{}, fmt.Errorf("list attempts: %w", err)
+		return DeliveryDetail{}, fmt.Errorf("list attempts: %w", err)
 	}
 	return w, nil
 }

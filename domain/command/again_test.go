@@ -150,7 +150,7 @@ func TestABatchIsCompletedWithNewJobsForThoseThatWereGivenUp(t *testing.T) {
 func TestASessionThatWasGivenUpBeginsAnewWithTheSameCommand(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		lost   logtest.Which // the write that is cut off
+		lost   logtest.AppendFilter // the write that is cut off
 		giveUp func(*testing.T, bundle, command.Cause)
 	}{
 		"before it began": {logtest.To(domain.SessionStreams), func(t *testing.T, b bundle, c command.Cause) {

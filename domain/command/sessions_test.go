@@ -17,7 +17,7 @@ import (
 )
 
 // slot means the append of that slot's job.
-func slot(n int) logtest.Which {
+func slot(n int) logtest.AppendFilter {
 	return func(_ string, events []domain.NewEvent) bool {
 		created, ok := events[0].Event.(*job.Created)
 		return ok && created.SessionSlot == n

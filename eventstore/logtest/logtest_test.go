@@ -39,7 +39,7 @@ func TestAMemoryFailsAsItIsTold(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]struct {
-		which     logtest.Which
+		which     logtest.AppendFilter
 		persisted bool
 		fail      []string // of a-1, a-2, b-1, each once
 		kept      int

@@ -347,7 +347,7 @@ func (m *Memory) Strike(fault func(stream string, events []domain.NewEvent) *Fau
 }
 
 // Fail makes those appends fail, until Heal.
-func (m *Memory) Fail(which Which, persisted bool, err error) {
+func (m *Memory) Fail(which AppendFilter, persisted bool, err error) {
 	m.Strike(func(stream string, events []domain.NewEvent) *Fault {
 		if !which(stream, events) {
 			return nil
@@ -366,26 +366,26 @@ func (m *Memory) Before(do func(stream string)) {
 	m.before = do
 }
 
-// Which says which appends are meant.
-type Which func(stream string, events []domain.NewEvent) bool
+// AppendFilter says which appends are meant.
+type AppendFilter func(stream string, events []domain.NewEvent) bool
 
 // To means the appends to streams that begin so.
-func To(prefix string) Which {
+func To(prefix string) AppendFilter {
 	return func(stream string, _ []domain.NewEvent) bool { return strings.HasPrefix(stream, prefix) }
 }
 
 // Of means the appends that begin with an event of the type.
-func Of(eventType string) Which {
+func Of(eventType string) AppendFilter {
 	return func(_ string, events []domain.NewEvent) bool { return events[0].Event.EventType() == eventType }
 }
 
 // Nth means one append, counted from 1.
-func Nth(n int) Which {
+func Nth(n int) AppendFilter {
 	return func(string, []domain.NewEvent) bool { n--; return n == 0 }
 }
 
 // Once means the first of those appends.
-func Once(which Which) Which {
+func Once(which AppendFilter) AppendFilter {
 	done := false
 	return func(stream string, events []domain.NewEvent) bool {
 		hit := !done && which(stream, events)

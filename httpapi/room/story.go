@@ -17,7 +17,7 @@ import (
 // was marked.
 type story struct {
 	Lasted  string
-	Lanes   []lane
+	Tracks   []track
 	Lines   []float64 // where the marks are, in percent
 	Moments []moment
 	Films   []film // for who watches
@@ -32,8 +32,8 @@ type film struct {
 	lasted        time.Duration // 0: not known
 }
 
-// lane is a slot's part of the picture.
-type lane struct {
+// track is a slot's part of the picture.
+type track struct {
 	Who  string
 	Says string
 	Dots []dot
@@ -79,14 +79,14 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 		if err != nil {
 			return nil, err
 		}
-		l := lane{Who: slot.RoleLabel}
+		l := track{Who: slot.RoleLabel}
 		counts := map[string]int{}
 		for _, m := range said {
 			l.Dots = append(l.Dots, dot{m.Kind, strconv.FormatFloat(s.place(m.At), 'f', 2, 64)})
 			counts[m.Kind]++
 		}
 		l.Says = slot.RoleLabel + ": " + strconv.Itoa(counts["pass"]) + " passed, " + strconv.Itoa(counts["fail"]) + " failed, " + strconv.Itoa(counts["skip"]) + " skipped, over " + out.Lasted
-		out.Lanes = append(out.Lanes, l)
+		out.Tracks = append(out.Tracks, l)
 		out.Moments = append(out.Moments, said...)
 	}
 	slices.SortStableFunc(out.Moments, func(a, b moment) int { return a.At.Compare(b.At) })
