@@ -18,7 +18,7 @@ import (
 )
 
 type deliveryView struct {
-	webhooks.Whole
+	webhooks.DeliveryDetail
 	Chip     ui.State
 	Project  projects.Project
 	Attempts []attemptLine // the newest first
@@ -41,11 +41,11 @@ type attemptLine struct {
 
 // ownDelivery is the delivery of the path, in whichever of the person's accounts
 // it is.
-func (d Deps) ownDelivery(r *ui.Request) (webhooks.Whole, error) {
-	return find(r, "delivery", func(ctx context.Context, accountID, id string) (webhooks.Whole, error) {
+func (d Deps) ownDelivery(r *ui.Request) (webhooks.DeliveryDetail, error) {
+	return find(r, "delivery", func(ctx context.Context, accountID, id string) (webhooks.DeliveryDetail, error) {
 		known, err := uuid.Parse(id)
 		if err != nil {
-			return webhooks.Whole{}, domain.NotFound("delivery")
+			return webhooks.DeliveryDetail{}, domain.NotFound("delivery")
 		}
 		return d.Deliveries.Delivery(ctx, accountID, "", known)
 	})
@@ -56,7 +56,7 @@ func (d Deps) delivery(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := deliveryView{Whole: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body), MaySend: may(r, person.Developer)}
+	v := deliveryView{DeliveryDetail: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body), MaySend: may(r, person.Developer)}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), w.AccountID, w.ProjectID); err != nil {
 		return ui.Answer{}, err
 	}

@@ -17,7 +17,7 @@ import (
 // was marked.
 type story struct {
 	Lasted  string
-	Tracks   []track
+	Tracks  []track
 	Lines   []float64 // where the marks are, in percent
 	Moments []moment
 	Films   []film // for who watches
