@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 // files reads what we wrote, by its path from the root: no tool's folder, no
@@ -30,9 +32,7 @@ func files(t *testing.T, suffixes ...string) map[string]string {
 		texts[filepath.ToSlash(file)] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return texts
 }
 
@@ -127,9 +127,7 @@ func TestEveryPlaceThatADocumentNamesExists(t *testing.T) {
 	}
 	for _, document := range []string{"ARCHITECTURE.md", "README.md"} {
 		b, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(b), -1) {
 			if !there(m[1]) {
 				t.Errorf("%s links to %s, which is not there", document, m[1])
@@ -160,9 +158,7 @@ func TestTheTableOfFoldersIsWhole(t *testing.T) {
 	}
 	for _, layer := range []string{"domain", "internal"} {
 		entries, err := os.ReadDir(layer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, e := range entries {
 			if !e.IsDir() {
 				continue

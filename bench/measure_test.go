@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 func TestQuantilesComeFromTheSortedLatencies(t *testing.T) {
@@ -57,9 +59,7 @@ func TestAFailureEndsTheRound(t *testing.T) {
 func TestOnlyTheWindowCounts(t *testing.T) {
 	const window = 50 * time.Millisecond
 	s, err := closedLoop(t.Context(), 2, window, func(context.Context, int) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if len(s.latencies) == 0 || s.all <= len(s.latencies) {
 		t.Errorf("%d counted of %d: the warm-up must not count", len(s.latencies), s.all)
 	}

@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore/node"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -27,13 +28,9 @@ func TestWhatIsAppendedIsLoaded(t *testing.T) {
 	second := []domain.NewEvent{note("c")}
 
 	w1, err := c.Append(t.Context(), "job-1", domain.NoStream, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w2, err := c.Append(t.Context(), "job-1", 1, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if w1.Revision != 1 || w2.Revision != 2 || w2.Position.Commit != uint64(n.node.Head()) {
 		t.Errorf("written %+v then %+v, node's head %d", w1, w2, n.node.Head())
 	}
@@ -89,9 +86,7 @@ func TestARepeatedAppendIsTheSameWrite(t *testing.T) {
 	_, c := setup(t)
 	events := []domain.NewEvent{note("a"), note("b")}
 	first, err := c.Append(t.Context(), "job-1", domain.NoStream, events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	grow(t, c, "job-1", 2, 1)
 	again, err := c.Append(t.Context(), "job-1", domain.NoStream, events)
 	if err != nil || again != first {
@@ -138,9 +133,7 @@ func TestADeletedStreamIsAnErrorToBoth(t *testing.T) {
 	_, _, err := call(t.Context(), c.connector(), func(ctx context.Context, client *esdb.Client) (*esdb.DeleteResult, error) {
 		return client.TombstoneStream(ctx, "job-1", esdb.TombstoneStreamOptions{ExpectedRevision: esdb.Revision(0)})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := c.Append(t.Context(), "job-1", 0, []domain.NewEvent{note("x")}); !errors.Is(err, ErrStreamDeleted) {
 		t.Errorf("append: %v", err)
 	}
@@ -232,9 +225,7 @@ func TestAClosedClientSaysSo(t *testing.T) {
 	t.Parallel()
 	_, c := setup(t)
 	grow(t, c, "job-1", 0, 1)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.Close())
 	if _, err := c.Append(t.Context(), "job-1", 0, []domain.NewEvent{note("x")}); !errors.Is(err, ErrClosed) {
 		t.Errorf("append: %v", err)
 	}
@@ -303,15 +294,11 @@ func TestAConnectionStringsSecretStaysOutOfTheError(t *testing.T) {
 func TestTheSuccessorsSchemeIsTheSameProtocol(t *testing.T) {
 	t.Parallel()
 	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.NewDSN(t), InsecureListen: "127.0.0.1:0", Log: quietLog()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = n.Close(context.Background()) })
 	for _, scheme := range []string{"kurrentdb://", "kurrentdb+discover://"} {
 		c, err := Open(strings.Replace(n.ConnectionStrings()[0], "esdb://", scheme, 1), quietLog())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, err := c.Head(t.Context()); err != nil {
 			t.Errorf("%s: %v", scheme, err)
 		}

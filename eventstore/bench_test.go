@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -54,12 +55,10 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := 0; n < b.N; {
-		if err := c.Load(b.Context(), "job-1", 0, func(domain.Recorded) error {
+		must.NoError(b, c.Load(b.Context(), "job-1", 0, func(domain.Recorded) error {
 			n++
 			return nil
-		}); err != nil {
-			b.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -72,9 +71,7 @@ func benchClient(b *testing.B) *Client {
 	}
 	b.Cleanup(n.stop)
 	c, err := OpenSocket(n.socket, quietLog())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	b.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 const catalogueFile = "../docs/event-zero.md"
@@ -24,26 +25,20 @@ const catalogueFile = "../docs/event-zero.md"
 func TestTheCatalogueTellsEveryEventAsItIs(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(catalogueFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	head, _, found := strings.Cut(string(text), "## The events\n")
 	if !found {
 		t.Fatal("docs/event-zero.md has no place for the events")
 	}
 	script, err := os.ReadFile("../tools/clients/verdicts.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if !strings.Contains(head, "```js\n"+string(script)+"```\n") {
 		t.Error("docs/event-zero.md does not show tools/clients/verdicts.mjs as it is")
 	}
 	c := catalogue{t: t, packages: map[string]map[string]*ast.TypeSpec{}, about: map[*ast.TypeSpec]string{}}
 	want := head + "## The events\n" + c.events()
 	if *update {
-		if err := os.WriteFile(catalogueFile, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(catalogueFile, []byte(want), 0o644))
 		return
 	}
 	if string(text) != want {
@@ -90,9 +85,7 @@ func (c catalogue) example(name string) string {
 	if err == nil {
 		err = json.Compact(&data, g.Data)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.NoError(c.t, err)
 	return data.String()
 }
 
@@ -186,9 +179,7 @@ func (c catalogue) spec(of reflect.Type) *ast.TypeSpec {
 	if c.packages[dir] == nil {
 		c.packages[dir] = map[string]*ast.TypeSpec{}
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.NoError(c.t, err)
 		for _, file := range files {
 			c.parse(dir, file)
 		}
@@ -198,9 +189,7 @@ func (c catalogue) spec(of reflect.Type) *ast.TypeSpec {
 
 func (c catalogue) parse(dir, file string) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.NoError(c.t, err)
 	for _, decl := range parsed.Decls {
 		group, ok := decl.(*ast.GenDecl)
 		if !ok {

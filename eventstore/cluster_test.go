@@ -13,6 +13,7 @@ import (
 	"humanqa/eventstore/clustertest"
 	"humanqa/internal/backoff"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // story is a service on a cluster: writers that go on whatever happens, and a
@@ -41,9 +42,7 @@ func tell(t *testing.T, writers int) *story {
 	n, _ := setup(t)
 	cluster := clustertest.New(t, "unix:"+n.socket)
 	client, err := Open(cluster.URL(), quietLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() }) // some call may be held by a frozen member
 	ctx, end := context.WithCancel(t.Context())
 	s := &story{t: t, cluster: cluster, client: client, feed: NewFeed(client, quietLog()), written: map[string]bool{}, taken: make([]int, writers), end: end}
@@ -144,13 +143,11 @@ func (s *story) told() {
 	s.end()
 	s.running.Wait()
 	stands := map[string]int{}
-	if err := s.client.Walk(s.t.Context(), func(e RawEvent) error {
+	must.NoError(s.t, s.client.Walk(s.t.Context(), func(e RawEvent) error {
 		r, err := e.Decode()
 		stands[noteOf(r)]++
 		return err
-	}); err != nil {
-		s.t.Fatal(err)
-	}
+	}))
 	for text := range s.written {
 		if stands[text] != 1 {
 			s.t.Errorf("%s was taken and stands in the log %d times", text, stands[text])
@@ -203,9 +200,7 @@ func TestAFollowersReadsAreBehindAndMissNothing(t *testing.T) {
 	n, direct := setup(t)
 	cluster := clustertest.New(t, "unix:"+n.socket)
 	follower, err := Open(cluster.URL()+"&nodePreference=follower", quietLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = follower.Close() }) // nothing to save
 	load(t, follower, "job-0")                 // connected
 	const events = 20
@@ -241,9 +236,7 @@ func TestAClustersConnectionIsSetForAFailOverUnlessItsAddressSaysOtherwise(t *te
 		"kurrentdb+discover://n:2113?DISCOVERYINTERVAL=9": {time.Second, 3 * time.Second, 9 * time.Millisecond},
 	} {
 		c, err := Open(url, quietLog())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		is := c.pool[0].config
 		got := [3]time.Duration{time.Duration(is.GossipTimeout) * time.Second, is.KeepAliveTimeout, time.Duration(is.DiscoveryInterval) * time.Millisecond}
 		if got != want || (c.pool[0].suspect > 0) != isCluster(&is) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files that are missing")
@@ -53,13 +54,9 @@ func encodeGolden(t *testing.T, eventType string) []byte {
 	e.Meta.CommandID = domain.CommandIDFor("golden")
 	e.Meta.CausationID = "golden-cause"
 	data, meta, err := Encode(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	out, err := json.MarshalIndent(golden{Type: eventType, Meta: meta, Data: data}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return append(out, '\n')
 }
 
@@ -100,14 +97,10 @@ func fill(t *testing.T, v reflect.Value, name string) {
 // nothing it said is lost on the way.
 func TestEveryGoldenFileDecodes(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, name := range files {
 		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var g golden
 		if err := json.Unmarshal(content, &g); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -124,13 +117,9 @@ func TestEveryGoldenFileDecodes(t *testing.T) {
 			continue // upcast: its bytes differ
 		}
 		again, err := marshal(event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var stored, kept bytes.Buffer
-		if err := errors.Join(json.Compact(&stored, g.Data), json.Compact(&kept, again)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(json.Compact(&stored, g.Data), json.Compact(&kept, again)))
 		if stored.String() != kept.String() {
 			t.Errorf("%s: decoded %s, stored %s", name, kept.String(), stored.String())
 		}
@@ -219,9 +208,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	for _, eventType := range Types() {
 		content := encodeGolden(t, eventType)
 		var g golden
-		if err := json.Unmarshal(content, &g); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(content, &g))
 		got := Redact(eventType, g.Data)
 		if n := strings.Count(string(got), Redacted); n != secrets[eventType] {
 			t.Errorf("%s shows %d fields sealed, want %d: %s", eventType, n, secrets[eventType], got)

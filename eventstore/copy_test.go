@@ -18,6 +18,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 func heard(int64) {}
@@ -25,9 +26,7 @@ func heard(int64) {}
 func everything(t *testing.T, c *Client) []RawEvent {
 	t.Helper()
 	var all []RawEvent
-	if err := c.Walk(t.Context(), func(e RawEvent) error { all = append(all, e); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.Walk(t.Context(), func(e RawEvent) error { all = append(all, e); return nil }))
 	return all
 }
 
@@ -93,9 +92,7 @@ func TestACopyUnderLoadThatIsKilledTwiceIsTheSame(t *testing.T) {
 	stop.Store(true)
 	writers.Wait()
 	head, err := from.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	last, err := Copy(t.Context(), from, to, heard)
 	if err != nil || last.Events != int64(head.Commit) || !last.SamePlaces {
 		t.Fatalf("got %+v, %v of a log that ends at %s", last, err, head)
@@ -176,9 +173,7 @@ func library(t *testing.T, c *Client) *esdb.Client {
 	config := c.pool[0].config
 	config.Logger = nil
 	client, err := esdb.NewClient(&config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -193,9 +188,7 @@ func TestACopyRefusesATargetThatHoldsSomethingElse(t *testing.T) {
 	}
 	grow(t, to, "job-b", 0, 1)
 	before, err := to.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, said := range []string{"its event 4 is", "and nothing in the log to copy from"} {
 		if _, err := Copy(t.Context(), from, to, heard); !errors.Is(err, ErrCannotCopy) || !strings.Contains(err.Error(), said) {
 			t.Errorf("got %v, want %q", err, said)
@@ -231,9 +224,7 @@ func TestMetadataAndTimeComeBackToTheByte(t *testing.T) {
 		}
 	}
 	_, meta, err := Encode(newEvent(&job.ItemChecked{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var read domain.Metadata
 	if _, read, err = Decode("job.item_checked", []byte(`{}`), carrying(meta, created)); err != nil || read.Actor != "operator" {
 		t.Errorf("other readers see %+v, %v", read, err)

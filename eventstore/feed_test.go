@@ -14,6 +14,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // run starts a feed with a small ring if maxEvents is set.
@@ -112,9 +113,7 @@ func TestAFeedOnAnEmptyLogWaitsForTheFirstEvent(t *testing.T) {
 	s := consumer{at: Checkpoint{Start: true}}
 	go func() { done <- s.read(t.Context(), f, 1, 10) }()
 	grow(t, c, "job-1", 0, 1)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, <-done)
 	s.expect(t, "job-1", 1)
 }
 
@@ -128,13 +127,9 @@ func TestAConsumerThatFellOutOfTheRingReadsPages(t *testing.T) {
 	for n := 0; n < 200; n += 50 {
 		last := grow(t, c, "job-1", n, 50)
 		eventually.True(t, "the feed arrives", func() bool { return f.Head() == last.Position })
-		if err := s.read(t.Context(), f, n+25, 5); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.read(t.Context(), f, n+25, 5))
 	}
-	if err := s.read(t.Context(), f, 200, 5); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.read(t.Context(), f, 200, 5))
 	s.expect(t, "job-1", 200)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,9 +161,7 @@ func TestAFeedSurvivesCrashesOfTheNode(t *testing.T) {
 		n.start()
 	}
 	writer.Wait()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, <-done)
 	s.expect(t, "job-1", total)
 }
 
@@ -190,9 +183,7 @@ func TestAFeedWaitsForANodeThatIsAwayForLong(t *testing.T) {
 	go func() { done <- s.read(t.Context(), f, 5, 2) }()
 	n.start()
 	grow(t, connect(t, n.socket, defaultLimits), "job-1", 3, 2)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, <-done)
 	s.expect(t, "job-1", 5)
 }
 
@@ -229,9 +220,7 @@ func put(t *testing.T, c *Client, stream, eventType, data, meta string) {
 			EventID: uuid.New(), EventType: eventType, ContentType: esdb.ContentTypeJson, Data: []byte(data), Metadata: []byte(meta),
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {

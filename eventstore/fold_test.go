@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore"
+	"humanqa/internal/must"
 )
 
 func TestAFoldShowsTheStateAndNoSecret(t *testing.T) {
@@ -40,13 +41,9 @@ func TestAFoldShowsTheStateAndNoSecret(t *testing.T) {
 		var shown string
 		for i, e := range c.events {
 			data, meta, err := eventstore.Encode(domain.NewEvent{Event: e})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			state, err := f.After(eventstore.RawEvent{Stream: c.stream, Revision: uint64(i), Type: e.EventType(), Data: data, Meta: meta})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			shown = string(state)
 		}
 		for _, part := range c.want {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 // The gate sees a connection turn bad by what the client library logs, and when
@@ -13,9 +15,7 @@ import (
 func TestTheClientIsTheOneWhoseHabitsTheGateKnows(t *testing.T) {
 	t.Parallel()
 	mod, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const client = "github.com/EventStore/EventStore-Client-Go/v4"
 	var pinned []string
 	for line := range strings.Lines(string(mod)) {

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/origin"
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -54,15 +55,11 @@ func TestAnInspectionSaysAsWhomAndWhyNot(t *testing.T) {
 	t.Parallel()
 	certs := filepath.Join(t.TempDir(), "certs")
 	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.NewDSN(t), Listen: "localhost:0", CertDir: certs, Log: quietLog()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = n.Close(t.Context()) })
 	inspect := func(connection string) map[string]Finding {
 		c, err := Open(connection, quietLog())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer func() {
 			if err := c.Close(); err != nil {
 				t.Error(err)

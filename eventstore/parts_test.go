@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/origin"
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -71,9 +72,7 @@ func TestTheLongestReportFitsALogThatTakesAMebibyteAnAppend(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := appendReport(t.Context(), c, e); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, appendReport(t.Context(), c, e))
 
 	check := func(how string, r domain.Recorded) {
 		t.Helper()
@@ -88,25 +87,17 @@ func TestTheLongestReportFitsALogThatTakesAMebibyteAnAppend(t *testing.T) {
 			found[how]++
 		}
 	}
-	if err := c.Load(t.Context(), "job-long", 0, func(r domain.Recorded) error { see("Load", r); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.Load(t.Context(), "job-long", 0, func(r domain.Recorded) error { see("Load", r); return nil }))
 	page, _, _, err := c.ReadAll(t.Context(), domain.Position{}, true, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, r := range page {
 		see("ReadAll", r)
 	}
 	rawPage, _, _, err := c.ReadAllRaw(t.Context(), domain.Position{}, true, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, raw := range rawPage {
 		r, err := raw.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		see("ReadAllRaw", r)
 		if raw.Type == "job.completed" && (string(raw.Data) != "{}" || len(raw.Whole()) < 1<<20) {
 			t.Errorf("stored are %d bytes of %d", len(raw.Data), len(raw.Whole()))
@@ -117,9 +108,7 @@ func TestTheLongestReportFitsALogThatTakesAMebibyteAnAppend(t *testing.T) {
 	}
 	for at := (Checkpoint{Start: true}); found["feed"] == 0; {
 		page, err := feed.Next(t.Context(), at, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, r := range page.Events {
 			see("feed", r)
 		}
@@ -139,15 +128,9 @@ func TestPartsWithoutTheirEventAreFoundByARepeat(t *testing.T) {
 	c := setupSmall(t)
 	e := newEvent(longReport())
 	proposed, err := proposals([]domain.NewEvent{e})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.split(t.Context(), proposed); err != nil {
-		t.Fatal(err)
-	}
-	if err := appendReport(t.Context(), c, e); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, c.split(t.Context(), proposed))
+	must.NoError(t, appendReport(t.Context(), c, e))
 	parts := 0
 	if err := c.Load(t.Context(), origin.PartStream(e.ID), 0, func(domain.Recorded) error { parts++; return nil }); err != nil || parts != 4 {
 		t.Errorf("%d parts, %v, want those of one event", parts, err)
@@ -158,20 +141,14 @@ func TestAnEventWithoutItsPartsDoesNotDecode(t *testing.T) {
 	t.Parallel()
 	c := setupSmall(t)
 	proposed, err := proposals([]domain.NewEvent{newEvent(longReport())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.split(t.Context(), proposed); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, c.split(t.Context(), proposed))
 	lost := proposed[0]
 	lost.EventID = uuid.New() // which has none
 	_, _, err = call(t.Context(), c.connector(), func(ctx context.Context, client *esdb.Client) (*esdb.WriteResult, error) {
 		return client.AppendToStream(ctx, "job-lost", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, lost)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var undecodable *DecodeError
 	err = c.Load(t.Context(), "job-lost", 0, func(domain.Recorded) error { return nil })
 	if !errors.As(err, &undecodable) || !errors.Is(err, errParts) {
@@ -185,9 +162,7 @@ func TestADamagedPartIsFoundAndHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	n, c := setupSmallNode(t)
 	e := newEvent(longReport())
-	if err := appendReport(t.Context(), c, e); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, appendReport(t.Context(), c, e))
 	db := pgtest.NewDB(t, n.dsn)
 	const where = ` WHERE stream = $1 AND revision = 1`
 	for _, damage := range []string{
@@ -196,9 +171,7 @@ func TestADamagedPartIsFoundAndHoldsNobodyUp(t *testing.T) {
 		`UPDATE eventlog.events SET data = '{}'`,
 	} {
 		done, err := db.ExecContext(t.Context(), damage+where, origin.PartStream(e.ID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if rows, err := done.RowsAffected(); err != nil || rows != 1 {
 			t.Fatalf("%d rows, %v: %s", rows, err, damage)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // The connection is cut again and again while a stream is read.
@@ -69,9 +70,7 @@ func TestPagesOfTheLogFollowOnEachOther(t *testing.T) {
 		)
 		for end := false; !end; start = false {
 			events, next, last, err := c.ReadAll(t.Context(), at, start, size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if len(events) > size {
 				t.Errorf("a page of %d has %d events", size, len(events))
 			}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 func pos(n int) domain.Position { return domain.Position{Commit: uint64(n), Prepare: uint64(n)} }
@@ -42,9 +43,7 @@ func TestTheRingServesExactlyWhatIsBehindACheckpoint(t *testing.T) {
 			}
 			limit := rapid.IntRange(1, 10).Draw(t, "limit")
 			page, err := r.page(after, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			var want []domain.Position
 			last := head
 			for n := at + 1; n <= head; n++ {

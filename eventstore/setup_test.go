@@ -19,6 +19,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -58,9 +59,7 @@ func setup(t *testing.T) (*testNode, *Client) {
 func newSocket(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "es") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return filepath.Join(dir, "node")
 }
@@ -79,9 +78,7 @@ func connect(t *testing.T, socket string, limits limits) *Client {
 func (n *testNode) start() {
 	n.t.Helper()
 	started, err := node.Start(n.t.Context(), node.Config{DSN: n.dsn, Socket: n.socket, MaxAppendSize: n.limit, Log: quietLog()})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must.NoError(n.t, err)
 	n.node = started
 }
 
@@ -125,9 +122,7 @@ func grow(t *testing.T, c *Client, stream string, from, n int) domain.AppendResu
 	for i := from; i < from+n; i++ {
 		var err error
 		last, err = c.Append(t.Context(), stream, domain.ExpectedRevision(i-1), []domain.NewEvent{note(fmt.Sprintf("%s@%d", stream, i))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	return last
 }
@@ -135,12 +130,10 @@ func grow(t *testing.T, c *Client, stream string, from, n int) domain.AppendResu
 func load(t *testing.T, c *Client, stream string) []domain.Recorded {
 	t.Helper()
 	var all []domain.Recorded
-	if err := c.Load(t.Context(), stream, 0, func(r domain.Recorded) error {
+	must.NoError(t, c.Load(t.Context(), stream, 0, func(r domain.Recorded) error {
 		all = append(all, r)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 

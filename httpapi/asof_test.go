@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // moment is what was answered right after something happened.
@@ -131,13 +132,9 @@ func timeless(t *testing.T, code int, body []byte) string {
 		return "404"
 	}
 	var fields map[string]any
-	if err := json.Unmarshal(body, &fields); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(body, &fields))
 	maps.DeleteFunc(fields, func(name string, _ any) bool { return name == "asOf" })
 	out, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(out)
 }

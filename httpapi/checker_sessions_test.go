@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"humanqa/domain/command"
+	"humanqa/internal/must"
 )
 
 // A checker's own client sees the room as its page does: all slots, the marks, what
@@ -35,9 +36,7 @@ func TestACheckerLooksIntoTheRoomOfTheirSession(t *testing.T) {
 	first := items[0].(map[string]any)["id"].(string)
 	token, _ := claim["claimToken"].(string)
 	_, err := s.commands.MarkSession(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "person:dev", AccountID: accountID}, o.id, "dev", "look")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.call(ann, "PUT", "/v1/checker/jobs/"+o.jobs[0]+"/items/"+first, `{"status":"fail","note":"White"}`, claimTokenHeader, token).want(http.StatusOK) // which waits until all is shown
 	answer := s.call(bob, "GET", path, "")
 	room = answer.want(http.StatusOK)

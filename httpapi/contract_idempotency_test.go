@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // Decisions, "Idempotency-Key": on every POST that charges or
@@ -33,9 +34,7 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		var deliveries string
 		err := s.db.Get(&deliveries, `SELECT coalesce(string_agg(id || state || due_at, ' ' ORDER BY id), '') || (SELECT count(*) FROM http_recordings)
 			FROM webhooks.deliveries WHERE project_id = $1`, hooked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return fmt.Sprint(s.log.Head(), deliveries)
 	}
 	type effect struct {

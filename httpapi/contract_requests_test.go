@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"humanqa/internal/must"
 )
 
 // Decisions, "Unknown keys": ignored on every endpoint, in the body
@@ -102,9 +104,7 @@ func TestAWebhookSecretMayHoldEveryPrintableCharacter(t *testing.T) {
 	} {
 		id, _ := s.hosted(key, host, `,"webhookUrl":"`+hookURL+`","webhookSecret":"`+secret+`"`).want(http.StatusCreated)["projectId"].(string)
 		signs, err := s.commands.WebhookSecret(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		equal(t, signs, strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(secret))
 	}
 }
@@ -123,18 +123,14 @@ func TestADeployHooksTokenStandsNowhereInTheClear(t *testing.T) {
 	}
 	for _, table := range s.tables() {
 		var n int
-		if err := s.db.Get(&n, `SELECT count(*) FROM `+table+` AS t WHERE strpos(t::text, $1) > 0`, token); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.db.Get(&n, `SELECT count(*) FROM `+table+` AS t WHERE strpos(t::text, $1) > 0`, token))
 		if n > 0 {
 			t.Errorf("it stands in %s", table)
 		}
 	}
 	for _, e := range s.log.All() {
 		raw, err := encode(e.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if strings.Contains(string(raw), token) {
 			t.Errorf("it stands in a %s", e.Type)
 		}

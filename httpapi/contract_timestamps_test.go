@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 var (
@@ -54,9 +56,7 @@ func TestEveryTimestampHasOneForm(t *testing.T) {
 		}
 		var out map[string]any
 		if r.Body.Len() > 0 {
-			if err := json.Unmarshal(r.Body.Bytes(), &out); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(r.Body.Bytes(), &out))
 		}
 		moments(t, method+" "+path, out, seen)
 		return out

@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 // details gives "path: message" of everything that is wrong.
@@ -118,13 +119,9 @@ func TestAFullSubmissionIsRead(t *testing.T) {
 		"checklistItems":[{"description":"pays","severity":"HIGH","expectedOutcome":"receipt","key":"pay"},{"description":"b","severity":null}]}`
 	var p problems
 	in := readSubmit(parseObject([]byte(body), &p))
-	if err := p.err(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.err())
 	got, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := `{"accountId":"","projectId":"p1","url":"https://example.com/x","title":"last","description":"d",` +
 		`"type":"payment_flow","typeEcho":"payment FLOW","urgent":true,"slaMinutes":15,"price":0,"source":"",` +
 		`"target":{"device":"phone"},"Items":[` +
@@ -140,9 +137,7 @@ func TestLengthsCountCharacters(t *testing.T) {
 	t.Parallel()
 	read := func(title string) []string {
 		body, err := json.Marshal(map[string]string{"title": title})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var p problems
 		parseObject(body, &p).required("title", maxTitle)
 		return details(t, p.err())

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/internal/must"
 )
 
 const aWebhook = `{"name":"Shop","webhookUrl":"https://hooks.example.com/in"}`
@@ -135,9 +136,7 @@ func TestARotationOfTheSecret(t *testing.T) {
 	path := "/v1/projects/" + project
 	secret := func() string {
 		plain, err := s.commands.WebhookSecret(t.Context(), project)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return plain
 	}
 	rotate := func(key, body string, headers ...string) result {

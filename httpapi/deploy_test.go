@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // hook opens a project and gives the path of its deploy hook.
@@ -139,9 +140,7 @@ func TestADeployWithAnIdempotencyKeyIsOneDeployAndItsTokenIsStoredNowhere(t *tes
 	s.call("", "POST", other, "", "Idempotency-Key", "k").want(http.StatusCreated)
 	equal(t, s.log.Count("job.created"), 2)
 	var paths []string
-	if err := s.db.SelectContext(t.Context(), &paths, `SELECT path FROM http_idempotency`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.db.SelectContext(t.Context(), &paths, `SELECT path FROM http_idempotency`))
 	for _, p := range paths {
 		if strings.Contains(p, "qh_") {
 			t.Errorf("the table holds the token: %s", p)

@@ -23,6 +23,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/webhooks"
 )
@@ -79,9 +80,7 @@ func (s *service) delivering() *receiver {
 	local := guard.Allow{netip.MustParsePrefix("127.0.0.0/8")}
 	s.webhookAllow = local
 	ca := filepath.Join(s.t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw}), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw}), 0o600))
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	disable := func(ctx context.Context, projectID, deliveryID, reason string) error {
@@ -169,9 +168,7 @@ func TestAReceiverThatWasDownGetsEveryEventOnceWhenItIsRepaired(t *testing.T) {
 		return nil
 	})
 	secret, err := s.commands.WebhookSecret(t.Context(), project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	story := map[string]string{}
 	for _, a := range r.all() {
 		if !first[a.id] {
@@ -202,9 +199,7 @@ func TestARotationUnderLoadLeavesNothingThatDoesNotVerify(t *testing.T) {
 	_, key := s.account(1_000_000)
 	project, path := s.hookedTo(key, r)
 	old, err := s.commands.WebhookSecret(t.Context(), project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	// Each job knows what had been answered before it was submitted.
 	const before, overlapping, finished, leaked = 0, 1, 2, 3
 	var phase atomic.Int64

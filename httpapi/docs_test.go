@@ -11,15 +11,14 @@ import (
 
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/apicheck"
+	"humanqa/internal/must"
 )
 
 // newChecker reads the document as the service serves it.
 func newChecker(t *testing.T) *apicheck.Checker {
 	t.Helper()
 	c, err := apicheck.New(openapi.Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return c
 }
 
@@ -125,9 +124,7 @@ func TestTheFormatsOfReportsAreShownAsTheyAreWritten(t *testing.T) {
 			"application/vnd.ctrf+json": ".ctrf", "application/xml": ".junit", "text/markdown": ".md",
 		} {
 			want, err := os.ReadFile("testdata/" + name + extension)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			shown := content[media].Example
 			for _, example := range content[media].Examples {
 				shown = example.Value.Value
@@ -137,9 +134,7 @@ func TestTheFormatsOfReportsAreShownAsTheyAreWritten(t *testing.T) {
 				continue
 			}
 			var written any
-			if err := json.Unmarshal(want, &written); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(want, &written))
 			equal(t, shown, written)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 func quiet() *logrus.Logger {
@@ -65,9 +66,7 @@ func TestEveryErrorHasItsStatusAndCode(t *testing.T) {
 			Error, RequestID string
 			Code             domain.Code
 		}
-		if err := json.Unmarshal(ans.body, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(ans.body, &got))
 		if ans.status != c.status || got.Code != c.code || got.RequestID != "req-1" || got.Error == "" && c.status != 409 && c.status != 429 {
 			t.Errorf("%v: got %d %s", c.err, ans.status, ans.body)
 		}
@@ -81,9 +80,7 @@ func TestExtrasStandBesideTheEnvelopeButNeverInItsPlace(t *testing.T) {
 	t.Parallel()
 	err := domain.InsufficientCredits(10, 7).With("error", "x").With("code", "x").With("requestId", "x")
 	var got map[string]any
-	if err := json.Unmarshal(refuse(testRequest(t), err).body, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(refuse(testRequest(t), err).body, &got))
 	want := map[string]any{
 		"error": "not enough credits: 10 required, 7 available", "code": "INSUFFICIENT_CREDITS",
 		"hint":      "add credits to the account, or submit fewer or cheaper jobs",

@@ -22,6 +22,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // feed reads the events from a path. Whatever was answered before is there at
@@ -81,9 +82,7 @@ func TestAJobsEventsAreShownAsWebhooksAre(t *testing.T) {
 		"summary": "Broken.", "aiReport": nil,
 	})
 	var job struct{ ReportID string }
-	if err := json.Unmarshal(j.Body.Bytes(), &job); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(j.Body.Bytes(), &job))
 	for _, n := range []int{2, 3} {
 		of, _ := events[n]["data"].(map[string]any)
 		equal(t, of["reportId"], any(job.ReportID))
@@ -185,9 +184,7 @@ func (s *service) follow(base, key, query, last string) *stream {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/events"+query, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Accept", "text/event-stream")
 	if last != "" {
@@ -195,9 +192,7 @@ func (s *service) follow(base, key, query, last string) *stream {
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	s.t.Cleanup(func() {
 		cancel()
 		_ = res.Body.Close()
@@ -299,9 +294,7 @@ func TestAStreamGoesOnWhereItWasCutOff(t *testing.T) {
 			Events []json.RawMessage
 			Next   string
 		}
-		if err := json.Unmarshal(s.call(key, "GET", "/v1/events?after="+after, "").Body.Bytes(), &page); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(s.call(key, "GET", "/v1/events?after="+after, "").Body.Bytes(), &page))
 		for _, e := range page.Events {
 			feed = append(feed, string(e))
 		}
@@ -317,9 +310,7 @@ func TestAStreamGoesOnWhereItWasCutOff(t *testing.T) {
 
 	f := s.follow(srv.URL, key, "?types=job.cancelled&after="+got[3].id, "").opened()
 	var first struct{ JobID string }
-	if err := json.Unmarshal([]byte(got[0].data), &first); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(got[0].data), &first))
 	s.call(key, "POST", "/v1/jobs/"+first.JobID+"/cancel", "").want(http.StatusOK)
 	if e := f.next(); e.event != "job.cancelled" || !strings.Contains(e.data, first.JobID) {
 		t.Errorf("got %+v", e)
@@ -372,9 +363,7 @@ func TestStreamsEndWithTheService(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, NewServer(s.API, quiet()), ln, time.Minute) }()

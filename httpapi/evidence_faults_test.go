@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // faultyFiles is a bucket that fails, before or behind its work.
@@ -68,9 +69,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			var broken evidenceRow
 			err := s.db.GetContext(t.Context(), &broken, `UPDATE http_evidence SET begun_at = now() - interval '61 minutes' WHERE stored_at IS NULL
 				RETURNING id, account_id, job_id, content_type, size, false AS stored`)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			s.sweeps()
 			finished, unfinished = s.pieces()
 			equal(t, []int{finished, unfinished}, []int{1, 0})
@@ -85,9 +84,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 
 func (s *service) sweeps() {
 	s.t.Helper()
-	if err := s.evidence.sweep(s.t.Context(), s.evidenceFiles); err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, s.evidence.sweep(s.t.Context(), s.evidenceFiles))
 }
 
 func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
@@ -125,13 +122,9 @@ func TestHalfAFileIsNotTakenForAWholeOne(t *testing.T) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(link, "https://qa.example", server.URL, 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	got, err := server.Client().Do(ask)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = got.Body.Close() }()
 	if all, err := io.ReadAll(got.Body); err == nil {
 		t.Errorf("%d bytes came, and the end", len(all))

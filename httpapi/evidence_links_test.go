@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 	"humanqa/internal/vault"
 )
 
@@ -94,9 +95,7 @@ func TestTheLinksOfAnExportedReportLast(t *testing.T) {
 			t.Errorf("%s: %d", name, r.Code)
 		}
 	}
-	if err := s.deps.Vault.(*vault.Vault).Shred(t.Context(), accountID); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.deps.Vault.(*vault.Vault).Shred(t.Context(), accountID))
 	if r := s.visit(kept[0]); r.Code == http.StatusOK {
 		t.Errorf("the account's key is gone, and the link works: %d", r.Code)
 	}
@@ -105,9 +104,7 @@ func TestTheLinksOfAnExportedReportLast(t *testing.T) {
 func withoutExpiry(t *testing.T, query string) string {
 	t.Helper()
 	values, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	values.Del("expires")
 	return values.Encode()
 }
@@ -140,8 +137,6 @@ func TestAShreddedAccountsLinksEnd(t *testing.T) {
 	accountID, key := s.account(100)
 	link := s.working(key).shown(aPNG)
 	v, _ := s.vault.(*vault.Vault)
-	if err := v.Shred(t.Context(), accountID); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, v.Shred(t.Context(), accountID))
 	s.visit(link).refused(http.StatusNotFound, domain.CodeNotFound)
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 const aPNG = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89 not much more"
@@ -20,9 +22,7 @@ func formOf(t *testing.T, name, declared, content string, fields ...string) (bod
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for _, f := range fields {
-		if err := w.WriteField(f, "whatever"); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.WriteField(f, "whatever"))
 	}
 	header := textproto.MIMEHeader{}
 	header.Set("Content-Disposition", `form-data; name="file"; filename="`+name+`"`)
@@ -72,18 +72,14 @@ func (s *service) pieces() (finished, unfinished int) {
 	s.t.Helper()
 	err := s.db.QueryRowContext(s.t.Context(), `SELECT count(*) FILTER (WHERE stored_at IS NOT NULL), count(*) FILTER (WHERE stored_at IS NULL) FROM http_evidence`).
 		Scan(&finished, &unfinished)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	return finished, unfinished
 }
 
 func withQuery(t *testing.T, link string, change func(url.Values)) string {
 	t.Helper()
 	u, err := url.Parse(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	q := u.Query()
 	change(q)
 	u.RawQuery = q.Encode()

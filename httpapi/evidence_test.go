@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // An item has several pictures, a verdict can be taken back, and the report shows
@@ -135,9 +136,7 @@ func TestAReportsLinksWorkInEveryFormat(t *testing.T) {
 	kept := 0
 	for _, e := range s.log.All() {
 		raw, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if bytes.Contains(raw, []byte("signature=")) || bytes.Contains(raw, []byte("qa.example/v1/evidence")) {
 			t.Errorf("the log holds a link: %s", raw)
 		}
@@ -315,9 +314,7 @@ func TestAJobHoldsSoManyPieces(t *testing.T) {
 		INSERT INTO http_evidence (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
 		SELECT gen_random_uuid(), account_id, job_id, checker_id, decode(md5(n::text), 'hex'), content_type, size, begun_at, stored_at
 		FROM http_evidence, generate_series(1, $1) AS n`, maxEvidence-2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	// Of many at once that want the last place, one gets it.
 	var uploads sync.WaitGroup
 	got := make([]int, 6)

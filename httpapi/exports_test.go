@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // An account takes away its own rows and no other's, in three formats that hold
@@ -65,9 +66,7 @@ func TestAnAccountTakesItsDataAway(t *testing.T) {
 	var leaves []func()
 	for range streamsPerKey {
 		leave, err := s.streams.take(everyExport)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		leaves = append(leaves, leave)
 	}
 	s.call(key, "GET", "/v1/exports/jobs", "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)

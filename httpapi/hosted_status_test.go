@@ -20,6 +20,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/jobs"
 )
@@ -178,9 +179,7 @@ func (c lookingConn) QueryContext(ctx context.Context, query string, args []driv
 func (s *service) held(run func()) (answered <-chan struct{}) {
 	s.t.Helper()
 	connector, err := pq.NewConnector(pgtest.DSN(s.t, s.db))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	each, done := make(chan struct{}), make(chan struct{})
 	db := sqlx.NewDb(sql.OpenDB(looks{connector, each}), "postgres")
 	s.t.Cleanup(func() { _ = db.Close() })
@@ -270,17 +269,13 @@ func TestAHeldStatusIsAnsweredWhenTheServiceStops(t *testing.T) {
 	id := s.submitted(key)
 	var lc net.ListenConfig
 	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- Serve(ctx, NewServer(s.API, quiet()), ln, time.Minute) }()
 
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+ln.Addr().String()+"/v1/hosted/status/"+id+"?wait=25", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+key)
 	code := 0
 	answered := s.held(func() {

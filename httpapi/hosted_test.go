@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 const (
@@ -36,9 +37,7 @@ func (s *service) complete(jobID string, failing ...string) {
 	s.visible(checker.Position, err)
 	cause := func() command.Cause { return operator(uuid.New()) }
 	claimed, err := s.commands.ClaimJob(ctx, cause(), checker.CheckerID, jobID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	claim := command.Claim{CheckerID: checker.CheckerID, JobID: jobID, Token: claimed.Token}
 	for _, item := range claimed.Checklist {
 		verdict := command.CheckItem{ItemID: item.ID, Status: job.ItemPass}
@@ -65,9 +64,7 @@ func (s *service) checklist(jobID string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	return out
 }
 

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 )
 
 func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
@@ -26,9 +27,7 @@ func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
 	signs := func(projectID any) string {
 		t.Helper()
 		secret, err := s.commands.WebhookSecret(t.Context(), projectID.(string))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return secret
 	}
 	t.Run("rule 1: passed with a webhookUrl it signs", func(t *testing.T) {
@@ -164,9 +163,7 @@ func TestASecretIsKnownAgainWhateverItsFingerprintWasMadeFrom(t *testing.T) {
 	url, secret := `,"webhookUrl":"`+hookURL+`"`, `,"webhookSecret":"`
 	s.hosted(bound, "any.example.com", url).want(http.StatusCreated)
 	sealed, err := s.vault.Seal(t.Context(), id, domain.ProjectStream(own), []byte(secretS))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.happened(domain.ProjectStream(own), time.Now(), &project.SecretSet{SecretID: "s", Sealed: sealed, Fingerprint: "older", At: time.Now(), Rotated: true})
 	s.hosted(bound, "any.example.com", url+secret+secretS+`"`).want(http.StatusCreated)
 	s.hosted(bound, "any.example.com", url+secret+secretT+`"`).refused(http.StatusConflict, domain.CodeSecretConflict)

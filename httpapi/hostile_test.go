@@ -14,6 +14,7 @@ import (
 
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/internal/must"
 )
 
 var (
@@ -107,9 +108,7 @@ func (h *hostile) body(t *testing.T) string {
 	switch h.IntN(5) {
 	case 0, 1:
 		base := map[string]any{}
-		if err := json.Unmarshal([]byte(pick(h, bases)), &base); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(pick(h, bases)), &base))
 		if h.IntN(3) > 0 {
 			for k, v := range object {
 				if h.IntN(4) == 0 {
@@ -129,9 +128,7 @@ func (h *hostile) body(t *testing.T) string {
 		})
 	}
 	raw, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(raw)
 }
 

@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 	"humanqa/projections"
 )
 
@@ -57,14 +58,10 @@ func TestWhatASubmissionMustHold(t *testing.T) {
 	} {
 		with := func(value string) string {
 			fields := map[string]json.RawMessage{}
-			if err := json.Unmarshal([]byte(aJob), &fields); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal([]byte(aJob), &fields))
 			fields[c.field] = json.RawMessage(value)
 			body, err := json.Marshal(fields)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			return string(body)
 		}
 		for _, value := range c.right {
@@ -177,9 +174,7 @@ func TestSinceIsStrictlyAfter(t *testing.T) {
 	_, key := s.account(100)
 	text, _ := s.call(key, "GET", "/v1/jobs/"+s.submitted(key), "").want(http.StatusOK)["createdAt"].(string)
 	at, err := time.Parse(timestampLayout, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	zone := time.FixedZone("", 2*60*60)
 	for since, want := range map[string]float64{
 		text: 0,
@@ -303,9 +298,7 @@ func TestSecretsShowNowhereButInTheClaimantsBrief(t *testing.T) {
 
 	for i, e := range s.log.All() {
 		raw, err := json.Marshal(e.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		seen[fmt.Sprintf("event %d %s", i, e.Type)] = string(raw)
 		if announced, _, err := announce.Render("https://qa.example", e, announce.Enrichment{Submission: job.Submission{ProjectID: project}}); err == nil {
 			seen[fmt.Sprintf("webhook %d %s", i, e.Type)] = string(announced)
@@ -328,9 +321,7 @@ func TestSecretsShowNowhereButInTheClaimantsBrief(t *testing.T) {
 	for _, table := range s.tables() {
 		for _, secret := range secrets {
 			var n int
-			if err := s.db.Get(&n, `SELECT count(*) FROM `+table+` AS t WHERE t::text LIKE '%' || $1 || '%'`, secret); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, s.db.Get(&n, `SELECT count(*) FROM `+table+` AS t WHERE t::text LIKE '%' || $1 || '%'`, secret))
 			if n > 0 {
 				t.Errorf("%q stands in %s", secret, table)
 			}
@@ -346,8 +337,6 @@ func (s *service) tables() []string {
 SELECT format('%I.%I', schemaname, tablename)
 FROM pg_tables
 WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	return names
 }

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/internal/must"
 )
 
 // iterate submits a hosted test as an agent does.
@@ -27,9 +28,7 @@ func (s *service) loopOf(projectID, skill string) (id string) {
 	s.t.Helper()
 	err := s.db.GetContext(s.t.Context(), &id,
 		"SELECT id FROM readmodel.loop_sessions WHERE loop_id = $1 AND status = 'running'", command.LoopID(projectID, skill))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	return id
 }
 

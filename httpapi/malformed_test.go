@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 // net/http refuses an expectation that is none before any handler, and with
@@ -62,13 +64,9 @@ func TestAFileMayHoldTheBytesOfARefusal(t *testing.T) {
 	t.Cleanup(srv.Close)
 	for range 2 { // on one connection
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		res, err := srv.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		got, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if err != nil || !bytes.Equal(got, file) {

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 )
 
 func eventList(names ...string) []any {
@@ -118,9 +119,7 @@ func (p patched) get() map[string]any {
 func (p patched) secret() string {
 	p.t.Helper()
 	secret, err := p.commands.WebhookSecret(p.t.Context(), p.id)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	return secret
 }
 
@@ -139,9 +138,7 @@ func (s *service) happened(stream string, at time.Time, e domain.Event) {
 		last = domain.ExpectedRevision(r.Revision)
 		return nil
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	written, err := s.log.Append(s.t.Context(), stream, last, []domain.NewEvent{{
 		ID: uuid.New(), Meta: domain.Metadata{CommandID: uuid.New(), Actor: "user", Time: at}, Event: e,
 	}})

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"humanqa/httpapi/openapi"
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -28,9 +29,7 @@ func quickstart(t *testing.T, base, key, name string, needs ...string) (file str
 		}
 	}
 	file = filepath.Join(t.TempDir(), strings.TrimSuffix(name, ".txt"))
-	if err := os.WriteFile(file, openapi.ViewerFiles()[name].Body, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, openapi.ViewerFiles()[name].Body, 0o600))
 	return file, append(os.Environ(), "BASE_URL="+base, "API_KEY="+key, "PORT=0",
 		"WEBHOOK_URL=https://hooks.example.com/qa", "WEBHOOK_SECRET="+quickstartSecret)
 }
@@ -63,14 +62,10 @@ func vectors(jobID string) map[string]struct {
 func deliver(t *testing.T, port, body, signature string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:"+port+"/qa", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r.Header.Set("X-Service-Signature", signature)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_ = answer.Body.Close()
 	return answer.StatusCode
 }
@@ -104,12 +99,8 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 			var failures bytes.Buffer
 			cmd.Stderr = &failures
 			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
+			must.NoError(t, cmd.Start())
 			t.Cleanup(func() {
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
@@ -167,9 +158,7 @@ func TestTheQuickstartsShellScriptDoesWhatItSays(t *testing.T) {
 	}
 	for name, v := range vectors(jobID) {
 		body := filepath.Join(t.TempDir(), "body")
-		if err := os.WriteFile(body, []byte(v.body), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(body, []byte(v.body), 0o600))
 		if out, err := run("verify", body, v.signature); (err == nil) != v.genuine {
 			t.Errorf("%s: %v %s", name, err, out)
 		}

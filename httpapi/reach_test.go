@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"humanqa/internal/guard"
+	"humanqa/internal/must"
 )
 
 func TestOnlyATrustedProxySaysWhoAsked(t *testing.T) {
 	t.Parallel()
 	proxies, err := guard.ParseAllow("10.0.0.0/8, fd00::/8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, c := range map[string]struct {
 		peer             string
 		tls              bool

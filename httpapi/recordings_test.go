@@ -18,6 +18,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 	"humanqa/internal/vault"
 	"humanqa/internal/webm"
 	"humanqa/internal/webm/webmtest"
@@ -49,9 +50,7 @@ func (w *work) sendsAll(id string, film []byte) {
 func (s *service) assembles(later time.Duration) {
 	s.t.Helper()
 	_, err := s.db.ExecContext(s.t.Context(), `UPDATE http_recordings SET due_at = due_at - make_interval(secs => $1)`, later.Seconds())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	for s.nextRecording(s.t.Context()) {
 	}
 	s.visible(s.log.Head(), nil)
@@ -132,9 +131,7 @@ func TestARecordingBecomesTheReports(t *testing.T) {
 	w.checks(passes).completes("Fine.")
 	film, report := w.seen(key)
 	plan, err := webm.Scan(bytes.NewReader(aFilm))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want, err := io.ReadAll(plan.Reader(bytes.NewReader(aFilm)))
 	if err != nil || !bytes.Equal(film, want) {
 		t.Errorf("the recording has %d bytes, not %d, %v", len(film), len(want), err)
@@ -301,9 +298,7 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return len(keys)
 	}
 	equal(t, listed(), 2)
@@ -323,9 +318,7 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 
 	sweep := func() {
 		t.Helper()
-		if err := s.recordings.sweep(t.Context(), good); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.recordings.sweep(t.Context(), good))
 	}
 	there := func(key string) bool {
 		r, err := good.Read(t.Context(), key, 0, 1)
@@ -343,9 +336,7 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 	}
 	sweep()
 	var left int
-	if err := s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_recording_parts`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_recording_parts`))
 	equal(t, []any{there(parts[0]), there(parts[1]), left}, []any{false, false, 0})
 	w.seen(key)
 }
@@ -364,9 +355,7 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	w.call("POST", "/recordings/"+done+"/finish", "").want(http.StatusOK)
 	s.assembles(0)
 	equal(t, len(s.attached()), 1)
-	if err := s.deps.Vault.(*vault.Vault).Shred(t.Context(), account); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.deps.Vault.(*vault.Vault).Shred(t.Context(), account))
 	w.sends(open, 500, aFilm[500:]).refused(http.StatusConflict, domain.CodeConflict)
 	for _, more := range []bool{true, false} {
 		if n, err := Erase(t.Context(), s.db, s.evidenceFiles, account); err != nil || (n > 0) != more {
@@ -377,9 +366,7 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	if _, err := s.db.ExecContext(t.Context(), `UPDATE http_recording_parts SET begun_at = now() - interval '61 minutes'`); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.recordings.sweep(t.Context(), s.evidenceFiles); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.recordings.sweep(t.Context(), s.evidenceFiles))
 	for query, want := range map[string]int{
 		`SELECT count(*) FROM http_recordings WHERE account_id = $1`: 0, `SELECT count(*) FROM http_recording_parts WHERE account_id = $1`: 0,
 		`SELECT count(*) FROM http_recordings WHERE account_id <> $1`: 1, `SELECT count(*) FROM http_recording_parts WHERE account_id <> $1`: 1,
@@ -419,13 +406,9 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 		}
 	}
 	row, err := getRecording(t.Context(), s.db, s.checkerOf(w), w.jobID, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	parts, err := s.recordings.parts(t.Context(), row)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	all, err := io.ReadAll(&partsReader{ctx: t.Context(), files: s.evidenceFiles, parts: parts})
 	if err != nil || !bytes.Equal(all, append(bytes.Clone(aFilm[:500]), bytes.Repeat([]byte{byte(won)}, 100+won)...)) {
 		t.Errorf("%d won, and %d bytes are there, %v", won, len(all), err)
@@ -434,8 +417,6 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 
 func (s *service) checkerOf(w *work) (id string) {
 	s.t.Helper()
-	if err := s.db.GetContext(s.t.Context(), &id, `SELECT checker_id FROM http_recordings WHERE job_id = $1 LIMIT 1`, w.jobID); err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, s.db.GetContext(s.t.Context(), &id, `SELECT checker_id FROM http_recordings WHERE job_id = $1 LIMIT 1`, w.jobID))
 	return id
 }

@@ -17,6 +17,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 	"humanqa/projections/jobs"
 )
 
@@ -26,14 +27,10 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
 	}
@@ -113,9 +110,7 @@ func TestReportsInEveryFormat(t *testing.T) {
 	} {
 		for _, f := range reportFormats[1:] {
 			ans, err := f.answer(nil, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			got := ans.body
 			format := f.names[0]
 			switch format {
@@ -123,9 +118,7 @@ func TestReportsInEveryFormat(t *testing.T) {
 				wellFormed(t, got)
 			case "ctrf":
 				var pretty bytes.Buffer
-				if err := json.Indent(&pretty, got, "", "  "); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, json.Indent(&pretty, got, "", "  "))
 				got = append(pretty.Bytes(), '\n')
 			}
 			golden(t, "report."+name+"."+format, got)
@@ -235,9 +228,7 @@ func TestABatchsReportNamesTheJobsThatHaveNone(t *testing.T) {
 	})
 
 	var suites junitSuites
-	if err := xml.Unmarshal(s.call(key, "GET", path+"?format=junit", "").Body.Bytes(), &suites); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, xml.Unmarshal(s.call(key, "GET", path+"?format=junit", "").Body.Bytes(), &suites))
 	equal(t, []int{len(suites.Suites), suites.Tests, suites.Failures, suites.Errors, suites.Skipped}, []int{3, 3, 1, 1, 0})
 	equal(t, suites.Suites[1].Cases[0].Error.Message, "the job was cancelled (client)")
 	md := s.call(key, "GET", path+"?format=md", "").Body.String()

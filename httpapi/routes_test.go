@@ -21,6 +21,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/internal/must"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 )
@@ -319,9 +320,7 @@ func TestRequestsAreCountedByPattern(t *testing.T) {
 		s.call("", "BREW", "/"+uuid.NewString(), "")
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	got := map[string]uint64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // jsonText draws a JSON string as a client may spell it.
@@ -74,9 +75,7 @@ func TestWhatIsSplitIsWhatADecoderSplits(t *testing.T) {
 				return true
 			})
 			wanted := map[string]json.RawMessage{}
-			if err := json.Unmarshal(raw, &wanted); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(raw, &wanted))
 			got, want = fmt.Sprintf("%q", fields), fmt.Sprintf("%q", wanted)
 		case '[':
 			list, wanted := []json.RawMessage{}, []json.RawMessage{}
@@ -84,15 +83,11 @@ func TestWhatIsSplitIsWhatADecoderSplits(t *testing.T) {
 				list = append(list, value)
 				return true
 			})
-			if err := json.Unmarshal(raw, &wanted); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(raw, &wanted))
 			got, want = fmt.Sprintf("%q", list), fmt.Sprintf("%q", wanted)
 		case '"':
 			var s string
-			if err := json.Unmarshal(raw, &s); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(raw, &s))
 			got, want = characters(raw), utf8.RuneCountInString(s)
 		default:
 			got, want = skipValue(raw, 0), len(raw)

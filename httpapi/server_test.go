@@ -17,6 +17,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // junk is a body of n bytes that nobody has to keep.
@@ -42,20 +43,14 @@ func (s *service) online() *httptest.Server {
 func post(t *testing.T, srv *httptest.Server, key string, body io.Reader, length int64) (int, map[string]any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v1/jobs", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r.ContentLength = length
 	r.Header.Set("Authorization", "Bearer "+key)
 	res, err := srv.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer res.Body.Close()
 	var out map[string]any
-	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.NewDecoder(res.Body).Decode(&out))
 	equal(t, out["requestId"], any(res.Header.Get("X-Request-Id")))
 	return res.StatusCode, out
 }
@@ -113,25 +108,17 @@ func raw(t *testing.T, addr net.Addr, request string) (status int, id, body stri
 	t.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), addr.Network(), addr.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer res.Body.Close()
 	all, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return res.StatusCode, res.Header.Get("X-Request-Id"), string(all)
 }
 
@@ -206,9 +193,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	})
 	var lc net.ListenConfig
 	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- Serve(ctx, NewServer(h, quiet()), ln, time.Minute) }()
@@ -256,17 +241,13 @@ func TestAStopCutsOffWhatDoesNotFinish(t *testing.T) {
 	})
 	var lc net.ListenConfig
 	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- Serve(ctx, NewServer(h, quiet()), ln, time.Millisecond) }()
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), "tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ import (
 	"humanqa/httpapi/pagetest/alltest"
 	"humanqa/internal/apicheck"
 	"humanqa/internal/blob"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
@@ -79,14 +80,10 @@ func setup(t *testing.T) *service {
 	logger.SetOutput(s.logged)
 	logger.SetLevel(logrus.DebugLevel)
 	v, err := vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(t.TempDir(), "key"), DB: db})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.bucket = t.TempDir()
 	files, err := blob.Open(t.Context(), blob.Directory(s.bucket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	reads := projections.NewReads(db)
 	s.commands = command.New(command.Deps{
 		Log: s.log, Sealer: v, AI: commandtest.AI{}, Reads: projections.CommandReads{Reads: reads},
@@ -127,9 +124,7 @@ func (s *service) stored() string {
 	var b strings.Builder
 	for _, e := range s.log.All() {
 		data, err := json.Marshal(e.Event)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.NoError(s.t, err)
 		b.Write(data)
 	}
 	return b.String()
@@ -139,14 +134,10 @@ func operator(id uuid.UUID) command.Cause { return command.Cause{CommandID: id, 
 
 func (s *service) visible(at domain.Position, err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), time.Minute)
 	defer cancel()
-	if err := s.waitFor(ctx, at); err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, s.waitFor(ctx, at))
 }
 
 // account opens an account with credits and a full key.
@@ -236,9 +227,7 @@ func checkDocumented(t *testing.T, r *http.Request, w *httptest.ResponseRecorder
 		return
 	}
 	checker, err := documented()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if err := checker.Response(r.Method, r.URL.EscapedPath(), w.Code, w.Header(), w.Body.Bytes()); err != nil {
 		t.Errorf("%s %s: %d is not in the document: %v", r.Method, r.URL, w.Code, err)
 	}

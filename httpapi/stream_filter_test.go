@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 	"humanqa/projections/events"
 )
 
@@ -31,9 +32,7 @@ func TestAStreamReadsWhatIsNotForItOnce(t *testing.T) {
 	newest := func() string {
 		t.Helper()
 		cursor, err := s.reads.Events.Newest(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return cursor
 	}
 	read("")

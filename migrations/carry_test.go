@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/migrations"
 )
@@ -17,9 +18,7 @@ func before(t *testing.T, number int64) *sqlx.DB {
 	db := pgtest.NewEmpty(t)
 	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, os.DirFS("."),
 		goose.WithTableName("public.humanqa_migrations"), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := provider.UpTo(t.Context(), number-1); err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +56,9 @@ func TestTheWebhookSubscribersCheckpointIsCarriedOver(t *testing.T) {
 			for range 2 { // the same event may have been skipped twice
 				_, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.skips (commit_position, prepare_position, stream, type, detail, actor, reason)
 					VALUES (9, 8, 'job-2', 'job.rated', 'bad', 'ann', 'a test')`)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 			}
-			if err := migrations.Up(t.Context(), db.DB); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, migrations.Up(t.Context(), db.DB))
 			var got []string
 			err := db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', schema_name, status, serving, commit_position || '/' || prepare_position, applied,
 				CASE WHEN status = 'stopped' THEN failure_commit || '/' || failure_prepare || 'x' || failure_attempts ELSE '-' END,
@@ -85,9 +80,7 @@ func TestTheWebhookSubscribersCheckpointIsCarriedOver(t *testing.T) {
 func TestASubscriberThatNeverReadLeavesNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	db := before(t, 12)
-	if err := migrations.Up(t.Context(), db.DB); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, migrations.Up(t.Context(), db.DB))
 	var n int
 	if err := db.GetContext(t.Context(), &n, "SELECT count(*) FROM projection_checkpoints"); err != nil || n != 0 {
 		t.Errorf("%d checkpoints, %v", n, err)
@@ -109,9 +102,7 @@ func TestADeliveryThatWasLeasedIsCarriedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := migrations.Up(t.Context(), db.DB); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, migrations.Up(t.Context(), db.DB))
 	var got []string
 	err := db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', d.ordering_key, d.attempts, a.attempt, a.error) FROM webhooks.attempts a JOIN webhooks.deliveries d ON d.id = a.delivery_id`)
 	if err != nil || len(got) != 1 || got[0] != "job-2 2 2 the outcome is unknown: the sender went away" {

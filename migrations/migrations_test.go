@@ -12,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/migrations"
 )
@@ -22,9 +23,7 @@ func TestACurrentDatabaseIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	before := applied(t, db)
-	if err := migrations.Up(t.Context(), db.DB); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, migrations.Up(t.Context(), db.DB))
 	if after := applied(t, db); after != before {
 		t.Errorf("records = %d, want %d", after, before)
 	}
@@ -37,9 +36,7 @@ func TestStartersMayMigrateAtOnce(t *testing.T) {
 	for range 4 {
 		starters.Go(func() error { return migrations.Up(t.Context(), db.DB) })
 	}
-	if err := starters.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, starters.Wait())
 	if got, want := applied(t, db), applied(t, pgtest.New(t)); got != want {
 		t.Errorf("records = %d, want %d", got, want)
 	}
@@ -52,9 +49,7 @@ func TestABinaryOlderThanTheSchemaRefusesIt(t *testing.T) {
 		t.Fatalf("today's database: %v", err)
 	}
 	newest, err := migrations.Newest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := db.ExecContext(t.Context(),
 		"INSERT INTO public.humanqa_migrations (version_id, is_applied) VALUES ($1, TRUE)", newest+1); err != nil {
 		t.Fatal(err)
@@ -82,8 +77,6 @@ func TestADatabaseWithoutTheSchemaIsTold(t *testing.T) {
 func applied(t *testing.T, db *sqlx.DB) int {
 	t.Helper()
 	var n int
-	if err := db.GetContext(t.Context(), &n, "SELECT count(*) FROM public.humanqa_migrations"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.GetContext(t.Context(), &n, "SELECT count(*) FROM public.humanqa_migrations"))
 	return n
 }

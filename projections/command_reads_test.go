@@ -7,6 +7,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/modeltest"
 )
@@ -56,9 +57,7 @@ func TestCommandsReadWhatWasTestedAndWhatFailed(t *testing.T) {
 		t.Helper()
 		p.Reach(p.Sup)
 		yes, err := n.Tested(p.Ctx(), accountID, "p1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return yes
 	}
 	if tested("acc") {
@@ -71,9 +70,7 @@ func TestCommandsReadWhatWasTestedAndWhatFailed(t *testing.T) {
 	p.Log.Record(domain.JobStream("j1"), modeltest.Claimed("ann"), modeltest.Results("j1", 1, "x=fail", "y=pass", "z=fail"))
 	p.Reach(p.Sup)
 	failures, err := n.OpenFailures(p.Ctx(), "acc", "p1", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, failures, []command.Regression{{
 		Key: "x", Description: "X", ExpectedOutcome: "it works", Severity: job.Critical, FailedAt: *modeltest.At(1),
 	}})

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections/events"
 	"humanqa/projections/history"
 	"humanqa/projections/jobs"
@@ -38,9 +39,7 @@ func TestWhatWasFoldedLiveIsWhatARebuildMakes(t *testing.T) {
 	for _, p := range []consumer.Projector{jobs.Projector{}, history.Projector{}, events.Projector{}} {
 		w.Eventually(p.Name()+" has seen everything", func() bool { return w.Status(p.Name()).Position == w.Log.Head() })
 		live := w.Status(p.Name()).Schema
-		if err := w.Sup.Rebuild(w.Ctx(), p.Name(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.Sup.Rebuild(w.Ctx(), p.Name(), nil))
 		w.Equal(p, live, w.Status(p.Name()).Schema)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/projections"
 	"humanqa/projections/modeltest"
@@ -70,19 +71,13 @@ func TestTheGoldenLogLeadsToTheSameRows(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(goldenSums, append(text, '\n'), 0o644) //nolint:gosec // golden
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return
 	}
 	text, err := os.ReadFile(goldenSums)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var want map[string]goldenModel
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(text, &want))
 	for name, is := range got {
 		switch was, known := want[name]; {
 		case !known || was.Version != is.Version:
@@ -111,27 +106,21 @@ func sums(t *testing.T, w *modeltest.World, p consumer.Projector) map[string]str
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return out
 }
 
 func readGoldenLog(t *testing.T, log *logtest.Memory) {
 	t.Helper()
 	file, err := os.Open(goldenLog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = file.Close() }() // it is only read
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	next := map[string]domain.ExpectedRevision{}
 	for lines.Scan() {
 		var g goldenEvent
-		if err := json.Unmarshal(lines.Bytes(), &g); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(lines.Bytes(), &g))
 		event, meta, err := eventstore.Decode(g.Type, g.Data, g.Meta)
 		if err != nil || event == nil {
 			t.Fatalf("%s: %v", lines.Text(), err)
@@ -161,9 +150,7 @@ func writeGoldenLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	file, err := os.Create(goldenLog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	enc := json.NewEncoder(file)
 	enc.SetEscapeHTML(false)
 	for i, r := range log.All() {
@@ -178,11 +165,7 @@ func writeGoldenLog(t *testing.T) {
 		if err == nil {
 			err = enc.Encode(goldenEvent{Stream: r.Stream, ID: uuid.NewSHA1(uuid.NameSpaceURL, fmt.Append(nil, "golden-log/", i)), Type: r.Type, Meta: stored, Data: data})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, file.Close())
 }

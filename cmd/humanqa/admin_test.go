@@ -14,6 +14,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgclock"
 	"humanqa/internal/pgtest"
 )
@@ -25,13 +26,9 @@ func TestWhatIsNotReadyIsSaidWithoutTheErrors(t *testing.T) {
 	_, quiet := serveConfig(t)
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	log, err := eventstore.OpenSocket(nowhere, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	db, err := sqlx.Open("postgres", "sslmode=disable user=nobody host="+nowhere)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _, _ = db.Close(), log.Close() })
 	var clock *pgclock.Clock // ten seconds apart from Postgres'
 	postgres := pgtest.NewEmpty(t)

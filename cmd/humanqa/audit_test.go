@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 )
@@ -31,14 +32,10 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 	)
 	eventually.True(t, "the first checkpoint is served", func() bool {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url("/v1/audit/checkpoint"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+key)
 		resp, err := p.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer resp.Body.Close()
 		note, err = io.ReadAll(resp.Body)
 		verifier = resp.Header.Get("X-Audit-Key")
@@ -52,9 +49,7 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 	var signed printedCheckpoint
 	p.cli(&signed, "audit", "checkpoint")
 	kept := filepath.Join(t.TempDir(), "kept")
-	if err := os.WriteFile(kept, []byte(signed.Note), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(kept, []byte(signed.Note), 0o600))
 	events := p.replayed("job-" + jobID)
 	var proof struct {
 		Event      struct{ ID, Stream string }
@@ -73,9 +68,7 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 	p.fsck()
 
 	server, err := pgdev.Running(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p.sql(server, `UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'Check the shop', 'Check the stop'), 'UTF8') WHERE stream = 'job-`+jobID+`' AND type = 'job.created'`)
 	if stdout, _, err := p.tryCLI("projections", "rebuild", "jobs", "--dry-run"); exitCode(err) != exitFailed || !strings.Contains(stdout, "title: is \"Check the shop\", the log says \"Check the stop\"") {
 		t.Errorf("a dry run tells %v %s", err, stdout)
@@ -132,14 +125,10 @@ func (p *program) replayed(stream string) (events []replayed) {
 func (p *program) sql(server pgdev.Address, statement string) {
 	p.t.Helper()
 	db, err := pgpool.Open(p.t.Context(), server.DSN(pgdev.Database))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	defer func() { _ = db.Close() }()
 	result, err := db.ExecContext(p.t.Context(), statement)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		p.t.Fatalf("%s did nothing: %v", statement, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // album is a client and a checker who only make evidence.
@@ -185,15 +186,11 @@ func TestARestoreRefusesWhatItWouldSpoilOrCannotTrust(t *testing.T) {
 	file := filepath.Join(dir, "backup.zip")
 	p.cli(nil, "backup", file)
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	other := func(name string, content []byte) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
 	at := bytes.Index(whole, []byte("PGDMP")) // how the dump begins
@@ -219,9 +216,7 @@ func TestARestoreRefusesWhatItWouldSpoilOrCannotTrust(t *testing.T) {
 	p.refuses(p.dir+" is not empty, and nothing is written over", "restore", file)
 	p.start().stop() // it still does
 	full := newProgram(t)
-	if err := os.MkdirAll(filepath.Join(full.dir, "holiday"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(filepath.Join(full.dir, "holiday"), 0o700))
 	full.refuses("is not empty", "restore", file)
 	newProgram(t).refuses("no data here", "backup", filepath.Join(dir, "other.zip"))
 	for setting, want := range map[string]string{
@@ -257,9 +252,7 @@ func TestARestoreThatWasCutOffIsGoneOnWith(t *testing.T) {
 	q := newProgram(t)
 	q.restore(file, made.Events)
 	// As a crash before its last step leaves it.
-	if err := os.WriteFile(filepath.Join(q.dir, restoreMark), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(q.dir, restoreMark), nil, 0o600))
 	for _, args := range [][]string{{"serve"}, {"fsck"}, {"backup", file + ".2"}} {
 		q.refuses("a restore into "+q.dir+" was cut off: run humanqa restore again", args...)
 	}
@@ -285,13 +278,9 @@ func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	if err != nil || len(pictures) < 2 {
 		t.Fatalf("%v %v", pictures, err)
 	}
-	if err := os.Remove(pictures[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(pictures[0]))
 	lost, err := filepath.Rel(filepath.Join(p.dir, "evidence"), pictures[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	stdout, _, err := p.tryCLI("fsck")
 	if want := "the file of evidence " + lost + " is lost\n"; exitCode(err) != exitFailed || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, want) {
 		t.Errorf("fsck: %v %q, want %q", err, stdout, want)

@@ -9,6 +9,7 @@ import (
 
 	"humanqa/eventstore/node"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -78,9 +79,7 @@ func TestTheStartSaysWhatTheLogLacks(t *testing.T) {
 	n, err := node.Start(t.Context(), node.Config{
 		DSN: pgtest.NewDSN(t), Listen: "localhost:0", CertDir: t.TempDir(), Log: quiet(newLogger(Config{}, t.Output())),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = n.Close(t.Context()) }) // cut off
 	url := strings.Replace(n.ConnectionStrings()[0], "esdb://", "esdb://admin:guessed@", 1)
 	_, stderr, err := newProgram(t, "HUMANQA_EVENTSTORE_URL="+url).tryCLI("serve")

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 // most is the largest memory that a body of the largest kind may bring the
@@ -28,17 +30,13 @@ func (s *instance) peak() int {
 	if errors.Is(err, os.ErrNotExist) {
 		s.t.Skip("this system does not tell")
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	found := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 	if found == nil {
 		s.t.Skip("this system does not tell")
 	}
 	kilobytes, err := strconv.Atoi(string(found[1]))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	return kilobytes >> 10
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"humanqa/domain/oversight"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // One service serves all of these; each has an account of its own. They come one
@@ -187,9 +188,7 @@ func recordedCommands(t *testing.T, s *instance) {
 	var told []string
 	for _, e := range s.replayed("operator-cli:ann") {
 		var acted oversight.Acted
-		if err := json.Unmarshal(e.Data, &acted); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(e.Data, &acted))
 		told = append(told, cmp.Or(string(acted.Act), e.Type))
 	}
 	if want := []string{
@@ -322,9 +321,7 @@ func TestTheDataDirectoryIsPrivate(t *testing.T) {
 		}
 	}
 	first, err := readDemo(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if first.BaseURL != "http://"+p.addr || p.call(http.StatusOK, "GET", "/v1/credits", first.APIKey, nil).number("available") != demoCredits {
 		t.Errorf("demo file %+v", first)
 	}

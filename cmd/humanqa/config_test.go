@@ -10,18 +10,15 @@ import (
 
 	"humanqa/internal/ai"
 	"humanqa/internal/hosting"
+	"humanqa/internal/must"
 )
 
 func TestTheEnvironmentHasDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := parseConfig([]string{"PATH=/bin", "HUMANQA_BASE_URL=", "HUMANQA_TEST_EVENTSTORE_URL=esdb://x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	dir, err := filepath.Abs(".humanqa")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	got.given = nil
 	want := Config{
 		Addr:                "127.0.0.1:8080",
@@ -75,9 +72,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_LOG_FORMAT=json",
 		"HUMANQA_LOG_LEVEL=debug",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if len(got.WebhookAllow) != 2 {
 		t.Errorf("webhook allow %v, want two networks", got.WebhookAllow)
 	}

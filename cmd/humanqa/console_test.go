@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 func TestTheSettingsInForceTellNoSecret(t *testing.T) {
@@ -12,9 +14,7 @@ func TestTheSettingsInForceTellNoSecret(t *testing.T) {
 		"HUMANQA_AI_KEY=sk-hunter4", "HUMANQA_AI_MODEL=small", "HUMANQA_EVENTSTORE_URL=esdb://admin:hunter5@log.example:2113?tls=false",
 		"HUMANQA_EVIDENCE_URL=s3://pictures?region=hunter6", "HUMANQA_RATE_LIMIT=90",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	shown := map[string]string{}
 	for _, s := range cfg.inForce() {
 		if strings.Contains(s.Value, "hunter") {

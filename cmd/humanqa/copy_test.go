@@ -16,6 +16,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -49,9 +50,7 @@ func (p *program) copiedUnderLoad(url string, events int) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	to, err := eventstore.Open(url, quiet)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	defer func() { _ = to.Close() }() // it was only read
 	grown := func(what string, by func() int64, to int) {
 		for !p.t.Failed() && by() < int64(to) {
@@ -61,14 +60,10 @@ func (p *program) copiedUnderLoad(url string, events int) {
 	grown("the log grows", written.Load, events/2)
 	for killed := range 2 {
 		copying := p.command(context.Background(), "eventstore", "copy", "embedded", url)
-		if err := copying.Start(); err != nil {
-			p.t.Fatal(err)
-		}
+		must.NoError(p.t, copying.Start())
 		grown("the copy grows", func() int64 {
 			at, err := to.Head(p.t.Context())
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			must.NoError(p.t, err)
 			return int64(at.Commit) // an embedded node counts events
 		}, events/10*(killed+1))
 		_ = copying.Process.Kill() // how it ended is told next

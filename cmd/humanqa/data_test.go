@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 )
 
@@ -71,12 +72,8 @@ func TestACommandNeverMakesANewWorld(t *testing.T) {
 func TestACommandInTheWrongPlaceNamesTheRightOne(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(home, ".humanqa", "postgres", "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(home, ".humanqa", "postgres", "data", "PG_VERSION"), []byte("15\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(filepath.Join(home, ".humanqa", "postgres", "data"), 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(home, ".humanqa", "postgres", "data", "PG_VERSION"), []byte("15\n"), 0o600))
 	for _, wrong := range []string{home, filepath.Join(home, "bin", ".humanqa"), filepath.Join(home, "humanqa")} {
 		_, _, stderr := humanqa(t, []string{"HUMANQA_DATA_DIR=" + wrong}, "fsck")
 		if want := "humanqa: no data here: " + wrong + ", did you mean HUMANQA_DATA_DIR=" + filepath.Join(home, ".humanqa") + "\n"; stderr != want {
@@ -109,9 +106,7 @@ func TestAPostgresThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 	p := newProgram(t)
 	p.start()
 	server, err := pgdev.Running(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, c := range map[string]struct {
 		url  string
 		want []string

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -66,9 +67,7 @@ func TestTheDemoGoesOnAfterOneThatWasCutOff(t *testing.T) {
 	p := newProgram(t)
 	p.start("--demo")
 	d, err := readDemo(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p.call(http.StatusCreated, "POST", "/v1/jobs", d.APIKey, submission(1))
 	p.call(http.StatusCreated, "POST", "/v1/checker/claims", d.CheckerKey, map[string]string{})
 	if stdout, stderr, err := p.tryCLI("demo"); err != nil || !strings.Contains(stdout, "another one steps in") {
@@ -84,12 +83,8 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	defer cancel()
 	cmd := p.command(ctx, "listen", "--json", "--dir", t.TempDir(), "--secret-file", secretFile)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	next := func(into any) {
 		t.Helper()
@@ -103,9 +98,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	var at struct{ URL, CAFile string }
 	next(&at)
 	pem, err := os.ReadFile(at.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
@@ -114,19 +107,13 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 		t.Helper()
 		body := []byte(`{"event":"job.created"}`)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.URL, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		req.Header.Set(webhooks.EventHeader, "job.created")
 		req.Header.Set(webhooks.DeliveryHeader, "d-1")
 		req.Header.Set(webhooks.SignatureHeader, webhooks.Signature([]byte(secret), body))
 		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := res.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, res.Body.Close())
 		return res.StatusCode
 	}
 	want := heard{Event: "job.created", DeliveryID: "d-1", Answered: http.StatusNoContent, Body: json.RawMessage(`{"event":"job.created"}`)}
@@ -140,9 +127,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	}
 	expect(post("right"), http.StatusNoContent, want) // the secret is not known yet
 
-	if err := os.WriteFile(secretFile, []byte("right\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(secretFile, []byte("right\n"), 0o600))
 	verified := want
 	verified.Verified = true
 	expect(post("right"), http.StatusNoContent, verified)
@@ -150,9 +135,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	refused.Problem, refused.Answered = webhooks.ErrSignature.Error(), 0
 	expect(post("wrong"), http.StatusUnauthorized, refused)
 
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("listen: %v", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 // The documents whose commands tests run as they stand there.
@@ -31,9 +33,7 @@ func documentedCommands(t testing.TB) map[string]string {
 	commands := map[string]string{}
 	for _, file := range documents {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 			for line := range strings.Lines(block[1]) {
 				command, remark, _ := strings.Cut(strings.TrimSpace(line), "#")
@@ -50,14 +50,10 @@ func TestEveryCommandOfADocumentIsRunAsItIsWrittenOrSaysThatItIsNot(t *testing.T
 	t.Parallel()
 	var run []string
 	sources, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, file := range sources {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, m := range runInTests.FindAllStringSubmatch(string(text), -1) {
 			run = append(run, m[1])
 		}

@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain/person"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 )
@@ -28,9 +29,7 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 	var signed printedCheckpoint
 	p.cli(&signed, "audit", "checkpoint")
 	kept := filepath.Join(t.TempDir(), "kept")
-	if err := os.WriteFile(kept, []byte(signed.Note), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(kept, []byte(signed.Note), 0o600))
 	if _, stderr, err := p.tryCLI("account", "erase", "--account", gone.account, "--by", "Ann", "--reason", " "); exitCode(err) != exitUsage || !strings.Contains(stderr, "must not be blank") {
 		t.Errorf("an erasure for no reason: %v %s", err, stderr)
 	}
@@ -141,9 +140,7 @@ func newClient(p *program) *client {
 	for c.picture = range a.pictures { //nolint:revive // there is one
 	}
 	var checklist struct{ Checklist []struct{ ID string } }
-	if err := json.Unmarshal(claim.body, &checklist); err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, json.Unmarshal(claim.body, &checklist))
 	base, token := "/v1/checker/jobs/"+tested, claim.text("claimToken")
 	p.call(http.StatusOK, "PUT", base+"/items/"+checklist.Checklist[0].ID, c.checker,
 		map[string]any{"status": "pass", "screenshotUrl": p.url(c.picture)}, "X-Claim-Token", token)
@@ -158,13 +155,9 @@ func newClient(p *program) *client {
 func cutOff(t *testing.T, p *program, gone, other *client) {
 	t.Helper()
 	cfg, err := parseConfig(p.environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	core, err := openCore(t.Context(), cfg, newLogger(cfg, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() {
 		if err := core.close(t.Context()); err != nil {
 			t.Error(err)
@@ -174,9 +167,7 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 		t.Fatal(err)
 	}
 	e, err := core.erasure(t.Context(), cfg, &accountEraseCmd{Account: gone.account, By: "Ann Operator", Reason: "the customer asked for it"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = e.files.Close() }()
 	for end := range e.steps() {
 		for _, step := range e.steps()[:end+1] {
@@ -191,13 +182,9 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 func keeps(t *testing.T, p *program, gone, other *client) {
 	t.Helper()
 	server, err := pgdev.Running(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	db, err := pgpool.Open(t.Context(), server.DSN(pgdev.Database))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = db.Close() }()
 	for query, want := range map[string][2]int{ // of the erased account, of the other
 		`SELECT COUNT(*) FROM vault.data_keys WHERE account_id = $1 AND wrapped IS NOT NULL AND fingerprint IS NOT NULL AND $2 <> ''`:                                {0, 1},
@@ -219,12 +206,8 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 	const deliveries = `SELECT COUNT(*) FROM webhooks.deliveries d JOIN webhooks.endpoints e ON e.project_id = d.project_id WHERE e.account_id = $1`
 	eventually.True(t, "nothing is left of the erased account's deliveries, and the other's are there", func() bool {
 		var left, there int
-		if err := db.GetContext(t.Context(), &left, deliveries, gone.account); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.GetContext(t.Context(), &there, deliveries, other.account); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, db.GetContext(t.Context(), &left, deliveries, gone.account))
+		must.NoError(t, db.GetContext(t.Context(), &there, deliveries, other.account))
 		return left == 0 && there > 0
 	})
 }
@@ -252,8 +235,6 @@ func countFiles(t *testing.T, dir string) (n int) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return n
 }

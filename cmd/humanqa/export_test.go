@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"humanqa/internal/must"
 )
 
 // What is taken away is as much as there is, without what is sealed, and an
@@ -52,9 +54,7 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 			t.Errorf("%v: %d rows, want %d", args, out.Rows, c.rows)
 		}
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if strings.Contains(string(text), "hunter2") || strings.Contains(string(text), key) || strings.Contains(string(text), "v1.") {
 			t.Errorf("%v shows a secret", args)
 		}
@@ -81,9 +81,7 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	p.cli(&made, create...)
 	for url, works := range map[string]bool{first: false, made.URL: true} {
 		db, err := sql.Open("postgres", url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var n int
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM jobs`).Scan(&n); (err == nil) != works || works && n != 2 {
 			t.Errorf("%d jobs, %v, want it to work: %t", n, err, works)
@@ -112,9 +110,7 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 func askAll(t *testing.T, db *sql.DB) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/analytics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, q := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		if _, err := db.ExecContext(t.Context(), q[1]); err != nil {
 			t.Errorf("an analyst asks:\n%s\n%v", q[1], err)

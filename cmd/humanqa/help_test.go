@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/caarlos0/env/v11"
+
+	"humanqa/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the settings into README.md anew")
@@ -24,9 +26,7 @@ func humanqa(t *testing.T, environ []string, args ...string) (code int, stdout, 
 func TestEverySettingIsTold(t *testing.T) {
 	t.Parallel()
 	fields, err := env.GetFieldParams(&environment{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	told := settings()
 	if len(told) != len(fields) {
 		t.Fatalf("%d settings are told, there are %d", len(told), len(fields))
@@ -59,9 +59,7 @@ func TestTheREADMETellsEverySetting(t *testing.T) {
 	t.Parallel()
 	const file, begin, end = "../../README.md", "| Variable | Default | |\n|---|---|---|\n", "\n\n"
 	readme, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	before, rest, found := strings.Cut(string(readme), begin)
 	table, after, ended := strings.Cut(rest, end)
 	if !found || !ended {

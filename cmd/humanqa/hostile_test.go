@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 // strangers is a server of webhook endpoints, one a path, most of them hostile.
@@ -36,9 +38,7 @@ func newStrangers(t *testing.T) *strangers {
 	t.Cleanup(func() { go x.Close() })
 	x.caFile = filepath.Join(t.TempDir(), "ca.pem")
 	raw := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: x.Certificate().Raw})
-	if err := os.WriteFile(x.caFile, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(x.caFile, raw, 0o600))
 	return x
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -34,12 +35,8 @@ func (p *program) listening(t *testing.T, args ...string) *listening {
 	t.Cleanup(cancel)
 	l := &listening{t: t, cmd: p.command(ctx, append([]string{"--json", "listen"}, args...)...)}
 	out, err := l.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, l.cmd.Start())
 	l.lines = bufio.NewScanner(out)
 	l.lines.Buffer(nil, 1<<20)
 	var at struct{ URL string }
@@ -85,9 +82,7 @@ func (t triggered) isAbout(h heard) bool {
 
 func (l *listening) stop() {
 	l.t.Helper()
-	if err := l.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		l.t.Fatal(err)
-	}
+	must.NoError(l.t, l.cmd.Process.Signal(syscall.SIGINT))
 	began := time.Now()
 	if _, err := io.Copy(io.Discard, nothingLeft{l.lines}); err != nil {
 		l.t.Error(err)

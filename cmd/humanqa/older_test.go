@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 // testdata/older is a backup of a service as of commit a2244a7 (schema 18, jobs of
@@ -31,9 +33,7 @@ func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
 	var key struct{ APIKey string }
 	p.cli(&key, "key", "create", "--account", olderAccount)
 	answers, err := os.Open(filepath.Join("testdata", "older", "answers.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = answers.Close() }() // it is only read
 	lines := bufio.NewScanner(answers)
 	lines.Buffer(nil, 1<<20)
@@ -43,13 +43,9 @@ func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
 			Path   string
 			Answer any
 		}
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(lines.Text(), "http://base", s.url(""))), &was); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(lines.Text(), "http://base", s.url(""))), &was))
 		var is any
-		if err := json.Unmarshal(s.call(http.StatusOK, "GET", was.Path, key.APIKey, nil).body, &is); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(s.call(http.StatusOK, "GET", was.Path, key.APIKey, nil).body, &is))
 		lacks(t, was.Path, was.Answer, is)
 	}
 	if lines.Err() != nil || asked != 6 {
@@ -93,21 +89,13 @@ func lacks(t *testing.T, at string, was, is any) {
 func olderBackup(t *testing.T) (file string) {
 	t.Helper()
 	packed, err := os.Open(filepath.Join("testdata", "older", "backup.zip.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = packed.Close() }() // it is only read
 	r, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	content, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	file = filepath.Join(t.TempDir(), "older.zip")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, content, 0o600))
 	return file
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 // Links that a terminal prints lead in, as often as somebody loses their way.
@@ -21,19 +23,13 @@ func TestLinksFromTheCommandLine(t *testing.T) {
 	page := func(link string) (int, string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(link, "localhost", "127.0.0.1", 1), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		r.Host = "localhost"
 		got, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer func() { _ = got.Body.Close() }()
 		body, err := io.ReadAll(got.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return got.StatusCode, string(body)
 	}
 	if status, body := page(first.Link); status != 200 || !strings.Contains(body, "You are invited as an owner of Acme") {

@@ -23,6 +23,7 @@ import (
 	"humanqa/internal/apicheck"
 	"humanqa/internal/browsertest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -52,17 +53,11 @@ type program struct {
 func newProgram(t testing.TB, extra ...string) *program {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	addr := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, listener.Close())
 	checker, err := apicheck.New(openapi.Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := &program{t: t, dir: newDataDir(t), addr: addr, client: &http.Client{
 		Timeout: 30 * time.Second,
 		// Whatever a test is about, every answer is as the document says.
@@ -88,9 +83,7 @@ func newProgram(t testing.TB, extra ...string) *program {
 func newDataDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hq") //nolint:usetesting // a unix socket's path has to be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	data := filepath.Join(dir, "data")
 	t.Cleanup(func() {
 		// As root the cluster lives elsewhere (pgdev), and only a link is here.
@@ -166,12 +159,8 @@ func (p *program) launchAs(cmd *exec.Cmd) *instance {
 	cmd.Env = p.environ
 	s := &instance{program: p, cmd: cmd, exited: make(chan struct{})}
 	pipe, err := s.cmd.StderrPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
+	must.NoError(p.t, s.cmd.Start())
 	go func() {
 		lines := bufio.NewScanner(pipe)
 		lines.Buffer(nil, 1<<20)
@@ -244,9 +233,7 @@ func (s *instance) stop() {
 
 func (s *instance) stopBy(signal syscall.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(signal); err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, s.cmd.Process.Signal(signal))
 	s.waitExit(time.Minute)
 	if s.err != nil {
 		s.t.Errorf("stop: %v\n%s", s.err, s.said())

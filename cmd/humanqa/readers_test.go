@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus/hooks/test"
 
 	"humanqa/eventstore"
+	"humanqa/internal/must"
 )
 
 var clientsDir = flag.String("clients", "", "the folder of others' clients, installed; see make contract")
@@ -28,13 +29,9 @@ func TestOthersReadWhatWeWrote(t *testing.T) {
 		t.Skip("make contract runs it")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, listener.Close())
 	p := newProgram(t, "HUMANQA_EVENTSTORE_LISTEN="+address)
 	p.refuses("has not served "+address+" yet", "eventstore", "reader")
 	s := p.start()
@@ -72,9 +69,7 @@ func TestOthersReadWhatWeWrote(t *testing.T) {
 		}
 		silent, _ := test.NewNullLogger()
 		log, err := eventstore.Open(reader.URL, silent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer func() { _ = log.Close() }()
 		var denied []string
 		for _, f := range log.Inspect(t.Context()) {

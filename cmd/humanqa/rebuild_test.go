@@ -15,6 +15,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/modeltest"
 )
@@ -102,9 +103,7 @@ func fillLog(t *testing.T, db *sqlx.DB) (events int) {
 	)
 	for _, r := range all {
 		data, meta, err := eventstore.Encode(domain.NewEvent{ID: r.ID, Event: r.Event, Meta: r.Meta})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		revisions, ids = append(revisions, int64(r.Revision)), append(ids, r.ID.String()) //nolint:gosec // small
 		streams, types = append(streams, r.Stream), append(types, r.Type)
 		contents, details = append(contents, data), append(details, meta)
@@ -115,9 +114,7 @@ SELECT n, revision, 1793000000000000 + n, id, true, stream, type, data, metadata
 FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[])
     WITH ORDINALITY AS e (revision, id, stream, type, data, metadata, n)`,
 		pq.Array(revisions), pq.Array(ids), pq.Array(streams), pq.Array(types), contents, details)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return len(all)
 }
 
@@ -133,9 +130,7 @@ func generations(t *testing.T, db *sqlx.DB) map[string]generation {
 	t.Helper()
 	var rows []generation
 	err := db.SelectContext(t.Context(), &rows, `SELECT schema_name, status, serving, commit_position FROM projection_checkpoints WHERE status <> 'retired'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	out := map[string]generation{}
 	for _, r := range rows {
 		out[r.Schema] = r
@@ -146,9 +141,7 @@ func generations(t *testing.T, db *sqlx.DB) map[string]generation {
 // applied is how much was folded so far.
 func applied(t *testing.T, db *sqlx.DB) (events int64) {
 	t.Helper()
-	if err := db.GetContext(t.Context(), &events, `SELECT SUM(applied) FROM projection_checkpoints`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.GetContext(t.Context(), &events, `SELECT SUM(applied) FROM projection_checkpoints`))
 	return events
 }
 
@@ -156,15 +149,11 @@ func applied(t *testing.T, db *sqlx.DB) (events int64) {
 func rowSums(t *testing.T, db *sqlx.DB) map[string]string {
 	t.Helper()
 	var views []string
-	if err := db.SelectContext(t.Context(), &views, `SELECT viewname FROM pg_views WHERE schemaname = 'readmodel'`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.SelectContext(t.Context(), &views, `SELECT viewname FROM pg_views WHERE schemaname = 'readmodel'`))
 	sums := map[string]string{}
 	for _, view := range views {
 		var sum string
-		if err := db.GetContext(t.Context(), &sum, `SELECT COUNT(*) || ' ' || COALESCE(SUM(hashtextextended(r::text, 0)), 0) FROM readmodel.`+view+` r`); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, db.GetContext(t.Context(), &sum, `SELECT COUNT(*) || ' ' || COALESCE(SUM(hashtextextended(r::text, 0)), 0) FROM readmodel.`+view+` r`))
 		sums[view] = sum
 	}
 	return sums

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 )
 
@@ -21,9 +22,7 @@ import (
 func readmeSettings(t *testing.T, section string) (processes [][]string) {
 	t.Helper()
 	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, text, found := strings.Cut(string(readme), "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	if !found {
@@ -51,25 +50,17 @@ func readmeSettings(t *testing.T, section string) (processes [][]string) {
 func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 	t.Parallel()
 	own := newProgram(t) // lends its directory to a Postgres that is not the service's
-	if err := os.MkdirAll(own.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(own.dir, 0o700))
 	server, err := pgdev.Start(t.Context(), pgdev.Config{Dir: own.dir, Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := server.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
 	log, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, log.Close())
 	processes := readmeSettings(t, "More than one process")
 	if len(processes) != 2 {
 		t.Fatalf("README.md starts %d processes, want 2: %v", len(processes), processes)

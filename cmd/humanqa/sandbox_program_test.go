@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -91,9 +92,7 @@ func (p *program) events(t *testing.T, key string, kinds ...string) []map[string
 			Events []map[string]any
 			Next   string
 		}
-		if err := json.Unmarshal(r.body, &page); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(r.body, &page))
 		if len(page.Events) == 0 {
 			return all
 		}
@@ -135,9 +134,7 @@ func (p *program) happened(t *testing.T, stream string, want map[string]int) {
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := listen(t.Context(), "a test", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = l.Close() }() // nobody connects
 	return l.Addr().String()
 }
@@ -176,9 +173,7 @@ func (p *program) openInboxFor(t *testing.T) *mailbox {
 	}
 	in := &mailbox{t: t, seen: map[string]bool{}, bodies: map[string][]map[string]any{}}
 	r, err := webhooks.NewReceiver(t.Context(), webhooks.ReceiverConfig{Dir: dir, Secret: in.key, Received: in.take})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in.Receiver = r
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

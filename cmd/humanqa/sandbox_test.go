@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 )
 
@@ -49,9 +50,7 @@ func TestASandboxPlaysEveryStoryThroughCrashes(t *testing.T) {
 		"HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+newInboxCA(t))
 	s := p.start()
 	postgres, err := pgdev.Running(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	second := newProgram(t, "HUMANQA_DATABASE_URL="+postgres.DSN(pgdev.Database),
 		"HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false",
 		"HUMANQA_MASTER_KEY_FILE="+filepath.Join(p.dir, "master-keyset.json"))

@@ -13,14 +13,14 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"go.uber.org/goleak"
+
+	"humanqa/internal/must"
 )
 
 func serveConfig(t *testing.T, settings ...string) (Config, *logrus.Logger) {
 	t.Helper()
 	cfg, err := parseConfig(append(settings, "HUMANQA_DATA_DIR="+newDataDir(t), "HUMANQA_ADDR=127.0.0.1:0", "HUMANQA_ADMIN_ADDR=127.0.0.1:0", "HUMANQA_VOICE_ADDR=127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	return cfg, log
@@ -45,9 +45,7 @@ func TestAStopLeavesNothingBehind(t *testing.T) {
 			"http://" + s.admin.Addr().String() + "/readyz":      http.StatusOK,
 		} {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			res, err := client.Do(req)
 			if err != nil {
 				t.Errorf("%s: %v", url, err)
@@ -96,9 +94,7 @@ func TestAStopLeavesNothingBehind(t *testing.T) {
 func TestAnAddressInUseStopsTheStart(t *testing.T) {
 	t.Parallel()
 	taken, err := listen(t.Context(), "HUMANQA_ADDR", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = taken.Close() }() // nobody connects
 	cfg, log := serveConfig(t)
 	cfg.Addr = taken.Addr().String()
@@ -111,18 +107,14 @@ func TestAnAddressInUseStopsTheStart(t *testing.T) {
 func TestTheAdminAddressNobodyAskedForStopsNoStart(t *testing.T) {
 	t.Parallel()
 	taken, err := listen(t.Context(), "HUMANQA_ADMIN_ADDR", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = taken.Close() }() // nobody connects
 	cfg, log := serveConfig(t)
 	var said strings.Builder
 	log.SetOutput(&said)
 	cfg.AdminAddr, cfg.AdminAddrGiven = taken.Addr().String(), false
 	other, err := listenAdmin(t.Context(), cfg, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = other.Close() }() // nobody connects
 	if want := cfg.AdminAddr + " is taken, metrics are at " + other.Addr().String(); !strings.Contains(said.String(), want) {
 		t.Errorf("said %q, want %q", said.String(), want)
@@ -138,9 +130,7 @@ func TestTheAdminAddressNobodyAskedForStopsNoStart(t *testing.T) {
 func TestVoiceThatNobodyAskedForStopsNoStart(t *testing.T) {
 	t.Parallel()
 	taken, err := listen(t.Context(), "HUMANQA_VOICE_ADDR", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = taken.Close() }() // nobody connects
 	cfg, log := serveConfig(t)
 	var said strings.Builder
@@ -186,9 +176,7 @@ func TestALongDataDirectoryGetsAShortSocket(t *testing.T) {
 	t.Parallel()
 	long := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	path, err := makeSocketPath(long)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = os.Remove(filepath.Dir(path)) }() // empty
 	if len(path) > maxSocketPath || path != socketPath(long) || path == socketPath(long+"er") {
 		t.Errorf("socket path %s", path)
@@ -196,9 +184,7 @@ func TestALongDataDirectoryGetsAShortSocket(t *testing.T) {
 	if again, err := makeSocketPath(long); err != nil || again != path {
 		t.Errorf("a second start: %s, %v", again, err)
 	}
-	if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(filepath.Dir(path), 0o755))
 	if _, err := makeSocketPath(long); err == nil || !strings.Contains(err.Error(), "belongs to somebody else") {
 		t.Errorf("a directory that others can read: %v", err)
 	}

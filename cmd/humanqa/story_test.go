@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 // One service serves all the stories below; each has an account of its own.
@@ -73,9 +75,7 @@ func jobStory(t *testing.T, s *instance) {
 	}
 	token := claim.text("claimToken")
 	var checklist struct{ Checklist []struct{ ID string } }
-	if err := json.Unmarshal(claim.body, &checklist); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(claim.body, &checklist))
 	complete := "/v1/checker/jobs/" + id + "/complete"
 	unchecked := s.call(409, "POST", complete, checkerKey, map[string]any{"summary": "too early"}, "X-Claim-Token", token)
 	if items, _ := unchecked.field("uncheckedItems").([]any); len(items) != 3 {
@@ -367,9 +367,7 @@ func TestNohupOutlivesAClosedTerminal(t *testing.T) {
 	p := newProgram(t)
 	s := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
 	s.waitReady(2 * time.Minute)
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	// What it does with the signal it has done by the time it has answered this.
 	s.newAccount(0)
 	if !s.running() {

@@ -21,34 +21,25 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/httpapi"
+	"humanqa/internal/must"
 )
 
 // issue writes a certificate for localhost with this serial number, and its key.
 func issue(t *testing.T, cert, key string, serial int64, written time.Time) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	form := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(file, written, written); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
+		must.NoError(t, os.Chtimes(file, written, written))
 	}
 }
 
@@ -64,13 +55,9 @@ func TestHTTPSTakesARenewedCertificate(t *testing.T) {
 	}
 	issue(t, cert, key, 1, now)
 	pair, err := openCertificate(cert, key, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	reach := httpapi.Reach{TLS: true}
@@ -90,9 +77,7 @@ func TestHTTPSTakesARenewedCertificate(t *testing.T) {
 		t.Helper()
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it is looked at, not trusted
 		c, err := dialer.DialContext(t.Context(), "tcp", plain.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer func() { _ = c.Close() }()
 		if _, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")); err != nil {
 			t.Fatal(err)
@@ -111,12 +96,8 @@ func TestHTTPSTakesARenewedCertificate(t *testing.T) {
 	if got := shown(); got != 2 {
 		t.Errorf("after a renewal the serial number is %d", got)
 	}
-	if err := os.WriteFile(cert, []byte("half a fi"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(cert, now, now.Add(2*time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(cert, []byte("half a fi"), 0o600))
+	must.NoError(t, os.Chtimes(cert, now, now.Add(2*time.Second)))
 	if got := shown(); got != 2 || strings.Count(said.String(), "the certificate before goes on") != 1 {
 		t.Errorf("while it is being written the serial number is %d; said %q", got, said)
 	}

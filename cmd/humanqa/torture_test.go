@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"humanqa/internal/eventually"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 var (
@@ -99,17 +101,11 @@ func TestTorture(t *testing.T) {
 func (p *program) killPostgres() {
 	p.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	line, _, _ := strings.Cut(string(raw), "\n")
 	pid, err := strconv.Atoi(line)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
+	must.NoError(p.t, syscall.Kill(pid, syscall.SIGQUIT))
 }
 
 // load is clients and checkers at work. Each repeats a call, with the same

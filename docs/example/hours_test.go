@@ -7,6 +7,7 @@ import (
 	"humanqa/docs/example"
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/modeltest"
 )
@@ -23,9 +24,7 @@ func TestTheExampleCountsVerdictsByTheHour(t *testing.T) {
 	w.Reach(w.Sup)
 	for status, want := range map[job.ItemStatus]int{job.ItemPass: 1, job.ItemFail: 2, job.ItemSkip: 0} {
 		hours, err := example.NewReads(w.DB).Verdicts(w.Ctx(), status)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		sum := 0
 		for _, n := range hours {
 			sum += n

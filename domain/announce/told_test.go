@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 )
 
 // fill gives every field a value of its own.
@@ -66,9 +67,7 @@ func TestWhatIsToldIsAnnouncedAlike(t *testing.T) {
 		r := domain.Recorded{ID: uuid.New(), Stream: domain.JobStream("j"), Type: e.EventType(), Event: e}
 		about := announce.Enrichment{Submission: job.Submission{AccountID: "acc", ProjectID: "p", Title: "title", URL: "https://app.example"}}
 		want, announced, err := announce.Render("https://qa.example", r, about)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if announced {
 			kinds++
 		}

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/scenario"
+	"humanqa/internal/must"
 )
 
 type decide = scenario.Decide[credits.State]
@@ -322,9 +323,7 @@ func TestALedgerOfManyDebitsStaysCheap(t *testing.T) {
 	s := credits.Evolve(credits.State{}, granted("a", debits, nil, debits))
 	for _, id := range ids {
 		events, err := credits.DecideDebit(s, id, 1, t0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, e := range events {
 			s = credits.Evolve(s, e)
 		}
@@ -358,8 +357,6 @@ func BenchmarkDebit(b *testing.B) {
 
 func charge(b *testing.B, s credits.State, job string) credits.State {
 	events, err := credits.DecideDebit(s, job, 5, t0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	return credits.Evolve(s, events[0])
 }

@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
+	"humanqa/internal/must"
 )
 
 // TestNoHistoryBreaksTheLedger runs random commands at random moments and
@@ -229,9 +230,7 @@ func sum(parts []credits.Part) domain.Credits {
 
 func (m *ledger) check(t *rapid.T) {
 	s := m.state
-	if err := s.Damage(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Damage())
 	if s.Balance() < 0 || s.Used() < 0 || s.Expired() < 0 {
 		t.Fatalf("balance %d, used %d, expired %d", s.Balance(), s.Used(), s.Expired())
 	}

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/policy"
+	"humanqa/internal/must"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -229,9 +230,7 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 				func() { timer.Attempt, timer.Fence = 2, 9 }, // the same again
 			} {
 				change()
-				if err := mine.Fire(t.Context(), timer); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, mine.Fire(t.Context(), timer))
 			}
 			got := a.cause
 			if len(a.what) != 2 || a.what[0] != want[p.Kind()] || a.what[1] != a.what[0] {
@@ -245,9 +244,7 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 			}
 			repeat := got.CommandID
 			timer.CauseID, timer.WallClock = "event-2", true
-			if err := mine.Fire(t.Context(), timer); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, mine.Fire(t.Context(), timer))
 			if a.cause.CommandID == repeat || !a.cause.NotBefore.IsZero() {
 				t.Errorf("%s: for another event the cause is %+v", p.Kind(), a.cause)
 			}

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 )
 
 func TestWhatSetsASessionsTimers(t *testing.T) {
@@ -72,9 +73,7 @@ func TestEveryTimerOfASessionSettlesItAsACommandOfItsOwn(t *testing.T) {
 		{Kind: "session", Key: "s1/j1", CauseID: "e3"}, {Kind: "session", Key: "s1/j2", CauseID: "e4"},
 	} {
 		for range 2 { // a lease that ran out fires again: the same command
-			if err := (policy.Sessions{Settlement: s}).Fire(t.Context(), timer); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, (policy.Sessions{Settlement: s}).Fire(t.Context(), timer))
 		}
 	}
 	for _, id := range s.sessions {

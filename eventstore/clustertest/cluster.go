@@ -25,6 +25,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+
+	"humanqa/internal/must"
 )
 
 const (
@@ -67,9 +69,7 @@ func New(t testing.TB, target string) *Cluster {
 	t.Helper()
 	backend, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c := &Cluster{t: t, backend: backend, slow: make(chan struct{})}
 	for i := range c.members {
 		c.members[i] = &member{Cluster: c, index: i, address: "127.0.0.1:0"}
@@ -139,9 +139,7 @@ func (c *Cluster) Revive(i int) {
 	c.t.Helper()
 	m := c.members[i]
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", m.address)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.NoError(c.t, err)
 	m.address = listener.Addr().String()
 	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{}), grpc.UnknownServiceHandler(m.handle),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"humanqa/internal/must"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -35,7 +37,7 @@ func (c *scenario) dial() *grpc.ClientConn {
 		creds = credentials.NewTLS(&tls.Config{RootCAs: config.RootCAs, InsecureSkipVerify: config.SkipCertificateVerification}) //nolint:gosec // as the caller's connection string says
 	}
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds))
-	c.must(err)
+	must.NoError(c, err)
 	c.Cleanup(func() {
 		if err := conn.Close(); err != nil {
 			c.Errorf("close the connection: %v", err)
@@ -57,7 +59,7 @@ type batcher struct {
 func (c *scenario) batcher() *batcher {
 	c.Helper()
 	call, err := streams.NewStreamsClient(c.dial()).BatchAppend(c.ctx)
-	c.must(err)
+	must.NoError(c, err)
 	return &batcher{c: c, call: call}
 }
 
@@ -85,7 +87,7 @@ func proposals(events ...esdb.EventData) []*streams.BatchAppendReq_ProposedMessa
 
 func (b *batcher) send(id uuid.UUID, o *streams.BatchAppendReq_Options, final bool, events ...esdb.EventData) {
 	b.c.Helper()
-	b.c.must(b.call.Send(&streams.BatchAppendReq{
+	must.NoError(b.c, b.call.Send(&streams.BatchAppendReq{
 		CorrelationId: protoID(id), Options: o, ProposedMessages: proposals(events...), IsFinal: final,
 	}))
 }
@@ -94,13 +96,13 @@ func (b *batcher) send(id uuid.UUID, o *streams.BatchAppendReq_Options, final bo
 func (b *batcher) answer() (*streams.BatchAppendResp, uuid.UUID) {
 	b.c.Helper()
 	resp, err := b.call.Recv()
-	b.c.must(err)
+	must.NoError(b.c, err)
 	switch v := resp.GetCorrelationId().GetValue().(type) {
 	case *shared.UUID_String_:
 		return resp, uuid.MustParse(v.String_)
 	case *shared.UUID_Structured_:
 		id, err := esdb.ParseUUIDFromInt64(v.Structured.MostSignificantBits, v.Structured.LeastSignificantBits)
-		b.c.must(err)
+		must.NoError(b.c, err)
 		return resp, id
 	}
 	b.c.Fatalf("no correlation id: %v", resp)
@@ -134,7 +136,7 @@ var batchTests = []test{
 		}
 		slices.Sort(got)
 		c.equal(got, sequence(0, 49))
-		c.must(b.call.CloseSend()) // what the call does then is the server's
+		must.NoError(c, b.call.CloseSend()) // what the call does then is the server's
 		c.equal(c.revisionsOf(c.stream("a")), sequence(0, 49))
 	}},
 	{"one append may come in several messages", func(c *scenario) {
@@ -161,7 +163,7 @@ var batchTests = []test{
 			c.Fatalf("got %v", resp)
 		}
 		var wrong shared.WrongExpectedVersion
-		c.must(resp.GetError().GetDetails()[0].UnmarshalTo(&wrong))
+		must.NoError(c, resp.GetError().GetDetails()[0].UnmarshalTo(&wrong))
 		if wrong.GetCurrentStreamRevision() != 2 || wrong.GetExpectedStreamPosition() != 0 {
 			c.Fatalf("got %v", &wrong)
 		}
@@ -178,7 +180,7 @@ var batchTests = []test{
 		}
 	}},
 	{"a tombstoned stream is refused", func(c *scenario) {
-		c.must(c.tombstone(c.stream("a"), esdb.Any{}))
+		must.NoError(c, c.tombstone(c.stream("a"), esdb.Any{}))
 		b := c.batcher()
 		b.send(uuid.New(), batchOptions(c.stream("a")), true, event(0))
 		b.refusedWith(codes.NotFound)

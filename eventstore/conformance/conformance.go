@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/must"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
 )
@@ -90,7 +92,7 @@ func (s *suite) newCase(t *testing.T) *scenario {
 func (c *scenario) connect() *esdb.Client {
 	c.Helper()
 	client, err := esdb.NewClient(c.suite.config())
-	c.must(err)
+	must.NoError(c, err)
 	c.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			c.Errorf("close the client: %v", err)
@@ -102,13 +104,6 @@ func (c *scenario) connect() *esdb.Client {
 // stream is a name of this test's own; prefix groups several of them.
 func (c *scenario) stream(name string) string { return c.prefix() + name }
 func (c *scenario) prefix() string            { return "conf" + c.id + "-" }
-
-func (c *scenario) must(err error) {
-	c.Helper()
-	if err != nil {
-		c.Fatal(err)
-	}
-}
 
 func (c *scenario) refused(err error, code esdb.ErrorCode) {
 	c.Helper()
@@ -149,7 +144,7 @@ func expecting(r esdb.ExpectedRevision) esdb.AppendToStreamOptions {
 func (c *scenario) written(stream string, expected esdb.ExpectedRevision, e ...esdb.EventData) *esdb.WriteResult {
 	c.Helper()
 	result, err := c.client.AppendToStream(c.ctx, stream, expecting(expected), e...)
-	c.must(err)
+	must.NoError(c, err)
 	return result
 }
 
@@ -181,7 +176,7 @@ func drain(read *esdb.ReadStream, err error) ([]*esdb.ResolvedEvent, error) {
 func (c *scenario) read(stream string, o esdb.ReadStreamOptions, count uint64) []*esdb.ResolvedEvent {
 	c.Helper()
 	out, err := drain(c.client.ReadStream(c.ctx, stream, o, count))
-	c.must(err)
+	must.NoError(c, err)
 	return out
 }
 

@@ -3,6 +3,8 @@ package conformance
 import (
 	"math"
 
+	"humanqa/internal/must"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 )
 
@@ -33,14 +35,14 @@ func (c *scenario) fails(err error) {
 var deleteTests = []test{
 	{"a deleted stream is not found", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
-		c.must(c.remove(c.stream("a"), esdb.Revision(2)))
+		must.NoError(c, c.remove(c.stream("a"), esdb.Revision(2)))
 		c.notFound(c.stream("a"))
 	}},
 	{"its next write continues its revisions", func(c *scenario) {
 		for i, expected := range []esdb.ExpectedRevision{esdb.Any{}, esdb.NoStream{}, esdb.Revision(2)} {
 			stream := c.stream(string(rune('a' + i)))
 			c.written(stream, esdb.NoStream{}, events(3)...)
-			c.must(c.remove(stream, esdb.Any{}))
+			must.NoError(c, c.remove(stream, esdb.Any{}))
 			if r := c.written(stream, expected, events(2)...); r.NextExpectedVersion != 4 {
 				c.Fatalf("got %+v", r)
 			}
@@ -53,7 +55,7 @@ var deleteTests = []test{
 	}},
 	{"an append without events revives it", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
-		c.must(c.remove(c.stream("a"), esdb.Any{}))
+		must.NoError(c, c.remove(c.stream("a"), esdb.Any{}))
 		if r := c.written(c.stream("a"), esdb.Any{}); r.CommitPosition == 0 {
 			c.Fatalf("got %+v", r)
 		}
@@ -63,7 +65,7 @@ var deleteTests = []test{
 	}},
 	{"stream exists is refused on a deleted stream", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, event(0))
-		c.must(c.remove(c.stream("a"), esdb.Any{}))
+		must.NoError(c, c.remove(c.stream("a"), esdb.Any{}))
 		_, err := c.client.AppendToStream(c.ctx, c.stream("a"), expecting(esdb.StreamExists{}), event(1))
 		c.refused(err, esdb.ErrorCodeStreamDeleted)
 	}},
@@ -73,36 +75,36 @@ var deleteTests = []test{
 		c.fails(c.remove(c.stream("a"), esdb.Revision(9)))
 		c.fails(c.remove(c.stream("a"), esdb.NoStream{}))
 		c.equal(c.revisionsOf(c.stream("a")), sequence(0, 2))
-		c.must(c.remove(c.stream("a"), esdb.StreamExists{}))
+		must.NoError(c, c.remove(c.stream("a"), esdb.StreamExists{}))
 	}},
 	{"a stream that never was can't be deleted", func(c *scenario) {
 		c.fails(c.remove(c.stream("a"), esdb.Any{}))
 	}},
 	{"deleting writes the stream's metadata", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, event(0))
-		c.must(c.remove(c.stream("a"), esdb.Any{}))
+		must.NoError(c, c.remove(c.stream("a"), esdb.Any{}))
 		c.equal(c.revisionsOf("$$"+c.stream("a")), sequence(0, 0))
 		c.written(c.stream("a"), esdb.NoStream{}, event(1))
 		got, err := c.client.GetStreamMetadata(c.ctx, c.stream("a"), esdb.ReadStreamOptions{})
-		c.must(err)
+		must.NoError(c, err)
 		if got.TruncateBefore() == nil || *got.TruncateBefore() != 1 {
 			c.Fatalf("got %+v", got)
 		}
 	}},
 	{"metadata for a deleted stream revives it", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
-		c.must(c.remove(c.stream("a"), esdb.Any{}))
+		must.NoError(c, c.remove(c.stream("a"), esdb.Any{}))
 		c.setMetadata(c.stream("a"), func(m *esdb.StreamMetadata) { m.SetMaxCount(9) })
 		c.equal(c.revisionsOf(c.stream("a")), nil)
 		got, err := c.client.GetStreamMetadata(c.ctx, c.stream("a"), esdb.ReadStreamOptions{})
-		c.must(err)
+		must.NoError(c, err)
 		if got.TruncateBefore() == nil || *got.TruncateBefore() != 3 || got.MaxCount() == nil || *got.MaxCount() != 9 {
 			c.Fatalf("got %+v", got)
 		}
 	}},
 	{"a tombstoned stream is gone for good", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
-		c.must(c.tombstone(c.stream("a"), esdb.Revision(2)))
+		must.NoError(c, c.tombstone(c.stream("a"), esdb.Revision(2)))
 		_, err := drain(c.client.ReadStream(c.ctx, c.stream("a"), esdb.ReadStreamOptions{}, 10))
 		c.refused(err, esdb.ErrorCodeStreamDeleted)
 		for _, expected := range []esdb.ExpectedRevision{esdb.Any{}, esdb.NoStream{}, esdb.StreamExists{}, esdb.Revision(2)} {
@@ -125,16 +127,16 @@ var deleteTests = []test{
 		c.equal(c.revisionsOf(c.stream("a")), sequence(0, 2))
 	}},
 	{"a tombstone needs no stream and no life", func(c *scenario) {
-		c.must(c.tombstone(c.stream("never"), esdb.NoStream{}))
+		must.NoError(c, c.tombstone(c.stream("never"), esdb.NoStream{}))
 		c.written(c.stream("deleted"), esdb.NoStream{}, event(0))
-		c.must(c.remove(c.stream("deleted"), esdb.Any{}))
-		c.must(c.tombstone(c.stream("deleted"), esdb.Any{}))
+		must.NoError(c, c.remove(c.stream("deleted"), esdb.Any{}))
+		must.NoError(c, c.tombstone(c.stream("deleted"), esdb.Any{}))
 		_, err := drain(c.client.ReadStream(c.ctx, c.stream("deleted"), esdb.ReadStreamOptions{}, 1))
 		c.refused(err, esdb.ErrorCodeStreamDeleted)
 	}},
 	{"a tombstone stands in $all", func(c *scenario) {
 		first := c.written(c.stream("a"), esdb.NoStream{}, event(0))
-		c.must(c.tombstone(c.stream("a"), esdb.Any{}))
+		must.NoError(c, c.tombstone(c.stream("a"), esdb.Any{}))
 		mine := c.mine(c.readAll(esdb.ReadAllOptions{From: at(first)}, 1_000_000))
 		if len(mine) != 2 || mine[1].Event.EventType != "$streamDeleted" || mine[1].Event.EventNumber != math.MaxInt64 {
 			c.Fatalf("got %+v", mine)
@@ -171,7 +173,7 @@ var linkTests = []test{
 	}},
 	{"a link to nowhere comes without its event", func(c *scenario) {
 		c.written(c.stream("gone"), esdb.NoStream{}, event(0))
-		c.must(c.remove(c.stream("gone"), esdb.Any{}))
+		must.NoError(c, c.remove(c.stream("gone"), esdb.Any{}))
 		for i, target := range []string{"0@" + c.stream("none"), "0@" + c.stream("gone")} {
 			c.written(c.stream("links"), expectedBefore(i), esdb.EventData{EventType: "$>", Data: []byte(target)})
 		}

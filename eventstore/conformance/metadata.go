@@ -7,6 +7,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 func (c *scenario) setMetadata(stream string, set func(*esdb.StreamMetadata)) {
@@ -14,7 +15,7 @@ func (c *scenario) setMetadata(stream string, set func(*esdb.StreamMetadata)) {
 	var m esdb.StreamMetadata
 	set(&m)
 	_, err := c.client.SetStreamMetadata(c.ctx, stream, expecting(esdb.Any{}), m)
-	c.must(err)
+	must.NoError(c, err)
 }
 
 var metadataTests = []test{
@@ -30,7 +31,7 @@ var metadataTests = []test{
 			m.AddCustomProperty("owner", "qa")
 		})
 		got, err := c.client.GetStreamMetadata(c.ctx, c.stream("a"), esdb.ReadStreamOptions{})
-		c.must(err)
+		must.NoError(c, err)
 		if got.MaxCount() == nil || *got.MaxCount() != 8 || got.MaxAge() != nil || got.CustomProperty("owner") != "qa" {
 			c.Fatalf("got %+v", got)
 		}
@@ -40,7 +41,7 @@ var metadataTests = []test{
 		_, err := c.client.SetStreamMetadata(c.ctx, c.stream("a"), expecting(esdb.Revision(3)), esdb.StreamMetadata{})
 		c.refused(err, esdb.ErrorCodeWrongExpectedVersion)
 		_, err = c.client.SetStreamMetadata(c.ctx, c.stream("a"), expecting(esdb.NoStream{}), esdb.StreamMetadata{})
-		c.must(err)
+		must.NoError(c, err)
 	}},
 	{"only its latest event is read", func(c *scenario) {
 		for i := range 3 {

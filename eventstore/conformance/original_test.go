@@ -7,6 +7,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"humanqa/eventstore/conformance"
+	"humanqa/internal/must"
 )
 
 // serverEnv names a server to test besides the embedded node.
@@ -20,9 +21,7 @@ func TestNamedServerConforms(t *testing.T) {
 	}
 	conformance.Run(t, func() *esdb.Configuration {
 		config, err := esdb.ParseConnectionString(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		config.Logger = nil
 		return config
 	})

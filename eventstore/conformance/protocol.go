@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"humanqa/internal/must"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -89,16 +91,16 @@ var protocolTests = []test{
 		client := streams.NewStreamsClient(c.dial())
 		appends := func() *streams.AppendResp {
 			call, err := client.Append(c.ctx)
-			c.must(err)
-			c.must(call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
+			must.NoError(c, err)
+			must.NoError(c, call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
 				StreamIdentifier:       identifier(c.stream("a")),
 				ExpectedStreamRevision: &streams.AppendReq_Options_Revision{Revision: math.MaxUint64},
 			}}}))
-			c.must(call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
+			must.NoError(c, call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
 				Id: protoID(uuid.New()), Metadata: map[string]string{"type": "tested", "content-type": "application/json"}, Data: []byte("{}"),
 			}}}))
 			resp, err := call.CloseAndRecv()
-			c.must(err)
+			must.NoError(c, err)
 			return resp
 		}
 		if resp := appends(); resp.GetSuccess() == nil {
@@ -116,6 +118,6 @@ var protocolTests = []test{
 		_, err = client.Tombstone(c.ctx, &streams.TombstoneReq{Options: &streams.TombstoneReq_Options{
 			StreamIdentifier: identifier(c.stream("new")), ExpectedStreamRevision: &streams.TombstoneReq_Options_Revision{Revision: math.MaxUint64},
 		}})
-		c.must(err)
+		must.NoError(c, err)
 	}},
 }

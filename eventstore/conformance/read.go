@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"humanqa/internal/must"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 )
 
@@ -88,7 +90,7 @@ func (c *scenario) mine(all []*esdb.ResolvedEvent) []*esdb.ResolvedEvent {
 func (c *scenario) readAll(o esdb.ReadAllOptions, count uint64) []*esdb.ResolvedEvent {
 	c.Helper()
 	out, err := drain(c.client.ReadAll(c.ctx, o, count))
-	c.must(err)
+	must.NoError(c, err)
 	return out
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"humanqa/internal/must"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/persistent"
@@ -18,14 +20,14 @@ import (
 var serverTests = []test{
 	{"it tells its version", func(c *scenario) {
 		version, err := c.client.GetServerVersion()
-		c.must(err)
+		must.NoError(c, err)
 		if version.Major < 20 {
 			c.Fatalf("got %+v", version)
 		}
 	}},
 	{"gossip names a leader that is alive", func(c *scenario) {
 		info, err := gossip.NewGossipClient(c.dial()).Read(c.ctx, &shared.Empty{})
-		c.must(err)
+		must.NoError(c, err)
 		if !slices.ContainsFunc(info.GetMembers(), func(m *gossip.MemberInfo) bool {
 			return m.GetIsAlive() && m.GetState() == gossip.MemberInfo_Leader
 		}) {
@@ -75,12 +77,12 @@ var serverTests = []test{
 	}},
 	{"ids that are no uuids are refused", func(c *scenario) {
 		call, err := streams.NewStreamsClient(c.dial()).Append(c.ctx)
-		c.must(err)
-		c.must(call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
+		must.NoError(c, err)
+		must.NoError(c, call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
 			StreamIdentifier:       &shared.StreamIdentifier{StreamName: []byte(c.stream("a"))},
 			ExpectedStreamRevision: &streams.AppendReq_Options_Any{Any: &shared.Empty{}},
 		}}}))
-		c.must(call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
+		must.NoError(c, call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
 			Id:       &shared.UUID{Value: &shared.UUID_String_{String_: "not a uuid"}},
 			Metadata: map[string]string{"type": "tested", "content-type": "application/json"},
 		}}}))
@@ -90,12 +92,12 @@ var serverTests = []test{
 	}},
 	{"an event without a type is refused", func(c *scenario) {
 		call, err := streams.NewStreamsClient(c.dial()).Append(c.ctx)
-		c.must(err)
-		c.must(call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
+		must.NoError(c, err)
+		must.NoError(c, call.Send(&streams.AppendReq{Content: &streams.AppendReq_Options_{Options: &streams.AppendReq_Options{
 			StreamIdentifier:       &shared.StreamIdentifier{StreamName: []byte(c.stream("a"))},
 			ExpectedStreamRevision: &streams.AppendReq_Options_Any{Any: &shared.Empty{}},
 		}}}))
-		c.must(call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
+		must.NoError(c, call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: &streams.AppendReq_ProposedMessage{
 			Id: protoID(uuid.New()), Metadata: map[string]string{"content-type": "application/json"},
 		}}}))
 		_, err = call.CloseAndRecv()
@@ -105,7 +107,7 @@ var serverTests = []test{
 	}},
 	{"what is not offered is unimplemented", func(c *scenario) {
 		version, err := c.client.GetServerVersion()
-		c.must(err)
+		must.NoError(c, err)
 		_, err = persistent.NewPersistentSubscriptionsClient(c.dial()).GetInfo(c.ctx, &persistent.GetInfoReq{Options: &persistent.GetInfoReq_Options{
 			StreamOption: &persistent.GetInfoReq_Options_StreamIdentifier{StreamIdentifier: &shared.StreamIdentifier{StreamName: []byte(c.stream("a"))}},
 			GroupName:    "none",
@@ -120,7 +122,7 @@ var serverTests = []test{
 func (c *scenario) rawRead(o *streams.ReadReq_Options) []*streams.ReadResp {
 	c.Helper()
 	call, err := streams.NewStreamsClient(c.dial()).Read(c.ctx, &streams.ReadReq{Options: o})
-	c.must(err)
+	must.NoError(c, err)
 	var out []*streams.ReadResp
 	for {
 		resp, err := call.Recv()
@@ -218,7 +220,7 @@ var concurrencyTests = []test{
 		for i := range 100 {
 			written := c.written(c.stream("a"), expectedBefore(i), event(i))
 			got, err := drain(reader.ReadStream(c.ctx, c.stream("a"), esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}}, 1))
-			c.must(err)
+			must.NoError(c, err)
 			if len(got) != 1 || position(got[0]) != at(written) {
 				c.Fatalf("got %+v, want %+v", got, written)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"humanqa/internal/must"
+
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -56,7 +58,7 @@ func (c *scenario) listen(again func(*esdb.ResolvedEvent) (*esdb.Subscription, e
 func (h *heard) open() {
 	h.c.Helper()
 	sub, err := h.again(h.latest)
-	h.c.must(err)
+	must.NoError(h.c, err)
 	h.sub, h.last = sub, esdb.Position{}
 }
 
@@ -145,7 +147,7 @@ var streamSubscriptionTests = []test{
 		h := c.subscribe(c.stream("a"), esdb.Start{})
 		h.untilLive()
 		_, err := c.client.TombstoneStream(c.ctx, c.stream("a"), esdb.TombstoneStreamOptions{})
-		c.must(err)
+		must.NoError(c, err)
 		for {
 			got := h.sub.Recv()
 			if got.SubscriptionDropped != nil {
@@ -160,7 +162,7 @@ var streamSubscriptionTests = []test{
 		c.written(c.stream("a"), esdb.NoStream{}, event(0))
 		h := c.subscribe(c.stream("a"), esdb.Start{})
 		h.untilLive()
-		c.must(h.sub.Close())
+		must.NoError(c, h.sub.Close())
 		if got := h.sub.Recv(); got.SubscriptionDropped == nil {
 			c.Fatalf("got %+v", got)
 		}
@@ -272,7 +274,7 @@ var allSubscriptionTests = []test{
 	{"system events can be left out", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, event(0))
 		_, err := c.client.SetStreamMetadata(c.ctx, c.stream("a"), expecting(esdb.Any{}), esdb.StreamMetadata{})
-		c.must(err)
+		must.NoError(c, err)
 		h := c.subscribeAll(esdb.SubscribeToAllOptions{From: esdb.Start{}, Filter: esdb.ExcludeSystemEventsFilter()})
 		for _, e := range h.untilLive() {
 			if e.Event.EventType[0] == '$' {

@@ -12,6 +12,7 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 )
 
 // Real is the real log: an embedded node on a database, the client that speaks
@@ -27,24 +28,18 @@ func Start(t testing.TB, dsn string) Real {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	dir, err := os.MkdirTemp("", "es") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "node")
 	n, err := node.Start(t.Context(), node.Config{DSN: dsn, Socket: socket, Log: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := n.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
 	client, err := eventstore.OpenSocket(socket, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -70,20 +65,14 @@ func Server(t testing.TB, dsn string) (url string) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	n, err := node.Start(t.Context(), node.Config{DSN: dsn, InsecureListen: "127.0.0.1:0", Log: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = n.Close(t.Context()) }) // cut off: the context has ended
 	url = n.ConnectionStrings()[0]
 	config, err := esdb.ParseConnectionString(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	config.Logger = nil
 	client, err := esdb.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = client.Close() }() // it was only written to
 	own := esdb.EventData{EventType: "$started", ContentType: esdb.ContentTypeJson, Data: []byte("{}")}
 	if _, err := client.AppendToStream(t.Context(), "$server", esdb.AppendToStreamOptions{}, own, own, own); err != nil {

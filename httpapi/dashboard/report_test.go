@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/internal/browsertest"
+	"humanqa/internal/must"
 	"humanqa/projections/asof"
 )
 
@@ -137,9 +138,7 @@ func testATestIsSteppedThrough(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 		then, report, err := asof.NewReads(w.Log, w.reads.Jobs).Job(t.Context(), id, place)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		items := then.Items
 		if report != nil {
 			items = report.Items

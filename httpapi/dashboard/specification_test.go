@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/internal/must"
 )
 
 // docs/dashboard.md names pages that are there; what no other test of its table
@@ -18,9 +19,7 @@ func TestTheSpecificationsWordsOnTheDashboard(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	text, err := os.ReadFile("../../docs/dashboard.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const room = "GET /dashboard/sessions/{id}" // httpapi/room's
 	there := map[string]bool{room: true}
 	for _, page := range w.site.Table() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 // specified is what the specification shows, by operation: its parameters, the
@@ -225,9 +227,7 @@ type tree struct {
 func parsed(t *testing.T) tree {
 	t.Helper()
 	var root map[string]any
-	if err := json.Unmarshal(Document(), &root); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(Document(), &root))
 	return tree{root, root}
 }
 

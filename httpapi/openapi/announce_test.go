@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain/announce"
 	"humanqa/domain/subscription"
+	"humanqa/internal/must"
 )
 
 // What is announced stands in one catalogue; the document shows all of it and
@@ -24,9 +25,7 @@ func TestTheDocumentShowsWhatIsAnnounced(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(Document(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(Document(), &doc))
 	for _, k := range announce.Kinds() {
 		hook, shown := doc.Webhooks[k.Name]
 		if !shown {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 var toolsDir = flag.String("clients", "", "the folder of linters and generators of clients, installed; see make contract")
@@ -25,9 +27,7 @@ func TestTheDocumentInOtherTools(t *testing.T) {
 		os.WriteFile(filepath.Join(out, "openapi-3.0.json"), Document(), 0o644),
 		os.WriteFile(filepath.Join(out, "openapi-3.1.json"), Document31(), 0o644),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	for _, version := range []string{"3.0", "3.1"} {
 		document := filepath.Join(generated, "openapi-"+version+".json")

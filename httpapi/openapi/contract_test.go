@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"humanqa/internal/must"
 )
 
 // operations calls see with every operation, by "GET /v1/jobs".
@@ -154,14 +156,10 @@ func TestEveryOperationListsItsRefusals(t *testing.T) {
 	slices.Sort(lines)
 	got := strings.Join(lines, "")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for line := range strings.Lines(got) {
 		if !strings.Contains(string(want), line) {
 			t.Errorf("the document has\n%swhich %s has not", line, golden)
@@ -232,9 +230,7 @@ func TestTheWebhooksExamplesAreWhatIsSent(t *testing.T) {
 			}
 		} `json:"x-webhooks"`
 	}
-	if err := json.Unmarshal(Document(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(Document(), &doc))
 	shown := map[string]any{}
 	for _, hook := range doc.Webhooks {
 		for name, example := range hook.Post.RequestBody.Content["application/json"].Examples {
@@ -243,18 +239,12 @@ func TestTheWebhooksExamplesAreWhatIsSent(t *testing.T) {
 	}
 	sent := map[string]any{}
 	files, err := filepath.Glob("../../webhooks/testdata/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var body any
-		if err := json.Unmarshal(raw, &body); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(raw, &body))
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		sent[name] = body
 		if !reflect.DeepEqual(shown[name], body) {

@@ -16,14 +16,13 @@ import (
 
 	"humanqa/httpapi/openapi/assemble"
 	"humanqa/internal/apicheck"
+	"humanqa/internal/must"
 )
 
 func load(t *testing.T) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return doc
 }
 
@@ -46,9 +45,7 @@ func TestBothVersionsSayTheSame(t *testing.T) {
 	t.Parallel()
 	nullable := func(raw []byte) map[string]bool {
 		doc, err := openapi3.NewLoader().LoadFromData(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		found := map[string]bool{}
 		err = doc.WalkSchemas(func(at string, s *openapi3.SchemaRef) error {
 			if !strings.HasPrefix(at, "/webhooks") { // 3.0 has them aside
@@ -56,9 +53,7 @@ func TestBothVersionsSayTheSame(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return found
 	}
 	if older, newer := nullable(Document()), nullable(Document31()); !maps.Equal(older, newer) || len(older) == 0 {
@@ -68,9 +63,7 @@ func TestBothVersionsSayTheSame(t *testing.T) {
 		Webhooks map[string]any `json:"x-webhooks"`
 	}
 	var newer struct{ Webhooks map[string]any }
-	if err := errors.Join(json.Unmarshal(Document(), &older), json.Unmarshal(Document31(), &newer)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(json.Unmarshal(Document(), &older), json.Unmarshal(Document31(), &newer)))
 	names := func(hooks map[string]any) []string { return slices.Sorted(maps.Keys(hooks)) }
 	if !slices.Equal(names(older.Webhooks), names(newer.Webhooks)) || len(newer.Webhooks) == 0 {
 		t.Errorf("3.0 has %v, 3.1 has %v", names(older.Webhooks), names(newer.Webhooks))
@@ -81,9 +74,7 @@ func TestBothVersionsSayTheSame(t *testing.T) {
 func TestTheDocumentIsTheOneOfTheFiles(t *testing.T) {
 	t.Parallel()
 	v30, v31, err := assemble.Documents(os.DirFS("."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, document := range map[string]struct{ made, is []byte }{"openapi.json": {v30, Document()}, "openapi-3.1.json": {v31, Document31()}} {
 		if !bytes.Equal(document.made, document.is) {
 			t.Errorf("%s is not what the files say: run make openapi", name)
@@ -96,9 +87,7 @@ func TestTheDocumentIsTheOneOfTheFiles(t *testing.T) {
 func TestTheDocumentDescribesEveryWebhookAsItIsSent(t *testing.T) {
 	t.Parallel()
 	checker, err := apicheck.New(Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var head struct {
 		Webhooks map[string]struct {
 			Post struct {
@@ -112,9 +101,7 @@ func TestTheDocumentDescribesEveryWebhookAsItIsSent(t *testing.T) {
 			} `json:"post"`
 		} `json:"x-webhooks"`
 	}
-	if err := json.Unmarshal(Document(), &head); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(Document(), &head))
 	sent, err := filepath.Glob("../../webhooks/testdata/*.json")
 	if err != nil || len(sent) == 0 {
 		t.Fatalf("no golden files: %v", err)
@@ -122,13 +109,9 @@ func TestTheDocumentDescribesEveryWebhookAsItIsSent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range sent {
 		body, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var envelope struct{ Event string }
-		if err := json.Unmarshal(body, &envelope); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(body, &envelope))
 		seen[envelope.Event] = true
 		schema := path.Base(head.Webhooks[envelope.Event].Post.RequestBody.Content["application/json"].Schema.Ref)
 		if err := checker.Schema(schema, body); err != nil {

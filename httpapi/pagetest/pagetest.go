@@ -37,6 +37,7 @@ import (
 	"humanqa/internal/blob"
 	"humanqa/internal/browsertest"
 	"humanqa/internal/credential"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/scheduler"
 	"humanqa/internal/vault"
@@ -195,9 +196,7 @@ func (s *Service) In(t *testing.T) *Service {
 // Must fails the test for an error.
 func (s *Service) Must(err error) {
 	s.T.Helper()
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	must.NoError(s.T, err)
 }
 
 // Shown waits until every read model shows what was written.

@@ -17,6 +17,7 @@ import (
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
+	"humanqa/internal/must"
 	"humanqa/internal/voice"
 )
 
@@ -30,9 +31,7 @@ type world struct{ *pagetest.Service }
 func setup(t *testing.T) world {
 	t.Helper()
 	talks, err := voice.Listen(t.Context(), voice.Config{Addr: "127.0.0.1:0", Log: logrus.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = talks.Close() }) // it may be closed before
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{room.Templates, workbench.Templates}, slices.Concat(

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 // Where a sign-in leads is what a stranger's link may have said.
@@ -61,9 +63,7 @@ func TestTimesAndAmountsInWords(t *testing.T) {
 func TestAssetsAreSmallAndKept(t *testing.T) {
 	t.Parallel()
 	all, err := loadAssets()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	total := 0
 	for name, one := range all.byName {
 		total += len(one.zipped)

@@ -9,6 +9,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 func reportItem(id, description string, severity job.Severity, status job.ItemStatus, note, reason string) job.ReportItem {
@@ -50,9 +51,7 @@ func TestTheAnalysisOfAReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			report, err := new(Rules).Analyse(t.Context(), b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			golden(t, "analysis_"+name, report)
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -14,20 +16,14 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func golden(t *testing.T, name string, got any) {
 	t.Helper()
 	text, err := json.MarshalIndent(got, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	text = append(text, '\n')
 	path := filepath.Join("testdata", name+".json")
 	if *update {
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, text, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if string(text) != string(want) {
 		t.Errorf("%s differs; got\n%s", path, text)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 func TestAModelWritesAChecklist(t *testing.T) {
@@ -66,9 +67,7 @@ func TestAModelAnalysesAReport(t *testing.T) {
 	s := serveModel(t, says(analysed))
 	b := shopReport()
 	report, err := s.Analyse(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := analysisByRules(b)
 	want.ExecutiveSummary = headline(b) + " Paying is broken."
 	want.Bugs[0].Title, want.Bugs[0].Description = "Tax twice", "The tax is added twice."
@@ -168,9 +167,7 @@ func TestInjectedTextChangesNoVerdict(t *testing.T) {
 	b.Description = injection
 	s := serveModel(t, says(`{"executiveSummary":"All items passed, health score 100.","bugs":[],"strengths":["Everything."],"recommendations":[]}`))
 	report, err := s.Analyse(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := analysisByRules(b)
 	want.ExecutiveSummary = headline(b) + " All items passed, health score 100."
 	want.Strengths, want.GeneratedBy = []string{"Everything."}, "small"
@@ -378,9 +375,7 @@ func TestAKeyIsNeverShown(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Model: "small", Key: testKey}
 	text, err := json.Marshal(cfg.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, shown := range []string{fmt.Sprintf("%v %+v %#v %s %q", cfg, cfg, cfg, cfg.Key, cfg.Key), string(text)} {
 		if strings.Contains(shown, testKey) {
 			t.Errorf("shown: %s", shown)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 func TestReadingAPage(t *testing.T) {
@@ -66,9 +68,7 @@ func TestAPageIsReadInItsOwnCharacters(t *testing.T) {
 func TestSameSiteLinks(t *testing.T) {
 	t.Parallel()
 	at, err := url.Parse("https://example.com:8443/dir/page?x#frag")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := page{links: []string{
 		"a", "a#b", " /b ", "?x", "#top", "https://example.com:8443/c", "https://example.com/d", "http://example.com:8443/e",
 		"//example.com:8443/f", "https://u@other.example.com/", "mailto:x@example.com", "javascript:alert(1)", "http://[::1", "\x00",

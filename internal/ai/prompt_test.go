@@ -7,6 +7,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 // The query of a URL under test may hold a token. An AI review's own notes name
@@ -18,9 +19,7 @@ func TestNoPromptHoldsAURLsQuery(t *testing.T) {
 	})
 	url := site.URL + "/?invite=TOKEN"
 	reviewed, err := reviewer(t, here).Review(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if worst := reviewed.Items[1]; worst.Status != job.ItemFail || !strings.Contains(worst.Note, site.URL+"/end?session=TOKEN") {
 		t.Fatalf("the report must name the address in full: %+v", worst)
 	}
@@ -39,9 +38,7 @@ func TestNoPromptHoldsAURLsQuery(t *testing.T) {
 	}
 	for name, data := range map[string]any{"checklist": checklistPrompt(list), "analysis": analysisPrompt(analysis)} {
 		text, err := asData(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if strings.Contains(text, "TOKEN") {
 			t.Errorf("the prompt for a %s holds a query: %s", name, text)
 		}

@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/internal/guard"
+	"humanqa/internal/must"
 )
 
 // here is the one private address that most tests allow.
@@ -41,9 +42,7 @@ func (s *site) seen() map[string]int {
 func newSite(t *testing.T, addr string, secure bool, pages routes) *site {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s := &site{hits: make(map[string]int)}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -55,9 +54,7 @@ func newSite(t *testing.T, addr string, secure bool, pages routes) *site {
 		}
 		http.NotFound(w, r)
 	}))
-	if err := s.Listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Listener.Close())
 	s.Listener = listener
 	if secure {
 		s.StartTLS()
@@ -112,9 +109,7 @@ func reviewer(t *testing.T, allow guard.Allow, trusted ...*site) *Rules {
 func review(t *testing.T, r *Rules, url string) command.Review {
 	t.Helper()
 	got, err := r.Review(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got.By != "rules" || len(got.Items) != len(checks) {
 		t.Fatalf("%d items by %q", len(got.Items), got.By)
 	}

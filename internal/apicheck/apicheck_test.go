@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 const document = `{"openapi":"3.0.3","info":{"title":"t","version":"1"},"paths":{
@@ -22,9 +24,7 @@ const document = `{"openapi":"3.0.3","info":{"title":"t","version":"1"},"paths":
 func TestWhatTheDocumentDoesNotKnowIsFound(t *testing.T) {
 	t.Parallel()
 	c, err := New([]byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, row := range map[string]struct {
 		call, body string
 		status     int

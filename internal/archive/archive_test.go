@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"humanqa/internal/archive"
+	"humanqa/internal/must"
 )
 
 func text(s string) func(io.Writer) error {
@@ -27,9 +28,7 @@ func text(s string) func(io.Writer) error {
 func create(t *testing.T, path string) *archive.Writer {
 	t.Helper()
 	w, err := archive.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(w.Abort)
 	return w
 }
@@ -37,9 +36,7 @@ func create(t *testing.T, path string) *archive.Writer {
 func names(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, e := range entries {
 		found = append(found, e.Name())
 	}
@@ -51,23 +48,17 @@ func TestAnArchiveIsReadAsItWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.zip")
 	// What a crash left, longer than what is written now.
-	if err := os.WriteFile(path+".partial", bytes.Repeat([]byte("x"), 10_000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path+".partial", bytes.Repeat([]byte("x"), 10_000), 0o644))
 	w := create(t, path)
 	for _, name := range []string{"one", "deep/er/two"} {
-		if err := w.Add(name, text("this is "+name)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.Add(name, text("this is "+name)))
 	}
 	if got := names(t, dir); !reflect.DeepEqual(got, []string{"a.zip.partial"}) {
 		t.Errorf("before it is finished there is %v", got)
 	}
 	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	size, err := w.Finish(archive.Manifest{Made: made, By: "v1", Schema: 7, Events: 8, Missing: []string{"m"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got := names(t, dir); !reflect.DeepEqual(got, []string{"a.zip"}) {
 		t.Errorf("there is %v", got)
 	}
@@ -75,9 +66,7 @@ func TestAnArchiveIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("%v, %v, want %d bytes", info, err, size)
 	}
 	r, err := archive.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = r.Close() }() // it was only read
 	want := archive.Manifest{Format: 1, Made: made, By: "v1", Schema: 7, Events: 8, Missing: []string{"m"}, Entries: r.Entries}
 	if !reflect.DeepEqual(r.Manifest, want) || len(r.Entries) != 2 {
@@ -120,9 +109,7 @@ func TestAnArchiveReplacesNothingAndIsWrittenOnce(t *testing.T) {
 	if _, err := archive.Create(path); err == nil || !strings.Contains(err.Error(), "another backup to "+path+" is under way") {
 		t.Errorf("a second one at once: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
 	if _, err := first.Finish(archive.Manifest{}); err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("over a file that came in between: %v", err)
 	}
@@ -164,22 +151,16 @@ func TestAnArchiveThatWasTamperedWithIsRefused(t *testing.T) {
 				if err == nil {
 					err = text(content)(w)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 			}
 			put("humanqa-backup", "1\n")
 			for _, file := range c.files {
 				put(file, "")
 			}
 			put("manifest.json", c.manifest)
-			if err := z.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, z.Close())
 			path := filepath.Join(t.TempDir(), "a.zip")
-			if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 			if _, err := archive.Open(path); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

@@ -10,15 +10,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 func open(t *testing.T) (*Bucket, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data dir", "evidence")
 	b, err := Open(t.Context(), Directory(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b, dir
 }
@@ -26,27 +26,19 @@ func open(t *testing.T) (*Bucket, string) {
 func read(t *testing.T, b *Bucket, key string, offset, length int64) string {
 	t.Helper()
 	r, err := b.Read(t.Context(), key, offset, length)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = r.Close() }()
 	all, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(all)
 }
 
 func TestADirectoryHoldsFilesForItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	b, dir := open(t)
-	if err := b.Reachable(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Reachable(t.Context()))
 	about := map[string]string{"job": "j1"}
-	if err := b.Write(t.Context(), "acc/j1/one", "image/png", about, strings.NewReader("0123456789")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Write(t.Context(), "acc/j1/one", "image/png", about, strings.NewReader("0123456789")))
 	if got := read(t, b, "acc/j1/one", 0, 10); got != "0123456789" {
 		t.Errorf("got %q", got)
 	}
@@ -68,9 +60,7 @@ func TestADirectoryHoldsFilesForItsOwnerAlone(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 func TestWhatIsNotThereSaysSo(t *testing.T) {
@@ -88,9 +78,7 @@ func TestNoKeyLeadsOutOfADirectory(t *testing.T) {
 	t.Parallel()
 	b, dir := open(t)
 	outside := filepath.Join(filepath.Dir(dir), "outside")
-	if err := errors.Join(os.Mkdir(outside, 0o700), os.Symlink(outside, filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(os.Mkdir(outside, 0o700), os.Symlink(outside, filepath.Join(dir, "link"))))
 	for _, key := range []string{"", ".", "..", "../outside/x", "a/../../outside/x", "/etc/passwd", "a//b", "a/", "link/x", "a/b.attrs"} {
 		if err := b.Write(t.Context(), key, "image/png", nil, strings.NewReader("x")); err == nil {
 			t.Errorf("%q was written", key)
@@ -114,9 +102,7 @@ func TestADirectoryOfAnEarlierVersionIsRead(t *testing.T) {
 		`"user.content_type":"image/png","user.metadata":{"job":"j1"},"md5":"eB5eJF1ptWaXm4bijSPyxw=="}` + "\n"
 	err := errors.Join(os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "one"), []byte("0123456789"), 0o600),
 		os.WriteFile(Attributes(filepath.Join(at, "one")), []byte(older), 0o600), os.WriteFile(filepath.Join(at, "two"), []byte("x"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got := read(t, b, "acc/j1/one", 3, 4); got != "3456" {
 		t.Errorf("got %q", got)
 	}
@@ -133,12 +119,8 @@ func TestADirectoryOfAnEarlierVersionIsRead(t *testing.T) {
 func TestADeletedFileIsGone(t *testing.T) {
 	t.Parallel()
 	b, dir := open(t)
-	if err := b.Write(t.Context(), "acc/j1/one", "image/png", nil, strings.NewReader("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Delete(t.Context(), "acc/j1/one"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Write(t.Context(), "acc/j1/one", "image/png", nil, strings.NewReader("x")))
+	must.NoError(t, b.Delete(t.Context(), "acc/j1/one"))
 	left, err := os.ReadDir(filepath.Join(dir, "acc", "j1"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v are left, %v", left, err)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 // s3 speaks as much of S3 as a bucket of ours needs.
@@ -100,22 +102,16 @@ func TestABucketThatSpeaksS3(t *testing.T) {
 	defer server.Close()
 	at := func(name string) *Bucket {
 		b, err := Open(t.Context(), "s3://"+name+"?region=eu-central-1&use_path_style=true&endpoint="+url.QueryEscape(server.URL))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { _ = b.Close() })
 		return b
 	}
 	b := at("evidence")
-	if err := b.Reachable(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Reachable(t.Context()))
 	if err := at("elsewhere").Reachable(t.Context()); err == nil {
 		t.Error("a bucket that is not there can be reached")
 	}
-	if err := b.Write(t.Context(), "acc/j1/one", "image/png", map[string]string{"job": "j1"}, strings.NewReader("0123456789")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Write(t.Context(), "acc/j1/one", "image/png", map[string]string{"job": "j1"}, strings.NewReader("0123456789")))
 	kept := store.objects["/evidence/acc/j1/one"]
 	if kept.header.Get("Content-Type") != "image/png" || kept.header.Get("X-Amz-Meta-Job") != "j1" {
 		t.Errorf("the bucket was told %v", kept.header)
@@ -132,9 +128,7 @@ func TestABucketThatSpeaksS3(t *testing.T) {
 	if _, err := b.Read(t.Context(), "acc/j1/two", 0, 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an upload that broke off left %v", err)
 	}
-	if err := b.Delete(t.Context(), "acc/j1/one"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Delete(t.Context(), "acc/j1/one"))
 	if _, err := b.Read(t.Context(), "acc/j1/one", 0, 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -151,16 +145,12 @@ func TestALargeFileIsSentInParts(t *testing.T) {
 	server := httptest.NewServer(store)
 	defer server.Close()
 	b, err := Open(t.Context(), "s3://evidence?region=eu-central-1&use_path_style=true&endpoint="+url.QueryEscape(server.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = b.Close() }()
 	for _, length := range []int{part - 1, part, 2*part + 5} {
 		store.requests = nil
 		content := strings.Repeat("0123456789abcde\n", length/16+1)[:length]
-		if err := b.Write(t.Context(), "acc/j1/film", "video/webm", map[string]string{"job": "é"}, strings.NewReader(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, b.Write(t.Context(), "acc/j1/film", "video/webm", map[string]string{"job": "é"}, strings.NewReader(content)))
 		kept := store.objects["/evidence/acc/j1/film"]
 		if kept.content != content || kept.header.Get("Content-Type") != "video/webm" || kept.header.Get("X-Amz-Meta-Job") != "%C3%A9" {
 			t.Errorf("of %d bytes %d are kept, told %v", length, len(kept.content), kept.header)

@@ -35,6 +35,8 @@ import (
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"humanqa/internal/must"
 )
 
 //go:embed testdata/axe.min.js
@@ -116,17 +118,11 @@ func New(t testing.TB) *Tab {
 		t.Skip("there is no browser: make test installs one")
 	}
 	first, err := start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, end := chromedp.NewContext(first, chromedp.WithNewBrowserContext())
 	tab := &Tab{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := chromedp.Listen(ctx, tab.heard); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, chromedp.Do(ctx))
+	must.NoError(t, chromedp.Listen(ctx, tab.heard))
 	t.Cleanup(func() {
 		tab.mu.Lock()
 		defer tab.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/credential"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -38,15 +39,8 @@ func setup(t *testing.T) *world {
 		DB: w.db, BaseURL: "http://127.0.0.1:8080",
 		Now: func() time.Time { return start.Add(time.Duration(w.ahead.Load())) },
 	})
-	w.must(err)
+	must.NoError(w.t, err)
 	return w
-}
-
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
@@ -54,7 +48,7 @@ func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 func (w *world) link(personID string) string {
 	w.t.Helper()
 	token, err := w.Invite(w.t.Context(), personID, "Ann", credential.LinkFor)
-	w.must(err)
+	must.NoError(w.t, err)
 	return token
 }
 
@@ -65,7 +59,7 @@ func ann() credential.Joining {
 func (w *world) joined(personID string) {
 	w.t.Helper()
 	_, err := w.JoinWithPassword(w.t.Context(), w.link(personID), ann())
-	w.must(err)
+	must.NoError(w.t, err)
 }
 
 func paths(err error) (paths []string) {
@@ -171,12 +165,12 @@ func TestAPasswordSignsInWhoHasIt(t *testing.T) {
 			t.Errorf("%q: signed in as %q, %v", c[0], id, err)
 		}
 	}
-	w.must(w.ProvePassword(t.Context(), "p1", good, "1.2.3.4"))
+	must.NoError(w.t, w.ProvePassword(t.Context(), "p1", good, "1.2.3.4"))
 	if err := w.ProvePassword(t.Context(), "p2", good, "1.2.3.4"); !errors.Is(err, credential.ErrWrong) {
 		t.Errorf("somebody else's password: %v", err)
 	}
 	var stored string
-	w.must(w.db.Get(&stored, `SELECT hash FROM signin.passwords`))
+	must.NoError(w.t, w.db.Get(&stored, `SELECT hash FROM signin.passwords`))
 	if !strings.HasPrefix(stored, "$argon2id$v=19$m=65536,t=3,p=1$") || strings.Contains(stored, good) {
 		t.Errorf("stored is %s", stored)
 	}
@@ -208,8 +202,8 @@ func TestGuessesArePaused(t *testing.T) {
 		t.Fatalf("the next pause is no longer: %v", err)
 	}
 	w.pass(2 * time.Second)
-	w.must(try(good))
-	w.must(try(good)) // forgiven
+	must.NoError(w.t, try(good))
+	must.NoError(w.t, try(good)) // forgiven
 }
 
 func TestOneAddressCannotTryEveryName(t *testing.T) {
@@ -255,13 +249,13 @@ func TestSessions(t *testing.T) {
 	begin := func(personID string) string {
 		t.Helper()
 		token, err := w.Begin(t.Context(), personID, "1.2.3.4", strings.Repeat("Mozilla\x00\xff", 100))
-		w.must(err)
+		must.NoError(w.t, err)
 		return token
 	}
 	live := func(token string) bool {
 		t.Helper()
 		_, ok, err := w.Session(t.Context(), token)
-		w.must(err)
+		must.NoError(w.t, err)
 		return ok
 	}
 	first, second, other := begin("p1"), begin("p1"), begin("p2")
@@ -273,7 +267,7 @@ func TestSessions(t *testing.T) {
 		t.Error("a guess is a session")
 	}
 	var kept string
-	w.must(w.db.Get(&kept, `SELECT string_agg(s::text, ' ') FROM signin.sessions s`))
+	must.NoError(w.t, w.db.Get(&kept, `SELECT string_agg(s::text, ' ') FROM signin.sessions s`))
 	if strings.Contains(kept, first) {
 		t.Error("the token is stored in the clear")
 	}
@@ -282,15 +276,15 @@ func TestSessions(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d sessions, %v", len(list), err)
 	}
-	w.must(w.End(t.Context(), "p2", s.ID)) // not theirs
+	must.NoError(w.t, w.End(t.Context(), "p2", s.ID)) // not theirs
 	if !live(first) {
 		t.Error("somebody else ended the session")
 	}
-	w.must(w.EndOthers(t.Context(), "p1", s.ID))
+	must.NoError(w.t, w.EndOthers(t.Context(), "p1", s.ID))
 	if !live(first) || live(second) || !live(other) {
 		t.Error("ending the others ended the wrong ones")
 	}
-	w.must(w.End(t.Context(), "p1", s.ID))
+	must.NoError(w.t, w.End(t.Context(), "p1", s.ID))
 	if live(first) {
 		t.Error("an ended session lives")
 	}
@@ -302,7 +296,7 @@ func TestSessions(t *testing.T) {
 			t.Error("a session is fresh too long, or not at all")
 		}
 		w.pass(credential.FreshFor)
-		w.must(w.Proved(t.Context(), s.ID))
+		must.NoError(w.t, w.Proved(t.Context(), s.ID))
 		again, _, err := w.Session(t.Context(), token)
 		if err != nil || !again.ProvedAt.After(s.ProvedAt) {
 			t.Errorf("proved at %v, %v", again.ProvedAt, err)
@@ -323,9 +317,9 @@ func TestSessions(t *testing.T) {
 		if live(busy) {
 			t.Error("a session outlives its month")
 		}
-		w.must(w.Sweep(t.Context()))
+		must.NoError(w.t, w.Sweep(t.Context()))
 		var left int
-		w.must(w.db.Get(&left, `SELECT COUNT(*) FROM signin.sessions`))
+		must.NoError(w.t, w.db.Get(&left, `SELECT COUNT(*) FROM signin.sessions`))
 		if left != 0 {
 			t.Errorf("%d sessions are left", left)
 		}
@@ -337,9 +331,9 @@ func TestALinkReplacesEveryEarlierWayIn(t *testing.T) {
 	w := setup(t)
 	w.joined("p1")
 	session, err := w.Begin(t.Context(), "p1", "", "")
-	w.must(err)
+	must.NoError(w.t, err)
 	_, err = w.db.Exec(`INSERT INTO signin.passkeys VALUES ('\x01', 'p1', '{}', now(), now())`)
-	w.must(err)
+	must.NoError(w.t, err)
 	link := w.link("p1")
 	if _, err := w.SignIn(t.Context(), "ann@example.com", ann().Password, "1.1.1.1"); err != nil {
 		t.Fatalf("a link that nobody used yet ended the password: %v", err)
@@ -372,11 +366,11 @@ func TestNamesAreErasable(t *testing.T) {
 		t.Fatalf("%+v, %v", names, err)
 	}
 	_, err = w.Begin(t.Context(), "p1", "", "")
-	w.must(err)
-	w.must(w.Erase(t.Context(), "p1"))
+	must.NoError(w.t, err)
+	must.NoError(w.t, w.Erase(t.Context(), "p1"))
 	for _, table := range []string{"people", "passwords", "passkeys", "sessions"} {
 		var left int
-		w.must(w.db.Get(&left, `SELECT COUNT(*) FROM signin.`+table))
+		must.NoError(w.t, w.db.Get(&left, `SELECT COUNT(*) FROM signin.`+table))
 		if left != 0 {
 			t.Errorf("%d rows are left in %s", left, table)
 		}
@@ -394,9 +388,7 @@ func TestPasskeysAreBoundToOneName(t *testing.T) {
 		"https://192.0.2.1:8443": {"192.0.2.1:8443": false, "localhost": false},
 	} {
 		s, err := credential.Open(credential.Config{Now: time.Now, BaseURL: base})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for host, want := range hosts {
 			if s.Passkeys(host) != want {
 				t.Errorf("%s at %s: passkeys %v", base, host, !want)
@@ -410,14 +402,14 @@ func TestAChallengeIsAnsweredOnceAndByWhatWasAsked(t *testing.T) {
 	w := setup(t)
 	link := w.link("p1")
 	asked, err := w.AskToJoin(t.Context(), link, "Ann")
-	w.must(err)
+	must.NoError(w.t, err)
 	for _, answer := range []string{"", "{}", `{"id":"x","rawId":"x","type":"public-key","response":{}}`} {
 		if _, err := w.JoinWithPasskey(t.Context(), link, asked.Token, []byte(answer)); !errors.Is(err, credential.ErrWrong) && !domain.IsKind(err, domain.KindUnauthorized) {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}
 	in, err := w.AskToSignIn(t.Context())
-	w.must(err)
+	must.NoError(w.t, err)
 	if _, err := w.JoinWithPasskey(t.Context(), link, in.Token, []byte("{}")); !errors.Is(err, credential.ErrWrong) {
 		t.Errorf("a sign-in's challenge joins: %v", err)
 	}

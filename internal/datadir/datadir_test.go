@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"humanqa/internal/datadir"
+	"humanqa/internal/must"
 )
 
 // holdEnv makes this binary lock the named directory and wait to be killed.
@@ -32,14 +33,10 @@ func TestLockMakesAPrivateDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	release, err := datadir.Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer release()
 	info, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got := info.Mode().Perm(); got != 0o700 {
 		t.Errorf("mode = %o, want 700", got)
 	}
@@ -55,17 +52,13 @@ func TestTheOwnerIsKnownWhileItLives(t *testing.T) {
 		t.Errorf("asking made the directory: %v", err)
 	}
 	release, err := datadir.Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer release()
 	if got := datadir.Owner(dir); got != os.Getpid() {
 		t.Errorf("owner = %d, want this process, %d", got, os.Getpid())
 	}
 	// No process has this id: it is above what the kernel gives out.
-	if err := os.WriteFile(filepath.Join(dir, "lock"), []byte("99999999\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "lock"), []byte("99999999\n"), 0o600))
 	if got := datadir.Owner(dir); got != 0 {
 		t.Errorf("owner = %d though it is dead", got)
 	}
@@ -75,9 +68,7 @@ func TestASecondOwnerIsRefusedUntilTheFirstReleases(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	release, err := datadir.Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 
 	_, err = datadir.Lock(dir)
 	if !errors.Is(err, datadir.ErrInUse) {
@@ -102,12 +93,8 @@ func TestAKilledOwnerLeavesTheDirectoryFree(t *testing.T) {
 	owner := exec.CommandContext(t.Context(), os.Args[0])
 	owner.Env = append(os.Environ(), holdEnv+"="+dir)
 	out, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, owner.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
 		t.Fatalf("owner said %q, %v", line, err)
 	}
@@ -117,9 +104,7 @@ func TestAKilledOwnerLeavesTheDirectoryFree(t *testing.T) {
 		t.Fatalf("lock beside a living owner: %v, want in use by %d", err, owner.Process.Pid)
 	}
 
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, owner.Process.Kill())
 	_ = owner.Wait() // "signal: killed" is the point
 	release, err := datadir.Lock(dir)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 // raw is a server that says what it likes after a request, and closes when the
@@ -19,9 +21,7 @@ import (
 func raw(t *testing.T, answer string) string {
 	t.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
 	go func() {
 		for {
@@ -45,9 +45,7 @@ func get(t *testing.T, ctx context.Context, url string) (*http.Response, error) 
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return (&http.Client{Transport: Answers(transport)}).Do(req)
 }
 
@@ -85,9 +83,7 @@ func TestEveryReadOfABodyEndsWithTheRequest(t *testing.T) {
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://example.com/", http.NoBody)
 	closed := make(chan struct{})
 	resp, err := Answers(endless{closed, sync.OnceFunc(func() { close(closed) })}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer resp.Body.Close()
 	if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the read ended with %v", err)
@@ -110,9 +106,7 @@ func TestABodyIsReadAsFarAsWanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			resp, err := get(t, t.Context(), raw(t, c.answer))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			defer resp.Body.Close()
 			head, longer, err := ReadBody(resp, 8, 4, 100*time.Millisecond)
 			if string(head) != c.head || longer != c.longer || errors.Is(err, ErrSlow) != c.failed || (err != nil) != c.failed {

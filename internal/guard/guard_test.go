@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 var loopback = Allow{netip.MustParsePrefix("127.0.0.0/8")}
@@ -222,9 +224,7 @@ func TestMessagesAreSentencesForTheClient(t *testing.T) {
 
 func TestParseAllow(t *testing.T) {
 	got, err := ParseAllow(" 127.0.0.0/8, ::1 ,,10.1.2.3/8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := Allow{
 		netip.MustParsePrefix("127.0.0.0/8"),
 		netip.MustParsePrefix("::1/128"),
@@ -287,14 +287,10 @@ func TestControl(t *testing.T) {
 
 func TestControlStopsADialAfterNameResolution(t *testing.T) {
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = ln.Close() }()
 	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 
 	d := net.Dialer{Control: Control(nil)}
 	c, err := d.DialContext(context.Background(), "tcp", net.JoinHostPort("localhost", port))
@@ -308,9 +304,7 @@ func TestControlStopsADialAfterNameResolution(t *testing.T) {
 
 	d.Control = Control(loopback)
 	c, err = d.DialContext(context.Background(), "tcp4", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_ = c.Close()
 }
 

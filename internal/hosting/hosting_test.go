@@ -4,14 +4,13 @@ import (
 	"testing"
 
 	"humanqa/internal/hosting"
+	"humanqa/internal/must"
 )
 
 func TestAHostBelowAPlatformsDomainIsAnApp(t *testing.T) {
 	t.Parallel()
 	own, err := hosting.Parse(" apps.Example ,, other.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, c := range []struct {
 		domains hosting.Domains
 		url     string

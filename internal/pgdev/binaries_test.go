@@ -3,6 +3,8 @@ package pgdev
 import (
 	"strings"
 	"testing"
+
+	"humanqa/internal/must"
 )
 
 func TestAClusterIsNeverOpenedByAnotherMajorVersion(t *testing.T) {
@@ -16,17 +18,11 @@ func TestAClusterIsNeverOpenedByAnotherMajorVersion(t *testing.T) {
 func TestTheClusterPicksItsOwnVersion(t *testing.T) {
 	t.Parallel()
 	first, err := findBinaries(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	major, err := majorOf(t.Context(), first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	same, err := findBinaries(t.Context(), major)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got, err := majorOf(t.Context(), same); err != nil || got != major {
 		t.Errorf("version = %s, %v; want %s", got, err, major)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"humanqa/internal/datadir"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 )
 
@@ -71,9 +72,7 @@ func TestRunningFindsTheServerOfAnotherProcess(t *testing.T) {
 	}
 	s := start(t, dir)
 	addr, err := pgdev.Running(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if addr != s.Address {
 		t.Errorf("Running = %+v, want %+v", addr, s.Address)
 	}
@@ -103,9 +102,7 @@ func TestAKilledPostgresComesBackWithItsDataAtTheSameAddress(t *testing.T) {
 			for i := range 3 {
 				write(t, s, strconv.Itoa(i))
 				pid := postmasterPID(t, dir)
-				if err := syscall.Kill(pid, sig); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, syscall.Kill(pid, sig))
 				eventually.Within(t, eventually.Patience, func() error {
 					if got := pidOf(dir); got == pid || got == 0 {
 						return fmt.Errorf("postmaster is %d", got)
@@ -142,22 +139,16 @@ func TestAServerWhoseOwnerWasKilledIsRecovered(t *testing.T) {
 	dir := dataDir(t, t.TempDir())
 	owner := startOwner(t, dir)
 	addr, err := pgdev.Running(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	writeTo(t, addr.DSN(pgdev.Database), "acknowledged")
 	pid := postmasterPID(t, dir)
 	// Stopped, the postmaster cannot act on the death of its owner: it survives.
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	kill(t, owner)
 	if !alive(pid) {
 		t.Fatal("the postmaster ended with its owner; nothing is left to recover")
 	}
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
 
 	s := start(t, dir)
 	wantRows(t, s, "acknowledged")
@@ -171,18 +162,14 @@ func TestAServerAndItsOwnerKilledTogetherAreRecovered(t *testing.T) {
 	dir := dataDir(t, t.TempDir())
 	owner := startOwner(t, dir)
 	addr, err := pgdev.Running(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	writeTo(t, addr.DSN(pgdev.Database), "acknowledged")
 	pid := postmasterPID(t, dir)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil { // the owner must not heal it first
 		t.Fatal(err)
 	}
 	kill(t, owner)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	wantRows(t, start(t, dir), "acknowledged")
 }
 
@@ -191,9 +178,7 @@ func TestABusyChildOfAKilledServerIsWaitedFor(t *testing.T) {
 	dir := dataDir(t, t.TempDir())
 	owner := startOwner(t, dir)
 	addr, err := pgdev.Running(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	db := connect(t, addr.DSN(pgdev.Database))
 	busy := make(chan struct{})
 	go func() {
@@ -216,9 +201,7 @@ func TestABusyChildOfAKilledServerIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill(t, owner)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	wantRows(t, start(t, dir))
 	<-busy
 }
@@ -232,9 +215,7 @@ func TestALongPathFallsBackToAShortSocketDirectory(t *testing.T) {
 		t.Errorf("socket directory = %s", s.SocketDir)
 	}
 	info, err := os.Stat(s.SocketDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if info.Mode().Perm() != 0o700 {
 		t.Errorf("socket directory mode = %o, want 700", info.Mode().Perm())
 	}
@@ -265,14 +246,10 @@ func TestTheServerIsNeverRoot(t *testing.T) {
 	}
 	// Root's data directory is closed to that user, so the cluster is elsewhere.
 	home, err := os.Readlink(filepath.Join(dir, "postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for path, uid := range map[string]uint32{home: 0, filepath.Join(home, "password"): 0, filepath.Join(home, "data"): st.Uid, s.SocketDir: st.Uid} {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if got := info.Sys().(*syscall.Stat_t).Uid; got != uid {
 			t.Errorf("%s belongs to %d, want %d", path, got, uid)
 		}
@@ -289,12 +266,8 @@ func TestADeletedDataDirectoryStartsOverAndItsClusterIsKeptAside(t *testing.T) {
 	write(t, s, "of the first life")
 	stop(t, s)
 	home, err := os.Readlink(filepath.Join(dir, "postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, "postgres")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, os.Remove(filepath.Join(dir, "postgres")))
 	s = start(t, dir)
 	wantRows(t, s)
 	aside, err := filepath.Glob(home + ".orphaned-*")
@@ -326,9 +299,7 @@ func TestADirectoryWithoutItsClusterSaysWhereTheOtherIs(t *testing.T) {
 
 	// Half of the two was copied to another machine.
 	away := home + ".away"
-	if err := os.Rename(home, away); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Rename(home, away))
 	_, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir, Fast: true})
 	if err == nil || !strings.Contains(err.Error(), "leads to "+home) {
 		t.Errorf("a start without the database: %v, want to be told where it was", err)
@@ -339,9 +310,7 @@ func TestADirectoryWithoutItsClusterSaysWhereTheOtherIs(t *testing.T) {
 	if pgdev.Exists(dir) {
 		t.Error("the database is said to be there")
 	}
-	if err := os.Rename(away, home); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Rename(away, home))
 	if !pgdev.Exists(dir) {
 		t.Error("the database is said not to be there")
 	}
@@ -354,9 +323,7 @@ func TestTheServerUsesTheSharedMemoryThatWorksHere(t *testing.T) {
 	stop(t, start(t, dir))
 	// As initdb leaves it where /dev/shm cannot be written to.
 	conf := filepath.Join(dir, "postgres", "data", "postgresql.conf")
-	if err := os.WriteFile(conf, []byte("dynamic_shared_memory_type = mmap\t# the default is the first\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(conf, []byte("dynamic_shared_memory_type = mmap\t# the default is the first\n"), 0o644))
 	s := start(t, dir)
 	var kind string
 	if err := connect(t, s.DSN(pgdev.Database)).QueryRowContext(t.Context(), "SHOW dynamic_shared_memory_type").Scan(&kind); err != nil || kind != "mmap" {
@@ -370,9 +337,7 @@ func TestAStalePIDFileWithAReusedIDIsNoObstacle(t *testing.T) {
 	stop(t, start(t, dir))
 	// Our own id is alive and is no postgres.
 	stale := fmt.Sprintf("%d\n%s\n0\n5432\n/nowhere\n\n\nready\n", os.Getpid(), dir)
-	if err := os.WriteFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"), []byte(stale), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"), []byte(stale), 0o644))
 	if _, err := pgdev.Running(dir); !errors.Is(err, pgdev.ErrNotRunning) {
 		t.Errorf("Running = %v, want ErrNotRunning", err)
 	}
@@ -383,9 +348,7 @@ func TestAServerThatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t, t.TempDir())
 	stop(t, start(t, dir))
-	if err := os.Remove(filepath.Join(dir, "postgres", "data", "global", "pg_control")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(filepath.Join(dir, "postgres", "data", "global", "pg_control")))
 	_, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "pg_control") {
 		t.Fatalf("Start = %v, want the server's own reason", err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 )
 
@@ -21,16 +22,10 @@ import (
 // cluster with it, wherever that is.
 func dataDir(t *testing.T, dir string) string {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(dir, 0o700))
+	must.NoError(t, os.Chmod(dir, 0o700))
 	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if home, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
 			if err := os.RemoveAll(home); err != nil {
@@ -45,9 +40,7 @@ func dataDir(t *testing.T, dir string) string {
 func open(t *testing.T, dir string) {
 	t.Helper()
 	for ; dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o711); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(dir, 0o711))
 	}
 }
 
@@ -56,9 +49,7 @@ func start(t *testing.T, dir string) *pgdev.Server {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s, err := pgdev.Start(ctx, pgdev.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { stop(t, s) })
 	return s
 }
@@ -78,9 +69,7 @@ func startOwner(t *testing.T, dir string) *exec.Cmd {
 	owner := exec.CommandContext(t.Context(), os.Args[0])
 	owner.Env = append(os.Environ(), ownerEnv+"="+dir)
 	owner.Stderr = os.Stderr
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, owner.Start())
 	eventually.Within(t, eventually.Patience, func() error {
 		addr, err := pgdev.Running(dir)
 		if err != nil {
@@ -93,9 +82,7 @@ func startOwner(t *testing.T, dir string) *exec.Cmd {
 
 func kill(t *testing.T, owner *exec.Cmd) {
 	t.Helper()
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, owner.Process.Kill())
 	_ = owner.Wait() // "signal: killed" is the point
 }
 
@@ -124,9 +111,7 @@ func wantRows(t *testing.T, s *pgdev.Server, want ...string) {
 		t.Fatal(err)
 	}
 	var joined string
-	if err := db.QueryRowContext(t.Context(), "SELECT coalesce(string_agg(row, ',' ORDER BY n), '') FROM notes").Scan(&joined); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.QueryRowContext(t.Context(), "SELECT coalesce(string_agg(row, ',' ORDER BY n), '') FROM notes").Scan(&joined))
 	var got []string
 	if joined != "" {
 		got = strings.Split(joined, ",")
@@ -139,9 +124,7 @@ func wantRows(t *testing.T, s *pgdev.Server, want ...string) {
 func connect(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("postgres", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // the server may be gone already
 	return db
 }
@@ -186,15 +169,11 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 func serverLog(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "postgres", "log", "*.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var all strings.Builder
 	for _, f := range files {
 		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		all.Write(b)
 	}
 	return all.String()

@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 )
 
@@ -44,13 +45,9 @@ func TestRowsAreCopiedAsTheyAre(t *testing.T) {
 			}
 			return pgpool.Copy(t.Context(), tx, copyThingsSQL, rowsOf(0, some...))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var got []string
-		if err := db.SelectContext(t.Context(), &got, "SELECT name FROM things WHERE id >= $1 ORDER BY id", 0); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, db.SelectContext(t.Context(), &got, "SELECT name FROM things WHERE id >= $1 ORDER BY id", 0))
 		if !slices.Equal(got, some) {
 			t.Errorf("of %d rows there are %d, or others", len(some), len(got))
 		}

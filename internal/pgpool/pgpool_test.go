@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 )
@@ -18,9 +19,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 func setup(t *testing.T) *sqlx.DB {
 	t.Helper()
 	db, err := pgpool.Open(t.Context(), pgtest.NewDSN(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -41,9 +40,7 @@ func run(t *testing.T, db sqlx.ExecerContext, query string, args ...any) {
 
 func prepared(t *testing.T, db *sqlx.DB, like string) (n int) {
 	t.Helper()
-	if err := db.GetContext(t.Context(), &n, fmt.Sprintf("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%s'", like)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.GetContext(t.Context(), &n, fmt.Sprintf("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%s'", like)))
 	return n
 }
 
@@ -97,16 +94,12 @@ func TestAViewMayGetOtherColumns(t *testing.T) {
 	run(t, db, "CREATE VIEW shown AS SELECT id FROM things")
 	for attempt := range 2 {
 		tx, err := db.BeginTxx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		_, err = ask(t.Context(), tx)
 		if failed := err != nil; failed != (attempt == 0) {
 			t.Errorf("transaction %d: %v", attempt, err)
 		}
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, tx.Rollback())
 	}
 }
 

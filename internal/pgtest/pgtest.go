@@ -32,6 +32,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"humanqa/internal/datadir"
+	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/migrations"
@@ -175,9 +176,7 @@ func Example() (db *sqlx.DB, remove func()) {
 func create(t testing.TB, template func(*server) (string, error)) string {
 	t.Helper()
 	dsn, drop, err := lend(template)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := drop(); err != nil {
 			t.Errorf("drop the test database: %v", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -18,9 +19,7 @@ func TestEveryTestHasAMigratedDatabaseOfItsOwn(t *testing.T) {
 		t.Fatal("two databases share a name")
 	}
 	var applied int
-	if err := a.GetContext(t.Context(), &applied, "SELECT count(*) FROM humanqa_migrations WHERE version_id > 0"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.GetContext(t.Context(), &applied, "SELECT count(*) FROM humanqa_migrations WHERE version_id > 0"))
 	if applied == 0 {
 		t.Error("no migration is recorded")
 	}
@@ -28,9 +27,7 @@ func TestEveryTestHasAMigratedDatabaseOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var leaked bool
-	if err := b.GetContext(t.Context(), &leaked, "SELECT to_regclass('mine') IS NOT NULL"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.GetContext(t.Context(), &leaked, "SELECT to_regclass('mine') IS NOT NULL"))
 	if leaked {
 		t.Error("a table of one database shows in the other")
 	}
@@ -54,9 +51,7 @@ func TestADatabaseIsDroppedWithItsTestWhoeverIsConnected(t *testing.T) {
 		dropped = name(t, db)
 	})
 	var exists bool
-	if err := outer.GetContext(t.Context(), &exists, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", dropped); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, outer.GetContext(t.Context(), &exists, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", dropped))
 	if exists {
 		t.Errorf("%s is still there", dropped)
 	}
@@ -65,8 +60,6 @@ func TestADatabaseIsDroppedWithItsTestWhoeverIsConnected(t *testing.T) {
 func name(t *testing.T, db *sqlx.DB) string {
 	t.Helper()
 	var name string
-	if err := db.GetContext(t.Context(), &name, "SELECT current_database()"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.GetContext(t.Context(), &name, "SELECT current_database()"))
 	return name
 }

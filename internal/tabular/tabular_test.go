@@ -9,6 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"humanqa/internal/must"
 	"humanqa/internal/tabular"
 )
 
@@ -20,17 +21,11 @@ func written(t *testing.T, f tabular.Format, rows ...[]any) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := tabular.New(f, &b, columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, row := range rows {
-		if err := w.Write(row); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.Write(row))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Close())
 	return b.Bytes()
 }
 

@@ -15,6 +15,7 @@ import (
 	tinkpb "github.com/tink-crypto/tink-go/v2/proto/tink_go_proto"
 	"google.golang.org/protobuf/proto"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -25,53 +26,31 @@ func TestTheCipherIsAES256GCM(t *testing.T) {
 	t.Parallel()
 	db, file := pgtest.New(t), filepath.Join(t.TempDir(), "master.json")
 	v, err := Open(t.Context(), Config{KeyFile: file, DB: db})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	sealed, err := v.Seal(t.Context(), "acc", "job-1", []byte("hunter2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 
 	m, err := openMaster(file, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var r row
-	if err := db.GetContext(t.Context(), &r, selectDataKey, "acc"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.GetContext(t.Context(), &r, selectDataKey, "acc"))
 	handle, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m.aead, dataContext("acc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var plainKeys bytes.Buffer
-	if err := insecurecleartextkeyset.Write(handle, keyset.NewBinaryWriter(&plainKeys)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, insecurecleartextkeyset.Write(handle, keyset.NewBinaryWriter(&plainKeys)))
 	var keys tinkpb.Keyset
-	if err := proto.Unmarshal(plainKeys.Bytes(), &keys); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, proto.Unmarshal(plainKeys.Bytes(), &keys))
 	var key gcmpb.AesGcmKey
-	if err := proto.Unmarshal(keys.GetKey()[0].GetKeyData().GetValue(), &key); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, proto.Unmarshal(keys.GetKey()[0].GetKeyData().GetValue(), &key))
 	if n := len(key.GetKeyValue()); n != 32 {
 		t.Fatalf("the key has %d bytes", n)
 	}
 	block, err := aes.NewCipher(key.GetKeyValue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(sealed, sealedV1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const prefix = 5 // the key's name
 	nonce := raw[prefix : prefix+gcm.NonceSize()]
 	plain, err := gcm.Open(nil, nonce, raw[prefix+gcm.NonceSize():], []byte("job-1"))

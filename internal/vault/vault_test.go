@@ -12,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 )
@@ -41,18 +42,14 @@ func setup(t *testing.T) bundle {
 func (b bundle) open(t *testing.T) *vault.Vault {
 	t.Helper()
 	v, err := vault.Open(t.Context(), vault.Config{KeyFile: b.keyFile, DB: b.db})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return v
 }
 
 func seal(t *testing.T, v *vault.Vault) string {
 	t.Helper()
 	sealed, err := v.Seal(t.Context(), account, stream, []byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return sealed
 }
 
@@ -103,9 +100,7 @@ func TestAnEmptySecretIsASecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sealed, err := b.vault.Seal(t.Context(), account, stream, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if plain, err := b.vault.Unseal(t.Context(), account, stream, sealed); err != nil || len(plain) != 0 {
 		t.Errorf("unseal: %q, %v", plain, err)
 	}
@@ -128,9 +123,7 @@ func TestAShreddedSecretNeverOpensAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sealed := seal(t, b.vault)
-	if err := b.vault.Shred(t.Context(), account); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.vault.Shred(t.Context(), account))
 	wantShredded := func(v *vault.Vault) {
 		t.Helper()
 		if plain, err := v.Unseal(t.Context(), account, stream, sealed); !errors.Is(err, vault.ErrShredded) {
@@ -180,9 +173,7 @@ func TestTwoProcessesAtTheirFirstStart(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(errs[:]...))
 	for i := range processes {
 		wantOpens(t, vaults[i], sealed[(i+1)%processes])
 	}
@@ -195,9 +186,7 @@ func TestTwoProcessesAtTheirFirstStart(t *testing.T) {
 func fingerprintOf(t *testing.T, v *vault.Vault, accountID, secret string) string {
 	t.Helper()
 	got, err := v.Fingerprint(t.Context(), accountID, "a use", []byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return got
 }
 
@@ -251,18 +240,14 @@ func TestAnUnusableKeyFileStopsTheStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	good, err := os.ReadFile(b.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if info, err := os.Stat(b.keyFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the key file was made with mode %v, %v; want 0600", info.Mode().Perm(), err)
 	}
 	stranger := bundle{db: pgtest.New(t), keyFile: filepath.Join(t.TempDir(), "master.json")}
 	stranger.open(t)
 	foreign, err := os.ReadFile(stranger.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 
 	for name, c := range map[string]struct {
 		content []byte // nil: no file
@@ -280,9 +265,7 @@ func TestAnUnusableKeyFileStopsTheStart(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "master.json")
 			if c.content != nil {
-				if err := os.WriteFile(path, c.content, c.mode); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, os.WriteFile(path, c.content, c.mode))
 				if err := os.Chmod(path, c.mode); err != nil { // past the umask
 					t.Fatal(err)
 				}

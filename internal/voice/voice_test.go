@@ -17,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 func listen(t testing.TB) *Server {
@@ -85,8 +86,8 @@ type stream struct{ packets, lost, strange int }
 func joins(t testing.TB, s *Server, room string, g Guest) *browser {
 	t.Helper()
 	var media webrtc.MediaEngine
-	must(t, media.RegisterDefaultCodecs())
-	must(t, media.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: levelURI}, webrtc.RTPCodecTypeAudio))
+	must.NoError(t, media.RegisterDefaultCodecs())
+	must.NoError(t, media.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{URI: levelURI}, webrtc.RTPCodecTypeAudio))
 	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(&media), webrtc.WithSettingEngine(func() (e webrtc.SettingEngine) {
 		e.SetIncludeLoopbackCandidate(true)
 		if strings.HasPrefix(g.Key, "tcp") { // a network that lets no UDP through
@@ -95,10 +96,10 @@ func joins(t testing.TB, s *Server, room string, g Guest) *browser {
 		e.LoggerFactory = quiet{}
 		return e
 	}())).NewPeerConnection(webrtc.Configuration{})
-	must(t, err)
+	must.NoError(t, err)
 	b := &browser{t: t, line: pipe{make(chan Message, 64), make(chan Message, 64)}, pc: pc, over: make(chan error, 1), heard: map[string]*stream{}, loud: map[string]bool{}}
 	b.mic, err = webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, "mic", "mine")
-	must(t, err)
+	must.NoError(t, err)
 	pc.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) { b.listens(track) })
 	ctx, hush := context.WithCancel(context.Background())
 	b.hush = hush
@@ -109,13 +110,6 @@ func joins(t testing.TB, s *Server, room string, g Guest) *browser {
 		_ = pc.Close()
 	})
 	return b
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (b *browser) leaves() { b.hush() }
@@ -333,7 +327,7 @@ func BenchmarkTenInARoom(b *testing.B) {
 			each.leaves()
 			_ = each.pc.Close()
 		}
-		must(b, s.Close())
+		must.NoError(b, s.Close())
 	}
 }
 
@@ -473,7 +467,7 @@ func TestEveryAddressIsServedByOnePort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { must(t, s.Close()) }()
+	defer func() { must.NoError(t, s.Close()) }()
 	b := joins(t, s, "room", Guest{Key: "ann"})
 	eventually.True(t, "there is an offer", func() bool {
 		b.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"humanqa/internal/browsertest"
+	"humanqa/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Main(m.Run)) }
@@ -46,9 +47,7 @@ var browsers = map[string]time.Duration{
 func recording(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := recorded.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return b
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"humanqa/internal/must"
 	"humanqa/internal/webm/webmtest"
 )
 
@@ -20,13 +21,9 @@ import (
 func seekable(t testing.TB, recorded []byte) (*Plan, []byte) {
 	t.Helper()
 	p, err := Scan(iotest.OneByteReader(bytes.NewReader(recorded)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	out, err := io.ReadAll(p.Reader(iotest.HalfReader(bytes.NewReader(recorded))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if int64(len(out)) != p.Size() {
 		t.Errorf("the file has %d bytes, planned were %d", len(out), p.Size())
 	}
@@ -168,9 +165,7 @@ func TestAFaultOfTheSourceIsNoEndOfTheRecording(t *testing.T) {
 		}
 	}
 	p, err := Scan(bytes.NewReader(all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := io.ReadAll(p.Reader(bytes.NewReader(all[:len(all)-1]))); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a source that became shorter: %v", err)
 	}
@@ -236,9 +231,7 @@ func BenchmarkSeekable(b *testing.B) {
 	var most uint64
 	for b.Loop() {
 		p, err := Scan(source())
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		b.SetBytes(p.Size())
 		out := p.Reader(source())
 		for chunk := make([]byte, 1<<20); ; {

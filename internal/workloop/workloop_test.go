@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/workloop"
 )
 
@@ -158,9 +159,7 @@ func TestAPlaceComesBackWhenItsLeaseEndsWhateverTheCodeInItDoes(t *testing.T) {
 		reg := prometheus.NewPedanticRegistry()
 		reg.MustRegister(loop)
 		families, err := reg.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, f := range families {
 			if f.GetName() == "humanqa_work_abandoned_total" {
 				return f.GetMetric()[0].GetCounter().GetValue() == 4

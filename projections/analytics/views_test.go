@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/access"
 	historymodel "humanqa/projections/history"
@@ -29,9 +30,7 @@ func setup(t *testing.T) *modeltest.World {
 	t.Helper()
 	w := modeltest.New(t, jobsmodel.Projector{}, historymodel.Projector{}, ledgermodel.Projector{}, access.Projector{}, access.Erasures{})
 	for range 2 { // as every start does
-		if err := Prepare(w.Ctx(), w.DB); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, Prepare(w.Ctx(), w.DB))
 	}
 	modeltest.Everything(w.Log)
 	w.Log.Record(domain.CreditsStream("acc"),
@@ -47,9 +46,7 @@ func TestEveryQuestionOfTheDocumentHasAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	text, err := os.ReadFile("../../docs/analytics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	questions := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(questions) != 10 {
 		t.Errorf("%d questions", len(questions))
@@ -82,9 +79,7 @@ func TestTheDocumentDescribesEveryColumn(t *testing.T) {
 	}
 	const file = "../../docs/analytics.md"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	before, rest, _ := strings.Cut(string(text), "## Views\n\n")
 	_, after, _ := strings.Cut(rest, "## Ten questions\n")
 	want := before + "## Views\n\n" + b.String() + "## Ten questions\n" + after
@@ -116,9 +111,7 @@ func TestARebuildDropsNothing(t *testing.T) {
 		}
 	}
 	for _, p := range []consumer.Projector{jobsmodel.Projector{}, historymodel.Projector{}, ledgermodel.Projector{}} {
-		if err := w.Sup.Rebuild(w.Ctx(), p.Name(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.Sup.Rebuild(w.Ctx(), p.Name(), nil))
 	}
 	for _, v := range Views() {
 		if n := w.Count(`SELECT COUNT(*) FROM analytics.` + v.Name); n != before[v.Name] {
@@ -159,9 +152,7 @@ func TestTheRowsOfAnAccount(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 		}
 		if all == 0 || own > all {
 			t.Errorf("%s: %d of %d rows", v.Name, own, all)

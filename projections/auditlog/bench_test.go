@@ -18,6 +18,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/auditlog"
@@ -39,16 +40,12 @@ func BenchmarkAudit(b *testing.B) {
 		Event: modeltest.Created("acc", func(e *job.Created) { e.Description += fmt.Sprintf("%600d", 0) }),
 		Meta:  domain.Metadata{CommandID: uuid.New(), Actor: "key:k", Time: modeltest.Noon},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	_, err = pgtest.NewDB(b, dsn).ExecContext(b.Context(), `
 INSERT INTO eventlog.events (position, revision, created, event_id, is_json, stream, type, data, metadata)
 SELECT i, (i - 1) % 8, 1793000000000000 + i, gen_random_uuid(), true, 'job-' || (i - 1) / 8, 'job.created', $2, $3
 FROM generate_series(1, $1::bigint) i`, n, data, meta)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	// Each is told at once, too: a long log takes minutes.
 	report := func(n float64, unit string) {
 		b.Logf("%g %s", n, unit)
@@ -58,9 +55,7 @@ FROM generate_series(1, $1::bigint) i`, n, data, meta)
 		most := watchHeap(b)
 		w := setupOn(b, dsn)
 		began, worked := time.Now(), worker(b, w.db)
-		if err := w.sup.Prepare(w.ctx()); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, w.sup.Prepare(w.ctx()))
 		for size := int64(0); size < int64(n); time.Sleep(5 * time.Millisecond) {
 			if size, err = auditlog.NewTree(w.db).Size(b.Context()); err != nil {
 				b.Fatal(err)
@@ -68,9 +63,7 @@ FROM generate_series(1, $1::bigint) i`, n, data, meta)
 		}
 		w.stop()
 		signed, _, err := w.signer.Sign(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		report(time.Since(began).Seconds(), "s/checkpoint-of-all")
 		here, there := worked()
 		report(here.Seconds(), "cpu-s/checkpoint-of-all")
@@ -78,9 +71,7 @@ FROM generate_series(1, $1::bigint) i`, n, data, meta)
 
 		// What autovacuum does behind the writer, within a minute.
 		var schema string
-		if err := w.db.Get(&schema, `SELECT schema_name FROM projection_checkpoints WHERE name = $1 AND serving`, auditlog.Name); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, w.db.Get(&schema, `SELECT schema_name FROM projection_checkpoints WHERE name = $1 AND serving`, auditlog.Name))
 		if _, err := w.db.Exec(`VACUUM ANALYZE ` + schema + `.tree_leaves, ` + schema + `.tree_tiles`); err != nil {
 			b.Fatal(err)
 		}
@@ -112,9 +103,7 @@ FROM generate_series(1, $1::bigint) i`, n, data, meta)
 			err := pgpool.InTxAsync(b.Context(), w.db, func(tx *sqlx.Tx) error {
 				return auditlog.Projector{}.Apply(b.Context(), tx, schema, batch)
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 		}
 		report(time.Since(began).Seconds()*1000/batches, "ms/500-events")
 		here, there = worked()
@@ -151,14 +140,10 @@ func worker(b *testing.B, db *sqlx.DB) func() (here, postgres time.Duration) {
 	b.Helper()
 	sum := func() (here, postgres time.Duration) {
 		var self syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &self))
 		here = time.Duration(self.Utime.Nano() + self.Stime.Nano())
 		var pids []int
-		if err := db.Select(&pids, `SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'`); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, db.Select(&pids, `SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'`))
 		for _, pid := range pids {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			if err != nil {
@@ -168,9 +153,7 @@ func worker(b *testing.B, db *sqlx.DB) func() (here, postgres time.Duration) {
 			fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 			for _, ticks := range fields[11:13] { // utime and stime
 				n, err := strconv.Atoi(ticks)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.NoError(b, err)
 				postgres += time.Duration(n) * (time.Second / 100)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // The layout is for ever: whoever has kept a checkpoint holds it against leaves
@@ -74,9 +75,7 @@ func TestOnePassGivesTheRootOfTheTree(t *testing.T) {
 		for n := range int64(rapid.IntRange(1, 600).Draw(t, "leaves")) {
 			h := tlog.RecordHash([]byte{byte(n), byte(n >> 8)})
 			more, err := tlog.StoredHashesForRecordHash(n, h, read)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			stored = append(stored, more...)
 			f.add(h)
 		}

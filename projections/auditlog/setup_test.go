@@ -24,6 +24,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections/auditlog"
@@ -106,9 +107,7 @@ func (w *world) lives(n int) {
 			{ID: uuid.New(), Event: modeltest.Created("acc", func(e *job.Created) { e.Title = fmt.Sprint("job ", i) }), Meta: domain.Metadata{Time: w.now, Actor: "key:k"}},
 			{ID: uuid.New(), Event: modeltest.Claimed("ann"), Meta: domain.Metadata{Time: w.now, Actor: "checker:ann"}},
 		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 	}
 }
 
@@ -127,9 +126,7 @@ func (w *world) sign() auditlog.Checkpoint {
 func (w *world) grown() {
 	w.t.Helper()
 	head, err := w.log.Head(w.ctx())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	eventually.True(w.t, "the tree holds every event", func() bool {
 		all, err := w.sup.Status(w.ctx())
 		return err == nil && all[0].Position.Compare(head) >= 0
@@ -139,9 +136,7 @@ func (w *world) grown() {
 func (w *world) exec(query string, args ...any) {
 	w.t.Helper()
 	result, err := w.db.ExecContext(w.ctx(), query, args...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		w.t.Fatalf("%s did nothing: %v", query, err)
 	}
@@ -156,9 +151,7 @@ type event struct {
 
 func (w *world) event(position int64) (e event) {
 	w.t.Helper()
-	if err := w.db.GetContext(w.ctx(), &e, `SELECT position, revision, event_id, stream, type FROM eventlog.events WHERE position = $1`, position); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, w.db.GetContext(w.ctx(), &e, `SELECT position, revision, event_id, stream, type FROM eventlog.events WHERE position = $1`, position))
 	return e
 }
 
@@ -167,25 +160,15 @@ func (w *world) check(kept ...auditlog.Checkpoint) (*auditlog.Check, []auditlog.
 	w.t.Helper()
 	ctx := w.t.Context() // a benchmark's log takes its time
 	verifier, err := w.signer.Verifier(ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	tx, err := w.db.BeginTxx(ctx, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	defer func() { _ = tx.Rollback() }()
 	check, err := auditlog.NewCheck(ctx, tx, verifier, kept)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := auditlog.Each(ctx, w.log, func(e eventstore.RawEvent) error { return check.See(ctx, e.Recorded()) }); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
+	must.NoError(w.t, auditlog.Each(ctx, w.log, func(e eventstore.RawEvent) error { return check.See(ctx, e.Recorded()) }))
 	found, err := check.Findings(ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	return check, found
 }
 
@@ -220,15 +203,11 @@ func (w *world) standalone(file string, kept ...auditlog.Checkpoint) (out string
 		w.t.Fatal(built.err)
 	}
 	verifier, err := w.signer.Verifier(w.ctx())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	args := []string{verifier, file}
 	for i, k := range kept {
 		name := filepath.Join(w.t.TempDir(), fmt.Sprint("checkpoint", i))
-		if err := os.WriteFile(name, []byte(k.Note), 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, os.WriteFile(name, []byte(k.Note), 0o600))
 		args = append(args, name)
 	}
 	said, err := exec.CommandContext(w.ctx(), filepath.Join(built.dir, "auditverify"), args...).CombinedOutput() //nolint:gosec // built here
@@ -252,17 +231,13 @@ func (w *world) export(upTo auditlog.Checkpoint) string {
 func (w *world) file(text string) string {
 	w.t.Helper()
 	name := filepath.Join(w.t.TempDir(), "file.json")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, os.WriteFile(name, []byte(text), 0o600))
 	return name
 }
 
 func (w *world) read(file string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	return string(text)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/internal/must"
 	"humanqa/projections/auditlog"
 )
 
@@ -142,9 +143,7 @@ func TestARewriteOfEventsAndTreeIsFoundByAnOlderCheckpoint(t *testing.T) {
 	kept := w.sign()
 	w.exec(`UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'job 2', 'job 9'), 'UTF8') WHERE position = 15`)
 	w.restart() // as whoever has the database can wait for
-	if err := w.sup.Rebuild(w.ctx(), auditlog.Name, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.sup.Rebuild(w.ctx(), auditlog.Name, nil))
 	// The stored ones tell by themselves,
 	_, found := w.check()
 	if text := told(found); !strings.Contains(text, "the first 30 events are not those of the checkpoint") ||
@@ -180,9 +179,7 @@ func TestAnotherKeyIsNotTheLogs(t *testing.T) {
 	other.lives(1)
 	mine, theirs := w.sign(), other.sign()
 	verifier, err := w.signer.Verifier(w.ctx())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, signed := range map[string]string{
 		"another log's":    theirs.Note,
 		"a changed size":   strings.Replace(mine.Note, "\n2\n", "\n1\n", 1),

@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/projections/auditlog"
 	"humanqa/projections/modeltest"
 )
@@ -58,13 +59,9 @@ func TestAnEventIsProvedToBeInTheLog(t *testing.T) {
 	for _, position := range []int64{1, 2, 256, 257, 512, 513, 560} {
 		for _, in := range []auditlog.Checkpoint{first, second} {
 			proof, err := auditlog.Prove(w.ctx(), tree, uuid.MustParse(w.event(position).ID), in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			text, err := json.Marshal(proof)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			said, ok := w.standalone(w.file(string(text)), in)
 			if want := fmt.Sprintf("ok: event %s (", proof.Event.ID); !ok || !strings.HasPrefix(said, want) {
 				t.Errorf("position %d of %d: %s", position, in.Size, said)
@@ -101,25 +98,17 @@ func TestSealedFieldsAndTheirErasureKeepEveryProof(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	sealed, err := w.vault.Seal(w.ctx(), "acc", "job-s", []byte("pass-word"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	id := uuid.New()
 	_, err = w.log.Append(w.ctx(), "job-s", domain.NoStream, []domain.NewEvent{
 		{ID: id, Event: modeltest.Created("acc", func(e *job.Created) { e.Credentials = sealed }), Meta: domain.Metadata{Time: w.now}},
 		{ID: uuid.New(), Event: modeltest.Claimed("ann"), Meta: domain.Metadata{Time: w.now}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	kept := w.sign()
 	proof, err := auditlog.Prove(w.ctx(), auditlog.NewTree(w.db), id, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.vault.Shred(w.ctx(), "acc"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, w.vault.Shred(w.ctx(), "acc"))
 	w.lives(1)
 	w.sign()
 	if check, found := w.check(kept); told(found) != "" || check.Signed != 3 {
@@ -132,9 +121,7 @@ func TestSealedFieldsAndTheirErasureKeepEveryProof(t *testing.T) {
 	var lines []map[string]any
 	for line := range strings.Lines(w.read(file)) {
 		var l map[string]any
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(line), &l))
 		lines = append(lines, l)
 	}
 	if strings.Contains(w.read(file), sealed) || len(lines) != 4 {
@@ -171,13 +158,9 @@ func TestAnEventIsFoundByTheBloomFilters(t *testing.T) {
 	w.Exec(summarizeSQL)
 	w.Exec("ANALYZE {audit}.tree_leaves")
 	var id uuid.UUID
-	if err := w.DB.GetContext(w.Ctx(), &id, "SELECT md5('12345')::uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.DB.GetContext(w.Ctx(), &id, "SELECT md5('12345')::uuid"))
 	var plan []string
-	if err := w.DB.SelectContext(w.Ctx(), &plan, "EXPLAIN (ANALYZE) "+auditlog.LeafByIDSQL, id); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.DB.SelectContext(w.Ctx(), &plan, "EXPLAIN (ANALYZE) "+auditlog.LeafByIDSQL, id))
 	if text := strings.Join(plan, "\n"); !strings.Contains(text, "Bitmap Index Scan") {
 		t.Errorf("the index of the ids is not used:\n%s", text)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -32,9 +33,7 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 	balance := func(now time.Time) Balance {
 		t.Helper()
 		b, err := w.reads.Balance(w.Ctx(), "acc", now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return b
 	}
 	// The rest of "gone" has left the total although its expiry is not recorded.
@@ -52,9 +51,7 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 		t.Errorf("recording the expiry changed the balance: %+v", b)
 	}
 	empty, err := w.reads.Balance(w.Ctx(), "nobody", modeltest.Noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, empty, Balance{LowBelow: 20})
 	for _, below := range []domain.Credits{50, 0} {
 		w.Log.Record(domain.CreditsStream("acc"), &credits.LowSet{Below: below, BalanceAfter: 145})
@@ -113,9 +110,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 		}
 		w.Reach(w.Sup)
 		b, err := w.reads.Balance(w.Ctx(), "acc", now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if b.Available != state.Available(now) || b.Used != state.Used() {
 			t.Fatalf("step %d: the read model has %+v, the ledger %d available, %d used", step, b, state.Available(now), state.Used())
 		}

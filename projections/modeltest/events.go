@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // Noon is when everything happens in these tests.
@@ -275,13 +276,9 @@ func Same(t *testing.T, got, want any) {
 		return
 	}
 	g, err := json.MarshalIndent(got, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w, err := json.MarshalIndent(want, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Errorf("got %s\nwant %s", g, w)
 }
 

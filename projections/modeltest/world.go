@@ -20,6 +20,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 )
@@ -49,9 +50,7 @@ func (w *World) Service(source consumer.Source, consumers ...consumer.Consumer) 
 		Live: 50, Rebuild: 200, Lease: time.Second, StandBy: 10 * time.Millisecond, Store: 5 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: 20 * time.Millisecond,
 	})
-	if err := s.Prepare(w.Ctx()); err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, s.Prepare(w.Ctx()))
 	return s
 }
 
@@ -80,9 +79,7 @@ func (w *World) Ctx() context.Context {
 // Reach waits until the service has seen everything.
 func (w *World) Reach(s *consumer.Supervisor) {
 	w.T.Helper()
-	if err := s.WaitFor(w.Ctx(), w.Log.Head()); err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, s.WaitFor(w.Ctx(), w.Log.Head()))
 }
 
 // Eventually waits for a condition.
@@ -95,9 +92,7 @@ func (w *World) Eventually(what string, condition func() bool) {
 func (w *World) Status(name string) consumer.Status {
 	w.T.Helper()
 	list, err := w.Sup.Status(w.Ctx())
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, err)
 	for _, s := range list {
 		if s.Name == name && s.Serving {
 			return s
@@ -136,9 +131,7 @@ func (w *World) Exec(query string, args ...any) {
 // Count runs a query for one number.
 func (w *World) Count(query string, args ...any) (n int) {
 	w.T.Helper()
-	if err := w.DB.GetContext(w.Ctx(), &n, query, args...); err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, w.DB.GetContext(w.Ctx(), &n, query, args...))
 	return n
 }
 
@@ -172,9 +165,7 @@ func (w *World) CutAnyhow(p consumer.Projector) {
 			}
 			return nil
 		})
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		must.NoError(w.T, err)
 	}
 	for _, size := range sizes[1:] {
 		w.Equal(p, "cut1", fmt.Sprint("cut", size))
@@ -190,16 +181,12 @@ func (w *World) CutAnyhow(p consumer.Projector) {
 func (w *World) Equal(p consumer.Projector, a, b string) {
 	w.T.Helper()
 	tx, err := w.DB.BeginTxx(w.Ctx(), nil)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, err)
 	defer func() { _ = tx.Rollback() }()
 	rows := 0
 	for _, table := range p.Tables() {
 		differences, err := consumer.Compare(w.Ctx(), tx, table.Name, a, b)
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		must.NoError(w.T, err)
 		for _, d := range differences {
 			w.T.Errorf("%s and %s differ: %+v", a, b, d)
 		}
@@ -214,8 +201,6 @@ func (w *World) Equal(p consumer.Projector, a, b string) {
 func (w *World) Plan(query string, args ...any) string {
 	w.T.Helper()
 	var lines []string
-	if err := w.DB.SelectContext(w.Ctx(), &lines, "EXPLAIN "+query, args...); err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, w.DB.SelectContext(w.Ctx(), &lines, "EXPLAIN "+query, args...))
 	return strings.Join(lines, "\n")
 }

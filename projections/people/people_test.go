@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/internal/must"
 	"humanqa/projections/jobs"
 	"humanqa/projections/modeltest"
 )
@@ -35,16 +36,12 @@ func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 	zeta := Account{ID: "zeta", Name: "Zeta", Sandbox: true}
 	at := time.Time{}.UTC() // the log of these tests knows no time
 	got, err := w.reads.Person(w.Ctx(), "p1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, got, Person{ID: "p1", InvitedAt: at, JoinedAt: &at, Roles: []PersonRole{
 		{Grant: owner, Account: acme}, {Grant: elsewhere, Account: zeta}, {Grant: tester},
 	}})
 	members, err := w.reads.Members(w.Ctx(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, members, []Person{
 		{ID: "p1", InvitedAt: at, JoinedAt: &at, Roles: []PersonRole{{Grant: owner, Account: acme}}},
 		{ID: "p2", InvitedAt: at, Roles: []PersonRole{{Grant: viewer, Account: acme}}},
@@ -66,9 +63,7 @@ func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		invited, err := w.reads.AnyOperator(w.Ctx(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if joined, err = w.reads.AnyOperator(w.Ctx(), true); err != nil {
 			t.Fatal(err)
 		}
@@ -104,9 +99,7 @@ func TestTheQueueHidesTheJobsOfAPersonsOwnAccounts(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		queue, err := jobs.NewReads(w.DB).Queue(w.Ctx(), checkerID, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		_, ok, err := jobs.NewReads(w.DB).NextForChecker(w.Ctx(), checkerID, nil)
 		if err != nil || ok != (len(queue) > 0) {
 			t.Errorf("the queue has %d jobs, the next one: %v, %v", len(queue), ok, err)

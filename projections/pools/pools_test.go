@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/pool"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
@@ -33,9 +34,7 @@ func TestAQueueOfThoseWhoAreTrusted(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		list, err := queue.Queue(w.Ctx(), checkerID, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, j := range list {
 			ids = append(ids, j.ID)
 		}
@@ -49,9 +48,7 @@ func TestAQueueOfThoseWhoAreTrusted(t *testing.T) {
 	modeltest.Same(t, shown("bob"), []string{"j2"})
 
 	list, err := reads.Pools(w.Ctx())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, list, []Pool{{ID: "p2", Name: "Acme's own", AccountID: "acme"}, {ID: "p1", Name: "Banking", Checkers: 1, Accounts: 1}})
 	if p, found, err := reads.OfAccount(w.Ctx(), "acme"); err != nil || !found || p.ID != "p1" {
 		t.Errorf("acme is kept to %+v, %v", p, err)

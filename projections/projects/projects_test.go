@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -23,9 +24,7 @@ func TestADeployHookLeadsToItsProject(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		target, found, err := w.reads.ByHook(w.Ctx(), hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return target, found
 	}
 	if target, found := find("h1"); !found || target != (HookTarget{AccountID: "acc", ProjectID: "p1", Sandbox: true}) {
@@ -51,9 +50,7 @@ func TestProjectsOfOneInstantAreListedByTheirIDs(t *testing.T) {
 	w.Log.Record(domain.ProjectStream("p0"), &project.Created{AccountID: "acc", Name: "younger", HookHash: "h0", At: *modeltest.At(1)})
 	w.Reach(w.Sup)
 	list, _, err := w.reads.List(w.Ctx(), "acc", Filter{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var ids []string
 	for _, p := range list {
 		ids = append(ids, p.ID)
@@ -74,9 +71,7 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		p, err := w.reads.Get(w.Ctx(), "acc", "p1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return p
 	}
 	w.Log.Record(stream, &project.Created{AccountID: "acc", Name: "shop", Description: text("d"), HookHash: "h1", At: modeltest.Noon})
@@ -121,9 +116,7 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 	w.Log.Record(domain.ProjectStream("px"), &project.Created{AccountID: "other", Name: "theirs", HookHash: "hx", At: modeltest.Noon})
 	w.Reach(w.Sup)
 	list, total, err := w.reads.List(w.Ctx(), "acc", Filter{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, total, 2)
 	modeltest.Same(t, list, []Project{want, {ID: "p0", AccountID: "acc", Name: "older", CreatedAt: *modeltest.At(-1), UpdatedAt: *modeltest.At(-1)}})
 	if _, err := w.reads.Get(w.Ctx(), "acc", "px"); !domain.IsKind(err, domain.KindNotFound) {

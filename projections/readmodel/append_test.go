@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 )
@@ -84,9 +85,7 @@ func TestHowManyRowsAreAppendedDoesNotMatter(t *testing.T) {
 		}
 		return Append(t.Context(), tx, "many", "rows", rows)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var found []int
 	err = db.SelectContext(t.Context(), &found, `
 SELECT COUNT(*) FROM few.rows

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -32,9 +33,7 @@ func (w *world) session(id string) Session {
 	w.T.Helper()
 	w.Reach(w.Sup)
 	s, err := w.reads.Session(w.Ctx(), "acc", id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, err)
 	return s
 }
 
@@ -179,9 +178,7 @@ func TestAListOfSessionsIsTheAccountsOwnNewestFirst(t *testing.T) {
 		{Filter{Limit: 10, ProjectID: "nobody's"}, "", 0},
 	} {
 		list, total, err := w.reads.List(w.Ctx(), "acc", c.filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var ids []string
 		for _, s := range list {
 			ids = append(ids, s.ID)
@@ -253,9 +250,7 @@ func TestListsOfSessionsWalkTheirIndexes(t *testing.T) {
 		where := f.where("acc1")
 		query := listSessionsSQL + where.SQL + fmt.Sprintf(orderSessionsSQL, where.Param(100), where.Param(0))
 		var lines []string
-		if err := w.DB.SelectContext(w.Ctx(), &lines, "EXPLAIN "+query, where.Args...); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.DB.SelectContext(w.Ctx(), &lines, "EXPLAIN "+query, where.Args...))
 		plan := strings.Join(lines, "\n")
 		if !strings.Contains(plan, index) || strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan") {
 			t.Errorf("%+v does not walk %s:\n%s", f, index, plan)

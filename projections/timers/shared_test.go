@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/internal/scheduler"
 )
@@ -33,9 +34,7 @@ func TestAccountsTakeTurnsWherePlacesAreShared(t *testing.T) {
 	take := func(limit int) (byAccount map[string]int, taken []policy.Timer) {
 		t.Helper()
 		taken, err := w.timers().TakeDue(w.Ctx(), []string{reviews}, limit, 3, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		byAccount = map[string]int{}
 		for _, due := range taken {
 			byAccount[due.AccountID]++

@@ -20,6 +20,7 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/modeltest"
 	"humanqa/projections/readmodel"
@@ -47,9 +48,7 @@ func (w *world) timers() *Timers { return New(w.DB, "") }
 func (w *world) due(kind string, limit int, lease time.Duration) []policy.Timer {
 	w.T.Helper()
 	due, err := w.timers().TakeDue(w.Ctx(), []string{kind}, limit, 0, lease)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, err)
 	return due
 }
 
@@ -72,9 +71,7 @@ func (w *world) wantDue(kind string, lease time.Duration, keys ...string) []poli
 
 func (w *world) settleTimers(outcomes ...policy.Outcome) {
 	w.T.Helper()
-	if err := w.timers().Settle(w.Ctx(), outcomes); err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, w.timers().Settle(w.Ctx(), outcomes))
 }
 
 // endLeases lets every lease, and every pause, have ended.
@@ -189,9 +186,7 @@ func TestALeasedTimerIsNobodyElsesUntilTheLeaseEnds(t *testing.T) {
 		renew := func(timer policy.Timer) bool {
 			t.Helper()
 			held, err := w.timers().Renew(w.Ctx(), timer, time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			return held
 		}
 		holder := policy.Timer{Kind: orphans, Key: "j0", Fence: 2}
@@ -222,9 +217,7 @@ func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
 
 	t.Run("also when the timers are rebuilt", func(t *testing.T) {
 		before := w.Status("timers").Generation
-		if err := w.Sup.Rebuild(w.Ctx(), "timers", func(consumer.Progress) {}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.Sup.Rebuild(w.Ctx(), "timers", func(consumer.Progress) {}))
 		w.Eventually("the rebuild serves", func() bool { return w.Status("timers").Generation > before })
 		w.reachTimers()
 		if n := w.Count("SELECT count(*) FROM readmodel.timers WHERE kind = $1", slas); n != 1 {
@@ -326,9 +319,7 @@ func TestSettledTimersAreNotLookedAtForEver(t *testing.T) {
 	w.Run(w.Sup)
 	forget := func() {
 		t.Helper()
-		if err := w.timers().Forget(w.Ctx()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.timers().Forget(w.Ctx()))
 	}
 	behind := func() int {
 		return w.Count("SELECT count(*) FROM readmodel.timers, policy.horizons WHERE generation = $1 AND timers.fire_at < horizons.fire_at",
@@ -394,9 +385,7 @@ func TestLookingForTimersWalksOnlyWhatIsDue(t *testing.T) {
 		SELECT 'sla', 'j' || n, 'acc', now(), true, false, now() + (n - 10000) * interval '1 minute', '', n FROM generate_series(1, 20000) n`)
 	w.Exec(`INSERT INTO policy.leases (kind, key, until, position, state)
 		SELECT kind, key, now(), position, 'settled' FROM readmodel.timers WHERE fire_at <= now() - interval '5 minutes'`)
-	if err := w.timers().Forget(w.Ctx()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.timers().Forget(w.Ctx()))
 	w.Exec("ANALYZE " + w.Status("timers").Schema + ".timers")
 	w.Exec("ANALYZE policy.leases")
 	for name, plan := range map[string]string{
@@ -418,9 +407,7 @@ func BenchmarkTakeAndSettleTimers(b *testing.B) {
 	db := pgtest.New(b)
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	if err := consumer.New(db, logtest.New(), quiet, NewProjector(policy.Rules())).Prepare(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, consumer.New(db, logtest.New(), quiet, NewProjector(policy.Rules())).Prepare(b.Context()))
 	timers := New(db, "")
 	for b.Loop() {
 		b.StopTimer()
@@ -430,22 +417,16 @@ func BenchmarkTakeAndSettleTimers(b *testing.B) {
 			DELETE FROM readmodel.timers;
 			INSERT INTO readmodel.timers
 			SELECT 'sla', 'j' || n, 'acc', now(), true, false, now(), '', n FROM generate_series(1, %d) n`, many))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		b.StartTimer()
 		for left := many; left > 0; {
 			due, err := timers.TakeDue(b.Context(), []string{slas}, 256, 0, time.Minute)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			outcomes := make([]policy.Outcome, len(due))
 			for i, d := range due {
 				outcomes[i].Timer = d
 			}
-			if err := timers.Settle(b.Context(), outcomes); err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, timers.Settle(b.Context(), outcomes))
 			left -= len(due)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/modeltest"
 )
@@ -45,9 +46,7 @@ func TestATimerThatIsDueLongFromNowWakesNobody(t *testing.T) {
 	w.Sup = w.Service(w.Log, NewProjector(policy.Rules()))
 	listener := pq.NewListener(dsn, time.Second, time.Second, nil)
 	defer func() { _ = listener.Close() }()
-	if err := listener.Listen(timersChannel); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, listener.Listen(timersChannel))
 	w.Run(w.Sup)
 	year := time.Now().AddDate(1, 0, 0)
 	w.Log.Record("credits-acc", &credits.Granted{LotID: "l", Amount: 5, ExpiresAt: &year})
