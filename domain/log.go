@@ -42,6 +42,15 @@ type Event interface {
 	EventType() string
 }
 
+// Prelude is an event that is not the last one of its command: another one follows at
+// once, in another stream, and nobody is answered before. What follows the log may wait
+// for that one, for a moment.
+type Prelude interface {
+	Event
+	// Prelude marks the type.
+	Prelude()
+}
+
 // TypesOf lists the types of events; nil pointers will do.
 func TypesOf(events ...Event) []string {
 	types := make([]string, len(events))

@@ -41,6 +41,9 @@ type Debited struct {
 	LowBelow *domain.Credits `json:"lowBelow,omitempty"`
 }
 
+// Prelude implements domain.Prelude: the job follows.
+func (*Debited) Prelude() {}
+
 // LowSet says below how many credits the account wants to hear of it; 0: never.
 type LowSet struct {
 	Below        domain.Credits `json:"below"`

@@ -149,7 +149,7 @@ WHERE name = $1
   AND commit_position = $5
   AND prepare_position = $6
   AND set_config('synchronous_commit', 'off', true) = 'off'
-  AND CASE WHEN $14 THEN pg_notify('` + checkpointsChannel + `', '') IS NOT NULL ELSE true END`
+  AND CASE WHEN $14 <> '' THEN pg_notify('` + checkpointsChannel + `', $14) IS NOT NULL ELSE true END`
 
 const stopSQL = `
 UPDATE projection_checkpoints
@@ -206,12 +206,13 @@ func acquire(ctx context.Context, db *sqlx.DB, g generation, owner string, lengt
 	return l, nil
 }
 
-// advance moves the stored checkpoint inside tx, and renews the lease.
-func (l *lease) advance(ctx context.Context, tx *sqlx.Tx, to eventstore.Checkpoint, applied int64, length time.Duration, notify bool) error {
+// advance moves the stored checkpoint inside tx, and renews the lease. With news other
+// processes are told.
+func (l *lease) advance(ctx context.Context, tx *sqlx.Tx, to eventstore.Checkpoint, applied int64, length time.Duration, news string) error {
 	oldCommit, oldPrepare := columns(l.stored)
 	commit, prepare := columns(to)
 	return one(tx.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.FencingToken, oldCommit, oldPrepare,
-		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), notify))
+		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), news))
 }
 
 // advanced records that the advance was committed.

@@ -73,7 +73,7 @@
 // Who wrote waits until the rows show it (WaitFor). A runner stores a
 // checkpoint at once only with rows, so a process that waits for runners of
 // another follows the log, too, and knows which of them have anything to do; the
-// transaction that moves their checkpoint wakes it. Event types that only a later
+// transaction that moves their checkpoint tells it where they are (news.go). Event types that only a later
 // binary's consumers handle are not waited for.
 //
 // # When something fails

@@ -20,6 +20,9 @@ var (
 	Transient   = transient
 )
 
+// ListenerName is what a connection is called whose process waits for others'.
+const ListenerName = listenerName
+
 // StallAfter is when a standstill becomes a problem.
 const StallAfter = stallAfter
 

@@ -300,8 +300,12 @@ func (f *following) commit(ctx context.Context, write Write, events int, to even
 		return f.pass(ctx, to)
 	}
 	handled := f.handled + int64(events)
+	news := ""
+	if f.serving && f.notifies.Load() {
+		news = newsOf(f.lease.owner, to, f.Name)
+	}
 	err := pgpool.InTx(ctx, f.db, func(tx *sqlx.Tx) error {
-		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, f.serving && f.notifies.Load()); err != nil || write == nil {
+		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, news); err != nil || write == nil {
 			return err
 		}
 		return write(ctx, tx)

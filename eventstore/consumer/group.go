@@ -180,15 +180,34 @@ func (g *group) read(ctx context.Context, from eventstore.Checkpoint, rest time.
 		return read{err: err}
 	}
 	page, err := g.source.Next(ctx, from, g.size())
-	until := time.Now().Add(g.limits.Gather)
-	for err == nil && page.Live && time.Now().Before(until) {
+	came := time.Now()
+	for err == nil && page.Live {
 		wanted, asked := g.arrivals.wanted(page.Next)
-		if wanted || g.notifies.Load() || !g.more(ctx, page.Next, until, asked) {
+		until := came.Add(g.patience(page.Events))
+		if wanted || !time.Now().Before(until) || !g.more(ctx, page.Next, until, asked) {
 			break
 		}
 		page, err = g.source.Next(ctx, from, g.size())
 	}
 	return read{page, err}
+}
+
+// patience is how long a page that nobody of this process waits for is held back. In
+// another process somebody may wait, but not for the beginning of a command.
+func (g *group) patience(events []domain.Recorded) time.Duration {
+	switch {
+	case len(events) > 0 && !slices.ContainsFunc(events, ends):
+		return g.limits.Hold
+	case g.notifies.Load():
+		return 0
+	}
+	return g.limits.Gather
+}
+
+// ends says that the event may be the last one of its command.
+func ends(r domain.Recorded) bool {
+	_, prelude := r.Event.(domain.Prelude)
+	return !prelude
 }
 
 // size is how many events the group writes at once.
@@ -414,7 +433,7 @@ FROM mine
 WHERE c.name = mine.name
   AND c.generation = mine.generation
   AND set_config('synchronous_commit', 'off', true) = 'off'
-  AND CASE WHEN $13 THEN pg_notify('` + checkpointsChannel + `', '') IS NOT NULL ELSE true END
+  AND CASE WHEN $13 <> '' THEN pg_notify('` + checkpointsChannel + `', $13) IS NOT NULL ELSE true END
 RETURNING c.name`
 
 // advance moves the members' checkpoints, all of them or an error.
@@ -432,10 +451,14 @@ func (g *group) advance(ctx context.Context, q sqlx.QueryerContext, to eventstor
 		unknown, skipped = append(unknown, r.unknown), append(skipped, r.skipped)
 	}
 	commit, prepare := columns(to)
+	news := ""
+	if g.notifies.Load() {
+		news = newsOf(owners[0], to, names...)
+	}
 	var moved []string
 	err = sqlx.SelectContext(ctx, q, &moved, advanceAllSQL, pq.Array(names), pq.Array(numbers), pq.Array(owners), pq.Array(epochs),
 		pq.Array(commits), pq.Array(prepares), pq.Array(applied), pq.Array(unknown), pq.Array(skipped),
-		commit, prepare, g.limits.Lease.Seconds(), g.notifies.Load())
+		commit, prepare, g.limits.Lease.Seconds(), news)
 	if err != nil {
 		return nil, fmt.Errorf("move the checkpoints: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -13,6 +14,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
+	"humanqa/internal/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/modeltest"
 )
@@ -57,7 +60,7 @@ func (w watched) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 }
 
 // setupGroup runs every read model until all share their transactions.
-func setupGroup(t *testing.T) *grouped {
+func setupGroup(t *testing.T, change ...func(*consumer.Limits)) *grouped {
 	t.Helper()
 	c := &grouped{wrote: map[string]int64{}, fault: map[string]func(context.Context, *sqlx.Tx) error{}}
 	var consumers []consumer.Consumer
@@ -68,6 +71,9 @@ func setupGroup(t *testing.T) *grouped {
 		consumers = append(consumers, one)
 	}
 	c.world = setup(t, consumers...)
+	for _, one := range change {
+		c.Sup.ChangeLimits(one)
+	}
 	c.Run(c.Sup)
 	c.submit()
 	c.Reach(c.Sup)
@@ -126,6 +132,35 @@ func TestConsumersThatHaveCaughtUpShareATransaction(t *testing.T) {
 	}
 	if apart > batches/4 { // one may fail on a machine that stands still
 		t.Errorf("of %d events %d were written by a transaction each read model", batches, apart)
+	}
+	c.Sound(c.Sup, projections.Names()...)
+}
+
+// Also while somebody waits in another process, of whom nothing more is known here.
+func TestTheBeginningOfACommandWaitsForItsEnd(t *testing.T) {
+	t.Parallel()
+	c := setupGroup(t, func(l *consumer.Limits) { l.Hold = time.Minute })
+	listening, err := sqlx.ConnectContext(c.Ctx(), "postgres", pgpool.Named(pgtest.DSN(t, c.DB), consumer.ListenerName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listening.Close() }()
+	c.Log.Record(domain.CreditsStream("acc"), &credits.Granted{LotID: "lot", Amount: 1 << 20})
+	debit := func() domain.Position {
+		return c.Log.Record(domain.CreditsStream("acc"), &credits.Debited{
+			JobID: fmt.Sprint("job", c.jobs+1), Amount: 1, Parts: []credits.Part{{LotID: "lot", Amount: 1}},
+		})
+	}
+	c.Eventually("a charge and its job share a transaction", func() bool {
+		c.reach(debit(), "timers") // a while later
+		c.submit()
+		c.Reach(c.Sup)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.wrote["credits"] == c.wrote["jobs"] && c.wrote["ledger"] == c.wrote["jobs"]
+	})
+	if err := c.Sup.WaitFor(c.Ctx(), debit()); err != nil {
+		t.Errorf("who waits for the charge itself: %v", err)
 	}
 	c.Sound(c.Sup, projections.Names()...)
 }

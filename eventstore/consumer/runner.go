@@ -21,6 +21,7 @@ type Limits struct {
 	StandBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
 	Store         time.Duration // how long a checkpoint may be ahead in memory once the log is quiet
 	Gather        time.Duration // the least time between two batches of a live projection
+	Hold          time.Duration // how long the group waits for what follows a domain.Prelude
 	Backoff       time.Duration // the first pause after a transient failure
 	MaxBackoff    time.Duration
 	Retired       time.Duration // how long a replaced generation is kept
@@ -31,7 +32,7 @@ func defaultLimits() Limits {
 	return Limits{
 		Live: 500, Rebuild: 2000,
 		Lease: 15 * time.Second, StandBy: 250 * time.Millisecond, Store: 100 * time.Millisecond,
-		Gather:  5 * time.Millisecond,
+		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		Retired: time.Minute, Report: 5 * time.Second,
 	}

@@ -203,7 +203,7 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 	a := s.arrivals
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
 	a.follow(at, func() <-chan struct{} {
-		return pgpool.Listen(ctx, pgpool.Named(dsn, listenerName), checkpointsChannel, nil)
+		return pgpool.ListenTo(ctx, pgpool.Named(dsn, listenerName), checkpointsChannel, a.told, nil)
 	})
 	for ctx.Err() == nil {
 		page, err := s.source.Next(ctx, at, s.limits.Live)

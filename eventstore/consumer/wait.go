@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -19,13 +20,6 @@ const (
 	pollWaiting = 5 * time.Millisecond
 	// pollListening is the same where NOTIFY tells: one can be missed.
 	pollListening = 50 * time.Millisecond
-
-	// checkpointsChannel is told of checkpoints that moved, in the transaction
-	// that moves them, while a process with a connection of listenerName waits
-	// for consumers that run elsewhere. Nobody else pays for it: Postgres commits
-	// the transactions that notify one after the other.
-	checkpointsChannel = "humanqa_checkpoints"
-	listenerName       = "humanqa waits"
 )
 
 // lookForBuilds is how often WaitForBuilds looks.
@@ -75,6 +69,7 @@ type arrivals struct {
 	db     *sqlx.DB
 	poller chan struct{}   // holds one token: the right to poll
 	woken  <-chan struct{} // the poller's; nil until somebody has waited for what runs elsewhere
+	hears  atomic.Bool     // what moves elsewhere is told as it moves
 
 	mu       sync.Mutex
 	listen   func() <-chan struct{} // nil: nothing tells of checkpoints that move
@@ -94,6 +89,7 @@ type arrival struct {
 	lazy    bool // nobody waits for it behind a write
 	local   int  // runners in this process that own the serving generation
 	waiters map[*waiter]struct{}
+	owner   string // of its lease, as it was last read
 }
 
 // waiter waits for one position in all projections. Guarded by arrivals.mu.
@@ -235,7 +231,7 @@ func (a *arrivals) await(ctx context.Context, w *waiter, position domain.Positio
 	defer func() { a.poller <- struct{}{} }()
 	tick := time.NewTicker(pollWaiting)
 	defer tick.Stop()
-	for {
+	for look := false; ; {
 		if remote, listen := a.anyRemote(); remote {
 			if listen != nil && a.woken == nil {
 				a.woken = listen()
@@ -243,10 +239,13 @@ func (a *arrivals) await(ctx context.Context, w *waiter, position domain.Positio
 			if a.woken != nil {
 				tick.Reset(pollListening)
 			}
-			if err := a.poll(ctx); err != nil && ctx.Err() == nil {
-				return err
+			if look || !a.hears.Load() {
+				if err := a.poll(ctx); err != nil && ctx.Err() == nil {
+					return err
+				}
 			}
 		}
+		look = true
 		select {
 		case err := <-w.done:
 			return err
@@ -413,6 +412,7 @@ func (a *arrivals) poll(ctx context.Context) error {
 	}
 	for _, g := range serving {
 		a.advance(g.Name, g.checkpoint())
+		a.ownedBy(g.Name, g.Owner)
 		if f := g.failure(); f != nil {
 			a.stopped(g.Name, *f)
 		}

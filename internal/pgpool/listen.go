@@ -18,6 +18,12 @@ const listenMinWait, listenMaxWait = 100 * time.Millisecond, 5 * time.Second
 //
 // interrupted, which may be nil, is told of lost connections.
 func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (wake <-chan struct{}) {
+	return ListenTo(ctx, dsn, channel, func(string) (taken bool) { return false }, interrupted)
+}
+
+// ListenTo is Listen that hands each notification's payload over first, empty after
+// a new connection; what is taken needs nobody else to wake.
+func ListenTo(ctx context.Context, dsn, channel string, take func(payload string) (taken bool), interrupted func(error)) (wake <-chan struct{}) {
 	listener := pq.NewListener(dsn, listenMinWait, listenMaxWait, func(_ pq.ListenerEventType, err error) {
 		if err != nil && interrupted != nil && ctx.Err() == nil {
 			interrupted(err)
@@ -40,8 +46,14 @@ func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (
 	// is lost with the connection.
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
 	go func() {
-		for range listener.Notify { // also nil, after a new connection; until it is closed
-			tell()
+		for n := range listener.Notify { // also nil, after a new connection; until it is closed
+			payload := ""
+			if n != nil {
+				payload = n.Extra
+			}
+			if !take(payload) {
+				tell()
+			}
 		}
 	}()
 	return woken

@@ -1,0 +1,44 @@
+package consumer
+
+import (
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+)
+
+func TestNewsAreBelievedOfTheLeasesOwnerOnly(t *testing.T) {
+	t.Parallel()
+	owner, at := "host:1/secret", eventstore.At(domain.Position{Commit: 7, Prepare: 7})
+	news := newsOf(owner, at, "jobs", "history")
+	for name, c := range map[string]struct {
+		news    string
+		owner   string
+		believe bool
+	}{
+		"of the owner":         {news, owner, true},
+		"of nobody known":      {news, "", false},
+		"of another owner":     {newsOf("host:2/other", at, "jobs", "history"), owner, false},
+		"changed on their way": {strings.Replace(news, "7 7", "8 8", 1), owner, false},
+		"with one name more":   {strings.Replace(news, "history", "history people", 1), owner, false},
+		"of the log's start":   {newsOf(owner, eventstore.Checkpoint{Start: true}, "jobs"), owner, false},
+		"an older version's":   {"", owner, false},
+		"no news":              {"jobs", owner, false},
+		"blanks":               {"  ", owner, false},
+		"of a stranger":        {"99 99 jobs ", "", false},
+	} {
+		a := newArrivals(nil, []Consumer{named{name: "jobs"}, named{name: "history"}, named{name: "people"}})
+		if c.owner != "" {
+			a.ownedBy("jobs", &c.owner)
+		}
+		if got := a.told(c.news); got != c.believe || a.hears.Load() != c.believe {
+			t.Errorf("%s: believed is %v", name, got)
+		}
+		for projection, want := range map[string]bool{"jobs": c.believe, "history": c.believe, "people": false} {
+			if got := reached(a.at(projection), at.Position); got != want {
+				t.Errorf("%s: %s is at %v", name, projection, a.at(projection))
+			}
+		}
+	}
+}
