@@ -115,8 +115,8 @@ type Timers interface {
 	// taken over meanwhile is passed over.
 	Settle(ctx context.Context, outcomes []Outcome) error
 	// Next says how long it is until a timer of the kinds gets due, as things
-	// stand; false: none will.
-	Next(ctx context.Context, kinds []string) (time.Duration, bool, error)
+	// stand; false: none will within that time.
+	Next(ctx context.Context, kinds []string, within time.Duration) (time.Duration, bool, error)
 	// Wake gives a channel that says when timers were set.
 	Wake(ctx context.Context) <-chan struct{}
 	// Forget drops what is kept of leases whose timers are long gone.

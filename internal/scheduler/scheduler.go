@@ -139,7 +139,7 @@ func (p *pool) add(one policy.Policy) {
 func (p *pool) Take(ctx context.Context, limit int) (due []policy.Timer, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTime) // later it would be worth nothing
 	defer cancel()
-	next, found, err := p.timers.Next(ctx, p.kinds)
+	next, found, err := p.timers.Next(ctx, p.kinds, lookAgain)
 	if err != nil {
 		return nil, 0, err
 	}

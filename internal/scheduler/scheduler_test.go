@@ -64,9 +64,11 @@ func (tb *table) Settle(_ context.Context, outcomes []policy.Outcome) error {
 	return nil
 }
 
-func (tb *table) Next(context.Context, []string) (time.Duration, bool, error) { return 0, false, nil }
-func (tb *table) Wake(context.Context) <-chan struct{}                        { return tb.wake }
-func (tb *table) Forget(context.Context) error                                { return nil }
+func (tb *table) Next(context.Context, []string, time.Duration) (time.Duration, bool, error) {
+	return 0, false, nil
+}
+func (tb *table) Wake(context.Context) <-chan struct{} { return tb.wake }
+func (tb *table) Forget(context.Context) error         { return nil }
 
 // firing is a policy that does what the test says.
 type firing struct {

@@ -204,6 +204,8 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 	return nil
 }
 
+// What is due later is nobody's question: of kinds that have no timers every one that
+// lies ahead would be read, an open job's each, to find out so.
 const nextTimerSQL = `
 SELECT extract(epoch FROM least(
     (
@@ -212,6 +214,7 @@ SELECT extract(epoch FROM least(
         LEFT JOIN policy.leases l USING (kind, key)
         WHERE t.kind = ANY ($1)
           AND t.fire_at > now()
+          AND t.fire_at <= now() + make_interval(secs => $2)
           AND (l.kind IS NULL OR l.position < t.position)
         ORDER BY t.fire_at
         LIMIT 1
@@ -221,12 +224,13 @@ SELECT extract(epoch FROM least(
         WHERE state <> 'settled'
           AND kind = ANY ($1)
           AND until > now()
+          AND until <= now() + make_interval(secs => $2)
     )) - now())`
 
 // Next implements policy.Timers.
-func (t *Timers) Next(ctx context.Context, kinds []string) (time.Duration, bool, error) {
+func (t *Timers) Next(ctx context.Context, kinds []string, within time.Duration) (time.Duration, bool, error) {
 	var seconds sql.NullFloat64
-	err := t.db.GetContext(ctx, &seconds, nextTimerSQL, pq.Array(kinds))
+	err := t.db.GetContext(ctx, &seconds, nextTimerSQL, pq.Array(kinds), within.Seconds())
 	switch {
 	case older(err):
 		return 0, false, nil

@@ -115,7 +115,8 @@ SET ahead_seconds = EXCLUDED.ahead_seconds`
 // either sees these timers or is seen here.
 //
 // The policies are woken if any of that is due soon. What is due later they see by
-// themselves: they look every few seconds, and each of their looks is several queries.
+// themselves: they look every five seconds, and each of their looks is several
+// queries. So a charge, whose timer is due in twenty seconds, wakes nobody.
 const backTheHorizon = `
 UPDATE policy.horizons h
 SET fire_at = least(h.fire_at, w.first)
@@ -123,7 +124,7 @@ FROM (
     SELECT min(fire_at) AS first
     FROM written) w
 WHERE h.generation = '{schema}'
-  AND CASE WHEN w.first < now() + interval '2 minutes' THEN pg_notify('` + timersChannel + `', '') IS NOT NULL ELSE true END`
+  AND CASE WHEN w.first < now() + interval '10 seconds' THEN pg_notify('` + timersChannel + `', '') IS NOT NULL ELSE true END`
 
 const setTimersSQL = `
 WITH written AS (

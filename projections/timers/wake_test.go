@@ -7,6 +7,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/policy"
 	"humanqa/eventstore/logtest"
@@ -54,6 +55,8 @@ func TestATimerThatIsDueLongFromNowWakesNobody(t *testing.T) {
 	if n := w.Count("SELECT count(*) FROM readmodel.timers WHERE fire_at > now() + interval '1 day'"); n != 1 {
 		t.Fatalf("%d timers are due long from now, want 1", n)
 	}
+	w.Log.RecordAs(domain.Metadata{Time: time.Now()}, "credits-acc", &credits.Debited{JobID: "today's"}) // a charge's is due in twenty seconds
+	w.reachTimers()
 	w.Log.Record("credits-acc", &credits.Debited{JobID: "other"})
 	w.reachTimers()
 	w.Exec("SELECT pg_notify($1, 'the last')", timersChannel)
