@@ -21,7 +21,7 @@ type story struct {
 	Lines   []float64 // where the marks are, in percent
 	Moments []moment
 	Films   []film // for who watches
-	Seconds string // from the start to the end
+	Seconds string // from the start to the end, or that of the longest film
 }
 
 // film is a recording, by a slot's checker.
@@ -60,10 +60,15 @@ type moment struct {
 // forth is not told, only what was said between the start and the end.
 func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*story, error) {
 	whole := s.ClosedAt.Sub(*s.StartedAt)
-	out := &story{Lasted: clock(whole), Seconds: seconds(whole)}
+	out := &story{Lasted: clock(whole)}
 	if s.watches() {
 		out.Films = s.films(parts)
 	}
+	plays := whole
+	for _, f := range out.Films {
+		plays = max(plays, f.started.Add(f.lasted).Sub(*s.StartedAt)) // the last word may be said after the end
+	}
+	out.Seconds = seconds(plays)
 	for _, m := range s.Marks {
 		if s.after(m.At) == "" {
 			continue // of the lobby

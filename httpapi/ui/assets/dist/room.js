@@ -8,6 +8,10 @@ function replay() {
   const films = () => [...document.querySelectorAll("video[data-from]")];
   const into = (film) => at - Number(film.dataset.from);
   const shows = (film) => into(film) >= 0 && !(into(film) >= film.duration);
+  const inside = (film) => Math.min(Math.max(0, into(film)), Number.isFinite(film.duration) ? film.duration : Infinity);
+  const lead = (film) => {
+    film.currentTime = inside(film);
+  };
   const end = () => Number(bar()?.dataset.seconds ?? 0);
   function show() {
     const here = bar();
@@ -21,7 +25,7 @@ function replay() {
   function seek(to) {
     at = Math.max(0, Math.min(end(), to));
     for (const film of films()) {
-      if (shows(film)) film.currentTime = into(film);
+      lead(film);
       if (!shows(film) || !playing) film.pause();
     }
     show();
@@ -32,12 +36,9 @@ function replay() {
     last = now;
     if (!playing) return;
     for (const film of films()) {
-      if (!shows(film)) {
-        film.pause();
-        continue;
-      }
-      if (Math.abs(film.currentTime - into(film)) > slack) film.currentTime = into(film);
-      if (film.paused) void film.play().catch(() => {
+      if (Math.abs(film.currentTime - inside(film)) > slack) lead(film);
+      if (!shows(film)) film.pause();
+      else if (film.paused) void film.play().catch(() => {
       });
     }
     if (at >= end()) stop();

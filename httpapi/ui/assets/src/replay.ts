@@ -12,6 +12,9 @@ export function replay() {
   const films = () => [...document.querySelectorAll<HTMLVideoElement>('video[data-from]')]
   const into = (film: HTMLVideoElement) => at - Number(film.dataset.from)
   const shows = (film: HTMLVideoElement) => into(film) >= 0 && !(into(film) >= film.duration)
+  // A film that has not begun stands at its start, one that is over at its end.
+  const inside = (film: HTMLVideoElement) => Math.min(Math.max(0, into(film)), Number.isFinite(film.duration) ? film.duration : Infinity)
+  const lead = (film: HTMLVideoElement) => { film.currentTime = inside(film) }
   const end = () => Number(bar()?.dataset.seconds ?? 0)
 
   function show() {
@@ -27,7 +30,7 @@ export function replay() {
   function seek(to: number) {
     at = Math.max(0, Math.min(end(), to))
     for (const film of films()) {
-      if (shows(film)) film.currentTime = into(film)
+      lead(film)
       if (!shows(film) || !playing) film.pause()
     }
     show()
@@ -39,9 +42,9 @@ export function replay() {
     last = now
     if (!playing) return
     for (const film of films()) {
-      if (!shows(film)) { film.pause(); continue }
-      if (Math.abs(film.currentTime - into(film)) > slack) film.currentTime = into(film)
-      if (film.paused) void film.play().catch(() => {}) // it stands there
+      if (Math.abs(film.currentTime - inside(film)) > slack) lead(film)
+      if (!shows(film)) film.pause()
+      else if (film.paused) void film.play().catch(() => {}) // it stands there
     }
     if (at >= end()) stop()
     show()
