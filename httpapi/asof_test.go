@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"humanqa/domain"
 	"humanqa/internal/must"
 )
@@ -24,7 +26,9 @@ type moment struct {
 func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	_, key := s.sandbox() // robots, and a clock to move
+	box, key := s.sandbox() // robots, and a clock to move
+	_, at, err := s.commands.GrantCredits(t.Context(), operator(uuid.New()), box, 100, nil, "every step may be a submission")
+	s.visible(at, err)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // repeatable on purpose
