@@ -21,22 +21,23 @@ type asked struct {
 }
 
 // asOf reads ?asOf=: a time, or a cursor of the account's events; nil is now.
-func (a *API) asOf(r *request, p *problems) (*asked, error) {
-	q := parseQuery(r.URL.RawQuery, p)
+func (a *API) asOf(r *request) (*asked, error) {
+	var p problems
+	q := parseQuery(r.URL.RawQuery, &p)
 	text := q.text("asOf")
 	if text == "" {
-		return nil, nil
+		return nil, p.err()
 	}
 	if cursorForm.MatchString(text) {
 		at := asked{echo: text}
 		if n, _ := fmt.Sscanf(text, "%d-%d", &at.Position.Commit, &at.Position.Prepare); n < 2 || at.Position == (domain.Position{}) {
 			p.add("asOf", "must be a time, or the cursor of an event")
 		}
-		return &at, nil
+		return &at, p.err()
 	}
 	moment := q.time("asOf")
 	if moment == nil {
-		return nil, nil
+		return nil, p.err()
 	}
 	now, err := a.accountTime(r.Context(), r)
 	if err != nil {
@@ -44,14 +45,14 @@ func (a *API) asOf(r *request, p *problems) (*asked, error) {
 	}
 	if moment.After(now) {
 		p.add("asOf", "must not lie ahead of the account's time, %s", now.UTC().Format(timestampLayout))
-		return nil, nil
+		return nil, p.err()
 	}
 	until := *moment
 	if until.Equal(until.Truncate(time.Millisecond)) {
 		// Answers show milliseconds: one that they show is whole.
 		until = until.Add(time.Millisecond - time.Nanosecond)
 	}
-	return &asked{Place: asof.Place{Moment: until}, echo: moment.UTC().Format(timestampLayout)}, nil
+	return &asked{Place: asof.Place{Moment: until}, echo: moment.UTC().Format(timestampLayout)}, p.err()
 }
 
 // accountTime is the time of the caller's account.

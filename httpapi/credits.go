@@ -25,11 +25,7 @@ type expiringCredits struct {
 // getCredits is GET /v1/credits, at the account's time: a sandbox's lots expire
 // by its own clock.
 func (a *API) getCredits(r *request) (answer, error) {
-	var p problems
-	at, err := a.asOf(r, &p)
-	if err == nil {
-		err = p.err()
-	}
+	at, err := a.asOf(r)
 	if err != nil {
 		return answer{}, err
 	}

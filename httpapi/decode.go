@@ -51,6 +51,15 @@ func (p *problems) err() error {
 	return domain.Invalid(p.details...).WithHint("%s", p.hint())
 }
 
+// refusedFor is what a request is refused for: first that its caller must not use what
+// its path names, then what is wrong in it, then what else the path came to.
+func refusedFor(path, wrong error) error {
+	if wrong == nil || domain.IsKind(path, domain.KindForbidden) {
+		return path
+	}
+	return wrong
+}
+
 // comparePaths orders paths as people read them: items[2] before items[10].
 func comparePaths(a, b string) int {
 	for a != "" && b != "" {

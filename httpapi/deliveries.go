@@ -52,9 +52,6 @@ type deliveryPage struct {
 // listDeliveries is GET /v1/projects/:id/deliveries.
 func (a *API) listDeliveries(r *request) (answer, error) {
 	id, err := a.ownProject(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	q := parseQuery(r.URL.RawQuery, &p)
 	f := webhooks.DeliveryFilter{
@@ -64,10 +61,7 @@ func (a *API) listDeliveries(r *request) (answer, error) {
 	if !webhooks.IsCursor(f.After) {
 		p.add("cursor", "must be a nextCursor of this list")
 	}
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	if _, err := a.reads.Projects.Get(r.Context(), r.caller.accountID, id); err != nil {
@@ -230,15 +224,9 @@ func (a *API) changeDeliveries(
 	r *request, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
 ) (answer, error) {
 	id, err := a.ownProject(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	chosen := r.object(&p).chosenDeliveries()
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	if _, err := a.reads.Projects.Get(r.Context(), r.caller.accountID, id); err != nil {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/projections/history"
 )
@@ -54,18 +53,8 @@ type preparedBatch struct {
 // projectHistory is GET /v1/projects/:id/history.
 func (a *API) projectHistory(r *request) (answer, error) {
 	id, err := a.ownProject(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
-	var p problems
-	at, wrong := a.asOf(r, &p)
-	if wrong == nil {
-		wrong = p.err()
-	}
-	if wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	at, wrong := a.asOf(r)
+	if err := refusedFor(err, wrong); err != nil {
 		return answer{}, err
 	}
 	h, err := a.historyThen(r, id, at)
@@ -144,15 +133,9 @@ type openFailure struct {
 // openFailures is GET /v1/projects/:id/open-failures.
 func (a *API) openFailures(r *request) (answer, error) {
 	id, err := a.ownProject(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	limit := parseQuery(r.URL.RawQuery, &p).integer("limit", 20, 1, 100)
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	failures, err := a.reads.History.OpenFailures(r.Context(), r.caller.accountID, id, limit)

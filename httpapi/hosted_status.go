@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/projections/jobs"
 )
@@ -71,15 +70,9 @@ const (
 // it first was; at the latest when the seconds are over or the service stops.
 func (a *API) hostedStatus(r *request) (answer, error) {
 	s, err := a.readHostedStatus(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	wait := parseQuery(r.URL.RawQuery, &p).integer("wait", 0, 0, maxStatusWait)
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	known := r.Header.Values("If-None-Match")

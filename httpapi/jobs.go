@@ -275,18 +275,8 @@ func (a *API) getJob(r *request) (answer, error) {
 // report then, if it had one. Without asOf at is nil, and the report is not read.
 func (a *API) ownJobThen(r *request) (j jobs.Job, report *jobs.Report, at *asked, err error) {
 	j, err = a.ownJob(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return j, nil, nil, err
-	}
-	var p problems
-	at, wrong := a.asOf(r, &p)
-	if wrong == nil {
-		wrong = p.err()
-	}
-	switch {
-	case wrong != nil:
-		return j, nil, nil, wrong
-	case err != nil || at == nil:
+	at, wrong := a.asOf(r)
+	if err := refusedFor(err, wrong); err != nil || at == nil {
 		return j, nil, nil, err
 	}
 	j, report, err = a.past.Job(r.Context(), j.ID, at.Place)

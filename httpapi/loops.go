@@ -39,19 +39,13 @@ func (a *API) getLoop(r *request) (answer, error) {
 // finalizeLoop is POST /v1/loop-sessions/:id/finalize: the agent ends its loop.
 func (a *API) finalizeLoop(r *request) (answer, error) {
 	found, err := a.ownLoop(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	o := r.object(&p)
 	final := o.required("finalStatus", maxWord)
 	if strings.TrimSpace(final) != "" {
 		o.oneOf("finalStatus", "", words(loop.Ends())...)
 	}
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {

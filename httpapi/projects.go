@@ -225,15 +225,9 @@ func (o object) defaults(defaultURL, jobType *string) {
 // updateProject is PATCH /v1/projects/:id.
 func (a *API) updateProject(r *request) (answer, error) {
 	id, err := a.ownProject(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	in := a.readProjectUpdate(r.object(&p))
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {

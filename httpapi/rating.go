@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"humanqa/domain"
 	"humanqa/domain/command"
 )
 
@@ -22,16 +21,10 @@ type ratedJob struct {
 // rateJob is POST /v1/jobs/:id/rating. A later rating replaces an earlier one.
 func (a *API) rateJob(r *request) (answer, error) {
 	j, err := a.ownJob(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	o := r.object(&p)
 	rating, note := o.rating("rating"), o.optional("note", maxNote)
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {

@@ -112,14 +112,8 @@ type unreportedJob struct {
 // out, lest a pipeline take a batch for green that was never tested.
 func (a *API) getBatchReport(r *request) (answer, error) {
 	id, batch, err := a.ownBatch(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	format, wrong := reportFormatOf(r)
-	if wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, wrong); err != nil {
 		return answer{}, err
 	}
 	if batchStatus(batch) != batchCompleted {

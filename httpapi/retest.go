@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"humanqa/domain"
 	"humanqa/domain/command"
 )
 
@@ -17,15 +16,9 @@ type retestedJob struct {
 // looked at.
 func (a *API) retestJob(r *request) (answer, error) {
 	parent, err := a.ownJob(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	r.idempotencyKey(&p)
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -54,9 +53,6 @@ func (a *API) playJob(r *request) (answer, error) {
 		return answer{}, account.ErrNoSandbox
 	}
 	j, err := a.ownJob(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	o := r.optionalObject(&p)
 	var results []command.PlayResult
@@ -64,10 +60,7 @@ func (a *API) playJob(r *request) (answer, error) {
 		results = append(results, c.playResult())
 	}
 	summary := o.optional("summary", maxSummary)
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {

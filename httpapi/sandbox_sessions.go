@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/session"
@@ -26,16 +25,10 @@ func (a *API) readySlots(r *request) (answer, error) {
 		return answer{}, account.ErrNoSandbox
 	}
 	found, err := a.ownSession(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	o := r.optionalObject(&p)
 	slots := o.slotNumbers("slots")
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {

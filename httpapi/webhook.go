@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/projections/projects"
 	"humanqa/webhooks"
@@ -96,9 +95,6 @@ type rotatedSecret struct {
 // rotateSecret is POST /v1/projects/:id/webhook/rotate-secret.
 func (a *API) rotateSecret(r *request) (answer, error) {
 	id, err := a.ownProject(r)
-	if domain.IsKind(err, domain.KindForbidden) {
-		return answer{}, err
-	}
 	var p problems
 	r.idempotencyKey(&p)
 	o := r.optionalObject(&p)
@@ -106,10 +102,7 @@ func (a *API) rotateSecret(r *request) (answer, error) {
 	if immediate && finish {
 		o.wrong("finish", "must not come with immediate")
 	}
-	if wrong := p.err(); wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
+	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
