@@ -16,6 +16,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // holders are the callers that hold something.
@@ -30,9 +31,7 @@ func (s *service) stalled(addr net.Addr, key, path string) {
 	s.t.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(s.t.Context(), addr.Network(), addr.String())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = conn.Close() })
 	if _, err := io.WriteString(conn, halfSent(key, path)); err != nil {
 		s.t.Fatal(err)
@@ -74,9 +73,7 @@ func TestNobodyTakesMoreThanThereIsOrThanTheirShare(t *testing.T) {
 	p.giveBack("a", 2)
 	p.refused(t, "c", 3)
 	p.giveBack("b", 3)
-	if err := <-waited; err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, <-waited)
 	p.taken(t, "c", 2)
 	p.giveBack("c", 2)
 	p.giveBack("a", 3)

@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 const replayedHeader = "Idempotent-Replayed"
@@ -45,9 +46,7 @@ func TestTheSameKeyAndBodyHaveOneEffectAndTheSameBytes(t *testing.T) {
 	equal(t, s.log.Count("job.created"), 4)
 
 	var sealed string
-	if err := s.db.GetContext(t.Context(), &sealed, `SELECT string_agg(body, ' ') FROM http_idempotency`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.db.GetContext(t.Context(), &sealed, `SELECT string_agg(body, ' ') FROM http_idempotency`))
 	// Longer than what a ciphertext spells by chance.
 	if strings.Contains(sealed, "/hooks/deploy/") || strings.Contains(sealed, `"jobId"`) {
 		t.Errorf("answers lie in the clear: %s", sealed)
@@ -198,9 +197,7 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 	// The slow owner of a lease that somebody took over: the first answer that
 	// was stored counts.
 	var issued uuid.UUID
-	if err := s.db.GetContext(ctx, &issued, `SELECT command_id FROM http_idempotency`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.db.GetContext(ctx, &issued, `SELECT command_id FROM http_idempotency`))
 	earlier, err := s.idempotency.finish(ctx, at, issued, answer{status: 201, body: []byte(`{"late":true}`)})
 	if err != nil || earlier == nil || strings.Contains(string(earlier.body), "late") {
 		t.Errorf("got %v, %v", earlier, err)
@@ -235,9 +232,7 @@ func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
 	<-slow.begun
 	var until, renewed time.Time
 	leasedUntil := `SELECT leased_until FROM http_idempotency`
-	if err := s.db.GetContext(t.Context(), &until, leasedUntil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.db.GetContext(t.Context(), &until, leasedUntil))
 	eventually.True(t, "the lease is renewed", func() bool {
 		return s.db.GetContext(t.Context(), &renewed, leasedUntil) == nil && renewed.After(until)
 	})
@@ -287,18 +282,12 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	other := strings.Replace(aJob, "Checkout", "Another", 1)
 	s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").want(http.StatusCreated)
 	equal(t, s.log.Count("job.created"), 2)
-	if err := s.idempotency.sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.idempotency.sweep(t.Context()))
 	equal(t, s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").Header().Get(replayedHeader), "true")
 	age()
-	if err := s.idempotency.sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.idempotency.sweep(t.Context()))
 	var left int
-	if err := s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_idempotency`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_idempotency`))
 	equal(t, left, 0)
 }
 

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/internal/must"
 )
 
 // limited is a second service that stands on the same parts with the limit as
@@ -206,9 +207,7 @@ func TestAHighLimitIsKeptInABoundedRow(t *testing.T) {
 	l := newLimiter(s.db, 0)
 	take := func() quota {
 		q, err := l.take(t.Context(), "key:busy", 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return q
 	}
 	for left := 999; left >= 0; left-- {
@@ -248,12 +247,8 @@ func TestSilentCallersAreForgotten(t *testing.T) {
 	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
 	s.age(2 * time.Minute)
 	s.call("nobody", "GET", "/v1/credits", "").refused(http.StatusUnauthorized, domain.CodeUnauthorized)
-	if err := s.limits.sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.limits.sweep(t.Context()))
 	var callers []string
-	if err := s.db.Select(&callers, `SELECT caller FROM http_rate`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.db.Select(&callers, `SELECT caller FROM http_rate`))
 	equal(t, strings.Join(callers, " "), "address:192.0.2.1")
 }

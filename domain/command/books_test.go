@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // closed closes the account's book, and says how many debits it kept.
@@ -41,18 +42,14 @@ func TestARepeatBehindACloseDoesNothing(t *testing.T) {
 	submit := func(c command.Cause) command.SubmittedJob {
 		t.Helper()
 		j, err := s.submit(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return j
 	}
 	s.completed(t, submit(completed).JobID)
 	id := submit(cancelled).JobID
 	cancel := s.cause()
 	first, err := s.CancelJob(t.Context(), cancel, id, job.CancelClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	submit(pending)
 	if kept := s.closed(t); kept != 1 {
 		t.Errorf("the close keeps %d debits, not that of the pending job only", kept)
@@ -89,13 +86,9 @@ func TestASessionThatWasCancelledSaysTheSameBehindAClose(t *testing.T) {
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://shop.example", Type: job.GeneralQA, TypeEcho: "general_qa"}, Host: "shop.example"},
 		Slots: []command.NewSlot{{RoleLabel: "a"}, {RoleLabel: "b"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	first, err := s.CancelSession(t.Context(), cancel, opened.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if kept := s.closed(t); kept != 0 {
 		t.Errorf("the close keeps %d debits", kept)
 	}
@@ -147,9 +140,7 @@ func TestTheFirstCommandAfterARestartReadsOneBook(t *testing.T) {
 		if err == nil && n%2 == 0 {
 			_, err = service.CancelJob(t.Context(), s.cause(), j.JobID, job.CancelClient)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	service.Drain()
 	log.loaded.Store(0)
@@ -258,9 +249,7 @@ func TestTwoProcessesCloseABookOnce(t *testing.T) {
 			done <- err
 		}()
 	}
-	if err := errors.Join(<-done, <-done); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(<-done, <-done))
 	types := b.log.Types(domain.CreditsStream(b.account))
 	if want := []string{"credits.granted", "credits.debited", "credits.closed"}; !slices.Equal(types, want) {
 		t.Error(fmt.Sprint(types))

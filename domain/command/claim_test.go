@@ -7,6 +7,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 func TestSixtyFourParallelClaimsOfOneJobGiveItToOneChecker(t *testing.T) {
@@ -52,17 +53,13 @@ func TestAClaimOpensTheSecretsForTheClaimantOnly(t *testing.T) {
 		Submission:  job.Submission{URL: "https://example.com", Title: "Title", Type: job.Custom, TypeEcho: "Custom", Source: "api"},
 		Credentials: &command.Credentials{Username: "u", Password: "p"}, AccessInstructions: "ring twice",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Run("a checker of the same account never sees the job", func(t *testing.T) {
 		_, err := b.ClaimJob(t.Context(), b.checkerCause(bob), bob, j.JobID)
 		wantKind(t, err, domain.KindNotFound)
 	})
 	claim, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, j.JobID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if claim.Brief.Credentials == nil || claim.Brief.Credentials.Password != "p" || claim.Brief.AccessInstructions != "ring twice" {
 		t.Errorf("brief: %+v", claim.Brief)
 	}
@@ -80,9 +77,7 @@ func TestAClaimFromStartToReport(t *testing.T) {
 	ann := b.newChecker(t)
 	id := b.submitted(t)
 	claimed, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	claim := command.Claim{CheckerID: ann, JobID: id, Token: claimed.Token}
 
 	_, _, err = b.CompleteJob(t.Context(), b.checkerCause(ann), claim, command.CompleteJob{Summary: "done"})
@@ -136,9 +131,7 @@ func TestARepeatInAnotherProcessGoesByWhatTheLogHolds(t *testing.T) {
 		j, err := s.SubmitJob(t.Context(), cause, command.SubmitJob{
 			Submission: job.Submission{URL: "https://example.com", Title: "Title", Type: job.GeneralQA, Source: "api"}, Wait: true,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return s, j
 	}
 	_, first := submit(command.NewItem{Description: "the cart", Severity: job.Major})

@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func TestTwentyParallelSubmitsWithCreditsForOneMakeOneJob(t *testing.T) {
@@ -84,9 +85,7 @@ func TestTheSameCommandSubmitsOneJob(t *testing.T) {
 	b := setup(t, 100)
 	c := b.cause()
 	first, err := b.submit(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	again, err := bundle{Service: newService(b.log), log: b.log, account: b.account}.submit(t.Context(), c)
 	if err != nil || again.JobID != first.JobID {
 		t.Errorf("repeat: %+v, %v; want job %s", again, err, first.JobID)
@@ -111,9 +110,7 @@ func TestASubmissionThatFailsAnywhereCanBeRepeated(t *testing.T) {
 				wantKind(t, err, domain.KindUnavailable)
 				b.log.Heal()
 				j, err := b.submit(t.Context(), c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				wantTypes(t, b.log, domain.JobStream(j.JobID), "job.created")
 				if used := b.ledger().Used(); used != 5 {
 					t.Errorf("%d credits used, want 5", used)

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func aDeploy(keys ...string) command.Deploy {
@@ -19,18 +20,14 @@ func aDeploy(keys ...string) command.Deploy {
 func (b hostedBundle) project(t *testing.T) string {
 	t.Helper()
 	p, err := b.CreateProject(t.Context(), b.cause(), command.CreateProject{Name: "Shop"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return p.ProjectID
 }
 
 func (b hostedBundle) deploy(t *testing.T, projectID string, in command.Deploy) command.HostedJob {
 	t.Helper()
 	j, err := b.Deploy(t.Context(), b.cause(), projectID, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return j
 }
 

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func TestThreeMissedSLAsFailTheJobAndRefundIt(t *testing.T) {
@@ -216,9 +217,7 @@ func TestAClaimThatFallsSilentEndsAndKeepsItsDraft(t *testing.T) {
 		}
 	})
 	s.pass(5 * time.Minute)
-	if err := beat(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, beat())
 	s.pass(5 * time.Minute)
 	s.nothing(t, func() {
 		if _, err := s.ReleaseSilent(t.Context(), s.cause(), id); err != nil {

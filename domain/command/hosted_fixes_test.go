@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
@@ -29,9 +30,7 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 		{BugID: "item-1", Key: "login", Description: "Login", ExpectedOutcome: "in", Severity: job.Critical},
 		{Description: "The cart adds up"}, {Description: "the cart   adds up."},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	j := b.test(t, aTest())
 	want := []string{"the-cart-adds-up prepared_fix", "login prepared_fix", "menu open_failure"}
 	if got := b.regressions(t, j.JobID); !slices.Equal(got, want) || j.RegressionItems != 3 || j.ChecklistItemCount != 4 || j.Type != job.GeneralQA {
@@ -110,9 +109,7 @@ func TestPreparedFixesComeBackWhenTheirJobEndsWithoutAReport(t *testing.T) {
 	t.Run("and leave for good when it reports", func(t *testing.T) {
 		ann := b.newChecker(t)
 		claimed, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, again.JobID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		claim := command.Claim{CheckerID: ann, JobID: again.JobID, Token: claimed.Token}
 		for _, item := range claimed.Checklist {
 			if _, _, err := b.CheckItem(t.Context(), b.checkerCause(ann), claim, command.CheckItem{ItemID: item.ID, Status: job.ItemPass}); err != nil {

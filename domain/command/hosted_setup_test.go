@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 // toldReads answers what a test says the read models know.
@@ -98,9 +99,7 @@ func aTest() command.HostedTest {
 func (b hostedBundle) test(t *testing.T, in command.HostedTest) command.HostedJob {
 	t.Helper()
 	j, err := b.TestHosted(t.Context(), b.cause(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return j
 }
 

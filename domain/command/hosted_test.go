@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func TestTheFirstHostedTestOfAHostOpensItsProject(t *testing.T) {
@@ -62,9 +63,7 @@ func TestAHostedTestFindsTheProjectOfTheHost(t *testing.T) {
 	b := setupHosted(t, 100)
 	minutes := 15
 	p, err := b.CreateProject(t.Context(), b.cause(), command.CreateProject{Name: "Shop", DefaultSLAMinutes: &minutes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b.reads.byHost["shop.example"] = p.ProjectID
 	j := b.test(t, aTest())
 	if j.ProjectID != p.ProjectID || j.EstimatedMinutes != 15 {
@@ -78,9 +77,7 @@ func TestAHostedTestFindsTheProjectOfTheHost(t *testing.T) {
 	})
 	t.Run("unless the caller names one", func(t *testing.T) {
 		own, err := b.CreateProject(t.Context(), b.cause(), command.CreateProject{Name: "Own"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		in := aTest()
 		in.ProjectID = own.ProjectID
 		if named := b.test(t, in); named.ProjectID != own.ProjectID {
@@ -217,9 +214,7 @@ func TestAHostedTestThatFailsAnywhereCanBeRepeated(t *testing.T) {
 				b.log.Heal()
 				b.Service = b.process()
 				first, err := b.TestHosted(t.Context(), c, in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				again, err := b.TestHosted(t.Context(), c, in)
 				first.Position, again.Position = domain.Position{}, domain.Position{}
 				if err != nil || again != first {

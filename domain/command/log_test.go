@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // openSealer marks what was sealed instead of hiding it.
@@ -58,9 +59,7 @@ func setup(t *testing.T, amount domain.Credits) bundle {
 	log := logtest.New()
 	b := bundle{Service: newService(log), log: log}
 	account, _, err := b.CreateAccount(t.Context(), operator(), "Acme", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b.account = account
 	if amount > 0 {
 		if _, _, err := b.GrantCredits(t.Context(), operator(), account, amount, nil, ""); err != nil {
@@ -102,18 +101,14 @@ func (b bundle) submitTo(ctx context.Context, s *command.Service, c command.Caus
 func (b bundle) submitted(t *testing.T) string {
 	t.Helper()
 	j, err := b.submit(t.Context(), b.cause())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return j.JobID
 }
 
 func (b bundle) newChecker(t *testing.T, accounts ...string) string {
 	t.Helper()
 	c, err := b.CreateChecker(t.Context(), operator(), "Ann", accounts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return c.CheckerID
 }
 

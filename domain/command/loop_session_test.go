@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"humanqa/domain/command"
+	"humanqa/internal/must"
 )
 
 func TestATestNamesTheLoopSessionThatCountsIt(t *testing.T) {
@@ -12,9 +13,7 @@ func TestATestNamesTheLoopSessionThatCountsIt(t *testing.T) {
 	c, in := b.cause(), aTest()
 	in.Loop = &command.LoopStep{Skill: "fix-shop", Iteration: 1}
 	first, err := b.TestHosted(t.Context(), c, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	running := b.loopState(command.LoopID(first.ProjectID, "fix-shop")).Session.ID
 	if running == "" || first.LoopSessionID != running {
 		t.Errorf("the first test names %q, want %q", first.LoopSessionID, running)

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // iterate submits the next test of the agent's loop.
@@ -26,15 +27,11 @@ func (b hostedBundle) tested(t *testing.T, jobID string, verdict job.ItemStatus)
 	t.Helper()
 	checker := b.newChecker(t)
 	held, err := b.ClaimJob(t.Context(), b.checkerCause(checker), checker, jobID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	claim := command.Claim{CheckerID: checker, JobID: jobID, Token: held.Token}
 	for _, item := range held.Checklist {
 		_, _, err := b.CheckItem(t.Context(), b.checkerCause(checker), claim, command.CheckItem{ItemID: item.ID, Status: verdict})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	if _, _, err := b.CompleteJob(t.Context(), b.checkerCause(checker), claim, command.CompleteJob{}); err != nil {
 		t.Fatal(err)
@@ -188,9 +185,7 @@ func TestAnIterationThatFailsAnywhereJoinsOnce(t *testing.T) {
 			}
 			b.log.Heal()
 			j, err := b.TestHosted(t.Context(), c, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			loopID := command.LoopID(j.ProjectID, "fix-shop")
 			wantTypes(t, b.log, domain.LoopStream(loopID), "loop_session.started", "loop_session.iterated")
 			if s := b.loopState(loopID).Session; s.MaxIterations != 4 {

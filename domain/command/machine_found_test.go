@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // What TestNoHistoryOfCommandsBreaksTheLog has found, told shortly.
@@ -20,9 +21,7 @@ func TestLeavingGivesUpTheSlotThatIsHeldNotOneLeftBefore(t *testing.T) {
 	ann := b.waiting(t, s, 1)
 	leave := func() command.CheckerSession {
 		own, err := b.LeaveSession(t.Context(), b.checkerCause(ann), ann, s.SessionID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return own
 	}
 	leave()

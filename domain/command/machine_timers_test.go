@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 )
 
 // firing is a timer that was fired, and when for the first time.
@@ -212,9 +213,7 @@ func (w *world) wantFixesTakenAlong(t *rapid.T) {
 				Host: "shop.example",
 			})
 			w.catchUp(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			taken := slices.Sorted(slices.Values(w.created[h.JobID].Prepared))
 			if slices.Sort(waiting); !slices.Equal(taken, waiting) {
 				t.Fatalf("project %s: the fixes %v wait, the next test takes %v along", projectID, waiting, taken)

@@ -21,6 +21,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // tenant is an account of the world.
@@ -102,9 +103,7 @@ func newWorld(t *rapid.T) *world {
 	}
 	s, ctx := w.services[0], context.Background()
 	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	for _, sandbox := range []bool{false, true} {
 		id, _, err := s.CreateAccount(ctx, w.operator(), "Acme", sandbox)

@@ -8,14 +8,13 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/person"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func (b bundle) invited(t *testing.T, g person.Grant) string {
 	t.Helper()
 	id, _, err := b.InvitePerson(t.Context(), operator(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return id
 }
 
@@ -33,9 +32,7 @@ func TestInvitations(t *testing.T) {
 	t.Run("the same command makes one person", func(t *testing.T) {
 		cause := operator()
 		first, _, err := b.InvitePerson(t.Context(), cause, memberOf(b.account))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		b.nothing(t, func() {
 			again, _, err := b.InvitePerson(t.Context(), cause, memberOf(b.account))
 			if err != nil || again != first {

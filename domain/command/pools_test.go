@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
+	"humanqa/internal/must"
 )
 
 // Decisions, "Pools": who is not in the pool that an account is kept to gets no
@@ -25,9 +26,7 @@ func TestAnAccountKeptToAPoolGivesItsTestsToNobodyElse(t *testing.T) {
 	if err == nil {
 		_, err = s.ChoosePool(t.Context(), operator(), s.account, pool)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	claim := func(checker, id string) error {
 		_, err := s.ClaimJob(t.Context(), s.checkerCause(checker), checker, id)
 		return err
@@ -61,13 +60,9 @@ func TestAPoolOfAnotherAccountCannotBeChosen(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 0)
 	other, _, err := b.CreateAccount(t.Context(), operator(), "Globex", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	pool, _, err := b.CreatePool(t.Context(), operator(), "Their own", other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b.nothing(t, func() {
 		_, err := b.ChoosePool(t.Context(), operator(), b.account, pool)
 		wantKind(t, err, domain.KindNotFound)
@@ -99,9 +94,7 @@ func TestWhatAnOperatorDoesIsWrittenOnce(t *testing.T) {
 	}
 	cause := operator()
 	for range 2 {
-		if err := do(cause, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, do(cause, nil))
 	}
 	wantKind(t, do(cause, domain.NotFound("job")), domain.KindNotFound) // the first time it was done
 	wantTypes(t, b.log, domain.OperatorStream("ann"), "operator.acted")

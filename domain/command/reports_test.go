@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func TestAReportIsAnalysedOnce(t *testing.T) {
@@ -19,9 +20,7 @@ func TestAReportIsAnalysedOnce(t *testing.T) {
 	secret.Credentials = &command.Credentials{Password: "hunter2"}
 	secret.AccessInstructions = "ring twice"
 	j, err := s.SubmitJob(t.Context(), s.cause(), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.nothing(t, func() { // there is no report yet
 		if _, err := s.AnalyseJob(t.Context(), s.cause(), j.JobID); err != nil {
 			t.Error(err)
@@ -63,9 +62,7 @@ func TestAnAIReviewIsDoneByTheReviewer(t *testing.T) {
 		{Description: "The colours please", Severity: job.Minor},
 	}
 	j, err := s.SubmitJob(t.Context(), s.cause(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.ai.set(func(a *scriptedAI) {
 		a.review = command.Review{Summary: "reviewed", Items: []job.ReportItem{
 			{Item: job.Item{ID: "item-1", Key: "images", Description: "Images have texts", Severity: job.Minor}, Status: job.ItemFail, Note: "two have none"},
@@ -149,9 +146,7 @@ func TestWhatTheAIWritesIsWrittenOnceWhateverFails(t *testing.T) {
 		"a checklist": {"job.checklist_written", func(t *testing.T, s stage) string {
 			s.ai.set(func(a *scriptedAI) { a.instant = false })
 			j, err := s.SubmitJob(t.Context(), s.cause(), plain())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			return j.JobID
 		}, (*command.Service).WriteChecklist},
 		"an analysis": {"job.ai_report_ready", func(t *testing.T, s stage) string {
@@ -163,9 +158,7 @@ func TestWhatTheAIWritesIsWrittenOnceWhateverFails(t *testing.T) {
 			in := plain()
 			in.Type = job.AIReview
 			j, err := s.SubmitJob(t.Context(), s.cause(), in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			return j.JobID
 		}, (*command.Service).ReviewJob},
 	} {

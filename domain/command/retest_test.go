@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 func TestARetestClonesWhatWasSubmitted(t *testing.T) {
@@ -26,9 +27,7 @@ func TestARetestClonesWhatWasSubmitted(t *testing.T) {
 		AccessInstructions: "ring twice",
 	}
 	batch, err := s.SubmitBulk(t.Context(), s.cause(), []command.SubmitJob{in})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	parent := batch.JobIDs[0]
 	s.completed(t, parent)
 
@@ -80,9 +79,7 @@ func TestARetestWritesTheListAnewOnlyWhereThereIsNone(t *testing.T) {
 	s := setStage(t, 100)
 	s.ai.set(func(a *scriptedAI) { a.instant = false })
 	j, err := s.SubmitJob(t.Context(), s.cause(), plain())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	pending, err := s.Retest(t.Context(), s.cause(), j.JobID)
 	if err != nil || pending.ChecklistItemCount != 0 {
 		t.Fatalf("retest of a pending job: %+v, %v", pending, err)

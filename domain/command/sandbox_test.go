@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 )
 
 // setSandbox is a stage whose account is a sandbox with 100 credits.
@@ -18,9 +19,7 @@ func setSandbox(t *testing.T) stage {
 	t.Helper()
 	s := setStage(t, 0)
 	account, _, err := s.CreateAccount(t.Context(), operator(), "Box", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, _, err := s.GrantCredits(t.Context(), operator(), account, 100, nil, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +41,7 @@ func (b bundle) submitInSandbox(t *testing.T, items ...command.NewItem) string {
 			Source: "api",
 		}, Items: items,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return j.JobID
 }
 
@@ -138,9 +135,7 @@ func TestARobotPlaysASandboxJob(t *testing.T) {
 		{Item: "item-1", Status: job.ItemFail, Note: "declined", Severity: job.Minor},
 		{Item: "mail", Status: job.ItemSkip},
 	}, "so so")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := job.Completed{
 		ReportID: report.ReportID, OverallStatus: "fail", PassCount: 1, FailCount: 1, SkipCount: 1, Summary: "so so",
 		Items: []job.ReportItem{
@@ -214,9 +209,7 @@ func TestRobotsPlayASession(t *testing.T) {
 	t.Parallel()
 	s := setSandbox(t)
 	opened, err := s.CreateSession(t.Context(), s.inSandbox(), aSession(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	slot := func(n int) string { return opened.Slots[n-1].JobID }
 	_, _, err = s.PlayJob(t.Context(), s.inSandbox(), slot(1), nil, "")
 	wantKind(t, err, domain.KindConflict) // the session has not begun
@@ -253,9 +246,7 @@ func TestOnlyASandboxsOwnSlotsGetReady(t *testing.T) {
 	t.Parallel()
 	s := setSandbox(t)
 	opened, err := s.CreateSession(t.Context(), s.inSandbox(), aSession(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.nothing(t, func() {
 		_, err := s.ReadySlots(t.Context(), s.inSandbox(), opened.SessionID, []int{1, 0, 2, 3})
 		wantPaths(t, err, "slots[1]", "slots[3]")

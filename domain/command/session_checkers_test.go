@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 )
 
 func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {
@@ -18,9 +19,7 @@ func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {
 	b.waiting(t, s, 1)
 	bob := b.holder(t, s, 2)
 	own, err := b.ReadySession(t.Context(), b.checkerCause(bob), bob, s.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	own.Position = domain.Position{}
 	if want := (command.CheckerSession{
 		SessionID: s.SessionID, Status: session.StatusActive, Slot: 2, JobID: s.Slots[1].JobID,

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // slot means the append of that slot's job.
@@ -43,9 +44,7 @@ func aSession(slots int) command.NewSession {
 func (b bundle) opened(t *testing.T, slots int) command.CreatedSession {
 	t.Helper()
 	out, err := b.CreateSession(t.Context(), b.cause(), aSession(slots))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return out
 }
 
@@ -91,9 +90,7 @@ func (b bundle) finish(t *testing.T, checkerID string, s command.CreatedSession,
 	t.Helper()
 	id := s.Slots[slot-1].JobID
 	held, err := b.ClaimJob(t.Context(), b.checkerCause(checkerID), checkerID, id) // again: the same claim
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	claim := command.Claim{CheckerID: checkerID, JobID: id, Token: held.Token}
 	for _, item := range held.Checklist {
 		if _, _, err := b.CheckItem(t.Context(), b.checkerCause(checkerID), claim, command.CheckItem{ItemID: item.ID, Status: verdict}); err != nil {
@@ -200,9 +197,7 @@ func TestASessionThatFailsAnywhereCanBeRepeated(t *testing.T) {
 				b.log.Heal()
 				again := bundle{Service: newService(b.log), log: b.log, account: b.account}
 				out, err := again.CreateSession(t.Context(), c, aSession(3))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				b.wantSession(t, out, "", "", "", "")
 				b.wantUsed(t, 15)
 				repeat, err := b.CreateSession(t.Context(), c, aSession(3))
@@ -280,9 +275,7 @@ func TestASessionThatCannotBecomeWholeIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := b.CreateSession(t.Context(), c, aSession(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b.wantSession(t, out, "", "", "", "") // begun anew
 	stream := domain.SessionStream(domain.DeriveID(c.CommandID, "session").String())
 	wantTypes(t, b.log, stream, "session.created", "session.cancelled")

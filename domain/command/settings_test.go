@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 func TestProjects(t *testing.T) {
@@ -17,9 +18,7 @@ func TestProjects(t *testing.T) {
 	p, err := b.CreateProject(t.Context(), c, command.CreateProject{
 		Name: "Shop", DefaultSLAMinutes: &thirty, WebhookURL: "https://hooks.example.com/x",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	again, err := newService(b.log).CreateProject(t.Context(), c, command.CreateProject{Name: "Shop", DefaultSLAMinutes: &thirty})
 	if err != nil || again.HookToken != p.HookToken {
 		t.Errorf("a repeat hands out the same hook token: %+v, %v", again, err)

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 // stage is a bundle whose clock, AI and past the test decides.
@@ -45,9 +46,7 @@ func (s stage) claimed(t *testing.T, id string) command.Claim {
 	t.Helper()
 	checker := s.newChecker(t)
 	c, err := s.ClaimJob(t.Context(), s.checkerCause(checker), checker, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return command.Claim{CheckerID: checker, JobID: id, Token: c.Token}
 }
 
@@ -64,9 +63,7 @@ func (s stage) checkAll(t *testing.T, claim command.Claim) {
 	t.Helper()
 	for _, i := range s.job(claim.JobID).Items {
 		_, _, err := s.CheckItem(t.Context(), s.checkerCause(claim.CheckerID), claim, command.CheckItem{ItemID: i.ID, Status: job.ItemPass})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 }
 

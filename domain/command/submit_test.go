@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 )
 
 // plain is a submission without a list.
@@ -25,9 +26,7 @@ func plain() command.SubmitJob {
 func (b bundle) project(t *testing.T, slaMinutes int) string {
 	t.Helper()
 	p, err := b.CreateProject(t.Context(), b.cause(), command.CreateProject{Name: "P", DefaultSLAMinutes: &slaMinutes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return p.ProjectID
 }
 
@@ -74,9 +73,7 @@ func TestAListIsNotWrittenForAJobThatEndedMeanwhile(t *testing.T) {
 	s := setStage(t, 100)
 	s.ai.set(func(a *scriptedAI) { a.instant = false })
 	j, err := s.SubmitJob(t.Context(), s.cause(), plain())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.ai.set(func(a *scriptedAI) {
 		a.during = func() {
 			if _, err := s.CancelJob(t.Context(), s.cause(), j.JobID, job.CancelClient); err != nil {
@@ -264,9 +261,7 @@ func TestABatchThatFailsAnywhereCanBeRepeated(t *testing.T) {
 				wantKind(t, err, domain.KindUnavailable)
 				s.log.Heal()
 				got, err := s.SubmitBulk(t.Context(), cause, bulk(4))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				for _, id := range got.JobIDs {
 					wantTypes(t, s.log, domain.JobStream(id), "job.created")
 				}

@@ -7,21 +7,18 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 )
 
 func TestARotatedSecretIsShownOnceAndKnownAgainByItsCommand(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)
 	p, err := b.CreateProject(t.Context(), b.cause(), command.CreateProject{Name: "Shop", WebhookURL: "https://hooks.example.com/x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	secret := func() string {
 		t.Helper()
 		plain, err := b.WebhookSecret(t.Context(), p.ProjectID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return plain
 	}
 	first, c := secret(), b.cause()

@@ -12,6 +12,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -30,9 +31,7 @@ func BenchmarkAppend(b *testing.B) {
 				b.Fatal(err)
 			}
 			insert, err := db.PrepareContext(b.Context(), `INSERT INTO plain (event_id, stream, data) VALUES ($1, $2, $3)`)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			warm(b, db.DB, writers)
 			measure(b, writers, func(w, i int) error {
 				_, err := insert.ExecContext(b.Context(), uuid.New(), "job", payload)

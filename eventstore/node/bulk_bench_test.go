@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 )
@@ -38,9 +39,7 @@ func BenchmarkAppendOf500(b *testing.B) {
 	b.Run("batch", func(b *testing.B) {
 		r := rawNode(b)
 		call, err := r.BatchAppend(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		messages := make([]*streams.BatchAppendReq_ProposedMessage, perAppend)
 		measure(b, 1, func(_, i int) error {
 			for j := range messages {
@@ -115,9 +114,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("all", func(b *testing.B) {
 		for b.Loop() {
 			read, err := client.ReadAll(b.Context(), esdb.ReadAllOptions{}, events)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			for range events {
 				if _, err := read.Recv(); err != nil {
 					b.Fatal(err)
@@ -133,9 +130,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				sub, err := client.SubscribeToAll(b.Context(), esdb.SubscribeToAllOptions{From: esdb.Start{}, Filter: filter})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.NoError(b, err)
 				for n := 0; n < events; {
 					got := sub.Recv()
 					if got.SubscriptionDropped != nil {
@@ -145,9 +140,7 @@ func BenchmarkRead(b *testing.B) {
 						n++
 					}
 				}
-				if err := sub.Close(); err != nil {
-					b.Fatal(err)
-				}
+				must.NoError(b, sub.Close())
 			}
 			b.ReportMetric(float64(events*b.N)/b.Elapsed().Seconds(), "events/s")
 		})

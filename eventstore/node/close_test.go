@@ -21,6 +21,7 @@ import (
 
 	"humanqa/eventstore/node"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -32,33 +33,21 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	n, err := node.Start(t.Context(), node.Config{
 		DSN: dsn, Socket: filepath.Join(dir, "s"), InsecureListen: "127.0.0.1:0", Log: quiet(), Registerer: registry,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	client, err := esdb.NewClient(socketConfig(n.Addr()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx := t.Context()
 	if _, err := client.AppendToStream(ctx, "s", esdb.AppendToStreamOptions{}, event()); err != nil {
 		t.Fatal(err)
 	}
 	all, err := client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Start{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	one, err := client.SubscribeToStream(ctx, "s", esdb.SubscribeToStreamOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	conn, err := grpc.NewClient(n.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	batch, err := streams.NewStreamsClient(conn).BatchAppend(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	stop(t, n)
 	for _, sub := range []*esdb.Subscription{all, one} {
 		for sub.Recv().SubscriptionDropped == nil {
@@ -68,9 +57,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	if _, err := batch.Recv(); err == nil || errors.Is(err, io.EOF) {
 		t.Fatalf("the batch call ended with %v", err)
 	}
-	if err := errors.Join(client.Close(), conn.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(client.Close(), conn.Close()))
 	goleak.VerifyNone(t, before)
 	if left, err := registry.Gather(); err != nil || len(left) != 0 {
 		t.Fatalf("metrics are left: %v, %v", left, err)
@@ -84,9 +71,7 @@ func TestAFailedStartLeavesNothing(t *testing.T) {
 	dsn := pgtest.NewDSN(t)
 	before := goleak.IgnoreCurrent()
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = taken.Close() }() // read-only
 	config := node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s"), InsecureListen: taken.Addr().String(), Log: quiet()}
 	if _, err := node.Start(t.Context(), config); err == nil {
@@ -129,9 +114,7 @@ func TestCloseWhileWritersWrite(t *testing.T) {
 	stop(t, n)
 	wg.Wait()
 	var found int
-	if err := pgtest.NewDB(t, dsn).GetContext(t.Context(), &found, `SELECT count(*) FROM eventlog.events`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, pgtest.NewDB(t, dsn).GetContext(t.Context(), &found, `SELECT count(*) FROM eventlog.events`))
 	// A graceful close answers everything it has written.
 	if found != len(ids) {
 		t.Fatalf("%d events acknowledged, %d in the log", len(ids), found)

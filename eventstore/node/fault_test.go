@@ -16,6 +16,7 @@ import (
 
 	"humanqa/eventstore/node"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -69,9 +70,7 @@ func requireWhole(t *testing.T, db *sqlx.DB, acked []uuid.UUID) {
 		Stream   string
 		ID       uuid.UUID `db:"event_id"`
 	}
-	if err := db.SelectContext(t.Context(), &rows, `SELECT position, revision, stream, event_id FROM eventlog.events ORDER BY position`); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, db.SelectContext(t.Context(), &rows, `SELECT position, revision, stream, event_id FROM eventlog.events ORDER BY position`))
 	found := map[uuid.UUID]bool{}
 	next := map[string]int64{}
 	for i, r := range rows {
@@ -109,9 +108,7 @@ func TestNoAcknowledgedAppendIsLostWhenPostgresDropsTheNode(t *testing.T) {
 
 	client := connect(t, socketConfig(n.Addr()))
 	live, err := client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Start{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var acked atomic.Int64
 	ids := make([][]uuid.UUID, writers)
 	var wg sync.WaitGroup
@@ -143,9 +140,7 @@ func TestNoAcknowledgedAppendIsLostWhenPostgresDropsTheNode(t *testing.T) {
 			last++
 		case got.SubscriptionDropped != nil:
 			live, err = client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Position{Commit: last, Prepare: last}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 		}
 	}
 	if err := live.Close(); err != nil {
@@ -296,9 +291,7 @@ func TestARepeatWithAnyIsRecognisedAfterARestart(t *testing.T) {
 	e := []esdb.EventData{event(), event()}
 	n := start(t, config)
 	first, err := connect(t, socketConfig(n.Addr())).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, e...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	stop(t, n)
 	again, err := connect(t, socketConfig(start(t, config).Addr())).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, e...)
 	if err != nil || *again != *first {

@@ -11,6 +11,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -45,9 +46,7 @@ func TestWithoutTLSOnlyLoopbackIsServed(t *testing.T) {
 	}
 	n := start(t, node.Config{DSN: dsn, InsecureListen: "127.0.0.1:0"})
 	config, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	config.Logger = nil
 	if _, err := connect(t, config).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event()); err != nil {
 		t.Fatal(err)
@@ -65,9 +64,7 @@ func TestTheTLSAddressWantsThePassword(t *testing.T) {
 	attempt := func(n *node.Node, user, password string) error {
 		t.Helper()
 		config, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		config.Logger, config.Username, config.Password = nil, user, password
 		read, err := connect(t, config).ReadAll(t.Context(), esdb.ReadAllOptions{}, 1)
 		if err != nil {
@@ -79,9 +76,7 @@ func TestTheTLSAddressWantsThePassword(t *testing.T) {
 		}
 		return err
 	}
-	if err := attempt(n, node.Username, password); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, attempt(n, node.Username, password))
 	for _, wrong := range [][2]string{{"", ""}, {node.Username, "changeit"}, {node.Username, ""}, {"ops", password}} {
 		if err := attempt(n, wrong[0], wrong[1]); codeOf(err) != esdb.ErrorCodeUnauthenticated {
 			t.Fatalf("%v: got %v", wrong, err)
@@ -94,9 +89,7 @@ func TestTheTLSAddressWantsThePassword(t *testing.T) {
 	if n.GeneratedPassword() != "" {
 		t.Fatal("the password was made again")
 	}
-	if err := attempt(n, node.Username, password); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, attempt(n, node.Username, password))
 	files, err := filepath.Glob(filepath.Join(c.CertDir, "*"))
 	if err != nil || len(files) != 5 {
 		t.Fatalf("got %v, %v", files, err)
@@ -122,9 +115,7 @@ func TestTheReaderMayReadAndNotAppend(t *testing.T) {
 	}
 	n := start(t, c)
 	own, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	own.Logger, own.Username, own.Password = nil, node.Username, n.GeneratedPassword()
 	if _, err := connect(t, own).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event(), event()); err != nil {
 		t.Fatal(err)
@@ -132,13 +123,9 @@ func TestTheReaderMayReadAndNotAppend(t *testing.T) {
 	reader := func() *esdb.Client {
 		t.Helper()
 		address, err := node.MakeReader(c.CertDir, own.Address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		config, err := esdb.ParseConnectionString(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		config.Logger = nil
 		return connect(t, config)
 	}
@@ -163,9 +150,7 @@ func TestTheReaderMayReadAndNotAppend(t *testing.T) {
 		t.Fatalf("%d events, %v", n, err)
 	}
 	subscription, err := client.SubscribeToAll(t.Context(), esdb.SubscribeToAllOptions{From: esdb.Start{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if seen := subscription.Recv(); seen.EventAppeared == nil {
 		t.Errorf("got %+v", seen)
 	}

@@ -29,6 +29,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -37,9 +38,7 @@ import (
 func dial(t testing.TB, target string, creds credentials.TransportCredentials) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -82,9 +81,7 @@ func (r *raw) reads(o *streams.ReadReq_Options, stop func(*streams.ReadResp) boo
 	defer cancel()
 	o.UuidOption = &streams.ReadReq_Options_UUIDOption{Content: &streams.ReadReq_Options_UUIDOption_String_{}}
 	call, err := r.Read(ctx, &streams.ReadReq{Options: o})
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.NoError(r, err)
 	var all []*streams.ReadResp
 	for {
 		resp, err := call.Recv()
@@ -134,9 +131,7 @@ func TestACaughtUpSubscriptionSaysWhenAndWhere(t *testing.T) {
 		t.Helper()
 		o.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
 		got, err := r.reads(o, func(resp *streams.ReadResp) bool { return resp.GetCaughtUp() != nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		fields := laterFields(t, got[len(got)-1].GetCaughtUp().ProtoReflect().GetUnknown())
 		if seconds := fields[1].(map[protowire.Number]any)[1].(uint64); seconds < 1_700_000_000 {
 			t.Fatalf("it caught up at %d", seconds)
@@ -201,9 +196,7 @@ func TestOneAppendMayCarryManySmallEvents(t *testing.T) {
 		}
 	}
 	call, err := r.BatchAppend(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	err = call.Send(&streams.BatchAppendReq{
 		CorrelationId: messages[0].GetId(), ProposedMessages: messages, IsFinal: true,
 		Options: &streams.BatchAppendReq_Options{
@@ -211,9 +204,7 @@ func TestOneAppendMayCarryManySmallEvents(t *testing.T) {
 			ExpectedStreamPosition: &streams.BatchAppendReq_Options_NoStream{NoStream: &emptypb.Empty{}},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	resp, err := call.Recv()
 	if err != nil || resp.GetSuccess().GetCurrentRevision() != many-1 {
 		t.Fatalf("got %v, %v", resp, err)
@@ -250,9 +241,7 @@ func listening(t *testing.T) (n *node.Node, ca *x509.CertPool) {
 	certs := filepath.Join(t.TempDir(), "certs")
 	n = start(t, node.Config{DSN: pgtest.NewDSN(t), Listen: "localhost:0", InsecureListen: "127.0.0.1:0", CertDir: certs})
 	pem, err := os.ReadFile(filepath.Join(certs, "ca.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ca = x509.NewCertPool()
 	if !ca.AppendCertsFromPEM(pem) {
 		t.Fatal("the authority's file holds no certificate")
@@ -288,9 +277,7 @@ func TestGossipNamesTheListenerThatWasAsked(t *testing.T) {
 	}
 	// So a client that looks for the leader stays on TLS.
 	config, err := esdb.ParseConnectionString(strings.Replace(addresses[0], "esdb://", "esdb+discover://admin:"+n.GeneratedPassword()+"@", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	config.Logger = nil
 	if _, err := connect(t, config).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event()); err != nil {
 		t.Error(err)
@@ -301,9 +288,7 @@ func TestTheCertificateIsALeafOfAnAuthorityThatOutlivesIt(t *testing.T) {
 	t.Parallel()
 	n, ca := listening(t)
 	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: ca, MinVersion: tls.VersionTLS12}}).DialContext(t.Context(), "tcp", addressOf(n.ConnectionStrings()[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = conn.Close() }() // it was only looked at
 	chain := conn.(*tls.Conn).ConnectionState().PeerCertificates
 	if leaf := chain[0]; leaf.IsCA || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) {
@@ -318,17 +303,11 @@ func TestWhatIsNotOfferedAnswersSoInHTTP1(t *testing.T) {
 	defer client.CloseIdleConnections()
 	for i, scheme := range []string{"https://", "http://"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scheme+addressOf(n.ConnectionStrings()[i])+"/subscriptions", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
-		if err := errors.Join(err, resp.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(err, resp.Body.Close()))
 		if resp.StatusCode != http.StatusNotImplemented || !strings.Contains(string(body), "Persistent subscriptions") {
 			t.Errorf("%s: got %d %s", scheme, resp.StatusCode, body)
 		}

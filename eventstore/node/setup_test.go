@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -31,9 +32,7 @@ func quiet() logrus.FieldLogger {
 func socketDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "node") //nolint:usetesting // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -48,9 +47,7 @@ func start(t testing.TB, c node.Config) *node.Node {
 		c.Log = quiet()
 	}
 	n, err := node.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { stop(t, n) })
 	return n
 }
@@ -81,9 +78,7 @@ func socketConfig(address string) *esdb.Configuration {
 func connect(t testing.TB, config *esdb.Configuration) *esdb.Client {
 	t.Helper()
 	client, err := esdb.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Errorf("close the client: %v", err)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"humanqa/internal/must"
 )
 
 // The tail holds 8192 events: a subscriber that does not read for longer than
@@ -18,9 +20,7 @@ func TestASlowSubscriberMissesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	sub, err := client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Start{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for range events / perAppend {
 		batch := make([]esdb.EventData, perAppend)
 		for i := range batch {
@@ -60,9 +60,7 @@ func TestAnAppendWhoseTimeIsUpIsNotWritten(t *testing.T) {
 		t.Fatal("it was accepted")
 	}
 	read, err := client.ReadStream(t.Context(), "s", esdb.ReadStreamOptions{}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer read.Close()
 	if _, err := read.Recv(); codeOf(err) != esdb.ErrorCodeResourceNotFound {
 		t.Fatalf("got %v", err)

@@ -10,6 +10,8 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
+
+	"humanqa/internal/must"
 )
 
 // message is the event as the stubs would have it.
@@ -89,9 +91,7 @@ func BenchmarkEncode(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				data, err := codec.Marshal(answer())
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.NoError(b, err)
 				data.Free()
 			}
 		})

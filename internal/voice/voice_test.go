@@ -25,9 +25,7 @@ func listen(t testing.TB) *Server {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0", Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -464,9 +462,7 @@ func TestAnAnswersAddressesAreNotRead(t *testing.T) {
 func TestEveryAddressIsServedByOnePort(t *testing.T) {
 	t.Parallel()
 	s, err := Listen(t.Context(), Config{Addr: ":0", Public: []string{"192.0.2.7"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { must.NoError(t, s.Close()) }()
 	b := joins(t, s, "room", Guest{Key: "ann"})
 	eventually.True(t, "there is an offer", func() bool {

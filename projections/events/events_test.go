@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -38,9 +39,7 @@ func (f feed) all(accountID string, n int) (events []AccountEvent) {
 func (f feed) page(accountID string, filter Filter) []AccountEvent {
 	f.T.Helper()
 	events, err := f.reads.After(f.Ctx(), accountID, filter)
-	if err != nil {
-		f.T.Fatal(err)
-	}
+	must.NoError(f.T, err)
 	return events
 }
 

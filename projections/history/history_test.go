@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 	"humanqa/projections/projects"
 )
@@ -46,9 +47,7 @@ func (p tested) history() Project {
 	p.T.Helper()
 	p.Reach(p.Sup)
 	h, err := p.reads.Project(p.Ctx(), "acc", "p1")
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must.NoError(p.T, err)
 	return h
 }
 
@@ -56,9 +55,7 @@ func (p tested) open() []OpenFailure {
 	p.T.Helper()
 	p.Reach(p.Sup)
 	failures, err := p.reads.OpenFailures(p.Ctx(), "acc", "p1", 20)
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must.NoError(p.T, err)
 	return failures
 }
 
@@ -123,9 +120,7 @@ func TestARegressionPassedInTheTestBeforeAndFailsInTheLatest(t *testing.T) {
 		{JobID: "running", ID: "running-1", Key: "gone", Description: "GONE", ExpectedOutcome: "it works", Severity: job.Critical},
 	})
 	last, err := p.reads.LastFailures(p.Ctx(), "acc", "p1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, last, h.LatestFailures)
 	p.Sound(p.Sup, "history")
 }
@@ -207,9 +202,7 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 		1:  {{ProjectID: "p1", Failures: 1, Newest: "NEW"}},
 	} {
 		failing, err := p.reads.Failing(p.Ctx(), "acc", []string{"p2", "p1", "none"}, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		modeltest.Same(t, failing, want)
 	}
 	if failing, err := p.reads.Failing(p.Ctx(), "other", []string{"p1"}, 20); err != nil || len(failing) > 0 {
@@ -301,9 +294,7 @@ func TestTheMatrixSaysWhenAnItemFirstFailedAndInWhichCommit(t *testing.T) {
 	p.test("j4", 4, "a=fail", "c=pass", "d=pass")
 	p.Reach(p.Sup)
 	m, err := p.reads.Matrix(p.Ctx(), "acc", "p1", 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var columns, rows []string
 	for _, test := range m.Tests {
 		columns = append(columns, test.JobID+":"+test.Commit)

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -24,9 +25,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		j, err := w.reads.Job(w.Ctx(), "acc", "j1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return j
 	}
 
@@ -87,9 +86,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 	}
 
 	report, err := w.reads.Report(w.Ctx(), "acc", "j1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, report, Report{
 		ID: "r1", JobID: "j1", OverallStatus: "fail", PassCount: 1, FailCount: 1, Summary: "mostly fine",
 		RecordingURL: "https://rec.example/1", Recordings: []job.Recording{}, Items: done.Items, CreatedAt: *modeltest.At(30),
@@ -111,9 +108,7 @@ func TestACancelledJobCostsNothing(t *testing.T) {
 		&credits.Refunded{JobID: "never-came", Parts: []credits.Part{}, BalanceAfter: 5})
 	w.Reach(w.Sup)
 	j, err := w.reads.Job(w.Ctx(), "acc", "j1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if j.Status != job.StatusCancelled || j.CreditsUsed() != 0 || j.CancelReason != "client" || !j.CancelledAt.Equal(modeltest.Noon) || !j.IsFinal() {
 		t.Errorf("got %+v", j)
 	}
@@ -162,9 +157,7 @@ func TestWhatIsBeingDoneStandsBeforeWhatWaits(t *testing.T) {
 		for _, j := range live {
 			ids = append(ids, j.ID)
 			one, err := w.reads.Job(w.Ctx(), "acc", j.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			modeltest.Same(t, j, one)
 		}
 		if got := strings.Join(ids, " "); got != want {
@@ -209,9 +202,7 @@ func TestListsAreFilteredOrderedAndCounted(t *testing.T) {
 	}
 	for _, test := range tests {
 		jobs, total, err := w.reads.List(w.Ctx(), "acc", test.filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var ids []string
 		for _, j := range jobs {
 			ids = append(ids, j.ID)
@@ -250,9 +241,7 @@ func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
 
 	queue := func(checkerID string, limit int) string {
 		jobs, err := w.reads.Queue(w.Ctx(), checkerID, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var ids []string
 		for _, j := range jobs {
 			ids = append(ids, j.ID)
@@ -269,9 +258,7 @@ func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
 		t.Errorf("one of bob's queue: %s", got)
 	}
 	jobs, err := w.reads.Queue(w.Ctx(), "bob", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, jobs[0], QueuedJob{
 		ID: "urgent", Title: "checkout", URL: "https://app.example", Type: job.PaymentFlow, TypeEcho: "Payment Flow",
 		Urgent: true, SLAMinutes: 60, CreatedAt: *modeltest.At(3), DueAt: *modeltest.At(63),

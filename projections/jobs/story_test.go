@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -19,9 +20,7 @@ func (w *world) walk(stream string, want Job, steps []step) {
 		w.Reach(w.Sup)
 		s.change(&want)
 		got, err := w.reads.Job(w.Ctx(), want.AccountID, want.ID)
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		must.NoError(w.T, err)
 		w.T.Run("behind "+s.event.EventType(), func(t *testing.T) { modeltest.Same(t, got, want) })
 	}
 	w.Sound(w.Sup, "jobs")
@@ -41,9 +40,7 @@ func TestAJobThatWaitsForItsChecklistIsNotInTheQueue(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		jobs, err := w.reads.Queue(w.Ctx(), "ann", 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var ids []string
 		for _, j := range jobs {
 			ids = append(ids, j.ID)
@@ -60,9 +57,7 @@ func TestAJobThatWaitsForItsChecklistIsNotInTheQueue(t *testing.T) {
 		t.Errorf("with a list the queue is %q", got)
 	}
 	j, err := w.reads.Job(w.Ctx(), "acc", "j1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, j.Items, []job.ReportItem{{Item: list[0], Status: job.ItemPending}, {Item: list[1], Status: job.ItemPending}})
 	if j.GeneratedBy != "rules" {
 		t.Errorf("the list is by %q", j.GeneratedBy)
@@ -161,13 +156,9 @@ func TestAReportIsRatedAndAnalysed(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		j, err := w.reads.Job(w.Ctx(), "acc", "j1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		r, err := w.reads.Report(w.Ctx(), "acc", "j1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return j, r
 	}
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"))
@@ -183,9 +174,7 @@ func TestAReportIsRatedAndAnalysed(t *testing.T) {
 		t.Errorf("analysed and rated: %s, rated %v", j.AIReport(), r.CheckerRating)
 	}
 	report, err := w.reads.AIReport(w.Ctx(), "acc", "j1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, report, modeltest.Analysed(62).AIReport)
 	if _, err := w.reads.AIReport(w.Ctx(), "other", "j1"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("another account reads the analysis: %v", err)
@@ -210,9 +199,7 @@ func TestARecordingIsInTheReportWheneverItComes(t *testing.T) {
 		w.Reach(w.Sup)
 		for n, id := range []string{"j1", "j2", "j3"} {
 			r, err := w.reads.Report(w.Ctx(), "acc", id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			got := r.RecordingURL
 			for _, of := range r.Recordings {
 				got += " " + of.ID
@@ -246,9 +233,7 @@ func TestACheckersOwnWork(t *testing.T) {
 		t.Helper()
 		w.Reach(w.Sup)
 		done, all, err := w.reads.Done(w.Ctx(), "ann", 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var told []string
 		for _, d := range done {
 			told = append(told, d.JobID+" "+d.OverallStatus+" "+d.Note)

@@ -6,6 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/modeltest"
 )
@@ -30,9 +31,7 @@ func TestTheEntriesAddUpToTheBalance(t *testing.T) {
 	w.Reach(w.Sup)
 
 	got, err := reads.Entries(w.Ctx(), "acc", 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	at := modeltest.Noon
 	if len(got) == 3 {
 		at = got[0].At
@@ -43,14 +42,10 @@ func TestTheEntriesAddUpToTheBalance(t *testing.T) {
 		{Kind: Debited, Change: -5, Balance: 15, JobID: "j1", JobTitle: "Checkout", At: at},
 	})
 	sum, err := reads.Sum(w.Ctx(), "acc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, sum, Sum{Entries: 5, Sum: 10, Balance: 10})
 	none, err := reads.Sum(w.Ctx(), "nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modeltest.Same(t, none, Sum{})
 	w.Sound(w.Sup, "ledger")
 }
