@@ -13,11 +13,13 @@ import (
 )
 
 // lockConcerned locks the endpoints that get something: a project's own events
-// always do, those of its jobs only where there is a URL.
+// always do, those of its jobs only where there is a URL. What follows in the
+// transaction is planned as in planOnce.
 const lockConcerned = `
 SELECT ` + endpointColumns + `
 FROM webhooks.endpoints
-WHERE project_id = ANY($1) AND (url <> '' OR project_id = ANY($2))
+WHERE project_id = ANY($1) AND (url <> '' OR project_id = ANY($2)) AND set_config('enable_bitmapscan', 'off', true) = 'off'
+	AND set_config('enable_seqscan', 'off', true) = 'off' AND set_config('plan_cache_mode', 'force_generic_plan', true) <> ''
 ORDER BY project_id
 FOR UPDATE`
 
@@ -91,7 +93,7 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	touched := distinct(append(distinct(p.rows, func(r row) string { return r.projectID }), p.changed...), func(id string) string { return id })
 	switch {
 	case len(p.rows) > 0:
-		return insertRows(ctx, tx, p.rows, touched)
+		return s.insertRows(ctx, tx, p, touched)
 	case len(touched) > 0:
 		return poke(ctx, tx, touched)
 	}
@@ -127,9 +129,12 @@ func walk(current []endpoint, steps []step) plan {
 	return p
 }
 
+// changes says whether a project's settings are other ones now.
+func (p *plan) changes(projectID string) bool { return slices.Contains(p.changed, projectID) }
+
 func (p *plan) settings(e *endpoint, st step) {
 	changed, hold := e.apply(st.Event)
-	if changed && !slices.Contains(p.changed, st.projectID) {
+	if changed && !p.changes(st.projectID) {
 		p.changed = append(p.changed, st.projectID)
 	}
 	if !hold {
@@ -174,33 +179,54 @@ func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
 
 // insertDeliveries also pokes: a delivery waits for each round trip.
 const insertDeliveries = `
-WITH inserted AS (
+WITH ` + inserted + `, ` + poked + wakeDispatchers
+
+const inserted = `inserted AS (
 	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
 	SELECT *
 	FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::bigint[], $8::bytea[], $9::text[])
 	ON CONFLICT (id) DO NOTHING
-), ` + poked + wakeDispatchers
+	RETURNING id
+)`
 
-// insertRows writes new deliveries and pokes the projects' endpoints.
-func insertRows(ctx context.Context, tx *sqlx.Tx, rows []row, touched []string) error {
-	var (
-		ids, projects, events, kinds, keys, states []string
-		revisions                                  []int64
-		bodies                                     [][]byte
-	)
+// newRows are rows as insertDeliveries takes them.
+type newRows struct {
+	ids, projects, events, kinds, keys, states []string
+	revisions                                  []int64
+	bodies                                     [][]byte
+}
+
+func columnsOf(rows []row) (n newRows) {
 	for _, r := range rows {
-		ids = append(ids, r.id.String())
-		projects = append(projects, r.projectID)
-		events = append(events, r.ID.String())
-		kinds = append(kinds, r.kind.Name)
-		keys = append(keys, r.orderingKey())
-		revisions = append(revisions, int64(r.Revision))
-		bodies = append(bodies, r.body)
-		states = append(states, r.state)
+		n.ids = append(n.ids, r.id.String())
+		n.projects = append(n.projects, r.projectID)
+		n.events = append(n.events, r.ID.String())
+		n.kinds = append(n.kinds, r.kind.Name)
+		n.keys = append(n.keys, r.orderingKey())
+		n.revisions = append(n.revisions, int64(r.Revision))
+		n.bodies = append(n.bodies, r.body)
+		n.states = append(n.states, r.state)
 	}
-	_, err := tx.ExecContext(ctx, insertDeliveries, pq.Array(touched), pq.Array(ids), pq.Array(projects), pq.Array(events), pq.Array(kinds),
-		pq.Array(keys), pq.Array(revisions), pq.Array(bodies), pq.Array(states))
-	if err != nil {
+	return n
+}
+
+func (n newRows) args(touched []string) []any {
+	return []any{
+		pq.Array(touched), pq.Array(n.ids), pq.Array(n.projects), pq.Array(n.events), pq.Array(n.kinds),
+		pq.Array(n.keys), pq.Array(n.revisions), pq.Array(n.bodies), pq.Array(n.states),
+	}
+}
+
+// insertRows writes new deliveries. What may go at once is handed over, and what
+// waits is looked at by the next claim.
+func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p plan, touched []string) error {
+	n := columnsOf(p.rows)
+	if s.to != nil {
+		if offered := s.to.offer(p); len(offered) > 0 {
+			return s.to.hand(ctx, tx, n, touched, p, offered)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, insertDeliveries, n.args(touched)...); err != nil {
 		return fmt.Errorf("insert deliveries: %w", err)
 	}
 	return nil

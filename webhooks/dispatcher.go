@@ -40,6 +40,8 @@ type Dispatcher struct {
 	tell    chan struct{} // an endpoint was disabled
 	metrics metrics
 	busy    *places
+
+	handover handover
 }
 
 // NewDispatcher prepares a dispatcher; Run starts it, once.
@@ -76,7 +78,7 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 		listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		d.queue.begin()
-		wake = pgpool.Listen(listening, pgpool.Named(d.cfg.DSN, sessionName(d.queue.holder)), dueChannel, func(err error) {
+		wake = pgpool.ListenTo(listening, pgpool.Named(d.cfg.DSN, sessionName(d.queue.holder)), dueChannel, d.ownLease, func(err error) {
 			d.log.WithError(err).Warn("listening for due webhooks was interrupted")
 		})
 	}
@@ -85,7 +87,16 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 	beside.Go(func() { d.announce(ctx) })
 	beside.Go(func() { d.purge(ctx) })
 	defer beside.Wait()
-	d.loop.Run(ctx, wake)
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	context.AfterFunc(ctx, func() {
+		d.shutHandover()
+		stop()
+	})
+	if d.cfg.DSN != "" {
+		d.openHandover()
+	}
+	d.loop.Run(working, wake)
 	return nil
 }
 
@@ -104,6 +115,9 @@ type deliveries struct{ *Dispatcher }
 // Take implements workloop.Work.
 func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Duration, error) {
 	shares, back := d.busy.shares()
+	if limit -= d.handover.kept; limit <= 0 {
+		return nil, back, nil
+	}
 	batch, next, err := d.queue.claim(ctx, limit, shares)
 	d.busy.take(batch)
 	return batch, sooner(next, back), err
@@ -123,7 +137,7 @@ func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err 
 // Exchange implements workloop.Exchanger.
 func (d deliveries) Exchange(ctx context.Context, done []outcome, limit int) ([]claimed, time.Duration, error) {
 	shares, back := d.busy.shares()
-	s, batch, next, err := d.queue.exchange(ctx, done, limit, shares)
+	s, batch, next, err := d.queue.exchange(ctx, done, max(limit-d.handover.kept, 0), shares)
 	if err != nil {
 		return nil, 0, err
 	}

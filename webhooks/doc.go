@@ -7,6 +7,10 @@
 // and moves its checkpoint. A crash before the commit leaves nothing; the repeat
 // makes the same rows, because a delivery's id derives from endpoint and event.
 //
+// What may go at once the Subscriber leases to the Dispatcher of its own process, in
+// that transaction, which hands it over once it is committed (handover.go). All else
+// the Dispatcher finds by itself.
+//
 // The Dispatcher sends. It leases endpoints, for as long as requests to them are
 // under way, and their rows say which deliveries those are: so a claim writes a row
 // for each endpoint, none for a delivery. Each is sent with a deadline shorter than

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,7 +17,9 @@ import (
 // see (in_flight, under lease_id); what stands there and is not known here was lost.
 type flights struct {
 	holder uuid.UUID // of this process's leases
-	of     map[string]flight
+
+	mu sync.Mutex
+	of map[string]flight
 }
 
 type flight struct {
@@ -27,6 +30,8 @@ type flight struct {
 // begin gives the end of the leases that are taken now, by this process's clock: no
 // later than by the database's.
 func (q *queue) begin() (until time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.of == nil {
 		q.holder, q.of = uuid.New(), map[string]flight{}
 	}
@@ -34,6 +39,8 @@ func (q *queue) begin() (until time.Time) {
 }
 
 func (f *flights) take(batch []claimed, until time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, c := range batch {
 		f.of[c.ID] = flight{c.Attempt, until}
 	}
@@ -41,11 +48,28 @@ func (f *flights) take(batch []claimed, until time.Time) {
 
 // land forgets what has settled; a later attempt of the same delivery stays.
 func (f *flights) land(batch []outcome) {
-	for _, o := range batch {
-		if f.of[o.ID].attempt == o.Attempt {
-			delete(f.of, o.ID)
+	landed := make([]claimed, len(batch))
+	for i, o := range batch {
+		landed[i] = o.claimed
+	}
+	f.forget(landed)
+}
+
+func (f *flights) forget(batch []claimed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range batch {
+		if f.of[c.ID].attempt == c.Attempt {
+			delete(f.of, c.ID)
 		}
 	}
+}
+
+// flying says whether this process is sending the delivery, in its time.
+func (f *flights) flying(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.of[id].until.After(time.Now())
 }
 
 // holds says whether an outcome still counts, by the endpoint's row: its lease may
@@ -77,10 +101,9 @@ WHERE project_id = ANY($2)`
 // lease of who sent it has ended, or it outlived its own time in this process.
 func (q *queue) writeOff(ctx context.Context, tx *sqlx.Tx, endpoints []dueEndpoint) error {
 	var ids, projects []string
-	now := time.Now()
 	for i, e := range endpoints {
 		alive := slices.Clone(e.InFlight)
-		alive = slices.DeleteFunc(alive, func(id string) bool { return !e.Ours || !q.of[id].until.After(now) })
+		alive = slices.DeleteFunc(alive, func(id string) bool { return !e.Ours || !q.flying(id) })
 		if len(alive) == len(e.InFlight) {
 			continue
 		}

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -11,9 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
+	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/internal/eventually"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 )
 
@@ -119,6 +124,30 @@ func (s *stock) round(due int) (ids []string) {
 	return ids
 }
 
+// handed writes a delivery that goes at once, to an endpoint of its own.
+func (s *stock) handed(d *Dispatcher) {
+	s.Helper()
+	undone := errors.New("undone")
+	sub := NewSubscriber(s.db, nil, "")
+	sub.HandTo(d)
+	err := pgpool.InTx(s.Context(), s.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(s.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret)
+			VALUES ('handed', $1, 'https://hooks.example/', 'sealed')`, "a1"); err != nil {
+			return err
+		}
+		one := step{projectID: "handed", kind: announce.Kind{Name: "job.created", Subscribable: true}, body: []byte("{}")}
+		one.Recorded = domain.Recorded{Stream: "job-handed", ID: uuid.New()}
+		if err := sub.write(s.Context(), tx, []step{one}); err != nil {
+			return err
+		}
+		return undone
+	})
+	if !errors.Is(err, undone) || len(d.handover.offered) != 1 {
+		s.Fatalf("%d were handed over, %v", len(d.handover.offered), err)
+	}
+	sub.Committed(err)
+}
+
 // again makes what a round has settled due once more.
 func (s *stock) again(ids []string) {
 	s.Helper()
@@ -132,10 +161,13 @@ func (s *stock) again(ids []string) {
 func TestPlansHoldHoweverMuchIsSettled(t *testing.T) {
 	t.Parallel()
 	s := newStock(t)
+	d := NewDispatcher(s.db, nil, nil, Config{})
+	d.handover.open = true
 	for _, settled := range []int{0, 1000, *settledRows} {
 		s.exec("UPDATE webhooks.deliveries SET state = 'held' WHERE state = 'pending' AND revision > 1")
 		s.exec("VACUUM ANALYZE webhooks.deliveries")
 		s.again(s.round(1)) // plans are made, of an empty queue
+		s.handed(d)
 		s.exec("UPDATE webhooks.deliveries SET state = 'pending' WHERE state = 'held'")
 		s.grow(settled)
 		for _, prepare := range []string{"", "ANALYZE webhooks.deliveries, webhooks.attempts, webhooks.endpoints"} {
@@ -145,6 +177,9 @@ func TestPlansHoldHoweverMuchIsSettled(t *testing.T) {
 				t.Errorf("with %d settled, after %q, a round of %d deliveries reads %d", settled, prepare, stockDue, n)
 			}
 			s.again(ids)
+			if n := s.reads(func() { s.handed(d) }); n > 2 {
+				t.Errorf("with %d settled, after %q, a delivery that is handed over reads %d", settled, prepare, n)
+			}
 		}
 		for what, f := range map[string]DeliveryFilter{
 			"all": {}, "a rare event": {Event: "job.failed_sla"}, "a rare state": {State: StateDropped}, "what failed": {State: StateFailed},

@@ -49,6 +49,7 @@ type places struct {
 type taken struct {
 	account string
 	until   time.Time
+	handed  bool
 }
 
 func newPlaces(lease time.Duration) *places { return &places{lease: lease, of: map[string]taken{}} }
@@ -60,8 +61,29 @@ func (p *places) take(batch []claimed) {
 	defer p.mu.Unlock()
 	until := time.Now().Add(p.lease)
 	for _, c := range batch {
-		p.of[c.placeID()] = taken{c.AccountID, until}
+		p.of[c.placeID()] = taken{account: c.AccountID, until: until}
 	}
+}
+
+// hold takes one of the places that are kept for what is handed over, of which an
+// account gets its share, too.
+func (p *places) hold(c claimed, kept int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, all, own := time.Now(), 0, 0
+	for _, one := range p.of {
+		if one.handed && now.Before(one.until) {
+			all++
+			if one.account == c.AccountID {
+				own++
+			}
+		}
+	}
+	if all >= kept || room(kept-all, own) == 0 {
+		return false
+	}
+	p.of[c.placeID()] = taken{c.AccountID, now.Add(p.lease), true}
+	return true
 }
 
 func (p *places) give(c claimed) {

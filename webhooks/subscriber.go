@@ -31,6 +31,7 @@ type Subscriber struct {
 	db       *sqlx.DB
 	enricher *enricher
 	baseURL  string
+	to       *Dispatcher // is handed what may go at once; nil: nobody is
 
 	// urls holds the projects that have a URL, and maybe some that had one: the
 	// events of all others are not worth a look. Only the owner of the lease
@@ -42,8 +43,9 @@ type Subscriber struct {
 }
 
 var (
-	_ consumer.Preparer = (*Subscriber)(nil)
-	_ consumer.Lazy     = (*Subscriber)(nil)
+	_ consumer.Preparer  = (*Subscriber)(nil)
+	_ consumer.Committer = (*Subscriber)(nil)
+	_ consumer.Lazy      = (*Subscriber)(nil)
 )
 
 // NewSubscriber prepares a subscriber. log is asked about jobs that were

@@ -92,8 +92,8 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	}
 	feed := eventstore.NewFeed(core.log, log)
 	feed.Verify(core.binding.Check)
-	s.consumers = consumer.New(core.db, feed, log,
-		append(projections.All(), auditlog.Projector{}, webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL))...)
+	subscriber := webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL)
+	s.consumers = consumer.New(core.db, feed, log, append(projections.All(), auditlog.Projector{}, subscriber)...)
 	metrics.MustRegister(s.consumers.Collector(), growth{core.commands})
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
@@ -128,8 +128,9 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
 
 	hooks := s.webhookConfig(log)
-	run(roles.Webhooks, "webhook subscriber", s.consumers.Only(webhooks.SubscriberName))
 	s.dispatcher = webhooks.NewDispatcher(core.db, core.vault, core.disableWebhook, hooks)
+	subscriber.HandTo(s.dispatcher)
+	run(roles.Webhooks, "webhook subscriber", s.consumers.Only(webhooks.SubscriberName))
 	metrics.MustRegister(s.dispatcher.Collectors()...)
 	run(roles.Webhooks, "webhook dispatcher", s.dispatcher.Run)
 

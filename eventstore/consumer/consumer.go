@@ -59,6 +59,12 @@ type Preparer interface {
 // Write is what a Preparer writes, in the transaction that moves its checkpoint.
 type Write func(ctx context.Context, tx *sqlx.Tx) error
 
+// Committer is a Preparer that hears, after each transaction in which something was
+// written for it, whether that was committed: nil, or why nobody can be sure.
+type Committer interface {
+	Committed(err error)
+}
+
 // Lazy is a consumer that WaitFor does not wait for. Who reads it right behind a
 // write waits then (CatchUp).
 type Lazy interface {

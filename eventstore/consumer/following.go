@@ -310,6 +310,9 @@ func (f *following) commit(ctx context.Context, write Write, events int, to even
 		}
 		return write(ctx, tx)
 	})
+	if c, ok := f.consumer.(Committer); ok && write != nil {
+		c.Committed(err)
+	}
 	if err != nil {
 		return err
 	}

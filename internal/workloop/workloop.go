@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -69,16 +70,19 @@ type Config struct {
 }
 
 // Loop does work until it is stopped. Its goroutine owns all fields but those of
-// stats.
+// stats, and those under the lock.
 type Loop[T, R any] struct {
 	Config
 	work    Work[T, R]
 	results chan result[R]
 	ended   chan struct{} // nobody takes results any more
+	done    []outcome[R]  // not settled
+	stats   stats
+
+	mu      sync.Mutex      // guards the rest
+	doing   context.Context // of the items; nil while the loop does not run
 	lastID  uint64
 	running map[uint64]*time.Timer // items in their places; what ends their leases
-	done    []outcome[R]           // not settled
-	stats   stats
 }
 
 // result is what a place reports: an outcome, a panic, or the end of the lease.
@@ -118,6 +122,9 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 	defer close(l.ended)
 	doing, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(ErrStopped)
+	l.mu.Lock()
+	l.doing = doing
+	l.mu.Unlock()
 	look := time.NewTimer(0)
 	defer look.Stop()
 	full := false // the last look may have left something for want of places
@@ -134,7 +141,7 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 		case <-look.C:
 			due = true
 		}
-		if again, exchanged := l.exchange(ctx, doing); exchanged {
+		if again, exchanged := l.exchange(ctx); exchanged {
 			full = l.free() == 0
 			look.Reset(again)
 			continue
@@ -143,7 +150,7 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 		if !due && !more && settleErr == nil {
 			continue
 		}
-		again, takeErr := l.take(ctx, doing)
+		again, takeErr := l.take(ctx)
 		full = l.free() == 0
 		if settleErr != nil {
 			again = min(again, faultWait)
@@ -158,7 +165,7 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 // free is how many places are. What waits to be settled keeps its place until
 // its lease ends.
 func (l *Loop[T, R]) free() int {
-	free, now := l.Places-len(l.running), time.Now()
+	free, now := l.Places-l.busy(), time.Now()
 	for _, o := range l.done {
 		if o.until.After(now) {
 			free--
@@ -169,7 +176,7 @@ func (l *Loop[T, R]) free() int {
 
 // take starts what is due, as far as there are places, and says when to look
 // again.
-func (l *Loop[T, R]) take(ctx, doing context.Context) (again time.Duration, err error) {
+func (l *Loop[T, R]) take(ctx context.Context) (again time.Duration, err error) {
 	free := l.free()
 	if free == 0 {
 		return l.Poll, nil // a result, or the end of a lease, comes first
@@ -182,18 +189,12 @@ func (l *Loop[T, R]) take(ctx, doing context.Context) (again time.Duration, err 
 		l.complain(ctx, "take", err)
 		return faultWait, err
 	}
-	return l.begin(doing, due, until, next), nil
+	return l.begin(due, until, next), nil
 }
 
 // begin starts what was taken, and says when to look again.
-func (l *Loop[T, R]) begin(doing context.Context, due []T, until time.Time, next time.Duration) (again time.Duration) {
-	if len(due) > 0 && len(l.running) == 0 {
-		l.stats.moved.Store(time.Now().UnixNano())
-	}
-	for _, item := range due {
-		l.start(doing, item, until)
-	}
-	l.stats.busy.Store(int64(len(l.running)))
+func (l *Loop[T, R]) begin(due []T, until time.Time, next time.Duration) (again time.Duration) {
+	l.Hand(due, until)
 	switch {
 	case next < 0 || next > l.Poll:
 		return l.Poll
@@ -203,6 +204,26 @@ func (l *Loop[T, R]) begin(doing context.Context, due []T, until time.Time, next
 	return next
 }
 
+// Hand starts items that are leased to this loop until then, by Take or by somebody
+// else, who bounds how many they are. Anybody may call it while the loop runs; false
+// says that it does not.
+func (l *Loop[T, R]) Hand(items []T, until time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.doing == nil {
+		return false
+	}
+	if len(items) > 0 && len(l.running) == 0 {
+		l.stats.moved.Store(time.Now().UnixNano())
+	}
+	for _, item := range items {
+		l.start(l.doing, item, until)
+	}
+	l.stats.busy.Store(int64(len(l.running)))
+	return true
+}
+
+// start wants the lock held.
 func (l *Loop[T, R]) start(doing context.Context, item T, until time.Time) {
 	l.lastID++
 	id := l.lastID
@@ -220,6 +241,26 @@ func (l *Loop[T, R]) start(doing context.Context, item T, until time.Time) {
 	}()
 }
 
+// busy is how many places are taken.
+func (l *Loop[T, R]) busy() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.running)
+}
+
+// leave gives a place back, once.
+func (l *Loop[T, R]) leave(id uint64) (held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lease, held := l.running[id]
+	if held {
+		lease.Stop()
+		delete(l.running, id)
+		l.stats.busy.Store(int64(len(l.running)))
+	}
+	return held
+}
+
 func (l *Loop[T, R]) report(r result[R]) {
 	select {
 	case l.results <- r:
@@ -230,11 +271,7 @@ func (l *Loop[T, R]) report(r result[R]) {
 // gather takes everything that is reported by now.
 func (l *Loop[T, R]) gather(r result[R]) {
 	for {
-		lease, held := l.running[r.id]
-		if held {
-			lease.Stop()
-			delete(l.running, r.id)
-		}
+		held := l.leave(r.id)
 		switch {
 		case r.what == finished:
 			l.done = append(l.done, r.outcome)
@@ -246,7 +283,6 @@ func (l *Loop[T, R]) gather(r result[R]) {
 		select {
 		case r = <-l.results:
 		default:
-			l.stats.busy.Store(int64(len(l.running)))
 			return
 		}
 	}
@@ -270,9 +306,9 @@ func (l *Loop[T, R]) settle(ctx context.Context) (more bool, err error) {
 // exchange does both where the work can, and there is something to settle. When it
 // fails they are tried by themselves: what is in the way of one may not be in the
 // way of the other.
-func (l *Loop[T, R]) exchange(ctx, doing context.Context) (again time.Duration, exchanged bool) {
+func (l *Loop[T, R]) exchange(ctx context.Context) (again time.Duration, exchanged bool) {
 	work, able := l.work.(Exchanger[T, R])
-	free := l.Places - len(l.running)
+	free := l.Places - l.busy()
 	if !able || len(l.done) == 0 || free <= 0 {
 		return 0, false
 	}
@@ -285,7 +321,7 @@ func (l *Loop[T, R]) exchange(ctx, doing context.Context) (again time.Duration, 
 		return 0, false
 	}
 	l.done = l.done[:0]
-	return l.begin(doing, due, until, next), true
+	return l.begin(due, until, next), true
 }
 
 func (l *Loop[T, R]) values() []R {
@@ -316,18 +352,21 @@ func (l *Loop[T, R]) drain(ctx context.Context, abort context.CancelCauseFunc) {
 	defer patience.Stop()
 	over := time.NewTimer(l.Drain + grace)
 	defer over.Stop()
-	for waiting := true; waiting && len(l.running) > 0; {
+	for waiting := true; waiting && l.busy() > 0; {
 		select {
 		case r := <-l.results:
 			l.gather(r)
 		case <-over.C:
-			l.Log.Warnf("%s: %d items go on although they were told to stop; they are left to their leases", l.Name, len(l.running))
+			l.Log.Warnf("%s: %d items go on although they were told to stop; they are left to their leases", l.Name, l.busy())
 			waiting = false
 		}
 	}
+	l.mu.Lock()
+	l.doing = nil
 	for _, lease := range l.running {
 		lease.Stop()
 	}
+	l.mu.Unlock()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSettle)
 	defer cancel()
 	_, _ = l.settle(last) // it has complained

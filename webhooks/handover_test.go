@@ -1,0 +1,201 @@
+package webhooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
+	"humanqa/webhooks"
+)
+
+// What may go at once is sent without a claim, which nobody is woken for; the rest is
+// claimed. Either way the events of a job arrive in order, once, and nothing is left
+// leased.
+func TestWhatMayGoAtOnceWaitsForNoClaim(t *testing.T) {
+	b := setup(t)
+	b.cfg.Poll = time.Hour
+	e := b.endpoint(status(http.StatusOK))
+	woken := make(chan string, 1000)
+	pgpool.ListenTo(t.Context(), b.cfg.DSN, "webhooks_due", func(payload string) bool {
+		woken <- payload
+		return true
+	}, nil)
+	d := newDispatcher(b)
+	s := webhooks.NewSubscriber(b.db, b.log, "https://qa.example")
+	s.HandTo(d)
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	stop := b.run(d.Run)
+	b.run(consumer.New(b.db, b.log, quiet, s).Run)
+	b.project("p1", e.URL, nil)
+	b.subscribed()
+	rest := func() {
+		t.Helper()
+		b.eventually("nothing is leased, and nothing to be looked at", func() bool {
+			var n int
+			if err := b.db.Get(&n, "SELECT count(*) FROM webhooks.endpoints WHERE lease_id IS NOT NULL OR due_at IS NOT NULL"); err != nil {
+				t.Fatal(err)
+			}
+			return n == 0
+		})
+	}
+	rest()
+	for len(woken) > 0 {
+		<-woken // the project's own
+	}
+	for i := range 3 {
+		b.submit("p1", fmt.Sprint("alone", i))
+		e.next()
+		rest()
+		if payload := <-woken; payload == "" {
+			t.Error("a claim was asked for")
+		}
+	}
+
+	const jobs = 50
+	for i := range jobs {
+		b.log.record(domain.JobStream(fmt.Sprint(i)), created("p1"), claimed(), completed())
+	}
+	b.settled("p1", map[string]int{"delivered": 3 + 3*jobs})
+	next := map[string]int{}
+	for range 3 * jobs {
+		var about struct{ Data struct{ JobID string } }
+		r := e.next()
+		if err := json.Unmarshal([]byte(r.body), &about); err != nil {
+			t.Fatal(err)
+		}
+		job := about.Data.JobID
+		if want := []string{"job.created", "job.claimed", "job.completed"}[next[job]]; r.event() != want {
+			t.Fatalf("job %s: %s came, want %s", job, r.event(), want)
+		}
+		next[job]++
+	}
+	e.none()
+	rest()
+
+	stop()
+	b.submit("p1", "late")
+	b.subscribed()
+	if got := b.states("p1"); got["pending"] != 1 {
+		t.Errorf("after the dispatcher's end: %v", got)
+	}
+	b.dispatch()
+	e.next()
+}
+
+// Each case is a transaction that is rolled back: so nothing of it is sent.
+func TestOnlyWhatWaitsForNothingIsHandedOver(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	stop := b.subscribe()
+	b.subscribed()
+	stop()
+	from := eventstore.At(b.log.Head())
+	b.log.record(domain.JobStream("j"), created("p1"), claimed())
+	page, err := b.log.Next(t.Context(), from, 2)
+	if err != nil || len(page.Events) != 2 {
+		t.Fatal(page, err)
+	}
+
+	d := newDispatcher(b)
+	s := webhooks.NewSubscriber(b.db, b.log, "https://qa.example")
+	s.HandTo(d)
+	b.run(d.Run)
+	if err := s.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write := func(ctx context.Context, tx *sqlx.Tx, events []domain.Recorded) error {
+		do, _, err := s.Prepare(ctx, events)
+		if err != nil {
+			return err
+		}
+		return do(ctx, tx)
+	}
+	undone := errors.New("undone")
+	inTx := func(f func(tx *sqlx.Tx) error) error {
+		err := pgpool.InTx(t.Context(), b.db, f)
+		s.Committed(err)
+		return err
+	}
+	b.eventually("the dispatcher runs", func() bool {
+		handed := false
+		_ = inTx(func(tx *sqlx.Tx) error {
+			if err := write(t.Context(), tx, page.Events[:1]); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Get(&handed, "SELECT lease_id IS NOT NULL FROM webhooks.endpoints"); err != nil {
+				t.Fatal(err)
+			}
+			return undone
+		})
+		return handed
+	})
+	const earlier = `INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state, due_at)
+		VALUES (gen_random_uuid(), 'p1', gen_random_uuid(), 'job.created', 'job-j', 0, 'x', '%s', now() + interval '1 hour')`
+	for name, c := range map[string]struct {
+		before string
+		events int
+		want   string // how many are under way, and whether a claim has something to look for
+	}{
+		"nothing is in the way":                     {"", 1, "1 false"},
+		"of a job's two events the first":           {"", 2, "1 true"},
+		"an earlier one of the job will be retried": {fmt.Sprintf(earlier, "pending"), 1, "0 true"},
+		"an earlier one of the job has arrived":     {fmt.Sprintf(earlier, "delivered"), 1, "1 false"},
+		"something else waits":                      {"UPDATE webhooks.endpoints SET due_at = now() - interval '1 second'", 1, "0 true"},
+		"something else will be retried":            {"UPDATE webhooks.endpoints SET due_at = now() + interval '1 minute'", 1, "1 false"},
+		"the endpoint is another's": {`UPDATE webhooks.endpoints SET lease_id = gen_random_uuid(), leased_until = now() + interval '1 minute',
+			in_flight = ARRAY[gen_random_uuid()], due_at = now() + interval '1 minute'`, 1, "1 true"},
+		"it takes no more":        {"UPDATE webhooks.endpoints SET in_flight = array_fill(gen_random_uuid(), ARRAY[8])", 1, "8 true"},
+		"it takes one at a time":  {"UPDATE webhooks.endpoints SET cap = 1, in_flight = ARRAY[gen_random_uuid()]", 1, "1 true"},
+		"it is trusted with more": {"UPDATE webhooks.endpoints SET cap = 64, in_flight = array_fill(gen_random_uuid(), ARRAY[7])", 1, "8 false"},
+		"two secrets sign":        {"UPDATE webhooks.endpoints SET previous_secret = secret, previous_until = now() + interval '1 hour'", 1, "0 true"},
+		"it is disabled":          {"UPDATE webhooks.endpoints SET enabled = false", 1, "0 false"},
+		"it has no secret":        {"UPDATE webhooks.endpoints SET secret = ''", 1, "0 false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := inTx(func(tx *sqlx.Tx) error {
+				if _, err := tx.Exec(c.before); err != nil {
+					return err
+				}
+				if err := write(t.Context(), tx, page.Events[:c.events]); err != nil {
+					return err
+				}
+				var got string
+				err := tx.Get(&got, "SELECT cardinality(in_flight) || ' ' || coalesce(due_at <= clock_timestamp(), false) FROM webhooks.endpoints")
+				if err != nil {
+					return err
+				}
+				if got != c.want {
+					t.Errorf("it is %s, want %s", got, c.want)
+				}
+				return undone
+			})
+			if !errors.Is(err, undone) {
+				t.Fatal(err)
+			}
+		})
+	}
+	e.none()
+
+	// The same event once more, and now it is there: its place was given back.
+	if err := inTx(func(tx *sqlx.Tx) error { return write(t.Context(), tx, page.Events[:1]) }); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.next(); got.event() != "job.created" {
+		t.Errorf("%s came", got.event())
+	}
+	b.settled("p1", map[string]int{"delivered": 1})
+}
