@@ -67,20 +67,15 @@ func (c *accountCreateCmd) Validate() error {
 }
 
 func (c *accountCreateCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		var opened openedAccount
-		cause := operator("")
-		id := command.NewAccountID(cause)
-		at, err := c.act(ctx, core, cause, command.OperatorAct{
-			Act: oversight.OpenAccount, Subject: domain.AccountStream(id), AccountID: id, Detail: fmt.Sprintf("%d credits", c.Credits),
-		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			opened, err = openAccount(ctx, core.commands, cause, *c)
-			return opened.position, err
-		})
-		if err != nil {
-			return err
-		}
-		core.waitVisible(ctx, at)
+	var opened openedAccount
+	cause := operator("")
+	id := command.NewAccountID(cause)
+	return c.run(ctx, a, cause, command.OperatorAct{
+		Act: oversight.OpenAccount, Subject: domain.AccountStream(id), AccountID: id, Detail: fmt.Sprintf("%d credits", c.Credits),
+	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
+		opened, err = openAccount(ctx, commands, cause, *c)
+		return opened.position, err
+	}, func() error {
 		return a.print(struct {
 			AccountID string `json:"accountId"`
 			APIKey    string `json:"apiKey"`
@@ -123,17 +118,7 @@ type accountSuspendCmd struct {
 }
 
 func (c *accountSuspendCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		position, err := c.act(ctx, core, operator(c.Account), command.OperatorAct{
-			Act: oversight.Suspend, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
-		}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-			return core.commands.SuspendAccount(ctx, cause, c.Account)
-		})
-		if err != nil {
-			return err
-		}
-		return a.accountStatus(ctx, core, c.Account, "suspended", position)
-	})
+	return c.setStatus(ctx, a, oversight.Suspend, c.Account, "suspended", (*command.Service).SuspendAccount)
 }
 
 type accountReinstateCmd struct {
@@ -142,25 +127,24 @@ type accountReinstateCmd struct {
 }
 
 func (c *accountReinstateCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		position, err := c.act(ctx, core, operator(c.Account), command.OperatorAct{
-			Act: oversight.Reinstate, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
-		}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-			return core.commands.ReinstateAccount(ctx, cause, c.Account)
-		})
-		if err != nil {
-			return err
-		}
-		return a.accountStatus(ctx, core, c.Account, "active", position)
-	})
+	return c.setStatus(ctx, a, oversight.Reinstate, c.Account, "active", (*command.Service).ReinstateAccount)
 }
 
-func (a *app) accountStatus(ctx context.Context, core *core, accountID, status string, position domain.Position) error {
-	core.waitVisible(ctx, position)
-	return a.print(struct {
-		AccountID string `json:"accountId"`
-		Status    string `json:"status"`
-	}{accountID, status}, "account %s is %s", accountID, status)
+// setStatus does what an account is suspended or active by.
+func (r record) setStatus(
+	ctx context.Context, a *app, act oversight.Act, accountID, status string,
+	do func(*command.Service, context.Context, command.Cause, string) (domain.Position, error),
+) error {
+	return r.run(ctx, a, operator(accountID), command.OperatorAct{
+		Act: act, Subject: domain.AccountStream(accountID), AccountID: accountID,
+	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (domain.Position, error) {
+		return do(commands, ctx, cause, accountID)
+	}, func() error {
+		return a.print(struct {
+			AccountID string `json:"accountId"`
+			Status    string `json:"status"`
+		}{accountID, status}, "account %s is %s", accountID, status)
+	})
 }
 
 type creditsGrantCmd struct {

@@ -45,6 +45,23 @@ func (r record) act(
 	return core.commands.Act(ctx, cause, a, do)
 }
 
+// run is a command that does one thing on the record. It answers when lists show it.
+func (r record) run(
+	ctx context.Context, a *app, cause command.Cause, act command.OperatorAct,
+	do func(context.Context, *command.Service, command.Cause) (domain.Position, error), answer func() error,
+) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		at, err := r.act(ctx, core, cause, act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+			return do(ctx, core.commands, cause)
+		})
+		if err != nil {
+			return err
+		}
+		core.waitVisible(ctx, at)
+		return answer()
+	})
+}
+
 // onProjection is act for what follows the log, which has no account.
 func (r record) onProjection(ctx context.Context, core *core, act oversight.Act, name, detail string, do func() error) error {
 	_, err := r.act(ctx, core, operator(""), command.OperatorAct{Act: act, Subject: name, Detail: detail},

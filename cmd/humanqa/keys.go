@@ -29,20 +29,15 @@ func (c *keyCreateCmd) Validate() error {
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		var key command.IssuedKey
-		at, err := c.act(ctx, core, operator(c.Account), command.OperatorAct{
-			Act: oversight.IssueKey, Subject: domain.AccountStream(c.Account), AccountID: c.Account, Detail: string(c.Scope),
-		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			key, err = core.commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
-				Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
-			})
-			return key.Position, err
+	var key command.IssuedKey
+	return c.run(ctx, a, operator(c.Account), command.OperatorAct{
+		Act: oversight.IssueKey, Subject: domain.AccountStream(c.Account), AccountID: c.Account, Detail: string(c.Scope),
+	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
+		key, err = commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
+			Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
 		})
-		if err != nil {
-			return err
-		}
-		core.waitVisible(ctx, at)
+		return key.Position, err
+	}, func() error {
 		return a.print(struct {
 			KeyID  string `json:"keyId"`
 			APIKey string `json:"apiKey"`
@@ -64,17 +59,12 @@ func (c *keyRevokeCmd) Validate() error {
 }
 
 func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		accountID, _, _ := strings.Cut(c.Key, ".")
-		position, err := c.act(ctx, core, operator(accountID), command.OperatorAct{
-			Act: oversight.RevokeKey, Subject: domain.AccountStream(accountID), AccountID: accountID, Detail: c.Key,
-		}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-			return core.commands.RevokeKey(ctx, cause, accountID, c.Key)
-		})
-		if err != nil {
-			return err
-		}
-		core.waitVisible(ctx, position)
+	accountID, _, _ := strings.Cut(c.Key, ".")
+	return c.run(ctx, a, operator(accountID), command.OperatorAct{
+		Act: oversight.RevokeKey, Subject: domain.AccountStream(accountID), AccountID: accountID, Detail: c.Key,
+	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (domain.Position, error) {
+		return commands.RevokeKey(ctx, cause, accountID, c.Key)
+	}, func() error {
 		return a.print(struct {
 			KeyID  string `json:"keyId"`
 			Status string `json:"status"`
@@ -97,19 +87,14 @@ func (c *checkerCreateCmd) Validate() error {
 }
 
 func (c *checkerCreateCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		var checker command.CreatedChecker
-		cause := operator("")
-		at, err := c.act(ctx, core, cause, command.OperatorAct{
-			Act: oversight.CreateChecker, Subject: domain.CheckerStream(command.NewCheckerID(cause)),
-		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			checker, err = core.commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
-			return checker.Position, err
-		})
-		if err != nil {
-			return err
-		}
-		core.waitVisible(ctx, at)
+	var checker command.CreatedChecker
+	cause := operator("")
+	return c.run(ctx, a, cause, command.OperatorAct{
+		Act: oversight.CreateChecker, Subject: domain.CheckerStream(command.NewCheckerID(cause)),
+	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
+		checker, err = commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
+		return checker.Position, err
+	}, func() error {
 		return a.print(struct {
 			CheckerID  string `json:"checkerId"`
 			CheckerKey string `json:"checkerKey"`

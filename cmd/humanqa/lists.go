@@ -35,16 +35,21 @@ func (p page) Validate() error {
 
 func (p page) access() access.Page { return access.Page{Limit: p.Limit, Offset: p.Offset} }
 
-// printPage answers with one object, or with a line for each and what there is
-// beyond them.
-func (a *app) printPage(object any, lines []string, offset, total int) error {
-	if n := offset + len(lines); len(lines) < total {
-		lines = append(lines, fmt.Sprintf("%d to %d of %d: --offset %d goes on", min(offset+1, n), n, total, n))
+// printPage answers with one object, which names the list, or with a line for
+// each and what there is beyond them.
+func printPage[T any, L fmt.Stringer](a *app, name string, p page, found []T, total int, of func(T) L) error {
+	listed, lines := make([]L, len(found)), []string{}
+	for i, f := range found {
+		listed[i] = of(f)
+		lines = append(lines, listed[i].String())
+	}
+	if n := p.Offset + len(lines); len(lines) < total {
+		lines = append(lines, fmt.Sprintf("%d to %d of %d: --offset %d goes on", min(p.Offset+1, n), n, total, n))
 	}
 	if len(lines) == 0 {
 		lines = []string{"none"}
 	}
-	return a.print(object, "%s", strings.Join(lines, "\n"))
+	return a.print(map[string]any{name: listed, "total": total}, "%s", strings.Join(lines, "\n"))
 }
 
 // catchUpWithin is how long a list waits for the read models. They may have a
@@ -131,22 +136,8 @@ func (c *accountListCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		listed, lines := each(found, listedAccountOf)
-		return a.printPage(struct {
-			Accounts []listedAccount `json:"accounts"`
-			Total    int             `json:"total"`
-		}{listed, total}, lines, c.Offset, total)
+		return printPage(a, "accounts", c.page, found, total, listedAccountOf)
 	})
-}
-
-// each turns what was found into the JSON form and its lines.
-func each[T any, L fmt.Stringer](found []T, of func(T) L) (listed []L, lines []string) {
-	listed = make([]L, len(found))
-	for i, f := range found {
-		listed[i] = of(f)
-		lines = append(lines, listed[i].String())
-	}
-	return listed, lines
 }
 
 type accountShowCmd struct {
@@ -247,11 +238,7 @@ func (c *keyListCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		listed, lines := each(found, listedKeyOf)
-		return a.printPage(struct {
-			Keys  []listedKey `json:"keys"`
-			Total int         `json:"total"`
-		}{listed, total}, lines, c.Offset, total)
+		return printPage(a, "keys", c.page, found, total, listedKeyOf)
 	})
 }
 
@@ -280,12 +267,8 @@ func (c *checkerListCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		listed, lines := each(found, func(k access.Checker) listedChecker {
+		return printPage(a, "checkers", c.page, found, total, func(k access.Checker) listedChecker {
 			return listedChecker{CheckerID: k.ID, Name: k.Name, Accounts: append([]string{}, k.Accounts...)}
 		})
-		return a.printPage(struct {
-			Checkers []listedChecker `json:"checkers"`
-			Total    int             `json:"total"`
-		}{listed, total}, lines, c.Offset, total)
 	})
 }

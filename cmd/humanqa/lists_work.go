@@ -62,11 +62,7 @@ func (c *projectListCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		listed, lines := each(found, listedProjectOf)
-		return a.printPage(struct {
-			Projects []listedProject `json:"projects"`
-			Total    int             `json:"total"`
-		}{listed, total}, lines, c.Offset, total)
+		return printPage(a, "projects", c.page, found, total, listedProjectOf)
 	})
 }
 
@@ -119,11 +115,7 @@ func (c *jobListCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		listed, lines := each(found, listedJobOf)
-		return a.printPage(struct {
-			Jobs  []listedJob `json:"jobs"`
-			Total int         `json:"total"`
-		}{listed, total}, lines, c.Offset, total)
+		return printPage(a, "jobs", c.page, found, total, listedJobOf)
 	})
 }
 
