@@ -44,11 +44,7 @@ type batchView struct {
 }
 
 // batch is what was submitted with one POST /v1/jobs/bulk.
-func (d Deps) batch(r *ui.Request) (ui.Answer, error) {
-	list, err := find(r, "batch", d.Reads.Jobs.Batch)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 	v := batchView{ID: r.PathValue("id")}
 	var live []string
 	for _, j := range list {

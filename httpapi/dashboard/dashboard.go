@@ -42,6 +42,9 @@ type Deps struct {
 
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {
+	aTest, aProject := about("test", d.Reads.Jobs.Job), about("project", d.Reads.Projects.Get)
+	aLoop, aSession := about("loop", d.Reads.Loops.Session), about("session", d.Reads.Sessions.Session)
+	aBatch, aDelivery := about("batch", d.Reads.Jobs.Batch), about("delivery", d.getDelivery)
 	return []ui.Page{
 		{Method: "GET", Pattern: "/dashboard", For: ui.Viewers, Handle: d.overview},
 		{Method: "POST", Pattern: "/dashboard/notices/seen", For: ui.Viewers, Handle: d.markSeen},
@@ -53,52 +56,52 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newTest},
 		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Handle: d.startTest},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: d.reportFile},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: d.evidence},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: aTest(d.reportFile)},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: aTest(d.evidenceOf)},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}", For: ui.Viewers, Handle: d.film},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}/marks", For: ui.Viewers, Handle: d.filmMarks},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/replay", For: ui.Viewers, Handle: d.replay},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share", For: ui.Developers, Handle: d.share},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share/end", For: ui.Developers, Handle: d.endShare},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/replay", For: ui.Viewers, Handle: aTest(d.replay)},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share", For: ui.Developers, Handle: aTest(changing(d.share))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share/end", For: ui.Developers, Handle: aTest(d.endShare)},
 		{Method: "GET", Pattern: "/shared/{token}", Handle: d.shared},
 		{Method: "GET", Pattern: "/shared/{token}/evidence/{evidence}", Handle: d.sharedEvidence},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Handle: d.retest},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Handle: d.cancel},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Handle: d.rate},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/fixed", For: ui.Developers, Handle: d.fixed},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Handle: aTest(changing(d.retest))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Handle: aTest(changing(d.cancel))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Handle: aTest(changing(d.rate))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/fixed", For: ui.Developers, Handle: aTest(changing(d.fixed))},
 
 		{Method: "GET", Pattern: "/dashboard/projects", For: ui.Viewers, Handle: d.projects},
 		{Method: "POST", Pattern: "/dashboard/projects", For: ui.Developers, Handle: d.createProject},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}", For: ui.Viewers, Handle: d.project},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}", For: ui.Developers, Handle: d.updateProject},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}", For: ui.Developers, Handle: aProject(changing(d.updateProject))},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Viewers, Handle: d.webhook},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Developers, Handle: d.updateWebhook},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/enable", For: ui.Developers, Handle: d.enableWebhook},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/test", For: ui.Developers, Handle: d.testWebhook},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/replay", For: ui.Developers, Handle: d.replayHeld},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/drop", For: ui.Developers, Handle: d.dropHeld},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/rotate", For: ui.Owners, Fresh: true, Handle: d.rotateSecret},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/finish", For: ui.Owners, Handle: d.finishRotation},
-		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook/secret", For: ui.Owners, Fresh: true, Handle: d.webhookSecret},
-		{Method: "GET", Pattern: "/dashboard/deliveries/{id}", For: ui.Viewers, Handle: d.delivery},
-		{Method: "POST", Pattern: "/dashboard/deliveries/{id}/redeliver", For: ui.Developers, Handle: d.redeliver},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.updateWebhook)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/enable", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.enableWebhook)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/test", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.testWebhook)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/replay", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.replayHeld)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/drop", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.dropHeld)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/rotate", For: ui.Owners, Fresh: true, Handle: aProject(changing(d.caughtUp(d.rotateSecret)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/finish", For: ui.Owners, Handle: aProject(changing(d.caughtUp(d.finishRotation)))},
+		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook/secret", For: ui.Owners, Fresh: true, Handle: aProject(d.webhookSecret)},
+		{Method: "GET", Pattern: "/dashboard/deliveries/{id}", For: ui.Viewers, Handle: aDelivery(d.delivery)},
+		{Method: "POST", Pattern: "/dashboard/deliveries/{id}/redeliver", For: ui.Developers, Handle: aDelivery(changing(d.redeliver))},
 
-		{Method: "GET", Pattern: "/dashboard/projects/{id}/hook", For: ui.Owners, Fresh: true, Handle: d.hook},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true, Handle: d.rotateHook},
+		{Method: "GET", Pattern: "/dashboard/projects/{id}/hook", For: ui.Owners, Fresh: true, Handle: aProject(d.hook)},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true, Handle: aProject(changing(d.rotateHook))},
 
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
-		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: d.gather},
+		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: aSession(d.gather)},
 
 		{Method: "GET", Pattern: "/dashboard/batches", For: ui.Viewers, Handle: d.batches},
-		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: d.batch},
+		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: aBatch(d.batch)},
 
-		{Method: "GET", Pattern: "/dashboard/loops/{id}", For: ui.Viewers, Handle: d.loop},
-		{Method: "POST", Pattern: "/dashboard/loops/{id}/end", For: ui.Developers, Handle: d.endLoop},
+		{Method: "GET", Pattern: "/dashboard/loops/{id}", For: ui.Viewers, Handle: aLoop(d.loop)},
+		{Method: "POST", Pattern: "/dashboard/loops/{id}/end", For: ui.Developers, Handle: aLoop(changing(d.endLoop))},
 
 		{Method: "GET", Pattern: "/dashboard/sandbox", For: ui.Viewers, Handle: d.sandbox},
 		{Method: "POST", Pattern: "/dashboard/sandbox/clock", For: ui.Developers, Handle: d.advance},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/play", For: ui.Developers, Handle: d.play},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/expire", For: ui.Developers, Handle: d.expire},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/play", For: ui.Developers, Handle: aTest(changing(d.play))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/expire", For: ui.Developers, Handle: aTest(changing(d.expire))},
 
 		{Method: "GET", Pattern: "/dashboard/credits", For: ui.Viewers, Handle: d.credits},
 		{Method: "POST", Pattern: "/dashboard/credits/low", For: ui.Owners, Handle: d.setLow},
@@ -117,8 +120,30 @@ func Pages(d Deps) []ui.Page {
 	}
 }
 
-func find[T any](r *ui.Request, what string, get func(ctx context.Context, accountID, id string) (T, error)) (T, error) {
-	return ui.Find(r, what, get)
+// handler answers a page about something.
+type handler[T any] func(*ui.Request, T) (ui.Answer, error)
+
+// about finds what a page's path names, for its handler.
+func about[T any](what string, get func(ctx context.Context, accountID, id string) (T, error)) func(handler[T]) func(*ui.Request) (ui.Answer, error) {
+	return func(handle handler[T]) func(*ui.Request) (ui.Answer, error) {
+		return func(r *ui.Request) (ui.Answer, error) {
+			found, err := ui.Find(r, what, get)
+			if err != nil {
+				return ui.Answer{}, err
+			}
+			return handle(r, found)
+		}
+	}
+}
+
+// changing is the handler of a form, which an account that is suspended must not use.
+func changing[T any](handle handler[T]) handler[T] {
+	return func(r *ui.Request, found T) (ui.Answer, error) {
+		if err := open(r); err != nil {
+			return ui.Answer{}, err
+		}
+		return handle(r, found)
+	}
 }
 
 // open refuses to change anything in an account that is suspended.

@@ -39,23 +39,15 @@ type attemptLine struct {
 	Headers []webhooks.Header
 }
 
-// ownDelivery is the delivery of the path, in whichever of the person's accounts
-// it is.
-func (d Deps) ownDelivery(r *ui.Request) (webhooks.DeliveryDetail, error) {
-	return find(r, "delivery", func(ctx context.Context, accountID, id string) (webhooks.DeliveryDetail, error) {
-		known, err := uuid.Parse(id)
-		if err != nil {
-			return webhooks.DeliveryDetail{}, domain.NotFound("delivery")
-		}
-		return d.Deliveries.Delivery(ctx, accountID, "", known)
-	})
+func (d Deps) getDelivery(ctx context.Context, accountID, id string) (webhooks.DeliveryDetail, error) {
+	known, err := uuid.Parse(id)
+	if err != nil {
+		return webhooks.DeliveryDetail{}, domain.NotFound("delivery")
+	}
+	return d.Deliveries.Delivery(ctx, accountID, "", known)
 }
 
-func (d Deps) delivery(r *ui.Request) (ui.Answer, error) {
-	w, err := d.ownDelivery(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, err error) {
 	v := deliveryView{DeliveryDetail: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body), MaySend: may(r, person.Developer)}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), w.AccountID, w.ProjectID); err != nil {
 		return ui.Answer{}, err
@@ -101,14 +93,7 @@ func curlOf(url string, headers []webhooks.Header, body string) string {
 	return b.String()
 }
 
-func (d Deps) redeliver(r *ui.Request) (ui.Answer, error) {
-	w, err := d.ownDelivery(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	if err := open(r); err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) redeliver(r *ui.Request, w webhooks.DeliveryDetail) (ui.Answer, error) {
 	d.API.WebhooksShown(r.Context())
 	if err := d.Deliveries.Redeliver(r.Context(), w.AccountID, w.ProjectID, w.ID); err != nil {
 		return ui.Answer{}, err

@@ -16,11 +16,7 @@ func (d Deps) hookURL(token string) string { return d.BaseURL + "/v1/hooks/deplo
 
 // hook shows the deploy hook to an owner who has just proved who they are:
 // whoever has its URL can spend the account's credits.
-func (d Deps) hook(r *ui.Request) (ui.Answer, error) {
-	p, err := find(r, "project", d.Reads.Projects.Get)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) hook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	token, err := d.Commands.HookToken(r.Context(), p.AccountID, p.ID)
 	if err != nil {
 		return ui.Answer{}, err
@@ -29,14 +25,7 @@ func (d Deps) hook(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{Template: "hook", Title: "Deploy hook", View: v, Secret: true}, nil
 }
 
-func (d Deps) rotateHook(r *ui.Request) (ui.Answer, error) {
-	p, err := find(r, "project", d.Reads.Projects.Get)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	if err := open(r); err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) rotateHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	token, at, err := d.Commands.RotateHook(r.Context(), r.Cause(), p.ID, &r.Person.ID)
 	if err != nil {
 		return ui.Answer{}, err

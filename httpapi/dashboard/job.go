@@ -83,7 +83,7 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 
 // jobPage is the test as the people of its account see it.
 func (d Deps) jobPage(r *ui.Request) (jobView, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
+	j, err := ui.Find(r, "test", d.Reads.Jobs.Job)
 	if err != nil {
 		return jobView{}, err
 	}
@@ -316,11 +316,7 @@ func (d Deps) curl(j jobs.Job) string {
 	return "curl " + quote(d.BaseURL+"/v1/hosted/test") + " \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + quote(jsonText(in))
 }
 
-func (d Deps) reportFile(r *ui.Request) (ui.Answer, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	endings := map[string]string{"junit": "xml", "ctrf": "json", "md": "md"}
 	format := r.PathValue("format")
 	if endings[format] == "" || j.Status != job.StatusCompleted {
@@ -330,15 +326,7 @@ func (d Deps) reportFile(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{File: &ui.File{Name: "report-" + j.ID + "." + endings[format], Type: mediaType, Content: content}}, err
 }
 
-// evidence leads to a picture or a recording of the test, and to nothing else.
-func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return d.evidenceOf(r, j)
-}
-
+// evidenceOf leads to a picture or a recording of the test, and to nothing else.
 func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	shown := []string{}
 	for _, i := range j.Items {
@@ -364,40 +352,20 @@ func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	return ui.Answer{}, domain.NotFound("evidence")
 }
 
-func (d Deps) retest(r *ui.Request) (ui.Answer, error) {
-	j, err := d.toChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	out, err := d.Commands.Retest(r.Context(), r.Cause(), j.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(out.Position)
-	return ui.Go("/dashboard/jobs/" + out.JobID)
+	return r.Done(out.Position, err, "/dashboard/jobs/"+out.JobID)
 }
 
-func (d Deps) cancel(r *ui.Request) (ui.Answer, error) {
-	j, err := d.toChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) cancel(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	out, err := d.Commands.CancelJob(r.Context(), r.Cause(), j.ID, "client")
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(out.Position)
-	return ui.Go("/dashboard/jobs/" + j.ID)
+	return r.Done(out.Position, err, "/dashboard/jobs/"+j.ID)
 }
 
 // maxNote bounds a rating's note, in characters.
 const maxNote = 2000
 
-func (d Deps) rate(r *ui.Request) (ui.Answer, error) {
-	j, err := d.toChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) rate(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	rating, err := strconv.Atoi(r.PostFormValue("rating"))
 	if err != nil || rating < 1 || rating > 5 {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "rating", Message: "must be 1 to 5"})
@@ -407,19 +375,11 @@ func (d Deps) rate(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "note", Message: fmt.Sprintf("must have at most %d characters", maxNote)})
 	}
 	at, err := d.Commands.RateJob(r.Context(), r.Cause(), j.ID, rating, note)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(at)
-	return ui.Go("/dashboard/jobs/" + j.ID + "#rating")
+	return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#rating")
 }
 
 // fixed queues what was ticked for the project's next test.
-func (d Deps) fixed(r *ui.Request) (ui.Answer, error) {
-	j, err := d.toChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) fixed(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	ticked := r.PostForm["item"]
 	if j.ProjectID == "" || len(ticked) == 0 || len(ticked) > 50 {
 		return ui.Go("/dashboard/jobs/" + j.ID)
@@ -429,18 +389,5 @@ func (d Deps) fixed(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	out, err := d.Commands.PrepareNext(r.Context(), r.Cause(), j.ProjectID, fixes)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(out.Position)
-	return ui.Go("/dashboard/projects/" + j.ProjectID + "#prepared")
-}
-
-// toChange finds the test that a form is about.
-func (d Deps) toChange(r *ui.Request) (jobs.Job, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
-	if err != nil {
-		return j, err
-	}
-	return j, open(r)
+	return r.Done(out.Position, err, "/dashboard/projects/"+j.ProjectID+"#prepared")
 }

@@ -90,9 +90,5 @@ func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
 
 func (d Deps) revokeKey(r *ui.Request) (ui.Answer, error) {
 	at, err := d.Commands.RevokeKey(r.Context(), r.Cause(), r.Account.ID, r.PostFormValue("key"))
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(at)
-	return ui.Go("/dashboard/keys")
+	return r.Done(at, err, "/dashboard/keys")
 }

@@ -69,11 +69,7 @@ func loopSaying(s loops.Session) string {
 	return "The agent was not heard of for a day, or gave up."
 }
 
-func (d Deps) loop(r *ui.Request) (ui.Answer, error) {
-	s, err := find(r, "loop", d.Reads.Loops.Session)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 	v := loopView{Session: s, State: loopState(s.Status), Saying: loopSaying(s), MayEnd: may(r, person.Developer) && s.Status == loop.StatusRunning}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), s.AccountID, s.ProjectID); err != nil {
 		return ui.Answer{}, err
@@ -94,18 +90,7 @@ func (d Deps) loop(r *ui.Request) (ui.Answer, error) {
 }
 
 // endLoop is for a loop whose agent is known to be gone.
-func (d Deps) endLoop(r *ui.Request) (ui.Answer, error) {
-	s, err := find(r, "loop", d.Reads.Loops.Session)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	if err := open(r); err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) endLoop(r *ui.Request, s loops.Session) (ui.Answer, error) {
 	at, err := d.Commands.FinalizeLoop(r.Context(), r.Cause(), s.LoopID, s.ID, loop.StatusAbandoned)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(at)
-	return ui.Go("/dashboard/loops/" + s.ID)
+	return r.Done(at, err, "/dashboard/loops/"+s.ID)
 }

@@ -128,11 +128,7 @@ func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
 		}
 		position, err = d.Commands.GrantRole(r.Context(), r.Cause(), member.ID, person.Grant{Role: role, AccountID: r.Account.ID})
 	}
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(position)
-	return ui.Go("/dashboard/members")
+	return r.Done(position, err, "/dashboard/members")
 }
 
 // newLink makes a way in for a member who never used theirs, or lost it. Whoever

@@ -200,7 +200,7 @@ type trendBar struct {
 }
 
 func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
-	if v.Project, err = find(r, "project", d.Reads.Projects.Get); err != nil {
+	if v.Project, err = ui.Find(r, "project", d.Reads.Projects.Get); err != nil {
 		return v, err
 	}
 	ctx := r.Context()
@@ -270,14 +270,7 @@ func (d Deps) project(r *ui.Request) (ui.Answer, error) {
 }
 
 // updateProject sends the whole form: what is empty is cleared.
-func (d Deps) updateProject(r *ui.Request) (ui.Answer, error) {
-	p, err := find(r, "project", d.Reads.Projects.Get)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	if err := open(r); err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	form := projectForm{
 		Name: strings.TrimSpace(r.PostFormValue("name")), Description: strings.TrimSpace(r.PostFormValue("description")),
 		URL: strings.TrimSpace(r.PostFormValue("url")), Webhook: strings.TrimSpace(r.PostFormValue("webhook")),

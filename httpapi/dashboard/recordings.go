@@ -113,7 +113,7 @@ func shows(r job.Recording, at time.Time, before time.Duration) bool {
 }
 
 func (d Deps) filmOf(r *ui.Request) (jobs.Job, job.Recording, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
+	j, err := ui.Find(r, "test", d.Reads.Jobs.Job)
 	if err != nil {
 		return j, job.Recording{}, err
 	}

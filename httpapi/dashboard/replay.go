@@ -110,11 +110,7 @@ type replayMoment struct {
 }
 
 // replay shows the test as it was, event by event.
-func (d Deps) replay(r *ui.Request) (ui.Answer, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	v := replayView{ID: j.ID, Title: j.Title}
 	wanted, err := strconv.Atoi(r.FormValue("at"))
 	if err != nil || wanted < 1 {

@@ -89,19 +89,11 @@ func (d Deps) advance(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "minutes", Message: "must be a whole number from 1 to " + strconv.Itoa(limit)})
 	}
 	out, err := d.Commands.AdvanceClock(r.Context(), r.Cause(), time.Duration(minutes)*time.Minute)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(out.Position)
-	return ui.Go("/dashboard/sandbox")
+	return r.Done(out.Position, err, "/dashboard/sandbox")
 }
 
 // expire moves the clock to just after the test is due.
-func (d Deps) expire(r *ui.Request) (ui.Answer, error) {
-	j, err := d.toChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) expire(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err := sandboxed(r); err != nil {
 		return ui.Answer{}, err
 	}
@@ -121,11 +113,7 @@ func (d Deps) expire(r *ui.Request) (ui.Answer, error) {
 
 // play has a robot do the test: an item gets the verdict that the form gives
 // it, the form's other one else.
-func (d Deps) play(r *ui.Request) (ui.Answer, error) {
-	j, err := d.toChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) play(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err := sandboxed(r); err != nil {
 		return ui.Answer{}, err
 	}
@@ -149,26 +137,14 @@ func (d Deps) play(r *ui.Request) (ui.Answer, error) {
 		summary = "A robot played this test: not everything works."
 	}
 	_, at, err := d.Commands.PlayJob(r.Context(), r.Cause(), j.ID, results, summary)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(at)
-	return ui.Go("/dashboard/jobs/" + j.ID)
+	return r.Done(at, err, "/dashboard/jobs/"+j.ID)
 }
 
 // gather fills a lobby with robots, so that the session starts.
-func (d Deps) gather(r *ui.Request) (ui.Answer, error) {
-	s, err := find(r, "session", d.Reads.Sessions.Session)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) gather(r *ui.Request, s sessions.Session) (ui.Answer, error) {
 	if err := sandboxed(r); err != nil {
 		return ui.Answer{}, err
 	}
 	out, err := d.Commands.ReadySlots(r.Context(), r.Cause(), s.ID, nil)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(out.Position)
-	return ui.Go("/dashboard/sessions/" + s.ID)
+	return r.Done(out.Position, err, "/dashboard/sessions/"+s.ID)
 }

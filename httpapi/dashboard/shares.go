@@ -38,11 +38,7 @@ func (d Deps) sharesOf(ctx context.Context, j jobs.Job) (lines []shareLine, err 
 
 // share makes a link to the report. It answers with the page itself: the link
 // is on it, and nowhere else.
-func (d Deps) share(r *ui.Request) (ui.Answer, error) {
-	j, err := d.toChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) share(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	days, err := strconv.Atoi(r.PostFormValue("days"))
 	switch {
 	case j.Status != job.StatusCompleted:
@@ -62,11 +58,7 @@ func (d Deps) share(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{Template: "job", Title: v.Title, View: v, Secret: true}, nil
 }
 
-func (d Deps) endShare(r *ui.Request) (ui.Answer, error) {
-	j, err := find(r, "test", d.Reads.Jobs.Job)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) endShare(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	id, err := uuid.Parse(r.PostFormValue("share"))
 	if err != nil {
 		return ui.Answer{}, domain.NotFound("link")

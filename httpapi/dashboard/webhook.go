@@ -100,7 +100,7 @@ var deliveryTabs = []struct{ status, text string }{
 }
 
 func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
-	if v.Project, err = find(r, "project", d.Reads.Projects.Get); err != nil {
+	if v.Project, err = ui.Find(r, "project", d.Reads.Projects.Get); err != nil {
 		return v, err
 	}
 	p, ctx := v.Project, r.Context()
@@ -211,30 +211,21 @@ func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything)
 }
 
-// webhookToChange is that of the path's project, which its person may change.
-func (d Deps) webhookToChange(r *ui.Request) (projects.Project, error) {
-	p, err := find(r, "project", d.Reads.Projects.Get)
-	if err != nil {
-		return p, err
+// caughtUp lets the webhooks hear first of what was answered before.
+func (d Deps) caughtUp(handle handler[projects.Project]) handler[projects.Project] {
+	return func(r *ui.Request, p projects.Project) (ui.Answer, error) {
+		d.API.WebhooksShown(r.Context())
+		return handle(r, p)
 	}
-	if err := open(r); err != nil {
-		return p, err
-	}
-	d.API.WebhooksShown(r.Context())
-	return p, nil
 }
 
-func webhookPage(p projects.Project, done string) (ui.Answer, error) {
-	return ui.Go("/dashboard/projects/" + p.ID + "/webhook?done=" + done)
+func webhookPage(p projects.Project, done string) string {
+	return "/dashboard/projects/" + p.ID + "/webhook?done=" + done
 }
 
 // updateWebhook chooses the events. While every kind is sent, choosing all names
 // changes nothing.
-func (d Deps) updateWebhook(r *ui.Request) (ui.Answer, error) {
-	p, err := d.webhookToChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) updateWebhook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	var in command.UpdateProject
 	if r.PostFormValue("every") == "" {
 		names := []string{}
@@ -246,31 +237,15 @@ func (d Deps) updateWebhook(r *ui.Request) (ui.Answer, error) {
 		in.Events = &names
 	}
 	_, at, err := d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(at)
-	return ui.Go("/dashboard/projects/" + p.ID + "/webhook#events")
+	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/webhook#events")
 }
 
-func (d Deps) enableWebhook(r *ui.Request) (ui.Answer, error) {
-	p, err := d.webhookToChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) enableWebhook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	at, err := d.Commands.EnableWebhook(r.Context(), r.Cause(), p.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(at)
-	return webhookPage(p, "enabled")
+	return r.Done(at, err, webhookPage(p, "enabled"))
 }
 
-func (d Deps) testWebhook(r *ui.Request) (ui.Answer, error) {
-	p, err := d.webhookToChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) testWebhook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	id, err := d.API.TestWebhook(r.Context(), r.Cause(), p)
 	if err != nil {
 		return ui.Answer{}, err
@@ -278,22 +253,18 @@ func (d Deps) testWebhook(r *ui.Request) (ui.Answer, error) {
 	return ui.Go("/dashboard/deliveries/" + id.String())
 }
 
-func (d Deps) replayHeld(r *ui.Request) (ui.Answer, error) {
-	return d.changeHeld(r, "replayed", d.Deliveries.Replay)
+func (d Deps) replayHeld(r *ui.Request, p projects.Project) (ui.Answer, error) {
+	return changeHeld(r, p, "replayed", d.Deliveries.Replay)
 }
 
-func (d Deps) dropHeld(r *ui.Request) (ui.Answer, error) {
-	return d.changeHeld(r, "dropped", d.Deliveries.Drop)
+func (d Deps) dropHeld(r *ui.Request, p projects.Project) (ui.Answer, error) {
+	return changeHeld(r, p, "dropped", d.Deliveries.Drop)
 }
 
 // changeHeld changes those that were ticked, or all of them.
-func (d Deps) changeHeld(
-	r *ui.Request, done string, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
+func changeHeld(
+	r *ui.Request, p projects.Project, done string, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
 ) (ui.Answer, error) {
-	p, err := d.webhookToChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	var chosen webhooks.Chosen
 	if r.PostFormValue("which") != "all" {
 		chosen.IDs = []uuid.UUID{}
@@ -307,16 +278,12 @@ func (d Deps) changeHeld(
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return webhookPage(p, done+"&count="+strconv.Itoa(n))
+	return ui.Go(webhookPage(p, done+"&count="+strconv.Itoa(n)))
 }
 
 // rotateSecret answers with the page itself, not a redirect: the new secret is
 // on it, and sent again it is the same one.
-func (d Deps) rotateSecret(r *ui.Request) (ui.Answer, error) {
-	p, err := d.webhookToChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) rotateSecret(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	out, err := d.Commands.RotateSecret(r.Context(), r.Cause(), p.ID, r.PostFormValue("how") == "immediate")
 	if err != nil {
 		return ui.Answer{}, err
@@ -330,17 +297,9 @@ func (d Deps) rotateSecret(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{Template: "webhook", Title: "Webhook of " + p.Name, View: v, Secret: true}, nil
 }
 
-func (d Deps) finishRotation(r *ui.Request) (ui.Answer, error) {
-	p, err := d.webhookToChange(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) finishRotation(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	out, err := d.Commands.FinishRotation(r.Context(), r.Cause(), p.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	r.Visible(out.Position)
-	return ui.Go("/dashboard/projects/" + p.ID + "/webhook#secret")
+	return r.Done(out.Position, err, "/dashboard/projects/"+p.ID+"/webhook#secret")
 }
 
 type secretView struct {
@@ -350,11 +309,7 @@ type secretView struct {
 
 // webhookSecret shows the signing secret to an owner who has just proved who
 // they are.
-func (d Deps) webhookSecret(r *ui.Request) (ui.Answer, error) {
-	p, err := find(r, "project", d.Reads.Projects.Get)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) webhookSecret(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	secret, err := d.Commands.WebhookSecret(r.Context(), p.ID)
 	if err != nil {
 		return ui.Answer{}, err

@@ -461,6 +461,16 @@ func (r *Request) Visible(at domain.Position) {
 	}
 }
 
+// Done answers a form: with its error, or by going on to a path of ours once pages
+// show what was written.
+func (r *Request) Done(at domain.Position, err error, path string) (Answer, error) {
+	if err != nil {
+		return Answer{}, err
+	}
+	r.Visible(at)
+	return Go(path)
+}
+
 // LocalPath gives a path of ours to go on to: what a link brought along, or the
 // other one if that leads elsewhere.
 func LocalPath(next, otherwise string) string {
