@@ -206,12 +206,12 @@ func acquire(ctx context.Context, db *sqlx.DB, g generation, owner string, lengt
 	return l, nil
 }
 
-// advance moves the stored checkpoint inside tx, and renews the lease. With news other
+// advance moves the stored checkpoint, and renews the lease. With news other
 // processes are told.
-func (l *lease) advance(ctx context.Context, tx *sqlx.Tx, to eventstore.Checkpoint, applied int64, length time.Duration, news string) error {
+func (l *lease) advance(ctx context.Context, q sqlx.ExecerContext, to eventstore.Checkpoint, applied int64, length time.Duration, news string) error {
 	oldCommit, oldPrepare := columns(l.stored)
 	commit, prepare := columns(to)
-	return one(tx.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.FencingToken, oldCommit, oldPrepare,
+	return one(q.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.FencingToken, oldCommit, oldPrepare,
 		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), news))
 }
 

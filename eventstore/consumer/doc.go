@@ -13,6 +13,10 @@
 // (synchronous_commit = off): what a crash of Postgres takes back, rows and
 // checkpoint alike, is applied again.
 //
+// Its statements are pipelined: those that write wait for no answer before the COMMIT's
+// (pgpool.InTxPipelined). If that is a failure, all is done once more, statement by
+// statement, which tells what is to blame.
+//
 // Events that change nothing move the checkpoint in memory at once and in
 // Postgres a little later. Reading them again is harmless.
 //
@@ -23,8 +27,10 @@
 // page once, moves the checkpoints of all that have something to write with one
 // statement, each under the same conditions as by itself, writes their rows one after
 // the other, and commits once. Checkpoints that are stored without rows go the same way.
-// What nobody waits for it holds for a moment (Limits.Gather): the charge of a job and
-// the job itself are one batch.
+// What nobody waits for it holds for a moment (Limits.Gather): a command's next event may
+// come right behind it. One that says that it is not the last one (domain.Prelude) is held
+// until that comes, whoever waits elsewhere: the charge of a job and the job itself are one
+// batch.
 //
 // It decides nothing. Whatever goes wrong, a poison event, a lease that is lost, a
 // row that is locked, a connection that breaks, a model that takes longer than

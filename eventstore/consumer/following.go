@@ -304,12 +304,22 @@ func (f *following) commit(ctx context.Context, write Write, events int, to even
 	if f.serving && f.notifies.Load() {
 		news = newsOf(f.lease.owner, to, f.Name)
 	}
-	err := pgpool.InTx(ctx, f.db, func(tx *sqlx.Tx) error {
-		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, news); err != nil || write == nil {
+	all := func(ctx context.Context, tx *sqlx.Tx) error {
+		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, news); err != nil {
 			return err
 		}
 		return write(ctx, tx)
-	})
+	}
+	var err error
+	if write == nil {
+		err = f.advance(ctx, f.db, to, handled, f.limits.Lease, news) // one statement is a transaction
+	} else {
+		err = pgpool.InTxPipelined(ctx, f.db, all)
+	}
+	if _, projects := f.consumer.(Projector); projects && write != nil && err != nil && !transient(err) && !errors.Is(err, errNotOwner) {
+		// Once more, to be told by the statement that is to blame.
+		err = pgpool.InTx(ctx, f.db, func(tx *sqlx.Tx) error { return all(ctx, tx) })
+	}
 	if c, ok := f.consumer.(Committer); ok && write != nil {
 		c.Committed(err)
 	}

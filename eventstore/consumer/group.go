@@ -47,6 +47,7 @@ type group struct {
 
 	members []*member
 	at      time.Time // of the last batch
+	slow    time.Time // until when each statement is waited for, which tells who is to blame
 
 	joining chan struct{} // somebody waits to be admitted
 	mu      sync.Mutex
@@ -380,14 +381,15 @@ func (g *group) tell(blamed *member, err error) {
 // believes, or that somebody has it locked.
 var errMissing = errors.New("a checkpoint of the shared transaction cannot be moved")
 
-// write is the transaction. Who is to blame for its failure may be unknown: nil.
+// write is the transaction. Who is to blame for its failure may be unknown: nil. It is
+// known for some time after a failure, when statements are not run later (pgpool.Later).
 func (g *group) write(ctx context.Context, to eventstore.Checkpoint, members []*member) (blamed *member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTime)
 	defer cancel()
 	if !slices.ContainsFunc(members, func(r *member) bool { return r.part.write != nil }) {
 		return g.advance(ctx, g.db, to, members) // one statement is a transaction
 	}
-	err = pgpool.InTx(ctx, g.db, func(tx *sqlx.Tx) (err error) {
+	all := func(ctx context.Context, tx *sqlx.Tx) (err error) {
 		if blamed, err = g.advance(ctx, tx, to, members); err != nil {
 			return err
 		}
@@ -404,7 +406,15 @@ func (g *group) write(ctx context.Context, to eventstore.Checkpoint, members []*
 			}
 		}
 		return nil
-	})
+	}
+	if now := time.Now(); now.After(g.slow) {
+		if err = pgpool.InTxPipelined(ctx, g.db, all); err == nil || errors.Is(err, errMissing) {
+			return blamed, err
+		}
+		g.slow = now.Add(apartTime)
+		return nil, err
+	}
+	err = pgpool.InTx(ctx, g.db, func(tx *sqlx.Tx) error { return all(ctx, tx) })
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		blamed = slices.MaxFunc(members, func(a, b *member) int { return int(a.part.took - b.part.took) })
 	}

@@ -11,6 +11,10 @@
 // under it changes. Only one whose result has got other columns in the meantime
 // has to be prepared again: outside a transaction that is done here, inside one
 // the transaction fails and the next one finds it prepared anew.
+//
+// It also waits for the answer to each statement, which on a busy machine takes longer
+// than to run it. What need not be waited for goes out with the next statement
+// (InTxPipelined, Later), on connections without TLS.
 package pgpool
 
 import (
@@ -35,6 +39,7 @@ func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}
+	inner.Dialer(wireDialer{})
 	db := sqlx.NewDb(sql.OpenDB(connector{inner}), "postgres")
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to postgres: %w", err), db.Close())
@@ -46,7 +51,8 @@ type connector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	opened, err := c.Connector.Connect(ctx)
+	var made *wire
+	opened, err := c.Connector.Connect(context.WithValue(ctx, wireKey{}, &made))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +66,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	return &conn{pqConn: inner, prepared: prepared}, nil
+	return &conn{pqConn: inner, prepared: prepared, wire: made}, nil
 }
 
 // pqConn is what database/sql can make use of in lib/pq's connection.
@@ -86,15 +92,31 @@ type statement interface {
 type conn struct {
 	pqConn
 	prepared *simplelru.LRU[string, statement]
+	wire     *wire
 	inTx     bool
+}
+
+// holding has what is requested until the end held back, if ctx allows it.
+func (c *conn) holding(ctx context.Context, key any) (_ context.Context, end func()) {
+	if ctx.Value(key) == nil {
+		return ctx, func() {}
+	}
+	c.wire.hold = true
+	return context.WithoutCancel(ctx), func() { c.wire.hold = false }
 }
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if len(args) == 0 {
+		ctx, end := c.holding(ctx, laterKey{})
+		defer end()
 		return c.pqConn.ExecContext(ctx, query, args)
 	}
-	return run(ctx, c, query, func(s statement) (driver.Result, error) { return s.ExecContext(ctx, args) })
+	return run(ctx, c, query, func(s statement) (driver.Result, error) {
+		ctx, end := c.holding(ctx, laterKey{})
+		defer end()
+		return s.ExecContext(ctx, args)
+	})
 }
 
 // QueryContext implements driver.QueryerContext.
@@ -107,7 +129,9 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	_, end := c.holding(ctx, pipelinedKey{})
 	tx, err := c.pqConn.BeginTx(ctx, opts)
+	end()
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func inTx(ctx context.Context, db *sqlx.DB, begin string, f func(*sqlx.Tx) error
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing, else the work is lost anyway
 	if begin != "" {
-		if _, err := tx.ExecContext(ctx, begin); err != nil {
+		if _, err := tx.ExecContext(later(ctx), begin); err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
 	}

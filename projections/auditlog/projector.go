@@ -256,7 +256,7 @@ func (e *edge) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 		for _, t := range some {
 			args = append(args, t.Level, t.Index, t.Hashes)
 		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, upsertTiles[len(some)]), args...); err != nil {
+		if _, err := tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, upsertTiles[len(some)]), args...); err != nil {
 			return fmt.Errorf("write tiles: %w", err)
 		}
 	}

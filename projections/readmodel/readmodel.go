@@ -22,6 +22,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 )
 
 // mapper lets one struct tag name a row's column, both for scanning and for
@@ -65,7 +66,8 @@ func columns[Row any]() (names []string) {
 // Write runs a statement that takes all its rows at once: its only parameter is
 // a JSON array, which the statement opens with
 // json_populate_recordset(NULL::{schema}.<table>, $1), as Insert and Upsert do.
-// One round trip and one parse, however many rows and columns there are.
+// One parse, however many rows and columns there are, and no round trip of its own where
+// the transaction is pipelined: then the next statement tells of its failure.
 func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -74,7 +76,7 @@ func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows
 	if err != nil {
 		return fmt.Errorf("encode rows: %w", err)
 	}
-	_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
+	_, err = tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, query), string(data))
 	return err
 }
 

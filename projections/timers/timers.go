@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -178,12 +179,12 @@ func (p Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch 
 		return fmt.Errorf("set timers: %w", err)
 	}
 	if len(keys) > 0 {
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
+		if _, err := tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
 			return fmt.Errorf("clear timers: %w", err)
 		}
 	}
 	if len(advanced) > 0 {
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, moveTimersSQL), pq.Array(advanced)); err != nil {
+		if _, err := tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, moveTimersSQL), pq.Array(advanced)); err != nil {
 			return fmt.Errorf("move timers of sandboxes: %w", err)
 		}
 	}
