@@ -89,11 +89,16 @@ func shares(c Consumer) bool {
 	return projects && !lazy && !witness
 }
 
-// Table is a table of a read model. DDL holds its CREATE statements, with
-// {schema} where the schema's name belongs.
+// Table is a table of a read model, or a view of one that is listed before. DDL holds
+// its CREATE statements, with {schema} where the schema's name belongs. Indexes holds
+// those of what only readers look for: a build beside the serving rows makes them once
+// those are there, which costs a fraction and packs them densely. What the fold itself
+// finds rows by belongs to the DDL.
 type Table struct {
-	Name string
-	DDL  string
+	Name    string
+	DDL     string
+	Indexes string
+	View    bool // it has no rows of its own
 }
 
 // Source is where runners read the log: eventstore.Feed.

@@ -53,8 +53,9 @@
 // Each read model lives in a Postgres schema of its own generation
 // (jobs_v1_g1); readers only know the views in schema readmodel. A rebuild fills
 // the next generation beside the serving one, from the first event on, and when
-// it is at least as far it takes the views over in one transaction. A rebuild
-// that is stopped goes on from its own checkpoint.
+// it is at least as far, and has the indexes that readers need (Table.Indexes), it takes
+// the views over in one transaction. A rebuild that is stopped goes on from its own
+// checkpoint.
 //
 // The views outlive it, with the rights on them and the views that others have
 // built upon them (views.go). What cannot be kept, such as a view that uses a

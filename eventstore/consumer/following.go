@@ -28,6 +28,7 @@ type following struct {
 	refused time.Time // when a flip was
 	atEnd   bool      // the last page reached the end of the log
 	apart   time.Time // until when it goes by itself, caught up or not
+	indexed bool      // a build that has what readers need
 }
 
 // serve makes this runner's word count for those who wait.
@@ -364,6 +365,9 @@ func (f *following) catchUp(ctx context.Context) error {
 	if err := f.store(ctx); err != nil {
 		return err
 	}
+	if !f.indexed {
+		return f.index(ctx)
+	}
 	if time.Since(f.refused) < f.limits.MaxBackoff {
 		return nil
 	}
@@ -380,6 +384,20 @@ func (f *following) catchUp(ctx context.Context) error {
 	f.serve()
 	f.log.WithField("position", f.seen.Position.String()).Info("the new generation serves")
 	return nil
+}
+
+// index makes a build ready for readers, and looks again: the serving rows may have
+// gone on meanwhile. It may outlast the lease; whoever takes over then finds the indexes
+// there.
+func (f *following) index(ctx context.Context) error {
+	err := f.commit(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
+		return createIndexes(ctx, tx, f.consumer.(Projector), f.Schema)
+	}, 0, f.seen)
+	if err != nil {
+		return fmt.Errorf("index %s: %w", f.Schema, err)
+	}
+	f.indexed = true
+	return f.catchUp(ctx)
 }
 
 // cannotFlip notes what is in the way, and goes on following the log: what it is

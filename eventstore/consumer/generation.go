@@ -145,7 +145,10 @@ func create(ctx context.Context, tx *sqlx.Tx, p Projector, all []generation, ser
 	if err != nil {
 		return g, err
 	}
-	return g, CreateTables(ctx, tx, p, schema)
+	if err := CreateTables(ctx, tx, p, schema); err != nil || !serving {
+		return g, err
+	}
+	return g, createIndexes(ctx, tx, p, schema)
 }
 
 func insertGeneration(ctx context.Context, tx *sqlx.Tx, c Consumer, number int, schema string, serving bool) (g generation, err error) {
@@ -156,7 +159,8 @@ func insertGeneration(ctx context.Context, tx *sqlx.Tx, c Consumer, number int, 
 	return g, nil
 }
 
-// CreateTables makes the tables of a projector in a schema of their own.
+// CreateTables makes the tables of a projector in a schema of their own, without what
+// only readers need.
 func CreateTables(ctx context.Context, tx *sqlx.Tx, p Projector, schema string) error {
 	if _, err := tx.ExecContext(ctx, In(schema, "CREATE SCHEMA {schema}")); err != nil {
 		return fmt.Errorf("create schema %s: %w", schema, err)
@@ -167,6 +171,33 @@ func CreateTables(ctx context.Context, tx *sqlx.Tx, p Projector, schema string) 
 		}
 	}
 	return nil
+}
+
+// The mark is part of the transaction that creates them.
+const (
+	indexedSQL = `
+SELECT COALESCE(obj_description(to_regnamespace($1), 'pg_namespace'), '') = 'indexed'`
+
+	markIndexedSQL = `
+COMMENT ON SCHEMA {schema} IS 'indexed'`
+)
+
+// createIndexes makes the indexes that readers need, once.
+func createIndexes(ctx context.Context, tx *sqlx.Tx, p Projector, schema string) error {
+	var indexed bool
+	if err := tx.GetContext(ctx, &indexed, indexedSQL, schema); err != nil || indexed {
+		return err
+	}
+	for _, t := range p.Tables() {
+		if t.Indexes == "" {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, In(schema, t.Indexes)); err != nil {
+			return fmt.Errorf("create the indexes of %s.%s: %w", schema, t.Name, err)
+		}
+	}
+	_, err := tx.ExecContext(ctx, In(schema, markIndexedSQL))
+	return err
 }
 
 func drop(ctx context.Context, tx *sqlx.Tx, g generation) error {
