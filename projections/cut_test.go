@@ -2,6 +2,8 @@ package projections_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"humanqa/domain"
@@ -39,9 +41,22 @@ func TestWhatWasFoldedLiveIsWhatARebuildMakes(t *testing.T) {
 	for _, p := range []consumer.Projector{jobs.Projector{}, history.Projector{}, events.Projector{}} {
 		w.Eventually(p.Name()+" has seen everything", func() bool { return w.Status(p.Name()).Position == w.Log.Head() })
 		live := w.Status(p.Name()).Schema
+		was := indexesOf(w.World, live)
 		must.NoError(t, w.Sup.Rebuild(w.Ctx(), p.Name(), nil))
-		w.Equal(p, live, w.Status(p.Name()).Schema)
+		rebuilt := w.Status(p.Name()).Schema
+		w.Equal(p, live, rebuilt)
+		if is := indexesOf(w.World, rebuilt); len(is) < len(p.Tables())/2 || !slices.Equal(is, was) {
+			t.Errorf("%s has the indexes\n%s\nafter a rebuild, before it had\n%s", p.Name(), strings.Join(is, "\n"), strings.Join(was, "\n"))
+		}
 	}
+}
+
+// indexesOf are a generation's, without its name.
+func indexesOf(w *modeltest.World, schema string) (indexes []string) {
+	w.T.Helper()
+	const query = `SELECT replace(indexdef, $1 || '.', '') FROM pg_indexes WHERE schemaname = $1 ORDER BY 1`
+	must.NoError(w.T, w.DB.SelectContext(w.Ctx(), &indexes, query, schema))
+	return indexes
 }
 
 // A submission that is slow to take its fixes along, and whose repeat is fast:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -27,7 +28,7 @@ func (Projector) Name() string { return Name }
 func (Projector) Version() int { return announce.Revision + layout }
 
 // layout is the tables'. Raise it when they change.
-const layout = 2
+const layout = 3
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, who reads it
 // does (Supervisor.CatchUp).
@@ -36,68 +37,101 @@ func (Projector) Gather() time.Duration { return 100 * time.Millisecond }
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
 		{Name: "event_streams", DDL: eventStreamsDDL},
-		{Name: "account_events", DDL: accountEventsDDL},
+		{Name: "account_events", DDL: accountEventsDDL, Indexes: accountEventsIndexes},
 	}
 }
 
 // about is an announce.Enrichment, but for whose it is. Most are learned from once, and in place: what an
-// earlier row of the page leaves behind has room for the next.
+// earlier row of the page leaves behind has room for the next. position is where in the log the stream
+// begins, by which its events name it.
 const eventStreamsDDL = `
 CREATE TABLE {schema}.event_streams (
+    position   bigint NOT NULL UNIQUE,
     stream     text PRIMARY KEY,
     account_id text NOT NULL,
     project_id text NOT NULL,
-    about      jsonb NOT NULL
+    about      bytea NOT NULL
 ) WITH (fillfactor = 90);
 `
 
-// noticed are the events that people are told of when they come back.
-const noticed = `type IN ('job.failed_sla', 'job.failed', 'loop_session.ended', 'project.webhook_disabled', 'credits.debited')`
-
-// data is what of the event is told, as the log would store it today. What has a fixed
-// width comes first, where nothing has to be aligned. Indexes hold hashes of accounts
-// and streams, whose names are four times as wide as what is beside them; a query asks
-// for both. A stream's holds no positions: equal keys share an entry, and a job's events
-// are few enough to be sorted.
+// A row is what of the event is told, as short makes it, and position is its stream's: an
+// account, a stream and a type by their names would take more than all the rest. What has
+// a fixed width comes first, where nothing has to be aligned. account is accountHash, since
+// Postgres could not walk an index in the log's order otherwise.
 const accountEventsDDL = `
 CREATE TABLE {schema}.account_events (
     commit_position  bigint NOT NULL,
     prepare_position bigint NOT NULL,
-    revision         bigint NOT NULL,
+    position         bigint NOT NULL,
     time             timestamptz NOT NULL,
-    schema_version   integer NOT NULL,
     event_id         uuid NOT NULL,
-    account_id       text NOT NULL,
-    stream           text NOT NULL,
-    type             text NOT NULL,
-    data             text NOT NULL,
-    PRIMARY KEY (commit_position, prepare_position)
+    account          integer NOT NULL,
+    revision         integer NOT NULL,
+    schema_version   smallint NOT NULL,
+    type             smallint NOT NULL,
+    data             bytea NOT NULL
 );
-CREATE INDEX account_events_in_order  ON {schema}.account_events (hashtext(account_id), commit_position, prepare_position);
-CREATE INDEX account_events_noticed   ON {schema}.account_events (account_id, commit_position DESC, prepare_position DESC) WHERE ` + noticed + `;
-CREATE INDEX account_events_by_stream ON {schema}.account_events (hashtext(stream));
 `
+
+// A stream's index holds no positions of events: equal keys share an entry, and a job's
+// events are few enough to be sorted.
+var accountEventsIndexes = `
+ALTER TABLE {schema}.account_events ADD PRIMARY KEY (commit_position, prepare_position);
+CREATE INDEX account_events_in_order  ON {schema}.account_events (account, commit_position, prepare_position);
+CREATE INDEX account_events_noticed   ON {schema}.account_events (account, commit_position DESC, prepare_position DESC) WHERE ` + noticed + `;
+CREATE INDEX account_events_by_stream ON {schema}.account_events (position);
+`
+
+// codes are the types' in the rows. One is never given to another type.
+var codes = map[string]int{
+	"job.created": 1, "job.claimed": 2, "job.completed": 3, "job.ai_report_ready": 4,
+	"job.failed_sla": 5, "job.cancelled": 6, "job.failed": 7,
+	"session.started": 8, "session.completed": 9, "loop_session.ended": 10,
+	"project.webhook_disabled": 11, "credits.debited": 12,
+}
+
+// typeOf undoes codes.
+func typeOf(code int) string {
+	for name, is := range codes {
+		if is == code {
+			return name
+		}
+	}
+	return ""
+}
+
+// noticed are the events that people are told of when they come back: by their codes
+// job.failed_sla, job.failed, loop_session.ended, project.webhook_disabled, credits.debited.
+const noticed = `type IN (5, 7, 10, 11, 12)`
+
+// accountHash stands for an account in the index. Others may have the same.
+func accountHash(accountID string) int32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(accountID)) // it never fails
+	return int32(h.Sum32())           //nolint:gosec // bits
+}
 
 func (Projector) Handles() []string { return announce.Types() }
 
 type eventStreamRow struct {
+	Position  uint64          `json:"position"`
 	Stream    string          `json:"stream"`
 	AccountID string          `json:"account_id"`
 	ProjectID string          `json:"project_id"`
-	About     json.RawMessage `json:"about"`
+	About     readmodel.Bytes `json:"about"`
 }
 
 type accountEventRow struct {
-	CommitPosition  uint64    `json:"commit_position"`
-	PreparePosition uint64    `json:"prepare_position"`
-	AccountID       string    `json:"account_id"`
-	Stream          string    `json:"stream"`
-	Revision        uint64    `json:"revision"`
-	EventID         string    `json:"event_id"`
-	Type            string    `json:"type"`
-	SchemaVersion   int       `json:"schema_version"`
-	Time            time.Time `json:"time"`
-	Data            string    `json:"data"`
+	CommitPosition  uint64          `json:"commit_position"`
+	PreparePosition uint64          `json:"prepare_position"`
+	Position        uint64          `json:"position"`
+	Time            time.Time       `json:"time"`
+	EventID         string          `json:"event_id"`
+	Account         int32           `json:"account"`
+	Revision        uint64          `json:"revision"`
+	SchemaVersion   int             `json:"schema_version"`
+	Type            int             `json:"type"`
+	Data            readmodel.Bytes `json:"data"`
 }
 
 var loadEventStreamsSQL = readmodel.Load[eventStreamRow]("event_streams", "stream")
@@ -122,7 +156,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		about, begins := announce.Begin(r)
 		switch {
 		case begins && s == nil:
-			s = &eventStream{row: eventStreamRow{Stream: r.Stream, AccountID: about.AccountID, ProjectID: about.ProjectID}}
+			s = &eventStream{row: eventStreamRow{Position: r.Position.Commit, Stream: r.Stream, AccountID: about.AccountID, ProjectID: about.ProjectID}}
 			streams[r.Stream] = s
 		case s == nil:
 			continue
@@ -137,7 +171,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		if _, announced := announce.Of(r.Event); !announced {
 			continue
 		}
-		row, err := accountEvent(s.row.AccountID, r)
+		row, err := accountEvent(s.row, r)
 		if err != nil {
 			return err
 		}
@@ -147,9 +181,11 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	for i, s := range changed {
 		about := s.about
 		about.AccountID, about.ProjectID = "", ""
-		if s.row.About, err = json.Marshal(about); err != nil {
+		text, err := readmodel.Lean(about)
+		if err != nil {
 			return fmt.Errorf("encode what %s is about: %w", s.row.Stream, err)
 		}
+		s.row.About = shorten(text)
 		learned[i] = s.row
 	}
 	if err := readmodel.Write(ctx, tx, schema, writeEventStreamsSQL, learned); err != nil {
@@ -186,7 +222,7 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 	}
 	for _, row := range rows {
 		s := &eventStream{row: row}
-		if s.about, err = aboutOf(row.Stream, row.About, row.AccountID, row.ProjectID); err != nil {
+		if s.about, err = row.about(); err != nil {
 			return nil, err
 		}
 		streams[row.Stream] = s
@@ -194,23 +230,31 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 	return streams, nil
 }
 
-// aboutOf reads what Apply wrote.
-func aboutOf(stream string, text json.RawMessage, accountID, projectID string) (about announce.Enrichment, err error) {
-	if err := json.Unmarshal(text, &about); err != nil {
-		return about, fmt.Errorf("decode what %s is about: %w", stream, err)
+// about reads what Apply wrote.
+func (r eventStreamRow) about() (about announce.Enrichment, err error) {
+	text, err := lengthen(r.About)
+	if err == nil {
+		err = json.Unmarshal(text, &about)
 	}
-	about.AccountID, about.ProjectID = accountID, projectID
+	if err != nil {
+		return about, fmt.Errorf("decode what %s is about: %w", r.Stream, err)
+	}
+	about.AccountID, about.ProjectID = r.AccountID, r.ProjectID
 	return about, nil
 }
 
-func accountEvent(accountID string, r domain.Recorded) (accountEventRow, error) {
-	data, _, err := eventstore.Encode(domain.NewEvent{Event: announce.Told(r.Event)})
+func accountEvent(of eventStreamRow, r domain.Recorded) (accountEventRow, error) {
+	data, err := readmodel.Lean(announce.Told(r.Event))
 	if err != nil {
 		return accountEventRow{}, err
 	}
+	code, known := codes[r.Type]
+	if !known {
+		return accountEventRow{}, fmt.Errorf("type %s has no code", r.Type)
+	}
 	return accountEventRow{
-		CommitPosition: r.Position.Commit, PreparePosition: r.Position.Prepare,
-		AccountID: accountID, Stream: r.Stream, Revision: r.Revision, EventID: r.ID.String(),
-		Type: r.Type, SchemaVersion: eventstore.Version(r.Type), Time: readmodel.Moment(r.Meta.Time), Data: string(data),
+		CommitPosition: r.Position.Commit, PreparePosition: r.Position.Prepare, Position: of.Position,
+		Account: accountHash(of.AccountID), Revision: r.Revision, EventID: r.ID.String(), Type: code,
+		SchemaVersion: eventstore.Version(r.Type), Time: readmodel.Moment(r.Meta.Time), Data: shorten(data),
 	}, nil
 }

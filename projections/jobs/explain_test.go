@@ -24,7 +24,8 @@ FROM generate_series(1, 12000) n,
         'source', 'api', 'parent_id', '', 'batch_id', CASE WHEN n % 10 = 0 THEN 'b' || (n / 100) ELSE '' END, 'batch_index', n % 100, 'session_id', '', 'loop_id', '', 'hosted_app', false,
         'sandbox', false, 'target', '{}'::json, 'generated_by', '',
         'in_queue', true, 'checker_id', CASE WHEN n % 7 < 5 THEN 'c' || (n % 40) ELSE '' END, 'untestable_by', '[]'::json, 'report_id', '', 'overall_status', '', 'analysed', false, 'cancel_reason', '', 'fail_reason', '', 'requeue_count', 0,
-        'created_at', now() - n * interval '1 second', 'due_at', now(), 'queue_due_at', now(), 'claimed_at', now(), 'completed_at', now() - n * interval '1 second', 'items', '[]'::json, 'recordings', '[]'::json)) r`
+        'created_at', now() - n * interval '1 second', 'due_at', now(), 'queue_due_at', now(), 'claimed_at', now(), 'completed_at', now() - n * interval '1 second', 'items', '[]'::json, 'recordings', '[]'::json,
+        'report_pass', 1, 'report_fail', 0, 'report_skip', 0, 'report_summary', '', 'report_url', '', 'report_note', '', 'ai_report', '{}')) r`
 
 // The hot queries walk an index in the order of the answer: they read a page,
 // not an account.
@@ -54,7 +55,7 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 		{"total", "job_counts_pkey", func() (string, []any) { return totalJobsSQL, []any{"acc1"} }},
 		{"job", "jobs_pkey", func() (string, []any) { return getJobSQL, []any{"acc1", "job7"} }},
 		{"batch", "jobs_by_batch", func() (string, []any) { return batchSQL, []any{"acc1", "b7"} }},
-		{"AI report", "job_ai_reports_pkey", func() (string, []any) { return getAIReportSQL, []any{"acc1", "job7"} }},
+		{"AI report", "jobs_pkey", func() (string, []any) { return getAIReportSQL, []any{"acc1", "job7"} }},
 		{"queue", "jobs_queue", func() (string, []any) { return listQueueSQL, []any{"ann", 20} }},
 		{"head of the queue", "jobs_queue", func() (string, []any) { return nextInQueueSQL, []any{"ann", pq.Array([]string{"job1"})} }},
 	}

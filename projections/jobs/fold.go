@@ -33,8 +33,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 
 func newFold() jobsFold {
 	return jobsFold{
-		jobs: map[string]*foldedJob{}, reported: map[string]*reportRow{},
-		sandboxed: map[string]bool{}, counts: map[countRow]*countRow{},
+		jobs: map[string]*foldedJob{}, sandboxed: map[string]bool{}, counts: map[countRow]*countRow{},
 	}
 }
 
@@ -53,8 +52,8 @@ func Fold(id string, events []domain.Recorded) (j Job, report *Report, err error
 		return Job{}, nil, domain.NotFound("job")
 	}
 	j = Job{Outline: folded.row.outline(), Items: folded.row.Items.V, Recordings: folded.row.Recordings.V}
-	if row := f.reported[id]; row != nil {
-		shown := row.report()
+	if folded.row.Status == job.StatusCompleted {
+		shown := folded.row.report()
 		report = &shown
 	}
 	return j, report, nil
@@ -64,11 +63,6 @@ func Fold(id string, events []domain.Recorded) (j Job, report *Report, err error
 type jobsFold struct {
 	jobs      map[string]*foldedJob
 	order     []*foldedJob // in order of first appearance: what is written never depends on map order
-	reports   []*reportRow
-	reported  map[string]*reportRow // those of this batch, by job
-	aiReports []aiReportRow
-	ratings   []ratingRow // of reports of earlier batches
-	recorded  []recordedRow
 	sandboxes []sandboxRow
 	sandboxed map[string]bool
 	counts    map[countRow]*countRow
@@ -76,7 +70,7 @@ type jobsFold struct {
 }
 
 type foldedJob struct {
-	row            jobRow
+	row            storedRow
 	isNew, changed bool
 }
 
@@ -113,7 +107,7 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 		}
 	}
 	if len(changed) > 0 {
-		var rows []jobRow
+		var rows []storedRow
 		if err := readmodel.Select(ctx, tx, schema, &rows, loadJobsSQL, pq.Array(changed)); err != nil {
 			return fmt.Errorf("load jobs: %w", err)
 		}
@@ -128,7 +122,7 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 
 // write puts the folded batch into the tables, a statement per table.
 func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
-	var inserts, updates []jobRow
+	var inserts, updates []storedRow
 	for _, j := range f.order {
 		if !j.changed {
 			continue
@@ -147,18 +141,6 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 	}
 	if err := readmodel.Write(ctx, tx, schema, updateJobsSQL, updates); err != nil {
 		return fmt.Errorf("update jobs: %w", err)
-	}
-	if err := readmodel.Append(ctx, tx, schema, "job_reports", f.reports); err != nil {
-		return fmt.Errorf("insert reports: %w", err)
-	}
-	if err := readmodel.Append(ctx, tx, schema, "job_ai_reports", f.aiReports); err != nil {
-		return fmt.Errorf("insert AI reports: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, rateReportsSQL, f.ratings); err != nil {
-		return fmt.Errorf("rate reports: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, recordReportsSQL, f.recorded); err != nil {
-		return fmt.Errorf("add recordings to reports: %w", err)
 	}
 	if err := readmodel.Write(ctx, tx, schema, addCountsSQL, f.tally); err != nil {
 		return fmt.Errorf("add to the counts: %w", err)
@@ -211,11 +193,11 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 	case *job.Completed:
 		f.complete(j, e)
 	case *job.AIReportReady:
-		f.analyse(j, e)
-	case *job.Rated:
-		f.rate(j, e)
+		return j.analyse(e)
+	case *job.Rated: // the client's last word
+		j.row.CheckerRating, j.row.CheckerNote = &e.Rating, e.Note
 	case *job.RecordingAttached:
-		f.record(j, e)
+		j.record(e)
 	case *job.Cancelled:
 		f.move(j, job.StatusCancelled)
 		j.row.CancelReason, j.row.CancelledAt, j.row.Refunded = e.Reason, readmodel.MomentPtr(e.At), e.Refund
@@ -233,11 +215,11 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		return fmt.Errorf("job %s was created before", id)
 	}
 	due := readmodel.Moment(e.CreatedAt).Add(e.SLA())
-	j := &foldedJob{isNew: true, changed: true, row: jobRow{
+	j := &foldedJob{isNew: true, changed: true, row: storedRow{jobRow: jobRow{
 		ID: id, submission: submission(e.Submission),
 		Progress:     Progress{CreatedAt: readmodel.Moment(e.CreatedAt), DueAt: due},
 		UntestableBy: pq.StringArray{}, QueueDueAt: due,
-	}}
+	}}}
 	j.row.Target.V, j.row.Items.V, j.row.Recordings.V = e.Target, []job.ReportItem{}, []job.Recording{}
 	j.row.Sandbox = e.Sandbox || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
@@ -258,30 +240,22 @@ func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
 	if e.OverallStatus == "pass" {
 		f.count(j, job.StatusCompleted).Passed++
 	}
-	report := &reportRow{
-		JobID: j.row.ID, AccountID: j.row.AccountID, ReportID: e.ReportID, OverallStatus: e.OverallStatus,
-		PassCount: e.PassCount, FailCount: e.FailCount, SkipCount: e.SkipCount,
-		Summary: e.Summary, RecordingURL: cmp.Or(e.RecordingURL, firstURL(j.row.Recordings.V)), Recordings: j.row.Recordings, Items: readmodel.JSON[[]job.ReportItem]{V: items}, CreatedAt: readmodel.Moment(e.At),
-	}
-	f.reports, f.reported[j.row.ID] = append(f.reports, report), report
+	j.row.PassCount, j.row.FailCount, j.row.SkipCount, j.row.Summary = e.PassCount, e.FailCount, e.SkipCount, e.Summary
+	j.row.RecordingURL = cmp.Or(e.RecordingURL, firstURL(j.row.Recordings.V))
 }
 
-func (f *jobsFold) analyse(j *foldedJob, e *job.AIReportReady) {
-	j.row.Analysed = true
-	f.aiReports = append(f.aiReports, aiReportRow{JobID: j.row.ID, AccountID: j.row.AccountID, Report: e.AIReport})
+func (j *foldedJob) analyse(e *job.AIReportReady) error {
+	text, err := readmodel.Lean(e.AIReport)
+	j.row.Analysed, j.row.AIReport = true, string(text)
+	return err
 }
 
 // record adds a recording to the job, and to its report, which leads to the first
 // one unless the checker named another.
-func (f *jobsFold) record(j *foldedJob, e *job.RecordingAttached) {
+func (j *foldedJob) record(e *job.RecordingAttached) {
 	j.row.Recordings.V = append(slices.Clone(j.row.Recordings.V), e.Recording)
-	report := f.reported[j.row.ID]
-	switch {
-	case report != nil:
-		report.RecordingURL, report.Recordings = cmp.Or(report.RecordingURL, e.URL), j.row.Recordings
-	case j.row.Status == job.StatusCompleted:
-		f.recorded = slices.DeleteFunc(f.recorded, func(r recordedRow) bool { return r.JobID == j.row.ID })
-		f.recorded = append(f.recorded, recordedRow{j.row.ID, firstURL(j.row.Recordings.V), j.row.Recordings})
+	if j.row.Status == job.StatusCompleted {
+		j.row.RecordingURL = cmp.Or(j.row.RecordingURL, e.URL)
 	}
 }
 
@@ -290,16 +264,6 @@ func firstURL(all []job.Recording) string {
 		return ""
 	}
 	return all[0].URL
-}
-
-// rate keeps the client's last word on the report.
-func (f *jobsFold) rate(j *foldedJob, e *job.Rated) {
-	if report := f.reported[j.row.ID]; report != nil {
-		report.CheckerRating, report.CheckerNote = &e.Rating, e.Note
-		return
-	}
-	f.ratings = slices.DeleteFunc(f.ratings, func(r ratingRow) bool { return r.JobID == j.row.ID })
-	f.ratings = append(f.ratings, ratingRow{JobID: j.row.ID, CheckerRating: e.Rating, CheckerNote: e.Note})
 }
 
 // check puts a verdict on an item of the list; a later one replaces an earlier

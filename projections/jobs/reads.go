@@ -276,6 +276,16 @@ func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, er
 	return row.report(), nil
 }
 
+// report is what the job's report shows, once it is completed.
+func (r *storedRow) report() Report {
+	return Report{
+		ID: r.ReportID, JobID: r.ID, OverallStatus: r.OverallStatus,
+		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
+		CreatedAt: r.CompletedAt.UTC(),
+	}
+}
+
 func (r reportRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.JobID, OverallStatus: r.OverallStatus,

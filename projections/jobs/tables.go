@@ -20,13 +20,13 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 4 }
+func (Projector) Version() int { return 5 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
-		{Name: "jobs", DDL: jobsDDL},
-		{Name: "job_reports", DDL: jobReportsDDL},
-		{Name: "job_ai_reports", DDL: jobAIReportsDDL},
+		{Name: "jobs", DDL: jobsDDL, Indexes: jobsIndexes},
+		{Name: "job_reports", DDL: jobReportsDDL, View: true},
+		{Name: "job_ai_reports", DDL: jobAIReportsDDL, View: true},
 		{Name: "job_counts", DDL: jobCountsDDL},
 		{Name: "job_sandboxes", DDL: jobSandboxesDDL},
 	}
@@ -35,8 +35,34 @@ func (Projector) Tables() []consumer.Table {
 // in_queue says that human checkers may get the job at all: it has a checklist
 // and is neither an AI review nor a sandbox account's. queue_due_at is when the
 // SLA ends while nobody holds the job; due_at is the claim's where there is one.
+//
+// A completed job is its report, too, of which the items and the recordings are the
+// half; ai_report is the analysis, as readmodel.Lean has it. What has a fixed width
+// comes first, where nothing has to be aligned.
 const jobsDDL = `
 CREATE TABLE {schema}.jobs (
+    price              bigint NOT NULL,
+    refunded           bigint NOT NULL,
+    created_at         timestamptz NOT NULL,
+    due_at             timestamptz NOT NULL,
+    queue_due_at       timestamptz NOT NULL,
+    claimed_at         timestamptz,
+    completed_at       timestamptz,
+    cancelled_at       timestamptz,
+    failed_at          timestamptz,
+    last_failed_sla_at timestamptz,
+    sla_minutes        integer NOT NULL,
+    batch_index        integer NOT NULL,
+    requeue_count      integer NOT NULL,
+    report_rating      integer,
+    report_pass        smallint NOT NULL,
+    report_fail        smallint NOT NULL,
+    report_skip        smallint NOT NULL,
+    urgent             boolean NOT NULL,
+    hosted_app         boolean NOT NULL,
+    sandbox            boolean NOT NULL,
+    in_queue           boolean NOT NULL,
+    analysed           boolean NOT NULL,
     id                 text PRIMARY KEY,
     account_id         text NOT NULL,
     project_id         text NOT NULL,
@@ -47,74 +73,52 @@ CREATE TABLE {schema}.jobs (
     feature            text NOT NULL,
     type               text NOT NULL,
     type_echo          text NOT NULL,
-    urgent             boolean NOT NULL,
-    sla_minutes        integer NOT NULL,
-    price              bigint NOT NULL,
-    refunded           bigint NOT NULL,
     source             text NOT NULL,
     parent_id          text NOT NULL,
     batch_id           text NOT NULL,
-    batch_index        integer NOT NULL,
     session_id         text NOT NULL,
     loop_id            text NOT NULL,
-    hosted_app         boolean NOT NULL,
-    sandbox            boolean NOT NULL,
     target             jsonb NOT NULL,
     generated_by       text NOT NULL,
-    in_queue           boolean NOT NULL,
     checker_id         text NOT NULL,
     untestable_by      text[] NOT NULL,
     report_id          text NOT NULL,
     overall_status     text NOT NULL,
-    analysed           boolean NOT NULL,
     cancel_reason      text NOT NULL,
     fail_reason        text NOT NULL,
-    requeue_count      integer NOT NULL,
-    created_at         timestamptz NOT NULL,
-    due_at             timestamptz NOT NULL,
-    queue_due_at       timestamptz NOT NULL,
-    claimed_at         timestamptz,
-    completed_at       timestamptz,
-    cancelled_at       timestamptz,
-    failed_at          timestamptz,
-    last_failed_sla_at timestamptz,
     items              jsonb NOT NULL,
-    recordings         jsonb NOT NULL
+    recordings         jsonb NOT NULL,
+    report_summary     text NOT NULL,
+    report_url         text NOT NULL,
+    report_note        text NOT NULL,
+    ai_report          text NOT NULL
 );
+`
+
+const jobsIndexes = `
 CREATE INDEX jobs_by_account ON {schema}.jobs (account_id, created_at DESC, id DESC);
 CREATE INDEX jobs_by_status  ON {schema}.jobs (account_id, status, created_at DESC, id DESC);
 CREATE INDEX jobs_by_project ON {schema}.jobs (account_id, project_id, created_at DESC, id DESC) WHERE project_id <> '';
 CREATE INDEX jobs_by_batch   ON {schema}.jobs (account_id, batch_id, batch_index) WHERE batch_id <> '';
-CREATE INDEX jobs_by_checker ON {schema}.jobs (checker_id, completed_at DESC, id DESC) WHERE checker_id <> '';
-CREATE INDEX jobs_by_time    ON {schema}.jobs (created_at DESC, id DESC);
+CREATE INDEX jobs_by_checker ON {schema}.jobs (checker_id, completed_at) WHERE checker_id <> '';
+CREATE INDEX jobs_by_time    ON {schema}.jobs (created_at, id);
 CREATE INDEX jobs_queue      ON {schema}.jobs (urgent DESC, created_at, id) WHERE in_queue AND status = 'pending';
 `
 
 const jobReportsDDL = `
-CREATE TABLE {schema}.job_reports (
-    job_id         text PRIMARY KEY,
-    account_id     text NOT NULL,
-    report_id      text NOT NULL,
-    overall_status text NOT NULL,
-    pass_count     integer NOT NULL,
-    fail_count     integer NOT NULL,
-    skip_count     integer NOT NULL,
-    summary        text NOT NULL,
-    recording_url  text NOT NULL,
-    recordings     jsonb NOT NULL,
-    checker_rating integer,
-    checker_note   text NOT NULL,
-    items          jsonb NOT NULL,
-    created_at     timestamptz NOT NULL
-);
+CREATE VIEW {schema}.job_reports AS
+SELECT id AS job_id, account_id, report_id, overall_status, report_pass::integer AS pass_count, report_fail::integer AS fail_count, report_skip::integer AS skip_count,
+       report_summary AS summary, report_url AS recording_url, recordings, report_rating AS checker_rating,
+       report_note AS checker_note, items, completed_at AS created_at
+FROM {schema}.jobs
+WHERE status = 'completed';
 `
 
 const jobAIReportsDDL = `
-CREATE TABLE {schema}.job_ai_reports (
-    job_id     text PRIMARY KEY,
-    account_id text NOT NULL,
-    report     jsonb NOT NULL
-);
+CREATE VIEW {schema}.job_ai_reports AS
+SELECT id AS job_id, account_id, ai_report::jsonb AS report
+FROM {schema}.jobs
+WHERE analysed;
 `
 
 // A row stays when its count falls to zero: whether it exists must not depend
@@ -219,6 +223,19 @@ type jobRow struct {
 	Recordings   readmodel.JSON[[]job.Recording]  `json:"recordings"`
 }
 
+// storedRow is a whole row.
+type storedRow struct {
+	jobRow
+	PassCount     int    `json:"report_pass"`
+	FailCount     int    `json:"report_fail"`
+	SkipCount     int    `json:"report_skip"`
+	Summary       string `json:"report_summary"`
+	RecordingURL  string `json:"report_url"`
+	CheckerRating *int   `json:"report_rating"`
+	CheckerNote   string `json:"report_note"`
+	AIReport      string `json:"ai_report"`
+}
+
 type reportRow struct {
 	JobID         string                           `json:"job_id"`
 	AccountID     string                           `json:"account_id"`
@@ -236,25 +253,6 @@ type reportRow struct {
 	CreatedAt     time.Time                        `json:"created_at"`
 }
 
-type aiReportRow struct {
-	JobID     string       `json:"job_id"`
-	AccountID string       `json:"account_id"`
-	Report    job.AIReport `json:"report"`
-}
-
-type ratingRow struct {
-	JobID         string `json:"job_id"`
-	CheckerRating int    `json:"checker_rating"`
-	CheckerNote   string `json:"checker_note"`
-}
-
-// recordedRow is what a recording adds to the report of an earlier batch.
-type recordedRow struct {
-	JobID        string                          `json:"job_id"`
-	RecordingURL string                          `json:"recording_url"`
-	Recordings   readmodel.JSON[[]job.Recording] `json:"recordings"`
-}
-
 type countRow struct {
 	AccountID string     `json:"account_id"`
 	ProjectID string     `json:"project_id"`
@@ -267,7 +265,7 @@ type sandboxRow struct {
 	AccountID string `json:"account_id"`
 }
 
-var loadJobsSQL = readmodel.Load[jobRow]("jobs", "id")
+var loadJobsSQL = readmodel.Load[storedRow]("jobs", "id")
 
 const loadSandboxesSQL = `
 SELECT account_id
@@ -296,24 +294,17 @@ SET status = r.status,
     failed_at = r.failed_at,
     last_failed_sla_at = r.last_failed_sla_at,
     items = r.items,
-    recordings = r.recordings
+    recordings = r.recordings,
+    report_pass = r.report_pass,
+    report_fail = r.report_fail,
+    report_skip = r.report_skip,
+    report_summary = r.report_summary,
+    report_url = r.report_url,
+    report_rating = r.report_rating,
+    report_note = r.report_note,
+    ai_report = r.ai_report
 FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
 WHERE j.id = r.id`
-
-const rateReportsSQL = `
-UPDATE {schema}.job_reports j
-SET checker_rating = r.checker_rating,
-    checker_note = r.checker_note
-FROM json_populate_recordset(NULL::{schema}.job_reports, $1) r
-WHERE j.job_id = r.job_id`
-
-// What the checker named when they completed the job stays.
-const recordReportsSQL = `
-UPDATE {schema}.job_reports j
-SET recording_url = CASE j.recording_url WHEN '' THEN r.recording_url ELSE j.recording_url END,
-    recordings = r.recordings
-FROM json_populate_recordset(NULL::{schema}.job_reports, $1) r
-WHERE j.job_id = r.job_id`
 
 var insertSandboxesSQL = readmodel.Insert("job_sandboxes")
 

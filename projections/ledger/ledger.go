@@ -21,28 +21,31 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "ledger" }
-func (Projector) Version() int { return 2 }
+func (Projector) Version() int { return 3 }
 
 func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "ledger_entries", DDL: ledgerEntriesDDL}}
+	return []consumer.Table{{Name: "ledger_entries", DDL: ledgerEntriesDDL, Indexes: ledgerIndexes}}
 }
 
 const ledgerEntriesDDL = `
 CREATE TABLE {schema}.ledger_entries (
-    account_id text NOT NULL,
     revision   bigint NOT NULL,
-    kind       text NOT NULL,
     change     bigint NOT NULL,
     expired    bigint NOT NULL,
     balance    bigint NOT NULL,
-    job_id     text NOT NULL,
-    reason     text NOT NULL,
     at         timestamptz NOT NULL,
     lots       jsonb NOT NULL,
+    account_id text NOT NULL,
+    kind       text NOT NULL,
+    job_id     text NOT NULL,
+    reason     text NOT NULL,
     actor      text NOT NULL,
-    request_id text NOT NULL,
-    PRIMARY KEY (account_id, revision)
+    request_id text NOT NULL
 );
+`
+
+const ledgerIndexes = `
+ALTER TABLE {schema}.ledger_entries ADD PRIMARY KEY (account_id, revision);
 CREATE INDEX ledger_by_time ON {schema}.ledger_entries (account_id, at);
 `
 

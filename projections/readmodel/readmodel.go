@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -260,6 +261,17 @@ func (w *Where) And(condition string, arg any) {
 func (w *Where) Param(arg any) string {
 	w.Args = append(w.Args, arg)
 	return fmt.Sprintf("$%d", len(w.Args))
+}
+
+// Bytes is a column that holds bytes, which Postgres is handed as hexadecimal digits.
+type Bytes []byte
+
+// Value implements driver.Valuer.
+func (b Bytes) Value() (driver.Value, error) { return `\x` + hex.EncodeToString(b), nil }
+
+// MarshalJSON implements json.Marshaler.
+func (b Bytes) MarshalJSON() ([]byte, error) {
+	return append(hex.AppendEncode([]byte(`"\\x`), b), '"'), nil
 }
 
 // JSON is a column that holds a value as JSON.
