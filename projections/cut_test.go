@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/loop"
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
@@ -74,6 +75,21 @@ func TestFixesThatComeToAnEndedJobDoNotDependOnTheCut(t *testing.T) {
 			&project.DeployReceived{Keys: []string{"commit:c2"}, JobID: id, At: modeltest.Noon})
 	}
 	w.CutAnyhow(history.Projector{})
+}
+
+// Its events are told of under the stream, which begins with the first session.
+func TestALoopsStreamIsOneHoweverOftenItBeginsAnew(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for _, id := range []string{"x", "y", "z"} {
+		w.Log.Record(domain.LoopStream("l1"),
+			&loop.Started{SessionID: id, AccountID: "acc", ProjectID: "p1", At: modeltest.Noon},
+			&loop.Ended{SessionID: id, FinalStatus: loop.StatusOutOfCredits, Alert: true, At: modeltest.Noon})
+	}
+	w.CutAnyhow(events.Projector{})
+	if n := w.Count(`SELECT COUNT(*) FROM cut1.account_events JOIN cut1.event_streams USING (position)`); n != 3 {
+		t.Errorf("%d of 3 events have a stream", n)
+	}
 }
 
 func TestHowTheLogIsCutDoesNotMatterToWhatHappensByItself(t *testing.T) {

@@ -136,9 +136,11 @@ type accountEventRow struct {
 
 var loadEventStreamsSQL = readmodel.Load[eventStreamRow]("event_streams", "stream")
 
-var writeEventStreamsSQL = readmodel.Insert("event_streams") + `
-ON CONFLICT (stream) DO UPDATE
-SET about = EXCLUDED.about`
+const learnSQL = `
+UPDATE {schema}.event_streams s
+SET about = r.about
+FROM json_populate_recordset(NULL::{schema}.event_streams, $1) r
+WHERE s.stream = r.stream`
 
 // Apply writes a row per announced event. One whose stream does not begin as it
 // should, because an operator skipped that, is passed over.
@@ -156,7 +158,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		about, begins := announce.Begin(r)
 		switch {
 		case begins && s == nil:
-			s = &eventStream{row: eventStreamRow{Position: r.Position.Commit, Stream: r.Stream, AccountID: about.AccountID, ProjectID: about.ProjectID}}
+			s = &eventStream{isNew: true, row: eventStreamRow{Position: r.Position.Commit, Stream: r.Stream, AccountID: about.AccountID, ProjectID: about.ProjectID}}
 			streams[r.Stream] = s
 		case s == nil:
 			continue
@@ -177,8 +179,8 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 		rows = append(rows, row)
 	}
-	learned := make([]eventStreamRow, len(changed))
-	for i, s := range changed {
+	var begun, learned []eventStreamRow
+	for _, s := range changed {
 		about := s.about
 		about.AccountID, about.ProjectID = "", ""
 		text, err := readmodel.Lean(about)
@@ -186,10 +188,17 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			return fmt.Errorf("encode what %s is about: %w", s.row.Stream, err)
 		}
 		s.row.About = shorten(text)
-		learned[i] = s.row
+		if s.isNew {
+			begun = append(begun, s.row)
+		} else {
+			learned = append(learned, s.row)
+		}
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeEventStreamsSQL, learned); err != nil {
-		return fmt.Errorf("write streams: %w", err)
+	if err := readmodel.Append(ctx, tx, schema, "event_streams", begun); err != nil {
+		return fmt.Errorf("insert streams: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, learnSQL, learned); err != nil {
+		return fmt.Errorf("update streams: %w", err)
 	}
 	if err := readmodel.Append(ctx, tx, schema, "account_events", rows); err != nil {
 		return fmt.Errorf("insert events: %w", err)
@@ -201,6 +210,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 type eventStream struct {
 	row   eventStreamRow
 	about announce.Enrichment
+	isNew bool // of this batch
 	dirty bool // to be written
 }
 
@@ -210,12 +220,11 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 	for _, r := range batch {
 		if _, asked := streams[r.Stream]; !asked {
 			streams[r.Stream] = nil
-			if _, begins := announce.Begin(r); !begins {
+			if _, begins := announce.Begin(r); !begins || r.Revision > 0 { // a loop's begins anew with each of its sessions
 				names = append(names, r.Stream)
 			}
 		}
 	}
-	// A loop's stream begins anew with each of its sessions.
 	var rows []eventStreamRow
 	if err := readmodel.SelectAny(ctx, tx, schema, loadEventStreamsSQL, &rows, names); err != nil {
 		return nil, fmt.Errorf("load streams: %w", err)

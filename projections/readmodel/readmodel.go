@@ -10,10 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
@@ -96,12 +98,15 @@ func Append[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, row
 		return err
 	}
 	defer func() { _ = in.Close() }() // the end has told what is wrong
-	fields := mapper.TypeMap(reflect.TypeFor[Row]())
+	fields := make([][]int, len(names))
+	for i, name := range names {
+		fields[i] = mapper.TypeMap(reflect.TypeFor[Row]()).GetByPath(name).Index
+	}
 	values := make([]any, len(names))
-	for _, row := range rows {
-		from := reflect.Indirect(reflect.ValueOf(row))
+	for i := range rows {
+		row := reflect.Indirect(reflect.ValueOf(&rows[i]).Elem()) // rows may be pointers
 		for i, name := range names {
-			if values[i], err = copyable(from.FieldByIndex(fields.GetByPath(name).Index).Interface()); err != nil {
+			if values[i], err = plainly(row.FieldByIndex(fields[i])); err != nil {
 				return fmt.Errorf("encode %s: %w", name, err)
 			}
 		}
@@ -111,6 +116,28 @@ func Append[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, row
 	}
 	_, err = in.ExecContext(ctx) // the end
 	return err
+}
+
+var (
+	valuer    = reflect.TypeFor[driver.Valuer]()
+	marshaler = reflect.TypeFor[json.Marshaler]()
+)
+
+// plainly is copyable by a shorter way for what most columns hold.
+func plainly(v reflect.Value) (any, error) {
+	if t := v.Type(); !t.Implements(valuer) && !t.Implements(marshaler) {
+		switch {
+		case v.Kind() == reflect.String && utf8.ValidString(v.String()):
+			return v.String(), nil
+		case v.CanInt():
+			return v.Int(), nil
+		case v.CanUint() && v.Uint() <= math.MaxInt64:
+			return int64(v.Uint()), nil //nolint:gosec // it fits
+		case v.Kind() == reflect.Bool:
+			return v.Bool(), nil
+		}
+	}
+	return copyable(v.Interface())
 }
 
 // copyable is a value as COPY takes it, and as Write would have it: objects go as
