@@ -38,11 +38,7 @@ func (a *API) submitBulk(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.SubmitBulk(ctx, cause, submits)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusCreated, submittedBatch{
+		return a.done(ctx, r, out.Position, err, http.StatusCreated, submittedBatch{
 			BatchID: out.BatchID, JobIDs: out.JobIDs, TotalCreditsDeducted: out.CreditsDeducted,
 			CreditsRemaining: out.CreditsRemaining, EstimatedCompletionMinutes: out.EstimatedMinutes,
 		})

@@ -209,11 +209,7 @@ func (a *API) addFinding(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		item, at, err := a.commands.AddFinding(ctx, cause, claim, in)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, at)
-		return reply(http.StatusCreated, checkedOf(item))
+		return a.done(ctx, r, at, err, http.StatusCreated, checkedOf(item))
 	})
 }
 
@@ -225,6 +221,13 @@ type completedJob struct {
 	PassCount     int        `json:"passCount"`
 	FailCount     int        `json:"failCount"`
 	SkipCount     int        `json:"skipCount"`
+}
+
+func completedOf(jobID string, report job.Completed) completedJob {
+	return completedJob{
+		JobID: jobID, Status: job.StatusCompleted, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
+		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
+	}
 }
 
 // completeJob is POST /v1/checker/jobs/:id/complete.
@@ -245,14 +248,7 @@ func (a *API) completeJob(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		report, at, err := a.commands.CompleteJob(ctx, cause, claim, in)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, at)
-		return reply(http.StatusOK, completedJob{
-			JobID: claim.JobID, Status: job.StatusCompleted, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
-			PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
-		})
+		return a.done(ctx, r, at, err, http.StatusOK, completedOf(claim.JobID, report))
 	})
 }
 
@@ -295,10 +291,6 @@ func (a *API) releaseJob(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		at, err := a.commands.ReleaseJob(ctx, cause, claim)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, at)
-		return reply(http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.StatusPending})
+		return a.done(ctx, r, at, err, http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.StatusPending})
 	})
 }

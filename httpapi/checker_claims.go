@@ -149,11 +149,7 @@ func (a *API) reportUntestable(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		status, at, err := a.commands.ReportUntestable(ctx, cause, claim, reason, note)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, at)
-		return reply(http.StatusOK, untestableBody{JobID: claim.JobID, Status: status})
+		return a.done(ctx, r, at, err, http.StatusOK, untestableBody{JobID: claim.JobID, Status: status})
 	})
 }
 

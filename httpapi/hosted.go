@@ -85,11 +85,7 @@ func (a *API) testHosted(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.TestHosted(ctx, cause, in)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusCreated, a.hostedJob(in, out))
+		return a.done(ctx, r, out.Position, err, http.StatusCreated, a.hostedJob(in, out))
 	})
 }
 

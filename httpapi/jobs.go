@@ -49,11 +49,7 @@ func (a *API) submitJob(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.SubmitJob(ctx, cause, in)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
+		return a.done(ctx, r, out.Position, err, http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
 	})
 }
 
@@ -286,20 +282,27 @@ func (a *API) ownJobThen(r *request) (j jobs.Job, report *jobs.Report, at *asked
 // ownJob reads the job the path names.
 func (a *API) ownJob(r *request) (jobs.Job, error) { return a.ownJobNamed(r, r.vars["id"]) }
 
-// ownJobNamed reads a job. Another account's does not exist; a project-bound
-// key is refused those of its account's other projects.
+// ownJobNamed reads a job that the path names otherwise.
 func (a *API) ownJobNamed(r *request, id string) (jobs.Job, error) {
+	return own(r, "job", id, a.reads.Jobs.Job, func(j jobs.Job) string { return j.ProjectID })
+}
+
+// own reads what a path names. Another account's does not exist; a project-bound
+// key is refused that of its account's other projects.
+func own[T any](
+	r *request, what, id string, get func(ctx context.Context, accountID, id string) (T, error), projectOf func(T) string,
+) (none T, err error) {
 	if !idPattern.MatchString(id) {
-		return jobs.Job{}, domain.NotFound("job")
+		return none, domain.NotFound(what)
 	}
-	j, err := a.reads.Jobs.Job(r.Context(), r.caller.accountID, id)
+	found, err := get(r.Context(), r.caller.accountID, id)
 	if err != nil {
-		return jobs.Job{}, err
+		return none, err
 	}
-	if bound := r.caller.projectID; bound != "" && j.ProjectID != bound {
-		return jobs.Job{}, errOtherProject
+	if bound := r.caller.projectID; bound != "" && projectOf(found) != bound {
+		return none, errOtherProject
 	}
-	return j, nil
+	return found, nil
 }
 
 type cancelledJob struct {
@@ -319,11 +322,7 @@ func (a *API) cancelJob(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.CancelJob(ctx, cause, j.ID, "client")
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusOK, cancelledJob{
+		return a.done(ctx, r, out.Position, err, http.StatusOK, cancelledJob{
 			JobID: out.JobID, Status: out.Status,
 			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
 		})

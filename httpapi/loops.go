@@ -62,21 +62,9 @@ func (a *API) finalizeLoop(r *request) (answer, error) {
 	})
 }
 
-// ownLoop reads the loop session the path names. Another account's does not
-// exist; a project-bound key is refused those of its account's other projects.
+// ownLoop reads the loop session the path names.
 func (a *API) ownLoop(r *request) (loops.Session, error) {
-	id := r.vars["id"]
-	if !idPattern.MatchString(id) {
-		return loops.Session{}, domain.NotFound("loop session")
-	}
-	s, err := a.reads.Loops.Session(r.Context(), r.caller.accountID, id)
-	if err != nil {
-		return loops.Session{}, err
-	}
-	if bound := r.caller.projectID; bound != "" && s.ProjectID != bound {
-		return loops.Session{}, errOtherProject
-	}
-	return s, nil
+	return own(r, "loop session", r.vars["id"], a.reads.Loops.Session, func(s loops.Session) string { return s.ProjectID })
 }
 
 func loopSessionOf(s loops.Session) loopSession {

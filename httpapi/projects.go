@@ -179,11 +179,7 @@ func (a *API) createProject(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.CreateProject(ctx, cause, in)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusCreated, createdProject{
+		return a.done(ctx, r, out.Position, err, http.StatusCreated, createdProject{
 			ProjectID: out.ProjectID, Name: out.Name,
 			DeployHookURL: a.baseURL + "/v1/hooks/deploy/" + out.HookToken,
 		})

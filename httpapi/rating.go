@@ -29,11 +29,7 @@ func (a *API) rateJob(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		at, err := a.commands.RateJob(ctx, cause, j.ID, rating, note)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, at)
-		return reply(http.StatusOK, ratedJob{JobID: j.ID, CheckerRating: rating, Note: orNull(note)})
+		return a.done(ctx, r, at, err, http.StatusOK, ratedJob{JobID: j.ID, CheckerRating: rating, Note: orNull(note)})
 	})
 }
 

@@ -23,11 +23,7 @@ func (a *API) retestJob(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.Retest(ctx, cause, parent.ID)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusCreated, retestedJob{
+		return a.done(ctx, r, out.Position, err, http.StatusCreated, retestedJob{
 			submittedJob: submittedOf(out, parent.TypeEcho, parent.Type, parent.ProjectID), ParentJobID: parent.ID,
 		})
 	})

@@ -37,11 +37,7 @@ func (a *API) advanceClock(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.AdvanceClock(ctx, cause, time.Duration(seconds)*time.Second)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusOK, advancedClock{
+		return a.done(ctx, r, out.Position, err, http.StatusOK, advancedClock{
 			Now: timestamp(out.Now), OffsetSeconds: int64(out.Ahead / time.Second), AdvancedSeconds: int64(seconds),
 		})
 	})
@@ -65,14 +61,7 @@ func (a *API) playJob(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		report, at, err := a.commands.PlayJob(ctx, cause, j.ID, results, summary)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, at)
-		return reply(http.StatusOK, completedJob{
-			JobID: j.ID, Status: job.StatusCompleted, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
-			PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
-		})
+		return a.done(ctx, r, at, err, http.StatusOK, completedOf(j.ID, report))
 	})
 }
 

@@ -33,11 +33,7 @@ func (a *API) readySlots(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.ReadySlots(ctx, cause, found.ID, slots)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusOK, readySession{
+		return a.done(ctx, r, out.Position, err, http.StatusOK, readySession{
 			SessionID: out.SessionID, Status: out.Status, ReadyCount: out.ReadyCount, CheckerCount: out.CheckerCount,
 		})
 	})

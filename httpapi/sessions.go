@@ -237,21 +237,9 @@ func (a *API) getSession(r *request) (answer, error) {
 	return reply(http.StatusOK, a.sessionBody(s))
 }
 
-// ownSession reads the session the path names. Another account's does not
-// exist; a project-bound key is refused those of its account's other projects.
+// ownSession reads the session the path names.
 func (a *API) ownSession(r *request) (sessions.Session, error) {
-	id, err := sessionID(r)
-	if err != nil {
-		return sessions.Session{}, err
-	}
-	s, err := a.reads.Sessions.Session(r.Context(), r.caller.accountID, id)
-	if err != nil {
-		return sessions.Session{}, err
-	}
-	if bound := r.caller.projectID; bound != "" && s.ProjectID != bound {
-		return sessions.Session{}, errOtherProject
-	}
-	return s, nil
+	return own(r, "session", r.vars["id"], a.reads.Sessions.Session, func(s sessions.Session) string { return s.ProjectID })
 }
 
 func sessionID(r *request) (string, error) {
@@ -279,11 +267,7 @@ func (a *API) cancelSession(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.CancelSession(ctx, cause, s.ID)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusOK, cancelledSession{
+		return a.done(ctx, r, out.Position, err, http.StatusOK, cancelledSession{
 			SessionID: out.SessionID, Status: out.Status,
 			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
 		})
@@ -321,11 +305,7 @@ func (a *API) inSession(
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := do(ctx, cause, r.caller.checkerID, id)
-		if err != nil {
-			return answer{}, err
-		}
-		a.visible(ctx, r, out.Position)
-		return reply(http.StatusOK, sessionStanding{
+		return a.done(ctx, r, out.Position, err, http.StatusOK, sessionStanding{
 			SessionID: out.SessionID, Status: out.Status, Slot: out.Slot, JobID: out.JobID,
 			ReadyCount: out.ReadyCount, CheckerCount: out.CheckerCount, ReadyDeadline: timestamp(out.ReadyDeadline),
 		})

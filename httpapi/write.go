@@ -160,3 +160,13 @@ func (a *API) visible(ctx context.Context, r *request, at domain.Position) {
 		r.log.WithError(err).WithField("position", at).Warn("answered before the read models caught up")
 	}
 }
+
+// done answers a command: with its error, or with a body once the read models show
+// what was written.
+func (a *API) done(ctx context.Context, r *request, at domain.Position, err error, status int, body any) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	a.visible(ctx, r, at)
+	return reply(status, body)
+}
