@@ -49,9 +49,8 @@ func BenchmarkLoad(b *testing.B) {
 	for i := range events {
 		events[i] = note("x")
 	}
-	if _, err := c.Append(b.Context(), "job-1", domain.NoStream, events); err != nil {
-		b.Fatal(err)
-	}
+	_, err := c.Append(b.Context(), "job-1", domain.NoStream, events)
+	must.NoError(b, err)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := 0; n < b.N; {

@@ -120,9 +120,8 @@ func TestACopyKeepsWhatOtherClientsWrite(t *testing.T) {
 	client := library(t, from)
 	write := func(stream string, events ...esdb.EventData) {
 		t.Helper()
-		if _, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, events...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, events...)
+		must.NoError(t, err)
 	}
 	event := func(kind string, content esdb.ContentType, data, meta string) esdb.EventData {
 		return esdb.EventData{EventID: uuid.New(), EventType: kind, ContentType: content, Data: []byte(data), Metadata: []byte(meta)}
@@ -131,12 +130,10 @@ func TestACopyKeepsWhatOtherClientsWrite(t *testing.T) {
 	write("text", event("text", esdb.ContentTypeJson, `{"a":1}`, `{}`), event("text", esdb.ContentTypeJson, `[]`, `{ }`))
 	write("links", event("$>", esdb.ContentTypeBinary, "0@text", ""))
 	write("gone", event("text", esdb.ContentTypeJson, `{}`, ``))
-	if _, err := client.SetStreamMetadata(t.Context(), "text", esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, esdb.StreamMetadata{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.TombstoneStream(t.Context(), "gone", esdb.TombstoneStreamOptions{ExpectedRevision: esdb.Any{}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.SetStreamMetadata(t.Context(), "text", esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, esdb.StreamMetadata{})
+	must.NoError(t, err)
+	_, err = client.TombstoneStream(t.Context(), "gone", esdb.TombstoneStreamOptions{ExpectedRevision: esdb.Any{}})
+	must.NoError(t, err)
 	// A log's places are its own where its server writes something, too.
 	grow(t, to, "$servers-own", 0, 3)
 	got, err := Copy(t.Context(), from, to, heard)
@@ -155,9 +152,8 @@ func TestACopyKeepsWhatOtherClientsWrite(t *testing.T) {
 	// A stream that was deleted and begun anew would be given an event of the
 	// target's own.
 	write("soft", event("text", esdb.ContentTypeJson, `{}`, ``))
-	if _, err := client.DeleteStream(t.Context(), "soft", esdb.DeleteStreamOptions{ExpectedRevision: esdb.Any{}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.DeleteStream(t.Context(), "soft", esdb.DeleteStreamOptions{ExpectedRevision: esdb.Any{}})
+	must.NoError(t, err)
 	if got, err := Copy(t.Context(), from, to, heard); err != nil || got.Added != 2 {
 		t.Fatalf("a deleted stream: got %+v, %v", got, err)
 	}
@@ -183,9 +179,8 @@ func TestACopyRefusesATargetThatHoldsSomethingElse(t *testing.T) {
 	_, from := setup(t)
 	_, to := setup(t)
 	grow(t, from, "job-a", 0, 3)
-	if _, err := Copy(t.Context(), from, to, heard); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Copy(t.Context(), from, to, heard)
+	must.NoError(t, err)
 	grow(t, to, "job-b", 0, 1)
 	before, err := to.Head(t.Context())
 	must.NoError(t, err)

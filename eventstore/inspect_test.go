@@ -43,9 +43,8 @@ func TestAnInspectionFindsWhatTheServiceNeedsAndWritesNothing(t *testing.T) {
 	if at, err := c.Head(t.Context()); err != nil || at != (domain.Position{}) {
 		t.Errorf("the log has an event at %s, %v", at, err)
 	}
-	if _, err := c.Append(t.Context(), origin.Stream, domain.NoStream, []domain.NewEvent{newEvent(&origin.Named{LogID: "the-name"})}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Append(t.Context(), origin.Stream, domain.NoStream, []domain.NewEvent{newEvent(&origin.Named{LogID: "the-name"})})
+	must.NoError(t, err)
 	if f := byName(t, c.Inspect(t.Context()))["name"]; f.Detail != "the-name" {
 		t.Errorf("the name is %+v", f)
 	}

@@ -18,13 +18,12 @@ func TestABrokenReadGoesOnWhereItWas(t *testing.T) {
 	for i := range total {
 		events = append(events, note(fmt.Sprint(i)))
 	}
-	if _, err := direct.Append(t.Context(), "job-1", domain.NoStream, events); err != nil {
-		t.Fatal(err)
-	}
+	_, err := direct.Append(t.Context(), "job-1", domain.NoStream, events)
+	must.NoError(t, err)
 	p := newProxy(t, n.socket)
 	c := connect(t, p.socket, defaultLimits)
 	seen := 0
-	err := c.Load(t.Context(), "job-1", 0, func(r domain.Recorded) error {
+	err = c.Load(t.Context(), "job-1", 0, func(r domain.Recorded) error {
 		if noteOf(r) != fmt.Sprint(seen) || r.Revision != uint64(seen) {
 			return fmt.Errorf("event %d is %q at %d", seen, noteOf(r), r.Revision)
 		}

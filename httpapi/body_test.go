@@ -33,9 +33,8 @@ func (s *service) stalled(addr net.Addr, key, path string) {
 	conn, err := d.DialContext(s.t.Context(), addr.Network(), addr.String())
 	must.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, halfSent(key, path)); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, halfSent(key, path))
+	must.NoError(s.t, err)
 }
 
 func halfSent(key, path string) string {

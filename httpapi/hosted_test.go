@@ -44,9 +44,8 @@ func (s *service) complete(jobID string, failing ...string) {
 		if slices.Contains(failing, item.ID) || slices.Contains(failing, item.Key) {
 			verdict.Status = job.ItemFail
 		}
-		if _, _, err := s.commands.CheckItem(ctx, cause(), claim, verdict); err != nil {
-			s.t.Fatal(err)
-		}
+		_, _, err := s.commands.CheckItem(ctx, cause(), claim, verdict)
+		must.NoError(s.t, err)
 	}
 	_, at, err := s.commands.CompleteJob(ctx, cause(), claim, command.CompleteJob{Summary: "done"})
 	s.visible(at, err)

@@ -181,16 +181,14 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 
 	// A process that died right after its command: it left row and job behind.
 	s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
-	if _, err := s.db.ExecContext(ctx, `UPDATE http_idempotency SET status = NULL, body = NULL, leased_until = now() + interval '10 seconds'`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.db.ExecContext(ctx, `UPDATE http_idempotency SET status = NULL, body = NULL, leased_until = now() + interval '10 seconds'`)
+	must.NoError(t, err)
 	waiting := s.call(key, "POST", "/v1/jobs", aJob, under...)
 	waiting.refused(http.StatusConflict, domain.CodeConflict)
 	equal(t, waiting.Header().Get("Retry-After"), "1")
 
-	if _, err := s.db.ExecContext(ctx, `UPDATE http_idempotency SET leased_until = now()`); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.db.ExecContext(ctx, `UPDATE http_idempotency SET leased_until = now()`)
+	must.NoError(t, err)
 	s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
 	equal(t, s.log.Count("job.created"), 1)
 
@@ -273,9 +271,8 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	age := func() {
-		if _, err := s.db.ExecContext(t.Context(), `UPDATE http_idempotency SET created_at = created_at - interval '25 hours'`); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.ExecContext(t.Context(), `UPDATE http_idempotency SET created_at = created_at - interval '25 hours'`)
+		must.NoError(t, err)
 	}
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
 	age()

@@ -331,9 +331,8 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 	}
 	sweep()
 	equal(t, there(parts[0]), true) // a backup may be reading it
-	if _, err := s.db.ExecContext(t.Context(), `UPDATE http_recording_parts SET begun_at = now() - interval '61 minutes'`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.db.ExecContext(t.Context(), `UPDATE http_recording_parts SET begun_at = now() - interval '61 minutes'`)
+	must.NoError(t, err)
 	sweep()
 	var left int
 	must.NoError(t, s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_recording_parts`))
@@ -363,9 +362,8 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 		}
 	}
 	s.assembles(10 * time.Minute)
-	if _, err := s.db.ExecContext(t.Context(), `UPDATE http_recording_parts SET begun_at = now() - interval '61 minutes'`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.db.ExecContext(t.Context(), `UPDATE http_recording_parts SET begun_at = now() - interval '61 minutes'`)
+	must.NoError(t, err)
 	must.NoError(t, s.recordings.sweep(t.Context(), s.evidenceFiles))
 	for query, want := range map[string]int{
 		`SELECT count(*) FROM http_recordings WHERE account_id = $1`: 0, `SELECT count(*) FROM http_recording_parts WHERE account_id = $1`: 0,

@@ -111,9 +111,8 @@ func raw(t *testing.T, addr net.Addr, request string) (status int, id, body stri
 	must.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, request)
+	must.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	must.NoError(t, err)
 	defer res.Body.Close()
@@ -249,9 +248,8 @@ func TestAStopCutsOffWhatDoesNotFinish(t *testing.T) {
 	conn, err := d.DialContext(t.Context(), "tcp", ln.Addr().String())
 	must.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	must.NoError(t, err)
 	<-entered
 	stop()
 	if err := <-stopped; !errors.Is(err, context.DeadlineExceeded) {

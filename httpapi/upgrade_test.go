@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 // After an upgrade a read model shows the rows of the version before until its
@@ -16,9 +17,8 @@ func TestWhatTheRowsOfTheVersionBeforeCannotAnswerIsUnavailable(t *testing.T) {
 	id := s.submitted(key)
 	exec := func(statement string) {
 		t.Helper()
-		if _, err := s.db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.ExecContext(t.Context(), statement)
+		must.NoError(t, err)
 	}
 	away := func() {
 		t.Helper()

@@ -19,9 +19,8 @@ func before(t *testing.T, number int64) *sqlx.DB {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, os.DirFS("."),
 		goose.WithTableName("public.humanqa_migrations"), goose.WithDisableGlobalRegistry(true))
 	must.NoError(t, err)
-	if _, err := provider.UpTo(t.Context(), number-1); err != nil {
-		t.Fatal(err)
-	}
+	_, err = provider.UpTo(t.Context(), number-1)
+	must.NoError(t, err)
 	return db
 }
 
@@ -50,9 +49,8 @@ func TestTheWebhookSubscribersCheckpointIsCarriedOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := before(t, 12)
-			if _, err := db.ExecContext(t.Context(), "UPDATE webhooks.checkpoint SET owner = gen_random_uuid(), lease_until = now() + interval '1 hour', "+test.old); err != nil {
-				t.Fatal(err)
-			}
+			_, err := db.ExecContext(t.Context(), "UPDATE webhooks.checkpoint SET owner = gen_random_uuid(), lease_until = now() + interval '1 hour', "+test.old)
+			must.NoError(t, err)
 			for range 2 { // the same event may have been skipped twice
 				_, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.skips (commit_position, prepare_position, stream, type, detail, actor, reason)
 					VALUES (9, 8, 'job-2', 'job.rated', 'bad', 'ann', 'a test')`)
@@ -60,7 +58,7 @@ func TestTheWebhookSubscribersCheckpointIsCarriedOver(t *testing.T) {
 			}
 			must.NoError(t, migrations.Up(t.Context(), db.DB))
 			var got []string
-			err := db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', schema_name, status, serving, commit_position || '/' || prepare_position, applied,
+			err = db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', schema_name, status, serving, commit_position || '/' || prepare_position, applied,
 				CASE WHEN status = 'stopped' THEN failure_commit || '/' || failure_prepare || 'x' || failure_attempts ELSE '-' END,
 				CASE WHEN status = 'stopped' THEN failure_detail ELSE '-' END)
 				FROM projection_checkpoints WHERE name = 'webhooks' AND owner IS NULL AND lease_until IS NULL`)
@@ -98,9 +96,8 @@ func TestADeliveryThatWasLeasedIsCarriedOver(t *testing.T) {
 			SELECT gen_random_uuid(), 'p', gen_random_uuid(), 'job.created', 'job-' || n, 0, '', 'pending', n, CASE n WHEN 2 THEN gen_random_uuid() END, now()
 			FROM generate_series(0, 2) n`,
 	} {
-		if _, err := db.ExecContext(t.Context(), query); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(t.Context(), query)
+		must.NoError(t, err)
 	}
 	must.NoError(t, migrations.Up(t.Context(), db.DB))
 	var got []string

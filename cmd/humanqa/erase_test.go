@@ -163,9 +163,8 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 			t.Error(err)
 		}
 	}()
-	if _, err := core.commands.GrantRole(t.Context(), operator(gone.account), other.person, person.Grant{Role: person.Viewer, AccountID: gone.account}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = core.commands.GrantRole(t.Context(), operator(gone.account), other.person, person.Grant{Role: person.Viewer, AccountID: gone.account})
+	must.NoError(t, err)
 	e, err := core.erasure(t.Context(), cfg, &accountEraseCmd{Account: gone.account, By: "Ann Operator", Reason: "the customer asked for it"})
 	must.NoError(t, err)
 	defer func() { _ = e.files.Close() }()

@@ -63,9 +63,8 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 		s.kill()
 		goesOn()
 		// The dead one's leases end fifteen seconds later.
-		if _, err := db.ExecContext(t.Context(), `UPDATE projection_checkpoints SET lease_until = now() - interval '1 second' WHERE owner IS NOT NULL`); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(t.Context(), `UPDATE projection_checkpoints SET lease_until = now() - interval '1 second' WHERE owner IS NOT NULL`)
+		must.NoError(t, err)
 	}
 	p.cli(nil, "projections", "rebuild", "--all")
 	goesOn()

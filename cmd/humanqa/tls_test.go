@@ -79,9 +79,8 @@ func TestHTTPSTakesARenewedCertificate(t *testing.T) {
 		c, err := dialer.DialContext(t.Context(), "tcp", plain.Addr().String())
 		must.NoError(t, err)
 		defer func() { _ = c.Close() }()
-		if _, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+		must.NoError(t, err)
 		answer := make([]byte, 4096)
 		n, _ := c.Read(answer)
 		if !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 200") {

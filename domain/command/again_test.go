@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 // cutOff lets a submission fail between its charge and its job, the n-th to be
@@ -31,9 +32,8 @@ func (b bundle) cutOff(t *testing.T, n int, submit func() error) {
 
 func (b bundle) giveUp(t *testing.T, jobID string) {
 	t.Helper()
-	if _, err := b.VoidJob(t.Context(), b.cause(), jobID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.VoidJob(t.Context(), b.cause(), jobID)
+	must.NoError(t, err)
 }
 
 func TestASubmissionThatWasGivenUpBeginsAnewWithTheSameCommand(t *testing.T) {
@@ -161,9 +161,8 @@ func TestASessionThatWasGivenUpBeginsAnewWithTheSameCommand(t *testing.T) {
 		}},
 		"and expired": {slot(2), func(t *testing.T, b bundle, c command.Cause) {
 			over := timerOf(time.Now().Add(session.LobbyTime + time.Minute))
-			if _, err := b.SettleSession(t.Context(), over, sessionOf(c)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := b.SettleSession(t.Context(), over, sessionOf(c))
+			must.NoError(t, err)
 		}},
 		"and was cut off again after its cancellation": {slot(2), func(t *testing.T, b bundle, c command.Cause) {
 			b.giveUp(t, slotOf(c, 2))
@@ -211,9 +210,8 @@ func TestASessionThatItsClientCancelledDoesNotBeginAnew(t *testing.T) {
 	_, err := b.CreateSession(t.Context(), c, aSession(3))
 	wantKind(t, err, domain.KindUnavailable)
 	b.log.Heal()
-	if _, err := b.CancelSession(t.Context(), b.cause(), sessionOf(c)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.CancelSession(t.Context(), b.cause(), sessionOf(c))
+	must.NoError(t, err)
 	out, err := b.CreateSession(t.Context(), c, aSession(3))
 	if err != nil || out.SessionID != sessionOf(c) || out.Status != session.StatusCancelled {
 		t.Errorf("got %+v, %v", out, err)

@@ -22,9 +22,8 @@ import (
 // closed closes the account's book, and says how many debits it kept.
 func (s stage) closed(t *testing.T) (kept int) {
 	t.Helper()
-	if _, err := s.CloseBook(t.Context(), s.cause()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.CloseBook(t.Context(), s.cause())
+	must.NoError(t, err)
 	var st credits.State
 	for _, r := range s.log.Stream(domain.CreditsStream(s.account)) {
 		st = credits.Evolve(st, r.Event)
@@ -149,9 +148,8 @@ func TestTheFirstCommandAfterARestartReadsOneBook(t *testing.T) {
 	for types[len(types)-1-book] != "credits.closed" {
 		book++
 	}
-	if _, err := s.submitTo(t.Context(), fresh(), s.cause()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.submitTo(t.Context(), fresh(), s.cause())
+	must.NoError(t, err)
 	if n := log.loaded.Load(); n != int64(book+1) || book > len(types)/2 {
 		t.Errorf("%d of %d events are loaded, the book has %d", n, len(types), book)
 	}
@@ -206,9 +204,8 @@ func TestACloseThatFailsIsToldAndLeftAloneForAMinute(t *testing.T) {
 		for range n {
 			c := s.cause()
 			c.AskedAt = now()
-			if _, err := s.submitTo(t.Context(), service, c); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.submitTo(t.Context(), service, c)
+			must.NoError(t, err)
 		}
 	}
 	submit(5)

@@ -72,9 +72,8 @@ func TestARefusalRestsOnTheLogNotOnTheCache(t *testing.T) {
 	_, err := b.submit(t.Context(), b.cause()) // now the empty ledger is cached
 	wantKind(t, err, domain.KindPayment)
 	elsewhere := newService(b.log)
-	if _, _, err := elsewhere.GrantCredits(t.Context(), operator(), b.account, 5, nil, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = elsewhere.GrantCredits(t.Context(), operator(), b.account, 5, nil, "")
+	must.NoError(t, err)
 	if _, err := b.submit(t.Context(), b.cause()); err != nil {
 		t.Errorf("submit after a grant by another process: %v", err)
 	}
@@ -182,9 +181,8 @@ func TestASettlementLeavesAJobThatCameAlone(t *testing.T) {
 	b := setup(t, 100)
 	id := b.submitted(t)
 	cause := b.cause()
-	if _, err := b.VoidJob(t.Context(), cause, id); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.VoidJob(t.Context(), cause, id)
+	must.NoError(t, err)
 	wantTypes(t, b.log, domain.JobStream(id), "job.created")
 	if used := b.ledger().Used(); used != 5 {
 		t.Errorf("%d credits used, want 5", used)
@@ -213,9 +211,8 @@ func TestARefundTellsWhatCameBackAndWhatHadExpired(t *testing.T) {
 		amount  domain.Credits
 		expires *time.Time
 	}{{3, &soon}, {10, nil}} {
-		if _, _, err := b.GrantCredits(t.Context(), operator(), b.account, lot.amount, lot.expires, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := b.GrantCredits(t.Context(), operator(), b.account, lot.amount, lot.expires, "")
+		must.NoError(t, err)
 	}
 	id, other := b.submitted(t), b.submitted(t) // 3 and 2, then 5
 	b.clock.pass(11 * time.Minute)

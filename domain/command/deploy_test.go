@@ -55,9 +55,8 @@ func TestADeployIsTestedOnceForEachOfItsKeysWhileTheJobLives(t *testing.T) {
 		}
 	}
 	t.Run("and again once it has ended", func(t *testing.T) {
-		if _, err := b.CancelJob(t.Context(), b.cause(), first.JobID, job.CancelClient); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.CancelJob(t.Context(), b.cause(), first.JobID, job.CancelClient)
+		must.NoError(t, err)
 		next := b.deploy(t, p, aDeploy("commit:a"))
 		if next.Deduplicated || next.JobID == first.JobID {
 			t.Errorf("%+v", next)

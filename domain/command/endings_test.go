@@ -26,9 +26,8 @@ func TestThreeMissedSLAsFailTheJobAndRefundIt(t *testing.T) {
 		s.pass(time.Hour)
 		cause := s.cause()
 		for range 2 { // a timer may fire twice
-			if _, err := s.MissSLA(t.Context(), cause, id); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.MissSLA(t.Context(), cause, id)
+			must.NoError(t, err)
 		}
 	}
 	wantTypes(t, s.log, domain.JobStream(id), "job.created", "job.claimed",
@@ -138,9 +137,8 @@ var failings = map[string]func(*testing.T, stage, string) func() error{
 	"the third missed SLA": func(t *testing.T, s stage, id string) func() error {
 		for range 2 {
 			s.pass(time.Hour)
-			if _, err := s.MissSLA(t.Context(), s.cause(), id); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.MissSLA(t.Context(), s.cause(), id)
+			must.NoError(t, err)
 		}
 		s.pass(time.Hour)
 		cause := s.cause()
@@ -151,9 +149,8 @@ var failings = map[string]func(*testing.T, stage, string) func() error{
 	},
 	"the second checker": func(t *testing.T, s stage, id string) func() error {
 		first := s.claimed(t, id)
-		if _, _, err := s.ReportUntestable(t.Context(), s.checkerCause(first.CheckerID), first, "blocked", ""); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.ReportUntestable(t.Context(), s.checkerCause(first.CheckerID), first, "blocked", "")
+		must.NoError(t, err)
 		second := s.claimed(t, id)
 		cause := s.checkerCause(second.CheckerID)
 		return func() error {
@@ -226,9 +223,8 @@ func TestAClaimThatFallsSilentEndsAndKeepsItsDraft(t *testing.T) {
 	})
 	s.pass(time.Minute)
 	for range 2 {
-		if _, err := s.ReleaseSilent(t.Context(), s.cause(), id); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ReleaseSilent(t.Context(), s.cause(), id)
+		must.NoError(t, err)
 	}
 	wantTypes(t, s.log, domain.JobStream(id), "job.created", "job.claimed", "job.item_checked", "job.heartbeat", "job.released")
 	wantKind(t, beat(), domain.KindConflict)

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 )
 
 func TestAGrantToASandboxGoesByTheSandboxesTime(t *testing.T) {
 	t.Parallel()
 	s := setSandbox(t)
-	if _, err := s.AdvanceClock(t.Context(), s.inSandbox(), 48*time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AdvanceClock(t.Context(), s.inSandbox(), 48*time.Hour)
+	must.NoError(t, err)
 	over := time.Now().Add(24 * time.Hour)
-	_, _, err := s.GrantCredits(t.Context(), operator(), s.account, 10, &over, "")
+	_, _, err = s.GrantCredits(t.Context(), operator(), s.account, 10, &over, "")
 	wantKind(t, err, domain.KindInvalid)
 	wantPaths(t, err, "expiresAt")
 	ahead := time.Now().Add(72 * time.Hour)

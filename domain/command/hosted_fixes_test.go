@@ -99,9 +99,8 @@ func TestPreparedFixesComeBackWhenTheirJobEndsWithoutAReport(t *testing.T) {
 	p := b.test(t, aTest()).ProjectID
 	b.prepare(t, p, "login")
 	j := b.test(t, aTest())
-	if _, err := b.CancelJob(t.Context(), b.cause(), j.JobID, job.CancelClient); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.CancelJob(t.Context(), b.cause(), j.JobID, job.CancelClient)
+	must.NoError(t, err)
 	again := b.test(t, aTest())
 	if again.RegressionItems != 1 {
 		t.Errorf("%d items came back, want 1", again.RegressionItems)
@@ -112,13 +111,11 @@ func TestPreparedFixesComeBackWhenTheirJobEndsWithoutAReport(t *testing.T) {
 		must.NoError(t, err)
 		claim := command.Claim{CheckerID: ann, JobID: again.JobID, Token: claimed.Token}
 		for _, item := range claimed.Checklist {
-			if _, _, err := b.CheckItem(t.Context(), b.checkerCause(ann), claim, command.CheckItem{ItemID: item.ID, Status: job.ItemPass}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := b.CheckItem(t.Context(), b.checkerCause(ann), claim, command.CheckItem{ItemID: item.ID, Status: job.ItemPass})
+			must.NoError(t, err)
 		}
-		if _, _, err := b.CompleteJob(t.Context(), b.checkerCause(ann), claim, command.CompleteJob{Summary: "good"}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err = b.CompleteJob(t.Context(), b.checkerCause(ann), claim, command.CompleteJob{Summary: "good"})
+		must.NoError(t, err)
 		if next := b.test(t, aTest()); next.RegressionItems != 0 {
 			t.Errorf("%d items were repeated, want none", next.RegressionItems)
 		}

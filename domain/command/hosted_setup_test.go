@@ -109,9 +109,8 @@ func (b hostedBundle) prepare(t *testing.T, projectID string, fixes ...string) {
 	for _, f := range fixes {
 		in = append(in, command.PreparedFix{Description: f})
 	}
-	if _, err := b.PrepareNext(t.Context(), b.cause(), projectID, in); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.PrepareNext(t.Context(), b.cause(), projectID, in)
+	must.NoError(t, err)
 }
 
 // created is the job.created of a job.

@@ -62,9 +62,8 @@ func setup(t *testing.T, amount domain.Credits) bundle {
 	must.NoError(t, err)
 	b.account = account
 	if amount > 0 {
-		if _, _, err := b.GrantCredits(t.Context(), operator(), account, amount, nil, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := b.GrantCredits(t.Context(), operator(), account, amount, nil, "")
+		must.NoError(t, err)
 	}
 	t.Cleanup(func() {
 		b.Drain()

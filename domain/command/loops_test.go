@@ -33,16 +33,14 @@ func (b hostedBundle) tested(t *testing.T, jobID string, verdict job.ItemStatus)
 		_, _, err := b.CheckItem(t.Context(), b.checkerCause(checker), claim, command.CheckItem{ItemID: item.ID, Status: verdict})
 		must.NoError(t, err)
 	}
-	if _, _, err := b.CompleteJob(t.Context(), b.checkerCause(checker), claim, command.CompleteJob{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = b.CompleteJob(t.Context(), b.checkerCause(checker), claim, command.CompleteJob{})
+	must.NoError(t, err)
 }
 
 func (b hostedBundle) recordOutcome(t *testing.T, loopID, jobID string) {
 	t.Helper()
-	if _, err := b.RecordLoopOutcome(t.Context(), b.byItself(), loopID, jobID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.RecordLoopOutcome(t.Context(), b.byItself(), loopID, jobID)
+	must.NoError(t, err)
 }
 
 // byItself is a policy's cause. A checker's event told it of no account.
@@ -107,9 +105,8 @@ func TestASnoozedProjectHearsNothing(t *testing.T) {
 	}
 	loopID := command.LoopID(j.ProjectID, "fix-shop")
 	session := b.loopState(loopID).Session.ID
-	if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusMaxIterations); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusMaxIterations)
+	must.NoError(t, err)
 	if e, _ := b.loopEnd(t, loopID); e.Alert {
 		t.Errorf("the end alerts although the project is snoozed: %+v", e)
 	}
@@ -118,9 +115,8 @@ func TestASnoozedProjectHearsNothing(t *testing.T) {
 		b.iterate(t, 1)
 		b.clock.pass(time.Hour + time.Second)
 		session := b.loopState(loopID).Session.ID
-		if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusMaxIterations); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusMaxIterations)
+		must.NoError(t, err)
 		if e, _ := b.loopEnd(t, loopID); !e.Alert {
 			t.Errorf("the end does not alert: %+v", e)
 		}
@@ -132,9 +128,8 @@ func TestALoopDoesNotPayForTestsThatAreGivenBack(t *testing.T) {
 	b := setupHosted(t, 100)
 	j := b.iterate(t, 1)
 	loopID := command.LoopID(j.ProjectID, "fix-shop")
-	if _, err := b.CancelJob(t.Context(), b.cause(), j.JobID, "client"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.CancelJob(t.Context(), b.cause(), j.JobID, "client")
+	must.NoError(t, err)
 	b.recordOutcome(t, loopID, j.JobID)
 	if s := b.loopState(loopID).Session; s.Spent != 0 || s.Iterations != 1 || len(s.Open) != 0 {
 		t.Errorf("the session is %+v, want one test that cost nothing", s)
@@ -160,9 +155,8 @@ func TestATestThatNeverCameIsTakenOutOfItsLoop(t *testing.T) {
 	if err == nil || errors.As(err, &refusal) {
 		t.Errorf("got %v, want a failure that is tried again: its charge is not settled yet", err)
 	}
-	if _, err := b.VoidJob(t.Context(), b.cause(), lost); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.VoidJob(t.Context(), b.cause(), lost)
+	must.NoError(t, err)
 	b.recordOutcome(t, loopID, lost)
 	if s := b.loopState(loopID).Session; s.Spent != 5 || len(s.Open) != 1 {
 		t.Errorf("the session is %+v, want only the first test to be paid and open", s)
@@ -217,18 +211,16 @@ func TestALoopIsAbandonedWhenItsTimerSaysSo(t *testing.T) {
 	j := b.iterate(t, 1)
 	loopID := command.LoopID(j.ProjectID, "fix-shop")
 	before := b.log.Types(domain.LoopStream(loopID))
-	if _, err := b.AbandonLoop(t.Context(), b.byItself(), loopID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.AbandonLoop(t.Context(), b.byItself(), loopID)
+	must.NoError(t, err)
 	if after := b.log.Types(domain.LoopStream(loopID)); !slices.Equal(before, after) {
 		t.Errorf("a timer that came early wrote %v", after)
 	}
 	// This machine's clock may be behind the one that the timer went by.
 	due := b.byItself()
 	due.NotBefore = b.loopState(loopID).Session.SeenAt.Add(loop.SilentFor)
-	if _, err := b.AbandonLoop(t.Context(), due, loopID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.AbandonLoop(t.Context(), due, loopID)
+	must.NoError(t, err)
 	if e, _ := b.loopEnd(t, loopID); e.FinalStatus != loop.StatusAbandoned || e.Alert || !e.At.Equal(due.NotBefore) {
 		t.Errorf("the end is %+v", e)
 	}
@@ -249,9 +241,8 @@ func TestOnlyItsAccountFinalizesALoop(t *testing.T) {
 		wantKind(t, err, domain.KindNotFound)
 	})
 	for range 2 {
-		if _, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusPassed); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusPassed)
+		must.NoError(t, err)
 	}
 	_, err := b.FinalizeLoop(t.Context(), b.cause(), loopID, session, loop.StatusAbandoned)
 	wantKind(t, err, domain.KindConflict)

@@ -44,9 +44,8 @@ func TestATimerThatFiresAgainLeavesTheNextSLAAndTheNextClaimAlone(t *testing.T) 
 	silent := s.job(id).SignOfLife.Add(job.SilentAfter)
 	s.pass(job.SilentAfter)
 	for range 2 {
-		if _, err := s.ReleaseSilent(t.Context(), at(silent), id); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ReleaseSilent(t.Context(), at(silent), id)
+		must.NoError(t, err)
 		if s.job(id).Status == job.StatusPending {
 			s.claimed(t, id)
 			s.pass(job.SilentAfter) // silent again, but that is another timer's
@@ -59,9 +58,8 @@ func TestATimerThatFiresAgainLeavesTheNextSLAAndTheNextClaimAlone(t *testing.T) 
 	due := s.job(id).DueAt
 	s.pass(5 * time.Hour)
 	for range 2 {
-		if _, err := s.MissSLA(t.Context(), at(due), id); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.MissSLA(t.Context(), at(due), id)
+		must.NoError(t, err)
 		s.pass(5 * time.Hour)
 	}
 	if j := s.job(id); j.RequeueCount != 1 {

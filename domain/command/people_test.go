@@ -93,26 +93,23 @@ func TestNobodyTestsAJobOfAnAccountTheyBelongTo(t *testing.T) {
 	ann := b.newChecker(t)
 	id := b.submitted(t)
 	who := b.invited(t, memberOf(b.account))
-	if _, err := b.GrantRole(t.Context(), operator(), who, worksAs(ann)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.GrantRole(t.Context(), operator(), who, worksAs(ann))
+	must.NoError(t, err)
 	claim := func() (command.ClaimedJob, error) { return b.ClaimJob(t.Context(), b.checkerCause(ann), ann, id) }
 	b.nothing(t, func() {
 		_, err := claim()
 		wantKind(t, err, domain.KindNotFound)
 	})
 
-	if _, err := b.RevokeRole(t.Context(), operator(), who, memberOf(b.account)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.RevokeRole(t.Context(), operator(), who, memberOf(b.account))
+	must.NoError(t, err)
 	claimed, err := claim()
 	if err != nil {
 		t.Fatalf("who has left the account is refused: %v", err)
 	}
 
-	if _, err := b.GrantRole(t.Context(), operator(), who, memberOf(b.account)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.GrantRole(t.Context(), operator(), who, memberOf(b.account))
+	must.NoError(t, err)
 	if c, held, err := b.LiveClaim(t.Context(), ann); err != nil || held {
 		t.Errorf("they are shown the claim %+v, %v", c, err)
 	}

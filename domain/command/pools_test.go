@@ -44,13 +44,11 @@ func TestAnAccountKeptToAPoolGivesItsTestsToNobodyElse(t *testing.T) {
 	if _, _, err := s.CompleteJob(t.Context(), s.checkerCause(held.CheckerID), held, command.CompleteJob{Summary: "done"}); err != nil {
 		t.Errorf("what was claimed before cannot be finished: %v", err)
 	}
-	if _, err := s.RemoveFromPool(t.Context(), operator(), pool, trusted); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.RemoveFromPool(t.Context(), operator(), pool, trusted)
+	must.NoError(t, err)
 	wantKind(t, claim(trusted, third), domain.KindNotFound)
-	if _, err := s.ChoosePool(t.Context(), operator(), s.account, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.ChoosePool(t.Context(), operator(), s.account, "")
+	must.NoError(t, err)
 	if err := claim(stranger, third); err != nil {
 		t.Errorf("once any checker may: %v", err)
 	}

@@ -74,9 +74,8 @@ func TestAnAIReviewIsDoneByTheReviewer(t *testing.T) {
 	wantKind(t, err, domain.KindUnavailable)
 	s.ai.set(func(a *scriptedAI) { a.err = nil })
 	for range 2 {
-		if _, err := s.ReviewJob(t.Context(), s.cause(), j.JobID); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ReviewJob(t.Context(), s.cause(), j.JobID)
+		must.NoError(t, err)
 	}
 	wantTypes(t, s.log, domain.JobStream(j.JobID), "job.created", "job.claimed", "job.completed")
 	st := s.job(j.JobID)
@@ -117,9 +116,8 @@ func TestTheClientRatesACompletedJob(t *testing.T) {
 	wantKind(t, err, domain.KindConflict)
 	s.completed(t, id)
 	for _, rating := range []int{5, 5, 3} {
-		if _, err := s.RateJob(t.Context(), s.cause(), id, rating, "thorough"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.RateJob(t.Context(), s.cause(), id, rating, "thorough")
+		must.NoError(t, err)
 	}
 	wantTypes(t, s.log, domain.JobStream(id),
 		"job.created", "job.claimed", "job.item_checked", "job.completed", "job.rated", "job.rated")

@@ -84,9 +84,8 @@ func TestARetestWritesTheListAnewOnlyWhereThereIsNone(t *testing.T) {
 	if err != nil || pending.ChecklistItemCount != 0 {
 		t.Fatalf("retest of a pending job: %+v, %v", pending, err)
 	}
-	if _, err := s.WriteChecklist(t.Context(), s.cause(), j.JobID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.WriteChecklist(t.Context(), s.cause(), j.JobID)
+	must.NoError(t, err)
 	written, err := s.Retest(t.Context(), s.cause(), j.JobID)
 	if err != nil || written.ChecklistItemCount != 1 || s.job(written.JobID).GeneratedBy != "test" {
 		t.Errorf("retest: %+v by %q, %v", written, s.job(written.JobID).GeneratedBy, err)

@@ -20,9 +20,8 @@ func setSandbox(t *testing.T) stage {
 	s := setStage(t, 0)
 	account, _, err := s.CreateAccount(t.Context(), operator(), "Box", true)
 	must.NoError(t, err)
-	if _, _, err := s.GrantCredits(t.Context(), operator(), account, 100, nil, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = s.GrantCredits(t.Context(), operator(), account, 100, nil, "")
+	must.NoError(t, err)
 	s.account = account
 	return s
 }
@@ -95,9 +94,8 @@ func TestASandboxMovesItsClock(t *testing.T) {
 			wantPaths(t, err, "seconds")
 		}
 		for range 9 {
-			if _, err := s.AdvanceClock(t.Context(), s.inSandbox(), year); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.AdvanceClock(t.Context(), s.inSandbox(), year)
+			must.NoError(t, err)
 		}
 		_, err := s.AdvanceClock(t.Context(), s.inSandbox(), year)
 		wantKind(t, err, domain.KindConflict)
@@ -228,9 +226,8 @@ func TestRobotsPlayASession(t *testing.T) {
 		t.Fatalf("the session is %+v, %v, want it active", got, err)
 	}
 	for n := 1; n <= 3; n++ {
-		if _, _, err := s.PlayJob(t.Context(), s.inSandbox(), slot(n), nil, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.PlayJob(t.Context(), s.inSandbox(), slot(n), nil, "")
+		must.NoError(t, err)
 		wantTypes(t, s.log, domain.JobStream(slot(n)), "job.created", "job.claimed", "job.slot_started", "job.completed")
 	}
 	ids := map[string]bool{}
@@ -267,20 +264,17 @@ func TestLotsExpireByTheTimerWhateverThisMachinesClock(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 10)
 	at := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	if _, _, err := s.GrantCredits(t.Context(), operator(), s.account, 7, &at, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.GrantCredits(t.Context(), operator(), s.account, 7, &at, "")
+	must.NoError(t, err)
 	s.nothing(t, func() {
-		if _, err := s.ExpireLots(t.Context(), s.cause()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ExpireLots(t.Context(), s.cause())
+		must.NoError(t, err)
 	})
 	for range 2 {
 		c := s.cause()
 		c.NotBefore = at
-		if _, err := s.ExpireLots(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ExpireLots(t.Context(), c)
+		must.NoError(t, err)
 	}
 	wantTypes(t, s.log, domain.CreditsStream(s.account), "credits.granted", "credits.granted", "credits.lot_expired")
 	if l := s.ledger(); l.Balance() != 10 || l.Expired() != 7 {

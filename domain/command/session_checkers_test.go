@@ -99,9 +99,8 @@ func TestLeavingASessionThatHasStartedGivesTheJobBack(t *testing.T) {
 	s := b.opened(t, 2)
 	ann := b.waiting(t, s, 1)
 	b.waiting(t, s, 2)
-	if _, err := b.LeaveSession(t.Context(), b.checkerCause(ann), ann, s.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.LeaveSession(t.Context(), b.checkerCause(ann), ann, s.SessionID)
+	must.NoError(t, err)
 	b.wantSession(t, s, "slot_ready slot_ready started", "claimed slot_started released")
 }
 
@@ -162,20 +161,18 @@ func TestAMomentIsMarkedOnceByWhoIsInTheRoom(t *testing.T) {
 	ann := b.waiting(t, s, 1)
 	cause := b.checkerCause(ann)
 	for range 2 {
-		if _, err := b.MarkSlot(t.Context(), cause, ann, s.SessionID, "here"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.MarkSlot(t.Context(), cause, ann, s.SessionID, "here")
+		must.NoError(t, err)
 	}
 	e := eventOf[*session.Marked](t, b, domain.SessionStream(s.SessionID))
 	if e.Slot != 1 || e.CheckerID != ann || e.PersonID != "" || e.Note != "here" || e.At.IsZero() {
 		t.Errorf("marked: %+v", e)
 	}
-	if _, err := b.MarkSession(t.Context(), b.cause(), s.SessionID, "owner", ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.MarkSession(t.Context(), b.cause(), s.SessionID, "owner", "")
+	must.NoError(t, err)
 	stranger := b.cause()
 	stranger.AccountID = "another account"
-	_, err := b.MarkSession(t.Context(), stranger, s.SessionID, "eve", "")
+	_, err = b.MarkSession(t.Context(), stranger, s.SessionID, "eve", "")
 	wantKind(t, err, domain.KindNotFound)
 	b.wantSession(t, s, "slot_ready marked marked", "claimed", "")
 }
@@ -190,9 +187,8 @@ func TestAMomentMarkedInASlotIsTheRooms(t *testing.T) {
 	claim := command.Claim{CheckerID: ann, JobID: s.Slots[0].JobID, Token: 1}
 	cause := b.checkerCause(ann)
 	for range 2 {
-		if _, err := b.MarkMoment(t.Context(), cause, claim, "here"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.MarkMoment(t.Context(), cause, claim, "here")
+		must.NoError(t, err)
 	}
 	e := eventOf[*session.Marked](t, b, domain.SessionStream(s.SessionID))
 	if e.Slot != 1 || e.CheckerID != ann || e.Note != "here" {

@@ -58,27 +58,24 @@ func (b bundle) holder(t *testing.T, s command.CreatedSession, slot int) string 
 
 func (b bundle) takes(t *testing.T, checkerID string, s command.CreatedSession, slot int) {
 	t.Helper()
-	if _, err := b.ClaimJob(t.Context(), b.checkerCause(checkerID), checkerID, s.Slots[slot-1].JobID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.ClaimJob(t.Context(), b.checkerCause(checkerID), checkerID, s.Slots[slot-1].JobID)
+	must.NoError(t, err)
 }
 
 // waiting is a new checker who holds the slot's job and is ready.
 func (b bundle) waiting(t *testing.T, s command.CreatedSession, slot int) string {
 	t.Helper()
 	id := b.holder(t, s, slot)
-	if _, err := b.ReadySession(t.Context(), b.checkerCause(id), id, s.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.ReadySession(t.Context(), b.checkerCause(id), id, s.SessionID)
+	must.NoError(t, err)
 	return id
 }
 
 // settleAt settles the session as a timer of that time would.
 func (b bundle) settleAt(t *testing.T, s command.CreatedSession, at time.Time) {
 	t.Helper()
-	if _, err := b.SettleSession(t.Context(), timerOf(at), s.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.SettleSession(t.Context(), timerOf(at), s.SessionID)
+	must.NoError(t, err)
 }
 
 func timerOf(at time.Time) command.Cause {
@@ -93,13 +90,11 @@ func (b bundle) finish(t *testing.T, checkerID string, s command.CreatedSession,
 	must.NoError(t, err)
 	claim := command.Claim{CheckerID: checkerID, JobID: id, Token: held.Token}
 	for _, item := range held.Checklist {
-		if _, _, err := b.CheckItem(t.Context(), b.checkerCause(checkerID), claim, command.CheckItem{ItemID: item.ID, Status: verdict}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := b.CheckItem(t.Context(), b.checkerCause(checkerID), claim, command.CheckItem{ItemID: item.ID, Status: verdict})
+		must.NoError(t, err)
 	}
-	if _, _, err := b.CompleteJob(t.Context(), b.checkerCause(checkerID), claim, command.CompleteJob{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = b.CompleteJob(t.Context(), b.checkerCause(checkerID), claim, command.CompleteJob{})
+	must.NoError(t, err)
 }
 
 // wantSession checks what happened to the session, and to each slot's job but
@@ -271,9 +266,8 @@ func TestASessionThatCannotBecomeWholeIsGivenUp(t *testing.T) {
 	wantKind(t, err, domain.KindUnavailable)
 	b.log.Heal()
 	late := domain.DeriveID(c.CommandID, "slot 2").String()
-	if _, err := b.VoidJob(t.Context(), b.cause(), late); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.VoidJob(t.Context(), b.cause(), late)
+	must.NoError(t, err)
 	out, err := b.CreateSession(t.Context(), c, aSession(3))
 	must.NoError(t, err)
 	b.wantSession(t, out, "", "", "", "") // begun anew

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 )
 
 func TestTheDeadline(t *testing.T) {
@@ -57,9 +58,8 @@ func TestTheDeadline(t *testing.T) {
 		b := setup(t, 100)
 		s := b.opened(t, 2)
 		ann := b.waiting(t, s, 1)
-		if _, err := b.ReleaseJob(t.Context(), b.checkerCause(ann), command.Claim{CheckerID: ann, JobID: s.Slots[0].JobID, Token: 1}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.ReleaseJob(t.Context(), b.checkerCause(ann), command.Claim{CheckerID: ann, JobID: s.Slots[0].JobID, Token: 1})
+		must.NoError(t, err)
 		b.waiting(t, s, 2)
 		b.wantSession(t, s, "slot_ready slot_left slot_ready", "claimed released", "claimed")
 	})
@@ -81,9 +81,8 @@ func TestASessionCompletesWhenItsLiveSlotsHaveEnded(t *testing.T) {
 	due := eventOf[*session.Started](t, b, domain.SessionStream(s.SessionID)).DueAt
 	miss := b.cause()
 	miss.NotBefore = due
-	if _, err := b.MissSLA(t.Context(), miss, s.Slots[2].JobID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.MissSLA(t.Context(), miss, s.Slots[2].JobID)
+	must.NoError(t, err)
 	for range 2 {
 		b.settleAt(t, s, due)
 	}
@@ -94,7 +93,7 @@ func TestASessionCompletesWhenItsLiveSlotsHaveEnded(t *testing.T) {
 		t.Errorf("completed: %+v", done)
 	}
 	b.wantUsed(t, 10)
-	_, err := b.CancelSession(t.Context(), b.cause(), s.SessionID)
+	_, err = b.CancelSession(t.Context(), b.cause(), s.SessionID)
 	wantKind(t, err, domain.KindConflict)
 }
 
@@ -182,12 +181,10 @@ func TestCancellingASessionRefundsWhatHasNotEnded(t *testing.T) {
 		t.Parallel()
 		b := setupHosted(t, 0)
 		soon := b.clock.now().Add(10 * time.Minute)
-		if _, _, err := b.GrantCredits(t.Context(), operator(), b.account, 7, &soon, ""); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := b.GrantCredits(t.Context(), operator(), b.account, 5, nil, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := b.GrantCredits(t.Context(), operator(), b.account, 7, &soon, "")
+		must.NoError(t, err)
+		_, _, err = b.GrantCredits(t.Context(), operator(), b.account, 5, nil, "")
+		must.NoError(t, err)
 		s := b.opened(t, 2) // 5, then 2 and 3
 		b.clock.pass(11 * time.Minute)
 		for range 2 {
@@ -262,9 +259,8 @@ func TestATimerThatFiresAgainWritesEventsOfTheirOwn(t *testing.T) {
 	timer := timerOf(s.ReadyDeadline)
 	settle := func() {
 		t.Helper()
-		if _, err := b.SettleSession(t.Context(), timer, s.SessionID); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.SettleSession(t.Context(), timer, s.SessionID)
+		must.NoError(t, err)
 	}
 	settle()
 	b.finish(t, ann, s, 1, job.ItemPass)

@@ -54,9 +54,8 @@ func (s stage) completed(t *testing.T, id string) {
 	t.Helper()
 	claim := s.claimed(t, id)
 	s.checkAll(t, claim)
-	if _, _, err := s.CompleteJob(t.Context(), s.checkerCause(claim.CheckerID), claim, command.CompleteJob{Summary: "done"}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.CompleteJob(t.Context(), s.checkerCause(claim.CheckerID), claim, command.CompleteJob{Summary: "done"})
+	must.NoError(t, err)
 }
 
 func (s stage) checkAll(t *testing.T, claim command.Claim) {

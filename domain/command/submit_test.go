@@ -53,9 +53,8 @@ func TestAListThatTakesItsTimeComesAfterTheAnswer(t *testing.T) {
 	})
 	t.Run("once, whoever writes it", func(t *testing.T) {
 		for range 2 {
-			if _, err := s.WriteChecklist(t.Context(), s.cause(), j.JobID); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.WriteChecklist(t.Context(), s.cause(), j.JobID)
+			must.NoError(t, err)
 		}
 		wantTypes(t, s.log, domain.JobStream(j.JobID), "job.created", "job.checklist_written")
 		if st := s.job(j.JobID); len(st.Items) != 1 || st.Items[0].ID != "item-1" || st.GeneratedBy != "test" {
@@ -129,9 +128,8 @@ func TestTheWriterIsToldWhatFailedBefore(t *testing.T) {
 	s.ai.set(func(a *scriptedAI) { a.failures = []command.Regression{{Key: "pay", Description: "Pay"}} })
 	in := plain()
 	in.ProjectID = s.project(t, 30)
-	if _, err := s.SubmitJob(t.Context(), s.cause(), in); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.SubmitJob(t.Context(), s.cause(), in)
+	must.NoError(t, err)
 	if got := s.ai.briefs[0]; len(got.Failures) != 1 || got.Failures[0].Key != "pay" || got.AccountID != s.account {
 		t.Errorf("the brief was %+v", got)
 	}
@@ -295,9 +293,8 @@ func TestRegressionsOpenTheListAndStandInItOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := setStage(t, 100)
-			if _, err := s.TestHosted(t.Context(), s.cause(), aTest()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.TestHosted(t.Context(), s.cause(), aTest())
+			must.NoError(t, err)
 			s.ai.set(func(a *scriptedAI) {
 				a.instant = instant
 				a.failures = []command.Regression{{Key: "pay", Description: "Paying works", Severity: job.Critical}}
@@ -307,9 +304,8 @@ func TestRegressionsOpenTheListAndStandInItOnce(t *testing.T) {
 			if err != nil || j.RegressionItems != 1 {
 				t.Fatalf("the test: %+v, %v", j, err)
 			}
-			if _, err := s.WriteChecklist(t.Context(), s.cause(), j.JobID); err != nil {
-				t.Fatal(err)
-			}
+			_, err = s.WriteChecklist(t.Context(), s.cause(), j.JobID)
+			must.NoError(t, err)
 			want := []job.Item{
 				{ID: "item-1", Key: "pay", Description: "Paying works", Severity: job.Critical, Origin: job.OpenFailure},
 				{ID: "item-2", Key: "log-in", Description: "Log in"},

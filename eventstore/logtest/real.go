@@ -75,8 +75,7 @@ func Server(t testing.TB, dsn string) (url string) {
 	must.NoError(t, err)
 	defer func() { _ = client.Close() }() // it was only written to
 	own := esdb.EventData{EventType: "$started", ContentType: esdb.ContentTypeJson, Data: []byte("{}")}
-	if _, err := client.AppendToStream(t.Context(), "$server", esdb.AppendToStreamOptions{}, own, own, own); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.AppendToStream(t.Context(), "$server", esdb.AppendToStreamOptions{}, own, own, own)
+	must.NoError(t, err)
 	return url
 }

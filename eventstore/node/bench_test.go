@@ -27,9 +27,8 @@ func BenchmarkAppend(b *testing.B) {
 			db := pgtest.New(b)
 			db.SetMaxOpenConns(writers)
 			db.SetMaxIdleConns(writers)
-			if _, err := db.ExecContext(b.Context(), `CREATE TABLE plain (id bigserial PRIMARY KEY, event_id uuid NOT NULL, stream text NOT NULL, data bytea NOT NULL)`); err != nil {
-				b.Fatal(err)
-			}
+			_, err := db.ExecContext(b.Context(), `CREATE TABLE plain (id bigserial PRIMARY KEY, event_id uuid NOT NULL, stream text NOT NULL, data bytea NOT NULL)`)
+			must.NoError(b, err)
 			insert, err := db.PrepareContext(b.Context(), `INSERT INTO plain (event_id, stream, data) VALUES ($1, $2, $3)`)
 			must.NoError(b, err)
 			warm(b, db.DB, writers)

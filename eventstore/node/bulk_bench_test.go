@@ -76,9 +76,8 @@ func benchmarkCopies(b *testing.B, payload []byte) {
 		{"copy-no-index", "LIKE eventlog.events"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			if _, err := db.ExecContext(b.Context(), `DROP TABLE IF EXISTS copies; CREATE TABLE copies (`+c.of+`)`); err != nil {
-				b.Fatal(err)
-			}
+			_, err := db.ExecContext(b.Context(), `DROP TABLE IF EXISTS copies; CREATE TABLE copies (`+c.of+`)`)
+			must.NoError(b, err)
 			measure(b, 1, func(_, i int) error {
 				var rows []byte
 				name := uniqueStream("job")
@@ -107,18 +106,16 @@ func BenchmarkRead(b *testing.B) {
 			batch[j] = event()
 			batch[j].Data = payload
 		}
-		if _, err := client.AppendToStream(b.Context(), uniqueStream("job"), esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, batch...); err != nil {
-			b.Fatal(err)
-		}
+		_, err := client.AppendToStream(b.Context(), uniqueStream("job"), esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, batch...)
+		must.NoError(b, err)
 	}
 	b.Run("all", func(b *testing.B) {
 		for b.Loop() {
 			read, err := client.ReadAll(b.Context(), esdb.ReadAllOptions{}, events)
 			must.NoError(b, err)
 			for range events {
-				if _, err := read.Recv(); err != nil {
-					b.Fatal(err)
-				}
+				_, err := read.Recv()
+				must.NoError(b, err)
 			}
 			read.Close()
 		}

@@ -37,9 +37,8 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	client, err := esdb.NewClient(socketConfig(n.Addr()))
 	must.NoError(t, err)
 	ctx := t.Context()
-	if _, err := client.AppendToStream(ctx, "s", esdb.AppendToStreamOptions{}, event()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.AppendToStream(ctx, "s", esdb.AppendToStreamOptions{}, event())
+	must.NoError(t, err)
 	all, err := client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Start{}})
 	must.NoError(t, err)
 	one, err := client.SubscribeToStream(ctx, "s", esdb.SubscribeToStreamOptions{})

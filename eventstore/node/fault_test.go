@@ -120,9 +120,8 @@ func TestNoAcknowledgedAppendIsLostWhenPostgresDropsTheNode(t *testing.T) {
 	for cut := range cuts {
 		want := int64((cut + 1) * writers * each / (cuts + 1))
 		eventually.True(t, "load", func() bool { return acked.Load() >= want || t.Failed() })
-		if _, err := db.ExecContext(ctx, terminateNode); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(ctx, terminateNode)
+		must.NoError(t, err)
 	}
 	wg.Wait()
 	requireWhole(t, db, slices.Concat(ids...))
@@ -157,13 +156,11 @@ func TestAFailedGroupLeavesNoTraceInMemory(t *testing.T) {
 	written := func(expected esdb.ExpectedRevision, e ...esdb.EventData) (*esdb.WriteResult, error) {
 		return client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{ExpectedRevision: expected}, e...)
 	}
-	if _, err := written(esdb.NoStream{}, event()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := written(esdb.NoStream{}, event())
+	must.NoError(t, err)
 	// A row where the writer wants to put its next event: the INSERT fails.
-	if _, err := db.ExecContext(t.Context(), `INSERT INTO eventlog.events SELECT 2, 0, created, $1, false, 'foreign', 'x', '', '' FROM eventlog.events`, uuid.New()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.ExecContext(t.Context(), `INSERT INTO eventlog.events SELECT 2, 0, created, $1, false, 'foreign', 'x', '', '' FROM eventlog.events`, uuid.New())
+	must.NoError(t, err)
 	lost := event()
 	if _, err := written(esdb.Revision(0), lost); !isUnavailable(err) {
 		t.Fatalf("got %v, want unavailable", err)
@@ -199,9 +196,8 @@ func TestASecondNodeIsRefusedUntilTheFirstIsGone(t *testing.T) {
 	stop(t, first)
 	n := start(t, second)
 	client := connect(t, socketConfig(n.Addr()))
-	if _, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event())
+	must.NoError(t, err)
 }
 
 // kill ends a node without patience: calls are cut off in the middle.

@@ -48,9 +48,8 @@ func TestWithoutTLSOnlyLoopbackIsServed(t *testing.T) {
 	config, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
 	must.NoError(t, err)
 	config.Logger = nil
-	if _, err := connect(t, config).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = connect(t, config).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event())
+	must.NoError(t, err)
 }
 
 func TestTheTLSAddressWantsThePassword(t *testing.T) {
@@ -117,9 +116,8 @@ func TestTheReaderMayReadAndNotAppend(t *testing.T) {
 	own, err := esdb.ParseConnectionString(n.ConnectionStrings()[0])
 	must.NoError(t, err)
 	own.Logger, own.Username, own.Password = nil, node.Username, n.GeneratedPassword()
-	if _, err := connect(t, own).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event(), event()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = connect(t, own).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event(), event())
+	must.NoError(t, err)
 	reader := func() *esdb.Client {
 		t.Helper()
 		address, err := node.MakeReader(c.CertDir, own.Address)

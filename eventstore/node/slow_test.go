@@ -27,9 +27,8 @@ func TestASlowSubscriberMissesNothing(t *testing.T) {
 			batch[i] = event()
 			batch[i].Data = make([]byte, 500)
 		}
-		if _, err := writer.AppendToStream(ctx, "s", esdb.AppendToStreamOptions{}, batch...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := writer.AppendToStream(ctx, "s", esdb.AppendToStreamOptions{}, batch...)
+		must.NoError(t, err)
 	}
 	if n.Head() != events {
 		t.Fatalf("the head is at %d", n.Head())

@@ -134,9 +134,8 @@ func testATestIsSteppedThrough(t *testing.T, w *world) {
 			t.Fatalf("event %d has no cursor", at)
 		}
 		var place asof.Place
-		if _, err := fmt.Sscanf(cursor[1], "%d-%d", &place.Position.Commit, &place.Position.Prepare); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Sscanf(cursor[1], "%d-%d", &place.Position.Commit, &place.Position.Prepare)
+		must.NoError(t, err)
 		then, report, err := asof.NewReads(w.Log, w.reads.Jobs).Job(t.Context(), id, place)
 		must.NoError(t, err)
 		items := then.Items

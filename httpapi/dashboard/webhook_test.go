@@ -26,6 +26,7 @@ import (
 	"humanqa/internal/browsertest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/webhooks"
 )
@@ -268,9 +269,8 @@ func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
 		t.Errorf("a leaked secret: %d", got.status)
 	}
 	// A proof that is old leads to where a new one can be given.
-	if _, err := w.db.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.db.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`)
+	must.NoError(t, err)
 	if got := w.call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); got.status != 303 || !strings.HasPrefix(got.header.Get("Location"), "/signin/confirm") {
 		t.Errorf("with an old proof: %d %s", got.status, got.header.Get("Location"))
 	}

@@ -229,9 +229,8 @@ func TestWhoKnowsThePasswordIsNoGuessOfTheirAddress(t *testing.T) {
 	w.joined("p1")
 	w.db.MustExec(`INSERT INTO signin.attempts VALUES ('address:6.6.6.6', 18, $1, $1)`, time.Now().Add(-time.Minute))
 	for range 4 {
-		if _, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6")
+		must.NoError(t, err)
 	}
 	for name, want := range map[string]bool{"the-nineteenth": true, "the-twentieth": true} {
 		if _, err := w.SignIn(t.Context(), name, "guess", "6.6.6.6"); errors.Is(err, credential.ErrWrong) != want {

@@ -98,18 +98,16 @@ func writeTo(t *testing.T, dsn, row string) {
 		"CREATE TABLE IF NOT EXISTS notes (n int GENERATED ALWAYS AS IDENTITY, row text)",
 		"INSERT INTO notes (row) VALUES ('" + row + "')",
 	} {
-		if _, err := db.ExecContext(t.Context(), stmt); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(t.Context(), stmt)
+		must.NoError(t, err)
 	}
 }
 
 func wantRows(t *testing.T, s *pgdev.Server, want ...string) {
 	t.Helper()
 	db := connect(t, s.DSN(pgdev.Database))
-	if _, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS notes (n int GENERATED ALWAYS AS IDENTITY, row text)"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS notes (n int GENERATED ALWAYS AS IDENTITY, row text)")
+	must.NoError(t, err)
 	var joined string
 	must.NoError(t, db.QueryRowContext(t.Context(), "SELECT coalesce(string_agg(row, ',' ORDER BY n), '') FROM notes").Scan(&joined))
 	var got []string

@@ -23,9 +23,8 @@ func TestEveryTestHasAMigratedDatabaseOfItsOwn(t *testing.T) {
 	if applied == 0 {
 		t.Error("no migration is recorded")
 	}
-	if _, err := a.ExecContext(t.Context(), "CREATE TABLE mine (n int)"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.ExecContext(t.Context(), "CREATE TABLE mine (n int)")
+	must.NoError(t, err)
 	var leaked bool
 	must.NoError(t, b.GetContext(t.Context(), &leaked, "SELECT to_regclass('mine') IS NOT NULL"))
 	if leaked {

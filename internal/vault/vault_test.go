@@ -77,9 +77,8 @@ func TestASealedSecretOpensOnlyWhereItBelongs(t *testing.T) {
 	}
 	wantOpens(t, b.vault, sealed)
 
-	if _, err := b.vault.Seal(t.Context(), "acc-2", stream, []byte("other")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.vault.Seal(t.Context(), "acc-2", stream, []byte("other"))
+	must.NoError(t, err)
 	for name, c := range map[string]struct{ account, stream, sealed string }{
 		"another stream":     {account, "job-2", sealed},
 		"another account":    {"acc-2", stream, sealed},
@@ -228,9 +227,8 @@ func TestDataKeysAreStoredWrapped(t *testing.T) {
 		SELECT 'thief', wrapped, fingerprint
 		FROM vault.data_keys
 		WHERE account_id = $1`
-	if _, err := b.db.ExecContext(t.Context(), steal, account); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.db.ExecContext(t.Context(), steal, account)
+	must.NoError(t, err)
 	if plain, err := b.vault.Unseal(t.Context(), "thief", stream, sealed); err == nil {
 		t.Errorf("a copied row opened %q", plain)
 	}

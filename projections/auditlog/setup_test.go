@@ -222,9 +222,8 @@ func (w *world) standalone(file string, kept ...auditlog.Checkpoint) (out string
 func (w *world) export(upTo auditlog.Checkpoint) string {
 	w.t.Helper()
 	var b bytes.Buffer
-	if _, err := auditlog.Export(w.ctx(), w.log, w.signer, upTo, &b); err != nil {
-		w.t.Fatal(err)
-	}
+	_, err := auditlog.Export(w.ctx(), w.log, w.signer, upTo, &b)
+	must.NoError(w.t, err)
 	return w.file(b.String())
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"humanqa/internal/must"
 )
 
 const longPastSQL = `
@@ -50,9 +52,8 @@ func TestAHistoryIsReadThroughIndexesHoweverLongItIs(t *testing.T) {
 	started := time.Now()
 	const reads = 200
 	for range reads {
-		if _, err := w.reads.Project(w.Ctx(), "acc1", "p1"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.reads.Project(w.Ctx(), "acc1", "p1")
+		must.NoError(t, err)
 	}
 	t.Logf("a history of 10,000 tests takes %s", time.Since(started)/reads)
 }

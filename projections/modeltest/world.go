@@ -123,9 +123,8 @@ var named = regexp.MustCompile(`\{[a-z_]+\}`)
 func (w *World) Exec(query string, args ...any) {
 	w.T.Helper()
 	query = named.ReplaceAllStringFunc(query, func(name string) string { return w.Status(strings.Trim(name, "{}")).Schema })
-	if _, err := w.DB.ExecContext(w.Ctx(), query, args...); err != nil {
-		w.T.Fatal(err)
-	}
+	_, err := w.DB.ExecContext(w.Ctx(), query, args...)
+	must.NoError(w.T, err)
 }
 
 // Count runs a query for one number.

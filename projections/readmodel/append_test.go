@@ -60,9 +60,8 @@ CREATE TABLE many.rows (LIKE few.rows)`
 func TestHowManyRowsAreAppendedDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	db := pgtest.NewEmpty(t)
-	if _, err := db.ExecContext(t.Context(), anyRowsDDL); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.ExecContext(t.Context(), anyRowsDDL)
+	must.NoError(t, err)
 	texts := []string{"", "plain", `\N`, `\.`, "tab\tline\nreturn\r", `back\slash "quoted" 'so'`, "{a,b}", "é 漢 😀", "not \xff UTF-8", "NULL"}
 	at := time.Date(2026, 3, 29, 1, 30, 0, 123e6, time.UTC)
 	rows := make([]*anyRow, copied)
@@ -77,7 +76,7 @@ func TestHowManyRowsAreAppendedDoesNotMatter(t *testing.T) {
 			rows[i].Count, rows[i].Ended = &i, &at
 		}
 	}
-	err := pgpool.InTx(t.Context(), db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(t.Context(), db, func(tx *sqlx.Tx) error {
 		for _, row := range rows {
 			if err := Append(t.Context(), tx, "few", "rows", []*anyRow{row}); err != nil {
 				return fmt.Errorf("%q: %w", row.Text, err)
