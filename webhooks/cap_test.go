@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"humanqa/internal/must"
 )
 
 // cap is what the endpoint's row says; 0: where all begin.
 func (b *bundle) cap(projectID string) (n int) {
 	b.Helper()
-	if err := b.db.GetContext(b.Context(), &n, "SELECT cap FROM webhooks.endpoints WHERE project_id = $1", projectID); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, b.db.GetContext(b.Context(), &n, "SELECT cap FROM webhooks.endpoints WHERE project_id = $1", projectID))
 	return n
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -228,9 +229,7 @@ func TestANameThatTurnedPrivateIsNotDialled(t *testing.T) {
 func resolveTo(t *testing.T, addr [4]byte) *net.Resolver {
 	t.Helper()
 	server, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/webhooks"
 )
@@ -314,9 +315,7 @@ func TestASecretThatCannotBeOpenedIsToldOnceAProjectInLogHealthAndMetrics(t *tes
 	b.run(d.Run)
 	b.eventually("all wait", func() bool {
 		var due int
-		if err := b.db.Get(&due, `SELECT count(*) FROM webhooks.deliveries WHERE due_at < now() + interval '30 seconds'`); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, b.db.Get(&due, `SELECT count(*) FROM webhooks.deliveries WHERE due_at < now() + interval '30 seconds'`))
 		return due == 0
 	})
 	if n := strings.Count(said.String(), "signing secret cannot be opened"); n != 1 {
@@ -347,9 +346,7 @@ func sealedEndpoints(t *testing.T, d *webhooks.Dispatcher) float64 {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(d.Collectors()...)
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, f := range families {
 		if f.GetName() == "humanqa_webhook_sealed_endpoints" {
 			return f.GetMetric()[0].GetGauge().GetValue()

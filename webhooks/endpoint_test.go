@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -289,9 +290,7 @@ func TestARotationUnderLoadLeavesNoDeliveryUnverified(t *testing.T) {
 	for range 3 * each {
 		r := e.next()
 		var told struct{ JobID string }
-		if err := json.Unmarshal([]byte(r.body), &told); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(r.body), &told))
 		verifies := func(secret string) bool {
 			return webhooks.Verify([]byte(secret), r.header, []byte(r.body), time.Now()) == nil
 		}

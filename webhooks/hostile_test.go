@@ -14,6 +14,7 @@ import (
 	logrustest "github.com/sirupsen/logrus/hooks/test"
 
 	"humanqa/domain"
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -126,9 +127,7 @@ func metric(t *testing.T, d *webhooks.Dispatcher, name string) float64 {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(d.Collectors()...)
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	name, label, _ := strings.Cut(name, " ")
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -210,9 +209,7 @@ func TestAnEndpointWithNothingToDoIsNotLookedAt(t *testing.T) {
 	}
 	b.eventually("no endpoint is due", func() bool {
 		var due int
-		if err := b.db.Get(&due, "SELECT count(*) FROM webhooks.endpoints WHERE due_at IS NOT NULL"); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, b.db.Get(&due, "SELECT count(*) FROM webhooks.endpoints WHERE due_at IS NOT NULL"))
 		return due == 0
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 )
@@ -152,14 +153,10 @@ func TestTheLeasesOfADispatcherThatDiedEndWithItsConnection(t *testing.T) {
 		}
 	}
 	life := pgtest.NewDB(t, pgpool.Named(dsn, sessionName(mortal.holder)))
-	if err := life.PingContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, life.PingContext(t.Context()))
 	other.takes(0)
 	eventually.True(t, "it is seen alive", func() bool { other.takes(0); return len(other.alive) == 1 })
-	if err := life.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, life.Close())
 	var got []claimed
 	eventually.True(t, "its endpoint is taken over", func() bool {
 		batch, next, err := other.claim(t.Context(), 16, shares{})

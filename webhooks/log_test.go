@@ -15,15 +15,14 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
 func (b *bundle) health(projectID string) webhooks.Health {
 	b.Helper()
 	all, err := b.record().Health(context.Background(), "acc", projectID)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	return all[projectID]
 }
 
@@ -105,9 +104,7 @@ func TestATestEventIsSentOnceAndDisablesNothing(t *testing.T) {
 
 	id, sent := uuid.New(), time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 	for range 2 { // the same one
-		if err := b.record().Test(ctx, "acc", "p1", id, sent); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, b.record().Test(ctx, "acc", "p1", id, sent))
 	}
 	if err := b.record().Test(ctx, "other", "p1", uuid.New(), sent); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("another account's test gives %v", err)
@@ -129,9 +126,7 @@ func TestATestEventIsSentOnceAndDisablesNothing(t *testing.T) {
 	}
 	// Sent again by its id it is the same event, once more.
 	code.Store(http.StatusOK)
-	if err := b.record().Redeliver(ctx, "acc", "p1", id); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.record().Redeliver(ctx, "acc", "p1", id))
 	if again := e.next(); again.delivery() != r.delivery() || again.body != r.body {
 		t.Error("the redelivery is another event")
 	}
@@ -153,9 +148,7 @@ func TestATestEventIsNeverHeld(t *testing.T) {
 	b.subscribe()
 	b.subscribed()
 	for range 2 {
-		if err := b.record().Test(context.Background(), "acc", "p1", uuid.New(), time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, b.record().Test(context.Background(), "acc", "p1", uuid.New(), time.Now()))
 	}
 	b.on("p1", &project.WebhookDisabled{At: at})
 	b.settled("p1", map[string]int{"dropped": 2})
@@ -177,9 +170,7 @@ func TestARedeliveryIsOneMoreAttemptOfTheSameDelivery(t *testing.T) {
 	first := e.next()
 	b.settled("p1", map[string]int{"delivered": 1})
 	id := b.deliveries("p1")[0].ID
-	if err := b.record().Redeliver(ctx, "acc", "p1", id); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.record().Redeliver(ctx, "acc", "p1", id))
 	if again := e.next(); again.delivery() != first.delivery() || again.body != first.body {
 		t.Error("it is another delivery")
 	}
@@ -200,9 +191,7 @@ func TestARedeliveryIsOneMoreAttemptOfTheSameDelivery(t *testing.T) {
 	// While a request is under way it is not sent beside it.
 	b.exec(`UPDATE webhooks.deliveries SET state = 'pending'`)
 	b.exec(`UPDATE webhooks.endpoints SET lease_id = gen_random_uuid(), leased_until = now() + interval '1 minute', in_flight = ARRAY[$1::uuid] WHERE project_id = 'p1'`, id)
-	if err := b.record().Redeliver(ctx, "acc", "p1", id); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.record().Redeliver(ctx, "acc", "p1", id))
 	d := b.deliveries("p1")[0]
 	if !d.Sending || d.NextAttemptAt() != nil {
 		t.Errorf("the running request was given up: %+v", d)
@@ -236,9 +225,7 @@ func TestTheListOfDeliveries(t *testing.T) {
 		t.Helper()
 		for {
 			page, next, err := b.record().Deliveries(ctx, "acc", "p1", f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			for _, d := range page {
 				ids = append(ids, d.JobID()+" "+d.Event)
 			}
@@ -318,9 +305,7 @@ FROM generate_series(1, $1::integer) AS n`, kept)
 
 func (b *bundle) moment(query string) (at time.Time) {
 	b.Helper()
-	if err := b.db.Get(&at, query); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, b.db.Get(&at, query))
 	return at
 }
 

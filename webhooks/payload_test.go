@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -140,9 +141,7 @@ func TestPayloads(t *testing.T) {
 func pretty(t *testing.T, body string) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := json.Indent(&out, []byte(body), "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Indent(&out, []byte(body), "", "  "))
 	out.WriteByte('\n')
 	return out.Bytes()
 }
@@ -161,14 +160,10 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
 	}

@@ -18,6 +18,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 )
@@ -215,9 +216,7 @@ func BenchmarkRest(b *testing.B) {
 	go func() { ended <- NewDispatcher(s.db, nil, nil, Config{DSN: pgtest.DSN(b, s.db)}).Run(ctx) }()
 	eventually.True(b, "it has seen that nothing is due", func() bool {
 		var due int
-		if err := s.db.GetContext(ctx, &due, "SELECT count(*) FROM webhooks.endpoints WHERE due_at IS NOT NULL"); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, s.db.GetContext(ctx, &due, "SELECT count(*) FROM webhooks.endpoints WHERE due_at IS NOT NULL"))
 		return due == 0
 	})
 	b.ResetTimer()

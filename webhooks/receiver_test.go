@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -22,9 +23,7 @@ func (b *bundle) receiver(dir, secret string) (*webhooks.Receiver, <-chan webhoo
 		Dir: dir, Secret: func() []byte { return []byte(secret) }, Log: b.cfg.Log,
 		Received: func(_ context.Context, got webhooks.Received) int { arrived <- got; return http.StatusNoContent },
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	b.run(r.Run)
 	return r, arrived
 }
@@ -73,9 +72,7 @@ func TestAReceiverKeepsItsCertificate(t *testing.T) {
 	dir := t.TempDir()
 	first, _ := b.receiver(dir, "")
 	ca, err := os.ReadFile(first.CAFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	second, arrived := b.receiver(dir, "")
 	if again, err := os.ReadFile(second.CAFile()); err != nil || !bytes.Equal(ca, again) {
 		t.Errorf("the second start made another authority (%v)", err)
@@ -87,13 +84,9 @@ func TestAReceiverKeepsItsCertificate(t *testing.T) {
 	defer client.CloseIdleConnections()
 	post := func(body string) int {
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, second.URL(), bytes.NewReader([]byte(body)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		_ = resp.Body.Close()
 		return resp.StatusCode
 	}

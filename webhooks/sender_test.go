@@ -18,6 +18,7 @@ import (
 
 	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
+	"humanqa/internal/must"
 )
 
 // toEndpoint gives a sender that trusts a server of its own, which offers HTTP/2,
@@ -29,13 +30,9 @@ func toEndpoint(t *testing.T, timeout time.Duration, handle http.HandlerFunc) (*
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	caFile := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 	s, err := newSender(Config{CAFile: caFile, Timeout: timeout, Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")}}.withDefaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(s.close)
 	return server, s, func(path string) answer {
 		return s.send(t.Context(), claimed{ID: "d", Event: "job.created", URL: server.URL + path, Body: []byte("{}")}, []byte("secret"), nil)

@@ -29,6 +29,7 @@ import (
 	"humanqa/eventstore/logtest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/webhooks"
 )
@@ -126,9 +127,7 @@ func subscriber(db *sqlx.DB, log memoryLog) *consumer.Supervisor {
 func subscriberStatus(t testing.TB, db *sqlx.DB) consumer.Status {
 	t.Helper()
 	all, err := consumer.List(context.Background(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	at := slices.IndexFunc(all, func(s consumer.Status) bool { return s.Name == webhooks.SubscriberName })
 	if at < 0 {
 		return consumer.Status{}
@@ -239,9 +238,7 @@ func (b *bundle) endpoint(answer http.HandlerFunc) *endpoint {
 
 func writeCA(t testing.TB, path string, cert *x509.Certificate) {
 	t.Helper()
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o600))
 }
 
 func status(code int) http.HandlerFunc {
@@ -298,9 +295,7 @@ func (b *bundle) states(projectID string) map[string]int {
 		Count int    `db:"count"`
 	}
 	err := b.db.Select(&rows, `SELECT state, count(*) AS count FROM webhooks.deliveries WHERE project_id = $1 GROUP BY state`, projectID)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	counts := map[string]int{}
 	for _, r := range rows {
 		counts[r.State] = r.Count
@@ -322,9 +317,7 @@ func (b *bundle) settled(projectID string, want map[string]int) {
 func (b *bundle) deliveries(projectID string) []webhooks.Delivery {
 	b.Helper()
 	list, _, err := b.record().Deliveries(context.Background(), "acc", projectID, webhooks.DeliveryFilter{Limit: 100})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	slices.Reverse(list)
 	return list
 }
@@ -332,9 +325,7 @@ func (b *bundle) deliveries(projectID string) []webhooks.Delivery {
 func (b *bundle) attempts(projectID, id string) []webhooks.Attempt {
 	b.Helper()
 	whole, err := b.record().Delivery(context.Background(), "acc", projectID, uuid.MustParse(id))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	return whole.Attempts
 }
 

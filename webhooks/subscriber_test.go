@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -101,9 +102,7 @@ func TestASubscriberThatLostItsLeaseWritesNothing(t *testing.T) {
 			At    int64 `db:"at"`
 		}
 		err := b.db.Get(&state, `SELECT coalesce(owner = 'another' AND lease_until > now(), false) AS other, commit_position AS at FROM projection_checkpoints WHERE name = 'webhooks'`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if state.Other && uint64(state.At) != before.Commit {
 			t.Fatal("the checkpoint moved under somebody else's lease")
 		}
@@ -132,9 +131,7 @@ func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
 	b.settled("p1", map[string]int{"pending": 1})
 
 	b.log.Spoil(5, false)
-	if err := consumer.Retry(ctx, b.db, webhooks.SubscriberName); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.Retry(ctx, b.db, webhooks.SubscriberName))
 	b.subscribed()
 	b.settled("p1", map[string]int{"pending": 3})
 	if s := b.status(); s.Failure != nil {
@@ -159,15 +156,11 @@ func TestAnEventWithoutItsJobIsSkippedOnAnOperatorsWord(t *testing.T) {
 		t.Fatalf("the failure is %+v", s.Failure)
 	}
 	b.settled("p1", map[string]int{"pending": 1})
-	if err := consumer.Skip(ctx, b.db, webhooks.SubscriberName, b.status().Failure.Position, "operator", "it was a test"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.Skip(ctx, b.db, webhooks.SubscriberName, b.status().Failure.Position, "operator", "it was a test"))
 	b.subscribed()
 	b.settled("p1", map[string]int{"pending": 2})
 	skips, err := consumer.Skips(ctx, b.db, webhooks.SubscriberName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if len(skips) != 1 || skips[0].Who != "operator" || skips[0].Why != "it was a test" || !strings.Contains(skips[0].Detail, "job-headless") {
 		t.Errorf("the record of skips is %+v", skips)
 	}

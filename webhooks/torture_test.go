@@ -18,6 +18,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/guard"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/webhooks"
 )
@@ -50,16 +51,12 @@ func (b *bundle) child() (process *os.Process, lease string) {
 	cfg, err := json.Marshal(map[string]any{
 		"DSN": b.cfg.DSN, "CAFile": b.cfg.CAFile, "Pool": b.cfg.Pool, "Timeout": b.cfg.Timeout, "Lease": b.cfg.Lease, "Retries": b.cfg.Retries,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	before := b.listeners()
 	cmd := exec.CommandContext(context.Background(), os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+string(cfg))
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, cmd.Start())
 	b.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -79,9 +76,7 @@ func (b *bundle) listeners() map[string]bool {
 	b.Helper()
 	var names []string
 	err := b.db.SelectContext(b.Context(), &names, "SELECT application_name FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'webhooks %'")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	all := map[string]bool{}
 	for _, name := range names {
 		all[name] = true
@@ -92,9 +87,7 @@ func (b *bundle) listeners() map[string]bool {
 // number asks for one.
 func (b *bundle) number(query string, args ...any) (n int) {
 	b.Helper()
-	if err := b.db.GetContext(b.Context(), &n, query, args...); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, b.db.GetContext(b.Context(), &n, query, args...))
 	return n
 }
 
@@ -151,12 +144,8 @@ func TestOfThreeDispatchersOneIsKilledAndOneFreezes(t *testing.T) {
 		return b.number("SELECT count(DISTINCT lease_id) FROM webhooks.endpoints") == 3 && waiting == b.number("SELECT sum(cardinality(in_flight)) FROM webhooks.endpoints")
 	})
 	lost := b.number(underLease, killedLease)
-	if err := frozen.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	if err := killed.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, frozen.Signal(syscall.SIGSTOP))
+	must.NoError(t, killed.Kill())
 	close(gate)
 	b.eventually("the killed one's endpoints are taken over", func() bool { return b.number(underLease, killedLease) == 0 })
 	if b.number(underLease, frozenLease) == 0 {
@@ -165,9 +154,7 @@ func TestOfThreeDispatchersOneIsKilledAndOneFreezes(t *testing.T) {
 	b.eventually("everything arrived", func() bool {
 		return b.number("SELECT count(*) FROM webhooks.deliveries WHERE state = 'delivered'") == projects*jobs*3
 	})
-	if err := frozen.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, frozen.Signal(syscall.SIGCONT))
 	b.eventually("the frozen one has said what became of its attempts", func() bool {
 		return b.number("SELECT count(*) FROM webhooks.attempts WHERE error LIKE 'the outcome is unknown%'") == lost
 	})
@@ -179,9 +166,7 @@ func TestOfThreeDispatchersOneIsKilledAndOneFreezes(t *testing.T) {
 		Job      string `db:"ordering_key"`
 		Revision int    `db:"revision"`
 	}
-	if err := b.db.SelectContext(t.Context(), &all, "SELECT id, ordering_key, revision FROM webhooks.deliveries ORDER BY ordering_key, revision"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.db.SelectContext(t.Context(), &all, "SELECT id, ordering_key, revision FROM webhooks.deliveries ORDER BY ordering_key, revision"))
 	mu.Lock()
 	defer mu.Unlock()
 	for i, d := range all {

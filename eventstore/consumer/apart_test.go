@@ -9,6 +9,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
@@ -56,9 +57,7 @@ func TestAProcessApartWaitsOnlyForReadModelsThatHaveSomethingToDo(t *testing.T) 
 	a.follows()
 	for i, n := range []string{"j1", "j2", "j3"} {
 		at := a.Log.Record(domain.JobStream(n), modeltest.Created("acc")) // nothing for projects, access, people …
-		if err := a.api.WaitFor(a.Ctx(), at); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, a.api.WaitFor(a.Ctx(), at))
 		if _, total, err := a.reads.Jobs.List(a.Ctx(), "acc", jobs.Filter{Limit: 1}); err != nil || total != i+1 {
 			t.Errorf("after job %d a reader met %d, %v", i+1, total, err)
 		}

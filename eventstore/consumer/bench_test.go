@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/modeltest"
@@ -29,9 +30,7 @@ func BenchmarkSubmissions(b *testing.B) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Run(b.Context()) }()
-	if err := s.WaitFor(b.Context(), m.Head()); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, s.WaitFor(b.Context(), m.Head()))
 	b.ResetTimer()
 	for i := range b.N {
 		accountID, jobID := fmt.Sprint("acc", i%64), fmt.Sprint("job", i)
@@ -40,9 +39,7 @@ func BenchmarkSubmissions(b *testing.B) {
 		})
 		m.Record(domain.JobStream(jobID), modeltest.Created(accountID))
 	}
-	if err := s.WaitFor(b.Context(), m.Head()); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, s.WaitFor(b.Context(), m.Head()))
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "submissions/s")
 }

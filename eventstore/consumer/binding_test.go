@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/origin"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -28,9 +29,7 @@ func (w *world) binding(log *logtest.Memory) *consumer.Binding {
 func (w *world) bind(log *logtest.Memory) *consumer.Binding {
 	w.T.Helper()
 	b := w.binding(log)
-	if err := b.Bind(w.Ctx()); err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, b.Bind(w.Ctx()))
 	return b
 }
 
@@ -148,9 +147,7 @@ func TestALogThatIsAnotherWhileTheServiceRunsIsLeftAlone(t *testing.T) {
 	w := setup(t)
 	log := &swapped{boundLog: boundLog{w.Log}}
 	b := consumer.NewBinding(w.DB, log, time.Now)
-	if err := b.Bind(w.Ctx()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Bind(w.Ctx()))
 	guarded := b.Guard()
 	append1 := func() error {
 		_, err := guarded.Append(w.Ctx(), "job-"+uuid.NewString(), domain.NoStream, []domain.NewEvent{
@@ -158,9 +155,7 @@ func TestALogThatIsAnotherWhileTheServiceRunsIsLeftAlone(t *testing.T) {
 		})
 		return err
 	}
-	if err := append1(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, append1())
 	log.boundLog = boundLog{logtest.New()}
 	wantRefusal(t, b.Check(w.Ctx()), "without a name")
 	wantRefusal(t, append1(), "without a name")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
@@ -31,9 +32,7 @@ func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
 	w.Run(next)
 	problem := func(of *consumer.Supervisor) string {
 		list, err := of.Status(w.Ctx())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var found []string
 		for _, s := range list {
 			if s.Serving && s.Problem() != "" {
@@ -55,9 +54,7 @@ func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
 	}
 
 	gate.Hold(0)
-	if err := next.WaitForBuilds(w.Ctx()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, next.WaitForBuilds(w.Ctx()))
 	if got := problem(next) + problem(w.Sup); got != "" || w.Status("jobs").Version != (jobsNext{}).Version() {
 		t.Errorf("the problem is %q with %+v", got, w.Status("jobs"))
 	}

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/pgtest"
 	"humanqa/projections"
@@ -141,9 +142,7 @@ func TestTheBeginningOfACommandWaitsForItsEnd(t *testing.T) {
 	t.Parallel()
 	c := setupGroup(t, func(l *consumer.Limits) { l.Hold = time.Minute })
 	listening, err := sqlx.ConnectContext(c.Ctx(), "postgres", pgpool.Named(pgtest.DSN(t, c.DB), consumer.ListenerName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = listening.Close() }()
 	c.Log.Record(domain.CreditsStream("acc"), &credits.Granted{LotID: "lot", Amount: 1 << 20})
 	debit := func() domain.Position {
@@ -182,9 +181,7 @@ func TestAPoisonEventStopsOneOfThoseThatShareATransaction(t *testing.T) {
 		c.reach(c.submit(), "jobs", "history")
 		return c.together()
 	})
-	if err := consumer.Skip(c.Ctx(), c.DB, "access", poison, "ops", "issued twice"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.Skip(c.Ctx(), c.DB, "access", poison, "ops", "issued twice"))
 	c.Reach(c.Sup)
 	c.Sound(c.Sup, projections.Names()...)
 }
@@ -247,17 +244,13 @@ func TestAReadModelThatIsHeldUpHoldsNoOtherUp(t *testing.T) {
 	t.Parallel()
 	c := setupGroup(t)
 	holding, err := c.DB.BeginTxx(c.Ctx(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = holding.Rollback() }()
 	if _, err := holding.ExecContext(c.Ctx(), "LOCK TABLE "+c.Status("jobs").Schema+".jobs IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
 	c.reach(c.submit(), "history")
-	if err := holding.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, holding.Rollback())
 	c.Reach(c.Sup)
 	c.Sound(c.Sup, "jobs", "history")
 }

@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
@@ -32,9 +33,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 			{ID: uuid.New(), Event: modeltest.Created("acc"), Meta: domain.Metadata{CommandID: uuid.New(), Time: modeltest.Noon}},
 			{ID: uuid.New(), Event: modeltest.Claimed("ann"), Meta: domain.Metadata{CommandID: uuid.New(), Time: modeltest.Noon}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return written.Position
 	}
 	const before, during = 100, 200
@@ -44,24 +43,18 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	rebuilt := make(chan error, 1)
 	go func() { rebuilt <- s.Rebuild(w.Ctx(), "jobs", nil) }()
 	for i := range during {
-		if err := s.WaitFor(w.Ctx(), submit(before+i)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.WaitFor(w.Ctx(), submit(before+i)))
 		if _, total, err := w.reads.Jobs.List(w.Ctx(), "acc", jobs.Filter{Limit: 1}); err != nil || total != before+i+1 {
 			t.Fatalf("after job %d a reader met %d jobs, %v", before+i+1, total, err)
 		}
 	}
-	if err := <-rebuilt; err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, <-rebuilt)
 	w.Sound(s, projections.Names()...)
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s.Collector())
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if len(families) != 8 || len(families[0].GetMetric()) != len(projections.All()) {
 		t.Errorf("got metrics %v", families)
 	}
@@ -69,9 +62,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	// How late they are is time; at the end of the log nobody is.
 	late := func() (seconds []float64) {
 		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
 				if f.GetName() == "humanqa_projection_lag_seconds" {

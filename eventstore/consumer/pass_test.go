@@ -17,6 +17,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/projections/modeltest"
@@ -191,13 +192,9 @@ func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := operator.RebuildAll(w.Ctx(), projections.Names(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
 	before := len(w.Log.Asked())
-	if err := operator.RebuildAll(w.Ctx(), projections.Names(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
 	begun := w.Log.Asked()[before:]
 	if n := len(begun) - len(slices.DeleteFunc(begun, func(c eventstore.Checkpoint) bool { return c.Start })); n != 1 {
 		t.Errorf("the log is begun %d times for %d read models", n, len(projections.Names()))
@@ -208,9 +205,7 @@ func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
 			t.Errorf("%s: %+v", projections.Names()[i], found)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w.Exec("UPDATE {credits}.credit_accounts SET used = used + 1 WHERE account_id = (SELECT min(account_id) FROM {credits}.credit_accounts)")
 	differences, err = operator.VerifyAll(w.Ctx(), projections.Names())
 	if err != nil || len(differences[slices.Index(projections.Names(), "credits")]) != 2 {

@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/modeltest"
 )
@@ -40,17 +41,13 @@ func (p poisoned) stops(attempts int) {
 func (p poisoned) knows(hash string) bool {
 	p.T.Helper()
 	_, found, err := p.reads.Access.Key(p.Ctx(), hash)
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must.NoError(p.T, err)
 	return found
 }
 
 func (p poisoned) skip() {
 	p.T.Helper()
-	if err := consumer.Skip(p.Ctx(), p.DB, "access", p.at, "ops", "issued twice"); err != nil {
-		p.T.Fatal(err)
-	}
+	must.NoError(p.T, consumer.Skip(p.Ctx(), p.DB, "access", p.at, "ops", "issued twice"))
 	p.Reach(p.Sup)
 }
 
@@ -89,9 +86,7 @@ func TestWhoWaitsForAStoppedLineIsToldAtOnce(t *testing.T) {
 func TestARetryOfAStoppedLineCounts(t *testing.T) {
 	t.Parallel()
 	p := setupPoisoned(t)
-	if err := consumer.Retry(p.Ctx(), p.DB, "access"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.Retry(p.Ctx(), p.DB, "access"))
 	p.stops(2)
 	if err := consumer.Retry(p.Ctx(), p.DB, "jobs"); err == nil {
 		t.Error("a projection that runs was retried")
@@ -146,9 +141,7 @@ func TestAnUndecodableEventStopsEveryProjection(t *testing.T) {
 		if f := w.Status(name).Failure; f.Category != consumer.CategoryDecode || f.Position != bad {
 			t.Errorf("%s: %+v", name, f)
 		}
-		if err := consumer.Skip(w.Ctx(), w.DB, name, bad, "ops", "written by a bug"); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, consumer.Skip(w.Ctx(), w.DB, name, bad, "ops", "written by a bug"))
 	}
 	w.Reach(w.Sup)
 	w.Sound(w.Sup, projections.Names()...)

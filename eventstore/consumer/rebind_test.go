@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/projections/modeltest"
@@ -60,9 +61,7 @@ func (w *world) places() map[string]string {
 		"leases":      "SELECT kind || key || ' ' || position FROM policy.leases ORDER BY kind, key",
 	} {
 		var rows []string
-		if err := w.DB.SelectContext(w.Ctx(), &rows, query); err != nil {
-			w.T.Fatal(err)
-		}
+		must.NoError(w.T, w.DB.SelectContext(w.Ctx(), &rows, query))
 		if len(rows) == 0 {
 			w.T.Fatalf("no places in %s", name)
 		}
@@ -78,9 +77,7 @@ func TestADatabaseIsTakenAlongToACopyOfItsLog(t *testing.T) {
 	bytes := placed{boundLog: boundLog{w.Log}, since: modeltest.Noon, at: func(p domain.Position) domain.Position {
 		return domain.Position{Commit: 3*p.Commit + 4, Prepare: 3*p.Prepare + 5}
 	}}
-	if err := consumer.NewBinding(w.DB, from, time.Now).Bind(w.Ctx()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.NewBinding(w.DB, from, time.Now).Bind(w.Ctx()))
 	modeltest.Everything(w.Log)
 	stop := w.Run(w.Sup)
 	w.Reach(w.Sup)
@@ -96,16 +93,12 @@ func TestADatabaseIsTakenAlongToACopyOfItsLog(t *testing.T) {
 		t.Errorf("while the service runs: got %v", err)
 	}
 	stop()
-	if err := consumer.ReleaseAll(w.Ctx(), w.DB); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.ReleaseAll(w.Ctx(), w.DB))
 	moved := consumer.NewBinding(w.DB, bytes, time.Now)
 	wantRefusal(t, moved.Bind(w.Ctx()), "are copies of each other")
 
 	for range 2 { // the second time there is nothing to do
-		if err := consumer.Rebind(w.Ctx(), w.DB, from, bytes); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, consumer.Rebind(w.Ctx(), w.DB, from, bytes))
 	}
 	after := w.places()
 	head := bytes.at(w.Log.Head())
@@ -123,9 +116,7 @@ func TestADatabaseIsTakenAlongToACopyOfItsLog(t *testing.T) {
 	wantRefusal(t, consumer.NewBinding(w.DB, from, time.Now).Bind(w.Ctx()), "are copies of each other")
 
 	// And back, where everything is as it was.
-	if err := consumer.Rebind(w.Ctx(), w.DB, bytes, from); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.Rebind(w.Ctx(), w.DB, bytes, from))
 	for name, rows := range w.places() {
 		if rows != before[name] {
 			t.Errorf("%s came back as\n%s", name, rows)
@@ -139,9 +130,7 @@ func TestADatabaseIsNotTakenAlongToWhatIsNoCopy(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	from := placed{boundLog: boundLog{w.Log}, at: asIs}
-	if err := consumer.NewBinding(w.DB, from, time.Now).Bind(w.Ctx()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.NewBinding(w.DB, from, time.Now).Bind(w.Ctx()))
 	w.Log.Record("job-"+uuid.NewString(), modeltest.Created("acc"))
 	half := placed{boundLog: boundLog{w.Log.Copy()}, at: asIs, since: modeltest.Noon}
 	half.Lose(1)

@@ -10,6 +10,7 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
@@ -74,9 +75,7 @@ func (w *world) load() (stop func()) {
 func (w *world) soundAt(s *consumer.Supervisor, name string, number int) {
 	w.T.Helper()
 	differences, err := s.VerifyGeneration(w.Ctx(), name, number)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, err)
 	for _, d := range differences {
 		w.T.Errorf("generation %d of %s differs from the fold: %+v", number, name, d)
 	}
@@ -92,9 +91,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	defer stop()
 
 	var seen []consumer.Progress
-	if err := w.Sup.Rebuild(w.Ctx(), "jobs", func(p consumer.Progress) { seen = append(seen, p) }); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", func(p consumer.Progress) { seen = append(seen, p) }))
 	last := seen[len(seen)-1]
 	if !last.Done || last.Generation != 2 || last.Applied < 500 || last.EventsPerSecond <= 0 {
 		t.Errorf("last progress: %+v", last)
@@ -107,9 +104,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	w.soundAt(w.Sup, "jobs", 1) // … and so were the old ones when they were replaced
 
 	// At rest both stand at the same position and can be compared directly.
-	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", nil))
 	w.Equal(jobs.Projector{}, jobsSchema(2), jobsSchema(3))
 	if s := w.Status("jobs"); s.Schema != jobsSchema(3) || s.State != consumer.Live {
 		t.Errorf("got %+v", s)
@@ -167,9 +162,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 
 	gate.Hold(0)
 	asked := len(gate.Asked())
-	if err := operator.Rebuild(w.Ctx(), "jobs", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, operator.Rebuild(w.Ctx(), "jobs", nil))
 	if first := gate.Asked()[asked]; first != eventstore.At(w.Log.All()[499].Position) {
 		t.Errorf("the build went on behind %+v", first)
 	}
@@ -183,12 +176,8 @@ func TestARebuildCanBeOrderedFromAnotherProcess(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Sup.ChangeLimits(func(l *consumer.Limits) { l.Retired = 0 })
-	if err := consumer.RequestRebuild(w.Ctx(), w.DB, "credits"); err != nil {
-		t.Fatal(err)
-	}
-	if err := consumer.RequestRebuild(w.Ctx(), w.DB, "credits"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.RequestRebuild(w.Ctx(), w.DB, "credits"))
+	must.NoError(t, consumer.RequestRebuild(w.Ctx(), w.DB, "credits"))
 	w.Run(w.Sup) // on an empty log: zero events is a normal case
 	w.Eventually("generation 2 serves", func() bool { return w.Status("credits").Generation == 2 })
 	w.Eventually("the old generation is dropped", func() bool {
@@ -210,28 +199,18 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	modeltest.Lives(w.Log, "a", 10)
 	w.Reach(w.Sup)
 	reader, err := w.DB.BeginTxx(w.Ctx(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = reader.Rollback() }()
 	var n int
-	if err := reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM "+jobsSchema(1)+".jobs"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM "+jobsSchema(1)+".jobs"))
+	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", nil))
 	if err := consumer.DropRetired(w.Ctx(), w.DB, 0); !consumer.Transient(err) {
 		t.Fatalf("the rows were taken from under their reader: %v", err)
 	}
 	modeltest.Lives(w.Log, "b", 10)
 	w.Reach(w.Sup)
-	if err := reader.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := consumer.DropRetired(w.Ctx(), w.DB, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, reader.Commit())
+	must.NoError(t, consumer.DropRetired(w.Ctx(), w.DB, 0))
 	if n := w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = $1", jobsSchema(1)); n != 0 {
 		t.Error("the old rows are still there")
 	}

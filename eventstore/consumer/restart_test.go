@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/modeltest"
 )
@@ -12,17 +13,13 @@ func TestADeadOwnersLeaseNeedNotEndAfterARestartOfPostgres(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Exec("UPDATE projection_checkpoints SET owner = 'dead', epoch = epoch + 1, lease_until = now() + interval '1 hour'")
-	if err := consumer.ReleaseAll(w.Ctx(), w.DB); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.ReleaseAll(w.Ctx(), w.DB))
 	w.Run(w.Sup)
 	modeltest.Lives(w.Log, "a", 10)
 	w.Reach(w.Sup)
 
 	// An owner that is alive after all loses its lease and takes it again.
-	if err := consumer.ReleaseAll(w.Ctx(), w.DB); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, consumer.ReleaseAll(w.Ctx(), w.DB))
 	modeltest.Lives(w.Log, "b", 10)
 	w.Reach(w.Sup)
 	w.Sound(w.Sup, projections.Names()...)

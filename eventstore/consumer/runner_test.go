@@ -16,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
 	"humanqa/projections/modeltest"
@@ -76,9 +77,7 @@ func TestApplyingABatchTwiceIsImpossible(t *testing.T) {
 	batch := tenure.Choose(w.Log.All())
 	for from := range batch {
 		before := tenure.Stored()
-		if err := tenure.Commit(w.Ctx(), batch[from:from+1]); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, tenure.Commit(w.Ctx(), batch[from:from+1]))
 		after := tenure.Stored()
 		tenure.Believe(before) // as if the commit's answer had been lost
 		for to := from + 1; to <= len(batch); to += 7 {
@@ -162,9 +161,7 @@ func TestATakeOverDuringABatchFencesTheOldOwner(t *testing.T) {
 	modeltest.Lives(w.Log, "a", 5)
 	acquire := func(owner string, length time.Duration) *consumer.Tenure {
 		tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector{}, owner, length)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return tenure
 	}
 	old, heir := acquire("old", time.Nanosecond), acquire("heir", time.Nanosecond)

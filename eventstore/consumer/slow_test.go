@@ -21,6 +21,7 @@ import (
 	"humanqa/eventstore/clustertest"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/logtest"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/modeltest"
 )
@@ -77,9 +78,7 @@ func TestASubscriptionThatIsDroppedAsTooSlowAtTwoThousandEventsASecondLosesNothi
 	log.SetOutput(io.Discard)
 	log.AddHook(dropped)
 	client, err := eventstore.Open(cluster.URL(), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() }) // nothing to save
 	feed := eventstore.NewFeed(client, log)
 	ctx, end := context.WithCancel(t.Context())
@@ -121,24 +120,16 @@ func TestASubscriptionThatIsDroppedAsTooSlowAtTwoThousandEventsASecondLosesNothi
 	took := time.Since(began)
 
 	head, err := client.Head(w.Ctx())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := service.WaitFor(w.Ctx(), head); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, service.WaitFor(w.Ctx(), head))
 	var stands, seen []string
-	if err := client.Walk(w.Ctx(), func(e eventstore.RawEvent) error {
+	must.NoError(t, client.Walk(w.Ctx(), func(e eventstore.RawEvent) error {
 		if !strings.HasPrefix(e.Type, "$") {
 			stands = append(stands, e.ID.String())
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.DB.SelectContext(w.Ctx(), &seen, `SELECT id FROM readmodel.sightings ORDER BY n`); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	must.NoError(t, w.DB.SelectContext(w.Ctx(), &seen, `SELECT id FROM readmodel.sightings ORDER BY n`))
 	if len(stands) != rate*seconds || !slices.Equal(seen, stands) {
 		t.Errorf("%d events were appended, %d stand in the log, %d were seen, or in another order", rate*seconds, len(stands), len(seen))
 	}

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections/modeltest"
 )
 
@@ -80,9 +81,7 @@ func analysed(t *testing.T) (w *world, reader string) {
 func (w *world) works(reader string) {
 	w.T.Helper()
 	tx, err := w.DB.BeginTxx(w.Ctx(), nil)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, err)
 	defer func() { _ = tx.Rollback() }()
 	if _, err := tx.ExecContext(w.Ctx(), "SET LOCAL ROLE "+reader); err != nil {
 		w.T.Fatal(err)
@@ -118,9 +117,7 @@ func TestARebuildKeepsRightsAndViewsOfOthers(t *testing.T) {
 			w, reader := analysed(t)
 			w.works(reader)
 			service := w.Service(w.Log, next)
-			if err := service.Rebuild(w.Ctx(), "tallies", nil); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, service.Rebuild(w.Ctx(), "tallies", nil))
 			if s := w.Status("tallies"); s.Generation != 2 || s.Obstacle != "" {
 				t.Errorf("got %+v", s)
 			}
@@ -136,9 +133,7 @@ func TestARebuildKeepsRightsAndViewsOfOthers(t *testing.T) {
 func (w *world) building() consumer.Status {
 	w.T.Helper()
 	list, err := w.Sup.Status(w.Ctx())
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must.NoError(w.T, err)
 	for _, s := range list {
 		if !s.Serving {
 			return s
@@ -183,9 +178,7 @@ func TestWhatIsInTheWayOfARebuildIsNamed(t *testing.T) {
 			modeltest.Lives(w.Log, "b", 1)
 			w.Eventually("the new rows stay up to date meanwhile", func() bool { return w.building().Position == w.Log.Head() })
 			w.Exec(test.clear)
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, <-ended)
 			if s := w.Status("tallies"); s.Generation != 2 || s.Obstacle != "" {
 				t.Errorf("got %+v", s)
 			}
@@ -199,15 +192,11 @@ func TestALongReaderOfAViewIsNamed(t *testing.T) {
 	// in the way as well.
 	w, _ := analysed(t)
 	long, err := w.DB.BeginTxx(w.Ctx(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = long.Rollback() }()
 	var n, pid int
 	err = errors.Join(long.GetContext(w.Ctx(), &n, "SELECT count(*) FROM readmodel.tallies"), long.GetContext(w.Ctx(), &pid, "SELECT pg_backend_pid()"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Service(w.Log, talliesBefore).Rebuild(w.Ctx(), "tallies", nil) }()
 	w.Eventually("the reader is named", func() bool {
@@ -218,14 +207,10 @@ func TestALongReaderOfAViewIsNamed(t *testing.T) {
 		}
 		return strings.Contains(w.building().Obstacle, fmt.Sprintf("connection %d of", pid))
 	})
-	if err := long.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, long.Commit())
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	case <-time.After(time.Minute):
 		t.Fatal("the rebuild did not go on")
 	}

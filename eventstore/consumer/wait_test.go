@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/projections"
 	"humanqa/projections/credits"
 	"humanqa/projections/events"
@@ -70,12 +71,8 @@ func TestALazyProjectionIsCaughtUpWithByWhoReadsIt(t *testing.T) {
 		id := fmt.Sprint("j", n)
 		at := w.Log.Record(domain.JobStream(id), modeltest.Created("acc"))
 		service := []*consumer.Supervisor{w.Sup, elsewhere}[n%2]
-		if err := service.WaitFor(w.Ctx(), at); err != nil {
-			t.Fatal(err)
-		}
-		if err := service.CatchUp(w.Ctx(), events.Name); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, service.WaitFor(w.Ctx(), at))
+		must.NoError(t, service.CatchUp(w.Ctx(), events.Name))
 		if found, err := w.reads.Events.OfJob(w.Ctx(), "acc", id); len(found) != 1 || err != nil {
 			t.Errorf("job %s has %d events: %v", id, len(found), err)
 		}

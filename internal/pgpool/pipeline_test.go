@@ -10,6 +10,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 )
 
@@ -41,9 +42,7 @@ func TestWhatIsRunLaterIsRunInOrder(t *testing.T) {
 			exec(later, insertThingSQL, 5, "five")
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var n int
 		if err := db.GetContext(t.Context(), &n, countThingsSQL, 2); err != nil || n != 4 {
 			t.Errorf("%d rows, %v", n, err)
@@ -160,17 +159,13 @@ func TestWhatIsRunLaterTakesNoRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent, err := pgpool.CountRequests(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, c := range map[string]struct {
 		do   func() error
 		want int64
 	}{"pipelined": {pipelined, 1}, "plain": {plain, 7}} { // BEGIN; SET LOCAL with the first, five, COMMIT
 		sent.Store(0)
-		if err := c.do(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, c.do())
 		if got := sent.Load(); got != c.want {
 			t.Errorf("%s: %d requests, want %d", name, got, c.want)
 		}

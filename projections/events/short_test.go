@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"humanqa/internal/must"
 )
 
 func sameWhenLong(t interface{ Errorf(string, ...any) }, text []byte) (short int) {
@@ -22,9 +24,7 @@ func sameWhenLong(t interface{ Errorf(string, ...any) }, text []byte) (short int
 func TestWhatWasShortenedIsTheSameByteForByte(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../testdata/golden-log.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = file.Close() }() // it is only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		sameWhenLong(t, lines.Bytes())

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/eventstore"
+	"humanqa/internal/must"
 	"humanqa/projections/readmodel"
 )
 
@@ -18,9 +19,7 @@ import (
 func TestWhatIsLeanDecodesToTheSame(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../testdata/golden-log.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	types, whole, lean := map[string]bool{}, 0, 0
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -28,17 +27,11 @@ func TestWhatIsLeanDecodesToTheSame(t *testing.T) {
 			Type       string
 			Meta, Data json.RawMessage
 		}
-		if err := json.Unmarshal(lines.Bytes(), &stored); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(lines.Bytes(), &stored))
 		event, _, err := eventstore.Decode(stored.Type, stored.Data, stored.Meta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		text, err := readmodel.Lean(event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		again, _, err := eventstore.Decode(stored.Type, text, stored.Meta)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
