@@ -19,6 +19,7 @@ type queue struct {
 	pool  int
 	cap   caps
 	lease time.Duration
+	short bool // the last claim left something for want of places
 	flights
 	others
 }
@@ -204,6 +205,7 @@ func (q *queue) claimIn(ctx context.Context, tx *sqlx.Tx, limit int, busy shares
 			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
 		}
 	}
+	q.short = len(batch) == limit || len(full) > 0
 	if len(batch) == limit {
 		return batch, -1, nil
 	}

@@ -58,21 +58,22 @@ func TestASettlementKnowsWhetherAnythingWaits(t *testing.T) {
 		}
 		return batch
 	}
-	settle := func(c claimed) {
+	settle := func(c claimed, waits bool) {
 		t.Helper()
-		if _, err := s.queue.settle(t.Context(), []outcome{classify(c, answer{at: time.Now(), status: 200}, nil)}); err != nil {
-			t.Fatal(err)
+		got, err := s.queue.settle(t.Context(), []outcome{classify(c, answer{at: time.Now(), status: 200}, nil)})
+		if err != nil || got.waits != waits {
+			t.Fatalf("something waits: %v, %v, want %v", got.waits, err, waits)
 		}
 	}
 	batch := claim(2)
 	s.exec(insertStock + "VALUES (gen_random_uuid(), 'p1', gen_random_uuid(), 'job.created', 'late', 0, 'body', 'pending', NULL)")
 	for _, c := range batch {
-		settle(c)
+		settle(c, true)
 		if at := due(); at == nil || at.After(time.Now()) {
 			t.Errorf("with one that came meanwhile the endpoint is looked at next at %v, want now", at)
 		}
 	}
-	settle(claim(1)[0])
+	settle(claim(1)[0], false)
 	if at := due(); at != nil {
 		t.Errorf("with nothing left the endpoint is looked at next at %v", at)
 	}

@@ -34,7 +34,7 @@ func (q *queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now 
 	if err := postpone(ctx, tx, batch); err != nil {
 		return settlement{}, err
 	}
-	if err := freeEndpoints(ctx, tx, batch, now, q.cap.after(batch, now), changed); err != nil || len(causes) == 0 {
+	if s.waits, err = freeEndpoints(ctx, tx, batch, now, q.cap.after(batch, now), changed); err != nil || len(causes) == 0 {
 		return s, err
 	}
 	s.disabled, err = disable(ctx, tx, causes)
@@ -134,11 +134,13 @@ SET in_flight = ARRAY(SELECT f FROM unnest(e.in_flight) f WHERE f <> ALL($7::uui
 	cap = r.cap, consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success
 FROM unnest($1::text[], $2::integer[], $3::integer[], $4::timestamptz[], $5::text[], $6::timestamptz[])
 	AS r (project_id, cap, failures, since, error, success)
-WHERE e.project_id = r.project_id`
+WHERE e.project_id = r.project_id
+RETURNING coalesce(e.due_at <= now(), false)`
 
-func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, caps map[string]int, standings map[string]standing) error {
+// freeEndpoints says whether one of them is to be looked at.
+func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, caps map[string]int, standings map[string]standing) (waits bool, err error) {
 	if len(batch) == 0 {
-		return nil
+		return false, nil
 	}
 	ids := distinct(batch, func(o outcome) string { return o.ProjectID })
 	var (
@@ -157,12 +159,13 @@ func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[st
 		sizes, errs, failures = append(sizes, int64(size)), append(errs, s.LastError), append(failures, int64(s.ConsecutiveFailures))
 		since, succeeded = append(since, timeText(s.FailingSince)), append(succeeded, timeText(s.LastSuccessAt))
 	}
-	_, err := tx.ExecContext(ctx, settleEndpoints, pq.Array(ids), pq.Array(sizes), pq.Array(failures), pq.Array(since), pq.Array(errs),
+	var due []bool
+	err = tx.SelectContext(ctx, &due, settleEndpoints, pq.Array(ids), pq.Array(sizes), pq.Array(failures), pq.Array(since), pq.Array(errs),
 		pq.Array(succeeded), pq.Array(distinct(batch, func(o outcome) string { return o.ID })))
 	if err != nil {
-		return fmt.Errorf("settle endpoints: %w", err)
+		return false, fmt.Errorf("settle endpoints: %w", err)
 	}
-	return nil
+	return slices.Contains(due, true), nil
 }
 
 // timeText writes a time for an array of them; nil stays NULL.

@@ -18,6 +18,10 @@ import (
 // dueChannel is notified once per batch of new work.
 const dueChannel = "webhooks_due"
 
+// settleGather is how long an answer waits for others, so that they settle together.
+// A crash meanwhile sends them again; the next event of the same job waits as well.
+const settleGather = 10 * time.Millisecond
+
 // unsealWait postpones the deliveries of an endpoint whose secret cannot be
 // opened: none of them leaves before it can.
 const unsealWait = time.Minute
@@ -58,7 +62,7 @@ func NewDispatcher(db *sqlx.DB, vault Vault, disable Disable, cfg Config) *Dispa
 		busy:    newPlaces(cfg.Lease),
 	}
 	d.loop = workloop.New(deliveries{d}, workloop.Config{
-		Name: "webhooks", Places: cfg.Pool, Lease: cfg.Lease, Drain: cfg.Drain, Poll: cfg.Poll, Log: cfg.Log,
+		Name: "webhooks", Places: cfg.Pool, Lease: cfg.Lease, Drain: cfg.Drain, Poll: cfg.Poll, Gather: settleGather, Log: cfg.Log,
 	})
 	return d
 }
@@ -116,6 +120,7 @@ type deliveries struct{ *Dispatcher }
 func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Duration, error) {
 	shares, back := d.busy.shares()
 	if limit -= d.handover.kept; limit <= 0 {
+		d.queue.short = true
 		return nil, back, nil
 	}
 	batch, next, err := d.queue.claim(ctx, limit, shares)
@@ -123,15 +128,15 @@ func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Durati
 	return batch, sooner(next, back), err
 }
 
-// Settle implements workloop.Work. What has settled lets the next delivery of
-// its job go.
+// Settle implements workloop.Work. What has settled may let the next delivery of
+// its job go, or give places to who had none.
 func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err error) {
 	s, err := d.queue.settle(ctx, done)
 	if err != nil {
 		return false, err
 	}
 	d.settled(done, s)
-	return true, nil
+	return s.waits || d.queue.short, nil
 }
 
 // Exchange implements workloop.Exchanger.

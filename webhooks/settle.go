@@ -92,6 +92,7 @@ RETURNING d.id || ' ' || r.attempt`
 type settlement struct {
 	disabled []endpoint // were switched off: the log has to be told
 	sealed   []string   // projects whose secret cannot be opened any more
+	waits    bool       // an endpoint is to be looked at
 }
 
 // settle writes what became of a batch of attempts, states and log in one

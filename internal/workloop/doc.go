@@ -5,7 +5,8 @@
 // one of a bounded number of places, and settles in batches what came of it. One
 // goroutine alternates between settling and taking, or does both at once where the
 // work can (Exchanger): while one round talks to the
-// database more items end, so batches grow with the load.
+// database more items end, so batches grow with the load. Where there is nothing to
+// take, what has ended may wait a little for more (Config.Gather).
 //
 // Three things hold whatever the code in a place does:
 //

@@ -41,7 +41,8 @@ type Work[T, R any] interface {
 	Settle(ctx context.Context, done []R) (more bool, err error)
 }
 
-// Exchanger is Work that settles and takes in one go, for less than both cost.
+// Exchanger is Work that settles and takes in one go, for less than both cost. It is
+// asked to while there is something to take, as far as anybody knows.
 type Exchanger[T, R any] interface {
 	Work[T, R]
 	// Exchange is Settle, of at least one outcome, and then Take. After an error
@@ -66,7 +67,10 @@ type Config struct {
 	Drain time.Duration
 	// Poll is the longest time between two looks for due items.
 	Poll time.Duration
-	Log  Log
+	// Gather is how long what has ended waits for more, so that they settle together,
+	// while there is nothing to take.
+	Gather time.Duration
+	Log    Log
 }
 
 // Loop does work until it is stopped. Its goroutine owns all fields but those of
@@ -77,6 +81,7 @@ type Loop[T, R any] struct {
 	results chan result[R]
 	ended   chan struct{} // nobody takes results any more
 	done    []outcome[R]  // not settled
+	taking  bool          // the last look found something
 	stats   stats
 
 	mu      sync.Mutex      // guards the rest
@@ -127,7 +132,8 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 	l.mu.Unlock()
 	look := time.NewTimer(0)
 	defer look.Stop()
-	full := false // the last look may have left something for want of places
+	full := false                 // the last look may have left something for want of places
+	var gathered <-chan time.Time // while something waits to be settled with more
 	for {
 		due := full
 		select {
@@ -136,18 +142,29 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 			return
 		case r := <-l.results:
 			l.gather(r)
+			if !full && !l.taking && l.Gather > 0 && len(l.done) > 0 {
+				if gathered == nil {
+					gathered = time.After(l.Gather)
+				}
+				continue
+			}
+		case <-gathered:
 		case <-wake:
 			due = true
 		case <-look.C:
 			due = true
 		}
-		if again, exchanged := l.exchange(ctx); exchanged {
-			full = l.free() == 0
-			look.Reset(again)
-			continue
+		gathered = nil
+		if due || l.taking {
+			if again, exchanged := l.exchange(ctx); exchanged {
+				full = l.free() == 0
+				look.Reset(again)
+				continue
+			}
 		}
 		more, settleErr := l.settle(ctx)
 		if !due && !more && settleErr == nil {
+			l.taking = false
 			continue
 		}
 		again, takeErr := l.take(ctx)
@@ -195,6 +212,7 @@ func (l *Loop[T, R]) take(ctx context.Context) (again time.Duration, err error) 
 // begin starts what was taken, and says when to look again.
 func (l *Loop[T, R]) begin(due []T, until time.Time, next time.Duration) (again time.Duration) {
 	l.Hand(due, until)
+	l.taking = len(due) > 0
 	switch {
 	case next < 0 || next > l.Poll:
 		return l.Poll

@@ -174,6 +174,64 @@ func TestAPlaceComesBackWhenItsLeaseEndsWhateverTheCodeInItDoes(t *testing.T) {
 	d.wait(t, "other", "stuck", "stuck", "stuck", "stuck")
 }
 
+// places is how many items are under way.
+func places(t *testing.T, loop *workloop.Loop[string, string]) float64 {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(loop)
+	families, err := reg.Gather()
+	must.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == "humanqa_work_busy" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatal("no such metric")
+	return 0
+}
+
+func TestWithNothingToTakeWhatEndsWaitsForMore(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	d := newDesk(func(_ context.Context, item string) string {
+		<-end
+		return item
+	})
+	d.due = []string{"a", "b", "c"} // nobody is woken: there is one look
+	loop, _, _ := start(t, d, func(c *workloop.Config) { c.Gather = time.Hour })
+	end <- struct{}{} // the last look found something, so this one does not wait
+	eventually.True(t, "the first is settled", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.settled) == 1
+	})
+	close(end)
+	eventually.True(t, "all have ended", func() bool { return places(t, loop) == 0 })
+	d.mu.Lock()
+	if len(d.settled) != 1 {
+		t.Errorf("settled %v", d.settled)
+	}
+	d.mu.Unlock()
+	d.add("d") // there is something to take
+	d.wait(t, "a", "b", "c", "d")
+}
+
+func TestWhatIsHandedOverBeginsAtOnceWhileTheLoopRuns(t *testing.T) {
+	t.Parallel()
+	d := newDesk(func(_ context.Context, item string) string { return item })
+	if workloop.New(d, workloop.Config{Places: 1}).Hand([]string{"early"}, time.Now().Add(time.Hour)) {
+		t.Error("a loop that does not run took something")
+	}
+	loop, _, stop := start(t, d, nil)
+	eventually.True(t, "it runs", func() bool { return loop.Hand(nil, time.Now()) })
+	loop.Hand([]string{"a", "b"}, time.Now().Add(time.Hour))
+	d.wait(t, "a", "b")
+	stop()
+	if loop.Hand([]string{"late"}, time.Now().Add(time.Hour)) {
+		t.Error("a loop that has ended took something")
+	}
+}
+
 func TestAPoolWithoutMovementSaysSo(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
