@@ -110,7 +110,8 @@ type API struct {
 
 	table          table
 	idempotency    idempotency
-	limits         limiter
+	limits         *limiter
+	keys           gathering[foundKey] // by the hash of their tokens
 	evidence       evidenceRows
 	evidenceFiles  EvidenceFiles
 	recordings     recordingRows

@@ -38,21 +38,22 @@ const MaxRateLimit = 1_000_000_000
 // request takes no place. There are no fixed windows and no average: the times
 // of the admitted requests are what is counted.
 //
-// Each request is one statement. It locks the caller's row before it looks at
-// the clock, which is Postgres', so that the order of the times is the order of
+// Each request is one statement, or one with those of its caller that wait at the
+// same time (gathering). It locks the caller's row before it looks at the clock, which is Postgres', so that the order of the times is the order of
 // the decisions and no node's own clock matters. Should that clock be set back,
 // the times that now lie ahead count as just now: a minute later at most
 // everything is as before, and no minute had too many.
 type limiter struct {
 	db      *sqlx.DB
 	clients int // requests a minute of an API key, a hook, an address
+	callers gathering[quota]
 }
 
-func newLimiter(db *sqlx.DB, clients int) limiter {
+func newLimiter(db *sqlx.DB, clients int) *limiter {
 	if clients == 0 {
 		clients = clientRate
 	}
-	return limiter{db: db, clients: clients}
+	return &limiter{db: db, clients: clients}
 }
 
 // quota is what a caller has left after a request.
@@ -63,23 +64,23 @@ type quota struct {
 	admitted  bool
 }
 
-// takeSQL must not look at the clock before it holds the row: what DO UPDATE
-// computes, it computes after locking. The clock's subquery is volatile, so it
-// is read once a statement and not folded away.
+// takeSQL takes $5 places, at most as many as the limit, or none. It must not look
+// at the clock before it holds the row: what DO UPDATE computes, it computes after
+// locking. The clock's subquery is volatile, so it is read once a statement and not
+// folded away.
 const takeSQL = `
 INSERT INTO http_rate AS r (caller, slots, last, at, admitted)
-SELECT $1, ARRAY[now.us], 1, now.us, true
+SELECT $1, array_fill(now.us, ARRAY[($5::integer + $3::integer - 1) / $3]), ($5 - 1) % $3 + 1, now.us, true
 FROM (SELECT (EXTRACT(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) AS now
 ON CONFLICT (caller) DO UPDATE
 SET (slots, last, at, admitted) = (
-    SELECT CASE WHEN counted.requests >= $2 THEN live.slots
-                WHEN cardinality(live.slots) = 0 OR r.last >= $3 THEN live.slots || now.us
-                ELSE live.slots[:cardinality(live.slots) - 1] || now.us END,
-           CASE WHEN counted.requests >= $2 THEN r.last
-                WHEN cardinality(live.slots) = 0 OR r.last >= $3 THEN 1
-                ELSE r.last + 1 END,
+    SELECT CASE WHEN counted.requests + $5 > $2 THEN live.slots
+                ELSE live.slots[:cardinality(live.slots) - sign(counted.begun)::integer]
+                     || array_fill(now.us, ARRAY[(counted.begun + $5 + $3 - 1) / $3]) END,
+           CASE WHEN counted.requests + $5 > $2 THEN r.last
+                ELSE (counted.begun + $5 - 1) % $3 + 1 END,
            now.us,
-           counted.requests < $2
+           counted.requests + $5 <= $2
     FROM (SELECT (EXTRACT(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) AS now,
          LATERAL (SELECT ARRAY(
              SELECT LEAST(slot, now.us)
@@ -87,18 +88,57 @@ SET (slots, last, at, admitted) = (
              WHERE slot > now.us - $4
              ORDER BY slot) AS slots) AS live,
          LATERAL (SELECT CASE WHEN cardinality(live.slots) = 0 THEN 0
-                         ELSE (cardinality(live.slots) - 1) * $3 + r.last END AS requests) AS counted)
+                         ELSE (cardinality(live.slots) - 1) * $3 + r.last END AS requests,
+                         CASE WHEN cardinality(live.slots) = 0 OR r.last >= $3 THEN 0
+                         ELSE r.last END AS begun) AS counted)
 RETURNING admitted, (cardinality(slots) - 1) * $3 + last AS counted, slots[1] + $4 - at AS free_in`
 
 // take asks for a place.
-func (l limiter) take(ctx context.Context, caller string, limit int) (quota, error) {
+func (l *limiter) take(ctx context.Context, caller string, limit int) (quota, error) {
+	return l.callers.ask(ctx, caller, func(ctx context.Context, n int) ([]quota, error) {
+		return l.takeMany(ctx, caller, limit, n)
+	})
+}
+
+// takeMany asks for places for all of n requests, and where there are not so many
+// for one after the other: who is behind the first that gets none gets none.
+func (l *limiter) takeMany(ctx context.Context, caller string, limit, n int) ([]quota, error) {
+	quotas := make([]quota, n)
+	if n > 1 && n <= limit {
+		all, err := l.takeAll(ctx, caller, limit, n)
+		if err != nil {
+			return nil, err
+		}
+		if all.admitted {
+			for i := range quotas {
+				quotas[i] = all
+				quotas[i].remaining += n - 1 - i
+			}
+			return quotas, nil
+		}
+	}
+	for i := range quotas {
+		if i > 0 && !quotas[i-1].admitted {
+			quotas[i] = quotas[i-1]
+			continue
+		}
+		var err error
+		if quotas[i], err = l.takeAll(ctx, caller, limit, 1); err != nil {
+			return nil, err
+		}
+	}
+	return quotas, nil
+}
+
+// takeAll asks for n places, or none.
+func (l *limiter) takeAll(ctx context.Context, caller string, limit, n int) (quota, error) {
 	var row struct {
 		Admitted bool  `db:"admitted"`
 		Counted  int   `db:"counted"`
 		FreeIn   int64 `db:"free_in"` // microseconds
 	}
 	perSlot := (limit + rateSlots - 1) / rateSlots
-	err := l.db.GetContext(ctx, &row, takeSQL, caller, limit, perSlot, rateWindow.Microseconds())
+	err := l.db.GetContext(ctx, &row, takeSQL, caller, limit, perSlot, rateWindow.Microseconds(), n)
 	if err != nil {
 		return quota{}, fmt.Errorf("count the request of %s: %w", caller, err)
 	}
@@ -116,7 +156,7 @@ WHERE at < (EXTRACT(epoch FROM clock_timestamp()) * 1000000)::bigint - $1`
 
 // sweep removes the callers that a minute has passed over. One that comes back
 // meanwhile has a new time, and stays.
-func (l limiter) sweep(ctx context.Context) error {
+func (l *limiter) sweep(ctx context.Context) error {
 	if _, err := l.db.ExecContext(ctx, forgetRatesSQL, rateWindow.Microseconds()); err != nil {
 		return fmt.Errorf("sweep rate limits: %w", err)
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -227,6 +228,52 @@ func TestAHighLimitIsKeptInABoundedRow(t *testing.T) {
 	}
 	s.age(time.Minute)
 	equal(t, take().remaining, 999)
+}
+
+// Requests that are counted together leave the row as each by itself would have.
+func TestPlacesThatAreTakenTogetherAreCountedOneByOne(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	l := newLimiter(s.db, 0)
+	row := func(caller string) (layout [2]int) {
+		if err := s.db.QueryRowContext(t.Context(), `SELECT cardinality(slots), last FROM http_rate WHERE caller = $1`, caller).Scan(&layout[0], &layout[1]); err != nil {
+			t.Fatal(err)
+		}
+		return layout
+	}
+	many := func(caller string, limit, n int) []quota {
+		quotas, err := l.takeMany(t.Context(), caller, limit, n)
+		if err != nil || len(quotas) != n {
+			t.Fatalf("%d for %d: %v", len(quotas), n, err)
+		}
+		return quotas
+	}
+	for _, limit := range []int{60, 700} { // a slot each, and three in one
+		alone, together := fmt.Sprint("alone ", limit), fmt.Sprint("together ", limit)
+		for _, n := range []int{1, 5, 3, 2, 1, 17, 4} {
+			var want []quota
+			for range n {
+				want = append(want, many(alone, limit, 1)...)
+			}
+			for i, q := range many(together, limit, n) {
+				if !q.admitted || q.remaining != want[i].remaining {
+					t.Errorf("limit %d: of %d the place %d leaves %+v, want %+v", limit, n, i, q, want[i])
+				}
+			}
+			equal(t, row(together), row(alone))
+		}
+	}
+	// 33 places are taken.
+	admitted := 0
+	for _, q := range many("together 60", 60, 40) {
+		if q.admitted {
+			admitted++
+		}
+	}
+	equal(t, admitted, 27)
+	equal(t, many("together 60", 60, 1)[0].admitted, false)
+	equal(t, len(many("a few", 2, 5)), 5)
+	equal(t, row("a few"), [2]int{2, 1})
 }
 
 func TestAClockThatIsSetBackNeitherOpensNorCloses(t *testing.T) {

@@ -207,21 +207,30 @@ func (f *following) take(ctx context.Context, next read) error {
 	return f.apply(ctx, batch, next.page.Next)
 }
 
-// choose keeps the events that the consumer handles and counts the others.
+// choose keeps the events that the consumer handles and counts the others. What it
+// gives is the page itself where that is all of it, which nobody may change.
 func (f *following) choose(events []domain.Recorded) []domain.Recorded {
-	batch := make([]domain.Recorded, 0, len(events))
-	for _, e := range events {
-		switch {
-		case f.witness:
-			batch = append(batch, e)
+	if f.witness {
+		return events
+	}
+	chosen := make([]int, 0, len(events)) // an event is large
+	for i := range events {
+		switch e := &events[i]; {
 		case f.skips[e.Position]:
 			f.skipped++
 		case e.Event == nil && eventstore.Version(e.Type) > 0: // left undecoded
 		case e.Event == nil:
 			f.unknown++
 		case f.handles[e.Type]:
-			batch = append(batch, e)
+			chosen = append(chosen, i)
 		}
+	}
+	if len(chosen) == len(events) {
+		return events
+	}
+	batch := make([]domain.Recorded, len(chosen))
+	for i, at := range chosen {
+		batch[i] = events[at]
 	}
 	return batch
 }
