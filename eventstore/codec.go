@@ -173,16 +173,25 @@ type RawEvent struct {
 }
 
 // Recorded is the event without a look at what it means.
-func (r RawEvent) Recorded() domain.Recorded {
-	return domain.Recorded{
+func (r RawEvent) Recorded() domain.Recorded { return r.recorded(true) }
+
+// recorded leaves the sums of what is stored out where nobody asks for them.
+func (r RawEvent) recorded(sums bool) domain.Recorded {
+	recorded := domain.Recorded{
 		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type,
-		Stored: domain.Stored{Created: r.Created, Data: sha256.Sum256(r.Data), Meta: sha256.Sum256(r.Meta), Copied: r.Copied},
+		Stored: domain.Stored{Created: r.Created, Copied: r.Copied},
 	}
+	if sums {
+		recorded.Stored.Data, recorded.Stored.Meta = sha256.Sum256(r.Data), sha256.Sum256(r.Meta)
+	}
+	return recorded
 }
 
 // Decode reads the event; the error is a *DecodeError.
-func (r RawEvent) Decode() (domain.Recorded, error) {
-	recorded := r.Recorded()
+func (r RawEvent) Decode() (domain.Recorded, error) { return r.decode(true) }
+
+func (r RawEvent) decode(sums bool) (domain.Recorded, error) {
+	recorded := r.recorded(sums)
 	event, meta, err := Decode(r.Type, r.Whole(), r.Meta)
 	if err == nil && r.data == nil && r.partsMeta().Parts > 0 {
 		err = errParts

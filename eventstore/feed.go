@@ -82,8 +82,13 @@ func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int) (Page,
 	return f.next(ctx, after, maxEvents, f.client.ReadAll)
 }
 
+// Sums, among the types of NextOf, asks for the sums of what the log stores of each event
+// (domain.Stored).
+const Sums = "$sums"
+
 // NextOf is Next for who looks at some types only: events of others that are read
-// for it have no Event and no Meta, and cost a fraction.
+// for it have no Event and no Meta, and cost a fraction. None has sums but for who asks
+// for Sums.
 func (f *Feed) NextOf(ctx context.Context, types map[string]bool, after Checkpoint, maxEvents int) (Page, error) {
 	return f.next(ctx, after, maxEvents, func(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) ([]domain.Recorded, domain.Position, bool, error) {
 		return f.client.readOf(ctx, types, after, fromStart, maxEvents)

@@ -122,21 +122,22 @@ func (c *Client) ReadAllRaw(ctx context.Context, after domain.Position, fromStar
 }
 
 // readOf is ReadAll whose events of other types have no Event and no Meta: nothing of
-// them is looked at but what the log itself says.
+// them is looked at but what the log itself says, and their sums among that if the types
+// ask for Sums.
 func (c *Client) readOf(ctx context.Context, types map[string]bool, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
 	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil }, func(ctx context.Context, e *esdb.RecordedEvent) error {
 		switch {
 		case isSystem(e.EventType):
 			return nil
 		case !types[e.EventType]:
-			events = append(events, raw(e).Recorded())
+			events = append(events, raw(e).recorded(types[Sums]))
 			return nil
 		}
 		whole, err := c.whole(ctx, e)
 		if err != nil {
 			return err
 		}
-		recorded, err := whole.Decode()
+		recorded, err := whole.decode(types[Sums])
 		if err == nil {
 			events = append(events, recorded)
 		}

@@ -114,7 +114,8 @@ type Source interface {
 // Selective is a Source that decodes only what somebody looks at, which is half of
 // what reading the log costs: nothing for a Witness.
 type Selective interface {
-	// NextOf is Next whose events of other types may lack Event and Meta.
+	// NextOf is Next whose events of other types may lack Event and Meta, and all of them
+	// their sums unless the types have eventstore.Sums.
 	NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
 }
 
@@ -130,10 +131,11 @@ func nextOf(s Source, types map[string]bool) func(context.Context, eventstore.Ch
 }
 
 // handledBy is the set of types whose events a consumer wants decoded. A witness
-// keeps what the log holds, whatever it means.
+// keeps sums of what the log holds, whatever it means.
 func handledBy(c Consumer) map[string]bool {
 	types := map[string]bool{}
 	if _, witness := c.(Witness); witness {
+		types[eventstore.Sums] = true
 		return types
 	}
 	for _, eventType := range c.Handles() {

@@ -113,7 +113,7 @@ func (h *half) NextOf(ctx context.Context, types map[string]bool, after eventsto
 func TestNothingIsDecodedForTheAuditsTree(t *testing.T) {
 	t.Parallel()
 	tree := auditlog.Projector{}
-	if types := consumer.Decoded(tree); len(types) > 0 || len(tree.Handles()) == 0 {
+	if types := consumer.Decoded(tree); !maps.Equal(types, map[string]bool{eventstore.Sums: true}) || len(tree.Handles()) == 0 {
 		t.Errorf("%d of %d types are decoded", len(types), len(tree.Handles()))
 	}
 }

@@ -194,6 +194,9 @@ func (m *Memory) NextOf(ctx context.Context, types map[string]bool, after events
 		if !types[e.Type] && eventstore.Version(e.Type) > 0 {
 			page.Events[i].Event, page.Events[i].Meta = nil, domain.Metadata{}
 		}
+		if !types[eventstore.Sums] {
+			page.Events[i].Stored.Data, page.Events[i].Stored.Meta = [32]byte{}, [32]byte{}
+		}
 	}
 	return page, err
 }
