@@ -36,7 +36,7 @@ func (Projector) Gather() time.Duration { return 100 * time.Millisecond }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
-		{Name: "event_streams", DDL: eventStreamsDDL},
+		{Name: "event_streams", DDL: eventStreamsDDL, Indexes: "REINDEX TABLE {schema}.event_streams"},
 		{Name: "account_events", DDL: accountEventsDDL, Indexes: accountEventsIndexes},
 	}
 }

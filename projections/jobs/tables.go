@@ -95,7 +95,9 @@ CREATE TABLE {schema}.jobs (
 );
 `
 
+// What a build has put into the key as it came is packed with the rest.
 const jobsIndexes = `
+REINDEX TABLE {schema}.jobs;
 CREATE INDEX jobs_by_account ON {schema}.jobs (account_id, created_at DESC, id DESC);
 CREATE INDEX jobs_by_status  ON {schema}.jobs (account_id, status, created_at DESC, id DESC);
 CREATE INDEX jobs_by_project ON {schema}.jobs (account_id, project_id, created_at DESC, id DESC) WHERE project_id <> '';

@@ -41,7 +41,7 @@ func (Projector) Name() string { return "timers" }
 func (Projector) Version() int { return 4 }
 
 func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "timers", DDL: timersDDL}, {Name: "timer_clocks", DDL: timerClocksDDL}}
+	return []consumer.Table{{Name: "timers", DDL: timersDDL, Indexes: "REINDEX TABLE {schema}.timers"}, {Name: "timer_clocks", DDL: timerClocksDDL}}
 }
 
 // fire_at is due_at in the service's time: a sandbox whose clock is ahead gets
