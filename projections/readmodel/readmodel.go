@@ -98,16 +98,19 @@ func Append[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, row
 		return err
 	}
 	defer func() { _ = in.Close() }() // the end has told what is wrong
-	fields := make([][]int, len(names))
+	fields := make([]*reflectx.FieldInfo, len(names))
+	plain := make([]bool, len(names)) // what it holds is what its kind says
 	for i, name := range names {
-		fields[i] = mapper.TypeMap(reflect.TypeFor[Row]()).GetByPath(name).Index
+		fields[i] = mapper.TypeMap(reflect.TypeFor[Row]()).GetByPath(name)
+		t := fields[i].Field.Type
+		plain[i] = !t.Implements(reflect.TypeFor[driver.Valuer]()) && !t.Implements(reflect.TypeFor[json.Marshaler]())
 	}
 	values := make([]any, len(names))
 	for i := range rows {
 		row := reflect.Indirect(reflect.ValueOf(&rows[i]).Elem()) // rows may be pointers
-		for i, name := range names {
-			if values[i], err = plainly(row.FieldByIndex(fields[i])); err != nil {
-				return fmt.Errorf("encode %s: %w", name, err)
+		for i := range names {
+			if values[i], err = encode(row.FieldByIndex(fields[i].Index), plain[i]); err != nil {
+				return fmt.Errorf("encode %s: %w", names[i], err)
 			}
 		}
 		if _, err := in.ExecContext(ctx, values...); err != nil {
@@ -118,24 +121,18 @@ func Append[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, row
 	return err
 }
 
-var (
-	valuer    = reflect.TypeFor[driver.Valuer]()
-	marshaler = reflect.TypeFor[json.Marshaler]()
-)
-
-// plainly is copyable by a shorter way for what most columns hold.
-func plainly(v reflect.Value) (any, error) {
-	if t := v.Type(); !t.Implements(valuer) && !t.Implements(marshaler) {
-		switch {
-		case v.Kind() == reflect.String && utf8.ValidString(v.String()):
-			return v.String(), nil
-		case v.CanInt():
-			return v.Int(), nil
-		case v.CanUint() && v.Uint() <= math.MaxInt64:
-			return int64(v.Uint()), nil //nolint:gosec // it fits
-		case v.Kind() == reflect.Bool:
-			return v.Bool(), nil
-		}
+// encode is copyable by a shorter way for what most columns hold.
+func encode(v reflect.Value, plain bool) (any, error) {
+	switch {
+	case !plain:
+	case v.Kind() == reflect.String && utf8.ValidString(v.String()):
+		return v.String(), nil
+	case v.CanInt():
+		return v.Int(), nil
+	case v.CanUint() && v.Uint() <= math.MaxInt64:
+		return int64(v.Uint()), nil //nolint:gosec // it fits
+	case v.Kind() == reflect.Bool:
+		return v.Bool(), nil
 	}
 	return copyable(v.Interface())
 }
