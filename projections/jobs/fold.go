@@ -96,26 +96,21 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 			}
 		}
 	}
-	if len(creators) > 0 {
-		var sandboxed []string
-		err := readmodel.Select(ctx, tx, schema, &sandboxed, loadSandboxesSQL, pq.Array(creators))
-		if err != nil {
-			return fmt.Errorf("load sandbox accounts: %w", err)
-		}
-		for _, id := range sandboxed {
-			f.sandboxed[id] = true
-		}
+	var sandboxed []string
+	if err := readmodel.SelectAny(ctx, tx, schema, loadSandboxesSQL, &sandboxed, creators); err != nil {
+		return fmt.Errorf("load sandbox accounts: %w", err)
 	}
-	if len(changed) > 0 {
-		var rows []storedRow
-		if err := readmodel.Select(ctx, tx, schema, &rows, loadJobsSQL, pq.Array(changed)); err != nil {
-			return fmt.Errorf("load jobs: %w", err)
-		}
-		for _, row := range rows {
-			j := &foldedJob{row: row}
-			f.jobs[row.ID] = j
-			f.order = append(f.order, j)
-		}
+	for _, id := range sandboxed {
+		f.sandboxed[id] = true
+	}
+	var rows []storedRow
+	if err := readmodel.SelectAny(ctx, tx, schema, loadJobsSQL, &rows, changed); err != nil {
+		return fmt.Errorf("load jobs: %w", err)
+	}
+	for _, row := range rows {
+		j := &foldedJob{row: row}
+		f.jobs[row.ID] = j
+		f.order = append(f.order, j)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 	}
 	var loaded []loopRow
-	if err := readmodel.Select(ctx, tx, schema, &loaded, loadLoopSessionsSQL, pq.Array(known)); err != nil {
+	if err := readmodel.SelectAny(ctx, tx, schema, loadLoopSessionsSQL, &loaded, known); err != nil {
 		return fmt.Errorf("load loop sessions: %w", err)
 	}
 	rows := make(map[string]*loopRow, len(loaded))

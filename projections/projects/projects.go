@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/domain/host"
@@ -107,7 +106,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 	}
 	var rows []projectRow
-	if err := readmodel.Select(ctx, tx, schema, &rows, loadProjectsSQL, pq.Array(ids)); err != nil {
+	if err := readmodel.SelectAny(ctx, tx, schema, loadProjectsSQL, &rows, ids); err != nil {
 		return fmt.Errorf("load projects: %w", err)
 	}
 	states := map[string]project.State{}

@@ -208,10 +208,15 @@ func Select(ctx context.Context, tx *sqlx.Tx, schema string, rows any, query str
 	return mapped.SelectContext(ctx, rows, consumer.In(schema, query), args...)
 }
 
-// SelectAny runs a query whose parameter is a list of ids, unless it is empty.
+// SelectAny runs a query whose parameter is a list of ids, as in Load, unless it is
+// empty. One id is asked for by itself: with a list Postgres plans the query anew each
+// time, which costs more than to run it.
 func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows *[]Row, ids []string) error {
-	if len(ids) == 0 {
+	switch len(ids) {
+	case 0:
 		return nil
+	case 1:
+		return Select(ctx, tx, schema, rows, strings.Replace(query, "ANY($1)", "$1", 1), ids[0])
 	}
 	return Select(ctx, tx, schema, rows, query, pq.Array(ids))
 }

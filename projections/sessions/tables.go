@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -176,7 +175,7 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 	}
 	if len(jobs) > 0 {
 		var links []sessionJobRow
-		if err := readmodel.Select(ctx, tx, schema, &links, loadSessionJobsSQL, pq.Array(distinct(jobs))); err != nil {
+		if err := readmodel.SelectAny(ctx, tx, schema, loadSessionJobsSQL, &links, distinct(jobs)); err != nil {
 			return fmt.Errorf("load the sessions of jobs: %w", err)
 		}
 		for _, l := range links {
@@ -188,7 +187,7 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 		return nil
 	}
 	var rows []sessionRow
-	if err := readmodel.Select(ctx, tx, schema, &rows, loadSessionsSQL, pq.Array(distinct(ids))); err != nil {
+	if err := readmodel.SelectAny(ctx, tx, schema, loadSessionsSQL, &rows, distinct(ids)); err != nil {
 		return fmt.Errorf("load sessions: %w", err)
 	}
 	for _, row := range rows {
