@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"humanqa/internal/backoff"
 )
 
 const (
@@ -106,8 +108,6 @@ func (s *service) playTests(ctx context.Context, key string, tests int) (project
 // analysed waits until every test has its AI report: what follows measures
 // reads, not the analyst.
 func (s *service) analysed(ctx context.Context, key, projectID string, tests int) error {
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		var history struct{ ScoredTests int }
 		if err := s.call(ctx, http.StatusOK, http.MethodGet, "/v1/projects/"+projectID+"/history", key, nil, &history); err != nil {
@@ -116,9 +116,7 @@ func (s *service) analysed(ctx context.Context, key, projectID string, tests int
 		if history.ScoredTests == tests {
 			return nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if backoff.Wait(ctx, 250*time.Millisecond) != nil {
 			return context.Cause(ctx)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/internal/backoff"
 	"humanqa/internal/guard"
 	"humanqa/internal/hosting"
 	"humanqa/projections"
@@ -162,9 +163,7 @@ func (a *API) Run(ctx context.Context) error {
 	var recording sync.WaitGroup
 	recording.Go(func() { a.runRecordings(ctx) })
 	defer recording.Wait()
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
+	for again := true; again; again = backoff.Wait(ctx, sweepEvery) == nil {
 		if err := a.idempotency.sweep(ctx); err != nil && ctx.Err() == nil {
 			a.log.WithError(err).Warn("old idempotency keys stay until the next sweep")
 		}
@@ -177,12 +176,8 @@ func (a *API) Run(ctx context.Context) error {
 		if err := a.recordings.sweep(ctx, a.evidenceFiles); err != nil && ctx.Err() == nil {
 			a.log.WithError(err).Warn("parts of recordings stay until the next sweep")
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
 	}
+	return nil
 }
 
 // handleTime bounds a request from the moment its body is there.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/internal/backoff"
 	"humanqa/projections/access"
 	"humanqa/projections/events"
 )
@@ -85,12 +86,10 @@ func (n *feedWatch) leave(e *listener) {
 // watch looks for news until ctx ends. A look that fails is made again.
 func (n *feedWatch) watch(ctx context.Context, stopped chan<- struct{}) {
 	defer close(stopped)
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
 	var at *string // the cursor up to which everybody was told
 	failing := false
 	var keysAt time.Time // when the keys were looked at
-	for {
+	for again := true; again; again = backoff.Wait(ctx, watchEvery) == nil {
 		next, err := n.look(ctx, at)
 		if err == nil && time.Since(keysAt) >= keysEvery {
 			err = n.refuse(ctx)
@@ -102,11 +101,6 @@ func (n *feedWatch) watch(ctx context.Context, stopped chan<- struct{}) {
 		case ctx.Err() == nil && !failing:
 			failing = true
 			n.log.WithError(err).Warn("streams of events wait until the feed can be read again")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
+	"humanqa/internal/backoff"
 	"humanqa/internal/credential"
 	"humanqa/internal/desk"
 	"humanqa/projections"
@@ -286,16 +287,9 @@ func (s readySite) run(log *logrus.Logger) func(context.Context) error {
 		var sweeping sync.WaitGroup
 		defer sweeping.Wait()
 		sweeping.Go(func() {
-			tick := time.NewTicker(sweepSignins)
-			defer tick.Stop()
-			for {
+			for again := true; again; again = backoff.Wait(ctx, sweepSignins) == nil {
 				if err := s.credentials.Sweep(ctx); err != nil && ctx.Err() == nil {
 					log.WithError(err).Warn("what sign-ins left stays until the next sweep")
-				}
-				select {
-				case <-ctx.Done():
-					return
-				case <-tick.C:
 				}
 			}
 		})

@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/backoff"
 	"humanqa/internal/voice"
 	"humanqa/projections/changes"
 	"humanqa/projections/sessions"
@@ -150,14 +151,7 @@ func (d Deps) watch(
 
 // ping ends a connection whose other side is gone without a word.
 func ping(ctx context.Context, end context.CancelCauseFunc, conn *websocket.Conn) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for backoff.Wait(ctx, lookEvery) == nil {
 		short, cancel := context.WithTimeout(ctx, pingTime)
 		err := conn.Ping(short)
 		cancel()

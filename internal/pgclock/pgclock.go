@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"humanqa/internal/backoff"
+
 	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 )
@@ -65,16 +67,9 @@ func (c *Clock) Problem() string {
 // Run compares the clocks until ctx ends. While Postgres does not answer the
 // difference stays as it was.
 func (c *Clock) Run(ctx context.Context) {
-	tick := time.NewTicker(measureEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := c.measure(ctx); err == nil {
-				c.tell()
-			}
+	for backoff.Wait(ctx, measureEvery) == nil {
+		if err := c.measure(ctx); err == nil {
+			c.tell()
 		}
 	}
 }

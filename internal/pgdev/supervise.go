@@ -174,18 +174,12 @@ func (s *Server) awaitReady(ctx context.Context, p *postmaster) bool {
 		return false
 	}
 	defer func() { _ = db.Close() }() // nothing is pending on it
-	tick := time.NewTicker(pingEvery)
-	defer tick.Stop()
-	for {
-		if err := db.PingContext(ctx); err == nil {
-			return true
-		}
-		select {
-		case <-ctx.Done():
+	for db.PingContext(ctx) != nil {
+		if backoff.Wait(ctx, pingEvery) != nil {
 			return false
-		case <-tick.C:
 		}
 	}
+	return true
 }
 
 func portFree(ctx context.Context, port int) bool {
