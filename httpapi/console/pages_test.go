@@ -36,20 +36,20 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w.Shown(at, err)
 	key, err := w.Commands.IssueKey(t.Context(), operator(), account, command.IssueKey{Scope: "full"})
 	w.Shown(key.Position, err)
-	project, err := w.Commands.CreateProject(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: account},
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account),
 		command.CreateProject{Name: "Shop", WebhookURL: "https://hooks.example.com/x"})
 	w.Shown(project.Position, err)
 	w.Shown(w.Commands.DisableWebhook(t.Context(), operator(), project.ProjectID, "", "answered 500 four times in a row"))
 
 	jobs := []string{w.test(account, "Checkout"), w.test(account, "Sign-up"), w.test(account, "Newsletter")}
-	c, err := w.Commands.ClaimJob(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + ids[0]}, ids[0], jobs[0])
+	c, err := w.Commands.ClaimJob(t.Context(), pagetest.ByChecker(ids[0]), ids[0], jobs[0])
 	w.Shown(c.Position, err)
 	claim := command.Claim{CheckerID: ids[0], JobID: jobs[0], Token: c.Token}
 	_, at, err = w.Commands.CheckItem(t.Context(), operator(), claim, command.CheckItem{ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: "After the card is declined the page stays white."})
 	w.Shown(at, err)
 	_, at, err = w.Commands.CompleteJob(t.Context(), operator(), claim, command.CompleteJob{Summary: "It breaks with a declined card."})
 	w.Shown(at, err)
-	if c, err = w.Commands.ClaimJob(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + ids[0]}, ids[0], jobs[1]); err != nil {
+	if c, err = w.Commands.ClaimJob(t.Context(), pagetest.ByChecker(ids[0]), ids[0], jobs[1]); err != nil {
 		t.Fatal(err)
 	}
 	w.Shown(c.Position, nil)

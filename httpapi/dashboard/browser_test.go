@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/internal/browsertest"
 )
 
@@ -33,7 +34,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			here := *w
-			here.t = t
+			here.Service = w.In(t)
 			test(t, &here)
 		})
 	}
@@ -43,26 +44,26 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 // scrolling sideways (WCAG 1.4.10).
 func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 	account := w.account("An account with a rather long name of its own", 500)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	hosted, err := w.commands.TestHosted(t.Context(), cause(account), command.HostedTest{
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	hosted, err := w.Commands.TestHosted(t.Context(), pagetest.Client(account), command.HostedTest{
 		Submission: job.Submission{URL: "https://a-rather-long-host-name.shop.example.com/with/a/path", Source: "hosted"}, Host: "a-rather-long-host-name.shop.example.com",
 	})
-	w.shown(hosted.Position, err)
+	w.Shown(hosted.Position, err)
 	id := w.test(account, "AVeryLongWordThatDoesNotBreakAnywhereBecauseSomebodyWroteItSo", func(in *command.SubmitJob) { in.ProjectID = hosted.ProjectID })
-	c := w.claims(w.checker(), id)
+	c := w.claims(w.Checker("ann"), id)
 	c.checks(0, job.ItemFail, "https://shop.example.com/"+strings.Repeat("segment", 30))
 	c.checks(1, job.ItemPass, "")
 	c.checks(2, job.ItemPass, "")
 	c.completes("It breaks.")
 	batch, _ := w.batch(account, "One", "Two")
-	tab := w.tab(owner)
+	tab := w.Tab(owner)
 	tab.Screen(320, 640, false)
 	for _, path := range []string{
 		"/dashboard", "/dashboard/jobs", "/dashboard/jobs?status=completed", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay",
 		"/dashboard/projects", "/dashboard/projects/" + hosted.ProjectID, "/dashboard/projects/" + hosted.ProjectID + "/hook",
 		"/dashboard/sessions", "/dashboard/batches/" + batch, "/dashboard/credits", "/dashboard/credits/statement", "/dashboard/batches", "/dashboard/keys", "/dashboard/members", "/account", "/signin/confirm",
 	} {
-		tab.Open(w.origin + path)
+		tab.Open(w.Origin + path)
 		if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 320 {
 			t.Errorf("%s is %d px wide: %s", path, wide, browsertest.Eval[string](tab,
 				"[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > 321).slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join(' | ')"))
@@ -74,7 +75,7 @@ func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 func testTheReferenceHasAMenuOnAPhone(t *testing.T, w *world) {
 	tab := browsertest.New(t)
 	tab.Screen(390, 844, false)
-	tab.Open(w.origin + "/docs")
+	tab.Open(w.Origin + "/docs")
 	tab.Wait(`document.querySelectorAll('#where option').length > 60 && document.getElementById('where').checkVisibility()`)
 	const operation = "post-/v1/jobs"
 	tab.Wait(`document.querySelector('rapi-doc').shadowRoot.getElementById('` + operation + `') !== null`)
@@ -89,10 +90,10 @@ func testTheReferenceHasAMenuOnAPhone(t *testing.T, w *world) {
 // another account's people are led nowhere.
 func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	other := w.joined("Bob", person.Grant{Role: person.Owner, AccountID: w.account("Globex", 0)})
-	checker, err := w.commands.CreateChecker(t.Context(), operator(), "ann", nil)
-	w.shown(checker.Position, err)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	other := w.Joined("Bob", person.Grant{Role: person.Owner, AccountID: w.account("Globex", 0)})
+	checker, err := w.Commands.CreateChecker(t.Context(), pagetest.Operator(), "ann", nil)
+	w.Shown(checker.Position, err)
 	id := w.test(account, "Checkout", nil)
 	c := w.claims(checker.CheckerID, id)
 
@@ -101,9 +102,9 @@ func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 	drawn.Set(3, 3, color.White)
 	form := multipart.NewWriter(&picture)
 	part, err := form.CreateFormFile("file", "white.png")
-	w.must(err)
-	w.must(png.Encode(part, drawn))
-	w.must(form.Close())
+	w.Must(err)
+	w.Must(png.Encode(part, drawn))
+	w.Must(form.Close())
 	up := w.Send(guest{}, "POST", "/v1/checker/jobs/"+id+"/evidence", &picture,
 		"Authorization", "Bearer "+checker.Token, "X-Claim-Token", fmt.Sprint(c.Claim.Token), "Content-Type", form.FormDataContentType())
 	if up.Status != 201 {
@@ -111,29 +112,29 @@ func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 	}
 	_, link, _ := strings.Cut(up.Body, `/v1/evidence/`)
 	evidence := link[:36]
-	_, at, err := w.commands.CheckItem(t.Context(), c.cause(), c.Claim, command.CheckItem{
+	_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CheckItem{
 		ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: "See the picture.", Screenshots: []string{"/v1/evidence/" + evidence},
 	})
-	w.shown(at, err)
+	w.Shown(at, err)
 	c.checks(1, job.ItemPass, "")
 	c.checks(2, job.ItemPass, "")
 	c.completes("It breaks.")
 
 	const seen = `(() => { const i = document.querySelector('.shot img'); return i !== null && i.complete && i.naturalWidth === 37 && i.naturalHeight === 21 })()`
-	tab := w.tab(owner)
-	tab.Open(w.origin + "/dashboard/jobs/" + id)
+	tab := w.Tab(owner)
+	tab.Open(w.Origin + "/dashboard/jobs/" + id)
 	tab.Wait(seen)
-	tab.Open(w.origin + "/dashboard/jobs/" + id + "/replay?at=99")
+	tab.Open(w.Origin + "/dashboard/jobs/" + id + "/replay?at=99")
 	tab.Wait(seen)
-	token, err := w.credentials.Share(t.Context(), account, id, owner.ID, 60e9)
-	w.must(err)
-	visitor := w.tab(guest{})
-	visitor.Open(w.origin + "/shared/" + token)
+	token, err := w.Credentials.Share(t.Context(), account, id, owner.ID, 60e9)
+	w.Must(err)
+	visitor := w.Tab(guest{})
+	visitor.Open(w.Origin + "/shared/" + token)
 	visitor.Wait(seen)
 	for who, g := range map[string]guest{"nobody": {}, "another account": other} {
-		got := w.call(g, "GET", "/dashboard/jobs/"+id+"/evidence/"+evidence, nil)
-		if to := got.header.Get("Location"); strings.Contains(to, "/v1/evidence/") {
-			t.Errorf("%s is led to the picture: %d %s", who, got.status, to)
+		got := w.Call(g, "GET", "/dashboard/jobs/"+id+"/evidence/"+evidence, nil)
+		if to := got.Header.Get("Location"); strings.Contains(to, "/v1/evidence/") {
+			t.Errorf("%s is led to the picture: %d %s", who, got.Status, to)
 		}
 	}
 }
@@ -144,17 +145,17 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 0)
-	_, link := w.invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: "Shop"})
-	w.shown(project.Position, err)
+	_, link := w.Invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop"})
+	w.Shown(project.Position, err)
 	tab := browsertest.New(t)
 	tab.Passkeys()
-	tab.Open(w.origin + link)
+	tab.Open(w.Origin + link)
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("Welcome to Acme")
-	_, err = w.db.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
-	w.must(err)
-	tab.Open(w.origin + "/dashboard/projects/" + project.ProjectID + "/hook")
+	_, err = w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
+	w.Must(err)
+	tab.Open(w.Origin + "/dashboard/projects/" + project.ProjectID + "/hook")
 	tab.WaitText("Confirm that it is you")
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("Deploy hook")
@@ -163,9 +164,9 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 	}
 
 	// A form that wanted the proof is shown again, not sent by itself.
-	_, err = w.db.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
-	w.must(err)
-	tab.Open(w.origin + "/dashboard/keys")
+	_, err = w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
+	w.Must(err)
+	tab.Open(w.Origin + "/dashboard/keys")
 	tab.Click("form[action='/dashboard/keys'] button")
 	tab.WaitText("Confirm that it is you")
 	tab.Click("form[data-passkey] button")
@@ -177,10 +178,10 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 // What is printed is the report: light, nothing folded, no navigation, no forms.
 func testAReportPrints(t *testing.T, w *world) {
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	id := w.completed(account, "Checkout", "The page stays white.", job.ItemFail, job.ItemPass, job.ItemPass)
-	tab := w.tab(owner)
-	tab.Open(w.origin + "/dashboard/jobs/" + id)
+	tab := w.Tab(owner)
+	tab.Open(w.Origin + "/dashboard/jobs/" + id)
 	tab.WaitText("Written by rules")
 	tab.Print()
 	got := browsertest.Eval[string](tab, `(() => {
@@ -197,14 +198,14 @@ func testAReportPrints(t *testing.T, w *world) {
 // reload would.
 func testNoticesComeByThemselves(t *testing.T, w *world) {
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	w.test(account, "Checkout", nil)
-	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: "Shop", WebhookURL: "https://hooks.example.com/x"})
-	w.shown(project.Position, err)
-	tab := w.tab(owner)
-	tab.Open(w.origin + "/dashboard")
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop", WebhookURL: "https://hooks.example.com/x"})
+	w.Shown(project.Position, err)
+	tab := w.Tab(owner)
+	tab.Open(w.Origin + "/dashboard")
 	tab.WaitText("In progress")
-	w.shown(w.commands.DisableWebhook(t.Context(), operator(), project.ProjectID, "", "answered 500"))
+	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), project.ProjectID, "", "answered 500"))
 	tab.WaitText("The webhook of Shop is disabled")
 	tab.WaitText("While you were away")
 	equalsReload(t, tab)

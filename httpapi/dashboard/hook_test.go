@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 )
 
 // An owner who has just proved who they are sees the deploy hook and replaces
@@ -16,15 +17,15 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: "Shop", DefaultURL: new("https://shop.example.com")})
-	w.shown(project.Position, err)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop", DefaultURL: new("https://shop.example.com")})
+	w.Shown(project.Position, err)
 	path := "/dashboard/projects/" + project.ProjectID + "/hook"
-	hookIn := func(got response) string {
+	hookIn := func(got pagetest.Response) string {
 		t.Helper()
-		found := regexp.MustCompile(`<code id="hook">[^<]*(/v1/hooks/deploy/[^<]+)</code>`).FindStringSubmatch(got.body)
-		if got.status != 200 || found == nil || got.header.Get("Cache-Control") != "no-store" {
-			t.Fatalf("no hook is shown: %d", got.status)
+		found := regexp.MustCompile(`<code id="hook">[^<]*(/v1/hooks/deploy/[^<]+)</code>`).FindStringSubmatch(got.Body)
+		if got.Status != 200 || found == nil || got.Header.Get("Cache-Control") != "no-store" {
+			t.Fatalf("no hook is shown: %d", got.Status)
 		}
 		return found[1]
 	}
@@ -32,7 +33,7 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 		t.Helper()
 		return w.Send(guest{}, "POST", hook, strings.NewReader(`{"commitSha": "`+commit+`"}`), "Content-Type", "application/json").Status
 	}
-	first := hookIn(w.call(owner, "GET", path, nil))
+	first := hookIn(w.Call(owner, "GET", path, nil))
 	if first != "/v1/hooks/deploy/"+project.HookToken {
 		t.Error("it is not the hook that the project was made with")
 	}
@@ -40,11 +41,11 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 		t.Errorf("a deploy: %d", got)
 	}
 	form := url.Values{"command": {"11111111-1111-4111-8111-111111111111"}}
-	second := hookIn(w.call(owner, "POST", path+"/rotate", form))
-	if again := hookIn(w.call(owner, "POST", path+"/rotate", form)); second == first || again != second {
+	second := hookIn(w.Call(owner, "POST", path+"/rotate", form))
+	if again := hookIn(w.Call(owner, "POST", path+"/rotate", form)); second == first || again != second {
 		t.Error("the same form replaced it twice, or never")
 	}
-	if shown := hookIn(w.call(owner, "GET", path, nil)); shown != second {
+	if shown := hookIn(w.Call(owner, "GET", path, nil)); shown != second {
 		t.Error("the page shows another one")
 	}
 	if got := deploy(first, "a2"); got != 404 {
@@ -53,8 +54,8 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 	if got := deploy(second, "a2"); got != 201 {
 		t.Errorf("by the new hook: %d", got)
 	}
-	w.must(func() error {
-		_, err := w.db.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
+	w.Must(func() error {
+		_, err := w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
 		return err
 	}())
 	for method, to := range map[string]string{"GET": path, "POST": path + "/rotate"} {
@@ -62,8 +63,8 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 		if method == "POST" {
 			form = url.Values{}
 		}
-		if got := w.call(owner, method, to, form); got.status != 303 || !strings.HasPrefix(got.header.Get("Location"), "/signin/confirm") {
-			t.Errorf("%s without a fresh proof: %d", method, got.status)
+		if got := w.Call(owner, method, to, form); got.Status != 303 || !strings.HasPrefix(got.Header.Get("Location"), "/signin/confirm") {
+			t.Errorf("%s without a fresh proof: %d", method, got.Status)
 		}
 	}
 }

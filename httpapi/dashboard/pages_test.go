@@ -24,74 +24,74 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	empty, full := w.account("Acme", 100), w.account("Globex", 500)
-	fresh := w.joined("Ann Example", person.Grant{Role: person.Owner, AccountID: empty})
-	owner := w.joined("Bob Example", person.Grant{Role: person.Owner, AccountID: full})
-	w.invited("Carol", person.Grant{Role: person.Developer, AccountID: full})
-	checks := w.joined("Erin Example", person.Grant{Role: person.Checker, CheckerID: w.checker()})
-	runs := w.joined("Frank Example", person.Grant{Role: person.Operator})
-	_, link := w.invited("Dave", person.Grant{Role: person.Viewer, AccountID: full})
+	fresh := w.Joined("Ann Example", person.Grant{Role: person.Owner, AccountID: empty})
+	owner := w.Joined("Bob Example", person.Grant{Role: person.Owner, AccountID: full})
+	w.Invited("Carol", person.Grant{Role: person.Developer, AccountID: full})
+	checks := w.Joined("Erin Example", person.Grant{Role: person.Checker, CheckerID: w.Checker("ann")})
+	runs := w.Joined("Frank Example", person.Grant{Role: person.Operator})
+	_, link := w.Invited("Dave", person.Grant{Role: person.Viewer, AccountID: full})
 
-	hosted, err := w.commands.TestHosted(t.Context(), cause(full), command.HostedTest{
+	hosted, err := w.Commands.TestHosted(t.Context(), pagetest.Client(full), command.HostedTest{
 		Submission: job.Submission{URL: "https://shop.example.com", Feature: "Sign up, then buy the cheapest plan", Source: "hosted"},
 		Host:       "shop.example.com",
 	})
-	w.shown(hosted.Position, err)
+	w.Shown(hosted.Position, err)
 	inProject := func(in *command.SubmitJob) { in.ProjectID = hosted.ProjectID }
 	for i := range 3 {
 		id := w.test(full, fmt.Sprintf("Checkout, round %d", i+1), inProject)
-		c := w.claims(w.checker(), id)
+		c := w.claims(w.Checker("ann"), id)
 		c.checks(0, job.ItemPass, "")
 		c.checks(1, []job.ItemStatus{job.ItemPass, job.ItemFail, job.ItemFail}[i], "After the card is declined the page stays white, on a phone and on a computer.")
 		c.checks(2, []job.ItemStatus{job.ItemFail, job.ItemPass, job.ItemSkip}[i], "No mail came within ten minutes.")
 		c.completes("The checkout works with a good card. With a declined one it ends on a white page and the order is lost.")
 	}
 	report := w.test(full, "Checkout with a declined card", inProject)
-	c := w.claims(w.checker(), report)
+	c := w.claims(w.Checker("ann"), report)
 	c.checks(0, job.ItemPass, "")
 	c.checks(1, job.ItemFail, "After the card is declined the page stays white. Reloading it shows an empty basket.")
 	c.checks(2, job.ItemSkip, "")
 	c.completes("The price is right. A declined card ends on a white page, and the basket is gone.")
 	live := w.test(full, "Sign-up on a phone", func(in *command.SubmitJob) { in.Urgent = true })
-	w.claims(w.checker(), live).checks(0, job.ItemPass, "")
+	w.claims(w.Checker("ann"), live).checks(0, job.ItemPass, "")
 	waiting := w.test(full, "First look at the landing page", nil)
-	session, err := w.commands.CreateSession(t.Context(), cause(full), command.NewSession{
+	session, err := w.Commands.CreateSession(t.Context(), pagetest.Client(full), command.NewSession{
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Two people talk to each other", Source: "session"}, Host: "chat.example.com"},
 		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}}, ScenarioBrief: "The caller rings, the callee answers after ten seconds.",
 	})
-	w.shown(session.Position, err)
-	hooked, err := w.commands.CreateProject(t.Context(), cause(full), command.CreateProject{Name: "Back office", WebhookURL: "https://hooks.example.com/x"})
-	w.shown(hooked.Position, err)
+	w.Shown(session.Position, err)
+	hooked, err := w.Commands.CreateProject(t.Context(), pagetest.Client(full), command.CreateProject{Name: "Back office", WebhookURL: "https://hooks.example.com/x"})
+	w.Shown(hooked.Position, err)
 	batch, _ := w.batch(full, "The landing page", "Sign-up", "The newsletter")
 	loop, _ := w.looped(full, "shop.example.com", "bug-fixer", 1)
 	w.looped(full, "shop.example.com", "bug-fixer", 2)
 	box := w.newAccount("Trial", 100, true)
-	tries := w.joined("Gina Example", person.Grant{Role: person.Developer, AccountID: box})
+	tries := w.Joined("Gina Example", person.Grant{Role: person.Developer, AccountID: box})
 	played := w.test(box, "Checkout in the sandbox", nil)
-	key, err := w.commands.IssueKey(t.Context(), operator(), full, command.IssueKey{Scope: "full"})
-	w.shown(key.Position, err)
+	key, err := w.Commands.IssueKey(t.Context(), pagetest.Operator(), full, command.IssueKey{Scope: "full"})
+	w.Shown(key.Position, err)
 
 	for i, verdicts := range [][]job.ItemStatus{{job.ItemPass, job.ItemFail}, {job.ItemFail, job.ItemFail}, {job.ItemFail, job.ItemPass}} {
 		commit := fmt.Sprintf("%d0c5ea7e9d3b", 4+i)
-		out, err := w.commands.Deploy(t.Context(), cause(full), hosted.ProjectID, command.Deploy{
+		out, err := w.Commands.Deploy(t.Context(), pagetest.Client(full), hosted.ProjectID, command.Deploy{
 			Test: command.HostedTest{Submission: job.Submission{URL: "https://shop.example.com", Source: "deploy"}, Host: "shop.example.com"},
 			Keys: []string{"commit:" + commit},
 		})
-		w.shown(out.Position, err)
+		w.Shown(out.Position, err)
 		eventually.True(t, "the checklist is written", func() bool {
-			j, err := w.reads.Jobs.Job(t.Context(), full, out.JobID)
+			j, err := w.Reads.Jobs.Job(t.Context(), full, out.JobID)
 			return err == nil && len(j.Items) > 0
 		})
-		c := w.claims(w.checker(), out.JobID)
+		c := w.claims(w.Checker("ann"), out.JobID)
 		for n := range c.Checklist {
 			c.checks(n, verdicts[min(n, 1)], "It is still white.")
 		}
 		c.completes("Tested after the deploy.")
 	}
-	w.shown(w.commands.DisableWebhook(t.Context(), operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
-	w.must(w.desk.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
-	w.must(w.desk.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
-	share, err := w.credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
-	w.must(err)
+	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
+	w.Must(w.desk.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
+	w.Must(w.desk.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
+	share, err := w.Credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
+	w.Must(err)
 
 	webhooked := w.webhookStates(full)
 	for _, page := range append([]screenOf{
@@ -111,15 +111,15 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {
 			here := *w
-			here.t = t
-			tab := here.tab(page.as)
+			here.Service = w.In(t)
+			tab := here.Tab(page.as)
 			if page.name == "nothing" {
 				tab.Allow("404")
 			}
 			if page.name == "project" { // on a phone
 				tab.Screen(390, 800, false)
 			}
-			tab.Open(w.origin + page.path)
+			tab.Open(w.Origin + page.path)
 			switch page.name {
 			case "project":
 				tab.Wait(`(at => at.scrollLeft > 0 && at.scrollLeft + at.clientWidth >= at.scrollWidth - 1)(document.querySelector('.matrix').parentElement)`)

@@ -17,50 +17,50 @@ func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 	t.Parallel()
 	w := setupWithRoom(t)
 	account := w.newAccount("Trial", 200, true)
-	dev := w.joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
-	tab := w.tab(dev)
+	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	tab := w.Tab(dev)
 	tab.Screen(1280, 900, false)
 	tab.NoScript()
 	good, bad, late := w.test(account, "Goes well", nil), w.test(account, "Goes wrong", nil), w.test(account, "Goes nowhere", nil)
-	tab.Open(w.origin + "/dashboard/sandbox")
+	tab.Open(w.Origin + "/dashboard/sandbox")
 	tab.Click("#play-" + good + " form:nth-of-type(1) button")
 	tab.WaitText("Everything that was tested works")
-	tab.Open(w.origin + "/dashboard/sandbox")
+	tab.Open(w.Origin + "/dashboard/sandbox")
 	tab.Click("#play-" + bad + " form:nth-of-type(2) button")
 	tab.WaitText("1 problem found")
 	tab.WaitText("The robot was told that this fails.")
-	tab.Open(w.origin + "/dashboard/jobs/" + late)
+	tab.Open(w.Origin + "/dashboard/jobs/" + late)
 	tab.WaitText("Waiting for a checker")
 	for _, want := range []string{"Back in the queue", "Back in the queue", "It could not be tested"} {
-		tab.Open(w.origin + "/dashboard/sandbox")
+		tab.Open(w.Origin + "/dashboard/sandbox")
 		tab.Click("#play-" + late + " form:last-of-type button")
 		tab.WaitText("About this test")
 		eventually.True(t, "the time limit passes", func() bool {
-			return strings.Contains(w.call(dev, "GET", "/dashboard/jobs/"+late, nil).body, want)
+			return strings.Contains(w.Call(dev, "GET", "/dashboard/jobs/"+late, nil).Body, want)
 		})
 	}
-	tab.Open(w.origin + "/dashboard/sandbox")
+	tab.Open(w.Origin + "/dashboard/sandbox")
 	tab.WaitText("ahead of the service's")
 
-	session, err := w.commands.CreateSession(t.Context(), w.cause(account), command.NewSession{
+	session, err := w.Commands.CreateSession(t.Context(), w.cause(account), command.NewSession{
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Source: "session"}, Host: "chat.example.com"},
 		Slots: []command.NewSlot{{}, {}},
 	})
-	w.shown(session.Position, err)
+	w.Shown(session.Position, err)
 	eventually.True(t, "the checklists are written", func() bool {
-		j, err := w.reads.Jobs.Job(t.Context(), account, session.Slots[1].JobID)
+		j, err := w.Reads.Jobs.Job(t.Context(), account, session.Slots[1].JobID)
 		return err == nil && len(j.Items) > 0
 	})
-	tab.Open(w.origin + "/dashboard/sandbox")
+	tab.Open(w.Origin + "/dashboard/sandbox")
 	tab.Click("#lobby-" + session.SessionID + " button")
 	tab.WaitText("All who were ready test at the same moment")
 
 	for _, minutes := range []string{"", "0", "-5", "1e3", "525601"} {
-		if got := w.call(dev, "POST", "/dashboard/sandbox/clock", url.Values{"minutes": {minutes}}); got.status != 422 {
-			t.Errorf("%q minutes: %d", minutes, got.status)
+		if got := w.Call(dev, "POST", "/dashboard/sandbox/clock", url.Values{"minutes": {minutes}}); got.Status != 422 {
+			t.Errorf("%q minutes: %d", minutes, got.Status)
 		}
 	}
-	if got := w.call(dev, "POST", "/dashboard/jobs/"+good+"/play", url.Values{}); got.status != 303 {
-		t.Errorf("playing a test again: %d", got.status)
+	if got := w.Call(dev, "POST", "/dashboard/jobs/"+good+"/play", url.Values{}); got.Status != 303 {
+		t.Errorf("playing a test again: %d", got.Status)
 	}
 }

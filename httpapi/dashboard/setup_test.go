@@ -2,27 +2,19 @@ package dashboard_test
 
 import (
 	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard"
 	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/credential"
 	"humanqa/internal/desk"
-	"humanqa/projections"
 	"humanqa/webhooks"
 )
 
@@ -33,20 +25,8 @@ const password = "correct horse battery"
 // world is the running service with the dashboard's pages.
 type world struct {
 	*pagetest.Service
-	t           *testing.T
-	db          *sqlx.DB
-	commands    *command.Service
-	reads       *projections.Reads
-	credentials *credential.Store
-	desk        *desk.Store
-	site        *ui.Site
-	origin      string
-	boxes       *sync.Map // accounts that are sandboxes
-}
-
-func (w *world) must(err error) {
-	w.t.Helper()
-	w.In(w.t).Must(err)
+	desk  *desk.Store
+	boxes *sync.Map // accounts that are sandboxes
 }
 
 func setup(t *testing.T) *world {
@@ -70,27 +50,17 @@ func with(t *testing.T, more pagetest.Pages) *world {
 			Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 		})...)
 	})
-	return &world{
-		Service: s, t: t, db: s.DB, commands: s.Commands, reads: s.Reads, credentials: s.Credentials, desk: desk.New(s.DB, time.Now), site: s.Site,
-		origin: s.Origin, boxes: new(sync.Map),
-	}
-}
-
-func operator() command.Cause { return pagetest.Operator() }
-
-func (w *world) shown(at domain.Position, err error) {
-	w.t.Helper()
-	w.In(w.t).Shown(at, err)
+	return &world{Service: s, desk: desk.New(s.DB, time.Now), boxes: new(sync.Map)}
 }
 
 func (w *world) account(name string, amount domain.Credits) string {
-	w.t.Helper()
+	w.T.Helper()
 	return w.newAccount(name, amount, false)
 }
 
 func (w *world) newAccount(name string, amount domain.Credits, sandbox bool) string {
-	w.t.Helper()
-	id := w.In(w.t).Account(name, amount, sandbox)
+	w.T.Helper()
+	id := w.Account(name, amount, sandbox)
 	w.boxes.Store(id, sandbox)
 	return id
 }
@@ -98,28 +68,9 @@ func (w *world) newAccount(name string, amount domain.Credits, sandbox bool) str
 // guest is somebody with a session; the zero guest is a visitor.
 type guest = pagetest.Guest
 
-func (w *world) invited(name string, g person.Grant) (id, path string) {
-	w.t.Helper()
-	return w.In(w.t).Invited(name, g)
-}
-
-func (w *world) joined(name string, g person.Grant) guest {
-	w.t.Helper()
-	return w.In(w.t).Joined(name, g)
-}
-
-func (w *world) checker() string {
-	w.t.Helper()
-	return w.In(w.t).Checker("ann")
-}
-
-func cause(accountID string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}
-}
-
 // cause is a client's, in a sandbox too.
 func (w *world) cause(accountID string) command.Cause {
-	c := cause(accountID)
+	c := pagetest.Client(accountID)
 	sandbox, _ := w.boxes.Load(accountID)
 	c.Sandbox, _ = sandbox.(bool)
 	return c
@@ -127,7 +78,7 @@ func (w *world) cause(accountID string) command.Cause {
 
 // test submits a job with a list of three.
 func (w *world) test(accountID, title string, change func(*command.SubmitJob)) string {
-	w.t.Helper()
+	w.T.Helper()
 	in := command.SubmitJob{
 		Submission: job.Submission{
 			URL: "https://shop.example.com/checkout", Title: title, Type: job.PaymentFlow, TypeEcho: "Payment Flow", Source: "api",
@@ -142,14 +93,14 @@ func (w *world) test(accountID, title string, change func(*command.SubmitJob)) s
 	if change != nil {
 		change(&in)
 	}
-	out, err := w.commands.SubmitJob(w.t.Context(), w.cause(accountID), in)
-	w.shown(out.Position, err)
+	out, err := w.Commands.SubmitJob(w.T.Context(), w.cause(accountID), in)
+	w.Shown(out.Position, err)
 	return out.JobID
 }
 
 // batch is tests that were submitted together.
 func (w *world) batch(accountID string, titles ...string) (id string, jobIDs []string) {
-	w.t.Helper()
+	w.T.Helper()
 	var in []command.SubmitJob
 	for _, title := range titles {
 		in = append(in, command.SubmitJob{
@@ -157,23 +108,23 @@ func (w *world) batch(accountID string, titles ...string) (id string, jobIDs []s
 			Items:      []command.NewItem{{Description: "It opens", Severity: job.Major}},
 		})
 	}
-	out, err := w.commands.SubmitBulk(w.t.Context(), cause(accountID), in)
-	w.shown(out.Position, err)
+	out, err := w.Commands.SubmitBulk(w.T.Context(), pagetest.Client(accountID), in)
+	w.Shown(out.Position, err)
 	return out.BatchID, out.JobIDs
 }
 
 // looped is a test that an agent asked for, and the session of its loop.
 func (w *world) looped(accountID, host, skill string, iteration int) (loopID string, test command.HostedJob) {
-	w.t.Helper()
-	test, err := w.commands.TestHosted(w.t.Context(), cause(accountID), command.HostedTest{
+	w.T.Helper()
+	test, err := w.Commands.TestHosted(w.T.Context(), pagetest.Client(accountID), command.HostedTest{
 		Submission: job.Submission{URL: "https://" + host, Feature: "Pay", Source: "loop"}, Host: host,
 		Loop: &command.LoopStep{Skill: skill, Iteration: iteration},
 	})
-	w.shown(test.Position, err)
-	runs, err := w.reads.Loops.OfProject(w.t.Context(), accountID, test.ProjectID, 1)
-	w.must(err)
+	w.Shown(test.Position, err)
+	runs, err := w.Reads.Loops.OfProject(w.T.Context(), accountID, test.ProjectID, 1)
+	w.Must(err)
 	if len(runs) != 1 {
-		w.t.Fatal("the test is part of no loop")
+		w.T.Fatal("the test is part of no loop")
 	}
 	return runs[0].ID, test
 }
@@ -186,37 +137,33 @@ type claim struct {
 }
 
 func (w *world) claims(checkerID, jobID string) claim {
-	w.t.Helper()
-	out, err := w.commands.ClaimJob(w.t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + checkerID}, checkerID, jobID)
-	w.shown(out.Position, err)
+	w.T.Helper()
+	out, err := w.Commands.ClaimJob(w.T.Context(), pagetest.ByChecker(checkerID), checkerID, jobID)
+	w.Shown(out.Position, err)
 	return claim{w, command.Claim{CheckerID: checkerID, JobID: jobID, Token: out.Token}, out}
 }
 
-func (c claim) cause() command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + c.CheckerID}
-}
-
 func (c claim) checks(item int, status job.ItemStatus, note string) {
-	c.w.t.Helper()
+	c.w.T.Helper()
 	in := command.CheckItem{ItemID: c.Checklist[item].ID, Status: status, Note: note}
 	if status == job.ItemSkip {
 		in.Reason = "blocked"
 	}
-	_, at, err := c.w.commands.CheckItem(c.w.t.Context(), c.cause(), c.Claim, in)
-	c.w.shown(at, err)
+	_, at, err := c.w.Commands.CheckItem(c.w.T.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, in)
+	c.w.Shown(at, err)
 }
 
 func (c claim) completes(summary string) {
-	c.w.t.Helper()
-	_, at, err := c.w.commands.CompleteJob(c.w.t.Context(), c.cause(), c.Claim, command.CompleteJob{Summary: summary})
-	c.w.shown(at, err)
+	c.w.T.Helper()
+	_, at, err := c.w.Commands.CompleteJob(c.w.T.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CompleteJob{Summary: summary})
+	c.w.Shown(at, err)
 }
 
 // completed is a job that was tested: its three items got these verdicts.
 func (w *world) completed(accountID, title, note string, verdicts ...job.ItemStatus) string {
-	w.t.Helper()
+	w.T.Helper()
 	id := w.test(accountID, title, nil)
-	c := w.claims(w.checker(), id)
+	c := w.claims(w.Checker("ann"), id)
 	for i, v := range verdicts {
 		said := ""
 		if v == job.ItemFail {
@@ -226,24 +173,4 @@ func (w *world) completed(accountID, title, note string, verdicts ...job.ItemSta
 	}
 	c.completes("I bought the plan with two cards. " + note)
 	return id
-}
-
-// response is an answer as a browser would get it.
-type response struct {
-	status int
-	header http.Header
-	body   string
-}
-
-// call sends a request as a guest's browser. form makes it a POST of this site.
-func (w *world) call(g guest, method, path string, form url.Values, headers ...string) response {
-	w.t.Helper()
-	got := w.In(w.t).Call(g, method, path, form, headers...)
-	return response{got.Status, got.Header, got.Body}
-}
-
-// tab opens a browser that is signed in as the guest.
-func (w *world) tab(g guest) *browsertest.Tab {
-	w.t.Helper()
-	return w.In(w.t).Tab(g)
 }

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/internal/must"
 )
 
@@ -22,7 +23,7 @@ func TestTheSpecificationsWordsOnTheDashboard(t *testing.T) {
 	must.NoError(t, err)
 	const room = "GET /dashboard/sessions/{id}" // httpapi/room's
 	there := map[string]bool{room: true}
-	for _, page := range w.site.Table() {
+	for _, page := range w.Site.Table() {
 		there[page.Method+" "+page.Pattern] = true
 	}
 	named := regexp.MustCompile("`((?:GET|POST) /dashboard[^`]*)`").FindAllStringSubmatch(string(text), -1)
@@ -36,36 +37,36 @@ func TestTheSpecificationsWordsOnTheDashboard(t *testing.T) {
 	}
 
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: "Shop"})
-	w.shown(project.Position, err)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop"})
+	w.Shown(project.Position, err)
 	page := "/dashboard/projects/" + project.ProjectID
 	form := url.Values{"name": {"Shop"}, "webhook": {"https://hooks.example.com/in"}}
-	if got := w.call(owner, "POST", page, form); got.status != 303 {
-		t.Fatalf("the webhook is set: %d", got.status)
+	if got := w.Call(owner, "POST", page, form); got.Status != 303 {
+		t.Fatalf("the webhook is set: %d", got.Status)
 	}
-	if p, err := w.reads.Projects.Get(t.Context(), account, project.ProjectID); err != nil || p.WebhookURL != "https://hooks.example.com/in" {
+	if p, err := w.Reads.Projects.Get(t.Context(), account, project.ProjectID); err != nil || p.WebhookURL != "https://hooks.example.com/in" {
 		t.Errorf("the webhook is %q, %v", p.WebhookURL, err)
 	}
-	secret, err := w.commands.WebhookSecret(t.Context(), project.ProjectID)
-	w.must(err)
-	shown := w.call(owner, "GET", page+"/webhook/secret", nil)
-	if shown.status != 200 || !strings.Contains(strings.ReplaceAll(shown.body, "&#43;", "+"), secret) || shown.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("the secret is not read from the dashboard: %d", shown.status)
+	secret, err := w.Commands.WebhookSecret(t.Context(), project.ProjectID)
+	w.Must(err)
+	shown := w.Call(owner, "GET", page+"/webhook/secret", nil)
+	if shown.Status != 200 || !strings.Contains(strings.ReplaceAll(shown.Body, "&#43;", "+"), secret) || shown.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the secret is not read from the dashboard: %d", shown.Status)
 	}
-	if dev := w.joined("Bob", person.Grant{Role: person.Developer, AccountID: account}); w.call(dev, "GET", page+"/webhook/secret", nil).status != 403 {
+	if dev := w.Joined("Bob", person.Grant{Role: person.Developer, AccountID: account}); w.Call(dev, "GET", page+"/webhook/secret", nil).Status != 403 {
 		t.Error("a developer reads the secret")
 	}
 
-	made := w.call(owner, "POST", "/dashboard/keys", url.Values{"scope": {"full"}})
-	key := regexp.MustCompile(`qa_live_[A-Za-z0-9_-]{20,}`).FindString(made.body)
+	made := w.Call(owner, "POST", "/dashboard/keys", url.Values{"scope": {"full"}})
+	key := regexp.MustCompile(`qa_live_[A-Za-z0-9_-]{20,}`).FindString(made.Body)
 	if key == "" {
-		t.Fatalf("no key is made: %d", made.status)
+		t.Fatalf("no key is made: %d", made.Status)
 	}
-	if k, found, err := w.reads.Access.Key(t.Context(), domain.HashToken(key)); err != nil || !found || k.AccountID != account {
+	if k, found, err := w.Reads.Access.Key(t.Context(), domain.HashToken(key)); err != nil || !found || k.AccountID != account {
 		t.Errorf("the key is %+v, %t, %v", k, found, err)
 	}
-	if again := w.call(owner, "GET", "/dashboard/keys", nil); strings.Contains(again.body, key) {
+	if again := w.Call(owner, "GET", "/dashboard/keys", nil); strings.Contains(again.Body, key) {
 		t.Error("the key is shown twice")
 	}
 }

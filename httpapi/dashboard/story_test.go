@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/internal/browsertest"
 )
 
@@ -17,28 +18,28 @@ func TestAnOwnersFirstTest(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	_, link := w.invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	_, link := w.Invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	tab := browsertest.New(t)
 	tab.Screen(1280, 800, false)
 
 	// The link opens nothing by being looked at, and works once.
-	if got := w.call(guest{}, "GET", link, nil); got.status != 200 || got.header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("the link: %d", got.status)
+	if got := w.Call(guest{}, "GET", link, nil); got.Status != 200 || got.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("the link: %d", got.Status)
 	}
 	tab.Passkeys()
-	tab.Open(w.origin + link)
+	tab.Open(w.Origin + link)
 	tab.WaitText("You are invited as an owner of Acme")
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("Start your first test")
 	tab.Shot("story-1-welcome")
-	if got := w.call(guest{}, "GET", link, nil); got.status != 404 {
-		t.Errorf("a spent link: %d", got.status)
+	if got := w.Call(guest{}, "GET", link, nil); got.Status != 404 {
+		t.Errorf("a spent link: %d", got.Status)
 	}
 
 	// Out, and in again by the passkey alone.
 	tab.Click(".sidebar-end form button")
 	tab.WaitText("People test your web app for you")
-	tab.Open(w.origin + "/dashboard/jobs/new")
+	tab.Open(w.Origin + "/dashboard/jobs/new")
 	tab.WaitText("Welcome back")
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("What to test")
@@ -62,7 +63,7 @@ func TestAnOwnersFirstTest(t *testing.T) {
 
 	// What a checker does appears by itself, and what is half typed stays.
 	browsertest.Eval[bool](tab, "(window.same = true)")
-	c := w.claims(w.checker(), id)
+	c := w.claims(w.Checker("ann"), id)
 	tab.WaitText("A checker is testing")
 	c.checks(0, job.ItemFail, "The button does nothing.")
 	tab.WaitText("The button does nothing.")
@@ -115,7 +116,7 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	_, link := w.invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	_, link := w.Invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	tab := browsertest.New(t)
 	tab.Screen(1280, 900, false)
 	tab.NoScript()
@@ -123,7 +124,7 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 		t.Helper()
 		tab.WaitText(text)
 	}
-	tab.Open(w.origin + link)
+	tab.Open(w.Origin + link)
 	tab.Click("details summary")
 	tab.Fill("#login", "ann@example.com")
 	tab.Fill("#password", "too short")
@@ -141,17 +142,17 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	tab.Click("#cancel-menu summary")
 	tab.Click("form[action$='/cancel'] button")
 	at("5 credits came back")
-	tab.Open(w.origin + "/dashboard/keys")
+	tab.Open(w.Origin + "/dashboard/keys")
 	tab.Click("form[action='/dashboard/keys'] button")
 	at("Your new key")
-	tab.Open(w.origin + "/dashboard/members")
+	tab.Open(w.Origin + "/dashboard/members")
 	tab.Fill("#name", "Bob")
 	tab.Click("[value=viewer]")
 	tab.Click("form[action='/dashboard/members'] button")
 	at("The link for Bob")
 	tab.Click(".sidebar-end form button")
 	at("People test your web app")
-	tab.Open(w.origin + "/dashboard/credits")
+	tab.Open(w.Origin + "/dashboard/credits")
 	tab.Fill("#login", "ann@example.com")
 	tab.Fill("#password", password)
 	tab.Click("form[action='/signin'] button")
@@ -164,36 +165,36 @@ func TestWhatOthersWriteIsText(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account(`<script>window.hit=1</script>`, 500)
-	owner := w.joined(`<img src=x onerror=window.hit=1>`, person.Grant{Role: person.Owner, AccountID: account})
+	owner := w.Joined(`<img src=x onerror=window.hit=1>`, person.Grant{Role: person.Owner, AccountID: account})
 	const evil = `"><script>window.hit=1</script><img src=x onerror=window.hit=1>{{.}}</textarea></title>javascript:window.hit=1`
-	project, err := w.commands.CreateProject(t.Context(), cause(account), command.CreateProject{Name: evil, Description: new(evil), WebhookURL: "https://hooks.example.com/x"})
-	w.shown(project.Position, err)
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: evil, Description: new(evil), WebhookURL: "https://hooks.example.com/x"})
+	w.Shown(project.Position, err)
 	id := w.test(account, evil, func(in *command.SubmitJob) {
 		in.ProjectID, in.Description, in.Feature = project.ProjectID, evil, evil
 		in.Items = []command.NewItem{{Description: evil, ExpectedOutcome: evil, Severity: job.Major}, {Description: "other " + evil, Severity: job.Minor}}
 	})
-	c := w.claims(w.checker(), id)
-	_, at, err := w.commands.CheckItem(t.Context(), c.cause(), c.Claim, command.CheckItem{
+	c := w.claims(w.Checker("ann"), id)
+	_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CheckItem{
 		ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: evil, Screenshots: []string{"https://evil.example/?" + evil},
 	})
-	w.shown(at, err)
+	w.Shown(at, err)
 	c.checks(1, job.ItemFail, evil)
-	_, at, err = w.commands.CompleteJob(t.Context(), c.cause(), c.Claim, command.CompleteJob{Summary: evil, RecordingURL: "javascript:window.hit=1"})
-	w.shown(at, err)
+	_, at, err = w.Commands.CompleteJob(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CompleteJob{Summary: evil, RecordingURL: "javascript:window.hit=1"})
+	w.Shown(at, err)
 	batch, _ := w.batch(account, evil, evil)
 	loop, _ := w.looped(account, "evil.example.com", evil, 1)
-	w.must(w.desk.KeepView(t.Context(), account, owner.ID, evil[:50], "status=pending"))
-	share, err := w.credentials.Share(t.Context(), account, id, owner.ID, time.Hour)
-	w.must(err)
-	w.shown(w.commands.DisableWebhook(t.Context(), operator(), project.ProjectID, "", evil))
-	tab := w.tab(owner)
+	w.Must(w.desk.KeepView(t.Context(), account, owner.ID, evil[:50], "status=pending"))
+	share, err := w.Credentials.Share(t.Context(), account, id, owner.ID, time.Hour)
+	w.Must(err)
+	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), project.ProjectID, "", evil))
+	tab := w.Tab(owner)
 	for _, path := range []string{
 		"/dashboard/jobs/" + id + "/replay?at=3", "/shared/" + share, "/dashboard/batches/" + batch, "/dashboard/loops/" + loop,
 		"/dashboard/jobs?status=pending", "/dashboard/projects/" + project.ProjectID + "/hook",
 		"/dashboard", "/dashboard/jobs", "/dashboard/jobs/" + id, "/dashboard/projects", "/dashboard/projects/" + project.ProjectID,
 		"/dashboard/credits", "/dashboard/members", "/account", "/dashboard/jobs/new?feature=" + "%3C/textarea%3E%3Cscript%3Ewindow.hit=1%3C/script%3E",
 	} {
-		tab.Open(w.origin + path)
+		tab.Open(w.Origin + path)
 		if browsertest.Eval[bool](tab, `window.hit === 1 || [...document.querySelectorAll('a')].some(a => a.protocol === 'javascript:')`) {
 			t.Errorf("%s runs what others wrote", path)
 		}
@@ -208,14 +209,14 @@ func TestAKeyboardReachesEverything(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	id := w.completed(account, "Checkout", "It breaks.", job.ItemFail, job.ItemPass, job.ItemSkip)
-	tab := w.tab(owner)
+	tab := w.Tab(owner)
 	tab.Screen(1280, 900, false)
 	for _, path := range []string{
 		"/dashboard", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay", "/dashboard/keys",
 	} {
-		tab.Open(w.origin + path)
+		tab.Open(w.Origin + path)
 		first := ""
 		reachable := browsertest.Eval[int](tab, `[...document.querySelectorAll('a[href], button, input:not([type=hidden]):not([type=radio]), select, textarea, summary, [tabindex="0"]')].filter(e => e.checkVisibility() && e.tabIndex >= 0).length`)
 		for i := range reachable {

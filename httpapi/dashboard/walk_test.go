@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
 )
 
@@ -21,21 +22,21 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	w := setup(t)
 	ours, theirs := w.account("Acme", 500), w.account("Globex", 0)
 	member := func(role person.Role, account string) guest {
-		return w.joined(string(role), person.Grant{Role: role, AccountID: account})
+		return w.Joined(string(role), person.Grant{Role: role, AccountID: account})
 	}
 	guests := map[string]guest{
 		"nobody": {}, "other": member(person.Owner, theirs),
 		"viewer": member(person.Viewer, ours), "developer": member(person.Developer, ours), "owner": member(person.Owner, ours),
-		"checker":  w.joined("checker", person.Grant{Role: person.Checker, CheckerID: w.checker()}),
-		"operator": w.joined("operator", person.Grant{Role: person.Operator}),
+		"checker":  w.Joined("checker", person.Grant{Role: person.Checker, CheckerID: w.Checker("ann")}),
+		"operator": w.Joined("operator", person.Grant{Role: person.Operator}),
 	}
-	project, err := w.commands.CreateProject(t.Context(), cause(ours), command.CreateProject{Name: "Top secret project", WebhookURL: "https://hooks.example.com/x"})
-	w.shown(project.Position, err)
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(ours), command.CreateProject{Name: "Top secret project", WebhookURL: "https://hooks.example.com/x"})
+	w.Shown(project.Position, err)
 	jobID := w.completed(ours, "Top secret test", "Top secret note", job.ItemFail, job.ItemPass, job.ItemPass)
-	session, err := w.commands.CreateSession(t.Context(), cause(ours), command.NewSession{
+	session, err := w.Commands.CreateSession(t.Context(), pagetest.Client(ours), command.NewSession{
 		Test: command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Source: "session"}, Host: "chat.example.com"}, Slots: []command.NewSlot{{}, {}},
 	})
-	w.shown(session.Position, err)
+	w.Shown(session.Position, err)
 	batchID, _ := w.batch(ours, "Top secret one", "Top secret two")
 	loopID, _ := w.looped(ours, "secret.example.com", "top-secret-skill", 1)
 	hook := w.tested(ours, project.ProjectID)
@@ -94,7 +95,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	}
 	rank := map[string]int{"viewer": 1, "developer": 2, "owner": 3}
 	need := map[ui.Audience]int{ui.Viewers: 1, ui.Developers: 2, ui.Owners: 3}
-	for _, page := range w.site.Table() {
+	for _, page := range w.Site.Table() {
 		if page.For == ui.Anybody {
 			continue
 		}
@@ -104,7 +105,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			if page.Method == http.MethodPost {
 				form = url.Values{}
 			}
-			got := w.call(g, page.Method, fill(page.Pattern), form)
+			got := w.Call(g, page.Method, fill(page.Pattern), form)
 			want := letIn[name]
 			if want == nil {
 				want = []int{200}
@@ -112,7 +113,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			switch {
 			case who == "nobody":
 				want = []int{303}
-				if to := got.header.Get("Location"); !strings.HasPrefix(to, "/signin?next=") {
+				if to := got.Header.Get("Location"); !strings.HasPrefix(to, "/signin?next=") {
 					t.Errorf("%s: nobody is led to %q", name, to)
 				}
 			case page.For == ui.SignedIn:
@@ -124,19 +125,19 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			case rank[who] < need[page.For]:
 				want = []int{403}
 			}
-			if got.status != want[0] {
-				t.Errorf("%s as %s: %d, want %d", name, who, got.status, want[0])
+			if got.Status != want[0] {
+				t.Errorf("%s as %s: %d, want %d", name, who, got.Status, want[0])
 			}
 			if who != "viewer" && who != "developer" && who != "owner" &&
-				(strings.Contains(got.body, "Top secret") || strings.Contains(got.body, "Acme") || strings.Contains(got.body, ours)) {
+				(strings.Contains(got.Body, "Top secret") || strings.Contains(got.Body, "Acme") || strings.Contains(got.Body, ours)) {
 				t.Errorf("%s as %s tells of the account", name, who)
 			}
-			policy := got.header.Get("Content-Security-Policy")
+			policy := got.Header.Get("Content-Security-Policy")
 			if !strings.Contains(policy, "require-trusted-types-for 'script'") || !strings.Contains(policy, "default-src 'none'") {
 				t.Errorf("%s: the policy is %q", name, policy)
 			}
-			if got.header.Get("Cache-Control") == "" || got.header.Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("%s: headers %v", name, got.header)
+			if got.Header.Get("Cache-Control") == "" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: headers %v", name, got.Header)
 			}
 		}
 	}
@@ -148,25 +149,25 @@ func TestNothingCrosses(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	for _, page := range w.site.Table() {
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	for _, page := range w.Site.Table() {
 		if page.Method != http.MethodPost {
 			continue
 		}
 		path := strings.NewReplacer("{id}", "x", "{person}", "x", "{token}", "x").Replace(page.Pattern)
 		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"}} {
-			if got := w.call(owner, "POST", path, url.Values{}, headers...); got.status != 403 {
-				t.Errorf("%s with %v: %d", path, headers, got.status)
+			if got := w.Call(owner, "POST", path, url.Values{}, headers...); got.Status != 403 {
+				t.Errorf("%s with %v: %d", path, headers, got.Status)
 			}
 		}
 	}
-	if got := w.call(owner, "GET", "/v1/jobs", nil); got.status != 401 {
-		t.Errorf("a cookie opens the API: %d", got.status)
+	if got := w.Call(owner, "GET", "/v1/jobs", nil); got.Status != 401 {
+		t.Errorf("a cookie opens the API: %d", got.Status)
 	}
-	key, err := w.commands.IssueKey(t.Context(), operator(), account, command.IssueKey{Scope: "full"})
-	w.shown(key.Position, err)
-	if got := w.call(guest{}, "GET", "/dashboard", nil, "Authorization", "Bearer "+key.Token); got.status != 303 {
-		t.Errorf("a key opens the pages: %d", got.status)
+	key, err := w.Commands.IssueKey(t.Context(), pagetest.Operator(), account, command.IssueKey{Scope: "full"})
+	w.Shown(key.Position, err)
+	if got := w.Call(guest{}, "GET", "/dashboard", nil, "Authorization", "Bearer "+key.Token); got.Status != 303 {
+		t.Errorf("a key opens the pages: %d", got.Status)
 	}
 }
 
@@ -174,23 +175,23 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	dev := w.joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
-	page := w.call(dev, "GET", "/dashboard/jobs/new", nil)
-	found := regexp.MustCompile(`name="command" value="([0-9a-f-]{36})"`).FindStringSubmatch(page.body)
+	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	page := w.Call(dev, "GET", "/dashboard/jobs/new", nil)
+	found := regexp.MustCompile(`name="command" value="([0-9a-f-]{36})"`).FindStringSubmatch(page.Body)
 	if found == nil {
 		t.Fatal("the form is no command")
 	}
 	form := url.Values{"command": {found[1]}, "url": {"https://shop.example.com"}, "feature": {"Buy"}, "priority": {"normal"}}
-	first, second := w.call(dev, "POST", "/dashboard/jobs", form), w.call(dev, "POST", "/dashboard/jobs", form)
-	if first.status != 303 || first.header.Get("Location") != second.header.Get("Location") {
-		t.Errorf("%d %s, then %d %s", first.status, first.header.Get("Location"), second.status, second.header.Get("Location"))
+	first, second := w.Call(dev, "POST", "/dashboard/jobs", form), w.Call(dev, "POST", "/dashboard/jobs", form)
+	if first.Status != 303 || first.Header.Get("Location") != second.Header.Get("Location") {
+		t.Errorf("%d %s, then %d %s", first.Status, first.Header.Get("Location"), second.Status, second.Header.Get("Location"))
 	}
 	form.Set("command", "00000000-0000-4000-8000-000000000000")
-	if third := w.call(dev, "POST", "/dashboard/jobs", form); third.header.Get("Location") == first.header.Get("Location") {
+	if third := w.Call(dev, "POST", "/dashboard/jobs", form); third.Header.Get("Location") == first.Header.Get("Location") {
 		t.Error("another form is the same test")
 	}
-	credits := w.call(dev, "GET", "/dashboard/credits", nil)
-	if !strings.Contains(credits.body, "3 entries add up to 90") {
+	credits := w.Call(dev, "GET", "/dashboard/credits", nil)
+	if !strings.Contains(credits.Body, "3 entries add up to 90") {
 		t.Error("two tests did not cost ten credits")
 	}
 	month := time.Now().UTC()
@@ -199,16 +200,16 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 		"?month=" + month.Format("2006-01"): {"<strong>90</strong>"},
 		"?month=" + month.AddDate(0, 0, -month.Day()).Format("2006-01"): {"<strong>0</strong>", "It adds up", "Month after"},
 	} {
-		got := w.call(dev, "GET", "/dashboard/credits/statement"+at, nil)
+		got := w.Call(dev, "GET", "/dashboard/credits/statement"+at, nil)
 		for _, text := range want {
-			if got.status != 200 || !strings.Contains(got.body, text) {
-				t.Errorf("statement%s: %d without %q:\n%s", at, got.status, text, got.body)
+			if got.Status != 200 || !strings.Contains(got.Body, text) {
+				t.Errorf("statement%s: %d without %q:\n%s", at, got.Status, text, got.Body)
 			}
 		}
 	}
 	for _, at := range []string{"november", "2026-13", "9999-01", "0001-01", "2026-11-01"} {
-		if got := w.call(dev, "GET", "/dashboard/credits/statement?month="+at, nil); got.status != 404 {
-			t.Errorf("the statement of %s: %d", at, got.status)
+		if got := w.Call(dev, "GET", "/dashboard/credits/statement?month="+at, nil); got.Status != 404 {
+			t.Errorf("the statement of %s: %d", at, got.Status)
 		}
 	}
 }
@@ -218,20 +219,20 @@ func TestTheOwnerSaysWhenCreditsAreLow(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 90)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	dev := w.joined("Dee", person.Grant{Role: person.Developer, AccountID: account})
-	if got := w.call(dev, "POST", "/dashboard/jobs", url.Values{"url": {"https://shop.example.com"}, "feature": {"Buy"}}); got.status != 303 {
-		t.Fatalf("a test: %d", got.status) // without any the overview only welcomes
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	dev := w.Joined("Dee", person.Grant{Role: person.Developer, AccountID: account})
+	if got := w.Call(dev, "POST", "/dashboard/jobs", url.Values{"url": {"https://shop.example.com"}, "feature": {"Buy"}}); got.Status != 303 {
+		t.Fatalf("a test: %d", got.Status) // without any the overview only welcomes
 	}
 	set := func(who guest, below string) int {
-		return w.call(who, "POST", "/dashboard/credits/low", url.Values{"below": {below}}).status
+		return w.Call(who, "POST", "/dashboard/credits/low", url.Values{"below": {below}}).Status
 	}
 	if status := set(dev, "95"); status != 403 {
 		t.Errorf("a developer sets it: %d", status)
 	}
 	for _, none := range []string{"", "-1", "1000001", "many"} {
-		if got := w.call(owner, "POST", "/dashboard/credits/low", url.Values{"below": {none}}); got.status != 422 || !strings.Contains(got.body, "must be a number from 0 to 1000000") {
-			t.Errorf("a limit of %q: %d", none, got.status)
+		if got := w.Call(owner, "POST", "/dashboard/credits/low", url.Values{"below": {none}}); got.Status != 422 || !strings.Contains(got.Body, "must be a number from 0 to 1000000") {
+			t.Errorf("a limit of %q: %d", none, got.Status)
 		}
 	}
 	for _, c := range []struct {
@@ -241,33 +242,33 @@ func TestTheOwnerSaysWhenCreditsAreLow(t *testing.T) {
 		if status := set(owner, c.below); status != 303 {
 			t.Fatalf("a limit of %s: %d", c.below, status)
 		}
-		if got := w.call(dev, "GET", "/dashboard", nil); strings.Contains(got.body, "85 credits left") != c.says {
-			t.Errorf("with a limit of %s the overview says that credits are low: %t\n%s", c.below, !c.says, got.body)
+		if got := w.Call(dev, "GET", "/dashboard", nil); strings.Contains(got.Body, "85 credits left") != c.says {
+			t.Errorf("with a limit of %s the overview says that credits are low: %t\n%s", c.below, !c.says, got.Body)
 		}
 	}
-	if got := w.call(dev, "GET", "/dashboard/credits", nil); !strings.Contains(got.body, "Nobody is told") || strings.Contains(got.body, "/credits/low") {
-		t.Errorf("what a developer is shown: %s", got.body)
+	if got := w.Call(dev, "GET", "/dashboard/credits", nil); !strings.Contains(got.Body, "Nobody is told") || strings.Contains(got.Body, "/credits/low") {
+		t.Errorf("what a developer is shown: %s", got.Body)
 	}
 }
 
 func TestRefusedFormsSayWhatToMend(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	poor := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: w.account("Acme", 4)})
-	got := w.call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"http://10.0.0.1/x"}, "feature": {"<b>typed</b>"}})
-	if got.status != 422 || !strings.Contains(got.body, "The address") || !strings.Contains(got.body, "&lt;b&gt;typed&lt;/b&gt;") || !strings.Contains(got.body, "http://10.0.0.1/x") {
-		t.Errorf("a private address: %d", got.status)
+	poor := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: w.account("Acme", 4)})
+	got := w.Call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"http://10.0.0.1/x"}, "feature": {"<b>typed</b>"}})
+	if got.Status != 422 || !strings.Contains(got.Body, "The address") || !strings.Contains(got.Body, "&lt;b&gt;typed&lt;/b&gt;") || !strings.Contains(got.Body, "http://10.0.0.1/x") {
+		t.Errorf("a private address: %d", got.Status)
 	}
-	got = w.call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"https://shop.example.com"}})
-	if got.status != 402 || !strings.Contains(got.body, "Nothing was charged") {
-		t.Errorf("too few credits: %d", got.status)
+	got = w.Call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"https://shop.example.com"}})
+	if got.Status != 402 || !strings.Contains(got.Body, "Nothing was charged") {
+		t.Errorf("too few credits: %d", got.Status)
 	}
-	got = w.call(poor, "GET", "/dashboard/jobs?page=0&status=nonsense&project=x%00", nil)
-	if got.status != 200 {
-		t.Errorf("nonsense in a query: %d", got.status)
+	got = w.Call(poor, "GET", "/dashboard/jobs?page=0&status=nonsense&project=x%00", nil)
+	if got.Status != 200 {
+		t.Errorf("nonsense in a query: %d", got.Status)
 	}
-	if got = w.call(poor, "GET", "/dashboard/jobs/%00", nil); got.status != 404 {
-		t.Errorf("nonsense in a path: %d", got.status)
+	if got = w.Call(poor, "GET", "/dashboard/jobs/%00", nil); got.Status != 404 {
+		t.Errorf("nonsense in a path: %d", got.Status)
 	}
 }
 
@@ -275,16 +276,16 @@ func TestASuspendedAccountIsReadOnly(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	id := w.test(account, "Waits", nil)
-	w.shown(w.commands.SuspendAccount(t.Context(), operator(), account))
-	if got := w.call(owner, "GET", "/dashboard/jobs/"+id, nil); got.status != 200 || !strings.Contains(got.body, "Acme is suspended") || strings.Contains(got.body, "/cancel") {
-		t.Errorf("a test of a suspended account: %d", got.status)
+	w.Shown(w.Commands.SuspendAccount(t.Context(), pagetest.Operator(), account))
+	if got := w.Call(owner, "GET", "/dashboard/jobs/"+id, nil); got.Status != 200 || !strings.Contains(got.Body, "Acme is suspended") || strings.Contains(got.Body, "/cancel") {
+		t.Errorf("a test of a suspended account: %d", got.Status)
 	}
 	for _, path := range []string{"/dashboard/jobs", "/dashboard/jobs/" + id + "/cancel", "/dashboard/jobs/" + id + "/retest", "/dashboard/projects", "/dashboard/members"} {
 		form := url.Values{"url": {"https://shop.example.com"}, "name": {"x"}, "role": {"owner"}}
-		if got := w.call(owner, "POST", path, form); got.status != 403 {
-			t.Errorf("%s: %d", path, got.status)
+		if got := w.Call(owner, "POST", path, form); got.Status != 403 {
+			t.Errorf("%s: %d", path, got.Status)
 		}
 	}
 }

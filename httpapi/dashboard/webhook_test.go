@@ -23,6 +23,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/internal/browsertest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
@@ -64,84 +65,84 @@ func (e *receiver) count(id string) (n int) {
 // delivering starts a receiver and a dispatcher with these retries; none: the first
 // failure is the last.
 func (w *world) delivering(code int, retries ...time.Duration) *receiver {
-	w.t.Helper()
+	w.T.Helper()
 	e := &receiver{}
 	e.code.Store(int64(code))
 	e.Server = httptest.NewTLSServer(e)
-	w.t.Cleanup(e.Close)
-	ca := filepath.Join(w.t.TempDir(), "ca.pem")
-	w.must(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}), 0o600))
+	w.T.Cleanup(e.Close)
+	ca := filepath.Join(w.T.TempDir(), "ca.pem")
+	w.Must(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}), 0o600))
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	d := webhooks.NewDispatcher(w.db, w.Vault, func(ctx context.Context, projectID, deliveryID, reason string) error {
-		_, err := w.commands.DisableWebhook(ctx, operator(), projectID, deliveryID, reason)
+	d := webhooks.NewDispatcher(w.DB, w.Vault, func(ctx context.Context, projectID, deliveryID, reason string) error {
+		_, err := w.Commands.DisableWebhook(ctx, pagetest.Operator(), projectID, deliveryID, reason)
 		return err
 	}, webhooks.Config{
-		DSN: pgtest.DSN(w.t, w.db), Log: quiet, CAFile: ca, Retries: append([]time.Duration{}, retries...), Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
+		DSN: pgtest.DSN(w.T, w.DB), Log: quiet, CAFile: ca, Retries: append([]time.Duration{}, retries...), Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
 	})
-	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.T.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
-	w.t.Cleanup(func() {
+	w.T.Cleanup(func() {
 		cancel()
-		w.must(<-ended)
+		w.Must(<-ended)
 	})
 	return e
 }
 
 // hooked is a project of the account whose webhook goes to the URL.
 func (w *world) hooked(accountID, name, to string) string {
-	w.t.Helper()
-	p, err := w.commands.CreateProject(w.t.Context(), cause(accountID), command.CreateProject{Name: name, WebhookURL: to})
-	w.shown(p.Position, err)
+	w.T.Helper()
+	p, err := w.Commands.CreateProject(w.T.Context(), pagetest.Client(accountID), command.CreateProject{Name: name, WebhookURL: to})
+	w.Shown(p.Position, err)
 	return p.ProjectID
 }
 
 func (w *world) testIn(accountID, projectID string) string {
-	w.t.Helper()
+	w.T.Helper()
 	return w.test(accountID, "Checkout", func(in *command.SubmitJob) { in.ProjectID = projectID })
 }
 
-func (w *world) record() *webhooks.Log { return webhooks.NewLog(w.db) }
+func (w *world) record() *webhooks.Log { return webhooks.NewLog(w.DB) }
 
 // tested is the delivery of a test event.
 func (w *world) tested(accountID, projectID string) string {
-	w.t.Helper()
+	w.T.Helper()
 	id := uuid.New()
-	w.API.WebhooksShown(w.t.Context())
-	w.must(w.record().Test(w.t.Context(), accountID, projectID, id, time.Now()))
+	w.API.WebhooksShown(w.T.Context())
+	w.Must(w.record().Test(w.T.Context(), accountID, projectID, id, time.Now()))
 	return id.String()
 }
 
 func (w *world) deliveries(accountID, projectID, status string) []webhooks.Delivery {
-	w.t.Helper()
-	list, _, err := w.record().Deliveries(w.t.Context(), accountID, projectID, webhooks.DeliveryFilter{State: status, Limit: 100})
-	w.must(err)
+	w.T.Helper()
+	list, _, err := w.record().Deliveries(w.T.Context(), accountID, projectID, webhooks.DeliveryFilter{State: status, Limit: 100})
+	w.Must(err)
 	return list
 }
 
 func (w *world) within(what string, met func() bool) {
-	w.t.Helper()
-	eventually.True(w.t, what, met)
+	w.T.Helper()
+	eventually.True(w.T, what, met)
 }
 
 // webhookStates makes a webhook in each of its states, and gives their pages.
 func (w *world) webhookStates(accountID string) func(as guest) []screenOf {
-	w.t.Helper()
+	w.T.Helper()
 	down := w.delivering(http.StatusBadGateway, time.Hour)
 	failing := w.hooked(accountID, "Failing", down.URL+"/in?token=of-ours")
 	w.testIn(accountID, failing)
 	disabled := w.hooked(accountID, "Disabled", "https://hooks.example.com/in")
-	at, err := w.commands.DisableWebhook(w.t.Context(), operator(), disabled, uuid.NewString(), "answered 502; then no answer within 10s")
-	w.shown(at, err)
+	at, err := w.Commands.DisableWebhook(w.T.Context(), pagetest.Operator(), disabled, uuid.NewString(), "answered 502; then no answer within 10s")
+	w.Shown(at, err)
 	for range 3 {
 		w.testIn(accountID, disabled)
 	}
 	rotating := w.hooked(accountID, "Rotating", "https://hooks.example.com/other")
-	rotated, err := w.commands.RotateSecret(w.t.Context(), cause(accountID), rotating, false)
-	w.shown(rotated.Position, err)
-	none, err := w.commands.CreateProject(w.t.Context(), cause(accountID), command.CreateProject{Name: "Without"})
-	w.shown(none.Position, err)
+	rotated, err := w.Commands.RotateSecret(w.T.Context(), pagetest.Client(accountID), rotating, false)
+	w.Shown(rotated.Position, err)
+	none, err := w.Commands.CreateProject(w.T.Context(), pagetest.Client(accountID), command.CreateProject{Name: "Without"})
+	w.Shown(none.Position, err)
 	w.within("an attempt has failed", func() bool {
 		list := w.deliveries(accountID, failing, webhooks.StatePending)
 		return len(list) == 1 && list[0].Attempts == 1 && !list[0].Sending
@@ -166,8 +167,8 @@ func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 500)
-	dev := w.joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
-	viewer := w.joined("Bob", person.Grant{Role: person.Viewer, AccountID: account})
+	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	viewer := w.Joined("Bob", person.Grant{Role: person.Viewer, AccountID: account})
 	e := w.delivering(http.StatusInternalServerError)
 	project := w.hooked(account, "Shop", e.URL+"/in")
 	page := "/dashboard/projects/" + project + "/webhook"
@@ -176,53 +177,53 @@ func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
 	}
 	w.within("the webhook is disabled, and four wait", func() bool {
 		all, err := w.record().Health(t.Context(), account, project)
-		w.must(err)
+		w.Must(err)
 		return all[project].Status() == webhooks.HealthDisabled && all[project].Held+all[project].Failed == 4
 	})
 	w.within("the log knows", func() bool {
-		p, err := w.reads.Projects.Get(t.Context(), account, project)
-		w.must(err)
+		p, err := w.Reads.Projects.Get(t.Context(), account, project)
+		w.Must(err)
 		return p.WebhookDisabled
 	})
-	seen := w.call(viewer, "GET", page, nil)
-	if !strings.Contains(seen.body, "The webhook is disabled.") || !strings.Contains(seen.body, "4 events never reached") || strings.Contains(seen.body, "<form method=\"post\" action=\""+page+"/enable") || strings.Contains(seen.body, "Drop") && strings.Contains(seen.body, "Drop all") {
-		t.Errorf("a viewer sees: %d", seen.status)
+	seen := w.Call(viewer, "GET", page, nil)
+	if !strings.Contains(seen.Body, "The webhook is disabled.") || !strings.Contains(seen.Body, "4 events never reached") || strings.Contains(seen.Body, "<form method=\"post\" action=\""+page+"/enable") || strings.Contains(seen.Body, "Drop") && strings.Contains(seen.Body, "Drop all") {
+		t.Errorf("a viewer sees: %d", seen.Status)
 	}
-	if overview := w.call(viewer, "GET", "/dashboard", nil); !strings.Contains(overview.body, "The webhook of Shop is disabled") {
+	if overview := w.Call(viewer, "GET", "/dashboard", nil); !strings.Contains(overview.Body, "The webhook of Shop is disabled") {
 		t.Error("the overview does not tell of it")
 	}
-	if got := w.call(dev, "POST", page+"/replay", url.Values{"which": {"all"}}); got.status != 409 {
-		t.Errorf("a replay to a disabled webhook: %d", got.status)
+	if got := w.Call(dev, "POST", page+"/replay", url.Values{"which": {"all"}}); got.Status != 409 {
+		t.Errorf("a replay to a disabled webhook: %d", got.Status)
 	}
 	waiting, err := w.record().Waiting(t.Context(), account, project, 10)
-	w.must(err)
+	w.Must(err)
 	dropped, chosen := waiting[0].ID.String(), waiting[1].ID.String()
-	lead := func(got response, to string) {
+	lead := func(got pagetest.Response, to string) {
 		t.Helper()
-		if got.status != 303 || !strings.HasSuffix(got.header.Get("Location"), to) {
-			t.Errorf("led to %d %s, want %s", got.status, got.header.Get("Location"), to)
+		if got.Status != 303 || !strings.HasSuffix(got.Header.Get("Location"), to) {
+			t.Errorf("led to %d %s, want %s", got.Status, got.Header.Get("Location"), to)
 		}
 	}
-	lead(w.call(dev, "POST", page+"/drop", url.Values{"which": {"chosen"}, "delivery": {dropped, "nonsense"}}), "done=dropped&count=1")
+	lead(w.Call(dev, "POST", page+"/drop", url.Values{"which": {"chosen"}, "delivery": {dropped, "nonsense"}}), "done=dropped&count=1")
 	e.code.Store(http.StatusNoContent)
-	lead(w.call(dev, "POST", page+"/enable", url.Values{}), "done=enabled")
-	lead(w.call(dev, "POST", page+"/replay", url.Values{"which": {"chosen"}}), "done=replayed&count=0")
-	lead(w.call(dev, "POST", page+"/replay", url.Values{"which": {"chosen"}, "delivery": {chosen}}), "done=replayed&count=1")
-	lead(w.call(dev, "POST", page+"/replay", url.Values{"which": {"all"}}), "done=replayed&count=2")
+	lead(w.Call(dev, "POST", page+"/enable", url.Values{}), "done=enabled")
+	lead(w.Call(dev, "POST", page+"/replay", url.Values{"which": {"chosen"}}), "done=replayed&count=0")
+	lead(w.Call(dev, "POST", page+"/replay", url.Values{"which": {"chosen"}, "delivery": {chosen}}), "done=replayed&count=1")
+	lead(w.Call(dev, "POST", page+"/replay", url.Values{"which": {"all"}}), "done=replayed&count=2")
 	w.within("three were delivered", func() bool { return len(w.deliveries(account, project, webhooks.StateDelivered)) == 3 })
-	if got := w.call(dev, "GET", page+"?done=replayed&count=2", nil); !strings.Contains(got.body, "2 events will be sent.") || !strings.Contains(got.body, "Works") {
+	if got := w.Call(dev, "GET", page+"?done=replayed&count=2", nil); !strings.Contains(got.Body, "2 events will be sent.") || !strings.Contains(got.Body, "Works") {
 		t.Error("the page does not say what was done")
 	}
-	lead(w.call(dev, "POST", page+"/test", url.Values{}), "")
+	lead(w.Call(dev, "POST", page+"/test", url.Values{}), "")
 	w.within("the test event has arrived", func() bool { return len(w.deliveries(account, project, webhooks.StateDelivered)) == 4 })
 
 	// Choosing all while every event is sent changes nothing; choosing some does.
-	lead(w.call(dev, "POST", page, url.Values{"every": {"1"}, "event": {"job.created"}}), "#events")
-	if p, err := w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events != nil {
+	lead(w.Call(dev, "POST", page, url.Values{"every": {"1"}, "event": {"job.created"}}), "#events")
+	if p, err := w.Reads.Projects.Get(t.Context(), account, project); err != nil || p.Events != nil {
 		t.Errorf("every event: %v, %v", p.Events, err)
 	}
-	lead(w.call(dev, "POST", page, url.Values{"event": {"job.created", "job.claimed"}}), "#events")
-	if p, err := w.reads.Projects.Get(t.Context(), account, project); err != nil || p.Events == nil || fmt.Sprint(*p.Events) != "[job.created]" {
+	lead(w.Call(dev, "POST", page, url.Values{"event": {"job.created", "job.claimed"}}), "#events")
+	if p, err := w.Reads.Projects.Get(t.Context(), account, project); err != nil || p.Events == nil || fmt.Sprint(*p.Events) != "[job.created]" {
 		t.Errorf("one event: %v, %v", p.Events, err)
 	}
 }
@@ -232,47 +233,47 @@ func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	owner := w.joined("Ann Example", person.Grant{Role: person.Owner, AccountID: account})
-	dev := w.joined("Bob", person.Grant{Role: person.Developer, AccountID: account})
+	owner := w.Joined("Ann Example", person.Grant{Role: person.Owner, AccountID: account})
+	dev := w.Joined("Bob", person.Grant{Role: person.Developer, AccountID: account})
 	project := w.hooked(account, "Shop", "https://hooks.example.com/in")
 	page := "/dashboard/projects/" + project + "/webhook"
-	found := commandOf.FindStringSubmatch(w.call(owner, "GET", page, nil).body)
+	found := commandOf.FindStringSubmatch(w.Call(owner, "GET", page, nil).Body)
 	if found == nil {
 		t.Fatal("the form is no command")
 	}
 	form := url.Values{"command": {found[1]}, "how": {"overlap"}}
-	first, again := w.call(owner, "POST", page+"/rotate", form), w.call(owner, "POST", page+"/rotate", form)
-	secret := regexp.MustCompile(`id="new-secret">([^<]+)<`).FindStringSubmatch(strings.ReplaceAll(first.body, "&#43;", "+"))
-	if secret == nil || !strings.Contains(strings.ReplaceAll(again.body, "&#43;", "+"), secret[1]) || !strings.Contains(first.body, "A rotation is under way.") {
-		t.Fatalf("rotated: %d, then %d", first.status, again.status)
+	first, again := w.Call(owner, "POST", page+"/rotate", form), w.Call(owner, "POST", page+"/rotate", form)
+	secret := regexp.MustCompile(`id="new-secret">([^<]+)<`).FindStringSubmatch(strings.ReplaceAll(first.Body, "&#43;", "+"))
+	if secret == nil || !strings.Contains(strings.ReplaceAll(again.Body, "&#43;", "+"), secret[1]) || !strings.Contains(first.Body, "A rotation is under way.") {
+		t.Fatalf("rotated: %d, then %d", first.Status, again.Status)
 	}
-	if now, err := w.commands.WebhookSecret(t.Context(), project); err != nil || now != secret[1] {
+	if now, err := w.Commands.WebhookSecret(t.Context(), project); err != nil || now != secret[1] {
 		t.Errorf("the page shows another secret, %v", err)
 	}
-	later := w.call(owner, "GET", page, nil)
-	if strings.Contains(strings.ReplaceAll(later.body, "&#43;", "+"), secret[1]) || !strings.Contains(later.body, "by Ann Example") {
+	later := w.Call(owner, "GET", page, nil)
+	if strings.Contains(strings.ReplaceAll(later.Body, "&#43;", "+"), secret[1]) || !strings.Contains(later.Body, "by Ann Example") {
 		t.Error("the page shows the secret again, or not who rotated")
 	}
-	if got := w.call(dev, "GET", page, nil); strings.Contains(got.body, page+"/rotate") || strings.Contains(got.body, page+"/finish") {
+	if got := w.Call(dev, "GET", page, nil); strings.Contains(got.Body, page+"/rotate") || strings.Contains(got.Body, page+"/finish") {
 		t.Error("a developer may rotate")
 	}
-	if got := w.call(owner, "POST", page+"/rotate", url.Values{"how": {"overlap"}}); got.status != 409 {
-		t.Errorf("a second rotation: %d", got.status)
+	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"overlap"}}); got.Status != 409 {
+		t.Errorf("a second rotation: %d", got.Status)
 	}
-	if got := w.call(owner, "POST", page+"/finish", url.Values{}); got.status != 303 {
-		t.Errorf("finished: %d", got.status)
+	if got := w.Call(owner, "POST", page+"/finish", url.Values{}); got.Status != 303 {
+		t.Errorf("finished: %d", got.Status)
 	}
-	if got := w.call(owner, "GET", page, nil); strings.Contains(got.body, "A rotation is under way.") {
+	if got := w.Call(owner, "GET", page, nil); strings.Contains(got.Body, "A rotation is under way.") {
 		t.Error("the overlap goes on")
 	}
-	if got := w.call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); !strings.Contains(got.body, "The new signing secret.") || strings.Contains(got.body, "A rotation is under way.") {
-		t.Errorf("a leaked secret: %d", got.status)
+	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); !strings.Contains(got.Body, "The new signing secret.") || strings.Contains(got.Body, "A rotation is under way.") {
+		t.Errorf("a leaked secret: %d", got.Status)
 	}
 	// A proof that is old leads to where a new one can be given.
-	_, err := w.db.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`)
+	_, err := w.DB.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`)
 	must.NoError(t, err)
-	if got := w.call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); got.status != 303 || !strings.HasPrefix(got.header.Get("Location"), "/signin/confirm") {
-		t.Errorf("with an old proof: %d %s", got.status, got.header.Get("Location"))
+	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); got.Status != 303 || !strings.HasPrefix(got.Header.Get("Location"), "/signin/confirm") {
+		t.Errorf("with an old proof: %d %s", got.Status, got.Header.Get("Location"))
 	}
 }
 
@@ -282,7 +283,7 @@ func TestADeliveryIsVerifiedInTheBrowser(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	dev := w.joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
 	e := w.delivering(http.StatusBadGateway, 50*time.Second)
 	project := w.hooked(account, `Shop & "Sons"`, e.URL+"/in")
 	w.testIn(account, project)
@@ -291,15 +292,15 @@ func TestADeliveryIsVerifiedInTheBrowser(t *testing.T) {
 		return len(list) == 1 && list[0].Attempts == 1 && !list[0].Sending
 	})
 	id := w.deliveries(account, project, "")[0].ID
-	secret, err := w.commands.WebhookSecret(t.Context(), project)
-	w.must(err)
-	tab := w.tab(dev)
-	tab.Open(w.origin + "/dashboard/deliveries/" + id.String())
+	secret, err := w.Commands.WebhookSecret(t.Context(), project)
+	w.Must(err)
+	tab := w.Tab(dev)
+	tab.Open(w.Origin + "/dashboard/deliveries/" + id.String())
 	tab.WaitText("Answered 502")
 	tab.WaitText("<b>my server</b> says Bad Gateway")
 	tab.Wait(`/^in \d+ s$/.test(document.querySelector('time[data-until]').textContent)`)
 	whole, err := w.record().Delivery(t.Context(), account, project, id)
-	w.must(err)
+	w.Must(err)
 	if shown := browsertest.Eval[string](tab, "document.getElementById('body').textContent"); shown != string(whole.Body) {
 		t.Errorf("shown is\n%s\nsent was\n%s", shown, whole.Body)
 	}

@@ -213,6 +213,25 @@ func Operator() command.Cause {
 	return command.Cause{CommandID: command.NewCommandID(), Actor: "operator"}
 }
 
+// Client is the cause of what a client of the account does.
+func Client(accountID string) command.Cause {
+	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}
+}
+
+// ByChecker is the cause of what a checker does.
+func ByChecker(id string) command.Cause {
+	return command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + id}
+}
+
+// Form is what a browser sends, by pairs of name and value.
+func Form(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v
+}
+
 // Account makes an account with so many credits.
 func (s *Service) Account(name string, amount domain.Credits, sandbox bool) string {
 	s.T.Helper()
@@ -231,6 +250,13 @@ func (s *Service) Checker(name string) string {
 	c, err := s.Commands.CreateChecker(s.T.Context(), Operator(), name, nil)
 	s.Shown(c.Position, err)
 	return c.CheckerID
+}
+
+// Checks is somebody who tests, with the id they test as.
+func (s *Service) Checks(name string) (Guest, string) {
+	s.T.Helper()
+	id := s.Checker(name)
+	return s.Joined(name, person.Grant{Role: person.Checker, CheckerID: id}), id
 }
 
 // Guest is somebody with a session; the zero Guest is a visitor.

@@ -39,7 +39,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		s := w.opened(account, parts...)
 		o := open{id: s.SessionID}
 		for n := range here {
-			g, id := w.checks(name + parts[n][:3])
+			g, id := w.Checks(name + parts[n][:3])
 			o.guests, o.seats = append(o.guests, g), append(o.seats, w.claimed(id, s.Slots[n].JobID))
 		}
 		return o
@@ -51,7 +51,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			s.ready()
 		}
 		for n, g := range o.guests[:2] {
-			if got := w.Call(g, "POST", "/workbench/sessions/"+o.id+"/marks", form("note", []string{"Rings twice, then it is silent for a while", ""}[n])); got.Status != 303 {
+			if got := w.Call(g, "POST", "/workbench/sessions/"+o.id+"/marks", pagetest.Form("note", []string{"Rings twice, then it is silent for a while", ""}[n])); got.Status != 303 {
 				t.Fatalf("a mark: %d", got.Status)
 			}
 		}
@@ -64,7 +64,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		s.completes([]job.ItemStatus{job.ItemPass, job.ItemFail, job.ItemPass}[n])
 	}
 	w.settled(account, done.id, session.StatusCompleted)
-	out, err := w.Commands.CancelSession(t.Context(), client(account), cancelled.id)
+	out, err := w.Commands.CancelSession(t.Context(), pagetest.Client(account), cancelled.id)
 	w.Shown(out.Position, err)
 
 	watch, work := "/dashboard/sessions/", "/workbench/sessions/"

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/session"
+	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
 )
 
@@ -21,20 +22,20 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	w := setup(t)
 	account := w.Account("Acme", 500, false)
 	s := w.opened(account, "Caller", "Callee")
-	ann, annID := w.checks("ann")
+	ann, annID := w.Checks("ann")
 	w.claimed(annID, s.Slots[0].JobID)
-	other, _ := w.checks("other")
-	left, leftID := w.checks("left")
+	other, _ := w.Checks("other")
+	left, leftID := w.Checks("left")
 	w.claimed(leftID, s.Slots[1].JobID)
-	if out, err := w.Commands.LeaveSession(t.Context(), byChecker(leftID), leftID, s.SessionID); err != nil {
+	if out, err := w.Commands.LeaveSession(t.Context(), pagetest.ByChecker(leftID), leftID, s.SessionID); err != nil {
 		t.Fatal(err)
 	} else {
 		w.Shown(out.Position, nil)
 	}
 	// Somebody who tested for the account before they came to belong to it.
-	own, ownID := w.checks("own")
+	own, ownID := w.Checks("own")
 	w.claimed(ownID, s.Slots[1].JobID)
-	w.Shown(w.Commands.GrantRole(t.Context(), client(""), own.ID, person.Grant{Role: person.Viewer, AccountID: account}))
+	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Client(""), own.ID, person.Grant{Role: person.Viewer, AccountID: account}))
 	guests := map[string]guest{
 		"nobody": {}, "ann": ann, "other": other, "left": left, "own": own,
 		"viewer":    w.Joined("viewer", person.Grant{Role: person.Viewer, AccountID: account}),
@@ -54,7 +55,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 				if strings.HasSuffix(p.Pattern, "/leave") && who == "ann" {
 					continue // it would end what the others are compared with
 				}
-				sent = form()
+				sent = pagetest.Form()
 			}
 			got := w.Call(g, p.Method, strings.NewReplacer("{id}", s.SessionID, "{film}", "none").Replace(p.Pattern), sent)
 			want := 404
@@ -96,7 +97,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/workbench", "/dashboard"} {
-		if got := w.Call(ann, "POST", path+"/sessions/"+s.SessionID+"/marks", form(), "Sec-Fetch-Site", "cross-site"); got.Status != 403 {
+		if got := w.Call(ann, "POST", path+"/sessions/"+s.SessionID+"/marks", pagetest.Form(), "Sec-Fetch-Site", "cross-site"); got.Status != 403 {
 			t.Errorf("a mark from another site: %d", got.Status)
 		}
 	}
@@ -114,7 +115,7 @@ func TestTheLifeOfARoom(t *testing.T) {
 	var seats []sits
 	var guests []guest
 	for n, name := range []string{"ann", "bob", "cay", "dan", "eve"} {
-		g, id := w.checks(name)
+		g, id := w.Checks(name)
 		guests, seats = append(guests, g), append(seats, w.claimed(id, s.Slots[n].JobID))
 	}
 	watch, work := "/dashboard/sessions/"+s.SessionID, "/workbench/sessions/"+s.SessionID
@@ -130,7 +131,7 @@ func TestTheLifeOfARoom(t *testing.T) {
 	}
 	see(dev, watch, "At "+at+" UTC with 0 of 5 ready: it does not start, 5 refunded = 25 credits.", "Here, not ready")
 	for n := range 3 {
-		if got := w.Call(guests[n], "POST", work+"/ready", form()); got.Header.Get("Location") != work {
+		if got := w.Call(guests[n], "POST", work+"/ready", pagetest.Form()); got.Header.Get("Location") != work {
 			t.Fatalf("ready: %d %s", got.Status, got.Body)
 		}
 	}
@@ -140,7 +141,7 @@ func TestTheLifeOfARoom(t *testing.T) {
 		t.Error("a checker is told of the client's credits, or to be ready again")
 	}
 
-	mark := form("note", "<b>It rings</b> twice", "command", "018f2f75-eeee-4d3b-9a52-6f0a3b1c2d4e")
+	mark := pagetest.Form("note", "<b>It rings</b> twice", "command", "018f2f75-eeee-4d3b-9a52-6f0a3b1c2d4e")
 	for range 2 { // sent twice it is one
 		if got := w.Call(guests[0], "POST", work+"/marks", mark, "Accept", "application/json"); got.Status != 200 || !strings.Contains(got.Body, work+"#marks") {
 			t.Fatalf("a mark: %d %s", got.Status, got.Body)
@@ -149,10 +150,10 @@ func TestTheLifeOfARoom(t *testing.T) {
 	for n := 3; n < 5; n++ {
 		seats[n].ready()
 	}
-	if got := w.Call(dev, "POST", watch+"/marks", form("note", "")); got.Status != 303 {
+	if got := w.Call(dev, "POST", watch+"/marks", pagetest.Form("note", "")); got.Status != 303 {
 		t.Fatalf("a mark of the client's: %d", got.Status)
 	}
-	long := w.Call(dev, "POST", watch+"/marks", form("note", strings.Repeat("x", 201)))
+	long := w.Call(dev, "POST", watch+"/marks", pagetest.Form("note", strings.Repeat("x", 201)))
 	if long.Status != 422 || !strings.Contains(long.Body, "The note") || !strings.Contains(long.Body, strings.Repeat("x", 201)) {
 		t.Errorf("a note that is too long: %d", long.Status)
 	}
@@ -180,7 +181,7 @@ func TestTheLifeOfARoom(t *testing.T) {
 			t.Error("a closed session takes marks")
 		}
 	}
-	if got := w.Call(dev, "POST", watch+"/marks", form()); got.Status != 409 {
+	if got := w.Call(dev, "POST", watch+"/marks", pagetest.Form()); got.Status != 409 {
 		t.Errorf("a mark on a closed session: %d", got.Status)
 	}
 	see(dev, watch, "/dashboard/jobs/"+s.Slots[0].JobID+"#item-")

@@ -2,7 +2,6 @@ package room_test
 
 import (
 	"io/fs"
-	"net/url"
 	"os"
 	"slices"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/domain/person"
 	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
@@ -43,21 +41,6 @@ func setup(t *testing.T) world {
 
 func (w world) in(t *testing.T) world { return world{w.In(t)} }
 
-// checks is somebody who tests, with the id they test as.
-func (w world) checks(name string) (guest, string) {
-	w.T.Helper()
-	id := w.Checker(name)
-	return w.Joined(name, person.Grant{Role: person.Checker, CheckerID: id}), id
-}
-
-func client(accountID string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}
-}
-
-func byChecker(id string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + id}
-}
-
 // opened is a session with these parts to play.
 func (w world) opened(accountID string, labels ...string) command.CreatedSession {
 	w.T.Helper()
@@ -69,7 +52,7 @@ func (w world) opened(accountID string, labels ...string) command.CreatedSession
 	for _, l := range labels {
 		in.Slots = append(in.Slots, command.NewSlot{RoleLabel: l, Target: job.Target{Device: "Phone"}})
 	}
-	s, err := w.Commands.CreateSession(w.T.Context(), client(accountID), in)
+	s, err := w.Commands.CreateSession(w.T.Context(), pagetest.Client(accountID), in)
 	w.Shown(s.Position, err)
 	return s
 }
@@ -83,7 +66,7 @@ type sits struct {
 
 func (w world) claimed(checkerID, jobID string) sits {
 	w.T.Helper()
-	c, err := w.Commands.ClaimJob(w.T.Context(), byChecker(checkerID), checkerID, jobID)
+	c, err := w.Commands.ClaimJob(w.T.Context(), pagetest.ByChecker(checkerID), checkerID, jobID)
 	w.Shown(c.Position, err)
 	return sits{w, checkerID, c}
 }
@@ -94,7 +77,7 @@ func (s sits) claim() command.Claim {
 
 func (s sits) ready() {
 	s.w.T.Helper()
-	out, err := s.w.Commands.ReadySession(s.w.T.Context(), byChecker(s.id), s.id, s.SessionID)
+	out, err := s.w.Commands.ReadySession(s.w.T.Context(), pagetest.ByChecker(s.id), s.id, s.SessionID)
 	s.w.Shown(out.Position, err)
 }
 
@@ -104,7 +87,7 @@ func (s sits) says(item int, status job.ItemStatus, note string) {
 	if status == job.ItemSkip {
 		in.Reason = "blocked"
 	}
-	_, at, err := s.w.Commands.CheckItem(s.w.T.Context(), byChecker(s.id), s.claim(), in)
+	_, at, err := s.w.Commands.CheckItem(s.w.T.Context(), pagetest.ByChecker(s.id), s.claim(), in)
 	s.w.Shown(at, err)
 }
 
@@ -113,14 +96,6 @@ func (s sits) completes(status job.ItemStatus) {
 	for n := range s.Checklist {
 		s.says(n, status, "")
 	}
-	_, at, err := s.w.Commands.CompleteJob(s.w.T.Context(), byChecker(s.id), s.claim(), command.CompleteJob{Summary: "Seen."})
+	_, at, err := s.w.Commands.CompleteJob(s.w.T.Context(), pagetest.ByChecker(s.id), s.claim(), command.CompleteJob{Summary: "Seen."})
 	s.w.Shown(at, err)
-}
-
-func form(pairs ...string) url.Values {
-	v := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		v.Set(pairs[i], pairs[i+1])
-	}
-	return v
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/internal/browsertest"
 )
 
@@ -20,7 +21,7 @@ func TestARoomThatTalks(t *testing.T) {
 	dev := w.Joined("Dev", person.Grant{Role: person.Developer, AccountID: account})
 	var tabs []*browsertest.Tab
 	for n, name := range []string{"ann", "bob"} {
-		g, id := w.checks(name)
+		g, id := w.Checks(name)
 		w.claimed(id, s.Slots[n].JobID)
 		tabs = append(tabs, w.Tab(g))
 		tabs[n].Open(w.Origin + "/workbench/sessions/" + s.SessionID)
@@ -78,7 +79,7 @@ func TestARoomThatTalks(t *testing.T) {
 	for _, tab := range append(tabs, watcher) { // that page of theirs has taken the talk along, too
 		tab.Wait(`document.querySelectorAll('.voices li').length === 3 && document.querySelectorAll('#voice audio').length >= 1`)
 	}
-	out, err := w.Commands.CancelSession(t.Context(), client(account), s.SessionID)
+	out, err := w.Commands.CancelSession(t.Context(), pagetest.Client(account), s.SessionID)
 	w.Shown(out.Position, err)
 	for _, tab := range append(tabs, watcher) {
 		tab.WaitText("Cancelled")
@@ -117,9 +118,9 @@ func TestWhoMayTalk(t *testing.T) {
 	w := setup(t)
 	account := w.Account("Acme", 500, false)
 	s := w.opened(account, "Caller", "Callee")
-	ann, id := w.checks("ann")
+	ann, id := w.Checks("ann")
 	w.claimed(id, s.Slots[0].JobID)
-	other, _ := w.checks("other")
+	other, _ := w.Checks("other")
 	path := "/workbench/sessions/" + s.SessionID + "/voice"
 	upgrade := func(g guest, headers ...string) (int, http.Header) {
 		t.Helper()
@@ -150,7 +151,7 @@ func TestWhoMayTalk(t *testing.T) {
 	if got := w.Call(ann, "GET", path, nil, "Origin", w.Origin); got.Status != 426 {
 		t.Errorf("no upgrade: %d", got.Status)
 	}
-	out, err := w.Commands.CancelSession(t.Context(), client(account), s.SessionID)
+	out, err := w.Commands.CancelSession(t.Context(), pagetest.Client(account), s.SessionID)
 	w.Shown(out.Position, err)
 	if got, _ := upgrade(ann, "Origin", w.Origin); got != 409 {
 		t.Errorf("a closed session: %d", got)

@@ -18,8 +18,8 @@ func TestSomethingUrgentIsNoticed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 1000, false)
-	ann, _ := w.checks("Ann")
-	if got := w.Call(ann, "POST", "/workbench/profile", form("devices", "Phone, Android 15")); got.Status != 303 {
+	ann, _ := w.Checks("Ann")
+	if got := w.Call(ann, "POST", "/workbench/profile", pagetest.Form("devices", "Phone, Android 15")); got.Status != 303 {
 		t.Fatalf("a profile: %d", got.Status)
 	}
 	urgent := func(title, device string) {

@@ -7,6 +7,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/httpapi/pagetest"
 	"humanqa/internal/browsertest"
 	"humanqa/internal/eventually"
 )
@@ -73,7 +74,7 @@ func TestTheListFloatsOverTheApp(t *testing.T) {
 	float.Press(browsertest.Enter)
 	said(0, job.ItemPass, "slow", job.Critical)
 	tab.WaitText("All saved")
-	w.Shown(w.Commands.ReleaseJob(t.Context(), byChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}))
+	w.Shown(w.Commands.ReleaseJob(t.Context(), pagetest.ByChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}))
 	keys.press("p")
 	float.WaitText("This test is not yours any more")
 	if text := browsertest.Eval[string](float, `document.body.innerText`); strings.Contains(text, "Undo") {

@@ -15,10 +15,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 1000, false)
-	fresh, _ := w.checks("Ann Example")
-	busy, busyID := w.checks("Bob Example")
-	free, freeID := w.checks("Carol Example")
-	waits, waitsID := w.checks("Dave Example")
+	fresh, _ := w.Checks("Ann Example")
+	busy, busyID := w.Checks("Bob Example")
+	free, freeID := w.Checks("Carol Example")
+	waits, waitsID := w.Checks("Dave Example")
 
 	for n, note := range []string{"Thorough, and quick.", "The second half was guessed.", ""} {
 		id := w.test(account, "Sign-up, round "+string(rune('1'+n)), 3)
@@ -36,7 +36,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	claim := command.Claim{CheckerID: busyID, JobID: bench, Token: c.Token}
 	say := func(item int, in command.CheckItem) {
 		in.ItemID = c.Checklist[item].ID
-		_, at, err := w.Commands.CheckItem(t.Context(), byChecker(busyID), claim, in)
+		_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(busyID), claim, in)
 		w.Shown(at, err)
 	}
 	say(0, command.CheckItem{Status: job.ItemPass})
@@ -48,10 +48,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			t.Fatalf("a picture: %d %s", got.Status, got.Body)
 		}
 	}
-	_, at, err := w.Commands.AddFinding(t.Context(), byChecker(busyID), claim, command.AddFinding{Description: "The footer overlaps the button", Status: job.ItemFail, Note: "On a narrow screen.", Severity: job.Minor})
+	_, at, err := w.Commands.AddFinding(t.Context(), pagetest.ByChecker(busyID), claim, command.AddFinding{Description: "The footer overlaps the button", Status: job.ItemFail, Note: "On a narrow screen.", Severity: job.Minor})
 	w.Shown(at, err)
 
-	session, err := w.Commands.CreateSession(t.Context(), client(account), command.NewSession{
+	session, err := w.Commands.CreateSession(t.Context(), pagetest.Client(account), command.NewSession{
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Two people talk to each other", Source: "session"}, Host: "chat.example.com"},
 		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}}, ScenarioBrief: "The caller rings, the callee answers after ten seconds.",
 	})

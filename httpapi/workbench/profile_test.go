@@ -6,6 +6,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/httpapi/pagetest"
 )
 
 // Decisions, "Profiles": what a checker says of themselves finds the tests they have
@@ -14,14 +15,14 @@ func TestTheQueueKnowsWhatACheckerHas(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 100, false)
-	ann, id := w.checks("Ann")
+	ann, id := w.Checks("Ann")
 	on := func(target job.Target) func(*command.SubmitJob) {
 		return func(in *command.SubmitJob) { in.Target = target }
 	}
 	w.test(account, "On a phone", 1, on(job.Target{Device: "Phone", OS: "android"}))
 	w.test(account, "On a Mac", 1, on(job.Target{OS: "macOS"}))
 	w.test(account, "On anything", 1)
-	if got := w.Call(ann, "POST", "/workbench/profile", form("languages", "English\r\n\r\nDeutsch", "devices", "Phone, Pixel 9, Android 15\n<b>x</b>")); got.Status != 303 {
+	if got := w.Call(ann, "POST", "/workbench/profile", pagetest.Form("languages", "English\r\n\r\nDeutsch", "devices", "Phone, Pixel 9, Android 15\n<b>x</b>")); got.Status != 303 {
 		t.Fatalf("saving: %d %s", got.Status, got.Body)
 	}
 	if p, err := w.Reads.Pools.Profile(t.Context(), id); err != nil || strings.Join(p.Languages, "|") != "English|Deutsch" || len(p.Devices) != 2 {
@@ -44,7 +45,7 @@ func TestTheQueueKnowsWhatACheckerHas(t *testing.T) {
 			t.Errorf("%s does not say what fits", path)
 		}
 	}
-	if got := w.Call(ann, "POST", "/workbench/profile", form("languages", strings.Repeat("x", 81))); got.Status != 422 || !strings.Contains(got.Body, "The languages must have entries") {
+	if got := w.Call(ann, "POST", "/workbench/profile", pagetest.Form("languages", strings.Repeat("x", 81))); got.Status != 422 || !strings.Contains(got.Body, "The languages must have entries") {
 		t.Errorf("too long: %d", got.Status)
 	}
 }

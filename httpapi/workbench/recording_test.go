@@ -51,7 +51,7 @@ func TestARecordingOutlivesTheServiceAndItsTab(t *testing.T) {
 	t.Parallel()
 	w := everywhere(t)
 	account := w.Account("Acme", 100, false)
-	g, checker := w.checks("Ann")
+	g, checker := w.Checks("Ann")
 	c := w.claimed(checker, w.test(account, "Checkout", 3))
 	tab := w.Tab(g)
 	tab.Screen(1280, 900, false)

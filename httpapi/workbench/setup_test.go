@@ -8,7 +8,6 @@ import (
 	"image/png"
 	"io/fs"
 	"mime/multipart"
-	"net/url"
 	"os"
 	"regexp"
 	"testing"
@@ -16,7 +15,6 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/domain/person"
 	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
@@ -34,17 +32,6 @@ func setup(t *testing.T) world {
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{workbench.Templates}, workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now})
 	})}
-}
-
-// checks is somebody who tests, signed in, with the id they test as.
-func (w world) checks(name string) (guest, string) {
-	w.T.Helper()
-	id := w.Checker(name)
-	return w.Joined(name, person.Grant{Role: person.Checker, CheckerID: id}), id
-}
-
-func client(accountID string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}
 }
 
 // secret is what no page may hold before it is asked for.
@@ -69,7 +56,7 @@ func (w world) test(accountID, title string, items int, change ...func(*command.
 	for _, c := range change {
 		c(&in)
 	}
-	out, err := w.Commands.SubmitJob(w.T.Context(), client(accountID), in)
+	out, err := w.Commands.SubmitJob(w.T.Context(), pagetest.Client(accountID), in)
 	w.Shown(out.Position, err)
 	return out.JobID
 }
@@ -77,13 +64,9 @@ func (w world) test(accountID, title string, items int, change ...func(*command.
 // claimed is a test that the checker has taken.
 func (w world) claimed(checkerID, jobID string) command.ClaimedJob {
 	w.T.Helper()
-	c, err := w.Commands.ClaimJob(w.T.Context(), byChecker(checkerID), checkerID, jobID)
+	c, err := w.Commands.ClaimJob(w.T.Context(), pagetest.ByChecker(checkerID), checkerID, jobID)
 	w.Shown(c.Position, err)
 	return c
-}
-
-func byChecker(id string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + id}
 }
 
 // completes gives every item of the claim the same verdict, and ends it.
@@ -91,10 +74,10 @@ func (w world) completes(checkerID string, c command.ClaimedJob, status job.Item
 	w.T.Helper()
 	claim := command.Claim{CheckerID: checkerID, JobID: c.JobID, Token: c.Token}
 	for _, i := range c.Checklist {
-		_, at, err := w.Commands.CheckItem(w.T.Context(), byChecker(checkerID), claim, command.CheckItem{ItemID: i.ID, Status: status, Note: note})
+		_, at, err := w.Commands.CheckItem(w.T.Context(), pagetest.ByChecker(checkerID), claim, command.CheckItem{ItemID: i.ID, Status: status, Note: note})
 		w.Shown(at, err)
 	}
-	_, at, err := w.Commands.CompleteJob(w.T.Context(), byChecker(checkerID), claim, command.CompleteJob{Summary: "I have seen all of it."})
+	_, at, err := w.Commands.CompleteJob(w.T.Context(), pagetest.ByChecker(checkerID), claim, command.CompleteJob{Summary: "I have seen all of it."})
 	w.Shown(at, err)
 }
 
@@ -107,14 +90,6 @@ func (w world) draft(checkerID string) command.ClaimedJob {
 		w.T.Fatal("there is no claim")
 	}
 	return c
-}
-
-func form(pairs ...string) url.Values {
-	v := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		v.Set(pairs[i], pairs[i+1])
-	}
-	return v
 }
 
 // picture is a PNG; each shade another one.
@@ -148,5 +123,5 @@ var evidenceLinks = regexp.MustCompile(`/workbench/jobs/[0-9a-f-]+/evidence/[0-9
 
 func rating(w world, accountID, jobID string, stars int, note string) {
 	w.T.Helper()
-	w.Shown(w.Commands.RateJob(w.T.Context(), client(accountID), jobID, stars, note))
+	w.Shown(w.Commands.RateJob(w.T.Context(), pagetest.Client(accountID), jobID, stars, note))
 }

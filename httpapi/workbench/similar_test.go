@@ -18,7 +18,7 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 	w := setup(t)
 	account, other := w.Account("Acme", 100, false), w.Account("Globex", 100, false)
 	project := func(accountID string) string {
-		p, err := w.Commands.CreateProject(t.Context(), client(accountID), command.CreateProject{Name: "Shop"})
+		p, err := w.Commands.CreateProject(t.Context(), pagetest.Client(accountID), command.CreateProject{Name: "Shop"})
 		w.Shown(p.Position, err)
 		return p.ProjectID
 	}
@@ -31,7 +31,7 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 			}
 		}
 	}
-	bob, bobID := w.checks("Bob")
+	bob, bobID := w.Checks("Bob")
 	for _, failing := range []struct{ account, project, key, description string }{
 		{account, shop, "footer", "The footer overlaps the button"},
 		{account, shop, "receipt", "The receipt arrives by mail"},
@@ -41,7 +41,7 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 		id := w.test(failing.account, "Round one", 1, in(failing.project, failing.key, failing.description))
 		w.completes(bobID, w.claimed(bobID, id), job.ItemFail, "It does.")
 	}
-	ann, annID := w.checks("Ann")
+	ann, annID := w.Checks("Ann")
 	c := w.claimed(annID, w.test(account, "Round two", 2, in(shop, "receipt", "The receipt arrives by mail")))
 	at := "/workbench/jobs/" + c.JobID
 	asks := func(g guest, text string) string {

@@ -163,7 +163,7 @@ func left(items []job.ReportItem) (n int) {
 // begun is a checker's tab on a test of three that they have claimed.
 func begun(w world) (tab *browsertest.Tab, g guest, checker string, c command.ClaimedJob) {
 	w.T.Helper()
-	g, checker = w.checks("Ann")
+	g, checker = w.Checks("Ann")
 	c = w.claimed(checker, w.test(w.Account("Acme", 100, false), "Checkout", 3))
 	tab = w.Tab(g)
 	tab.Screen(1280, 900, false)
@@ -303,7 +303,7 @@ func TestAClaimThatEndsFreezesThePage(t *testing.T) {
 	keys.press("f1The page stays white")
 	tab.Press(browsertest.Enter)
 	tab.WaitText("not saved yet")
-	w.Shown(w.Commands.ReleaseJob(t.Context(), byChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}))
+	w.Shown(w.Commands.ReleaseJob(t.Context(), pagetest.ByChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}))
 	w.Away(false)
 	tab.WaitText("This test is not yours any more")
 	tab.WaitText("The claim has ended.")

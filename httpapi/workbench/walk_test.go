@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/eventually"
 )
@@ -21,10 +22,10 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 500, false)
-	holder, holderID := w.checks("holder")
-	other, _ := w.checks("other")
+	holder, holderID := w.Checks("holder")
+	other, _ := w.Checks("other")
 	own := w.Joined("own", person.Grant{Role: person.Checker, CheckerID: w.Checker("own")})
-	w.Shown(w.Commands.GrantRole(t.Context(), client(""), own.ID, person.Grant{Role: person.Viewer, AccountID: account}))
+	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Client(""), own.ID, person.Grant{Role: person.Viewer, AccountID: account}))
 	guests := map[string]guest{
 		"nobody": {}, "holder": holder, "other": other, "own": own,
 		"owner":    w.Joined("owner", person.Grant{Role: person.Owner, AccountID: account}),
@@ -72,7 +73,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		for _, who := range []string{"nobody", "other", "own", "owner", "operator", "holder"} {
 			var sent url.Values
 			if p.Method == http.MethodPost {
-				sent = form("token", token)
+				sent = pagetest.Form("token", token)
 			}
 			path := fill.Replace(p.Pattern)
 			if p.Upload {
@@ -115,7 +116,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 // recording is the id of one that the guest begins.
 func recording(w world, g guest, jobID string, token int) string {
 	w.T.Helper()
-	got := w.Call(g, "POST", "/workbench/jobs/"+jobID+"/recordings", form("token", strconv.Itoa(token), "ago", "0"))
+	got := w.Call(g, "POST", "/workbench/jobs/"+jobID+"/recordings", pagetest.Form("token", strconv.Itoa(token), "ago", "0"))
 	_, id, _ := strings.Cut(got.Body, `"recordingId":"`)
 	if got.Status != 200 || len(id) < 36 {
 		w.T.Fatalf("a recording: %d %s", got.Status, got.Body)
@@ -129,7 +130,7 @@ func TestNobodyTestsForTheirOwnAccount(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 500, false)
-	both, id := w.checks("both")
+	both, id := w.Checks("both")
 	done := w.test(account, "Done before", 1)
 	w.completes(id, w.claimed(id, done), job.ItemPass, "")
 	held, waiting := w.test(account, "Held by them", 1), w.test(account, "Waits", 1)
@@ -137,7 +138,7 @@ func TestNobodyTestsForTheirOwnAccount(t *testing.T) {
 	if got := w.Call(both, "GET", "/workbench", nil).Body; !strings.Contains(got, "Waits") || !strings.Contains(got, "Held by them") || !strings.Contains(got, "Done before") {
 		t.Fatal("a stranger is not shown the tests")
 	}
-	w.Shown(w.Commands.GrantRole(t.Context(), client(""), both.ID, person.Grant{Role: person.Viewer, AccountID: account}))
+	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Client(""), both.ID, person.Grant{Role: person.Viewer, AccountID: account}))
 	if got := w.Call(both, "GET", "/workbench", nil).Body; strings.Contains(got, "Waits") || strings.Contains(got, "Held by them") || strings.Contains(got, "Done before") {
 		t.Error("a member is shown tests of their account")
 	}
@@ -146,10 +147,10 @@ func TestNobodyTestsForTheirOwnAccount(t *testing.T) {
 			t.Errorf("a member opens a test of their account: %d", got.Status)
 		}
 	}
-	if got := w.Call(both, "POST", "/workbench/claims", form("job", waiting)); got.Status != 404 {
+	if got := w.Call(both, "POST", "/workbench/claims", pagetest.Form("job", waiting)); got.Status != 404 {
 		t.Errorf("a member takes a test of their account: %d", got.Status)
 	}
-	if got := w.Call(both, "POST", "/workbench/claims", form()); got.Header.Get("Location") != "/workbench" {
+	if got := w.Call(both, "POST", "/workbench/claims", pagetest.Form()); got.Header.Get("Location") != "/workbench" {
 		t.Errorf("a member gets as their next test %s", got.Header.Get("Location"))
 	}
 }
@@ -158,16 +159,16 @@ func TestNobodyTestsForTheirOwnAccount(t *testing.T) {
 func TestAStaleClaimSaysWhy(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	ann, id := w.checks("ann")
+	ann, id := w.Checks("ann")
 	jobID := w.test(w.Account("Acme", 100, false), "Checkout", 2)
 	first := w.claimed(id, jobID)
 	at := "/workbench/jobs/" + jobID
-	if got := w.Call(ann, "POST", at+"/release", form("token", strconv.Itoa(first.Token))); got.Header.Get("Location") != "/workbench" {
+	if got := w.Call(ann, "POST", at+"/release", pagetest.Form("token", strconv.Itoa(first.Token))); got.Header.Get("Location") != "/workbench" {
 		t.Fatalf("giving it back: %d", got.Status)
 	}
 	second := w.claimed(id, jobID)
 	typed := "A long note <b>about</b> the card"
-	stale := form("token", strconv.Itoa(first.Token), "status", "fail", "note", typed)
+	stale := pagetest.Form("token", strconv.Itoa(first.Token), "status", "fail", "note", typed)
 	got := w.Call(ann, "POST", at+"/items/"+first.Checklist[0].ID, stale)
 	if got.Status != 409 || !strings.Contains(got.Body, "the claim token is stale") || !strings.Contains(got.Body, "A long note &lt;b&gt;about&lt;/b&gt; the card") {
 		t.Errorf("a stale token: %d %s", got.Status, got.Body)
@@ -175,7 +176,7 @@ func TestAStaleClaimSaysWhy(t *testing.T) {
 	if got := w.Call(ann, "POST", at+"/items/"+first.Checklist[0].ID, stale, "Accept", "application/json"); got.Status != 409 || !strings.Contains(got.Body, `"error":"The claim token is stale."`) {
 		t.Errorf("a stale token, to a script: %d %s", got.Status, got.Body)
 	}
-	if got := w.Call(ann, "POST", at+"/secrets", form("token", strconv.Itoa(first.Token))); strings.Contains(got.Body, secret) {
+	if got := w.Call(ann, "POST", at+"/secrets", pagetest.Form("token", strconv.Itoa(first.Token))); strings.Contains(got.Body, secret) {
 		t.Error("a stale token shows the login")
 	}
 	if left := w.draft(id).Checklist[0]; left.Status != job.ItemPending || second.Token == first.Token {
@@ -188,15 +189,15 @@ func TestAFormSentTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 100, false)
-	ann, id := w.checks("ann")
+	ann, id := w.Checks("ann")
 	jobID := w.test(account, "Checkout", 1)
-	once := form("command", "018f2f75-eeee-4d3b-9a52-6f0a3b1c2d4e", "job", jobID)
+	once := pagetest.Form("command", "018f2f75-eeee-4d3b-9a52-6f0a3b1c2d4e", "job", jobID)
 	for range 2 {
 		if got := w.Call(ann, "POST", "/workbench/claims", once); got.Header.Get("Location") != "/workbench/jobs/"+jobID {
 			t.Fatalf("a claim: %d", got.Status)
 		}
 	}
-	found := form("command", "018f2f75-aaaa-4d3b-9a52-6f0a3b1c2d4e", "token", "1", "description", "The footer overlaps", "status", "fail", "severity", "minor")
+	found := pagetest.Form("command", "018f2f75-aaaa-4d3b-9a52-6f0a3b1c2d4e", "token", "1", "description", "The footer overlaps", "status", "fail", "severity", "minor")
 	for range 2 {
 		if got := w.Call(ann, "POST", "/workbench/jobs/"+jobID+"/findings", found); got.Status != 303 {
 			t.Fatalf("a finding: %d", got.Status)
@@ -213,7 +214,7 @@ func TestPicturesAreTakenAwayForGood(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 100, false)
-	ann, id := w.checks("ann")
+	ann, id := w.Checks("ann")
 	jobID := w.test(account, "Checkout", 2)
 	c := w.claimed(id, jobID)
 	item := func(n int) string { return "/workbench/jobs/" + jobID + "/items/" + c.Checklist[n].ID }
@@ -235,7 +236,7 @@ func TestPicturesAreTakenAwayForGood(t *testing.T) {
 	}
 	first, second := link(shots[0]), link(shots[1])
 	for _, stored := range shots {
-		if got := w.Call(ann, "POST", item(0)+"/pictures/remove", form("token", "1", "picture", stored)); got.Status != 303 {
+		if got := w.Call(ann, "POST", item(0)+"/pictures/remove", pagetest.Form("token", "1", "picture", stored)); got.Status != 303 {
 			t.Fatalf("taking a picture away: %d", got.Status)
 		}
 	}
@@ -271,7 +272,7 @@ func TestHostileWordsStayWords(t *testing.T) {
 	w := setup(t)
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>{{.}}`
 	account := w.Account("Acme", 100, false)
-	ann, id := w.checks("ann")
+	ann, id := w.Checks("ann")
 	jobID := w.test(account, evil, 1, func(in *command.SubmitJob) {
 		in.Description, in.Feature = evil, evil
 		in.Items[0].Description, in.Items[0].ExpectedOutcome = evil, evil
@@ -289,10 +290,10 @@ func TestHostileWordsStayWords(t *testing.T) {
 	look("/workbench")
 	c := w.claimed(id, jobID)
 	at := "/workbench/jobs/" + jobID
-	if got := w.Call(ann, "POST", at+"/items/"+c.Checklist[0].ID, form("token", "1", "status", "fail", "note", evil)); got.Status != 303 {
+	if got := w.Call(ann, "POST", at+"/items/"+c.Checklist[0].ID, pagetest.Form("token", "1", "status", "fail", "note", evil)); got.Status != 303 {
 		t.Fatalf("a note: %d", got.Status)
 	}
-	if got := w.Call(ann, "POST", at+"/findings", form("token", "1", "status", "fail", "description", evil, "note", evil)); got.Status != 303 {
+	if got := w.Call(ann, "POST", at+"/findings", pagetest.Form("token", "1", "status", "fail", "description", evil, "note", evil)); got.Status != 303 {
 		t.Fatalf("a finding: %d", got.Status)
 	}
 	tab := w.Tab(ann)
@@ -300,11 +301,11 @@ func TestHostileWordsStayWords(t *testing.T) {
 	tab.WaitText("onerror=alert(2)")
 	look(at)
 	look("/workbench")
-	if got := w.Call(ann, "POST", at+"/secrets", form("token", "1")); strings.Contains(got.Body, "<script>alert") || got.Header.Get("Refresh") != "20; url="+at || got.Header.Get("Cache-Control") != "no-store" {
+	if got := w.Call(ann, "POST", at+"/secrets", pagetest.Form("token", "1")); strings.Contains(got.Body, "<script>alert") || got.Header.Get("Refresh") != "20; url="+at || got.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the login: %v", got.Header)
 	}
 	tab.Open("about:blank") // it would look at the test while it ends
-	if got := w.Call(ann, "POST", at+"/complete", form("token", "1", "summary", evil)); got.Header.Get("Location") != at {
+	if got := w.Call(ann, "POST", at+"/complete", pagetest.Form("token", "1", "summary", evil)); got.Header.Get("Location") != at {
 		t.Fatalf("completing: %d", got.Status)
 	}
 	rating(w, account, jobID, 1, evil)
@@ -317,7 +318,7 @@ func TestATestWithoutAScript(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 100, false)
-	ann, id := w.checks("Ann")
+	ann, id := w.Checks("Ann")
 	live := w.Tab(ann) // has a script: its queue keeps itself current
 	live.Open(w.Origin + "/")
 	live.WaitText("Nothing waits right now")
@@ -369,14 +370,14 @@ func TestASlotWaitsForItsSession(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.Account("Acme", 100, false)
-	session, err := w.Commands.CreateSession(t.Context(), client(account), command.NewSession{
+	session, err := w.Commands.CreateSession(t.Context(), pagetest.Client(account), command.NewSession{
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Talk", Source: "session"}, Host: "chat.example.com"},
 		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}},
 	})
 	w.Shown(session.Position, err)
 	var guests []guest
 	for n, name := range []string{"ann", "bob"} {
-		g, id := w.checks(name)
+		g, id := w.Checks(name)
 		w.claimed(id, session.Slots[n].JobID)
 		guests = append(guests, g)
 	}
@@ -386,14 +387,14 @@ func TestASlotWaitsForItsSession(t *testing.T) {
 		t.Errorf("the lobby: %d", page.Status)
 	}
 	for n := range 2 {
-		if got := w.Call(guests[n], "POST", at(n)+"/ready", form("token", "1")); got.Status != 303 {
+		if got := w.Call(guests[n], "POST", at(n)+"/ready", pagetest.Form("token", "1")); got.Status != 303 {
 			t.Fatalf("ready: %d %s", got.Status, got.Body)
 		}
 	}
 	if got := w.Call(guests[0], "GET", at(0), nil); strings.Contains(got.Body, "The session has not started") || !strings.Contains(got.Body, `value="pass"`) {
 		t.Error("the session has not begun for its slot")
 	}
-	if got := w.Call(guests[1], "POST", at(1)+"/leave", form("token", "1")); got.Header.Get("Location") != "/workbench" {
+	if got := w.Call(guests[1], "POST", at(1)+"/leave", pagetest.Form("token", "1")); got.Header.Get("Location") != "/workbench" {
 		t.Errorf("leaving: %d", got.Status)
 	}
 	if got := w.Call(guests[1], "GET", at(1), nil); got.Status != 404 {
@@ -405,17 +406,17 @@ func TestASlotWaitsForItsSession(t *testing.T) {
 func TestACompletedTestIsNeverLost(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	g, checker := w.checks("Ann")
+	g, checker := w.Checks("Ann")
 	c := w.claimed(checker, w.test(w.Account("Acme", 100, false), "Checkout", 1))
 	claim := command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}
-	_, at, err := w.Commands.CheckItem(t.Context(), byChecker(checker), claim, command.CheckItem{ItemID: c.Checklist[0].ID, Status: job.ItemPass})
+	_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(checker), claim, command.CheckItem{ItemID: c.Checklist[0].ID, Status: job.ItemPass})
 	w.Shown(at, err)
 	behind, err := w.DB.BeginTxx(t.Context(), nil)
 	w.Must(err)
 	defer func() { _ = behind.Rollback() }() // or it is done
 	_, err = behind.ExecContext(t.Context(), `LOCK TABLE readmodel.jobs IN EXCLUSIVE MODE`)
 	w.Must(err)
-	_, _, err = w.Commands.CompleteJob(t.Context(), byChecker(checker), claim, command.CompleteJob{Summary: "Fine."})
+	_, _, err = w.Commands.CompleteJob(t.Context(), pagetest.ByChecker(checker), claim, command.CompleteJob{Summary: "Fine."})
 	w.Must(err)
 	later := time.AfterFunc(200*time.Millisecond, func() { _ = behind.Rollback() })
 	defer later.Stop()
