@@ -60,6 +60,15 @@ func TypesOf(events ...Event) []string {
 	return types
 }
 
+// TypesIn lists the types of all events of an aggregate.
+func TypesIn(specs []EventSpec) []string {
+	types := make([]string, len(specs))
+	for i, spec := range specs {
+		types[i] = spec.New().EventType()
+	}
+	return types
+}
+
 // Metadata travels beside each event.
 type Metadata struct {
 	// CommandID is the command that decided the event.

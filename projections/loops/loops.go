@@ -48,13 +48,7 @@ CREATE TABLE {schema}.loop_sessions (
 CREATE INDEX loop_sessions_by_project ON {schema}.loop_sessions (account_id, project_id, started_at DESC, id);
 `
 
-func (Projector) Handles() []string {
-	var types []string
-	for _, spec := range loop.Specs() {
-		types = append(types, spec.New().EventType())
-	}
-	return types
-}
+func (Projector) Handles() []string { return domain.TypesIn(loop.Specs()) }
 
 // loopRow is a session. FailingKeys are those of its latest report.
 type loopRow struct {

@@ -203,3 +203,18 @@ func (w *World) Plan(query string, args ...any) string {
 	must.NoError(w.T, w.DB.SelectContext(w.Ctx(), &lines, "EXPLAIN "+query, args...))
 	return strings.Join(lines, "\n")
 }
+
+// Walks fails the test unless the query goes through the indexes, and reads no more
+// than it shows.
+func (w *World) Walks(name, query string, args []any, indexes ...string) {
+	w.T.Helper()
+	plan := w.Plan(query, args...)
+	for _, index := range indexes {
+		if !strings.Contains(plan, index) {
+			w.T.Errorf("%s does not use %s:\n%s", name, index, plan)
+		}
+	}
+	if strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan") {
+		w.T.Errorf("%s reads more than it shows:\n%s", name, plan)
+	}
+}

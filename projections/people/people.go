@@ -51,13 +51,7 @@ CREATE INDEX person_roles_by_account ON {schema}.person_roles (account_id) WHERE
 CREATE INDEX person_roles_by_checker ON {schema}.person_roles (checker_id) WHERE checker_id <> '';
 `
 
-func (Projector) Handles() []string {
-	var types []string
-	for _, spec := range person.Specs() {
-		types = append(types, spec.New().EventType())
-	}
-	return types
-}
+func (Projector) Handles() []string { return domain.TypesIn(person.Specs()) }
 
 const insertPersonSQL = `
 INSERT INTO {schema}.people (person_id, invited_at, disabled)

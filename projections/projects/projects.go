@@ -60,13 +60,7 @@ CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DE
 CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
 `
 
-func (Projector) Handles() []string {
-	var types []string
-	for _, spec := range project.Specs() {
-		types = append(types, spec.New().EventType())
-	}
-	return types
-}
+func (Projector) Handles() []string { return domain.TypesIn(project.Specs()) }
 
 type projectRow struct {
 	ID                string           `json:"id"`
