@@ -87,7 +87,8 @@ func (d wireDialer) Dial(network, address string) (net.Conn, error) {
 
 // DialTimeout implements pq.Dialer; the driver uses DialContext.
 func (wireDialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	return net.DialTimeout(network, address, timeout)
+	d := net.Dialer{Timeout: timeout}
+	return d.DialContext(context.Background(), network, address)
 }
 
 // The messages of Postgres' protocol that are looked at: a byte for what it is, its
@@ -123,9 +124,9 @@ func (w *wire) Write(p []byte) (int, error) {
 	if w.holds == 0 {
 		return w.Conn.Write(p)
 	}
-	out := append(w.held, p...)
+	w.held = append(w.held, p...)
+	n, err := w.Conn.Write(w.held)
 	w.owed, w.holds, w.held = w.owed+w.holds, 0, w.held[:0]
-	n, err := w.Conn.Write(out)
 	return min(n, len(p)), err
 }
 
