@@ -236,9 +236,7 @@ func TestPlacesThatAreTakenTogetherAreCountedOneByOne(t *testing.T) {
 	s := setup(t)
 	l := newLimiter(s.db, 0)
 	row := func(caller string) (layout [2]int) {
-		if err := s.db.QueryRowContext(t.Context(), `SELECT cardinality(slots), last FROM http_rate WHERE caller = $1`, caller).Scan(&layout[0], &layout[1]); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT cardinality(slots), last FROM http_rate WHERE caller = $1`, caller).Scan(&layout[0], &layout[1]))
 		return layout
 	}
 	many := func(caller string, limit, n int) []quota {

@@ -81,9 +81,8 @@ func TestTrustedEndpointsThatHangLeaveHalfOfThePoolToOthers(t *testing.T) {
 	b.project("good", good.URL, nil)
 	b.subscribe()
 	b.subscribed()
-	if _, err := b.db.ExecContext(t.Context(), "UPDATE webhooks.endpoints SET cap = 16 WHERE project_id IN ('h1', 'h2')"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.db.ExecContext(t.Context(), "UPDATE webhooks.endpoints SET cap = 16 WHERE project_id IN ('h1', 'h2')")
+	must.NoError(t, err)
 	b.dispatch()
 	b.eventually("they hang", func() bool { return hanging.Load() >= 8 })
 	for j := range 5 {

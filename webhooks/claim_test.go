@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 )
 
@@ -23,15 +24,13 @@ func TestNothingScheduledIsNoNextLook(t *testing.T) {
 	if next := look(); next >= 0 {
 		t.Errorf("without an endpoint the next look is in %s", next)
 	}
-	if _, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret) VALUES ('p', 'a', 'https://qa.example', 's')`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret) VALUES ('p', 'a', 'https://qa.example', 's')`)
+	must.NoError(t, err)
 	if next := look(); next >= 0 {
 		t.Errorf("of an endpoint with nothing to do the next look is in %s", next)
 	}
-	if _, err := db.ExecContext(t.Context(), `UPDATE webhooks.endpoints SET due_at = now() + interval '1 hour'`); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.ExecContext(t.Context(), `UPDATE webhooks.endpoints SET due_at = now() + interval '1 hour'`)
+	must.NoError(t, err)
 	if next := look(); next < 50*time.Minute || next > time.Hour {
 		t.Errorf("of an endpoint due in an hour the next look is in %s", next)
 	}
@@ -45,9 +44,7 @@ func TestASettlementKnowsWhetherAnythingWaits(t *testing.T) {
 	s.exec("DELETE FROM webhooks.deliveries WHERE project_id <> 'p1' OR revision > $1", 2*stockEndpoints)
 	due := func() (at *time.Time) {
 		t.Helper()
-		if err := s.db.GetContext(t.Context(), &at, "SELECT due_at FROM webhooks.endpoints WHERE project_id = 'p1'"); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.db.GetContext(t.Context(), &at, "SELECT due_at FROM webhooks.endpoints WHERE project_id = 'p1'"))
 		return at
 	}
 	claim := func(want int) []claimed {

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
 	"humanqa/webhooks"
 )
@@ -45,9 +46,7 @@ func TestWhatMayGoAtOnceWaitsForNoClaim(t *testing.T) {
 		t.Helper()
 		b.eventually("nothing is leased, and nothing to be looked at", func() bool {
 			var n int
-			if err := b.db.Get(&n, "SELECT count(*) FROM webhooks.endpoints WHERE lease_id IS NOT NULL OR due_at IS NOT NULL"); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, b.db.Get(&n, "SELECT count(*) FROM webhooks.endpoints WHERE lease_id IS NOT NULL OR due_at IS NOT NULL"))
 			return n == 0
 		})
 	}
@@ -73,9 +72,7 @@ func TestWhatMayGoAtOnceWaitsForNoClaim(t *testing.T) {
 	for range 3 * jobs {
 		var about struct{ Data struct{ JobID string } }
 		r := e.next()
-		if err := json.Unmarshal([]byte(r.body), &about); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(r.body), &about))
 		job := about.Data.JobID
 		if want := []string{"job.created", "job.claimed", "job.completed"}[next[job]]; r.event() != want {
 			t.Fatalf("job %s: %s came, want %s", job, r.event(), want)
@@ -114,9 +111,7 @@ func TestOnlyWhatWaitsForNothingIsHandedOver(t *testing.T) {
 	s := webhooks.NewSubscriber(b.db, b.log, "https://qa.example")
 	s.HandTo(d)
 	b.run(d.Run)
-	if err := s.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Begin(t.Context()))
 	write := func(ctx context.Context, tx *sqlx.Tx, events []domain.Recorded) error {
 		do, _, err := s.Prepare(ctx, events)
 		if err != nil {
@@ -133,12 +128,8 @@ func TestOnlyWhatWaitsForNothingIsHandedOver(t *testing.T) {
 	b.eventually("the dispatcher runs", func() bool {
 		handed := false
 		_ = inTx(func(tx *sqlx.Tx) error {
-			if err := write(t.Context(), tx, page.Events[:1]); err != nil {
-				t.Fatal(err)
-			}
-			if err := tx.Get(&handed, "SELECT lease_id IS NOT NULL FROM webhooks.endpoints"); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, write(t.Context(), tx, page.Events[:1]))
+			must.NoError(t, tx.Get(&handed, "SELECT lease_id IS NOT NULL FROM webhooks.endpoints"))
 			return undone
 		})
 		return handed
@@ -191,9 +182,7 @@ func TestOnlyWhatWaitsForNothingIsHandedOver(t *testing.T) {
 	e.none()
 
 	// The same event once more, and now it is there: its place was given back.
-	if err := inTx(func(tx *sqlx.Tx) error { return write(t.Context(), tx, page.Events[:1]) }); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, inTx(func(tx *sqlx.Tx) error { return write(t.Context(), tx, page.Events[:1]) }))
 	if got := e.next(); got.event() != "job.created" {
 		t.Errorf("%s came", got.event())
 	}

@@ -47,9 +47,7 @@ func (h *tenure) says(status int, batch ...claimed) settlement {
 		done = append(done, classify(c, a, nil))
 	}
 	s, err := h.settle(h.Context(), done)
-	if err != nil {
-		h.Fatal(err)
-	}
+	must.NoError(h, err)
 	return s
 }
 
@@ -73,9 +71,8 @@ func TestAPausedDispatcherDoesNotSettleOverAnothersWork(t *testing.T) {
 	db := pgtest.New(t)
 	exec := func(query string) {
 		t.Helper()
-		if _, err := db.ExecContext(t.Context(), query); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(t.Context(), query)
+		must.NoError(t, err)
 	}
 	for name, meanwhile := range map[string]func(paused, other *tenure, late []claimed){
 		"the other is sending": func(paused, other *tenure, late []claimed) {
@@ -138,9 +135,8 @@ func TestTheLeasesOfADispatcherThatDiedEndWithItsConnection(t *testing.T) {
 	dsn := pgtest.NewDSN(t)
 	db := pgtest.NewDB(t, dsn)
 	for _, project := range []string{"p", "q"} {
-		if _, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret, due_at) VALUES ($1, 'a', 'https://qa.example', 's', now())`, project); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret, due_at) VALUES ($1, 'a', 'https://qa.example', 's', now())`, project)
+		must.NoError(t, err)
 		if _, err := db.ExecContext(t.Context(), `INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
 			VALUES (gen_random_uuid(), $1, gen_random_uuid(), 'job.created', $1, 0, 'body', 'pending')`, project); err != nil {
 			t.Fatal(err)

@@ -97,9 +97,7 @@ func (s *stock) count() (n int) {
 	s.Helper()
 	s.exec("SELECT pg_stat_force_next_flush()")
 	s.exec("SELECT") // its end flushes
-	if err := s.db.GetContext(s.Context(), &n, countRead); err != nil {
-		s.Fatal(err)
-	}
+	must.NoError(s, s.db.GetContext(s.Context(), &n, countRead))
 	return n
 }
 
@@ -189,9 +187,8 @@ func TestPlansHoldHoweverMuchIsSettled(t *testing.T) {
 		} {
 			for range 7 { // the sixth time a plan for any arguments is thought of
 				n := s.reads(func() {
-					if _, _, err := NewLog(s.db).Deliveries(t.Context(), "a1", "p1", f); err != nil {
-						t.Fatal(err)
-					}
+					_, _, err := NewLog(s.db).Deliveries(t.Context(), "a1", "p1", f)
+					must.NoError(t, err)
 				})
 				if n > 200 && settled > 1000 {
 					t.Errorf("with %d settled, the list of %s reads %d", settled, what, n)
@@ -236,9 +233,7 @@ func BenchmarkRest(b *testing.B) {
 func (s *stock) worked() time.Duration {
 	s.Helper()
 	var pids []int
-	if err := s.db.SelectContext(s.Context(), &pids, "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"); err != nil {
-		s.Fatal(err)
-	}
+	must.NoError(s, s.db.SelectContext(s.Context(), &pids, "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"))
 	var all time.Duration
 	for _, pid := range append(pids, os.Getpid()) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -248,9 +243,7 @@ func (s *stock) worked() time.Duration {
 		fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
 		for _, at := range []int{11, 12} { // utime, stime, in hundredths of a second
 			n, err := strconv.Atoi(fields[at])
-			if err != nil {
-				s.Fatal(err)
-			}
+			must.NoError(s, err)
 			all += time.Duration(n) * 10 * time.Millisecond
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"humanqa/internal/must"
 	"humanqa/webhooks"
 )
 
@@ -51,7 +52,6 @@ FROM generate_series(1, 1200) AS n`)
 
 func (b *bundle) exec(query string, args ...any) {
 	b.Helper()
-	if _, err := b.db.Exec(query, args...); err != nil {
-		b.Fatal(err)
-	}
+	_, err := b.db.Exec(query, args...)
+	must.NoError(b, err)
 }

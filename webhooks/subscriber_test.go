@@ -58,9 +58,8 @@ func TestReadingEventsTwiceMakesNoSecondDelivery(t *testing.T) {
 	b.dispatch()
 	b.settled("p1", map[string]int{"delivered": 2})
 	stop()
-	if _, err := b.db.Exec(`UPDATE projection_checkpoints SET commit_position = -1, prepare_position = -1 WHERE name = 'webhooks'`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.db.Exec(`UPDATE projection_checkpoints SET commit_position = -1, prepare_position = -1 WHERE name = 'webhooks'`)
+	must.NoError(t, err)
 	b.subscribe()
 	b.subscribed()
 	b.settled("p1", map[string]int{"delivered": 2})
@@ -92,9 +91,8 @@ func TestASubscriberThatLostItsLeaseWritesNothing(t *testing.T) {
 	b.subscribe()
 	b.subscribed()
 	before := b.status().Position
-	if _, err := b.db.Exec(`UPDATE projection_checkpoints SET owner = 'another', epoch = epoch + 1, lease_until = now() + interval '1 second' WHERE name = 'webhooks'`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.db.Exec(`UPDATE projection_checkpoints SET owner = 'another', epoch = epoch + 1, lease_until = now() + interval '1 second' WHERE name = 'webhooks'`)
+	must.NoError(t, err)
 	b.submit("p1", "j1")
 	b.eventually("the other one's lease ran out", func() bool {
 		var state struct {

@@ -246,9 +246,8 @@ func TestAReadModelThatIsHeldUpHoldsNoOtherUp(t *testing.T) {
 	holding, err := c.DB.BeginTxx(c.Ctx(), nil)
 	must.NoError(t, err)
 	defer func() { _ = holding.Rollback() }()
-	if _, err := holding.ExecContext(c.Ctx(), "LOCK TABLE "+c.Status("jobs").Schema+".jobs IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = holding.ExecContext(c.Ctx(), "LOCK TABLE "+c.Status("jobs").Schema+".jobs IN ACCESS EXCLUSIVE MODE")
+	must.NoError(t, err)
 	c.reach(c.submit(), "history")
 	must.NoError(t, holding.Rollback())
 	c.Reach(c.Sup)

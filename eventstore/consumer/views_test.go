@@ -83,9 +83,8 @@ func (w *world) works(reader string) {
 	tx, err := w.DB.BeginTxx(w.Ctx(), nil)
 	must.NoError(w.T, err)
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(w.Ctx(), "SET LOCAL ROLE "+reader); err != nil {
-		w.T.Fatal(err)
-	}
+	_, err = tx.ExecContext(w.Ctx(), "SET LOCAL ROLE "+reader)
+	must.NoError(w.T, err)
 	for _, query := range []string{"SELECT count(id) FROM readmodel.tallies", "SELECT many FROM analyst.bigger", "SELECT sum(size) FROM analyst.big"} {
 		var n int
 		if err := tx.GetContext(w.Ctx(), &n, query); err != nil || n != 6 {

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/internal/eventually"
+	"humanqa/internal/must"
 )
 
 // Test holds a log to the contract of domain.Log and of what follows it. Its
@@ -66,9 +67,7 @@ func notes(n int) (events []domain.NewEvent) {
 func (c *contract) append(expected domain.ExpectedRevision, events ...domain.NewEvent) domain.AppendResult {
 	c.Helper()
 	written, err := c.log.Append(c.Context(), c.stream, expected, events)
-	if err != nil {
-		c.Fatal(err)
-	}
+	must.NoError(c, err)
 	return written
 }
 
@@ -78,9 +77,7 @@ func (c *contract) load(from uint64) (events []domain.Recorded) {
 		events = append(events, r)
 		return nil
 	})
-	if err != nil {
-		c.Fatal(err)
-	}
+	must.NoError(c, err)
 	return events
 }
 
@@ -254,9 +251,7 @@ func (c *contract) next(after eventstore.Checkpoint, most int) eventstore.Page {
 	ctx, cancel := context.WithTimeout(c.Context(), eventually.Patience)
 	defer cancel()
 	page, err := c.log.Next(ctx, after, most)
-	if err != nil {
-		c.Fatal(err)
-	}
+	must.NoError(c, err)
 	return page
 }
 

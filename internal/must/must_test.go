@@ -2,6 +2,7 @@ package must_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"humanqa/internal/must"
@@ -21,7 +22,7 @@ func TestAnErrorEndsTheTest(t *testing.T) {
 	}
 	wrong := errors.New("wrong")
 	must.NoError(&e, wrong)
-	if len(e.said) != 1 || e.said[0] != wrong {
+	if !slices.Equal(e.said, []any{wrong}) {
 		t.Errorf("the test was told %v, want the error", e.said)
 	}
 }
