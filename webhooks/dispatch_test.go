@@ -129,7 +129,8 @@ func TestAfterATimeOutAnEndpointIsServedOneAtATimeUntilItAnswers(t *testing.T) {
 
 func TestACrashedDispatchersDeliveryIsSentAgainUnderTheSameID(t *testing.T) {
 	b := setup(t)
-	b.cfg.Timeout, b.cfg.Lease, b.cfg.Drain = 300*time.Millisecond, 900*time.Millisecond, 100*time.Millisecond
+	patient := b.cfg.Lease
+	b.cfg.Lease, b.cfg.Drain = 900*time.Millisecond, 100*time.Millisecond
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
 	e := b.endpoint(func(w http.ResponseWriter, r *http.Request) {
@@ -150,6 +151,7 @@ func TestACrashedDispatchersDeliveryIsSentAgainUnderTheSameID(t *testing.T) {
 	}
 	stop()
 
+	b.cfg.Lease = patient // the next one has a busy machine's time to answer in
 	b.dispatch()
 	again := e.next()
 	if again.delivery() != lost.delivery() || again.body != lost.body {
