@@ -31,7 +31,7 @@ type Limits struct {
 func defaultLimits() Limits {
 	return Limits{
 		Live: 500, Rebuild: 2000,
-		Lease: 15 * time.Second, StandBy: 250 * time.Millisecond, Store: 100 * time.Millisecond,
+		Lease: 15 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
 		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		Retired: time.Minute, Report: 5 * time.Second,
