@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/browsertest"
 	"humanqa/internal/eventually"
 )
 
@@ -357,6 +358,12 @@ func TestATestWithoutAScript(t *testing.T) {
 	tab.Click("#complete button")
 	tab.WaitText("Your report is with the client")
 	live.WaitText("1 test completed")
+	// What a page could not fetch it fetches again: no change is told twice.
+	browsertest.Eval[bool](live, `(() => {
+		const fetched = window.fetch, bad = [() => Promise.resolve(new Response('', {status: 503})), () => Promise.reject(new TypeError('away'))]
+		window.fetch = (...what) => bad.length > 0 ? bad.pop()() : fetched(...what)
+		return true
+	})()`)
 	rating(w, account, jobID, 5, "Exactly what we needed.")
 	live.WaitText("Exactly what we needed.")
 	eventually.True(t, "the report is there", func() bool {

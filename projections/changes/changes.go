@@ -124,9 +124,9 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 			err = c.tell(ctx, page)
 		}
 		if err != nil && ctx.Err() == nil {
-			// A page that is not told is one that its readers reload late; what
-			// stops the projections is told there.
-			c.log.WithError(err).Warn("open pages are not told of a change")
+			// What stops the projections is told there.
+			c.log.WithError(err).Warn("what changed cannot be found out, all open pages look for it")
+			c.tellAll()
 			select {
 			case <-time.After(changesRetry):
 			case <-ctx.Done():
@@ -214,6 +214,15 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	return nil
 }
 
+// tellAll tells everybody that something may have changed.
+func (c *Changes) tellAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f := range c.followers {
+		f.add([]string{Everything})
+	}
+}
+
 // work adds what checkers hear of.
 func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[string][]string) error {
 	var jobs, sessions []string
@@ -251,9 +260,12 @@ func (f *follower) gather(told map[string][]string) {
 	for _, account := range f.accounts {
 		news = append(news, told[account]...)
 	}
-	if len(news) == 0 {
-		return
+	if len(news) > 0 {
+		f.add(news)
 	}
+}
+
+func (f *follower) add(news []string) {
 	select {
 	case waiting := <-f.out:
 		news = append(news, waiting...)

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
@@ -75,6 +76,32 @@ func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 		t.Errorf("another account hears of %v", streams)
 	default:
 	}
+}
+
+// Whose streams changed may be impossible to find out; who is told nothing then would
+// show what was until the next change.
+func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t)
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return w.DB.Close() }, log)
+	told, leave := c.Follow("acc")
+	defer leave()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
+	select {
+	case streams := <-told:
+		if !slices.Equal(streams, []string{Everything}) {
+			t.Errorf("told was %v", streams)
+		}
+	case <-time.After(time.Minute):
+		t.Error("nobody was told")
+	}
+	cancel()
+	must.NoError(t, <-ended)
 }
 
 // A checker hears that the queue changed, of no job in it, and of their own work.

@@ -816,6 +816,7 @@ var Idiomorph = (function() {
 // src/live.ts
 var policy = window.trustedTypes?.createPolicy("page", { createHTML: (html) => html }) ?? { createHTML: (html) => html };
 var pause = 250;
+var longest = 3e4;
 function follow() {
   const every = Number(main()?.dataset.every ?? 0);
   if (every > 0) setInterval(() => {
@@ -849,6 +850,7 @@ function heard(streams) {
 }
 var due = false;
 var busy = false;
+var failures = 0;
 async function refresh() {
   if (busy) {
     due = true;
@@ -858,15 +860,23 @@ async function refresh() {
   try {
     const tag = main()?.dataset.tag ?? "";
     const asked = performance.now();
-    const answer = await fetch(location.href, { headers: tag === "" ? {} : { "If-None-Match": '"' + tag + '"' }, cache: "no-store" });
+    const answer = await fetch(location.href, {
+      headers: tag === "" ? {} : { "If-None-Match": '"' + tag + '"' },
+      cache: "no-store",
+      signal: AbortSignal.timeout(longest)
+    });
     if (answer.redirected) {
       if (document.dispatchEvent(new Event("humanqa:signedout", { cancelable: true }))) location.reload();
     } else if (answer.ok) {
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"), asked);
     }
+    failures = answer.status === 429 || answer.status >= 500 ? failures + 1 : 0;
   } catch {
+    failures++;
   }
-  await new Promise((wake) => setTimeout(wake, pause));
+  due ||= failures > 0;
+  const wait = failures === 0 ? pause : Math.min(longest, 2 ** failures * pause) * (0.5 + Math.random());
+  await new Promise((wake) => setTimeout(wake, wait));
   busy = false;
   if (due) {
     due = false;

@@ -15,6 +15,9 @@ const policy: TrustedPolicy = window.trustedTypes?.createPolicy('page', { create
 
 // No more than four times a second, however much changes.
 const pause = 250
+// What could not be fetched is fetched again, each time later, up to this many ms: the
+// change that it was for is not told twice.
+const longest = 30_000
 
 export function follow() {
   const every = Number(main()?.dataset.every ?? 0) // seconds; what changes with the time, too
@@ -43,6 +46,7 @@ function heard(streams: string) {
 
 let due = false
 let busy = false
+let failures = 0 // one after the other
 
 // refresh fetches the page at its URL as it is now, and morphs into it.
 export async function refresh() {
@@ -51,17 +55,22 @@ export async function refresh() {
   try {
     const tag = main()?.dataset.tag ?? ''
     const asked = performance.now()
-    const answer = await fetch(location.href, { headers: tag === '' ? {} : { 'If-None-Match': '"' + tag + '"' }, cache: 'no-store' })
+    const answer = await fetch(location.href, {
+      headers: tag === '' ? {} : { 'If-None-Match': '"' + tag + '"' }, cache: 'no-store', signal: AbortSignal.timeout(longest),
+    })
     if (answer.redirected) {
       // Signed out, and no more for these eyes; but who has something unsaved here stays.
       if (document.dispatchEvent(new Event('humanqa:signedout', { cancelable: true }))) location.reload()
     } else if (answer.ok) {
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'), asked)
     }
+    failures = answer.status === 429 || answer.status >= 500 ? failures + 1 : 0
   } catch {
-    // The server is away; the stream comes back with it, and tells us.
+    failures++
   }
-  await new Promise((wake) => setTimeout(wake, pause))
+  due ||= failures > 0
+  const wait = failures === 0 ? pause : Math.min(longest, 2 ** failures * pause) * (0.5 + Math.random()) // not all at once
+  await new Promise((wake) => setTimeout(wake, wait))
   busy = false
   if (due) { due = false; void refresh() }
 }
