@@ -102,26 +102,23 @@ func newWorld(t *rapid.T) *world {
 		w.restart(i)
 	}
 	s, ctx := w.services[0], context.Background()
-	must := func(err error) {
-		must.NoError(t, err)
-	}
 	for _, sandbox := range []bool{false, true} {
 		id, _, err := s.CreateAccount(ctx, w.operator(), "Acme", sandbox)
-		must(err)
+		must.NoError(t, err)
 		a := tenant{id, sandbox}
 		w.tenants = append(w.tenants, a)
 		if grant := rapid.IntRange(0, 60).Draw(t, "grant"); grant > 0 {
 			_, _, err = s.GrantCredits(ctx, w.operator(), id, domain.Credits(grant), nil, "")
-			must(err)
+			must.NoError(t, err)
 		}
 		p, err := s.CreateProject(ctx, w.client(a), command.CreateProject{Name: "Shop"})
-		must(err)
+		must.NoError(t, err)
 		w.projects[id] = []string{p.ProjectID}
 	}
 	own := w.tenants[0].id
 	for _, accounts := range [][]string{nil, nil, nil, {own}} {
 		c, err := s.CreateChecker(ctx, w.operator(), "Ann", accounts)
-		must(err)
+		must.NoError(t, err)
 		w.checkers = append(w.checkers, c.CheckerID)
 		if accounts != nil {
 			w.belongsTo[c.CheckerID] = own
