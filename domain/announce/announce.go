@@ -18,10 +18,13 @@ import (
 	"humanqa/domain"
 )
 
-// Revision is the catalogue's and the Enrichment's. Raise it when an event that
-// the log may already hold is announced from now on, or when more is learned of
-// old events: the feed is then built anew.
-const Revision = 3
+// learned is the Enrichment's revision. Raise it when more is learned of old events.
+const learned = 3
+
+// Revision is the catalogue's and the Enrichment's: it rises when more is learned of old
+// events, and with each announcement, since the log may already hold its events. The feed
+// is built anew then.
+func Revision() int { return learned + len(catalogue) }
 
 // Kind is one kind of announcement.
 type Kind struct {

@@ -6,12 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/project"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/readmodel"
@@ -25,7 +32,7 @@ type Projector struct{}
 const Name = "events"
 
 func (Projector) Name() string { return Name }
-func (Projector) Version() int { return announce.Revision + layout }
+func (Projector) Version() int { return announce.Revision() + layout }
 
 // layout is the tables'. Raise it when they change.
 const layout = 3
@@ -82,27 +89,31 @@ CREATE INDEX account_events_noticed   ON {schema}.account_events (account, commi
 CREATE INDEX account_events_by_stream ON {schema}.account_events (position);
 `
 
-// codes are the types' in the rows. One is never given to another type.
-var codes = map[string]int{
-	"job.created": 1, "job.claimed": 2, "job.completed": 3, "job.ai_report_ready": 4,
-	"job.failed_sla": 5, "job.cancelled": 6, "job.failed": 7,
-	"session.started": 8, "session.completed": 9, "loop_session.ended": 10,
-	"project.webhook_disabled": 11, "credits.debited": 12,
+// typeCode stands for a type in the rows: a hash of its name, so that nobody who announces
+// another event has a number to give to it.
+func typeCode(eventType string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(eventType)) // it never fails
+	return int(h.Sum32() & math.MaxInt16)
 }
 
-// typeOf undoes codes.
-func typeOf(code int) string {
-	for name, is := range codes {
-		if is == code {
-			return name
-		}
+// typeOf undoes typeCode.
+var typeOf = func() map[int]string {
+	names := map[int]string{}
+	for _, k := range announce.Kinds() {
+		names[typeCode(k.Type)] = k.Type
 	}
-	return ""
-}
+	return names
+}()
 
-// noticed are the events that people are told of when they come back: by their codes
-// job.failed_sla, job.failed, loop_session.ended, project.webhook_disabled, credits.debited.
-const noticed = `type IN (5, 7, 10, 11, 12)`
+// noticed are the events that people are told of when they come back.
+var noticed = func() string {
+	var codes []string
+	for _, name := range domain.TypesOf((*job.SLAMissed)(nil), (*job.Failed)(nil), (*loop.Ended)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil)) {
+		codes = append(codes, strconv.Itoa(typeCode(name)))
+	}
+	return "type IN (" + strings.Join(codes, ", ") + ")"
+}()
 
 // accountHash stands for an account in the index. Others may have the same.
 func accountHash(accountID string) int32 {
@@ -257,13 +268,9 @@ func accountEvent(of eventStreamRow, r domain.Recorded) (accountEventRow, error)
 	if err != nil {
 		return accountEventRow{}, err
 	}
-	code, known := codes[r.Type]
-	if !known {
-		return accountEventRow{}, fmt.Errorf("type %s has no code", r.Type)
-	}
 	return accountEventRow{
 		CommitPosition: r.Position.Commit, PreparePosition: r.Position.Prepare, Position: of.Position,
-		Account: accountHash(of.AccountID), Revision: r.Revision, EventID: r.ID.String(), Type: code,
+		Account: accountHash(of.AccountID), Revision: r.Revision, EventID: r.ID.String(), Type: typeCode(r.Type),
 		SchemaVersion: eventstore.Version(r.Type), Time: readmodel.Moment(r.Meta.Time), Data: shorten(data),
 	}, nil
 }

@@ -105,7 +105,7 @@ func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]Accoun
 	return q.read(ctx, query, where.Args...)
 }
 
-const orderNoticesSQL = `
+var orderNoticesSQL = `
   AND ` + noticed + `
 ORDER BY e.commit_position DESC, e.prepare_position DESC`
 
@@ -128,7 +128,7 @@ func (f Filter) where(accountID string, after place) *readmodel.Where {
 	if len(f.Types) > 0 {
 		wanted := make([]int64, 0, len(f.Types))
 		for _, name := range f.Types {
-			wanted = append(wanted, int64(codes[name])) // none has 0
+			wanted = append(wanted, int64(typeCode(name)))
 		}
 		c.And("e.type = ANY(%s)", pq.Array(wanted))
 	}
@@ -170,7 +170,7 @@ func (r readEventRow) event() (AccountEvent, error) {
 		return AccountEvent{}, fmt.Errorf("event %s: %w", r.EventID, err)
 	}
 	recorded, err := eventstore.RawEvent{
-		ID: id, Stream: r.Stream, Revision: r.Revision, Type: typeOf(r.Type), Data: data, Meta: meta,
+		ID: id, Stream: r.Stream, Revision: r.Revision, Type: typeOf[r.Type], Data: data, Meta: meta,
 		Position: domain.Position{Commit: r.CommitPosition, Prepare: r.PreparePosition},
 	}.Decode()
 	if err != nil {
