@@ -15,8 +15,8 @@ const gatherTime = 10 * time.Second
 // came. So the requests of one caller neither queue up on a row's lock nor take a
 // connection each, and those of different callers never wait for each other.
 type gathering[R any] struct {
-	mu    sync.Mutex
-	lanes map[string][]waiting[R] // by caller; there while one is asked for
+	mu     sync.Mutex
+	queues map[string][]waiting[R] // by caller; there while one is asked for
 }
 
 // asking gives the answers of n requests.
@@ -37,10 +37,10 @@ type gathered[R any] struct {
 // gives.
 func (g *gathering[R]) ask(ctx context.Context, caller string, ask asking[R]) (answer R, err error) {
 	g.mu.Lock()
-	line, busy := g.lanes[caller]
+	line, busy := g.queues[caller]
 	if busy {
 		answered := make(chan gathered[R], 1)
-		g.lanes[caller] = append(line, waiting[R]{ctx, ask, answered})
+		g.queues[caller] = append(line, waiting[R]{ctx, ask, answered})
 		g.mu.Unlock()
 		select {
 		case a := <-answered:
@@ -49,10 +49,10 @@ func (g *gathering[R]) ask(ctx context.Context, caller string, ask asking[R]) (a
 			return answer, ctx.Err()
 		}
 	}
-	if g.lanes == nil {
-		g.lanes = map[string][]waiting[R]{}
+	if g.queues == nil {
+		g.queues = map[string][]waiting[R]{}
 	}
-	g.lanes[caller] = nil
+	g.queues[caller] = nil
 	g.mu.Unlock()
 	defer g.next(caller)
 	answers, err := ask(ctx, 1)
@@ -66,12 +66,12 @@ func (g *gathering[R]) ask(ctx context.Context, caller string, ask asking[R]) (a
 func (g *gathering[R]) next(caller string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	line := g.lanes[caller]
+	line := g.queues[caller]
 	if len(line) == 0 {
-		delete(g.lanes, caller)
+		delete(g.queues, caller)
 		return
 	}
-	g.lanes[caller] = nil
+	g.queues[caller] = nil
 	go func() {
 		defer g.next(caller)
 		// That one goes away ends nothing for the others.

@@ -28,7 +28,7 @@ func held(t *testing.T, g *gathering[int], key string) (release func()) {
 func (g *gathering[R]) waiting(key string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.lanes[key])
+	return len(g.queues[key])
 }
 
 func TestWhoComesWhileAnotherIsAskedForIsAskedForWithAllWhoWait(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWhoComesWhileAnotherIsAskedForIsAskedForWithAllWhoWait(t *testing.T) {
 	eventually.True(t, "nothing is kept", func() bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return len(g.lanes) == 0
+		return len(g.queues) == 0
 	})
 }
 

@@ -36,8 +36,8 @@ const (
 // folded state of the streams used last; a state is trusted only through the
 // expected revision of the append that follows from it.
 //
-// Commands on one stream queue up in a lane instead of colliding: whoever
-// finds the lane idle starts it, and everything that queued while an append
+// Commands on one stream queue up in one writer instead of colliding: whoever
+// finds the writer idle starts it, and everything that queued while an append
 // was under way is decided in order and written by the next append, whole or
 // not at all. A busy ledger so pays for one commit per batch, not per charge.
 type repository[S any] struct {
@@ -48,17 +48,17 @@ type repository[S any] struct {
 	// closedBy is the type of the events behind which a fold may begin; empty:
 	// there are none.
 	closedBy string
-	busy     sync.WaitGroup // lanes that run
+	busy     sync.WaitGroup // writers that run
 	longest  atomic.Uint64  // stream that a command was run on, in events
 
-	mu    sync.Mutex
-	lanes map[string]*lane[S]
-	used  *list.List // of *lane[S], most recently used first
+	mu      sync.Mutex
+	writers map[string]*writer[S]
+	used    *list.List // of *writer[S], most recently used first
 }
 
-// lane is one stream. mu guards the queue; everything below it belongs to the
-// goroutine that runs the lane.
-type lane[S any] struct {
+// writer is the only one of a stream in this process. mu guards the queue;
+// everything below it belongs to the goroutine that runs the writer.
+type writer[S any] struct {
 	stream  string
 	element *list.Element
 
@@ -92,7 +92,7 @@ type appendResult struct {
 func newRepository[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, domain.Event) S) *repository[S] {
 	return &repository[S]{
 		log: log, evolve: evolve, now: now, limit: limit,
-		lanes: make(map[string]*lane[S]), used: list.New(),
+		writers: make(map[string]*writer[S]), used: list.New(),
 	}
 }
 
@@ -127,7 +127,7 @@ func read[S, R any](ctx context.Context, s *repository[S], stream string, see fu
 // none is the result of a command that has nothing to tell.
 type none = struct{}
 
-// wait returns when no lane runs any more.
+// wait returns when no writer runs any more.
 func (s *repository[S]) wait() { s.busy.Wait() }
 
 func submit[S, R any](
@@ -139,110 +139,110 @@ func submit[S, R any](
 		*result = *new(R)
 		return decide(state, result)
 	}
-	l := s.lane(stream)
-	l.mu.Lock()
-	l.queue = append(l.queue, r)
-	start := !l.running
-	l.running = true
-	l.mu.Unlock()
+	w := s.writer(stream)
+	w.mu.Lock()
+	w.queue = append(w.queue, r)
+	start := !w.running
+	w.running = true
+	w.mu.Unlock()
 	if start {
-		s.busy.Go(func() { s.run(l) })
+		s.busy.Go(func() { s.run(w) })
 	}
 	select {
 	case o := <-r.done:
 		return *result, o.written, o.err
 	case <-ctx.Done():
 		// The command may still be written; its id makes a repeat harmless. The
-		// result is the lane's until it is done.
+		// result is the writer's until it is done.
 		return *new(R), domain.AppendResult{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
 	}
 }
 
-// lane finds or makes the stream's lane and drops the least recently used idle
+// writer finds or makes the stream's writer and drops the least recently used idle
 // ones beyond the limit.
-func (s *repository[S]) lane(stream string) *lane[S] {
+func (s *repository[S]) writer(stream string) *writer[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l, ok := s.lanes[stream]; ok {
-		s.used.MoveToFront(l.element)
-		return l
+	if w, ok := s.writers[stream]; ok {
+		s.used.MoveToFront(w.element)
+		return w
 	}
-	l := &lane[S]{stream: stream}
-	l.element = s.used.PushFront(l)
-	s.lanes[stream] = l
-	for e := s.used.Back(); e != nil && len(s.lanes) > s.limit; {
-		old := e.Value.(*lane[S])
+	w := &writer[S]{stream: stream}
+	w.element = s.used.PushFront(w)
+	s.writers[stream] = w
+	for e := s.used.Back(); e != nil && len(s.writers) > s.limit; {
+		old := e.Value.(*writer[S])
 		e = e.Prev()
-		// A lane that runs, or that somebody is about to queue on, is in use:
-		// two lanes for one stream would only cost conflicts, never truth.
-		if old != l && old.idle() {
+		// A writer that runs, or that somebody is about to queue on, is in use:
+		// two writers for one stream would only cost conflicts, never truth.
+		if old != w && old.idle() {
 			s.used.Remove(old.element)
-			delete(s.lanes, old.stream)
+			delete(s.writers, old.stream)
 		}
 	}
-	return l
+	return w
 }
 
-func (l *lane[S]) idle() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.running && len(l.queue) == 0
+func (w *writer[S]) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.running && len(w.queue) == 0
 }
 
-// take removes the next batch from the queue, or ends the lane's run.
-func (l *lane[S]) take(now time.Time) []*queued[S] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := min(len(l.queue), maxBatch)
-	if now.Before(l.contended) {
+// take removes the next batch from the queue, or ends the writer's run.
+func (w *writer[S]) take(now time.Time) []*queued[S] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(w.queue), maxBatch)
+	if now.Before(w.contended) {
 		n = min(n, 1)
 	}
 	if n == 0 {
-		l.running = false
-		l.queue = nil
+		w.running = false
+		w.queue = nil
 		return nil
 	}
-	batch := l.queue[:n:n]
-	l.queue = l.queue[n:]
+	batch := w.queue[:n:n]
+	w.queue = w.queue[n:]
 	return batch
 }
 
-func (s *repository[S]) run(l *lane[S]) {
+func (s *repository[S]) run(w *writer[S]) {
 	for {
-		batch := l.take(s.now())
+		batch := w.take(s.now())
 		if batch == nil {
 			return
 		}
 		// The batch is everybody's: no single caller's cancellation ends it.
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-		s.settle(ctx, l, batch)
+		s.settle(ctx, w, batch)
 		cancel()
 	}
 }
 
 // settle decides and writes one batch, answering every request in it.
-func (s *repository[S]) settle(ctx context.Context, l *lane[S], batch []*queued[S]) {
+func (s *repository[S]) settle(ctx context.Context, w *writer[S], batch []*queued[S]) {
 	var err error
 	for attempt := range maxAttempts {
 		if attempt > 0 {
 			pause(ctx, attempt)
 		}
 		var done bool
-		if done, err = s.try(ctx, l, batch); done {
+		if done, err = s.try(ctx, w, batch); done {
 			return
 		}
 		if !errors.Is(err, errStale) {
 			break
 		}
 	}
-	if l.loaded { // whatever went wrong, the next batch starts from the log
-		l.forget()
+	if w.loaded { // whatever went wrong, the next batch starts from the log
+		w.forget()
 	} // else loading goes on where it stopped, so that no stream is too long for it
 	switch refused := errors.Is(err, domain.ErrRefused); {
 	case refused && len(batch) > 1:
 		// Together they may be too much; whoever is too much alone is told so.
 		for i := range batch {
-			s.settle(ctx, l, batch[i:i+1])
+			s.settle(ctx, w, batch[i:i+1])
 		}
 		return
 	case refused:
@@ -251,7 +251,7 @@ func (s *repository[S]) settle(ctx context.Context, l *lane[S], batch []*queued[
 			Message: "this is too much for one entry of the log", Hint: "shorten the texts, or split them up",
 		}
 	default:
-		err = domain.Unavailable(fmt.Errorf("%s: %w", l.stream, err))
+		err = domain.Unavailable(fmt.Errorf("%s: %w", w.stream, err))
 	}
 	for _, r := range batch {
 		r.done <- appendResult{err: err}
@@ -266,9 +266,9 @@ var errStale = errors.New("the stream was written to by somebody else")
 //
 // Also a refusal and a repeat must rest on a state that the log has confirmed:
 // by the append of the batch they stand in, or by reading the tail.
-func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S]) (done bool, err error) {
-	confirmed := !l.loaded && !batch[0].fresh
-	if err := s.load(ctx, l, batch[0].fresh); err != nil {
+func (s *repository[S]) try(ctx context.Context, w *writer[S], batch []*queued[S]) (done bool, err error) {
+	confirmed := !w.loaded && !batch[0].fresh
+	if err := s.load(ctx, w, batch[0].fresh); err != nil {
 		return false, err
 	}
 	var (
@@ -282,10 +282,10 @@ func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S])
 		// one writer then leaves the state as the log has it.
 		var decided []domain.Event
 		if len(tail) > 0 {
-			l.fold(s.evolve, tail)
+			w.fold(s.evolve, tail)
 			tail = nil
 		}
-		if decided, errs[i] = r.decide(l.state); errs[i] == nil && len(decided) > 0 {
+		if decided, errs[i] = r.decide(w.state); errs[i] == nil && len(decided) > 0 {
 			tail = decided
 			writers++
 			events = s.envelop(events, r.cause, decided)
@@ -293,25 +293,25 @@ func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S])
 	}
 	switch {
 	case len(events) > 0:
-		written, err := s.log.Append(ctx, l.stream, l.revision, events)
+		written, err := s.log.Append(ctx, w.stream, w.revision, events)
 		if err != nil {
 			if !errors.Is(err, domain.ErrWrongRevision) {
 				return false, err
 			}
-			l.contended = s.now().Add(contendedFor)
+			w.contended = s.now().Add(contendedFor)
 			if writers > 1 || tail == nil {
-				l.forget() // events were folded in that the log does not have
+				w.forget() // events were folded in that the log does not have
 				return false, errStale
 			}
-			if _, err := s.catchUp(ctx, l); err != nil {
+			if _, err := s.catchUp(ctx, w); err != nil {
 				return false, err
 			}
 			return false, errStale
 		}
-		l.fold(s.evolve, tail)
-		l.revision, l.position = revisionOf(written), written.Position
+		w.fold(s.evolve, tail)
+		w.revision, w.position = revisionOf(written), written.Position
 	case !confirmed:
-		news, err := s.catchUp(ctx, l)
+		news, err := s.catchUp(ctx, w)
 		if err != nil {
 			return false, err
 		}
@@ -319,7 +319,7 @@ func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S])
 			return false, errStale
 		}
 	}
-	last := domain.AppendResult{Revision: uint64(max(l.revision, 0)), Position: l.position}
+	last := domain.AppendResult{Revision: uint64(max(w.revision, 0)), Position: w.position}
 	for events := last.Revision + 1; ; {
 		if was := s.longest.Load(); was >= events || s.longest.CompareAndSwap(was, events) {
 			break
@@ -331,56 +331,56 @@ func (s *repository[S]) try(ctx context.Context, l *lane[S], batch []*queued[S])
 	return true, nil
 }
 
-// load makes the lane's state that of the log, unless it is there already. A
+// load makes the writer's state that of the log, unless it is there already. A
 // fresh stream is believed to be empty; the append will tell.
-func (s *repository[S]) load(ctx context.Context, l *lane[S], fresh bool) error {
-	if l.loaded {
+func (s *repository[S]) load(ctx context.Context, w *writer[S], fresh bool) error {
+	if w.loaded {
 		return nil
 	}
-	if !l.begun {
-		if err := s.begin(ctx, l, fresh); err != nil {
+	if !w.begun {
+		if err := s.begin(ctx, w, fresh); err != nil {
 			return err
 		}
 	}
-	if !fresh || l.revision != domain.NoStream {
-		if _, err := s.catchUp(ctx, l); err != nil {
+	if !fresh || w.revision != domain.NoStream {
+		if _, err := s.catchUp(ctx, w); err != nil {
 			return err
 		}
 	}
-	l.loaded = true
+	w.loaded = true
 	return nil
 }
 
-// begin makes the lane's state that of the stream's beginning, or of its newest
+// begin makes the writer's state that of the stream's beginning, or of its newest
 // close.
-func (s *repository[S]) begin(ctx context.Context, l *lane[S], fresh bool) error {
+func (s *repository[S]) begin(ctx context.Context, w *writer[S], fresh bool) error {
 	var zero S
-	l.state, l.revision, l.position = zero, domain.NoStream, domain.Position{}
+	w.state, w.revision, w.position = zero, domain.NoStream, domain.Position{}
 	if s.closedBy != "" && !fresh {
-		at, closed, err := s.log.Newest(ctx, l.stream, s.closedBy, longestBook)
+		at, closed, err := s.log.Newest(ctx, w.stream, s.closedBy, longestBook)
 		if err != nil {
 			return fmt.Errorf("find the newest close: %w", err)
 		}
 		if closed {
-			l.revision = domain.ExpectedRevision(at) - 1 //nolint:gosec // a stream never has 2^63 events
+			w.revision = domain.ExpectedRevision(at) - 1 //nolint:gosec // a stream never has 2^63 events
 		}
 	}
-	l.begun = true
+	w.begun = true
 	return nil
 }
 
 // forget has the next batch load the stream anew.
-func (l *lane[S]) forget() { l.loaded, l.begun = false, false }
+func (w *writer[S]) forget() { w.loaded, w.begun = false, false }
 
-// catchUp folds in what the log has beyond the lane's state. After an error
+// catchUp folds in what the log has beyond the writer's state. After an error
 // the state is a true one, only perhaps not the newest.
-func (s *repository[S]) catchUp(ctx context.Context, l *lane[S]) (news bool, err error) {
-	err = s.log.Load(ctx, l.stream, uint64(l.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
+func (s *repository[S]) catchUp(ctx context.Context, w *writer[S]) (news bool, err error) {
+	err = s.log.Load(ctx, w.stream, uint64(w.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
 		if r.Event == nil {
 			return fmt.Errorf("event %d has the unknown type %q: this binary is older than the log", r.Revision, r.Type)
 		}
-		l.state = s.evolve(l.state, r.Event)
-		l.revision, l.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
+		w.state = s.evolve(w.state, r.Event)
+		w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
 		news = true
 		return nil
 	})
@@ -390,9 +390,9 @@ func (s *repository[S]) catchUp(ctx context.Context, l *lane[S]) (news bool, err
 	return news, nil
 }
 
-func (l *lane[S]) fold(evolve func(S, domain.Event) S, events []domain.Event) {
+func (w *writer[S]) fold(evolve func(S, domain.Event) S, events []domain.Event) {
 	for _, e := range events {
-		l.state = evolve(l.state, e)
+		w.state = evolve(w.state, e)
 	}
 }
 

@@ -59,12 +59,12 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 		}
 	}
 	defer s.builds.expect(built)()
-	crew := newCrew(s, s.consumers)
-	defer crew.wait()
+	runners := newRunnerSet(s, s.consumers)
+	defer runners.wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	for _, g := range begun {
-		crew.staff(ctx, g)
+		runners.start(ctx, g)
 	}
 	var (
 		watching sync.WaitGroup

@@ -76,14 +76,14 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 		return err
 	}
 	defer s.builds.expect(consumers)() // whichever of them is built
-	crew := newCrew(s, consumers)
-	defer crew.wait()
-	crew.group = newGroup(s)
-	crew.running.Go(func() { crew.group.run(ctx) })
+	runners := newRunnerSet(s, consumers)
+	defer runners.wait()
+	runners.group = newGroup(s)
+	runners.running.Go(func() { runners.group.run(ctx) })
 	tick := time.NewTicker(s.limits.StandBy)
 	defer tick.Stop()
 	for blind := false; ; {
-		err := s.look(ctx, crew)
+		err := s.look(ctx, runners)
 		if err != nil && !blind && ctx.Err() == nil { // once an outage, not once a tick
 			s.log.WithError(err).Warn("the projections' orders cannot be read, trying again")
 		}
@@ -110,8 +110,8 @@ CROSS JOIN (
               AND application_name = $1) AS waited) around
 ORDER BY name, generation`
 
-// look takes orders, staffs what has no runner yet, and clears away.
-func (s *Supervisor) look(ctx context.Context, crew *crew) error {
+// look takes orders, starts what has no runner yet, and clears away.
+func (s *Supervisor) look(ctx context.Context, runners *runnerSet) error {
 	var seen []struct {
 		generation
 		Orders pq.StringArray `db:"orders"`
@@ -124,7 +124,7 @@ func (s *Supervisor) look(ctx context.Context, crew *crew) error {
 		return nil
 	}
 	s.notifies.Store(seen[0].Waited)
-	if err := crew.takeOrders(ctx, seen[0].Orders); err != nil { // the next look staffs what it begins
+	if err := runners.takeOrders(ctx, seen[0].Orders); err != nil { // the next look starts what it begins
 		return err
 	}
 	retired := false
@@ -135,7 +135,7 @@ func (s *Supervisor) look(ctx context.Context, crew *crew) error {
 			retired = true
 			continue
 		}
-		crew.staff(ctx, g.generation)
+		runners.start(ctx, g.generation)
 	}
 	s.observe(all)
 	if !retired {
@@ -151,7 +151,7 @@ func (s *Supervisor) look(ctx context.Context, crew *crew) error {
 // takeOrders turns operators' orders into generations to build. Orders for
 // projections that this binary does not have, or has an older version of, are
 // left to the services that can follow them.
-func (c *crew) takeOrders(ctx context.Context, names []string) error {
+func (c *runnerSet) takeOrders(ctx context.Context, names []string) error {
 	for _, name := range names {
 		p, ok := byName(c.consumers, name).(Projector)
 		if !ok {
@@ -240,34 +240,34 @@ func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
 	return s.arrivals.catchUp(ctx, name)
 }
 
-// crew is the runners of some consumers in one process, one for each generation.
-type crew struct {
+// runnerSet is the runners of some consumers in one process, one for each generation.
+type runnerSet struct {
 	s         *Supervisor
 	consumers []Consumer
 	group     *group // nil: each goes by itself
 	running   sync.WaitGroup
 
-	mu    sync.Mutex
-	posts map[string]bool // by schema
+	mu      sync.Mutex
+	started map[string]bool // by schema
 }
 
-func newCrew(s *Supervisor, consumers []Consumer) *crew {
-	return &crew{s: s, consumers: consumers, posts: map[string]bool{}}
+func newRunnerSet(s *Supervisor, consumers []Consumer) *runnerSet {
+	return &runnerSet{s: s, consumers: consumers, started: map[string]bool{}}
 }
 
-// staff starts a runner for the generation, if its code is in this binary and
+// start starts a runner for the generation, if its code is in this binary and
 // it has none.
-func (c *crew) staff(ctx context.Context, g generation) {
+func (c *runnerSet) start(ctx context.Context, g generation) {
 	wanted := byName(c.consumers, g.Name)
 	if wanted == nil || versionOf(wanted) != g.Version {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.posts[g.Schema] {
+	if c.started[g.Schema] {
 		return
 	}
-	c.posts[g.Schema] = true
+	c.started[g.Schema] = true
 	r := c.s.runner(wanted, g)
 	if shares(wanted) {
 		r.group = c.group
@@ -276,11 +276,11 @@ func (c *crew) staff(ctx context.Context, g generation) {
 		r.run(ctx)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.posts, g.Schema)
+		delete(c.started, g.Schema)
 	})
 }
 
-func (c *crew) wait() { c.running.Wait() }
+func (c *runnerSet) wait() { c.running.Wait() }
 
 // byName is the consumer of that name, nil if there is none here.
 func byName(consumers []Consumer, name string) Consumer {
