@@ -112,7 +112,6 @@ type API struct {
 	table          table
 	idempotency    idempotency
 	limits         *limiter
-	keys           gathering[foundKey] // by the hash of their tokens
 	evidence       evidenceRows
 	evidenceFiles  EvidenceFiles
 	recordings     recordingRows

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ type caller struct {
 	projectID string // the one project an API key is bound to, or empty
 	checkerID string // of a checker key
 	sandbox   bool   // the account is one
+	quota     *quota // the request is counted already: an API key's
 }
 
 // owner is whose Idempotency-Keys the caller uses, and whose data key seals
@@ -66,30 +66,30 @@ func (r *request) mayWrite() error {
 	return nil
 }
 
-// foundKey is what a token was looked up as.
-type foundKey struct {
-	access.Key
-	found bool
-}
-
+// client looks an API key up and counts the request, at once.
 func (a *API) client(ctx context.Context, token string) (caller, error) {
-	hash := domain.HashToken(token)
-	key, err := a.keys.ask(ctx, hash, func(ctx context.Context, n int) ([]foundKey, error) {
-		key, found, err := a.reads.Access.Key(ctx, hash)
-		return slices.Repeat([]foundKey{{key, found}}, n), err
-	})
-	switch {
-	case err != nil:
+	counted, err := a.limits.takeAsKey(ctx, domain.HashToken(token), a.now())
+	if err != nil {
 		return caller{}, err
-	case !key.found || key.Revoked || expired(key.ExpiresAt, a.now()):
-		return caller{}, errBadKey
-	case key.Suspended:
-		return caller{}, errSuspended
+	}
+	if err := counted.refused; err != nil {
+		return caller{}, err
 	}
 	return caller{
-		actor: "key:" + key.KeyID, accountID: key.AccountID,
-		scope: key.Scope, projectID: key.ProjectID, sandbox: key.Sandbox,
+		actor: "key:" + counted.KeyID, accountID: counted.AccountID,
+		scope: counted.Scope, projectID: counted.ProjectID, sandbox: counted.Sandbox, quota: &counted.quota,
 	}, nil
+}
+
+// mayCall is the 401 and the 403 of an API key.
+func mayCall(key access.Key, found bool, now time.Time) error {
+	switch {
+	case !found || key.Revoked || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt):
+		return errBadKey
+	case key.Suspended:
+		return errSuspended
+	}
+	return nil
 }
 
 func (a *API) checker(ctx context.Context, token string) (caller, error) {
@@ -129,8 +129,6 @@ func (a *API) hook(ctx context.Context, token string) (caller, error) {
 func noCredential(err error) bool {
 	return domain.IsKind(err, domain.KindUnauthorized) || errors.Is(err, errNoHook)
 }
-
-func expired(at *time.Time, now time.Time) bool { return at != nil && !now.Before(*at) }
 
 // bearer reads the credential (RFC 6750; the scheme's case does not matter).
 func bearer(h http.Header) (string, error) {

@@ -244,8 +244,15 @@ func (a *API) follow(ctx context.Context, r *request, f events.Filter, w *stream
 func (a *API) stillMay(ctx context.Context, r *request) error {
 	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
 	defer cancel()
-	_, err := a.authenticate(ctx, r.Header, r.match)
-	return err
+	token, err := bearer(r.Header)
+	if err != nil {
+		return err
+	}
+	key, found, err := a.reads.Access.Key(ctx, domain.HashToken(token))
+	if err != nil {
+		return err
+	}
+	return mayCall(key, found, a.now())
 }
 
 // sendEvents sends the next page, moves the filter behind what it has looked at,

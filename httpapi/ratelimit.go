@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/projections/access"
 )
 
 // Limits, in requests per sliding minute.
@@ -39,14 +40,16 @@ const MaxRateLimit = 1_000_000_000
 // of the admitted requests are what is counted.
 //
 // Each request is one statement, or one with those of its caller that wait at the
-// same time (gathering). It locks the caller's row before it looks at the clock, which is Postgres', so that the order of the times is the order of
-// the decisions and no node's own clock matters. Should that clock be set back,
+// same time (gathering); an API key is looked up by it, too. It locks the caller's row
+// before it looks at the clock, which is Postgres', so that the order of the times is the
+// order of the decisions and no node's own clock matters. Should that clock be set back,
 // the times that now lie ahead count as just now: a minute later at most
 // everything is as before, and no minute had too many.
 type limiter struct {
 	db      *sqlx.DB
 	clients int // requests a minute of an API key, a hook, an address
 	callers gathering[quota]
+	keys    gathering[countedKey] // by the hash of their tokens
 }
 
 func newLimiter(db *sqlx.DB, clients int) *limiter {
@@ -64,21 +67,24 @@ type quota struct {
 	admitted  bool
 }
 
-// takeSQL takes $5 places, at most as many as the limit, or none. It must not look
-// at the clock before it holds the row: what DO UPDATE computes, it computes after
-// locking. The clock's subquery is volatile, so it is read once a statement and not
-// folded away.
-const takeSQL = `
+// takeFor takes $5 places of each caller, at most as many as the limit, $2, or none; a
+// slot holds $3 requests, the window is $4 microseconds. It must not look at the clock
+// before it holds the row: what DO UPDATE computes, it computes after locking. The
+// clock's subquery is volatile, so it is read once a statement and not folded away; the
+// others are kept apart by their OFFSET, or each place that names them would compute
+// them anew.
+const takeFor = `
 INSERT INTO http_rate AS r (caller, slots, last, at, admitted)
-SELECT $1, array_fill(now.us, ARRAY[($5::integer + $3::integer - 1) / $3]), ($5 - 1) % $3 + 1, now.us, true
+SELECT who.caller, array_fill(now.us, ARRAY[($5::integer + $3::integer - 1) / $3]), ($5 - 1) %% $3 + 1, now.us, true
 FROM (SELECT (EXTRACT(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) AS now
+CROSS JOIN (%s) AS who (caller)
 ON CONFLICT (caller) DO UPDATE
 SET (slots, last, at, admitted) = (
     SELECT CASE WHEN counted.requests + $5 > $2 THEN live.slots
                 ELSE live.slots[:cardinality(live.slots) - sign(counted.begun)::integer]
                      || array_fill(now.us, ARRAY[(counted.begun + $5 + $3 - 1) / $3]) END,
            CASE WHEN counted.requests + $5 > $2 THEN r.last
-                ELSE (counted.begun + $5 - 1) % $3 + 1 END,
+                ELSE (counted.begun + $5 - 1) %% $3 + 1 END,
            now.us,
            counted.requests + $5 <= $2
     FROM (SELECT (EXTRACT(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) AS now,
@@ -86,12 +92,30 @@ SET (slots, last, at, admitted) = (
              SELECT LEAST(slot, now.us)
              FROM unnest(r.slots) AS slot
              WHERE slot > now.us - $4
-             ORDER BY slot) AS slots) AS live,
+             ORDER BY slot) AS slots OFFSET 0) AS live,
          LATERAL (SELECT CASE WHEN cardinality(live.slots) = 0 THEN 0
                          ELSE (cardinality(live.slots) - 1) * $3 + r.last END AS requests,
                          CASE WHEN cardinality(live.slots) = 0 OR r.last >= $3 THEN 0
-                         ELSE r.last END AS begun) AS counted)
+                         ELSE r.last END AS begun OFFSET 0) AS counted)
 RETURNING admitted, (cardinality(slots) - 1) * $3 + last AS counted, slots[1] + $4 - at AS free_in`
+
+var (
+	takeSQL = fmt.Sprintf(takeFor, `SELECT $1::text`)
+
+	// takeAsKeySQL looks an API key up by the hash of its token, $1, and takes places for
+	// it if it is valid at $6.
+	takeAsKeySQL = `
+WITH key AS MATERIALIZED (` + access.KeySQL + `),
+taken AS (` + fmt.Sprintf(takeFor, `
+    SELECT 'key:' || key_id
+    FROM key
+    WHERE NOT revoked
+      AND NOT suspended
+      AND (expires_at IS NULL OR expires_at > $6)`) + `)
+SELECT key.*, coalesce(admitted, false), coalesce(counted, 0), coalesce(free_in, 0)
+FROM key
+LEFT JOIN taken ON true`
+)
 
 // take asks for a place.
 func (l *limiter) take(ctx context.Context, caller string, limit int) (quota, error) {
@@ -100,12 +124,62 @@ func (l *limiter) take(ctx context.Context, caller string, limit int) (quota, er
 	})
 }
 
-// takeMany asks for places for all of n requests, and where there are not so many
-// for one after the other: who is behind the first that gets none gets none.
+// takeMany asks for places for all of n requests.
 func (l *limiter) takeMany(ctx context.Context, caller string, limit, n int) ([]quota, error) {
+	return share(limit, n, func(n int) (quota, error) {
+		var row taken
+		if err := l.db.QueryRowContext(ctx, takeSQL, l.places(limit, n, caller)...).Scan(row.columns()...); err != nil {
+			return quota{}, fmt.Errorf("count the request of %s: %w", caller, err)
+		}
+		return row.quota(limit), nil
+	})
+}
+
+// countedKey is what a token was looked up as, and the place of a request with it. One
+// that is refused took none.
+type countedKey struct {
+	access.Key
+	refused error
+	quota   quota
+}
+
+// takeAsKey asks for a place of the API key whose token has the hash.
+func (l *limiter) takeAsKey(ctx context.Context, hash string, now time.Time) (countedKey, error) {
+	return l.keys.ask(ctx, hash, func(ctx context.Context, n int) ([]countedKey, error) {
+		return l.takeManyAsKey(ctx, hash, now.Truncate(time.Microsecond), n)
+	})
+}
+
+// takeManyAsKey asks for places for all of n requests. now is whole microseconds, as
+// Postgres compares them.
+func (l *limiter) takeManyAsKey(ctx context.Context, hash string, now time.Time, n int) ([]countedKey, error) {
+	var key countedKey // as it was looked up last
+	quotas, err := share(l.clients, n, func(n int) (quota, error) {
+		var row taken
+		found, rowed, err := access.ScanKey(l.db.QueryRowContext(ctx, takeAsKeySQL, append(l.places(l.clients, n, hash), now)...), row.columns()...)
+		if err != nil {
+			return quota{}, err
+		}
+		key = countedKey{Key: found, refused: mayCall(found, rowed, now)}
+		return row.quota(l.clients), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]countedKey, n)
+	for i, q := range quotas {
+		keys[i] = key
+		keys[i].quota = q
+	}
+	return keys, nil
+}
+
+// share takes places for n requests, and where there are not so many for one after the
+// other: who is behind the first that gets none gets none.
+func share(limit, n int, take func(n int) (quota, error)) ([]quota, error) {
 	quotas := make([]quota, n)
 	if n > 1 && n <= limit {
-		all, err := l.takeAll(ctx, caller, limit, n)
+		all, err := take(n)
 		if err != nil {
 			return nil, err
 		}
@@ -123,31 +197,34 @@ func (l *limiter) takeMany(ctx context.Context, caller string, limit, n int) ([]
 			continue
 		}
 		var err error
-		if quotas[i], err = l.takeAll(ctx, caller, limit, 1); err != nil {
+		if quotas[i], err = take(1); err != nil {
 			return nil, err
 		}
 	}
 	return quotas, nil
 }
 
-// takeAll asks for n places, or none.
-func (l *limiter) takeAll(ctx context.Context, caller string, limit, n int) (quota, error) {
-	var row struct {
-		Admitted bool  `db:"admitted"`
-		Counted  int   `db:"counted"`
-		FreeIn   int64 `db:"free_in"` // microseconds
-	}
-	perSlot := (limit + rateSlots - 1) / rateSlots
-	err := l.db.GetContext(ctx, &row, takeSQL, caller, limit, perSlot, rateWindow.Microseconds(), n)
-	if err != nil {
-		return quota{}, fmt.Errorf("count the request of %s: %w", caller, err)
-	}
+// places are the parameters of takeFor.
+func (*limiter) places(limit, n int, who string) []any {
+	return []any{who, limit, (limit + rateSlots - 1) / rateSlots, rateWindow.Microseconds(), n}
+}
+
+// taken is what takeFor answers.
+type taken struct {
+	admitted bool
+	counted  int
+	freeIn   int64 // microseconds
+}
+
+func (t *taken) columns() []any { return []any{&t.admitted, &t.counted, &t.freeIn} }
+
+func (t *taken) quota(limit int) quota {
 	return quota{
 		limit:     limit,
-		remaining: max(0, limit-row.Counted),
-		reset:     int((row.FreeIn + 999_999) / 1_000_000),
-		admitted:  row.Admitted,
-	}, nil
+		remaining: max(0, limit-t.counted),
+		reset:     int((t.freeIn + 999_999) / 1_000_000),
+		admitted:  t.admitted,
+	}
 }
 
 const forgetRatesSQL = `
@@ -170,6 +247,11 @@ func (a *API) limit(ctx context.Context, h http.Header, caller string, limit int
 	if err != nil {
 		return err
 	}
+	return q.show(h)
+}
+
+// show is limit for a request that was counted.
+func (q quota) show(h http.Header) error {
 	h.Set("X-RateLimit-Limit", strconv.Itoa(q.limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(q.remaining))
 	h.Set("X-RateLimit-Reset", strconv.Itoa(q.reset))
@@ -188,6 +270,8 @@ func (a *API) limitCaller(r *request, h http.Header) error {
 	switch {
 	case r.caller.actor == "": // nobody was asked who they are
 		return nil
+	case r.caller.quota != nil:
+		return r.caller.quota.show(h)
 	case r.audience == checkers:
 		return a.limit(r.Context(), h, r.caller.actor, max(checkerRate, a.limits.clients))
 	}

@@ -297,3 +297,69 @@ func TestSilentCallersAreForgotten(t *testing.T) {
 	must.NoError(t, s.db.Select(&callers, `SELECT caller FROM http_rate`))
 	equal(t, strings.Join(callers, " "), "address:192.0.2.1")
 }
+
+func TestAKeyThatMayNotCallTakesNoPlaceHoweverManyAsk(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(0)
+	end := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	ends := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ExpiresAt: &end})
+	l := newLimiter(s.db, 4)
+	take := func(token string, now time.Time, n int) (admitted, refused int) {
+		keys, err := l.takeManyAsKey(t.Context(), domain.HashToken(token), now, n)
+		must.NoError(t, err)
+		for _, k := range keys {
+			switch {
+			case k.refused != nil:
+				refused++
+			case k.quota.admitted:
+				admitted++
+			}
+		}
+		return admitted, refused
+	}
+	places := func() (n int) {
+		must.NoError(t, s.db.Get(&n, `SELECT coalesce(sum(cardinality(slots)), 0) FROM http_rate`))
+		return n
+	}
+	for _, c := range []struct {
+		what              string
+		token             string
+		now               time.Time
+		n                 int
+		admitted, refused int
+	}{
+		{"nobody's", "qa_live_nobody", time.Now(), 1, 0, 1},
+		{"nobody's, thrice", "qa_live_nobody", time.Now(), 3, 0, 3},
+		{"at its end", ends, end, 2, 0, 2},
+		{"before its end", ends, end.Add(-time.Microsecond), 2, 2, 0},
+		{"together", key, time.Now(), 3, 3, 0},
+		{"more than there are", key, time.Now(), 3, 1, 0},
+	} {
+		before := places()
+		admitted, refused := take(c.token, c.now, c.n)
+		if admitted != c.admitted || refused != c.refused || places() != before+admitted {
+			t.Errorf("%s: %d are admitted and %d refused, want %d and %d, and %d places are taken", c.what, admitted, refused, c.admitted, c.refused, places()-before)
+		}
+	}
+	at, err := s.commands.SuspendAccount(t.Context(), operator(uuid.New()), accountID)
+	s.visible(at, err)
+	before := places()
+	if admitted, refused := take(ends, time.Now(), 2); admitted != 0 || refused != 2 || places() != before {
+		t.Errorf("suspended: %d are admitted and %d refused, %d places are taken", admitted, refused, places()-before)
+	}
+}
+
+// The times of a row are sorted once, not for each place of the statement that names them.
+func TestARowsTimesAreLookedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for _, query := range []string{takeSQL, takeAsKeySQL} {
+		var plan []string
+		must.NoError(t, s.db.Select(&plan, "EXPLAIN "+strings.NewReplacer(
+			"$1", "'a'", "$2", "60", "$3", "1", "$4", "60000000", "$5", "1", "$6", "now()").Replace(query)))
+		if n := strings.Count(strings.Join(plan, "\n"), "Function Scan on unnest"); n != 1 {
+			t.Errorf("%d times:\n%s", n, strings.Join(plan, "\n"))
+		}
+	}
+}

@@ -22,7 +22,6 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/internal/must"
-	"humanqa/projections/access"
 	"humanqa/projections/credits"
 )
 
@@ -264,7 +263,7 @@ func TestFaultsAreLoggedAndNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
-			s.reads.Access = access.NewReads(broken{c.err}.db())
+			s.limits = newLimiter(broken{c.err}.db(), 0)
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/jobs", nil)
 			r.Header.Set("Authorization", "Bearer sesame")
 			r.Header.Set("X-Request-Id", "trace-me")

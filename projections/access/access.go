@@ -169,7 +169,8 @@ type Checker struct {
 	Accounts []string // their own; they never see these accounts' jobs
 }
 
-const getKeySQL = `
+// KeySQL finds an API key by its hash, $1, and gives what ScanKey reads.
+const KeySQL = `
 SELECT k.key_id, k.account_id, k.scope, k.project_id, k.expires_at, k.revoked, a.suspended, a.sandbox
 FROM readmodel.api_keys k
 JOIN readmodel.accounts a ON a.account_id = k.account_id
@@ -200,9 +201,14 @@ func (q *Reads) Valid(ctx context.Context, hashes []string, now time.Time) (vali
 // Key finds an API key, a revoked or expired one too. hash is the lower-case
 // hex SHA-256 of the token.
 func (q *Reads) Key(ctx context.Context, hash string) (Key, bool, error) {
-	var k Key
-	err := q.db.QueryRowxContext(ctx, getKeySQL, hash).Scan(
-		&k.KeyID, &k.AccountID, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked, &k.Suspended, &k.Sandbox)
+	return ScanKey(q.db.QueryRowxContext(ctx, KeySQL, hash))
+}
+
+// ScanKey reads what KeySQL found, and what a statement around it gives behind that.
+func ScanKey(row interface{ Scan(into ...any) error }, more ...any) (k Key, found bool, err error) {
+	err = row.Scan(append([]any{
+		&k.KeyID, &k.AccountID, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked, &k.Suspended, &k.Sandbox,
+	}, more...)...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Key{}, false, nil
