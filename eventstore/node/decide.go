@@ -87,6 +87,30 @@ type group struct {
 	outcomes []outcome
 	bytes    int
 	created  int64
+
+	// absent are streams that the group was decided on the belief of having no event,
+	// proved whether that was true: else nothing was written and nobody answered.
+	absent []string
+	proved chan bool
+}
+
+// believe lets the next batch be decided as if these streams had no event.
+func (d *decider) believe(absent []string) {
+	d.group.absent, d.group.proved = absent, make(chan bool, 1)
+	for _, name := range absent {
+		d.states.held.Add(name, &state{last: noStream})
+	}
+}
+
+// takeBack undoes the decision of a group that was not written, the last one. What it
+// touched is looked up again.
+func (d *decider) takeBack(g *group) []*write {
+	d.head = g.records[0].position - 1
+	for _, w := range g.members {
+		d.states.held.Remove(w.stream)
+		d.states.held.Remove(companion(w.stream))
+	}
+	return g.members
 }
 
 func (g *group) full() bool {

@@ -11,6 +11,13 @@
 // and decided, so groups grow with the load and a lonely writer never waits
 // for company.
 //
+// What it does not know of a stream it looks up, in the connection beside the
+// session's. A stream that is to be begun is nearly always new: it is taken for
+// absent, and the INSERT writes the group only if neither it nor its metadata has
+// any event, not even a tombstone. Nothing is decided meanwhile. If it was there
+// after all, nothing has been written, and the group is decided anew on what is
+// looked up then: repeats, deleted streams and metadata need no rule of their own.
+//
 // The writer assigns positions: 1, 2, 3 … Only it inserts and it commits in
 // order, so positions have no holes and no reader can see a later event before
 // an earlier one. Its connection holds a session advisory lock. Who loses the

@@ -27,6 +27,19 @@ INSERT INTO eventlog.events (position, revision, created, event_id, is_json, str
 SELECT g.position, g.revision, $3, g.event_id, g.is_json, g.stream, g.type, g.data, g.metadata
 FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $5::boolean[], $6::text[], $7::text[], $8::bytea[], $9::bytea[])
   AS g (position, revision, event_id, is_json, stream, type, data, metadata)`
+
+	// A group that was decided on the belief that the named streams have no event is
+	// written only if it is true.
+	sqlInsertBelieved = sqlInsertGroup + `
+WHERE NOT EXISTS (
+  SELECT
+  FROM unnest($10::text[]) AS s (name)
+  CROSS JOIN LATERAL (
+    SELECT
+    FROM eventlog.events
+    WHERE stream = s.name
+    ORDER BY revision DESC
+    LIMIT 1) e)`
 )
 
 // Head is the position of the log's last event in a migrated database, and when
@@ -45,12 +58,13 @@ func Head(ctx context.Context, q interface {
 }
 
 // session is the writer's hold on the log: one connection, the advisory lock
-// on it, and the one statement that writes. It is never repaired: after any
+// on it, and the statements that write. It is never repaired: after any
 // error it is closed and a new one is made.
 type session struct {
 	conn        *sql.Conn
 	insert      *sql.Stmt
-	head        int64 // as found when the lock was taken
+	believed    *sql.Stmt // insert, if streams are absent
+	head        int64     // as found when the lock was taken
 	lastCreated int64
 	columns     [8]arrayEncoder
 }
@@ -81,11 +95,15 @@ func (s *session) take(ctx context.Context) error {
 	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
 		return fmt.Errorf("read the head of the log: %w", err)
 	}
-	insert, err := s.conn.PrepareContext(ctx, sqlInsertGroup)
-	if err != nil {
-		return fmt.Errorf("prepare the writer's statement: %w", err)
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{{&s.insert, sqlInsertGroup}, {&s.believed, sqlInsertBelieved}} {
+		var err error
+		if *p.stmt, err = s.conn.PrepareContext(ctx, p.text); err != nil {
+			return fmt.Errorf("prepare the writer's statements: %w", err)
+		}
 	}
-	s.insert = insert
 	return nil
 }
 
@@ -97,8 +115,9 @@ func (s *session) close() {
 	_ = s.conn.Close()
 }
 
-// write commits a group in one statement, which is one transaction.
-func (s *session) write(ctx context.Context, created int64, records []*record) error {
+// write commits a group in one statement, which is one transaction; not, if a stream has
+// events that is believed to have none.
+func (s *session) write(ctx context.Context, created int64, records []*record, absent []string) (written bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 
@@ -117,13 +136,20 @@ func (s *session) write(ctx context.Context, created int64, records []*record) e
 		c[6].bytes(r.data)
 		c[7].bytes(r.metadata)
 	}
-	_, err := s.insert.ExecContext(ctx, c[0].buf, c[1].buf, created,
-		c[2].buf, c[3].buf, c[4].buf, c[5].buf, c[6].buf, c[7].buf)
+	stmt, args := s.insert, []any{c[0].buf, c[1].buf, created, c[2].buf, c[3].buf, c[4].buf, c[5].buf, c[6].buf, c[7].buf}
+	if len(absent) > 0 {
+		stmt, args = s.believed, append(args, encodeTexts(absent))
+	}
+	result, err := stmt.ExecContext(ctx, args...)
 	for i := range c {
 		c[i].shrink()
 	}
 	if err != nil {
-		return fmt.Errorf("write a group of %d events: %w", n, err)
+		return false, fmt.Errorf("write a group of %d events: %w", n, err)
 	}
-	return nil
+	inserted, err := result.RowsAffected()
+	if err != nil {
+		return false, fmt.Errorf("write a group of %d events: %w", n, err)
+	}
+	return inserted == int64(n), nil
 }

@@ -100,6 +100,24 @@ func (c *states) missing(batch []*write) []string {
 	return names
 }
 
+// believable says that all of a batch's writes whose states are missing would begin
+// their streams. That these are not there yet is nearly always true.
+func (c *states) believable(batch []*write, missing []string) bool {
+	unknown := make(map[string]bool, len(missing))
+	for _, name := range missing {
+		unknown[name] = true
+	}
+	for _, w := range batch {
+		if !unknown[w.stream] && !unknown[companion(w.stream)] {
+			continue
+		}
+		if w.op != opAppend || w.expected != expectNoStream || len(w.events) == 0 || isMetaStream(w.stream) {
+			return false
+		}
+	}
+	return true
+}
+
 func (c *states) add(loaded map[string]*state) {
 	for name, st := range loaded {
 		c.held.Add(name, st)

@@ -71,14 +71,20 @@ func (w *writer) serve() (stopped bool) {
 
 // decideAll forms groups and hands them over. A batch that needs states from
 // Postgres is decided when they have come; until then no other is taken, since
-// writes keep their order, but the group may go. On an error, its own or the
-// committer's, it refuses what it has in hand and ends.
+// writes keep their order, but the group may go. If it needs them only to begin
+// streams it is decided at once, as if they were absent, and nothing else until
+// the commit has proved it; where that was wrong they are looked up, and it is
+// decided anew. On an error, its own or the committer's, it refuses what it has
+// in hand and ends.
 func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stopped bool) {
 	d := &decider{
 		states: w.states, lookups: w.lookups, group: &group{},
 		head: w.session.head, created: w.session.lastCreated,
 	}
-	var loading chan loaded
+	var (
+		loading  chan loaded
+		believed *group // with the committer
+	)
 	defer func() {
 		if loading != nil {
 			refuse((<-loading).batch, errUnavailable)
@@ -93,16 +99,30 @@ func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stoppe
 		} else {
 			stop = nil
 		}
-		if d.group.full() || loading != nil {
+		var proved <-chan bool
+		if believed != nil {
+			proved = believed.proved
+		}
+		if d.group.full() || loading != nil || d.group.proved != nil || proved != nil {
 			in, stop = nil, nil
 		}
 		var ready loaded
+		wrong := false
 		select {
 		case <-broken:
 			return false
 		case out <- d.group:
+			if d.group.proved != nil {
+				believed = d.group
+			}
 			d.group = &group{}
 			continue
+		case right := <-proved:
+			g := believed
+			if believed = nil; right {
+				continue
+			}
+			wrong, ready.batch = true, d.takeBack(g)
 		case ready = <-loading:
 			loading = nil
 		case first := <-in:
@@ -117,8 +137,11 @@ func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stoppe
 		}
 		if ready.err == nil && ready.states == nil {
 			if missing := w.states.missing(ready.batch); len(missing) > 0 {
-				loading = w.load(ready.batch, missing)
-				continue
+				if wrong || len(d.group.members) > 0 || !w.states.believable(ready.batch, missing) {
+					loading = w.load(ready.batch, missing)
+					continue
+				}
+				d.believe(missing)
 			}
 		}
 		if !w.decide(d, ready) {
@@ -212,7 +235,13 @@ func (w *writer) commit(g *group) error {
 	if len(g.records) > 0 {
 		start := time.Now()
 		// The commit must not end with any one client's patience either.
-		err := w.session.write(context.Background(), g.created, g.records)
+		written, err := w.session.write(context.Background(), g.created, g.records, g.absent)
+		if err == nil && g.proved != nil {
+			g.proved <- written
+			if !written {
+				return nil
+			}
+		}
 		w.metrics.committed(len(g.records), time.Since(start), err)
 		if err != nil {
 			return err
