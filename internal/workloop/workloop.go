@@ -88,6 +88,7 @@ type Loop[T, R any] struct {
 	doing   context.Context // of the items; nil while the loop does not run
 	lastID  uint64
 	running map[uint64]*time.Timer // items in their places; what ends their leases
+	overdue time.Time              // when last a lease ended before its item
 }
 
 // result is what a place reports: an outcome, a panic, or the end of the lease.
@@ -231,7 +232,8 @@ func (l *Loop[T, R]) Hand(items []T, until time.Time) bool {
 	if l.doing == nil {
 		return false
 	}
-	if len(items) > 0 && len(l.running) == 0 {
+	// What is taken again when its lease has ended is no beginning.
+	if len(items) > 0 && len(l.running) == 0 && time.Since(l.overdue) > l.Lease {
 		l.stats.moved.Store(time.Now().UnixNano())
 	}
 	for _, item := range items {
@@ -267,11 +269,14 @@ func (l *Loop[T, R]) busy() int {
 }
 
 // leave gives a place back, once.
-func (l *Loop[T, R]) leave(id uint64) (held bool) {
+func (l *Loop[T, R]) leave(id uint64, what report) (held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lease, held := l.running[id]
 	if held {
+		if what == overdue {
+			l.overdue = time.Now()
+		}
 		lease.Stop()
 		delete(l.running, id)
 		l.stats.busy.Store(int64(len(l.running)))
@@ -289,7 +294,7 @@ func (l *Loop[T, R]) report(r result[R]) {
 // gather takes everything that is reported by now.
 func (l *Loop[T, R]) gather(r result[R]) {
 	for {
-		held := l.leave(r.id)
+		held := l.leave(r.id, r.what)
 		switch {
 		case r.what == finished:
 			l.done = append(l.done, r.outcome)
