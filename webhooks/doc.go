@@ -32,7 +32,8 @@
 // read by guard.Answers: a status below 200 is a failed attempt at once, no read
 // outlasts the attempt, and once the status is there the body gets a second. Where an
 // endpoint offers HTTP/2, requests to a host share a connection, and one that breaks
-// there is made once more on its own: it may have been another's answer. An
+// there is made once more on its own: it may have been another's answer. Where no
+// connection is, one request goes ahead and the others wait for its (scouts). An
 // endpoint that took all the time it was given is served one at a time until it
 // answers promptly; one that answers well is trusted with more (caps), out of the
 // upper half of the pool only. Nor is an account felt whose many endpoints all

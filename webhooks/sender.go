@@ -32,6 +32,9 @@ const (
 	// bodyTime is what a body may take once the status is there.
 	bodyTime = time.Second
 
+	// idleTime is how long a connection is kept for the next request.
+	idleTime = time.Minute
+
 	caCheckEvery = time.Second
 )
 
@@ -44,6 +47,7 @@ type sender struct {
 	timeout  time.Duration
 	idle     int // connections that are kept open for the next request
 	log      logrus.FieldLogger
+	scouts   scouts
 
 	mu        sync.Mutex // guards the rest
 	clients   clients
@@ -111,7 +115,13 @@ func (s *sender) post(ctx context.Context, c claimed, a *answer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	resp, err := s.current().do(ctx, c, headers(c.Event, c.ID, a.at, a.signed))
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return err
+	}
+	way := s.scouts.open(ctx, u.Host)
+	defer way.end()
+	resp, err := s.current().do(ctx, c, headers(c.Event, c.ID, a.at, a.signed), way.connected)
 	var interim *guard.InterimError
 	if errors.As(err, &interim) {
 		a.status = interim.Status
@@ -145,9 +155,10 @@ func (s *sender) post(ctx context.Context, c claimed, a *answer) error {
 // the same host answers, and there each failure counts: so one that broke there is
 // made once more, on a connection of its own. Its delivery has an id, if the first
 // came to be known after all.
-func (c clients) do(ctx context.Context, d claimed, headers []Header) (*http.Response, error) {
+func (c clients) do(ctx context.Context, d claimed, headers []Header, connected func()) (*http.Response, error) {
 	var company atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		connected()
 		conn, secure := got.Conn.(*tls.Conn)
 		company.Store(secure && conn.ConnectionState().NegotiatedProtocol == "h2")
 	}})
@@ -289,7 +300,7 @@ func (s *sender) newClient(pool *x509.CertPool, sessions tls.ClientSessionCache,
 			// endpoints may live: a handshake costs more than a delivery.
 			MaxIdleConns:           max(1024, s.idle),
 			MaxIdleConnsPerHost:    s.idle,
-			IdleConnTimeout:        time.Minute,
+			IdleConnTimeout:        idleTime,
 			MaxResponseHeaderBytes: headerLimit,
 		}),
 	}
