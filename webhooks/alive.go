@@ -28,17 +28,29 @@ func sessionName(holder uuid.UUID) string { return "webhooks " + holder.String()
 type others struct {
 	there   bool // when last looked for
 	looked  time.Time
-	started time.Time               // of the database: with it all connections are new
-	alive   map[uuid.UUID]time.Time // when each was seen last
+	started time.Time // of the database: with it all connections are new
+	known   map[string]sight
 }
 
+// sight is when another dispatcher was seen last, and whether it was missing since.
+type sight struct {
+	last    time.Time
+	missing bool
+}
+
+// Who listens is listed before it holds leases, too: it may die soon after it got them.
 const listOthers = `
-SELECT l.lease_id, pg_postmaster_start_time() AS started, EXISTS (
-	SELECT
+SELECT holder, pg_postmaster_start_time() AS started, bool_or(alive) AS alive
+FROM (
+	SELECT lease_id::text AS holder, false AS alive
+	FROM webhooks.endpoints
+	WHERE lease_id <> $1 AND leased_until > now()
+	UNION ALL
+	SELECT substr(application_name, length('webhooks ') + 1), true
 	FROM pg_stat_activity
-	WHERE application_name = 'webhooks ' || l.lease_id
-) AS alive
-FROM (SELECT DISTINCT lease_id FROM webhooks.endpoints WHERE lease_id <> $1 AND leased_until > now()) l`
+	WHERE application_name LIKE 'webhooks %' AND datname = current_database()
+) known
+GROUP BY holder`
 
 // A take-over writes off what was under way, as at any lease's end.
 const endLeases = `
@@ -46,37 +58,45 @@ UPDATE webhooks.endpoints
 SET leased_until = now(), due_at = CASE WHEN enabled AND url <> '' AND secret <> '' THEN now() ELSE due_at END
 WHERE lease_id = ANY($1)`
 
-// bury ends the leases of processes that have died.
+// lookForOthersIn is how long until the next look for them, which the first one is not
+// kept waiting for.
+func (o *others) lookForOthersIn() time.Duration {
+	return max(lookForOthers-time.Since(o.looked), 0)
+}
+
+// bury ends the leases of processes that have died. The first time it looks who is there.
 func (q *queue) bury(ctx context.Context) error {
 	now := time.Now()
-	if !q.there || now.Sub(q.looked) < lookForOthers {
+	if !q.looked.IsZero() && (!q.there || q.lookForOthersIn() > 0) {
 		return nil
 	}
 	q.looked = now
 	var list []struct {
-		Holder  uuid.UUID `db:"lease_id"`
-		Started time.Time `db:"started"`
-		Alive   bool      `db:"alive"`
+		Holder  string
+		Started time.Time
+		Alive   bool // listening; else it holds leases
 	}
 	if err := q.db.SelectContext(ctx, &list, listOthers, q.holder); err != nil {
 		return fmt.Errorf("look for other dispatchers: %w", err)
 	}
-	seen := map[uuid.UUID]time.Time{}
+	seen := map[string]sight{}
 	var dead []string
 	for _, other := range list {
-		last, known := q.alive[other.Holder]
+		was, known := q.known[other.Holder]
 		switch {
 		case other.Alive:
-			seen[other.Holder] = now
+			seen[other.Holder] = sight{last: now}
 		case !known || !other.Started.Equal(q.started):
-		case now.Sub(last) < deadAfter:
-			seen[other.Holder] = last
+		case !was.missing: // it went since the last look, which may be long ago
+			seen[other.Holder] = sight{last: later(was.last, now.Add(-lookForOthers)), missing: true}
+		case now.Sub(was.last) < deadAfter:
+			seen[other.Holder] = was
 		default:
-			dead = append(dead, other.Holder.String())
+			dead = append(dead, other.Holder)
 		}
 		q.started = other.Started
 	}
-	q.alive = seen
+	q.known = seen
 	if len(dead) == 0 {
 		return nil
 	}
@@ -84,4 +104,11 @@ func (q *queue) bury(ctx context.Context) error {
 		return fmt.Errorf("end the leases of a dispatcher that has died: %w", err)
 	}
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

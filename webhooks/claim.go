@@ -19,7 +19,8 @@ type queue struct {
 	pool  int
 	cap   caps
 	lease time.Duration
-	short bool // the last claim left something for want of places
+	short bool      // the last claim left something for want of places
+	asked time.Time // when the last claim looked for what comes next
 	flights
 	others
 }
@@ -42,7 +43,9 @@ type claimed struct {
 
 // servable are the endpoints to look at: not those of accounts that have their
 // share of the pool.
-const servable = `enabled AND url <> '' AND secret <> '' AND account_id <> ALL($1::text[])`
+const servable = sendable + ` AND account_id <> ALL($1::text[])`
+
+const sendable = `enabled AND url <> '' AND secret <> ''`
 
 // lockDueEndpoints takes the endpoints that have waited longest. One that
 // another dispatcher holds is being served.
@@ -153,21 +156,25 @@ const planOnce = `SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = 
 // the middle of it: nobody else could write to the endpoints that it has locked.
 const leaveNoLocks = `; SET LOCAL idle_in_transaction_session_timeout = '5s'`
 
-// untilDue is how long until the next endpoint wants to be looked at; one that
+// untilDue is how long until the next servable endpoint wants to be looked at; one that
 // another dispatcher holds, not before its lease ends. Where none does, greatest
-// would pass over the NULL here, too.
+// would pass over the NULL here, too. Others may hold leases of any account.
 const untilDue = `
 SELECT CASE WHEN at IS NULL THEN -1 ELSE greatest(extract(epoch FROM at - now()) * 1000, 0) END::bigint AS ms, coalesce(others, false) AS others
 FROM (
-	SELECT min(CASE WHEN lease_id IS NULL OR lease_id = $2 THEN due_at ELSE greatest(due_at, leased_until) END) AS at,
+	SELECT min(CASE WHEN lease_id IS NULL OR lease_id = $2 THEN due_at ELSE greatest(due_at, leased_until) END)
+			FILTER (WHERE account_id <> ALL($1::text[])) AS at,
 		bool_or(lease_id <> $2 AND leased_until > now()) AS others
 	FROM webhooks.endpoints
-	WHERE due_at IS NOT NULL AND ` + servable + `
+	WHERE due_at IS NOT NULL AND ` + sendable + `
 ) next`
 
 // noWait is for commits that may be forgotten by a crash of the database, whole: a
 // claim then never was, and what has arrived is sent again under its id.
 const noWait = `; SET LOCAL synchronous_commit = off`
+
+// lookWhileShort is when to look again, if nothing that was claimed ends until then.
+const lookWhileShort = 50 * time.Millisecond
 
 // claim takes up to limit due deliveries, and their endpoints' leases. next is when
 // to look again, at the latest; negative when nothing is scheduled, or all places are
@@ -177,7 +184,7 @@ func (q *queue) claim(ctx context.Context, limit int, busy shares) (batch []clai
 	if err := q.bury(ctx); err != nil {
 		return nil, 0, err
 	}
-	err = pgpool.InTxSet(ctx, q.db, planOnce+noWait, func(tx *sqlx.Tx) error {
+	err = pgpool.InTxSet(ctx, q.db, planOnce+noWait, func(ctx context.Context, tx *sqlx.Tx) error {
 		batch, next, err = q.claimIn(ctx, tx, limit, busy)
 		return err
 	})
@@ -189,7 +196,8 @@ func (q *queue) claim(ctx context.Context, limit int, busy shares) (batch []clai
 }
 
 func (q *queue) claimIn(ctx context.Context, tx *sqlx.Tx, limit int, busy shares) (batch []claimed, next time.Duration, err error) {
-	accounts, rooms, full := busy.rooms(limit)
+	accounts, rooms := busy.rooms(limit)
+	full := busy.full(limit)
 	var endpoints []dueEndpoint
 	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.holder); err != nil {
 		return nil, 0, fmt.Errorf("lock due endpoints: %w", err)
@@ -205,10 +213,15 @@ func (q *queue) claimIn(ctx context.Context, tx *sqlx.Tx, limit int, busy shares
 			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
 		}
 	}
+	full = busy.with(batch).full(limit - len(batch))
 	q.short = len(batch) == limit || len(full) > 0
-	if len(batch) == limit {
+	switch {
+	case len(batch) == limit:
 		return batch, -1, nil
+	case q.short && len(batch) > 0 && time.Since(q.asked) < lookForOthers: // whatever ends is followed by a look
+		return batch, lookWhileShort, nil
 	}
+	q.asked = time.Now()
 	var look struct {
 		MS     int64 `db:"ms"`
 		Others bool  `db:"others"`
@@ -217,7 +230,10 @@ func (q *queue) claimIn(ctx context.Context, tx *sqlx.Tx, limit int, busy shares
 		return nil, 0, fmt.Errorf("find the next due endpoint: %w", err)
 	}
 	next = time.Duration(look.MS) * time.Millisecond
-	if q.there = look.Others; q.there {
+	switch q.there = look.Others; {
+	case q.there:
+		next = sooner(next, q.lookForOthersIn())
+	case q.short: // others may take what is left
 		next = sooner(next, lookForOthers)
 	}
 	return batch, next, nil

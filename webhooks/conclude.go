@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/announce"
+	"humanqa/internal/pgpool"
 )
 
 // conclude draws the endpoints' conclusions from attempts that are written: each is
@@ -18,7 +19,7 @@ import (
 // sent at once from now on, and how it does; one whose delivery failed for good is
 // switched off and its other deliveries are held; those of one whose secret
 // cannot be opened are postponed together.
-func (q *queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) (s settlement, err error) {
+func (q *queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, ask bool) (s settlement, err error) {
 	causes := map[string]string{} // deliveries that failed for good, by project
 	for _, o := range batch {
 		if _, known := causes[o.ProjectID]; o.result == exhausted && now[o.ProjectID].Enabled && !known {
@@ -34,7 +35,7 @@ func (q *queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now 
 	if err := postpone(ctx, tx, batch); err != nil {
 		return settlement{}, err
 	}
-	if s.waits, err = freeEndpoints(ctx, tx, batch, now, q.cap.after(batch, now), changed); err != nil || len(causes) == 0 {
+	if s.waits, err = freeEndpoints(ctx, tx, batch, now, q.cap.after(batch, now), changed, ask); err != nil || len(causes) == 0 {
 		return s, err
 	}
 	s.disabled, err = disable(ctx, tx, causes)
@@ -57,7 +58,7 @@ func postpone(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds()); err != nil {
+	if _, err := tx.ExecContext(pgpool.Later(ctx), postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds()); err != nil {
 		return fmt.Errorf("postpone deliveries: %w", err)
 	}
 	return nil
@@ -137,8 +138,8 @@ FROM unnest($1::text[], $2::integer[], $3::integer[], $4::timestamptz[], $5::tex
 WHERE e.project_id = r.project_id
 RETURNING coalesce(e.due_at <= now(), false)`
 
-// freeEndpoints says whether one of them is to be looked at.
-func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, caps map[string]int, standings map[string]standing) (waits bool, err error) {
+// freeEndpoints says whether one of them is to be looked at, where that is asked.
+func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, caps map[string]int, standings map[string]standing, ask bool) (waits bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
 	}
@@ -159,9 +160,16 @@ func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[st
 		sizes, errs, failures = append(sizes, int64(size)), append(errs, s.LastError), append(failures, int64(s.ConsecutiveFailures))
 		since, succeeded = append(since, timeText(s.FailingSince)), append(succeeded, timeText(s.LastSuccessAt))
 	}
+	args := []any{
+		pq.Array(ids), pq.Array(sizes), pq.Array(failures), pq.Array(since), pq.Array(errs),
+		pq.Array(succeeded), pq.Array(distinct(batch, func(o outcome) string { return o.ID })),
+	}
 	var due []bool
-	err = tx.SelectContext(ctx, &due, settleEndpoints, pq.Array(ids), pq.Array(sizes), pq.Array(failures), pq.Array(since), pq.Array(errs),
-		pq.Array(succeeded), pq.Array(distinct(batch, func(o outcome) string { return o.ID })))
+	if ask {
+		err = tx.SelectContext(ctx, &due, settleEndpoints, args...)
+	} else {
+		_, err = tx.ExecContext(pgpool.Later(ctx), settleEndpoints, args...)
+	}
 	if err != nil {
 		return false, fmt.Errorf("settle endpoints: %w", err)
 	}

@@ -73,9 +73,12 @@ func (f *flights) flying(id string) bool {
 }
 
 // holds says whether an outcome still counts, by the endpoint's row: its lease may
-// have ended, and the endpoint be another's.
+// have ended, and the endpoint be another's. Or its delivery was written off, and this
+// process is sending it once more.
 func (f *flights) holds(e endpoint, o outcome) bool {
-	return e.LeaseID != nil && *e.LeaseID == f.holder && slices.Contains(e.InFlight, o.ID)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.of[o.ID].attempt == o.Attempt && e.LeaseID != nil && *e.LeaseID == f.holder && slices.Contains(e.InFlight, o.ID)
 }
 
 // forsake writes attempts off whose outcome is unknown. Each counts: so whoever still

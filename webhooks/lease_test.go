@@ -151,7 +151,7 @@ func TestTheLeasesOfADispatcherThatDiedEndWithItsConnection(t *testing.T) {
 	life := pgtest.NewDB(t, pgpool.Named(dsn, sessionName(mortal.holder)))
 	must.NoError(t, life.PingContext(t.Context()))
 	other.takes(0)
-	eventually.True(t, "it is seen alive", func() bool { other.takes(0); return len(other.alive) == 1 })
+	eventually.True(t, "it is seen alive", func() bool { other.takes(0); return len(other.known) == 1 })
 	must.NoError(t, life.Close())
 	var got []claimed
 	eventually.True(t, "its endpoint is taken over", func() bool {

@@ -85,8 +85,7 @@ SET state = CASE
 	last_status = nullif(r.status, 0),
 	last_error = r.error
 FROM r
-WHERE d.id = r.id AND r.counts AND d.attempts = r.attempt - 1
-RETURNING d.id || ' ' || r.attempt`
+WHERE d.id = r.id AND r.counts AND d.attempts = r.attempt - 1`
 
 // settlement is what others have to hear of.
 type settlement struct {
@@ -99,8 +98,8 @@ type settlement struct {
 // transaction. After an error nothing was written; the same batch may be settled
 // again.
 func (q *queue) settle(ctx context.Context, batch []outcome) (s settlement, err error) {
-	err = pgpool.InTxSet(ctx, q.db, planOnce+settleWait(batch), func(tx *sqlx.Tx) error {
-		s, err = q.settleIn(ctx, tx, batch)
+	err = pgpool.InTxSet(ctx, q.db, planOnce+settleWait(batch), func(ctx context.Context, tx *sqlx.Tx) error {
+		s, err = q.settleIn(ctx, tx, batch, true)
 		return err
 	})
 	if err != nil {
@@ -110,15 +109,15 @@ func (q *queue) settle(ctx context.Context, batch []outcome) (s settlement, err 
 	return s, nil
 }
 
-// exchange is settle and claim in one transaction: with half of the round trips, and
-// one commit.
+// exchange is settle and claim in one transaction, and one commit. What is written goes
+// out with the claim's first question.
 func (q *queue) exchange(ctx context.Context, done []outcome, limit int, busy shares) (s settlement, batch []claimed, next time.Duration, err error) {
 	until := q.begin()
 	if err := q.bury(ctx); err != nil {
 		return settlement{}, nil, 0, err
 	}
-	err = pgpool.InTxSet(ctx, q.db, planOnce+settleWait(done), func(tx *sqlx.Tx) error {
-		if s, err = q.settleIn(ctx, tx, done); err != nil {
+	err = pgpool.InTxSet(ctx, q.db, planOnce+settleWait(done), func(ctx context.Context, tx *sqlx.Tx) error {
+		if s, err = q.settleIn(ctx, tx, done, false); err != nil {
 			return err
 		}
 		batch, next, err = q.claimIn(ctx, tx, limit, busy)
@@ -140,7 +139,8 @@ func settleWait(batch []outcome) string {
 	return noWait
 }
 
-func (q *queue) settleIn(ctx context.Context, tx *sqlx.Tx, batch []outcome) (settlement, error) {
+// settleIn says whether something waits where that is asked.
+func (q *queue) settleIn(ctx context.Context, tx *sqlx.Tx, batch []outcome, ask bool) (settlement, error) {
 	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
 	var endpoints []endpoint
 	if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
@@ -158,7 +158,7 @@ func (q *queue) settleIn(ctx context.Context, tx *sqlx.Tx, batch []outcome) (set
 	if err != nil {
 		return settlement{}, err
 	}
-	return q.conclude(ctx, tx, closed, now)
+	return q.conclude(ctx, tx, closed, now, ask)
 }
 
 // spare turns the last failure into a postponement when the endpoint has been
@@ -169,18 +169,24 @@ func (o *outcome) spare(e endpoint) {
 	}
 }
 
-// writeOutcomes gives those that still count.
+// writeOutcomes gives those that still count, as far as endpoints and flights tell: that
+// its number is the delivery's next one the statement asks once more.
 func (q *queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint) ([]outcome, error) {
 	var (
 		ids, results, ats, urls, errs    []string
 		responses, signatures, standards []string
 		attempts, waits, tooks, statuses []int64
 		counts, sent                     []bool
+		closed                           []outcome
 	)
 	for _, o := range batch {
+		holds := q.holds(now[o.ProjectID], o)
+		if holds {
+			closed = append(closed, o)
+		}
 		ids = append(ids, o.ID)
 		attempts = append(attempts, int64(o.Attempt))
-		counts = append(counts, q.holds(now[o.ProjectID], o))
+		counts = append(counts, holds)
 		sent = append(sent, !o.unsent)
 		results = append(results, string(o.result))
 		waits = append(waits, o.wait.Milliseconds())
@@ -193,19 +199,13 @@ func (q *queue) writeOutcomes(ctx context.Context, tx *sqlx.Tx, batch []outcome,
 		signatures = append(signatures, o.signed.service)
 		standards = append(standards, o.signed.standard)
 	}
-	var closed []string
-	err := tx.SelectContext(ctx, &closed, settleDeliveries, pq.Array(ids), pq.Array(attempts), pq.Array(counts), pq.Array(sent),
+	_, err := tx.ExecContext(pgpool.Later(ctx), settleDeliveries, pq.Array(ids), pq.Array(attempts), pq.Array(counts), pq.Array(sent),
 		pq.Array(results), pq.Array(waits), pq.Array(ats), pq.Array(tooks), pq.Array(urls), pq.Array(statuses), pq.Array(errs),
 		pq.Array(responses), pq.Array(signatures), pq.Array(standards))
 	if err != nil {
 		return nil, fmt.Errorf("settle deliveries: %w", err)
 	}
-	if len(closed) == len(batch) {
-		return batch, nil
-	}
-	return slices.DeleteFunc(slices.Clone(batch), func(o outcome) bool {
-		return !slices.Contains(closed, o.placeID())
-	}), nil
+	return closed, nil
 }
 
 func distinct[T any](list []T, key func(T) string) []string {

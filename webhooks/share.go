@@ -23,18 +23,33 @@ func room(free, taken int) int {
 // shares are the places that accounts have taken.
 type shares map[string]int
 
-// rooms gives each account that has places, and how many more it may take; full
-// are those that may take none.
-func (s shares) rooms(free int) (accounts []string, rooms []int64, full []string) {
-	full = []string{}
+// rooms gives each account that has places, and how many more it may take.
+func (s shares) rooms(free int) (accounts []string, rooms []int64) {
 	for _, account := range slices.Sorted(maps.Keys(s)) {
-		more := room(free, s[account])
-		accounts, rooms = append(accounts, account), append(rooms, int64(more))
-		if more == 0 {
+		accounts, rooms = append(accounts, account), append(rooms, int64(room(free, s[account])))
+	}
+	return accounts, rooms
+}
+
+// full are the accounts that may take no more.
+func (s shares) full(free int) []string {
+	full := []string{}
+	for account, taken := range s {
+		if room(free, taken) == 0 {
 			full = append(full, account)
 		}
 	}
-	return accounts, rooms, full
+	return full
+}
+
+// with is what the shares are once a batch has its places.
+func (s shares) with(batch []claimed) shares {
+	with := shares{}
+	maps.Copy(with, s)
+	for _, c := range batch {
+		with[c.AccountID]++
+	}
+	return with
 }
 
 // places counts what this process is sending, by account. As in the loop, a place

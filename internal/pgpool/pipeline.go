@@ -24,8 +24,7 @@ type (
 //
 // A connection that Postgres has closed meanwhile is an error of f's, too.
 func InTxPipelined(ctx context.Context, db *sqlx.DB, f func(context.Context, *sqlx.Tx) error) error {
-	ctx = context.WithValue(ctx, pipelinedKey{}, true)
-	return inTx(ctx, db, "", func(tx *sqlx.Tx) error { return f(ctx, tx) })
+	return inTx(context.WithValue(ctx, pipelinedKey{}, true), db, "", f)
 }
 
 // Later is for an Exec whose result, and whose error, may wait for the next statement of

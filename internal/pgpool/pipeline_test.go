@@ -171,3 +171,26 @@ func TestWhatIsRunLaterTakesNoRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+func TestAnIdleConnectionThatWasClosedIsReplaced(t *testing.T) {
+	t.Parallel()
+	db, other := setup(t), setup(t)
+	read := func() (pid int) {
+		t.Helper()
+		err := pgpool.InTxSet(t.Context(), db, "SET LOCAL enable_seqscan = off", func(ctx context.Context, tx *sqlx.Tx) error {
+			var seqscan string
+			err := tx.QueryRowContext(ctx, "SELECT pg_backend_pid(), current_setting('enable_seqscan') WHERE $1", true).Scan(&pid, &seqscan)
+			if err == nil && seqscan != "off" {
+				t.Errorf("the setting is %q", seqscan)
+			}
+			return err
+		})
+		must.NoError(t, err)
+		return pid
+	}
+	first := read()
+	run(t, other, "SELECT pg_terminate_backend($1, 10000)", first)
+	if read() == first {
+		t.Error("the connection is still there")
+	}
+}
