@@ -36,6 +36,11 @@ const (
 	connWindow = 4 << 20
 	ioBuffer   = 64 << 10
 
+	// callWorkers are kept, with the stacks that calls have grown; a new goroutine
+	// grows its own. A subscription keeps one busy; calls that find none free get a
+	// goroutine of their own.
+	callWorkers = 32
+
 	// refusalWait bounds how long a refused append's other messages are awaited.
 	refusalWait = time.Second
 )
@@ -190,6 +195,7 @@ func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 		grpc.ReadBufferSize(ioBuffer),
 		grpc.WriteBufferSize(ioBuffer),
 		grpc.WaitForHandlers(true),
+		grpc.NumStreamWorkers(callWorkers),
 		// The client pings every ten seconds, also without calls; the default
 		// policy would cut it off for that.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),

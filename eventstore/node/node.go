@@ -98,10 +98,10 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.writerDB, err = openDB(n.config.DSN, writers); err != nil {
+	if n.writerDB, err = openDB(n.config.DSN, writers, dialer{commitTimeout}); err != nil {
 		return err
 	}
-	if n.readerDB, err = openDB(n.config.DSN, readers); err != nil {
+	if n.readerDB, err = openDB(n.config.DSN, readers, nil); err != nil {
 		return err
 	}
 	session, err := lockSession(ctx, n.writerDB)
@@ -174,8 +174,8 @@ var planning = map[string]string{
 	"enable_sort":       "off",
 }
 
-// openDB opens a pool whose connections pass []byte as binary.
-func openDB(dsn string, size int) (*sql.DB, error) {
+// openDB opens a pool whose connections pass []byte as binary. dial may be nil.
+func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
 	config, err := pq.NewConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
@@ -191,6 +191,9 @@ func openDB(dsn string, size int) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
+	}
+	if dial != nil {
+		connector.Dialer(dial)
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(size)

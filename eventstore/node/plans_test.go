@@ -14,7 +14,7 @@ import (
 // Each statement has the plan that it had when the log was empty, along the indexes.
 func TestPlansHoldHoweverLongTheLogIs(t *testing.T) {
 	t.Parallel()
-	db, err := openDB(pgtest.NewDSN(t), 1)
+	db, err := openDB(pgtest.NewDSN(t), 1, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, db.Close()) })
 	conn, err := db.Conn(t.Context())

@@ -117,10 +117,7 @@ func (s *session) close() {
 
 // write commits a group in one statement, which is one transaction; not, if a stream has
 // events that is believed to have none.
-func (s *session) write(ctx context.Context, created int64, records []*record, absent []string) (written bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
-
+func (s *session) write(created int64, records []*record, absent []string) (written bool, err error) {
 	n := len(records)
 	c := &s.columns
 	for i, oid := range [...]uint32{oidInt8, oidInt8, oidUUID, oidBool, oidText, oidText, oidBytea, oidBytea} {
@@ -140,7 +137,8 @@ func (s *session) write(ctx context.Context, created int64, records []*record, a
 	if len(absent) > 0 {
 		stmt, args = s.believed, append(args, encodeTexts(absent))
 	}
-	result, err := stmt.ExecContext(ctx, args...)
+	// The commit must not end with any one client's patience; the connection's bounds it.
+	result, err := stmt.ExecContext(context.Background(), args...)
 	for i := range c {
 		c[i].shrink()
 	}

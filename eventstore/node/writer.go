@@ -234,8 +234,7 @@ func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 func (w *writer) commit(g *group) error {
 	if len(g.records) > 0 {
 		start := time.Now()
-		// The commit must not end with any one client's patience either.
-		written, err := w.session.write(context.Background(), g.created, g.records, g.absent)
+		written, err := w.session.write(g.created, g.records, g.absent)
 		if err == nil && g.proved != nil {
 			g.proved <- written
 			if !written {
