@@ -29,7 +29,7 @@ func TestWhatMayGoAtOnceWaitsForNoClaim(t *testing.T) {
 	b.cfg.Poll = time.Hour
 	e := b.endpoint(status(http.StatusOK))
 	woken := make(chan string, 1000)
-	pgpool.ListenTo(t.Context(), b.cfg.DSN, "webhooks_due", func(payload string) bool {
+	<-pgpool.ListenTo(t.Context(), b.cfg.DSN, "webhooks_due", func(payload string) bool {
 		woken <- payload
 		return true
 	}, nil)
@@ -51,8 +51,11 @@ func TestWhatMayGoAtOnceWaitsForNoClaim(t *testing.T) {
 		})
 	}
 	rest()
-	for len(woken) > 0 {
-		<-woken // the project's own
+	const marked = "so far"
+	_, err := b.db.ExecContext(t.Context(), "SELECT pg_notify('webhooks_due', $1)", marked)
+	must.NoError(t, err)
+	for payload := ""; payload != marked; {
+		payload = <-woken // the project's own
 	}
 	for i := range 3 {
 		b.submit("p1", fmt.Sprint("alone", i))

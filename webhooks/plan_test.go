@@ -129,14 +129,14 @@ func (s *stock) handed(d *Dispatcher) {
 	undone := errors.New("undone")
 	sub := NewSubscriber(s.db, nil, "")
 	sub.HandTo(d)
-	err := pgpool.InTx(s.Context(), s.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(s.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret)
+	err := pgpool.InTxSet(s.Context(), s.db, planOnce, func(ctx context.Context, tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret)
 			VALUES ('handed', $1, 'https://hooks.example/', 'sealed')`, "a1"); err != nil {
 			return err
 		}
 		one := step{projectID: "handed", kind: announce.Kind{Name: "job.created", Subscribable: true}, body: []byte("{}")}
 		one.Recorded = domain.Recorded{Stream: "job-handed", ID: uuid.New()}
-		if err := sub.write(s.Context(), tx, []step{one}); err != nil {
+		if err := sub.write(ctx, tx, []step{one}); err != nil {
 			return err
 		}
 		return undone

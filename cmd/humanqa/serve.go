@@ -120,17 +120,23 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	run(true, "log's name", func(ctx context.Context) error { return core.binding.Watch(ctx, log) })
 	run(true, "feed", feed.Run)
 	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
-	run(roles.Projector, "projections", s.consumers.Only(append(projections.Names(), auditlog.Name)...))
+	hooks := s.webhookConfig(log)
+	s.dispatcher = webhooks.NewDispatcher(core.db, core.vault, core.disableWebhook, hooks)
+	subscriber.HandTo(s.dispatcher)
+	var following []string
+	if roles.Projector {
+		following = append(projections.Names(), auditlog.Name)
+	}
+	if roles.Webhooks {
+		following = append(following, webhooks.SubscriberName)
+	}
+	run(len(following) > 0, "consumers", s.consumers.Only(following...))
 	run(roles.Projector, "audit", auditlog.NewKeeper(core.signer(), log).Run)
 
 	s.policies = scheduler.New(timers.New(core.db, core.dsn), log, policy.All(core.commands)...)
 	metrics.MustRegister(s.policies.Collectors()...)
 	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
 
-	hooks := s.webhookConfig(log)
-	s.dispatcher = webhooks.NewDispatcher(core.db, core.vault, core.disableWebhook, hooks)
-	subscriber.HandTo(s.dispatcher)
-	run(roles.Webhooks, "webhook subscriber", s.consumers.Only(webhooks.SubscriberName))
 	metrics.MustRegister(s.dispatcher.Collectors()...)
 	run(roles.Webhooks, "webhook dispatcher", s.dispatcher.Run)
 

@@ -130,8 +130,18 @@ WHERE name = $1
   AND (owner IS NULL OR owner = $3 OR lease_until < clock_timestamp())
 RETURNING ` + generationColumns
 
-// That the transaction which this statement opens does not wait for the disk, and
-// whether it tells other processes, is said in here, which spares round trips a batch.
+// planOnce is, within the first statement of a transaction, how what follows in it is
+// planned: once, and for tables of any size, since most plans are made while there is
+// next to nothing in them, and kept. By themselves Postgres' would be made anew for each
+// array that is short, which takes longer than to run them. Plain index scans mark the
+// dead entries that they meet, of which a queue's index is full.
+const planOnce = `set_config('plan_cache_mode', 'force_generic_plan', true) <> ''
+    AND set_config('enable_seqscan', 'off', true) <> ''
+    AND set_config('enable_bitmapscan', 'off', true) <> ''`
+
+// That the transaction which this statement opens does not wait for the disk, how it is
+// planned (a read model's build is, as its pages are), and whether it tells other
+// processes, is said in here, which spares round trips a batch.
 const advanceSQL = `
 UPDATE projection_checkpoints
 SET commit_position = $7,
@@ -149,6 +159,7 @@ WHERE name = $1
   AND commit_position = $5
   AND prepare_position = $6
   AND set_config('synchronous_commit', 'off', true) = 'off'
+  AND CASE WHEN $15 THEN ` + planOnce + ` ELSE true END
   AND CASE WHEN $14 <> '' THEN pg_notify('` + checkpointsChannel + `', $14) IS NOT NULL ELSE true END`
 
 const stopSQL = `
@@ -208,11 +219,11 @@ func acquire(ctx context.Context, db *sqlx.DB, g generation, owner string, lengt
 
 // advance moves the stored checkpoint, and renews the lease. With news other
 // processes are told.
-func (l *lease) advance(ctx context.Context, q sqlx.ExecerContext, to eventstore.Checkpoint, applied int64, length time.Duration, news string) error {
+func (l *lease) advance(ctx context.Context, q sqlx.ExecerContext, to eventstore.Checkpoint, applied int64, length time.Duration, news string, planned bool) error {
 	oldCommit, oldPrepare := columns(l.stored)
 	commit, prepare := columns(to)
 	return one(q.ExecContext(ctx, advanceSQL, l.Name, l.Number, l.owner, l.FencingToken, oldCommit, oldPrepare,
-		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), news))
+		commit, prepare, applied, l.unknown, l.skipped, l.State, length.Seconds(), news, planned))
 }
 
 // advanced records that the advance was committed.

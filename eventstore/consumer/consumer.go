@@ -56,10 +56,11 @@ type Preparer interface {
 	Prepare(ctx context.Context, batch []domain.Recorded) (write Write, done int, err error)
 }
 
-// Write is what a Preparer writes, in the transaction that moves its checkpoint.
+// Write is what a Preparer writes, in the transaction that moves its checkpoint. Its
+// statements are planned once, and for plain index scans (planOnce).
 type Write func(ctx context.Context, tx *sqlx.Tx) error
 
-// Committer is a Preparer that hears, after each transaction in which something was
+// Committer is a Preparer that hears, after each transaction in which something was to be
 // written for it, whether that was committed: nil, or why nobody can be sure.
 type Committer interface {
 	Committed(err error)
@@ -68,7 +69,9 @@ type Committer interface {
 // Lazy is a consumer that WaitFor does not wait for. Who reads it right behind a
 // write waits then (CatchUp).
 type Lazy interface {
-	// Gather is the least time between two batches.
+	// Gather is the least time between two batches, unless somebody waits (CatchUp).
+	// Consumers with the same share transactions. Zero: as promptly as can be, together
+	// with those that are waited for.
 	Gather() time.Duration
 }
 
@@ -78,15 +81,6 @@ type Lazy interface {
 type Witness interface {
 	// Witness marks the type.
 	Witness()
-}
-
-// shares says that the consumer's transactions may be shared with others': they need
-// not gather for longer, nor wait for the log.
-func shares(c Consumer) bool {
-	_, projects := c.(Projector)
-	_, lazy := c.(Lazy)
-	_, witness := c.(Witness)
-	return projects && !lazy && !witness
 }
 
 // Table is a table of a read model, or a view of one that is listed before. DDL holds

@@ -15,14 +15,16 @@
 //
 // Its statements are pipelined: those that write wait for no answer before the COMMIT's
 // (pgpool.InTxPipelined). If that is a failure, all is done once more, statement by
-// statement, which tells what is to blame.
+// statement, which tells what is to blame. What is live is planned once, by plain index
+// scans, however little is in the tables when a plan is made: the statement that moves
+// the checkpoint says so (planOnce).
 //
 // Events that change nothing move the checkpoint in memory at once and in
 // Postgres a little later. Reading them again is harmless.
 //
 // # Group commit
 //
-// The read models of a process that have caught up stand at the same place, so
+// The consumers of a process that have caught up stand at the same place, so
 // their runners let one goroutine do their work, the group (group.go): it reads a
 // page once, moves the checkpoints of all that have something to write with one
 // statement, each under the same conditions as by itself, writes their rows one after
@@ -30,7 +32,10 @@
 // What nobody waits for it holds for a moment (Limits.Gather): a command's next event may
 // come right behind it. One that says that it is not the last one (domain.Prelude) is held
 // until that comes, whoever waits elsewhere: the charge of a job and the job itself are one
-// batch.
+// batch. What a Preparer handles is not held otherwise.
+//
+// Those that gather for longer (Lazy) are a group of their own, for each time one. It ends
+// its rest when somebody waits for one of them (CatchUp).
 //
 // It decides nothing. Whatever goes wrong, a poison event, a lease that is lost, a
 // row that is locked, a connection that breaks, a model that takes longer than
@@ -39,8 +44,8 @@
 // failure is told below, once. Each joins again when it has caught up, who was to
 // blame after apartTime. While more comes at once than a small page holds they all go
 // by themselves: large batches have little to share, and are written side by side. Who
-// is being built, is Lazy, a Witness or a Preparer is never in it: those have a pace of
-// their own.
+// is being built is never in it. A Preparer prepares before the transaction, and writes
+// last, since others wait for what it locks; one that cannot prepare leaves by itself.
 //
 // # What can be rebuilt, and what cannot
 //

@@ -11,7 +11,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
-	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 )
 
@@ -82,7 +81,7 @@ func (f *following) follow(ctx context.Context) error {
 	begin := func(from eventstore.Checkpoint) {
 		reading = true
 		go func(next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), rest time.Duration) {
-			if err := backoff.Wait(ctx, rest); err != nil {
+			if err := f.arrivals.rest(ctx, rest, []string{f.Name}); err != nil {
 				pages <- read{err: err}
 				return
 			}
@@ -168,8 +167,8 @@ func (f *following) rest() time.Duration {
 		return 0
 	}
 	gather := f.limits.Gather
-	if lazy, ok := f.consumer.(Lazy); ok {
-		gather = lazy.Gather()
+	if _, lazy := f.consumer.(Lazy); lazy {
+		gather = gatherOf(f.consumer)
 	}
 	return gather - time.Since(f.at)
 }
@@ -314,19 +313,21 @@ func (f *following) commit(ctx context.Context, write Write, events int, to even
 	if f.serving && f.notifies.Load() {
 		news = newsOf(f.lease.owner, to, f.Name)
 	}
+	_, projects := f.consumer.(Projector)
+	planned := f.State == Live || !projects
 	all := func(ctx context.Context, tx *sqlx.Tx) error {
-		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, news); err != nil {
+		if err := f.advance(ctx, tx, to, handled, f.limits.Lease, news, planned); err != nil {
 			return err
 		}
 		return write(ctx, tx)
 	}
 	var err error
 	if write == nil {
-		err = f.advance(ctx, f.db, to, handled, f.limits.Lease, news) // one statement is a transaction
+		err = f.advance(ctx, f.db, to, handled, f.limits.Lease, news, false) // one statement is a transaction
 	} else {
 		err = pgpool.InTxPipelined(ctx, f.db, all)
 	}
-	if _, projects := f.consumer.(Projector); projects && write != nil && err != nil && !transient(err) && !errors.Is(err, errNotOwner) {
+	if projects && write != nil && err != nil && !transient(err) && !errors.Is(err, errNotOwner) {
 		// Once more, to be told by the statement that is to blame.
 		err = pgpool.InTx(ctx, f.db, func(tx *sqlx.Tx) error { return all(ctx, tx) })
 	}

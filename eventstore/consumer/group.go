@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
-	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 )
 
@@ -41,6 +41,7 @@ type group struct {
 	db       *sqlx.DB
 	source   Source
 	limits   Limits
+	gather   time.Duration // of its members (gatherOf)
 	arrivals *arrivals
 	notifies *atomic.Bool
 	log      logrus.FieldLogger
@@ -64,15 +65,23 @@ type member struct {
 
 // part is a member's share of a transaction.
 type part struct {
-	write  Write
+	write  Write // nil: its checkpoint only
 	events int
 	before lease // the counts to go back to
 	took   time.Duration
 }
 
-func newGroup(s *Supervisor) *group {
+// prepares is 1 for a Preparer, else 0.
+func (r *member) prepares() int {
+	if _, ok := r.consumer.(Preparer); ok {
+		return 1
+	}
+	return 0
+}
+
+func newGroup(s *Supervisor, gather time.Duration) *group {
 	return &group{
-		db: s.db, source: s.source, limits: s.limits, arrivals: s.arrivals, notifies: &s.notifies, log: s.log,
+		db: s.db, source: s.source, limits: s.limits, gather: gather, arrivals: s.arrivals, notifies: &s.notifies, log: s.log,
 		joining: make(chan struct{}, 1),
 	}
 }
@@ -155,51 +164,57 @@ func (g *group) end() {
 
 // pending is a page that is being read for the group.
 type pending struct {
-	from   eventstore.Checkpoint
-	pages  chan read
-	cancel context.CancelFunc
+	from    eventstore.Checkpoint
+	members []string        // their names
+	prompt  map[string]bool // event types that nobody is seen to wait for, and that are not held back
+	pages   chan read
+	cancel  context.CancelFunc
 }
 
 // readAhead begins to read from where the last of the members stands.
 func (g *group) readAhead(ctx context.Context, rest time.Duration) *pending {
-	from := g.members[0].seen
+	ctx, cancel := context.WithCancel(ctx)
+	l := &pending{from: g.members[0].seen, prompt: map[string]bool{}, pages: make(chan read, 1), cancel: cancel}
 	for _, r := range g.members {
-		if !atLeast(r.seen, from) {
-			from = r.seen
+		if !atLeast(r.seen, l.from) {
+			l.from = r.seen
+		}
+		l.members = append(l.members, r.Name)
+		if _, prepares := r.consumer.(Preparer); prepares {
+			maps.Copy(l.prompt, r.handles)
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	l := &pending{from: from, pages: make(chan read, 1), cancel: cancel}
-	go func() { l.pages <- g.read(ctx, from, rest) }()
+	go func() { l.pages <- g.read(ctx, l, rest) }()
 	return l
 }
 
 // read gives what lies behind a place. What arrives while nobody waits for it is not
 // applied at once: a command's next event may come right behind it.
-func (g *group) read(ctx context.Context, from eventstore.Checkpoint, rest time.Duration) read {
-	if err := backoff.Wait(ctx, rest); err != nil {
+func (g *group) read(ctx context.Context, l *pending, rest time.Duration) read {
+	if err := g.arrivals.rest(ctx, rest, l.members); err != nil {
 		return read{err: err}
 	}
-	page, err := g.source.Next(ctx, from, g.size())
+	page, err := g.source.Next(ctx, l.from, g.size())
 	came := time.Now()
 	for err == nil && page.Live {
-		wanted, asked := g.arrivals.wanted(page.Next)
-		until := came.Add(g.patience(page.Events))
+		wanted, asked := g.arrivals.wanted(page.Next, l.members)
+		until := came.Add(g.patience(page.Events, l.prompt))
 		if wanted || !time.Now().Before(until) || !g.more(ctx, page.Next, until, asked) {
 			break
 		}
-		page, err = g.source.Next(ctx, from, g.size())
+		page, err = g.source.Next(ctx, l.from, g.size())
 	}
 	return read{page, err}
 }
 
 // patience is how long a page that nobody of this process waits for is held back. In
-// another process somebody may wait, but not for the beginning of a command.
-func (g *group) patience(events []domain.Recorded) time.Duration {
+// another process somebody may wait, and so may the world outside for what a Preparer
+// makes of it, but not for the beginning of a command.
+func (g *group) patience(events []domain.Recorded, prompt map[string]bool) time.Duration {
 	switch {
 	case len(events) > 0 && !slices.ContainsFunc(events, ends):
 		return g.limits.Hold
-	case g.notifies.Load():
+	case g.gather > 0, g.notifies.Load(), slices.ContainsFunc(events, func(r domain.Recorded) bool { return prompt[r.Type] }):
 		return 0
 	}
 	return g.limits.Gather
@@ -245,7 +260,13 @@ func (l *pending) stop() {
 }
 
 // rest lets a busy log gather: see following.rest.
-func (g *group) rest() time.Duration { return g.limits.Gather - time.Since(g.at) }
+func (g *group) rest() time.Duration {
+	gather := g.gather
+	if gather == 0 {
+		gather = g.limits.Gather
+	}
+	return gather - time.Since(g.at)
+}
 
 // take deals with what was read from a place on.
 func (g *group) take(ctx context.Context, from eventstore.Checkpoint, next read) {
@@ -262,22 +283,28 @@ func (g *group) take(ctx context.Context, from eventstore.Checkpoint, next read)
 		return
 	}
 	to := eventstore.At(next.page.Next)
-	var writing, passing []*member
+	var writing, passing, failing []*member
 	for _, r := range g.members {
 		if !atLeast(r.seen, from) || atLeast(r.seen, to) {
 			continue // it came while this was read, or has been there
 		}
 		r.part = part{before: *r.lease}
 		batch := r.choose(eventsAfter(next.page.Events, r.seen))
-		write, _, _ := r.prepare(ctx, batch) // a Projector's: nothing that could fail
+		write, err := g.prepare(ctx, r, batch)
 		switch {
-		case len(batch) > 0:
+		case err != nil:
+			*r.lease = r.part.before
+			r.apart = time.Now().Add(apartTime)
+			failing = append(failing, r)
+		case write != nil:
 			r.part.write, r.part.events = write, len(batch)
 			writing = append(writing, r)
 		default:
+			r.handled += int64(len(batch))
 			passing = append(passing, r)
 		}
 	}
+	g.release(failing)
 	for _, r := range passing {
 		r.seen = to
 		g.arrivals.advance(r.Name, to)
@@ -286,6 +313,18 @@ func (g *group) take(ctx context.Context, from eventstore.Checkpoint, next read)
 	if len(writing) > 0 {
 		g.at = time.Now()
 	}
+}
+
+// prepare says what a member writes. One may wait for the log meanwhile, as long as for
+// a transaction.
+func (g *group) prepare(ctx context.Context, r *member, batch []domain.Recorded) (Write, error) {
+	if len(batch) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sharedTime)
+	defer cancel()
+	write, _, err := r.prepare(ctx, batch)
+	return write, err
 }
 
 // eventsAfter are those that lie behind a place.
@@ -343,6 +382,11 @@ func (g *group) commit(ctx context.Context, to eventstore.Checkpoint, members []
 		return
 	}
 	blamed, err := g.write(ctx, to, members)
+	for _, r := range members {
+		if c, ok := r.consumer.(Committer); ok && r.part.write != nil {
+			c.Committed(err)
+		}
+	}
 	if err != nil {
 		for _, r := range members {
 			*r.lease = r.part.before
@@ -386,17 +430,22 @@ var errMissing = errors.New("a checkpoint of the shared transaction cannot be mo
 func (g *group) write(ctx context.Context, to eventstore.Checkpoint, members []*member) (blamed *member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTime)
 	defer cancel()
-	if !slices.ContainsFunc(members, func(r *member) bool { return r.part.write != nil }) {
+	var writing []*member
+	for _, r := range members {
+		if r.part.write != nil {
+			writing = append(writing, r)
+		}
+	}
+	if len(writing) == 0 {
 		return g.advance(ctx, g.db, to, members) // one statement is a transaction
 	}
+	// Preparers last: others wait for the rows that they lock.
+	slices.SortStableFunc(writing, func(a, b *member) int { return a.prepares() - b.prepares() })
 	all := func(ctx context.Context, tx *sqlx.Tx) (err error) {
 		if blamed, err = g.advance(ctx, tx, to, members); err != nil {
 			return err
 		}
-		for _, r := range members {
-			if r.part.write == nil {
-				continue
-			}
+		for _, r := range writing {
 			began := time.Now()
 			err := r.part.write(ctx, tx)
 			r.part.took = time.Since(began)
@@ -443,6 +492,7 @@ FROM mine
 WHERE c.name = mine.name
   AND c.generation = mine.generation
   AND set_config('synchronous_commit', 'off', true) = 'off'
+  AND ` + planOnce + `
   AND CASE WHEN $13 <> '' THEN pg_notify('` + checkpointsChannel + `', $13) IS NOT NULL ELSE true END
 RETURNING c.name`
 

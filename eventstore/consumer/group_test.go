@@ -28,8 +28,15 @@ type grouped struct {
 	jobs int // recorded, each handled by the read models jobs and history
 
 	mu    sync.Mutex
-	wrote map[string]int64 // transaction ids
+	wrote map[string]wrote
 	fault map[string]func(ctx context.Context, tx *sqlx.Tx) error
+}
+
+// wrote is what is known of a consumer's transactions.
+type wrote struct {
+	times int
+	ID    int64  `db:"id"`    // of the last
+	Plans string `db:"plans"` // in it
 }
 
 // watched is a projector whose transactions the test sees.
@@ -39,39 +46,65 @@ type watched struct {
 }
 
 func (w watched) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	var id int64
-	if err := tx.GetContext(ctx, &id, "SELECT txid_current()"); err != nil {
+	if err := w.c.note(ctx, tx, w.Name()); err != nil {
 		return err
 	}
 	w.c.mu.Lock()
 	fault := w.c.fault[w.Name()]
 	w.c.mu.Unlock()
-	if err := w.Projector.Apply(ctx, tx, schema, batch); err != nil {
+	if err := w.Projector.Apply(ctx, tx, schema, batch); err != nil || fault == nil {
 		return err
 	}
-	if fault != nil {
-		if err := fault(ctx, tx); err != nil {
-			return err
-		}
+	return fault(ctx, tx)
+}
+
+// note notes the transaction in which a consumer writes.
+func (c *grouped) note(ctx context.Context, tx *sqlx.Tx, name string) error {
+	var last wrote
+	if err := tx.GetContext(ctx, &last, "SELECT txid_current() AS id, current_setting('plan_cache_mode') AS plans"); err != nil {
+		return err
 	}
-	w.c.mu.Lock()
-	defer w.c.mu.Unlock()
-	w.c.wrote[w.Name()] = id
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last.times = c.wrote[name].times + 1
+	c.wrote[name] = last
 	return nil
 }
+
+// last is what is known of a consumer's transactions by now.
+func (c *grouped) last(name string) wrote {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wrote[name]
+}
+
+// newGrouped prepares every read model, the lazy ones as the test wants them, and others.
+func newGrouped(t *testing.T, lazy func(watched) consumer.Consumer, others ...func(*grouped) consumer.Consumer) *grouped {
+	t.Helper()
+	c := &grouped{wrote: map[string]wrote{}, fault: map[string]func(context.Context, *sqlx.Tx) error{}}
+	var consumers []consumer.Consumer
+	for _, one := range projections.All() {
+		w := watched{one.(consumer.Projector), c}
+		if _, isLazy := one.(consumer.Lazy); isLazy {
+			consumers = append(consumers, lazy(w))
+		} else {
+			consumers = append(consumers, w)
+		}
+	}
+	for _, other := range others {
+		consumers = append(consumers, other(c))
+	}
+	c.world = setup(t, consumers...)
+	return c
+}
+
+// asTheyAre has the lazy read models gather as they do.
+func asTheyAre(w watched) consumer.Consumer { return w.Projector }
 
 // setupGroup runs every read model until all share their transactions.
 func setupGroup(t *testing.T, change ...func(*consumer.Limits)) *grouped {
 	t.Helper()
-	c := &grouped{wrote: map[string]int64{}, fault: map[string]func(context.Context, *sqlx.Tx) error{}}
-	var consumers []consumer.Consumer
-	for _, one := range projections.All() {
-		if _, lazy := one.(consumer.Lazy); !lazy {
-			one = watched{one.(consumer.Projector), c}
-		}
-		consumers = append(consumers, one)
-	}
-	c.world = setup(t, consumers...)
+	c := newGrouped(t, asTheyAre)
 	for _, one := range change {
 		c.Sup.ChangeLimits(one)
 	}
@@ -95,10 +128,14 @@ func (c *grouped) submit() domain.Position {
 	return c.Log.Record(domain.JobStream(fmt.Sprint("job", c.jobs)), modeltest.Created("acc"))
 }
 
-func (c *grouped) together() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wrote["jobs"] == c.wrote["history"]
+// together says that some consumers wrote last in one transaction.
+func (c *grouped) together(names ...string) bool {
+	for _, name := range names {
+		if c.last(name).ID != c.last(names[0]).ID {
+			return false
+		}
+	}
+	return true
 }
 
 // shares waits until jobs and history write in one transaction.
@@ -107,7 +144,7 @@ func (c *grouped) shares() {
 	c.Eventually("the read models share a transaction", func() bool {
 		c.submit()
 		c.Reach(c.Sup)
-		return c.together()
+		return c.together("jobs", "history")
 	})
 }
 
@@ -127,9 +164,12 @@ func TestConsumersThatHaveCaughtUpShareATransaction(t *testing.T) {
 	for range batches {
 		c.submit()
 		c.Reach(c.Sup)
-		if !c.together() {
+		if !c.together("jobs", "history") {
 			apart++
 		}
+	}
+	if got := c.last("jobs").Plans; got != "force_generic_plan" {
+		t.Errorf("statements are planned with %s", got)
 	}
 	if apart > batches/4 { // one may fail on a machine that stands still
 		t.Errorf("of %d events %d were written by a transaction each read model", batches, apart)
@@ -154,9 +194,7 @@ func TestTheBeginningOfACommandWaitsForItsEnd(t *testing.T) {
 		c.reach(debit(), "timers") // a while later
 		c.submit()
 		c.Reach(c.Sup)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.wrote["credits"] == c.wrote["jobs"] && c.wrote["ledger"] == c.wrote["jobs"]
+		return c.together("credits", "ledger", "jobs")
 	})
 	if err := c.Sup.WaitFor(c.Ctx(), debit()); err != nil {
 		t.Errorf("who waits for the charge itself: %v", err)
@@ -179,7 +217,7 @@ func TestAPoisonEventStopsOneOfThoseThatShareATransaction(t *testing.T) {
 	c.reach(last, "jobs", "history")
 	c.Eventually("the others share a transaction again", func() bool {
 		c.reach(c.submit(), "jobs", "history")
-		return c.together()
+		return c.together("jobs", "history")
 	})
 	must.NoError(t, consumer.Skip(c.Ctx(), c.DB, "access", poison, "ops", "issued twice"))
 	c.Reach(c.Sup)

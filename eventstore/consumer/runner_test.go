@@ -64,6 +64,29 @@ func TestABatchThatIsNotCommittedLeavesNothing(t *testing.T) {
 	}
 }
 
+// A plan is kept, and was mostly made while there was next to nothing in the tables. The
+// pages of a build are others, and so may its plans be.
+func TestOnlyWhatIsLiveIsPlannedOnce(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		Plans, Scans string
+	}
+	c := broken{jobs.Projector{}, func(ctx context.Context, tx *sqlx.Tx, _ func() error) error {
+		return tx.GetContext(ctx, &got, "SELECT current_setting('plan_cache_mode') AS plans, current_setting('enable_seqscan') AS scans")
+	}}
+	w := setup(t, c)
+	modeltest.Lives(w.Log, "j", 2)
+	for i, state := range []string{"building", "live"} {
+		w.Exec("UPDATE projection_checkpoints SET status = $1", state)
+		tenure, err := w.Sup.Acquire(w.Ctx(), c, "owner", time.Minute)
+		must.NoError(t, err)
+		must.NoError(t, tenure.Commit(w.Ctx(), tenure.Choose(w.Log.All())[i:i+1]))
+		if live := state == "live"; (got.Plans == "force_generic_plan") != live || (got.Scans == "off") != live {
+			t.Errorf("%s: planned with %+v", state, got)
+		}
+	}
+}
+
 // The commit of a batch whose answer was lost must not be followed by the same
 // batch again.
 func TestApplyingABatchTwiceIsImpossible(t *testing.T) {

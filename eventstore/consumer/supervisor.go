@@ -78,8 +78,7 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 	defer s.builds.expect(consumers)() // whichever of them is built
 	runners := newRunnerSet(s, consumers)
 	defer runners.wait()
-	runners.group = newGroup(s)
-	runners.running.Go(func() { runners.group.run(ctx) })
+	runners.share(ctx)
 	tick := time.NewTicker(s.limits.StandBy)
 	defer tick.Stop()
 	for blind := false; ; {
@@ -244,7 +243,7 @@ func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
 type runnerSet struct {
 	s         *Supervisor
 	consumers []Consumer
-	group     *group // nil: each goes by itself
+	groups    map[time.Duration]*group // by how long they gather; empty: each goes by itself
 	running   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -253,6 +252,28 @@ type runnerSet struct {
 
 func newRunnerSet(s *Supervisor, consumers []Consumer) *runnerSet {
 	return &runnerSet{s: s, consumers: consumers, started: map[string]bool{}}
+}
+
+// share has consumers that gather equally long share their transactions.
+func (c *runnerSet) share(ctx context.Context) {
+	c.groups = map[time.Duration]*group{}
+	for _, one := range c.consumers {
+		gather := gatherOf(one)
+		if c.groups[gather] != nil {
+			continue
+		}
+		g := newGroup(c.s, gather)
+		c.groups[gather] = g
+		c.running.Go(func() { g.run(ctx) })
+	}
+}
+
+// gatherOf is how long a consumer gathers that is not waited for; zero: it follows at once.
+func gatherOf(c Consumer) time.Duration {
+	if lazy, ok := c.(Lazy); ok {
+		return lazy.Gather()
+	}
+	return 0
 }
 
 // start starts a runner for the generation, if its code is in this binary and
@@ -269,9 +290,7 @@ func (c *runnerSet) start(ctx context.Context, g generation) {
 	}
 	c.started[g.Schema] = true
 	r := c.s.runner(wanted, g)
-	if shares(wanted) {
-		r.group = c.group
-	}
+	r.group = c.groups[gatherOf(wanted)]
 	c.running.Go(func() {
 		r.run(ctx)
 		c.mu.Lock()

@@ -282,19 +282,51 @@ func (a *arrivals) register(position domain.Position, names ...string) *waiter {
 	return w
 }
 
-// wanted says that somebody waits for what the log holds up to the position; asked
-// is closed when the next one begins to wait.
-func (a *arrivals) wanted(upTo domain.Position) (wanted bool, asked <-chan struct{}) {
+// wanted says that somebody waits for what the named projections make of the log up to
+// the position; asked is closed when the next one begins to wait.
+func (a *arrivals) wanted(upTo domain.Position, names []string) (wanted bool, asked <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, one := range a.each {
-		for w := range one.waiters {
+	for _, name := range names {
+		for w := range a.each[name].waiters {
 			if w.position.Compare(upTo) <= 0 {
 				return true, a.asked
 			}
 		}
 	}
 	return false, a.asked
+}
+
+// rest lets batches gather for a while. That of lazy projections ends when somebody waits
+// for one of them; all others are waited for behind each write.
+func (a *arrivals) rest(ctx context.Context, d time.Duration, names []string) error {
+	over := time.NewTimer(max(d, 0))
+	defer over.Stop()
+	for {
+		wanted, asked := a.wantedLazy(names)
+		if wanted {
+			return ctx.Err()
+		}
+		select {
+		case <-over.C:
+			return ctx.Err()
+		case <-asked:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// wantedLazy is wanted for lazy projections, however far they are; asked is nil without one.
+func (a *arrivals) wantedLazy(names []string) (wanted bool, asked <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range names {
+		if one := a.each[name]; one.lazy {
+			asked, wanted = a.asked, wanted || len(one.waiters) > 0
+		}
+	}
+	return wanted, asked
 }
 
 func (a *arrivals) forget(w *waiter) {

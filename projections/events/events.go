@@ -39,7 +39,7 @@ const layout = 3
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, who reads it
 // does (Supervisor.CatchUp).
-func (Projector) Gather() time.Duration { return 100 * time.Millisecond }
+func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{

@@ -84,7 +84,7 @@ func (p Projector) Handles() []string {
 // Gather implements consumer.Lazy: nothing is read right behind a write. Gathered,
 // the debit and the job of a submission cancel each other out and nothing is
 // written.
-func (Projector) Gather() time.Duration { return 100 * time.Millisecond }
+func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
 type timerID struct{ kind, key string }
 

@@ -1,0 +1,173 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/must"
+	"humanqa/projections"
+)
+
+// announcer is a Preparer that writes a row for each job, once.
+type announcer struct {
+	c *grouped
+
+	mu     sync.Mutex
+	refuse domain.Position // no word can be found for what is there
+	wrote  int             // transactions, committed or not
+	heard  []error         // of those
+}
+
+var (
+	_ consumer.Committer = (*announcer)(nil)
+	_ consumer.Lazy      = (*announcer)(nil)
+)
+
+func (*announcer) Name() string                { return "announcer" }
+func (*announcer) Gather() time.Duration       { return 0 }
+func (*announcer) Handles() []string           { return domain.TypesOf((*job.Created)(nil)) }
+func (*announcer) Begin(context.Context) error { return nil }
+
+func (a *announcer) Prepare(_ context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range batch {
+		if r.Position == a.refuse {
+			err = &consumer.PoisonError{Category: consumer.CategoryPayload, Err: errors.New("no word for it")}
+			break
+		}
+		done++
+	}
+	batch = batch[:done]
+	return func(ctx context.Context, tx *sqlx.Tx) error {
+		a.mu.Lock()
+		a.wrote++
+		a.mu.Unlock()
+		for _, r := range batch {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO announced VALUES ($1)", r.Stream); err != nil {
+				return err
+			}
+		}
+		return a.c.note(ctx, tx, a.Name())
+	}, done, err
+}
+
+func (a *announcer) Committed(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heard = append(a.heard, err)
+}
+
+// setupAnnouncer runs every read model and an announcer, until they share a transaction.
+func setupAnnouncer(t *testing.T) (*grouped, *announcer) {
+	t.Helper()
+	a := &announcer{}
+	c := newGrouped(t, asTheyAre, func(c *grouped) consumer.Consumer {
+		a.c = c
+		return a
+	})
+	c.Exec("CREATE TABLE announced (stream text PRIMARY KEY)")
+	c.Run(c.Sup)
+	c.announces()
+	return c, a
+}
+
+// announces waits until the announcer shares a transaction with jobs and history.
+func (c *grouped) announces() {
+	c.T.Helper()
+	c.Eventually("the announcer shares a transaction", func() bool {
+		c.reach(c.submit(), "announcer", "jobs", "history")
+		return c.together("announcer", "jobs", "history")
+	})
+}
+
+func TestWhoPreparesSharesATransactionAndHearsOfItsEnd(t *testing.T) {
+	t.Parallel()
+	c, a := setupAnnouncer(t)
+	broken := errors.New("broken off")
+	c.Eventually("it hears of a transaction that is broken off", func() bool {
+		var once sync.Once
+		c.breaks("history", func(context.Context, *sqlx.Tx) (err error) {
+			once.Do(func() { err = broken })
+			return err
+		})
+		c.reach(c.submit(), "announcer", "jobs", "history") // each by itself
+		c.announces()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return slices.ContainsFunc(a.heard, func(err error) bool { return errors.Is(err, broken) })
+	})
+	c.Eventually("it has heard of each", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.heard) >= a.wrote
+	})
+	if n := c.Count("SELECT count(*) FROM announced"); n != c.jobs {
+		t.Errorf("%d of %d jobs were announced", n, c.jobs)
+	}
+}
+
+func TestWhatCannotBePreparedStopsNobodyElse(t *testing.T) {
+	t.Parallel()
+	c, a := setupAnnouncer(t)
+	a.mu.Lock()
+	poison := c.submit()
+	a.refuse = poison
+	a.mu.Unlock()
+	c.Eventually("the announcer stops", func() bool { return c.Status("announcer").Failure != nil })
+	if f := c.Status("announcer").Failure; f.Position != poison || f.Category != consumer.CategoryPayload {
+		t.Errorf("got %+v, want the event at %s", f, poison)
+	}
+	c.shares()
+	must.NoError(t, consumer.Skip(c.Ctx(), c.DB, "announcer", poison, "ops", "has no word"))
+	last := c.submit()
+	c.reach(last, "announcer")
+	if n := c.Count("SELECT count(*) FROM announced"); n != c.jobs-1 {
+		t.Errorf("%d of %d jobs were announced, want all but one", n, c.jobs)
+	}
+	c.Sound(c.Sup, projections.Names()...)
+}
+
+// patient has a read model gather for so long that only who waits ends it.
+type patient struct{ watched }
+
+func (patient) Gather() time.Duration { return time.Hour }
+
+func TestWhatGathersIsWrittenTogetherOnceSomebodyWaits(t *testing.T) {
+	t.Parallel()
+	c := newGrouped(t, func(w watched) consumer.Consumer { return patient{w} })
+	c.Run(c.Sup)
+	flush := func() {
+		for _, name := range []string{"events", "timers"} {
+			must.NoError(t, c.Sup.CatchUp(c.Ctx(), name))
+		}
+	}
+	c.Eventually("feed and timers share a transaction", func() bool {
+		c.submit()
+		c.Reach(c.Sup)
+		flush()
+		return c.together("events", "timers")
+	})
+	before := c.last("events").times
+	for range 10 {
+		c.submit()
+		c.Reach(c.Sup)
+	}
+	if c.last("events").times != before {
+		t.Error("the feed does not gather")
+	}
+	flush()
+	if took := c.last("events").times - before; took > 3 { // one, unless the machine stands still
+		t.Errorf("ten jobs took %d batches of the feed", took)
+	}
+	c.Sound(c.Sup, projections.Names()...)
+}
