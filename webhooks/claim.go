@@ -50,7 +50,7 @@ const sendable = `enabled AND url <> '' AND secret <> ''`
 // lockDueEndpoints takes the endpoints that have waited longest. One that
 // another dispatcher holds is being served.
 const lockDueEndpoints = `
-SELECT project_id, cap, in_flight, lease_id IS NOT DISTINCT FROM $3 AS ours
+SELECT project_id, account_id, cap, in_flight, lease_id IS NOT DISTINCT FROM $3 AS ours
 FROM webhooks.endpoints
 WHERE due_at <= now() AND ` + servable + ` AND (lease_id IS NULL OR lease_id = $3 OR leased_until <= now())
 ORDER BY due_at
@@ -60,6 +60,7 @@ FOR UPDATE SKIP LOCKED`
 // dueEndpoint is one that this process may send to.
 type dueEndpoint struct {
 	ProjectID string         `db:"project_id"`
+	AccountID string         `db:"account_id"`
 	Cap       int            `db:"cap"`
 	InFlight  pq.StringArray `db:"in_flight"`
 	Ours      bool           `db:"ours"` // the lease is this process's
@@ -206,7 +207,7 @@ func (q *queue) claimIn(ctx context.Context, tx *sqlx.Tx, limit int, busy shares
 		if err := q.writeOff(ctx, tx, endpoints); err != nil {
 			return nil, 0, err
 		}
-		ids, turns, free := q.rooms(endpoints, limit)
+		ids, turns, free := q.rooms(endpoints, limit, busy)
 		err := tx.SelectContext(ctx, &batch, leaseDue, pq.Array(ids), pq.Array(turns), pq.Array(free), limit, q.holder, q.lease.Milliseconds(),
 			pq.Array(accounts), pq.Array(rooms), room(limit, 0))
 		if err != nil {
@@ -240,11 +241,15 @@ func (q *queue) claimIn(ctx context.Context, tx *sqlx.Tx, limit int, busy shares
 }
 
 // rooms gives the endpoints, how many deliveries each may be sent beside those under
-// way, and how many of them in this claim: about its part of the limit, since of what
-// it waits with beyond that nothing would be picked.
-func (q *queue) rooms(endpoints []dueEndpoint, limit int) (ids []string, turns, free []int64) {
+// way, and how many of them in this claim: about its part of what their accounts may be
+// sent, since of what it waits with beyond that nothing would be picked.
+func (q *queue) rooms(endpoints []dueEndpoint, limit int, busy shares) (ids []string, turns, free []int64) {
 	most := q.cap.share(limit-q.pool/2, len(endpoints))
-	each := (2*limit + len(endpoints) - 1) / len(endpoints)
+	all := 0
+	for _, account := range distinct(endpoints, func(e dueEndpoint) string { return e.AccountID }) {
+		all += room(limit, busy[account])
+	}
+	each := (2*min(all, limit) + len(endpoints) - 1) / len(endpoints)
 	for _, e := range endpoints {
 		n := q.cap.begin
 		if e.Cap > 0 {

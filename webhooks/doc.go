@@ -9,7 +9,8 @@
 //
 // What may go at once the Subscriber leases to the Dispatcher of its own process, in
 // that transaction, which hands it over once it is committed (handover.go). All else
-// the Dispatcher finds by itself.
+// the Dispatcher finds by itself. While nothing waits, what has arrived is settled a tenth of
+// a second later, with whatever else has; that it was answered its endpoint's cap knows at once.
 //
 // The Dispatcher sends. It leases endpoints, for as long as requests to them are
 // under way, and their rows say which deliveries those are: so a claim writes a row

@@ -100,10 +100,18 @@ func (q *queue) roomAtOnce(e *endpoint, changes bool) int {
 		return 0
 	case e.LeaseID != nil && *e.LeaseID != q.holder:
 		return 0
-	case e.Cap > 0:
-		return max(min(e.Cap, q.cap.begin)-len(e.InFlight), 0)
+	case len(e.InFlight) >= q.cap.most: // also those that are only to be settled
+		return 0
+	case e.Cap > 0 && e.Cap < q.cap.begin:
+		return max(e.Cap-len(e.InFlight), 0)
 	}
-	return max(q.cap.begin-len(e.InFlight), 0)
+	return max(q.cap.begin-q.unanswered(e.InFlight), 0)
+}
+
+// answered gives the delivery's place to others: it is only to be settled.
+func (d *Dispatcher) answered(c claimed) {
+	d.busy.give(c)
+	d.queue.answered(c)
 }
 
 // wrote says which of what was offered has its lease, by delivery.

@@ -23,8 +23,9 @@ type flights struct {
 }
 
 type flight struct {
-	attempt int
-	until   time.Time
+	attempt  int
+	until    time.Time
+	answered bool
 }
 
 // begin gives the end of the leases that are taken now, by this process's clock: no
@@ -42,7 +43,7 @@ func (f *flights) take(batch []claimed, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range batch {
-		f.of[c.ID] = flight{c.Attempt, until}
+		f.of[c.ID] = flight{attempt: c.Attempt, until: until}
 	}
 }
 
@@ -63,6 +64,29 @@ func (f *flights) forget(batch []claimed) {
 			delete(f.of, c.ID)
 		}
 	}
+}
+
+// answered is told that a delivery is only to be settled.
+func (f *flights) answered(c claimed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if of := f.of[c.ID]; of.attempt == c.Attempt {
+		of.answered = true
+		f.of[c.ID] = of
+	}
+}
+
+// unanswered is how many of the deliveries that are under way are not only to be settled,
+// as far as this process knows.
+func (f *flights) unanswered(ids []string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, id := range ids {
+		if !f.of[id].answered {
+			n++
+		}
+	}
+	return n
 }
 
 // flying says whether this process is sending the delivery, in its time.

@@ -20,6 +20,8 @@ const (
 	// lookAgain is the least time between two looks that found nothing: what
 	// another node is about to take stays due.
 	lookAgain = 10 * time.Millisecond
+	// gatherPart is the part of the places that may wait to be settled with more.
+	gatherPart = 8
 	// grace is how long code may go on after its context has ended at a stop,
 	// and lastSettle how long the last outcomes may take to be written.
 	grace      = time.Second
@@ -48,6 +50,12 @@ type Exchanger[T, R any] interface {
 	// Exchange is Settle, of at least one outcome, and then Take. After an error
 	// nothing was done, and the loop settles and takes by themselves.
 	Exchange(ctx context.Context, done []R, limit int) (due []T, next time.Duration, err error)
+}
+
+// Urgent is Work with outcomes that are settled at once, whatever Config.Gather says.
+type Urgent[R any] interface {
+	// Urgent is asked of each outcome.
+	Urgent(done R) bool
 }
 
 // Log is where a loop says what went wrong.
@@ -81,6 +89,7 @@ type Loop[T, R any] struct {
 	results chan result[R]
 	ended   chan struct{} // nobody takes results any more
 	done    []outcome[R]  // not settled
+	urgent  bool          // one of done is
 	taking  bool          // the last look found something
 	stats   stats
 
@@ -143,7 +152,7 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 			return
 		case r := <-l.results:
 			l.gather(r)
-			if !full && !l.taking && l.Gather > 0 && len(l.done) > 0 {
+			if !full && !l.taking && l.Gather > 0 && len(l.done) > 0 && len(l.done) <= l.Places/gatherPart && !l.urgent {
 				if gathered == nil {
 					gathered = time.After(l.Gather)
 				}
@@ -298,6 +307,9 @@ func (l *Loop[T, R]) gather(r result[R]) {
 		switch {
 		case r.what == finished:
 			l.done = append(l.done, r.outcome)
+			if work, able := l.work.(Urgent[R]); able && work.Urgent(r.value) {
+				l.urgent = true
+			}
 			l.stats.moved.Store(time.Now().UnixNano())
 		case r.what == overdue && held:
 			l.stats.abandoned.Add(1)
@@ -322,7 +334,7 @@ func (l *Loop[T, R]) settle(ctx context.Context) (more bool, err error) {
 		l.complain(ctx, "settle", err)
 		return false, err
 	}
-	l.done = l.done[:0]
+	l.done, l.urgent = l.done[:0], false
 	return more, nil
 }
 
@@ -343,7 +355,7 @@ func (l *Loop[T, R]) exchange(ctx context.Context) (again time.Duration, exchang
 		l.complain(ctx, "exchange", err)
 		return 0, false
 	}
-	l.done = l.done[:0]
+	l.done, l.urgent = l.done[:0], false
 	return l.begin(due, until, next), true
 }
 

@@ -73,6 +73,8 @@ func (d *desk) Settle(_ context.Context, done []string) (bool, error) {
 	return false, nil
 }
 
+func (d *desk) Urgent(done string) bool { return done == "urgent" }
+
 func (d *desk) repair(broken error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,7 +200,7 @@ func TestWithNothingToTakeWhatEndsWaitsForMore(t *testing.T) {
 		return item
 	})
 	d.due = []string{"a", "b", "c"} // nobody is woken: there is one look
-	loop, _, _ := start(t, d, func(c *workloop.Config) { c.Gather = time.Hour })
+	loop, _, _ := start(t, d, func(c *workloop.Config) { c.Gather, c.Places = time.Hour, 8*2 })
 	end <- struct{}{} // the last look found something, so this one does not wait
 	eventually.True(t, "the first is settled", func() bool {
 		d.mu.Lock()
@@ -214,6 +216,19 @@ func TestWithNothingToTakeWhatEndsWaitsForMore(t *testing.T) {
 	d.mu.Unlock()
 	d.add("d") // there is something to take
 	d.wait(t, "a", "b", "c", "d")
+
+	hand := func(items ...string) { loop.Hand(items, time.Now().Add(time.Hour)) }
+	hand("e", "f")
+	eventually.True(t, "both have ended", func() bool { return places(t, loop) == 0 })
+	d.mu.Lock()
+	if len(d.settled) != 4 {
+		t.Errorf("settled %v", d.settled)
+	}
+	d.mu.Unlock()
+	hand("urgent")
+	d.wait(t, "a", "b", "c", "d", "e", "f", "urgent")
+	hand("g", "h", "i") // more than an eighth of the places
+	d.wait(t, "a", "b", "c", "d", "e", "f", "g", "h", "i", "urgent")
 }
 
 func TestWhatIsHandedOverBeginsAtOnceWhileTheLoopRuns(t *testing.T) {
