@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -43,6 +44,9 @@ func elements(raw json.RawMessage, each func(value json.RawMessage) bool) {
 func keyOf(raw json.RawMessage) string {
 	if len(raw) > maxKeyBytes {
 		return string(raw[1:maxKeyBytes])
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
 	}
 	var name string
 	_ = json.Unmarshal(raw, &name) // it is valid

@@ -1,11 +1,12 @@
 package node
 
 import (
-	"database/sql"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/jmoiron/sqlx"
 
 	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
@@ -17,7 +18,7 @@ func TestPlansHoldHoweverLongTheLogIs(t *testing.T) {
 	db, err := openDB(pgtest.NewDSN(t), 1, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, db.Close()) })
-	conn, err := db.Conn(t.Context())
+	conn, err := sqlx.NewDb(db, "postgres").Connx(t.Context())
 	must.NoError(t, err)
 	statements := map[string]string{
 		"states": sqlLoadStates, "identities": sqlIdentities, "insert": sqlInsertGroup, "believed": sqlInsertBelieved,
@@ -32,15 +33,8 @@ func TestPlansHoldHoweverLongTheLogIs(t *testing.T) {
 			parameters[p] = true
 		}
 		nulls := strings.TrimSuffix(strings.Repeat("NULL,", len(parameters)), ",")
-		rows, err := conn.QueryContext(t.Context(), fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE %s (%s)", name, nulls))
-		must.NoError(t, err)
 		var lines []string
-		must.NoError(t, eachRow(rows, func() error {
-			var line sql.NullString
-			err := rows.Scan(&line)
-			lines = append(lines, line.String)
-			return err
-		}))
+		must.NoError(t, conn.SelectContext(t.Context(), &lines, fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE %s (%s)", name, nulls)))
 		return strings.Join(lines, "\n")
 	}
 	fill := func(from, to int) {

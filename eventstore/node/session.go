@@ -95,15 +95,16 @@ func (s *session) take(ctx context.Context) error {
 	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
 		return fmt.Errorf("read the head of the log: %w", err)
 	}
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{{&s.insert, sqlInsertGroup}, {&s.believed, sqlInsertBelieved}} {
-		var err error
-		if *p.stmt, err = s.conn.PrepareContext(ctx, p.text); err != nil {
-			return fmt.Errorf("prepare the writer's statements: %w", err)
-		}
+	insert, err := s.conn.PrepareContext(ctx, sqlInsertGroup)
+	if err != nil {
+		return fmt.Errorf("prepare the writer's statement: %w", err)
 	}
+	s.insert = insert
+	believed, err := s.conn.PrepareContext(ctx, sqlInsertBelieved)
+	if err != nil {
+		return fmt.Errorf("prepare the writer's statement for new streams: %w", err)
+	}
+	s.believed = believed
 	return nil
 }
 
