@@ -15,6 +15,9 @@ import (
 // jobRates are jobs a second: few, and as many as keep a processor busy.
 var jobRates = []int{20, 200}
 
+// hanging is how many events wait for an endpoint that never answers.
+const hanging = 1000
+
 // jobs is part (i): what waits is sent, by us and by River; and jobs whose project has a webhook, at fixed rates. Each is timed
 // from when it was due to its event's arrival at the endpoint, which is in this
 // process; and the processors' time is counted that the service and its Postgres
@@ -90,12 +93,24 @@ func jobs(ctx context.Context, b *bench) (_ section, err error) {
 		return section{}, err
 	}
 	out.Figures = append(out.Figures, figure{"processor time at rest", millis(after-before) / took.Seconds(), "ms/s"})
+
+	if err := hook.submitWhatHangs(ctx, s); err != nil {
+		return section{}, err
+	}
+	got, err := hook.submitAtRate(ctx, s, jobRates[0], took)
+	if err != nil {
+		return section{}, errors.Join(err, s.ifDead(nil))
+	}
+	name := fmt.Sprintf("%d a second behind %d that hang", jobRates[0], hanging)
+	out.Measurements = append(out.Measurements, summarise("", name+", ours", []sample{got}))
+	out.Goals = append(out.Goals, below(name+", p99", millis(got.quantile(0.99)), 30, "ms"))
 	return out, nil
 }
 
 // hooked is an endpoint in this process, and the project that it belongs to.
 type hooked struct {
 	key, project string
+	hangs        string   // a project of the same account, whose endpoint never answers
 	arrived      sync.Map // chan struct{} by job, closed when its event comes
 }
 
@@ -118,10 +133,14 @@ func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked
 	h := &hooked{}
 	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{
 		Dir: dir + "/endpoint",
-		Received: func(_ context.Context, r webhooks.Received) int {
-			var about struct{ Data struct{ JobID string } }
+		Received: func(ctx context.Context, r webhooks.Received) int {
+			var about struct{ Data struct{ JobID, Title string } }
 			if err := json.Unmarshal(r.Body, &about); err != nil {
 				return http.StatusBadRequest
+			}
+			if about.Data.Title == hangsTitle {
+				<-ctx.Done()
+				return http.StatusOK
 			}
 			close(h.at(about.Data.JobID))
 			return http.StatusOK
@@ -144,31 +163,52 @@ func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked
 	if h.key, err = s.openAccount(ctx, "hooked"); err != nil {
 		return nil, nil, err
 	}
-	var made struct{ ProjectID string }
-	err = s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/projects", h.key, map[string]any{
-		"name": "hooked", "webhookUrl": receiver.URL(), "subscribedWebhookEvents": []string{"job.created"},
+	for name, id := range map[string]*string{"hooked": &h.project, hangsTitle: &h.hangs} {
+		var made struct{ ProjectID string }
+		err = s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/projects", h.key, map[string]any{
+			"name": name, "webhookUrl": receiver.URL(), "subscribedWebhookEvents": []string{"job.created"},
+		}, &made)
+		if err != nil {
+			return nil, nil, err
+		}
+		*id = made.ProjectID
+	}
+	return s, h, nil
+}
+
+// hangsTitle is that of jobs whose event is never answered.
+const hangsTitle = "hangs"
+
+// submit gives the new job's id.
+func (h *hooked) submit(ctx context.Context, s *service, project, title string) (jobID string, err error) {
+	var made struct{ JobID string }
+	err = s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/jobs", h.key, map[string]any{
+		"url": "https://shop.example.com/checkout", "title": title, "description": "Pay by invoice.",
+		"jobType": "Payment Flow", "projectId": project,
+		"checklistItems": []any{map[string]any{"description": "Invoice is offered", "severity": "major"}},
 	}, &made)
-	h.project = made.ProjectID
-	return s, h, err
+	return made.JobID, err
+}
+
+func (h *hooked) submitWhatHangs(ctx context.Context, s *service) error {
+	return inTurns(ctx, hanging, func(ctx context.Context, _ int) error {
+		_, err := h.submit(ctx, s, h.hangs, hangsTitle)
+		return err
+	})
 }
 
 // submitAtRate waits for each job's event.
 func (h *hooked) submitAtRate(ctx context.Context, s *service, rate int, took time.Duration) (sample, error) {
 	return timedLoop(ctx, rate, took, func(ctx context.Context, _ int) error {
-		var made struct{ JobID string }
-		err := s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/jobs", h.key, map[string]any{
-			"url": "https://shop.example.com/checkout", "title": "Checkout", "description": "Pay by invoice.",
-			"jobType": "Payment Flow", "projectId": h.project,
-			"checklistItems": []any{map[string]any{"description": "Invoice is offered", "severity": "major"}},
-		}, &made)
+		jobID, err := h.submit(ctx, s, h.project, "Checkout")
 		if err != nil {
 			return err
 		}
 		select {
-		case <-h.at(made.JobID):
+		case <-h.at(jobID):
 			return nil
 		case <-time.After(callTime):
-			return fmt.Errorf("the event of job %s did not come within %s", made.JobID, callTime)
+			return fmt.Errorf("the event of job %s did not come within %s", jobID, callTime)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

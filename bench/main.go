@@ -13,7 +13,7 @@
 //	timers.go     (f) many timers due at once
 //	apart.go      (g) the API apart from its workers
 //	pages.go      (h) a page of a long list, many open dashboards
-//	jobs.go       (i) jobs with a webhook at fixed rates, and at rest
+//	jobs.go       (i) jobs with a webhook at fixed rates, at rest, and behind events that hang
 //	rivals.go     (i) the dispatcher beside River
 //	growth.go     (j) rebuilds and checks of a long log, restarts
 //	service.go    the service under test, its accounts, its profile
@@ -78,7 +78,7 @@ var parts = []part{
 	{"f", "timers: 10,000 jobs whose SLA ends in the same moment", timers},
 	{"g", "apart: POST /v1/jobs of one process, and of an API whose workers run in another", apart},
 	{"h", "pages: a page of 100,000 jobs, and 200 open dashboards of an account with 4 changes a second", pages},
-	{"i", "webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest", jobs},
+	{"i", "webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest; behind events that hang", jobs},
 	{"j", "growth: rebuilds and checks of a long log, and the first command after a restart", growth},
 }
 
