@@ -33,7 +33,14 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 	db := pgtest.NewDB(t, dsn)
 	events := fillLog(t, db)
 	p := newProgram(t, "HUMANQA_DATABASE_URL="+dsn, "HUMANQA_ROLES=api,projector,webhooks") // nothing happens by itself
-	p.start().stop()
+	s := p.start()
+	eventually.True(t, "all have read the log, also those that gather", func() bool {
+		var behind int
+		must.NoError(t, db.GetContext(t.Context(), &behind, `SELECT count(*) FROM projection_checkpoints
+			WHERE status <> 'retired' AND commit_position < (SELECT max(position) FROM eventlog.events)`))
+		return behind == 0
+	})
+	s.stop()
 	live := rowSums(t, db)
 
 	seed := rand.Uint64()
