@@ -817,6 +817,7 @@ var Idiomorph = (function() {
 var policy = window.trustedTypes?.createPolicy("page", { createHTML: (html) => html }) ?? { createHTML: (html) => html };
 var pause = 250;
 var longest = 3e4;
+var leaving = 5e3;
 function follow() {
   const every = Number(main()?.dataset.every ?? 0);
   if (every > 0) setInterval(() => {
@@ -851,6 +852,10 @@ function heard(streams) {
 var due = false;
 var busy = false;
 var failures = 0;
+var sent = -Infinity;
+addEventListener("submit", (event) => {
+  if (!event.defaultPrevented) sent = performance.now();
+});
 async function refresh() {
   if (busy) {
     due = true;
@@ -865,7 +870,9 @@ async function refresh() {
       cache: "no-store",
       signal: AbortSignal.timeout(longest)
     });
-    if (answer.redirected) {
+    if (answer.redirected && performance.now() - sent < leaving) {
+      due = true;
+    } else if (answer.redirected) {
       if (document.dispatchEvent(new Event("humanqa:signedout", { cancelable: true }))) location.reload();
     } else if (answer.ok) {
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"), asked);

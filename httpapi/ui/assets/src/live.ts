@@ -18,6 +18,8 @@ const pause = 250
 // What could not be fetched is fetched again, each time later, up to this many ms: the
 // change that it was for is not told twice.
 const longest = 30_000
+// So long may the answer to a form take to leave this page.
+const leaving = 5_000
 
 export function follow() {
   const every = Number(main()?.dataset.every ?? 0) // seconds; what changes with the time, too
@@ -47,6 +49,8 @@ function heard(streams: string) {
 let due = false
 let busy = false
 let failures = 0 // one after the other
+let sent = -Infinity // when a form was, which may be the one that signs out: its answer says where to go
+addEventListener('submit', (event) => { if (!event.defaultPrevented) sent = performance.now() })
 
 // refresh fetches the page at its URL as it is now, and morphs into it.
 export async function refresh() {
@@ -58,7 +62,9 @@ export async function refresh() {
     const answer = await fetch(location.href, {
       headers: tag === '' ? {} : { 'If-None-Match': '"' + tag + '"' }, cache: 'no-store', signal: AbortSignal.timeout(longest),
     })
-    if (answer.redirected) {
+    if (answer.redirected && performance.now() - sent < leaving) {
+      due = true
+    } else if (answer.redirected) {
       // Signed out, and no more for these eyes; but who has something unsaved here stays.
       if (document.dispatchEvent(new Event('humanqa:signedout', { cancelable: true }))) location.reload()
     } else if (answer.ok) {
