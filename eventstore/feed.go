@@ -74,6 +74,35 @@ func (f *Feed) Head() domain.Position {
 	return f.ring.head.Position
 }
 
+// unchangedWithin is how long Unchanged waits for what is on its way.
+const unchangedWithin = 10 * time.Millisecond
+
+// Unchanged says that the log has no event of the stream behind one position up to
+// another, which was written: false where it has, or where what came lately does not tell.
+// It asks nobody, so it is cheap right behind an append: whatever was answered before that
+// began stands in front of it.
+func (f *Feed) Unchanged(ctx context.Context, stream string, after, upTo domain.Position) bool {
+	ctx, cancel := context.WithTimeout(ctx, unchangedWithin)
+	defer cancel()
+	for {
+		f.mu.Lock()
+		wake := f.wake
+		if f.ring == nil || !f.ring.covers(At(after)) {
+			f.mu.Unlock()
+			return false
+		}
+		if !f.ring.head.before(At(upTo)) {
+			unchanged := f.ring.unchanged(stream, after, upTo)
+			f.mu.Unlock()
+			return unchanged
+		}
+		f.mu.Unlock()
+		if await(ctx, wake, true) != nil {
+			return false
+		}
+	}
+}
+
 // Next gives what lies behind the checkpoint, up to maxEvents events: whatever
 // has arrived. It blocks until there is something, through outages of the node,
 // and ends with ctx. A known event that cannot be decoded is a *DecodeError

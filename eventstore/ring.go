@@ -111,4 +111,18 @@ func (r *ring) page(after Checkpoint, limit int) (Page, error) {
 	return p, nil
 }
 
+// unchanged says that none of the events behind one position up to another, which the
+// ring covers, is of the stream, nor undecodable.
+func (r *ring) unchanged(stream string, after, upTo domain.Position) bool {
+	for i := sort.Search(r.count, func(i int) bool { return after.Compare(r.at(i).position) < 0 }); i < r.count; i++ {
+		switch s := r.at(i); {
+		case upTo.Compare(s.position) < 0:
+			return true
+		case s.failed != nil, s.event.Stream == stream:
+			return false
+		}
+	}
+	return true
+}
+
 func (r *ring) at(i int) *slot { return &r.slots[(r.first+i)%r.maxEvents] }

@@ -92,6 +92,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	}
 	feed := eventstore.NewFeed(core.log, log)
 	feed.Verify(core.binding.Check)
+	core.commands.Follow(feed)
 	subscriber := webhooks.NewSubscriber(core.db, core.log, s.cfg.BaseURL)
 	s.consumers = consumer.New(core.db, feed, log, append(projections.All(), auditlog.Projector{}, subscriber)...)
 	metrics.MustRegister(s.consumers.Collector(), growth{core.commands})

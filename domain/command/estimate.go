@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 
 	"humanqa/domain"
@@ -9,14 +10,15 @@ import (
 
 // EstimateJob says what a submission would cost, and writes nothing.
 func (s *Service) EstimateJob(ctx context.Context, cause Cause, in SubmitJob) (Estimate, error) {
+	minutes := in.SLAMinutes
 	if in.ProjectID != "" {
-		if err := s.inherit(ctx, cause.AccountID, &in); err != nil {
+		p, err := s.defaults(ctx, cause.AccountID, in.ProjectID)
+		if err != nil {
 			return Estimate{}, err
 		}
+		minutes = cmp.Or(minutes, p.slaMinutes)
 	}
-	if in.SLAMinutes == 0 {
-		in.SLAMinutes = defaultSLAMinutes
-	}
+	minutes = cmp.Or(minutes, defaultSLAMinutes)
 	now, err := s.clock(ctx, cause)
 	if err != nil {
 		return Estimate{}, err
@@ -26,6 +28,6 @@ func (s *Service) EstimateJob(ctx context.Context, cause Cause, in SubmitJob) (E
 	})
 	return Estimate{
 		CreditsRequired: Price(in.Type, in.Urgent), CreditsAvailable: available,
-		EstimatedMinutes: estimate(in.SLAMinutes, in.Urgent), SLAMinutes: in.SLAMinutes,
+		EstimatedMinutes: estimate(minutes, in.Urgent), SLAMinutes: minutes,
 	}, err
 }

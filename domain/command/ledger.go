@@ -11,14 +11,14 @@ import (
 
 // debits charges the account for jobs, all or none and each once, in one
 // append, and says what is left.
-func (s *Service) debits(ctx context.Context, cause Cause, charges ...credits.Charge) (remaining domain.Credits, err error) {
+func (s *Service) debits(ctx context.Context, cause Cause, charges ...credits.Charge) (remaining domain.Credits, at domain.Position, err error) {
 	err = s.charge(ctx, cause, charges, func(charges []credits.Charge) (err error) {
-		remaining, _, err = s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+		remaining, at, err = s.onLedger(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
 			return credits.DecideDebits(st, charges, now)
 		})
 		return err
 	})
-	return remaining, err
+	return remaining, at, err
 }
 
 // affords fails as debits would, and writes nothing. A command that has

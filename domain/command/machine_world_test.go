@@ -136,6 +136,7 @@ func (w *world) restart(i int) {
 		// Only the machine closes: what happens in the background has no order.
 		CloseEvery: math.MaxInt,
 	})
+	w.services[i].Follow(recent{w.log})
 }
 
 func (w *world) clock(i int) time.Time {

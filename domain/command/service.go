@@ -154,6 +154,8 @@ type Service struct {
 	pools     *repository[pool.State]
 	oversight *repository[oversight.State]
 	books     books
+	recent    Recent // nil: the log is asked
+	inherited inheritances
 }
 
 // New makes a Service.

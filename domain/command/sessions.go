@@ -69,7 +69,7 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 	for i, id := range jobIDs {
 		charges[i] = credits.Charge{JobID: id, Amount: drafts[i].Price}
 	}
-	remaining, err := s.debits(ctx, cause, charges...)
+	remaining, _, err := s.debits(ctx, cause, charges...)
 	if err != nil {
 		return CreatedSession{}, err
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
-	"humanqa/domain/project"
 )
 
 const defaultSLAMinutes = 60
@@ -28,6 +28,8 @@ type newJob struct {
 	// Regressions open the list. They bring their keys and origins; another
 	// item with the key of one of them is left out.
 	Regressions []job.Item
+	// Inherits are the project's defaults for what the submission leaves open.
+	Inherits *inheritance
 }
 
 // submit charges the account and opens the job: money before the job, so that
@@ -47,37 +49,16 @@ func (s *Service) submit(ctx context.Context, cause Cause, jobID string, in newJ
 	if err := s.seal(ctx, &created, jobID, in.SubmitJob); err != nil {
 		return SubmittedJob{}, err
 	}
-	remaining, err := s.debits(ctx, cause, credits.Charge{JobID: jobID, Amount: created.Price})
+	remaining, charged, err := s.debits(ctx, cause, credits.Charge{JobID: jobID, Amount: created.Price})
 	if err != nil {
+		return SubmittedJob{}, err
+	}
+	if err := s.inheritSLA(ctx, in.Inherits, charged, &created); err != nil {
 		return SubmittedJob{}, err
 	}
 	handle, err := s.open(ctx, cause, jobID, created)
 	handle.CreditsRemaining = remaining
 	return handle, err
-}
-
-// inherit checks that the project is the account's and fills in its defaults.
-func (s *Service) inherit(ctx context.Context, accountID string, in *SubmitJob) error {
-	type defaults struct {
-		found      bool
-		slaMinutes int
-	}
-	p, err := read(ctx, s.projects, domain.ProjectStream(in.ProjectID), func(p project.State) defaults {
-		d := defaults{found: p.Exists && p.AccountID == accountID}
-		if p.DefaultSLAMinutes != nil {
-			d.slaMinutes = *p.DefaultSLAMinutes
-		}
-		return d
-	})
-	switch {
-	case err != nil:
-		return err
-	case !p.found:
-		return domain.NotFound("project")
-	case in.SLAMinutes == 0:
-		in.SLAMinutes = p.slaMinutes
-	}
-	return nil
 }
 
 // draft writes the event, but for what is sealed under the job's id. Without
@@ -88,8 +69,8 @@ func (s *Service) draft(ctx context.Context, cause Cause, in newJob) (job.Create
 	if err != nil {
 		return job.Created{}, err
 	}
-	if in.SLAMinutes == 0 {
-		in.SLAMinutes = defaultSLAMinutes
+	if in.Inherits == nil {
+		in.SLAMinutes = cmp.Or(in.SLAMinutes, defaultSLAMinutes)
 	}
 	created := job.Created{
 		Submission: in.Submission, Prepared: in.Prepared, GeneratedBy: in.GeneratedBy, CreatedAt: now,

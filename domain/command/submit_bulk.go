@@ -50,15 +50,19 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 		charges[i] = credits.Charge{JobID: batch.JobIDs[i], Amount: Price(jobs[i].Type, jobs[i].Urgent)}
 		batch.CreditsDeducted += charges[i].Amount
 	}
-	drafts, err := s.draftBatch(ctx, cause, batch, jobs, charges)
+	drafts, inherit, err := s.draftBatch(ctx, cause, batch, jobs, charges)
 	if err != nil {
 		return SubmittedBatch{}, err
 	}
-	if batch.CreditsRemaining, err = s.debits(ctx, charging, charges...); err != nil {
+	var charged domain.Position
+	if batch.CreditsRemaining, charged, err = s.debits(ctx, charging, charges...); err != nil {
 		return SubmittedBatch{}, err
 	}
 	handles := make([]SubmittedJob, len(jobs))
 	err = together(len(jobs), func(i int) (err error) {
+		if err := s.inheritSLA(ctx, inherit[i], charged, &drafts[i]); err != nil {
+			return err
+		}
 		handles[i], err = s.open(ctx, cause, batch.JobIDs[i], drafts[i])
 		return err
 	})
@@ -72,24 +76,23 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 // draftBatch writes the batch's events. Nothing reaches the log.
 func (s *Service) draftBatch(
 	ctx context.Context, cause Cause, batch SubmittedBatch, jobs []SubmitJob, charges []credits.Charge,
-) ([]job.Created, error) {
+) (drafts []job.Created, inherit []*inheritance, err error) {
 	submissions := make([]newJob, len(jobs))
+	inherit = make([]*inheritance, len(jobs))
 	for i, in := range jobs {
-		if in.ProjectID != "" {
-			if err := s.inherit(ctx, cause.AccountID, &in); err != nil {
-				return nil, err
-			}
+		if inherit[i], err = s.inherit(ctx, cause.AccountID, in.ProjectID); err != nil {
+			return nil, nil, err
 		}
 		in.BatchID, in.BatchIndex = batch.BatchID, i
-		submissions[i] = newJob{SubmitJob: in}
+		submissions[i] = newJob{SubmitJob: in, Inherits: inherit[i]}
 	}
 	if !s.AI.Instant() { // lists that nobody can pay for are not worth the writing
 		if err := s.affords(ctx, cause, charges...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	drafts := make([]job.Created, len(jobs))
-	return drafts, together(len(jobs), func(i int) (err error) {
+	drafts = make([]job.Created, len(jobs))
+	return drafts, inherit, together(len(jobs), func(i int) (err error) {
 		if drafts[i], err = s.draft(ctx, cause, submissions[i]); err != nil {
 			return err
 		}
