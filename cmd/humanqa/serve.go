@@ -16,6 +16,7 @@ import (
 	"humanqa/httpapi"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/blob"
+	"humanqa/internal/heapfloor"
 	"humanqa/internal/scheduler"
 	"humanqa/internal/voice"
 	"humanqa/projections"
@@ -24,6 +25,10 @@ import (
 	"humanqa/projections/timers"
 	"humanqa/webhooks"
 )
+
+// heapFloor is how large the heap grows before it is collected: what a busy service needs
+// anyway (docs/operations.md, "Memory").
+const heapFloor = 128 << 20
 
 type serveCmd struct {
 	Demo  bool   `help:"Seed a demo account on the first start, and let webhooks reach this machine."`
@@ -49,6 +54,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app) error {
 		}
 		cfg.Roles = roles
 	}
+	heapfloor.Keep(heapFloor)
 	return serve(ctx, cfg, a.log, func(s *service) { s.welcome(a.out) })
 }
 
