@@ -34,8 +34,12 @@
 // until that comes, whoever waits elsewhere: the charge of a job and the job itself are one
 // batch. What a Preparer handles is not held otherwise.
 //
-// Those that gather for longer (Lazy) are a group of their own, for each time one. It ends
-// its rest when somebody waits for one of them (CatchUp).
+// Between two batches it rests half as long as the last one took, at most Limits.Gather:
+// few events cost less than the wait for more, under load there is more to share.
+//
+// Preparers are a group of their own, so that the world outside hears while the read models
+// are written. Those that gather for longer (Lazy) are, too, for each time one. It ends its
+// rest when somebody waits for one of them (CatchUp).
 //
 // It decides nothing. Whatever goes wrong, a poison event, a lease that is lost, a
 // row that is locked, a connection that breaks, a model that takes longer than
@@ -44,8 +48,8 @@
 // failure is told below, once. Each joins again when it has caught up, who was to
 // blame after apartTime. While more comes at once than a small page holds they all go
 // by themselves: large batches have little to share, and are written side by side. Who
-// is being built is never in it. A Preparer prepares before the transaction, and writes
-// last, since others wait for what it locks; one that cannot prepare leaves by itself.
+// is being built is never in it. A Preparer prepares before the transaction; one that cannot
+// leaves by itself.
 //
 // # What can be rebuilt, and what cannot
 //

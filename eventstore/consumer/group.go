@@ -27,7 +27,7 @@ const (
 	fewer = 4
 )
 
-// group does the work of the runners of one process that have caught up, and so
+// group does the work of some runners of one process that have caught up, and so
 // stand at the same place: it reads a page once for all, and writes their rows and
 // checkpoints in one transaction (package documentation, "Group commit").
 //
@@ -44,6 +44,7 @@ type group struct {
 
 	members []*member
 	at      time.Time // of the last batch
+	took    time.Duration
 	slow    time.Time // until when each statement is waited for, which tells who is to blame
 
 	joining chan struct{} // somebody waits to be admitted
@@ -65,14 +66,6 @@ type part struct {
 	events int
 	before lease // the counts to go back to
 	took   time.Duration
-}
-
-// prepares is 1 for a Preparer, else 0.
-func (r *member) prepares() int {
-	if _, ok := r.consumer.(Preparer); ok {
-		return 1
-	}
-	return 0
 }
 
 func newGroup(s *Supervisor, gather time.Duration) *group {
@@ -255,11 +248,12 @@ func (l *pending) stop() {
 	<-l.pages
 }
 
-// rest lets a busy log gather: see following.rest.
+// rest lets a busy log gather: see following.rest. The longer a batch takes, the more
+// there is to share; one of few events costs less than the wait for more.
 func (g *group) rest() time.Duration {
 	gather := g.gather
 	if gather == 0 {
-		gather = g.limits.Gather
+		gather = min(g.took/2, g.limits.Gather)
 	}
 	return gather - time.Since(g.at)
 }
@@ -305,9 +299,11 @@ func (g *group) take(ctx context.Context, from eventstore.Checkpoint, next read)
 		r.seen = to
 		g.arrivals.advance(r.Name, to)
 	}
+	began := time.Now()
 	g.commit(ctx, to, slices.Concat(writing, g.overdue(passing, storeBusy*g.limits.Store)))
 	if len(writing) > 0 {
 		g.at = time.Now()
+		g.took = g.at.Sub(began)
 	}
 }
 

@@ -79,8 +79,6 @@ func (g *group) write(ctx context.Context, to eventstore.Checkpoint, members []*
 	if len(writing) == 0 {
 		return g.advance(ctx, g.db, to, members) // one statement is a transaction
 	}
-	// Preparers last: others wait for the rows that they lock.
-	slices.SortStableFunc(writing, func(a, b *member) int { return a.prepares() - b.prepares() })
 	all := func(ctx context.Context, tx *sqlx.Tx) (err error) {
 		if blamed, err = g.advance(ctx, tx, to, members); err != nil {
 			return err

@@ -49,13 +49,21 @@ func (w watched) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	if err := w.c.note(ctx, tx, w.Name()); err != nil {
 		return err
 	}
-	w.c.mu.Lock()
-	fault := w.c.fault[w.Name()]
-	w.c.mu.Unlock()
-	if err := w.Projector.Apply(ctx, tx, schema, batch); err != nil || fault == nil {
+	fault := w.c.faultOf(w.Name())
+	if err := w.Projector.Apply(ctx, tx, schema, batch); err != nil {
 		return err
 	}
 	return fault(ctx, tx)
+}
+
+// faultOf is what a consumer's writes meet now.
+func (c *grouped) faultOf(name string) func(ctx context.Context, tx *sqlx.Tx) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if fault := c.fault[name]; fault != nil {
+		return fault
+	}
+	return func(context.Context, *sqlx.Tx) error { return nil }
 }
 
 // note notes the transaction in which a consumer writes.

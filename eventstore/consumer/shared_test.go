@@ -19,7 +19,8 @@ import (
 
 // announcer is a Preparer that writes a row for each job, once.
 type announcer struct {
-	c *grouped
+	name string
+	c    *grouped
 
 	mu     sync.Mutex
 	refuse domain.Position // no word can be found for what is there
@@ -32,7 +33,7 @@ var (
 	_ consumer.Lazy      = (*announcer)(nil)
 )
 
-func (*announcer) Name() string                { return "announcer" }
+func (a *announcer) Name() string              { return a.name }
 func (*announcer) Gather() time.Duration       { return 0 }
 func (*announcer) Handles() []string           { return domain.TypesOf((*job.Created)(nil)) }
 func (*announcer) Begin(context.Context) error { return nil }
@@ -53,11 +54,14 @@ func (a *announcer) Prepare(_ context.Context, batch []domain.Recorded) (write c
 		a.wrote++
 		a.mu.Unlock()
 		for _, r := range batch {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO announced VALUES ($1)", r.Stream); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO announced VALUES ($1, $2)", a.name, r.Stream); err != nil {
 				return err
 			}
 		}
-		return a.c.note(ctx, tx, a.Name())
+		if err := a.c.note(ctx, tx, a.name); err != nil {
+			return err
+		}
+		return a.c.faultOf(a.name)(ctx, tx)
 	}, done, err
 }
 
@@ -67,40 +71,46 @@ func (a *announcer) Committed(err error) {
 	a.heard = append(a.heard, err)
 }
 
-// setupAnnouncer runs every read model and an announcer, until they share a transaction.
-func setupAnnouncer(t *testing.T) (*grouped, *announcer) {
+// setupAnnouncers runs every read model and two announcers, until those share a transaction.
+func setupAnnouncers(t *testing.T) (*grouped, *announcer) {
 	t.Helper()
-	a := &announcer{}
-	c := newGrouped(t, asTheyAre, func(c *grouped) consumer.Consumer {
-		a.c = c
-		return a
-	})
-	c.Exec("CREATE TABLE announced (stream text PRIMARY KEY)")
+	a, crier := &announcer{name: "announcer"}, &announcer{name: "crier"}
+	join := func(a *announcer) func(*grouped) consumer.Consumer {
+		return func(c *grouped) consumer.Consumer {
+			a.c = c
+			return a
+		}
+	}
+	c := newGrouped(t, asTheyAre, join(a), join(crier))
+	c.Exec("CREATE TABLE announced (who text, stream text, PRIMARY KEY (who, stream))")
 	c.Run(c.Sup)
 	c.announces()
 	return c, a
 }
 
-// announces waits until the announcer shares a transaction with jobs and history.
+// announces waits until the announcers share a transaction.
 func (c *grouped) announces() {
 	c.T.Helper()
-	c.Eventually("the announcer shares a transaction", func() bool {
-		c.reach(c.submit(), "announcer", "jobs", "history")
-		return c.together("announcer", "jobs", "history")
+	c.Eventually("the announcers share a transaction", func() bool {
+		c.reach(c.submit(), "announcer", "crier", "jobs")
+		return c.together("announcer", "crier")
 	})
 }
 
 func TestWhoPreparesSharesATransactionAndHearsOfItsEnd(t *testing.T) {
 	t.Parallel()
-	c, a := setupAnnouncer(t)
+	c, a := setupAnnouncers(t)
+	if c.together("announcer", "jobs") {
+		t.Error("the announcers wait for the read models")
+	}
 	broken := errors.New("broken off")
 	c.Eventually("it hears of a transaction that is broken off", func() bool {
 		var once sync.Once
-		c.breaks("history", func(context.Context, *sqlx.Tx) (err error) {
+		c.breaks("crier", func(context.Context, *sqlx.Tx) (err error) {
 			once.Do(func() { err = broken })
 			return err
 		})
-		c.reach(c.submit(), "announcer", "jobs", "history") // each by itself
+		c.reach(c.submit(), "announcer", "crier") // each by itself
 		c.announces()
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -111,14 +121,14 @@ func TestWhoPreparesSharesATransactionAndHearsOfItsEnd(t *testing.T) {
 		defer a.mu.Unlock()
 		return len(a.heard) >= a.wrote
 	})
-	if n := c.Count("SELECT count(*) FROM announced"); n != c.jobs {
+	if n := c.Count("SELECT count(*) FROM announced WHERE who = 'announcer'"); n != c.jobs {
 		t.Errorf("%d of %d jobs were announced", n, c.jobs)
 	}
 }
 
 func TestWhatCannotBePreparedStopsNobodyElse(t *testing.T) {
 	t.Parallel()
-	c, a := setupAnnouncer(t)
+	c, a := setupAnnouncers(t)
 	a.mu.Lock()
 	poison := c.submit()
 	a.refuse = poison
@@ -128,10 +138,11 @@ func TestWhatCannotBePreparedStopsNobodyElse(t *testing.T) {
 		t.Errorf("got %+v, want the event at %s", f, poison)
 	}
 	c.shares()
+	c.reach(c.submit(), "crier")
 	must.NoError(t, consumer.Skip(c.Ctx(), c.DB, "announcer", poison, "ops", "has no word"))
 	last := c.submit()
 	c.reach(last, "announcer")
-	if n := c.Count("SELECT count(*) FROM announced"); n != c.jobs-1 {
+	if n := c.Count("SELECT count(*) FROM announced WHERE who = 'announcer'"); n != c.jobs-1 {
 		t.Errorf("%d of %d jobs were announced, want all but one", n, c.jobs)
 	}
 	c.Sound(c.Sup, projections.Names()...)

@@ -243,7 +243,7 @@ func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
 type runnerSet struct {
 	s         *Supervisor
 	consumers []Consumer
-	groups    map[time.Duration]*group // by how long they gather; empty: each goes by itself
+	groups    map[sharing]*group // empty: each goes by itself
 	running   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -254,18 +254,31 @@ func newRunnerSet(s *Supervisor, consumers []Consumer) *runnerSet {
 	return &runnerSet{s: s, consumers: consumers, started: map[string]bool{}}
 }
 
-// share has consumers that gather equally long share their transactions.
+// share has consumers of a kind share their transactions.
 func (c *runnerSet) share(ctx context.Context) {
-	c.groups = map[time.Duration]*group{}
+	c.groups = map[sharing]*group{}
 	for _, one := range c.consumers {
-		gather := gatherOf(one)
-		if c.groups[gather] != nil {
+		with := sharingOf(one)
+		if c.groups[with] != nil {
 			continue
 		}
-		g := newGroup(c.s, gather)
-		c.groups[gather] = g
+		g := newGroup(c.s, with.gather)
+		c.groups[with] = g
 		c.running.Go(func() { g.run(ctx) })
 	}
+}
+
+// sharing is what the consumers of a group have in common. What Preparers write the world
+// outside waits for, and others for the rows that they lock: the read models are not in
+// the way.
+type sharing struct {
+	gather   time.Duration
+	prepares bool
+}
+
+func sharingOf(c Consumer) sharing {
+	_, prepares := c.(Preparer)
+	return sharing{gatherOf(c), prepares}
 }
 
 // gatherOf is how long a consumer gathers that is not waited for; zero: it follows at once.
@@ -290,7 +303,7 @@ func (c *runnerSet) start(ctx context.Context, g generation) {
 	}
 	c.started[g.Schema] = true
 	r := c.s.runner(wanted, g)
-	r.group = c.groups[gatherOf(wanted)]
+	r.group = c.groups[sharingOf(wanted)]
 	c.running.Go(func() {
 		r.run(ctx)
 		c.mu.Lock()
