@@ -92,7 +92,8 @@ func (e *DecodeError) Error() string {
 // Unwrap gives the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// Encode gives the JSON of an event and of its metadata, as they are stored.
+// Encode gives the JSON of an event and of its metadata, as they are stored. A text that
+// no read model could show is refused (domain.KindInvalid).
 func Encode(e domain.NewEvent) (data, meta []byte, err error) {
 	if e.Event == nil {
 		return nil, nil, errors.New("encode: no event")
@@ -108,6 +109,11 @@ func Encode(e domain.NewEvent) (data, meta []byte, err error) {
 	e.Meta.Schema = spec.Version
 	if meta, err = marshal(e.Meta); err != nil {
 		return nil, nil, fmt.Errorf("encode metadata of %s: %w", name, err)
+	}
+	for _, text := range [][]byte{data, meta} {
+		if err := storable(text); err != nil {
+			return nil, nil, fmt.Errorf("encode %s: %w", name, err)
+		}
 	}
 	return data, meta, nil
 }

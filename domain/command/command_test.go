@@ -323,6 +323,43 @@ func TestWhatTheLogRefusesFailsAlone(t *testing.T) {
 	wantKind(t, refused[0], domain.KindTooLarge)
 }
 
+// An event that no read model could show is refused with the codec's words; commands of
+// the same batch are not.
+func TestATextThatTheLogDoesNotTakeFailsAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 0)
+	hold := make(chan struct{})
+	b.log.Before(func(string) { <-hold })
+	grants := make(chan error, 10)
+	for i := range cap(grants) {
+		reason := "Welcome"
+		if i == 4 {
+			reason = "Wel\x00come"
+		}
+		go func() {
+			_, _, err := b.GrantCredits(t.Context(), operator(), b.account, 10, nil, reason)
+			grants <- err
+		}()
+	}
+	close(hold)
+	var refused []error
+	for range cap(grants) {
+		if err := <-grants; err != nil {
+			refused = append(refused, err)
+		}
+	}
+	if len(refused) != 1 {
+		t.Fatalf("%d were refused, want 1: %v", len(refused), refused)
+	}
+	wantKind(t, refused[0], domain.KindInvalid)
+	if text := refused[0].Error(); !strings.Contains(text, "reason: must not contain NUL") {
+		t.Errorf("refused by %q", text)
+	}
+	if st := b.ledger(); st.Granted() != 90 {
+		t.Errorf("%d credits granted, want 90", st.Granted())
+	}
+}
+
 func TestAStreamWithAnUnknownEventIsNotDecidedOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)

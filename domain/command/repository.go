@@ -238,13 +238,16 @@ func (s *repository[S]) settle(ctx context.Context, w *writer[S], batch []*queue
 	if w.loaded { // whatever went wrong, the next batch starts from the log
 		w.forget()
 	} // else loading goes on where it stopped, so that no stream is too long for it
-	switch refused := errors.Is(err, domain.ErrRefused); {
-	case refused && len(batch) > 1:
-		// Together they may be too much; whoever is too much alone is told so.
+	switch refused, invalid := errors.Is(err, domain.ErrRefused), domain.IsKind(err, domain.KindInvalid); {
+	case (refused || invalid) && len(batch) > 1:
+		// Together they may be too much, or one of them holds what the log does not take:
+		// whoever is to blame alone is told so.
 		for i := range batch {
 			s.settle(ctx, w, batch[i:i+1])
 		}
 		return
+	case invalid:
+		// It says what is wrong.
 	case refused:
 		err = &domain.Error{
 			Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge, Cause: err,

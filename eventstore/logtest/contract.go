@@ -237,7 +237,8 @@ func (c *contract) refused() {
 	nameless.ID = uuid.Nil
 	strange := note("of a type nobody registered")
 	strange.Event = Unknown("job.from_the_future")
-	for _, events := range [][]domain.NewEvent{{}, {nameless}, {good, nameless}, {strange}, {good, strange}} {
+	nul, noUTF8 := note("a\x00b"), note("a\xffb")
+	for _, events := range [][]domain.NewEvent{{}, {nameless}, {good, nameless}, {strange}, {good, strange}, {nul}, {good, nul}, {noUTF8}} {
 		if written, err := c.log.Append(c.Context(), c.stream, domain.NoStream, events); err == nil {
 			c.Errorf("%v were written: %+v", events, written)
 		}
