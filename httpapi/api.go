@@ -219,6 +219,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	took := time.Since(started)
 	a.metrics.observe(loggedMethod(hr.Method), r.name(), ans.status, took)
 	a.logAccess(r, ans.status, sent, took)
+	if ans.status == http.StatusRequestEntityTooLarge {
+		drain(w, hr)
+	}
 }
 
 // answer never fails: a refusal and a panic are answers, too.

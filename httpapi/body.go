@@ -18,21 +18,40 @@ const (
 	// (spool.go) until it is there, so that neither many of them nor slow ones
 	// exhaust the memory.
 	smallBody = 1 << 20
-	// minRate, in bytes a second, is the least that who sends a larger body has
-	// to send on average once placeGrace is over.
-	minRate    = 64 << 10
-	placeGrace = 10 * time.Second
-	// drainLimit and drainTime bound how much of a refused body is read only to
-	// be thrown away: a client that is still sending would otherwise see a
-	// reset connection instead of the 413.
-	drainLimit = 16 << 20
-	drainTime  = 10 * time.Second
+	// minRate, in bytes a second, is the least that a client has to send of a body
+	// on average once bodyGrace is over.
+	minRate   = 64 << 10
+	bodyGrace = 10 * time.Second
+	// drainLimit bounds how much of a refused body is read only to be thrown away,
+	// at the same least rate: a client that reads no answer before it has sent
+	// everything would otherwise see a reset connection instead of the 413.
+	drainLimit = maxBody + 16<<20
 )
 
-// paced is the body of a request that goes to the disk. Before each read it says
-// until when more has to be there.
+// pacedBodies gives a handler bodies that have to keep the least rate, whatever
+// their size and whether the handler reads them or leaves them to net/http.
+func pacedBodies(h http.Handler, grace time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			h.ServeHTTP(w, r)
+			return
+		}
+		now := time.Now()
+		body := &paced{
+			ReadCloser: r.Body, due: http.NewResponseController(w).SetReadDeadline,
+			begun: now, grace: grace, latest: now.Add(readTime),
+		}
+		_ = body.due(now.Add(grace)) // not every writer can
+		own := *r                    // net/http looks at the body of its own request
+		own.Body = body
+		h.ServeHTTP(w, &own)
+	})
+}
+
+// paced is the body of a request. Before each read it says until when more has
+// to be there.
 type paced struct {
-	io.Reader
+	io.ReadCloser
 	due      func(time.Time) error
 	begun    time.Time
 	grace    time.Duration
@@ -47,7 +66,7 @@ func (p *paced) Read(b []byte) (int, error) {
 		due = p.latest
 	}
 	_ = p.due(due) // not every writer can
-	n, err := p.Reader.Read(b)
+	n, err := p.ReadCloser.Read(b)
 	p.received += int64(n)
 	if errors.Is(err, io.EOF) {
 		// All is there: the connection's next read waits for the client to hang
@@ -61,11 +80,7 @@ func (p *paced) Read(b []byte) (int, error) {
 // credential and everything that parses. A stranger's is nobody's to look at: no
 // route that asks for no credential takes one.
 func (s *spool) readBody(w http.ResponseWriter, r *http.Request, c caller) (*body, error) {
-	latest := time.Now().Add(readTime)
 	if r.ContentLength > maxBody {
-		if r.Header.Get("Expect") == "" { // else the client has not begun to send
-			drain(w, r.Body, r.ContentLength-maxBody)
-		}
 		return nil, errTooLarge
 	}
 	if c.actor == "" || r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -79,7 +94,7 @@ func (s *spool) readBody(w http.ResponseWriter, r *http.Request, c caller) (*bod
 	}
 	var whole *body
 	if err == nil {
-		if whole, err = s.receive(r.Context(), w, c.owner(), head.Bytes(), limited, latest); err == nil {
+		if whole, err = s.receive(r.Context(), c.owner(), head.Bytes(), limited); err == nil {
 			return whole, nil
 		}
 	}
@@ -87,7 +102,6 @@ func (s *spool) readBody(w http.ResponseWriter, r *http.Request, c caller) (*bod
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		drain(w, r.Body, 0)
 		return nil, errTooLarge
 	case errors.As(err, &refusal):
 		return nil, err
@@ -108,12 +122,13 @@ var errTooLarge = &domain.Error{
 	Hint:    "send less than 50 MB in one request",
 }
 
-// drain throws away what a refused client is still sending, when it is not much
-// more than was allowed. Errors only mean that the client has stopped.
-func drain(w http.ResponseWriter, body io.Reader, excess int64) {
-	if excess > drainLimit {
-		return
+// drain throws away what a refused client is still sending, once it has its
+// answer. Errors only mean that the client has stopped.
+func drain(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.ContentLength > maxBody && r.Header.Get("Expect") != "" {
+		return // in the second case the client has not begun to send
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // not every writer can
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody+drainLimit))
+	if http.NewResponseController(w).Flush() == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, drainLimit))
+	}
 }

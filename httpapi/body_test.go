@@ -83,9 +83,8 @@ func TestNobodyTakesMoreThanThereIsOrThanTheirShare(t *testing.T) {
 func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	s.spool.grace = time.Hour // however slow this machine is, they are slower
 	_, key := s.account(0)
-	srv := s.online()
+	srv := s.onlineWith(time.Hour) // however slow this machine is, they are slower
 	addr := srv.Listener.Addr()
 	var slow []string
 	for range 6 {
@@ -151,12 +150,22 @@ func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
 func TestABodyThatArrivesTooSlowlyIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	s.spool.grace = 50 * time.Millisecond
 	_, key := s.account(0)
-	status, _, body := raw(t, s.online().Listener.Addr(), halfSent(key, "/v1/jobs"))
-	if status != http.StatusBadRequest || !strings.Contains(body, `"details":[{"path":"body","message":"arrived too slowly"}]`) {
-		t.Errorf("got %d %s", status, body)
+	addr := s.onlineWith(50 * time.Millisecond).Listener.Addr()
+	for name, request := range map[string]string{
+		"large": halfSent(key, "/v1/jobs"),
+		"small": "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + key + "\r\nContent-Length: 200\r\n\r\n{",
+		"small, chunked": "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + key +
+			"\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+	} {
+		status, _, body := raw(t, addr, request)
+		if status != http.StatusBadRequest || !strings.Contains(body, `"details":[{"path":"body","message":"arrived too slowly"}]`) {
+			t.Errorf("%s: got %d %s", name, status, body)
+		}
 	}
+	// A stranger's is not read, but its connection ends as soon.
+	status, _, _ := raw(t, addr, "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{")
+	equal(t, status, http.StatusUnauthorized)
 	equal(t, s.spool.disk.holders(), []string{})
 }
 
@@ -165,7 +174,7 @@ func TestABodyHasToKeepTheLeastRate(t *testing.T) {
 	begun := time.Now()
 	var due time.Time
 	p := &paced{
-		Reader: io.LimitReader(zeros{}, 30*minRate), begun: begun, grace: placeGrace, latest: begun.Add(20 * time.Second),
+		ReadCloser: io.NopCloser(io.LimitReader(zeros{}, 30*minRate)), begun: begun, grace: bodyGrace, latest: begun.Add(20 * time.Second),
 		due: func(at time.Time) error { due = at; return nil },
 	}
 	var seconds []float64

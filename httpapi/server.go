@@ -26,8 +26,12 @@ const (
 // NewServer wraps a handler with the time-outs that face the open network. One
 // that can Stop is told when the server is about to.
 func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
+	return newServer(h, log, bodyGrace)
+}
+
+func newServer(h http.Handler, log logrus.FieldLogger, grace time.Duration) *http.Server {
 	srv := &http.Server{
-		Handler:           h,
+		Handler:           pacedBodies(h, grace),
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       readTime,
 		WriteTimeout:      readTime + handleTime + commandTime,

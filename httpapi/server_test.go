@@ -32,8 +32,15 @@ func (junkReader) Read(p []byte) (int, error) { return copy(p, junkPage), nil }
 // online serves the API on a real connection.
 func (s *service) online() *httptest.Server {
 	s.t.Helper()
+	return s.onlineWith(bodyGrace)
+}
+
+// onlineWith is online, where bodies have another time before the least rate
+// counts.
+func (s *service) onlineWith(grace time.Duration) *httptest.Server {
+	s.t.Helper()
 	srv := httptest.NewUnstartedServer(s.API)
-	srv.Config = NewServer(s.API, quiet())
+	srv.Config = newServer(s.API, quiet(), grace)
 	srv.Listener = envelopeListener{srv.Listener} // as Serve does
 	srv.Start()
 	s.t.Cleanup(srv.Close)
@@ -101,6 +108,44 @@ func TestAClientThatAsksBeforeItSendsIsToldAtOnce(t *testing.T) {
 	status, _, _ := raw(t, srv.Listener.Addr(), fmt.Sprintf(
 		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, maxBody+1))
 	equal(t, status, http.StatusRequestEntityTooLarge)
+}
+
+// A client may send everything before it reads, or read before it goes on:
+// either gets the answer.
+func TestA413IsAnsweredBeforeTheRestHasCome(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	addr := s.onlineWith(time.Hour).Listener.Addr()
+	const size = 60 << 20
+	request := fmt.Sprintf("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, size)
+	for name, begun := range map[string]string{"declared": request, "chunked": fmt.Sprintf(
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", key, size, make([]byte, maxBody+1))} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), addr.Network(), addr.String())
+		must.NoError(t, err)
+		must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+		_, err = io.WriteString(conn, begun) // and not the rest: it must not be waited for
+		must.NoError(t, err)
+		must.NoError(t, conn.SetReadDeadline(time.Now().Add(8*time.Second)))
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != http.StatusRequestEntityTooLarge || !res.Close {
+			t.Fatalf("%s: %v %v", name, res, err)
+		}
+		must.NoError(t, res.Body.Close())
+		must.NoError(t, conn.Close())
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), addr.Network(), addr.String())
+	must.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = io.WriteString(conn, request)
+	must.NoError(t, err)
+	_, err = io.Copy(conn, junk(size)) // nothing is reset meanwhile
+	must.NoError(t, err)
+	all, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 413 ") || !strings.Contains(string(all), `"code":"PAYLOAD_TOO_LARGE"`) {
+		t.Errorf("after everything was sent: %v %s", err, all)
+	}
 }
 
 // raw sends bytes and reads one answer: its status, its request id, its body.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -89,15 +88,14 @@ func (p *places) giveBack(owner string, n int64) {
 // spool takes the bodies that are too large to be kept in memory while they
 // come. Its files have no name, so that no crash leaves one behind.
 type spool struct {
-	dir   string // empty: the system's directory for temporary files
-	grace time.Duration
+	dir   string  // empty: the system's directory for temporary files
 	disk  *places // bytes
 	parse *places // bodies
 }
 
 func newSpool(dir string) *spool {
 	return &spool{
-		dir: dir, grace: placeGrace,
+		dir:   dir,
 		disk:  newPlaces(spoolBytes, spoolShare, placeWait),
 		parse: newPlaces(parsedBodies, 1, parseWait),
 	}
@@ -183,7 +181,7 @@ func (s *spool) unnamed() (*os.File, error) {
 
 // receive takes a body that is larger than head, which has been read of it. rest
 // is limited by who calls.
-func (s *spool) receive(ctx context.Context, w http.ResponseWriter, owner string, head []byte, rest io.Reader, latest time.Time) (_ *body, err error) {
+func (s *spool) receive(ctx context.Context, owner string, head []byte, rest io.Reader) (_ *body, err error) {
 	b := &body{spool: s, owner: owner}
 	defer func() {
 		if err != nil {
@@ -196,13 +194,9 @@ func (s *spool) receive(ctx context.Context, w http.ResponseWriter, owner string
 	if err := b.append(ctx, head); err != nil {
 		return nil, err
 	}
-	from := &paced{
-		Reader: rest, due: http.NewResponseController(w).SetReadDeadline,
-		begun: time.Now(), grace: s.grace, latest: latest,
-	}
 	chunk := make([]byte, 64<<10)
 	for {
-		n, err := from.Read(chunk)
+		n, err := rest.Read(chunk)
 		if failed := b.append(ctx, chunk[:n]); failed != nil {
 			return nil, failed
 		}
