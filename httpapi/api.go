@@ -188,9 +188,10 @@ type request struct {
 	match
 	id     string
 	caller caller
-	came   *body     // closed with the request
-	body   []byte    // what came, until it has been parsed (letGo); not of a file
-	read   *problems // once a handler opened the body
+	came   *body           // closed with the request
+	body   []byte          // what came, until it has been parsed (letGo); not of a file
+	read   *problems       // once a handler opened the body
+	looked map[string]bool // the query parameters that the handler knows
 	log    logrus.FieldLogger
 }
 
@@ -290,7 +291,15 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), handleTime)
 	defer cancel()
 	timed.Request = r.WithContext(ctx)
-	return r.route.handle(a, &timed)
+	timed.looked = map[string]bool{}
+	if err := a.refuseMoment(&timed); err != nil {
+		return answer{}, err
+	}
+	ans, err := r.route.handle(a, &timed)
+	if err != nil {
+		return ans, err
+	}
+	return timed.warnedOfQuery(ans), nil
 }
 
 // name is the route as logs and metrics show it: its pattern, because a path

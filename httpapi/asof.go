@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -20,10 +21,24 @@ type asked struct {
 	echo string
 }
 
+// refuseMoment refuses ?asOf= on a read that shows no state of the past.
+func (a *API) refuseMoment(r *request) error {
+	if r.route.past || r.route.write || r.audience == checkers || r.audience == hooks {
+		return nil
+	}
+	var p problems
+	if parseQuery(r.URL.RawQuery, &p).text("asOf") == "" {
+		return nil // what else is wrong with the query the handler says
+	}
+	p = problems{}
+	p.add("asOf", "means nothing here: it is taken by GET %s", strings.Join(a.table.past, ", "))
+	return p.err()
+}
+
 // asOf reads ?asOf=: a time, or a cursor of the account's events; nil is now.
 func (a *API) asOf(r *request) (*asked, error) {
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	text := q.text("asOf")
 	if text == "" {
 		return nil, p.err()

@@ -45,7 +45,7 @@ type queueBody struct {
 // checkerQueue is GET /v1/checker/queue: urgent first, then oldest.
 func (a *API) checkerQueue(r *request) (answer, error) {
 	var p problems
-	limit := parseQuery(r.URL.RawQuery, &p).integer("limit", 20, 1, 100)
+	limit := r.query(&p).integer("limit", 20, 1, 100)
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}

@@ -36,7 +36,7 @@ type knownFailuresBody struct {
 // knownFailures is GET /v1/checker/jobs/:id/open-failures.
 func (a *API) knownFailures(r *request) (answer, error) {
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	text, limit := q.text("text"), q.integer("limit", 20, 1, 100)
 	if n := utf8.RuneCountInString(text); n > maxFailureText {
 		p.add("text", "must have at most %d characters, has %d", maxFailureText, n)

@@ -53,7 +53,7 @@ type deliveryPage struct {
 func (a *API) listDeliveries(r *request) (answer, error) {
 	id, err := a.ownProject(r)
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	f := webhooks.DeliveryFilter{
 		State: q.oneOf("status", webhooks.States()), Event: q.oneOf("event", eventNames()),
 		JobID: q.text("jobId"), Limit: q.integer("limit", 20, 1, 100), After: q.text("cursor"),

@@ -98,7 +98,7 @@ func (a *API) accountEvents(r *request) (answer, error) {
 
 // eventFilter reads the query. A project-bound key only sees its project.
 func (r *request) eventFilter(p *problems) events.Filter {
-	q := parseQuery(r.URL.RawQuery, p)
+	q := r.query(p)
 	f := events.Filter{
 		After: q.text("after"), ProjectID: r.caller.projectID, Limit: q.integer("limit", 20, 1, 100),
 	}

@@ -66,7 +66,7 @@ func (a *API) getExport(r *request) (answer, error) {
 		return answer{}, errOtherProject // it tells of every project
 	}
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	format := tabular.Format(q.oneOf("format", tabular.Formats()))
 	since := q.time("since")
 	if err := p.err(); err != nil {
@@ -115,7 +115,7 @@ type passRate struct {
 func (a *API) getPassRates(r *request) (answer, error) {
 	var p problems
 	by := []string{}
-	if text := parseQuery(r.URL.RawQuery, &p).text("by"); text != "" {
+	if text := r.query(&p).text("by"); text != "" {
 		by = strings.Split(text, ",")
 	}
 	for i, dimension := range by {

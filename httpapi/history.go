@@ -134,7 +134,7 @@ type openFailure struct {
 func (a *API) openFailures(r *request) (answer, error) {
 	id, err := a.ownProject(r)
 	var p problems
-	limit := parseQuery(r.URL.RawQuery, &p).integer("limit", 20, 1, 100)
+	limit := r.query(&p).integer("limit", 20, 1, 100)
 	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}

@@ -71,7 +71,7 @@ const (
 func (a *API) hostedStatus(r *request) (answer, error) {
 	s, err := a.readHostedStatus(r)
 	var p problems
-	wait := parseQuery(r.URL.RawQuery, &p).integer("wait", 0, 0, maxStatusWait)
+	wait := r.query(&p).integer("wait", 0, 0, maxStatusWait)
 	if err := refusedFor(err, p.err()); err != nil {
 		return answer{}, err
 	}

@@ -172,7 +172,7 @@ const maxOffset = 1 << 31
 // listJobs is GET /v1/jobs.
 func (a *API) listJobs(r *request) (answer, error) {
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	f := jobs.Filter{
 		Status: job.Status(q.oneOf("status", words(listedStatuses))), ProjectID: q.text("projectId"),
 		Since: q.time("since"),

@@ -61,7 +61,7 @@ func (a *API) creditsLedger(r *request) (answer, error) {
 		return answer{}, errOtherProject // it tells of every project's jobs
 	}
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	limit := q.integer("limit", 20, 1, 100)
 	before := uint64(math.MaxInt64)
 	if after := q.text("after"); after != "" {
@@ -97,7 +97,7 @@ func (a *API) creditsStatement(r *request) (answer, error) {
 		return answer{}, errOtherProject
 	}
 	var p problems
-	text := parseQuery(r.URL.RawQuery, &p).text("month")
+	text := r.query(&p).text("month")
 	now, err := a.accountTime(r.Context(), r)
 	if err != nil {
 		return answer{}, err

@@ -110,7 +110,7 @@ const maxProjects = 1000
 // listProjects is GET /v1/projects. A project-bound key sees its own only.
 func (a *API) listProjects(r *request) (answer, error) {
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	f := projects.Filter{
 		ID:    r.caller.projectID,
 		Limit: q.integer("limit", maxProjects, 1, maxProjects), Offset: q.integer("offset", 0, 0, maxOffset),

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,11 +12,12 @@ import (
 )
 
 // query reads query parameters the way object reads fields. An empty parameter
-// counts as absent, of a repeated one the first counts, unknown ones are never
-// looked at.
+// counts as absent, of a repeated one the first counts. What is never looked at is
+// unknown (request.unknownParameters).
 type query struct {
 	values   url.Values
 	problems *problems
+	looked   map[string]bool // the names that were asked for; nil: nobody keeps them
 }
 
 func parseQuery(raw string, p *problems) query {
@@ -25,8 +28,52 @@ func parseQuery(raw string, p *problems) query {
 	return query{values: values, problems: p}
 }
 
+// query reads the request's own, and keeps which names are known.
+func (r *request) query(p *problems) query {
+	q := parseQuery(r.URL.RawQuery, p)
+	q.looked = r.looked
+	return q
+}
+
+// warnedOfQuery names the parameters that nobody asked for in the answer's header
+// X-Warnings (decisions, "Unknown keys"): a slip in one gives another answer than
+// was meant. Refusals have not looked at all of them, and warn of none.
+func (r *request) warnedOfQuery(ans answer) answer {
+	if r.audience == public || ans.status >= http.StatusMultipleChoices {
+		return ans
+	}
+	values, _ := url.ParseQuery(r.URL.RawQuery)
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if r.looked[name] || len(warnings) == maxWarnings {
+			continue
+		}
+		warning := strconv.QuoteToASCII(clip(name, maxSlip)) + " is not known and was ignored"
+		for _, known := range slices.Sorted(maps.Keys(r.looked)) {
+			if len(name) <= maxSlip && near(name, known) {
+				warning += didYouMean + known + "?"
+				break
+			}
+		}
+		warnings = append(warnings, warning)
+	}
+	if len(warnings) > 0 {
+		ans.header = maps.Clone(ans.header)
+		if ans.header == nil {
+			ans.header = http.Header{}
+		}
+		ans.header[warningsHeader] = []string{strings.Join(warnings, ", ")}
+	}
+	return ans
+}
+
+const warningsHeader = "X-Warnings"
+
 // text gives the parameter; it refuses what no value of ours can hold.
 func (q query) text(name string) string {
+	if q.looked != nil {
+		q.looked[name] = true
+	}
 	s := q.values.Get(name)
 	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
 		q.problems.add(name, "must be valid UTF-8 without NUL")

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,6 +63,42 @@ func TestNumbersInQueries(t *testing.T) {
 		parseQuery(raw, &p).integer("limit", 20, 1, 100)
 		if got := details(t, p.err()); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %v, want %v", raw, got, want)
+		}
+	}
+}
+
+// A parameter that nobody asks for changes nothing, and is told; asOf on a read
+// that shows no state of the past is refused.
+func TestAParameterThatIsNotKnownIsNeverSilence(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(10)
+	project := s.project(key, `{"name":"p"}`)
+	for target, want := range map[string]string{
+		"/v1/jobs?limit=5&since=2026-01-01":           "",
+		"/v1/jobs?limt=5":                             `"limt" is not known and was ignored; did you mean limit?`,
+		"/v1/jobs?x=1&limt=5&x=2":                     `"limt" is not known and was ignored; did you mean limit?, "x" is not known and was ignored`,
+		"/v1/credits?asof=2026-01-01":                 `"asof" is not known and was ignored; did you mean asOf?`,
+		"/v1/pricing?a%0d%0ab%c3%a9=1":                `"a\r\nb\u00e9" is not known and was ignored`,
+		"/v1/projects/" + project + "?status=pending": `"status" is not known and was ignored`,
+		"/v1/exports/jobs?form=csv":                   `"form" is not known and was ignored; did you mean format?`,
+	} {
+		r := s.call(key, "GET", target, "")
+		if got := r.Header().Get("X-Warnings"); r.Code != http.StatusOK || got != want {
+			t.Errorf("%s: got %d, %q, want %q", target, r.Code, got, want)
+		}
+	}
+	equal(t, s.call(key, "POST", "/v1/jobs?dry=1", aJob).Header().Get("X-Warnings"), `"dry" is not known and was ignored`)
+	equal(t, s.call(s.checker(), "GET", "/v1/checker/queue?limits=1", "").Header().Get("X-Warnings"), `"limits" is not known and was ignored; did you mean limit?`)
+
+	for _, row := range routes {
+		if row.method != "GET" || row.past || row.audience == checkers || row.audience == hooks {
+			continue
+		}
+		r := s.call(s.keyFor(row.audience, key, ""), row.method, at(row.pattern, project)+"?asOf=2026-01-01", "")
+		equal(t, r.paths(), []string{"asOf"})
+		if body := r.Body.String(); !strings.Contains(body, "GET /v1/jobs/{id}, ") {
+			t.Errorf("%s does not say what takes asOf: %s", row.pattern, body)
 		}
 	}
 }

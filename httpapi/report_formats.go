@@ -44,7 +44,7 @@ func reportFormatOf(r *request) (reportFormat, error) {
 	for _, f := range reportFormats {
 		names = append(names, f.names...)
 	}
-	name := parseQuery(r.URL.RawQuery, &p).oneOf("format", names)
+	name := r.query(&p).oneOf("format", names)
 	if err := p.err(); err != nil {
 		return reportFormat{}, err
 	}

@@ -34,6 +34,8 @@ type route struct {
 	submits bool
 	// upload routes take files: their bodies are not brought into memory.
 	upload bool
+	// past routes show state, and take ?asOf= (decisions, "asOf").
+	past   bool
 	handle func(*API, *request) (answer, error)
 }
 
@@ -45,8 +47,8 @@ var routes = []route{
 	{method: "POST", pattern: "/v1/jobs/bulk", audience: clients, write: true, creates: true, submits: true, handle: (*API).submitBulk},
 	{method: "GET", pattern: "/v1/jobs/bulk/{batchId}", audience: clients, handle: (*API).getBatch},
 	{method: "GET", pattern: "/v1/jobs/bulk/{batchId}/report", audience: clients, handle: (*API).getBatchReport},
-	{method: "GET", pattern: "/v1/jobs/{id}", audience: clients, handle: (*API).getJob},
-	{method: "GET", pattern: "/v1/jobs/{id}/report", audience: clients, handle: (*API).getReport},
+	{method: "GET", pattern: "/v1/jobs/{id}", audience: clients, past: true, handle: (*API).getJob},
+	{method: "GET", pattern: "/v1/jobs/{id}/report", audience: clients, past: true, handle: (*API).getReport},
 	{method: "GET", pattern: "/v1/jobs/{id}/ai-report", audience: clients, handle: (*API).getAIReport},
 	{method: "GET", pattern: "/v1/jobs/{id}/events", audience: clients, handle: (*API).jobEvents},
 	{method: "POST", pattern: "/v1/jobs/{id}/cancel", audience: clients, write: true, handle: (*API).cancelJob},
@@ -79,10 +81,10 @@ var routes = []route{
 	{method: "GET", pattern: "/v1/projects/{id}/deliveries/{deliveryId}", audience: clients, handle: (*API).getDelivery},
 	{method: "POST", pattern: "/v1/projects/{id}/deliveries/{deliveryId}/redeliver", audience: clients, write: true, creates: true, handle: (*API).redeliver},
 
-	{method: "GET", pattern: "/v1/projects/{id}/history", audience: clients, handle: (*API).projectHistory},
+	{method: "GET", pattern: "/v1/projects/{id}/history", audience: clients, past: true, handle: (*API).projectHistory},
 	{method: "GET", pattern: "/v1/projects/{id}/open-failures", audience: clients, handle: (*API).openFailures},
 
-	{method: "GET", pattern: "/v1/credits", audience: clients, handle: (*API).getCredits},
+	{method: "GET", pattern: "/v1/credits", audience: clients, past: true, handle: (*API).getCredits},
 	{method: "GET", pattern: "/v1/credits/ledger", audience: clients, handle: (*API).creditsLedger},
 	{method: "GET", pattern: "/v1/credits/statement", audience: clients, handle: (*API).creditsStatement},
 	{method: "GET", pattern: "/v1/exports/{table}", audience: clients, handle: (*API).getExport},
@@ -130,6 +132,7 @@ var routes = []route{
 type table struct {
 	paths    *mux.Router
 	patterns map[string]map[string]*route // by pattern, then method
+	past     []string                     // the patterns of the reads that take ?asOf=
 }
 
 func newTable(rows []route) table {
@@ -146,6 +149,9 @@ func newTable(rows []route) table {
 			t.paths.Path(row.pattern).Name(row.pattern)
 		}
 		t.patterns[row.pattern][row.method] = row
+		if row.past {
+			t.past = append(t.past, row.pattern)
+		}
 	}
 	return t
 }

@@ -201,7 +201,7 @@ var sessionStatuses = []session.Status{session.StatusLobby, session.StatusActive
 // listSessions is GET /v1/hosted/sessions.
 func (a *API) listSessions(r *request) (answer, error) {
 	var p problems
-	q := parseQuery(r.URL.RawQuery, &p)
+	q := r.query(&p)
 	f := sessions.Filter{
 		Status: session.Status(q.oneOf("status", words(sessionStatuses))), ProjectID: q.text("projectId"),
 		Limit: q.integer("limit", 20, 1, 100), Offset: q.integer("offset", 0, 0, maxOffset),

@@ -61,6 +61,9 @@ func completeOperation(op *openapi3.Operation) {
 	op.Parameters = append(op.Parameters, parameter("RequestId"))
 	for status, response := range op.Responses.Map() {
 		addHeader(response.Value, "x-request-id", "RequestId")
+		if counted && strings.HasPrefix(status, "2") {
+			addHeader(response.Value, "X-Warnings", "Warnings")
+		}
 		switch {
 		case !counted:
 		case slices.Contains(early, status):

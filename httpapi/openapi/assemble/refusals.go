@@ -102,6 +102,12 @@ func commonRefusals(method string, op *openapi3.Operation) []string {
 		return []string{"Malformed", "Internal", "Away"}
 	}
 	names = append(names, "RateLimited", "Internal", "Away")
+	switch {
+	case takes(op, "asOf"):
+		names = append(names, "AsOf")
+	case !writes && audience(op) == clients:
+		names = append(names, "NoMoment")
+	}
 	if writes {
 		names = append(names, "BodyBroken", "TooLarge")
 		if op.RequestBody != nil && op.RequestBody.Value.Content["application/json"] != nil {
@@ -115,9 +121,11 @@ func commonRefusals(method string, op *openapi3.Operation) []string {
 }
 
 // replays says whether the operation honours an Idempotency-Key.
-func replays(op *openapi3.Operation) bool {
+func replays(op *openapi3.Operation) bool { return takes(op, "Idempotency-Key") }
+
+func takes(op *openapi3.Operation, name string) bool {
 	return slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool {
-		return p.Value != nil && p.Value.Name == "Idempotency-Key"
+		return p.Value != nil && p.Value.Name == name
 	})
 }
 
