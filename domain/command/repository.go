@@ -18,9 +18,11 @@ import (
 const (
 	// maxBatch bounds how many queued commands one append carries.
 	maxBatch = 128
-	// maxAttempts bounds how often a batch is decided anew after somebody
-	// else wrote to the stream first.
-	maxAttempts = 10
+	// maxAttempts bounds how often a batch is decided anew after another process
+	// wrote to the stream first: two or three that write to one stream without a
+	// break lose to each other ten times in a row every few seconds, and never as
+	// often as this.
+	maxAttempts = 100
 	// contendedFor is how long a stream on which another process was met
 	// carries one command an append.
 	contendedFor = time.Second
@@ -66,6 +68,7 @@ type writer[S any] struct {
 	queue   []*queued[S]
 	running bool
 
+	exists    bool // an append met an event: the stream is never believed to be new again
 	loaded    bool // state was all there is
 	begun     bool // state is a true one, as far as it goes
 	state     S
@@ -270,8 +273,9 @@ var errStale = errors.New("the stream was written to by somebody else")
 // Also a refusal and a repeat must rest on a state that the log has confirmed:
 // by the append of the batch they stand in, or by reading the tail.
 func (s *repository[S]) try(ctx context.Context, w *writer[S], batch []*queued[S]) (done bool, err error) {
-	confirmed := !w.loaded && !batch[0].fresh
-	if err := s.load(ctx, w, batch[0].fresh); err != nil {
+	fresh := batch[0].fresh && !w.exists
+	confirmed := !w.loaded && !fresh
+	if err := s.load(ctx, w, fresh); err != nil {
 		return false, err
 	}
 	var (
@@ -301,7 +305,7 @@ func (s *repository[S]) try(ctx context.Context, w *writer[S], batch []*queued[S
 			if !errors.Is(err, domain.ErrWrongRevision) {
 				return false, err
 			}
-			w.contended = s.now().Add(contendedFor)
+			w.exists, w.contended = true, s.now().Add(contendedFor)
 			if writers > 1 || tail == nil {
 				w.forget() // events were folded in that the log does not have
 				return false, errStale
