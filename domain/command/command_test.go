@@ -56,13 +56,9 @@ func TestTwoProcessesOnOneLedgerNeverOverdrawIt(t *testing.T) {
 	good := together(100, func(i int) error {
 		_, err := both[i%2].submit(t.Context(), b.cause())
 		return err
-	}, func(err error) {
-		if !domain.IsKind(err, domain.KindPayment) && !domain.IsKind(err, domain.KindUnavailable) {
-			t.Error(err)
-		}
-	})
-	if got := b.ledger().Used(); got != domain.Credits(5*good) {
-		t.Errorf("%d credits used for %d jobs", got, good)
+	}, func(err error) { wantKind(t, err, domain.KindPayment) })
+	if got := b.ledger().Used(); good != 50 || got != 5*50 {
+		t.Errorf("%d credits used for %d jobs, want 250 for 50", got, good)
 	}
 }
 
