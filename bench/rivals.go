@@ -109,7 +109,7 @@ func (r *rivals) drain(ctx context.Context, b *bench, over int) (perSecond float
 	}
 	r.begin()
 	began := time.Now()
-	stop := background(ctx, webhooks.NewDispatcher(db, openVault{}, nil, webhooks.Config{
+	stop := background(ctx, webhooks.NewDispatcher(db, openVault{}, webhooks.Report{}, webhooks.Config{
 		DSN: r.ours.DSN(pgdev.Database), CAFile: r.endpoint.CAFile(), Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")}, Log: b.log,
 	}).Run)
 	select {

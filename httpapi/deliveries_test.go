@@ -145,7 +145,12 @@ func TestARotationOfTheSecret(t *testing.T) {
 	before := time.Now()
 	first := secret()
 	out := rotate(key, "", idempotencyHeader, "k")
-	with(t, out.want(http.StatusOK), map[string]any{"webhookSecret": secret()})
+	with(t, out.want(http.StatusOK), map[string]any{
+		"webhookSecret": secret(),
+		"next": "Give your server the new secret within 24 hours. Until then webhook-signature carries a signature of each secret, " +
+			"and X-Service-Signature alternates between the two from one attempt of a delivery to the next. " +
+			`The rotation ends when your server accepts the new secret, or when you send {"finish": true}.`,
+	})
 	if secret() == first {
 		t.Fatal("nothing was rotated")
 	}
@@ -176,11 +181,15 @@ func TestARotationOfTheSecret(t *testing.T) {
 	for range 2 {
 		with(t, rotate(key, `{"finish":true}`).want(http.StatusOK), map[string]any{
 			"webhookSecret": nil, "previousValidUntil": nil, "webhookSecretRotatedAt": out.want(http.StatusOK)["webhookSecretRotatedAt"],
+			"next": "The rotation has ended: only the present secret signs.",
 		})
 	}
 	equal(t, s.call(key, "GET", path, "").want(http.StatusOK)["webhookSecretPreviousValidUntil"], any(nil))
 	leaked := rotate(key, `{"immediate":true}`).want(http.StatusOK)
-	with(t, leaked, map[string]any{"webhookSecret": secret(), "previousValidUntil": nil})
+	with(t, leaked, map[string]any{"webhookSecret": secret(), "previousValidUntil": nil,
+		"next": "Give your server the new secret now: the old one signs nothing any more. " +
+			"Deliveries that your server refuses four times are held; enable the webhook and replay them then.",
+	})
 	equal(t, s.log.Count("project.webhook_rotation_finished"), 1)
 
 	head := s.log.Head()

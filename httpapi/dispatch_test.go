@@ -83,11 +83,17 @@ func (s *service) delivering() *receiver {
 	must.NoError(s.t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw}), 0o600))
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	disable := func(ctx context.Context, projectID, deliveryID, reason string) error {
-		_, err := s.commands.DisableWebhook(ctx, command.Cause{CommandID: command.NewCommandID(), Actor: "webhooks"}, projectID, deliveryID, reason)
-		return err
+	report := webhooks.Report{
+		Disabled: func(ctx context.Context, projectID, deliveryID, reason string) error {
+			_, err := s.commands.DisableWebhook(ctx, command.Cause{CommandID: command.NewCommandID(), Actor: "webhooks"}, projectID, deliveryID, reason)
+			return err
+		},
+		Confirmed: func(ctx context.Context, projectID, sealed string) error {
+			_, err := s.commands.ConfirmSecret(ctx, command.Cause{CommandID: command.NewCommandID(), Actor: "webhooks"}, projectID, sealed)
+			return err
+		},
 	}
-	d := webhooks.NewDispatcher(s.db, s.deps.Vault, disable, webhooks.Config{
+	d := webhooks.NewDispatcher(s.db, s.deps.Vault, report, webhooks.Config{
 		DSN: pgtest.DSN(s.t, s.db), Allow: local, CAFile: ca, Log: quiet,
 		Retries: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
 	})

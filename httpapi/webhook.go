@@ -90,7 +90,18 @@ type rotatedSecret struct {
 	WebhookSecret          *string    `json:"webhookSecret"` // null when the rotation was finished
 	PreviousValidUntil     *timestamp `json:"previousValidUntil"`
 	WebhookSecretRotatedAt *timestamp `json:"webhookSecretRotatedAt"`
+	Next                   string     `json:"next"` // what the owner of the receiver does now
 }
+
+// What follows a rotation, for people.
+const (
+	afterOverlap = "Give your server the new secret within 24 hours. Until then webhook-signature carries a signature of each secret, " +
+		"and X-Service-Signature alternates between the two from one attempt of a delivery to the next. " +
+		`The rotation ends when your server accepts the new secret, or when you send {"finish": true}.`
+	afterImmediate = "Give your server the new secret now: the old one signs nothing any more. " +
+		"Deliveries that your server refuses four times are held; enable the webhook and replay them then."
+	afterFinish = "The rotation has ended: only the present secret signs."
+)
 
 // rotateSecret is POST /v1/projects/:id/webhook/rotate-secret.
 func (a *API) rotateSecret(r *request) (answer, error) {
@@ -108,7 +119,12 @@ func (a *API) rotateSecret(r *request) (answer, error) {
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		var out command.RotatedSecret
 		var err error
+		next := afterOverlap
+		if immediate {
+			next = afterImmediate
+		}
 		if finish {
+			next = afterFinish
 			out, err = a.commands.FinishRotation(ctx, cause, id)
 		} else {
 			out, err = a.commands.RotateSecret(ctx, cause, id, immediate)
@@ -118,7 +134,7 @@ func (a *API) rotateSecret(r *request) (answer, error) {
 		}
 		a.visible(ctx, r, out.Position)
 		a.WebhooksShown(ctx)
-		body := rotatedSecret{WebhookSecret: orNull(out.Secret), PreviousValidUntil: stamp(out.PreviousUntil)}
+		body := rotatedSecret{WebhookSecret: orNull(out.Secret), PreviousValidUntil: stamp(out.PreviousUntil), Next: next}
 		if !out.RotatedAt.IsZero() {
 			body.WebhookSecretRotatedAt = stamp(&out.RotatedAt)
 		}

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -19,8 +20,9 @@ UPDATE webhooks.endpoints
 SET announced = true
 WHERE project_id = $1 AND disabled_by = $2`
 
-// announce tells the log about endpoints that were disabled. The rows remember
-// what it has not been told, so a crash between the two only delays the event.
+// announce tells the log about endpoints that were disabled, and about rotations
+// whose receivers have the new secret. The rows remember what it has not been told,
+// so a crash between the two only delays the event.
 func (d *Dispatcher) announce(ctx context.Context) {
 	again := time.NewTimer(d.cfg.Poll)
 	defer again.Stop()
@@ -32,11 +34,11 @@ func (d *Dispatcher) announce(ctx context.Context) {
 		case <-again.C:
 		}
 		wait := d.cfg.Poll
-		if err := d.announceAll(ctx); err != nil {
+		if err := errors.Join(d.announceAll(ctx), d.reportConfirmed(ctx)); err != nil {
 			if ctx.Err() != nil {
 				return
 			}
-			d.log.WithError(err).Warn("a disabled webhook is not in the log yet")
+			d.log.WithError(err).Warn("the log has not been told of a webhook yet")
 			wait = min(wait, announceAgain)
 		}
 		again.Reset(wait)
@@ -50,7 +52,7 @@ func (d *Dispatcher) announceAll(ctx context.Context) error {
 	}
 	var failed error
 	for _, e := range disabled {
-		if err := d.disable(ctx, e.ProjectID, e.DisabledBy, e.DisabledReason); err != nil {
+		if err := d.report.Disabled(ctx, e.ProjectID, e.DisabledBy, e.DisabledReason); err != nil {
 			failed = fmt.Errorf("announce that project %s's webhook is disabled: %w", e.ProjectID, err)
 			continue // the others need not wait for this one
 		}

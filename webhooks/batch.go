@@ -10,6 +10,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/project"
 )
 
 // lockConcerned locks the endpoints that get something: a project's own events
@@ -26,6 +27,7 @@ type plan struct {
 	endpoints map[string]*endpoint
 	changed   []string // project ids
 	hold      []string // project ids
+	rotated   []string // project ids
 	rows      []row
 }
 
@@ -88,6 +90,11 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 			return fmt.Errorf("hold deliveries: %w", err)
 		}
 	}
+	if len(p.rotated) > 0 {
+		if _, err := tx.ExecContext(ctx, startAfresh, pq.Array(p.rotated)); err != nil {
+			return fmt.Errorf("start deliveries afresh: %w", err)
+		}
+	}
 	touched := distinct(append(distinct(p.rows, func(r row) string { return r.projectID }), p.changed...), func(id string) string { return id })
 	switch {
 	case len(p.rows) > 0:
@@ -135,6 +142,9 @@ func (p *plan) settings(e *endpoint, st step) {
 	if changed && !p.changes(st.projectID) {
 		p.changed = append(p.changed, st.projectID)
 	}
+	if _, rotated := st.Event.(*project.SecretSet); rotated {
+		p.rotated = append(p.rotated, st.projectID)
+	}
 	if !hold {
 		return
 	}
@@ -152,13 +162,13 @@ func deliveryID(projectID string, event uuid.UUID) uuid.UUID {
 }
 
 const upsertEndpoint = `
-INSERT INTO webhooks.endpoints AS e (project_id, account_id, url, events, secret, previous_secret, previous_until,
+INSERT INTO webhooks.endpoints AS e (project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret,
 	generation, enabled, disabled_by, disabled_reason, announced, cap,
 	consecutive_failures, failing_since, last_error, last_success_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 ON CONFLICT (project_id) DO UPDATE
 SET url = excluded.url, events = excluded.events, secret = excluded.secret,
-	previous_secret = excluded.previous_secret, previous_until = excluded.previous_until,
+	previous_secret = excluded.previous_secret, previous_until = excluded.previous_until, new_secret = excluded.new_secret,
 	generation = excluded.generation, enabled = excluded.enabled, disabled_by = excluded.disabled_by,
 	disabled_reason = excluded.disabled_reason, announced = excluded.announced, cap = excluded.cap,
 	consecutive_failures = excluded.consecutive_failures, failing_since = excluded.failing_since,
@@ -167,7 +177,7 @@ SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 
 func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
 	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,
-		e.PreviousUntil, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cap,
+		e.PreviousUntil, e.NewSecret, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cap,
 		e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt)
 	if err != nil {
 		return fmt.Errorf("save the endpoint of project %s: %w", e.ProjectID, err)

@@ -69,8 +69,7 @@ func benchmarkDeliveries(b *testing.B, endpoints int) {
 	b.ResetTimer()
 	start := time.Now()
 	go func() {
-		never := func(context.Context, string, string, string) error { return nil }
-		ended <- webhooks.NewDispatcher(db, plainVault{}, never, cfg).Run(ctx)
+		ended <- webhooks.NewDispatcher(db, plainVault{}, webhooks.Report{}, cfg).Run(ctx)
 	}()
 	<-done
 	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "deliveries/s")

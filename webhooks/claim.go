@@ -38,6 +38,8 @@ type claimed struct {
 	URL            string `db:"url"`
 	Secret         string `db:"secret"`
 	PreviousSecret string `db:"previous_secret"` // empty outside a rotation's overlap
+	NewSecret      string `db:"new_secret"`      // as in endpoint
+	LastStatus     int    `db:"last_status"`     // of the attempt before; 0: none
 	Resets         int64  `db:"generation"`
 }
 
@@ -119,7 +121,8 @@ WITH served AS (
 	FROM next n
 	WHERE e.project_id = n.project_id
 )
-SELECT d.id, d.project_id, d.event, d.body, d.attempts + 1 AS attempt, d.failures, e.account_id, e.url, e.secret, e.generation,
+SELECT d.id, d.project_id, d.event, d.body, d.attempts + 1 AS attempt, d.failures, coalesce(d.last_status, 0) AS last_status,
+	e.account_id, e.url, e.secret, e.new_secret, e.generation,
 	CASE WHEN e.previous_until > now() THEN e.previous_secret ELSE '' END AS previous_secret
 FROM picked p
 CROSS JOIN LATERAL (

@@ -35,7 +35,11 @@ func (q *queue) conclude(ctx context.Context, tx *sqlx.Tx, batch []outcome, now 
 	if err := postpone(ctx, tx, batch); err != nil {
 		return settlement{}, err
 	}
-	if s.waits, err = freeEndpoints(ctx, tx, batch, now, q.cap.after(batch, now), changed, ask); err != nil || len(causes) == 0 {
+	becomes := aftermath{caps: q.cap.after(batch, now), standings: changed, newSecrets: newSecrets(batch, now)}
+	for _, is := range becomes.newSecrets {
+		s.confirmed = s.confirmed || is == confirmed
+	}
+	if s.waits, err = freeEndpoints(ctx, tx, batch, now, becomes, ask); err != nil || len(causes) == 0 {
 		return s, err
 	}
 	s.disabled, err = disable(ctx, tx, causes)
@@ -132,37 +136,49 @@ SET in_flight = ARRAY(SELECT f FROM unnest(e.in_flight) f WHERE f <> ALL($7::uui
 		) IS NOT NULL THEN least(e.due_at, now())
 		WHEN NOT e.in_flight <@ $7 THEN e.leased_until
 	END,
-	cap = r.cap, consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success
-FROM unnest($1::text[], $2::integer[], $3::integer[], $4::timestamptz[], $5::text[], $6::timestamptz[])
-	AS r (project_id, cap, failures, since, error, success)
+	cap = r.cap, consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success,
+	new_secret = r.new_secret
+FROM unnest($1::text[], $2::integer[], $3::integer[], $4::timestamptz[], $5::text[], $6::timestamptz[], $8::text[])
+	AS r (project_id, cap, failures, since, error, success, new_secret)
 WHERE e.project_id = r.project_id
 RETURNING coalesce(e.due_at <= now(), false)`
 
+// aftermath is what attempts changed of their endpoints, by project.
+type aftermath struct {
+	caps       map[string]int
+	standings  map[string]standing
+	newSecrets map[string]string
+}
+
 // freeEndpoints says whether one of them is to be looked at, where that is asked.
-func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, caps map[string]int, standings map[string]standing, ask bool) (waits bool, err error) {
+func freeEndpoints(ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]endpoint, becomes aftermath, ask bool) (waits bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
 	}
 	ids := distinct(batch, func(o outcome) string { return o.ProjectID })
 	var (
-		errs             []string
+		errs, made       []string
 		sizes, failures  []int64
 		since, succeeded []*string
 	)
 	for _, id := range ids {
-		size, s := now[id].Cap, now[id].standing
-		if n, changed := caps[id]; changed {
+		size, s, is := now[id].Cap, now[id].standing, now[id].NewSecret
+		if n, changed := becomes.caps[id]; changed {
 			size = n
 		}
-		if n, changed := standings[id]; changed {
+		if n, changed := becomes.standings[id]; changed {
 			s = n
 		}
+		if n, changed := becomes.newSecrets[id]; changed {
+			is = n
+		}
+		made = append(made, is)
 		sizes, errs, failures = append(sizes, int64(size)), append(errs, s.LastError), append(failures, int64(s.ConsecutiveFailures))
 		since, succeeded = append(since, timeText(s.FailingSince)), append(succeeded, timeText(s.LastSuccessAt))
 	}
 	args := []any{
 		pq.Array(ids), pq.Array(sizes), pq.Array(failures), pq.Array(since), pq.Array(errs),
-		pq.Array(succeeded), pq.Array(distinct(batch, func(o outcome) string { return o.ID })),
+		pq.Array(succeeded), pq.Array(distinct(batch, func(o outcome) string { return o.ID })), pq.Array(made),
 	}
 	var due []bool
 	if ask {

@@ -27,10 +27,15 @@ const settleGather = 100 * time.Millisecond
 // opened: none of them leaves before it can.
 const unsealWait = time.Minute
 
-// Disable tells the log that an endpoint was disabled, because of which
-// delivery and why. It is called again until it returns nil, so a repeat must
-// be harmless.
-type Disable func(ctx context.Context, projectID, deliveryID, reason string) error
+// Report tells the log what the dispatcher found out. Each is called again until it
+// returns nil, so a repeat must be harmless.
+type Report struct {
+	// Disabled says that an endpoint was disabled, because of which delivery and why.
+	Disabled func(ctx context.Context, projectID, deliveryID, reason string) error
+	// Confirmed says that the receiver verifies with the new secret of a rotation,
+	// sealed as in its event, and no more with the previous one.
+	Confirmed func(ctx context.Context, projectID, sealed string) error
+}
 
 // Dispatcher sends what the subscriber wrote. Several may run, in any number of
 // processes.
@@ -38,11 +43,11 @@ type Dispatcher struct {
 	cfg     Config
 	queue   queue
 	vault   Vault
-	disable Disable
+	report  Report
 	log     logrus.FieldLogger
 	loop    *workloop.Loop[claimed, outcome]
 	sender  *sender       // while it runs
-	tell    chan struct{} // an endpoint was disabled
+	tell    chan struct{} // there is something to report
 	metrics metrics
 	busy    *places
 
@@ -50,13 +55,13 @@ type Dispatcher struct {
 }
 
 // NewDispatcher prepares a dispatcher; Run starts it, once.
-func NewDispatcher(db *sqlx.DB, vault Vault, disable Disable, cfg Config) *Dispatcher {
+func NewDispatcher(db *sqlx.DB, vault Vault, report Report, cfg Config) *Dispatcher {
 	cfg = cfg.withDefaults()
 	d := &Dispatcher{
 		cfg:     cfg,
 		queue:   queue{db: db, pool: cfg.Pool, cap: caps{cfg.PerEndpoint, cfg.MostPerEndpoint}, lease: cfg.Lease},
 		vault:   vault,
-		disable: disable,
+		report:  report,
 		log:     cfg.Log,
 		tell:    make(chan struct{}, 1),
 		metrics: newMetrics(),
@@ -163,7 +168,7 @@ func (d deliveries) settled(done []outcome, s settlement) {
 		d.log.WithFields(logrus.Fields{"project": e.ProjectID, "delivery": e.DisabledBy, "reason": e.DisabledReason}).
 			Warn("a webhook is disabled: the last retry of a delivery failed")
 	}
-	if len(s.disabled) > 0 {
+	if len(s.disabled) > 0 || s.confirmed {
 		select {
 		case d.tell <- struct{}{}:
 		default: // it is told already
@@ -175,14 +180,14 @@ func (d deliveries) settled(done []outcome, s settlement) {
 // Config.Timeout, and a little for the vault.
 func (d deliveries) Do(ctx context.Context, c claimed) outcome {
 	defer d.answered(c)
-	secret, previous, err := d.secrets(ctx, c)
+	by, err := d.secrets(ctx, c)
 	if err != nil {
 		d.log.WithError(err).WithField("project", c.ProjectID).Debug("a webhook's signing secret cannot be opened")
 		return outcome{
 			claimed: c, result: postponed, wait: unsealWait, unsent: true, answer: answer{at: time.Now(), err: sealedSecret},
 		}
 	}
-	a := d.sender.send(ctx, c, secret, previous)
+	a := d.sender.send(ctx, c, by)
 	if a.err != "" && errors.Is(context.Cause(ctx), workloop.ErrStopped) {
 		a.err = interrupted + workloop.ErrStopped.Error()
 		a.slow = false
@@ -194,16 +199,17 @@ func (d deliveries) Do(ctx context.Context, c claimed) outcome {
 // Urgent implements workloop.Urgent: what has not arrived may change what else is sent.
 func (d deliveries) Urgent(o outcome) bool { return o.result != delivered }
 
-func (d deliveries) secrets(ctx context.Context, c claimed) (secret, previous []byte, err error) {
+func (d deliveries) secrets(ctx context.Context, c claimed) (by secrets, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Lease-d.cfg.Timeout)
 	defer cancel()
 	stream := domain.ProjectStream(c.ProjectID)
-	if secret, err = d.vault.Unseal(ctx, c.AccountID, stream, c.Secret); err != nil {
-		return nil, nil, err
+	if by.present, err = d.vault.Unseal(ctx, c.AccountID, stream, c.Secret); err != nil {
+		return secrets{}, err
 	}
 	if c.PreviousSecret == "" {
-		return secret, nil, nil
+		return by, nil
 	}
-	previous, err = d.vault.Unseal(ctx, c.AccountID, stream, c.PreviousSecret)
-	return secret, previous, err
+	by.byPrevious = !c.signsWithNew()
+	by.previous, err = d.vault.Unseal(ctx, c.AccountID, stream, c.PreviousSecret)
+	return by, err
 }

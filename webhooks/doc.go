@@ -41,6 +41,9 @@
 // hang: it gets four fifths of a process's pool at most, and so does the next one of
 // what is left (shares).
 //
+// While a rotation of the secret lasts, the attempts of a delivery alternate between
+// the two secrets, and a receiver that accepts the new one ends it (rotation.go).
+//
 // When a delivery fails for good its endpoint is disabled at once, in the rows;
 // the others of its deliveries are held. The event that tells the log
 // (project.webhook_disabled) is appended after the commit, and again until it

@@ -21,6 +21,7 @@ type endpoint struct {
 	Secret         string         `db:"secret"`
 	PreviousSecret string         `db:"previous_secret"`
 	PreviousUntil  *time.Time     `db:"previous_until"`
+	NewSecret      string         `db:"new_secret"` // what its receiver made of Secret: notAccepted, accepted, confirmed
 	Resets         int64          `db:"generation"` // counts what makes failures of before not count
 	Enabled        bool           `db:"enabled"`
 	DisabledBy     string         `db:"disabled_by"`
@@ -35,7 +36,7 @@ type endpoint struct {
 
 // endpointColumns are those of an endpoint: a column that a later version adds does
 // not get in the way of this one.
-const endpointColumns = `project_id, account_id, url, events, secret, previous_secret, previous_until, generation, enabled, disabled_by,
+const endpointColumns = `project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret, generation, enabled, disabled_by,
 	disabled_reason, announced, cap, due_at, lease_id, in_flight, consecutive_failures, failing_since, last_error, last_success_at`
 
 // standing is how an endpoint has answered lately.
@@ -84,9 +85,10 @@ func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
 		if event.PreviousUntil != nil {
 			e.PreviousSecret, e.PreviousUntil = e.Secret, event.PreviousUntil
 		}
-		e.Secret = event.Sealed
+		e.Secret, e.NewSecret = event.Sealed, notAccepted
+		e.Resets++
 	case *project.RotationFinished:
-		e.PreviousSecret, e.PreviousUntil = "", nil
+		e.PreviousSecret, e.PreviousUntil, e.NewSecret = "", nil, notAccepted
 	default:
 		return false, false
 	}

@@ -207,10 +207,10 @@ func TestTheLogIsToldOfADisabledEndpointUntilItKnows(t *testing.T) {
 	b.submit("p1", "j1")
 	b.subscribe()
 	refused := make(chan struct{}, 10)
-	stop := b.run(webhooks.NewDispatcher(b.db, plainVault{}, func(context.Context, string, string, string) error {
+	stop := b.run(webhooks.NewDispatcher(b.db, plainVault{}, webhooks.Report{Disabled: func(context.Context, string, string, string) error {
 		refused <- struct{}{}
 		return domain.Unavailable(context.DeadlineExceeded)
-	}, b.cfg).Run)
+	}}, b.cfg).Run)
 	<-refused
 	stop()
 

@@ -85,7 +85,7 @@ func TestADisabledWebhookSaysWhyAtItsProjectAndInTheLog(t *testing.T) {
 	b.project("p1", trusted.URL, nil)
 	b.submit("p1", "j1")
 	b.subscribe()
-	dispatcher := webhooks.NewDispatcher(b.db, plainVault{}, b.tell, b.cfg)
+	dispatcher := webhooks.NewDispatcher(b.db, plainVault{}, b.report(), b.cfg)
 	b.run(dispatcher.Run)
 	b.eventually("the first attempt failed", func() bool {
 		list := b.deliveries("p1")
@@ -181,7 +181,7 @@ func TestAPoolWhosePlacesAreStuckSaysSoAndGetsThemBack(t *testing.T) {
 	b.submit("stuck", "s1")
 	b.submit("stuck", "s2")
 	b.subscribe()
-	dispatcher := webhooks.NewDispatcher(b.db, v, b.tell, b.cfg)
+	dispatcher := webhooks.NewDispatcher(b.db, v, b.report(), b.cfg)
 	stop := b.run(dispatcher.Run)
 	b.eventually("the pool has a problem", func() bool { return dispatcher.Problem() != "" })
 	b.submit("healthy", "h1")

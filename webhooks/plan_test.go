@@ -160,7 +160,7 @@ func (s *stock) again(ids []string) {
 func TestPlansHoldHoweverMuchIsSettled(t *testing.T) {
 	t.Parallel()
 	s := newStock(t)
-	d := NewDispatcher(s.db, nil, nil, Config{})
+	d := NewDispatcher(s.db, nil, Report{}, Config{})
 	d.handover.open = true
 	for _, settled := range []int{0, 1000, *settledRows} {
 		s.exec("UPDATE webhooks.deliveries SET state = 'held' WHERE state = 'pending' AND revision > 1")
@@ -210,7 +210,7 @@ func BenchmarkRest(b *testing.B) {
 	s.db.SetMaxOpenConns(0)
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- NewDispatcher(s.db, nil, nil, Config{DSN: pgtest.DSN(b, s.db)}).Run(ctx) }()
+	go func() { ended <- NewDispatcher(s.db, nil, Report{}, Config{DSN: pgtest.DSN(b, s.db)}).Run(ctx) }()
 	eventually.True(b, "it has seen that nothing is due", func() bool {
 		var due int
 		must.NoError(b, s.db.GetContext(ctx, &due, "SELECT count(*) FROM webhooks.endpoints WHERE due_at IS NOT NULL"))

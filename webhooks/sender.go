@@ -86,15 +86,16 @@ type answer struct {
 }
 
 // send makes one request. The body goes out as it is.
-func (s *sender) send(ctx context.Context, c claimed, secret, previous []byte) answer {
+func (s *sender) send(ctx context.Context, c claimed, by secrets) answer {
 	// The second it is signed for is read again from the row: nothing may round
 	// it up in between.
 	began := time.Now()
 	a := answer{at: began.Truncate(time.Microsecond)}
-	a.signed = sign(c.ID, a.at, c.Body, secret, previous)
+	a.signed = sign(c.ID, a.at, c.Body, by)
 	err := s.post(ctx, c, &a)
 	a.took = time.Since(began)
 	if err == nil {
+		a.err += by.blame(a.status)
 		return a
 	}
 	var timeout net.Error

@@ -35,7 +35,7 @@ func toEndpoint(t *testing.T, timeout time.Duration, handle http.HandlerFunc) (*
 	must.NoError(t, err)
 	t.Cleanup(s.close)
 	return server, s, func(path string) answer {
-		return s.send(t.Context(), claimed{ID: "d", Event: "job.created", URL: server.URL + path, Body: []byte("{}")}, []byte("secret"), nil)
+		return s.send(t.Context(), claimed{ID: "d", Event: "job.created", URL: server.URL + path, Body: []byte("{}")}, secrets{present: []byte("secret")})
 	}
 }
 

@@ -89,9 +89,10 @@ WHERE d.id = r.id AND r.counts AND d.attempts = r.attempt - 1`
 
 // settlement is what others have to hear of.
 type settlement struct {
-	disabled []endpoint // were switched off: the log has to be told
-	sealed   []string   // projects whose secret cannot be opened any more
-	waits    bool       // an endpoint is to be looked at
+	disabled  []endpoint // were switched off: the log has to be told
+	sealed    []string   // projects whose secret cannot be opened any more
+	confirmed bool       // a receiver confirmed its new secret: likewise
+	waits     bool       // an endpoint is to be looked at
 }
 
 // settle writes what became of a batch of attempts, states and log in one

@@ -138,11 +138,21 @@ func subscriberStatus(t testing.TB, db *sqlx.DB) consumer.Status {
 func (b *bundle) dispatch() (stop func()) { return b.dispatchOn(b.db) }
 
 func (b *bundle) dispatchOn(db *sqlx.DB) (stop func()) {
-	return b.run(webhooks.NewDispatcher(db, plainVault{}, b.tell, b.cfg).Run)
+	return b.run(webhooks.NewDispatcher(db, plainVault{}, b.report(), b.cfg).Run)
 }
 
 func (b *bundle) tell(_ context.Context, projectID, deliveryID, reason string) error {
 	b.told <- projectID + " " + deliveryID + " " + reason
+	return nil
+}
+
+func (b *bundle) report() webhooks.Report {
+	return webhooks.Report{Disabled: b.tell, Confirmed: b.confirm}
+}
+
+// confirm ends a rotation, as the log is told to.
+func (b *bundle) confirm(_ context.Context, projectID, _ string) error {
+	b.on(projectID, &project.RotationFinished{At: at, By: project.ByReceiver})
 	return nil
 }
 

@@ -72,15 +72,13 @@ func sum(key []byte, parts ...[]byte) []byte {
 // signatures are the values of the two signature headers.
 type signatures struct{ service, standard string }
 
-// sign signs one attempt. previous is nil outside a rotation's overlap; in it,
-// X-Service-Signature, which holds one signature, stays with the previous secret
-// until its receiver knows the new one (decisions, "Rotation").
-func sign(id string, at time.Time, body, secret, previous []byte) signatures {
+// sign signs one attempt. In a rotation's overlap webhook-signature carries the
+// signatures of both secrets; X-Service-Signature has room for one.
+func sign(id string, at time.Time, body []byte, by secrets) signatures {
 	timestamp := stamp(at)
-	s := signatures{service: Signature(secret, body), standard: standardSignature(secret, id, timestamp, body)}
-	if previous != nil {
-		s.service = Signature(previous, body)
-		s.standard += " " + standardSignature(previous, id, timestamp, body)
+	s := signatures{service: Signature(by.service(), body), standard: standardSignature(by.present, id, timestamp, body)}
+	if by.previous != nil {
+		s.standard += " " + standardSignature(by.previous, id, timestamp, body)
 	}
 	return s
 }

@@ -20,7 +20,7 @@ func secretOf(owner string) *project.SecretSet {
 }
 
 func newDispatcher(b *bundle) *webhooks.Dispatcher {
-	return webhooks.NewDispatcher(b.db, plainVault{}, func(context.Context, string, string, string) error { return nil }, b.cfg)
+	return webhooks.NewDispatcher(b.db, plainVault{}, webhooks.Report{}, b.cfg)
 }
 
 func (b *bundle) status() consumer.Status {

@@ -34,7 +34,7 @@ func beDispatcher() int {
 	if err == nil {
 		db, opened := pgpool.Open(ctx, cfg.DSN)
 		if err = opened; err == nil {
-			err = webhooks.NewDispatcher(db, plainVault{}, nil, cfg).Run(ctx)
+			err = webhooks.NewDispatcher(db, plainVault{}, webhooks.Report{}, cfg).Run(ctx)
 		}
 	}
 	if err != nil {

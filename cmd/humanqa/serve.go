@@ -128,7 +128,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	run(true, "feed", feed.Run)
 	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
 	hooks := s.webhookConfig(log)
-	s.dispatcher = webhooks.NewDispatcher(core.db, core.vault, core.disableWebhook, hooks)
+	s.dispatcher = webhooks.NewDispatcher(core.db, core.vault, webhooks.Report{Disabled: core.disableWebhook, Confirmed: core.confirmSecret}, hooks)
 	subscriber.HandTo(s.dispatcher)
 	var following []string
 	if roles.Projector {

@@ -213,6 +213,15 @@ func (c *core) disableWebhook(ctx context.Context, projectID, deliveryID, reason
 	return err
 }
 
+// confirmSecret tells the log that a receiver has the new secret of a rotation.
+func (c *core) confirmSecret(ctx context.Context, projectID, sealed string) error {
+	_, err := c.commands.ConfirmSecret(ctx, command.Cause{
+		CommandID: command.NewCommandID(),
+		Actor:     "webhooks",
+	}, projectID, sealed)
+	return err
+}
+
 // welcome says where things are and what to do next.
 func (s *service) welcome(w io.Writer) {
 	var lines []string

@@ -99,6 +99,16 @@ func (s *Service) FinishRotation(ctx context.Context, cause Cause, projectID str
 	return after, err
 }
 
+// ConfirmSecret ends the overlap of a rotation because the receiver confirmed the new
+// secret; sealed is that secret as its event holds it. A repeat changes nothing.
+func (s *Service) ConfirmSecret(ctx context.Context, cause Cause, projectID, sealed string) (domain.Position, error) {
+	wall := s.Now()
+	_, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
+		return project.DecideConfirmed(st, sealed, wall)
+	})
+	return written.Position, err
+}
+
 // by says which person, or which API key, stands behind the command; neither
 // does where nobody asked.
 func (c Cause) by() (userID *string, keyID string) {

@@ -240,6 +240,15 @@ func DecideFinish(s State, finished RotationFinished, wall time.Time) ([]domain.
 	return []domain.Event{&finished}, nil
 }
 
+// DecideConfirmed ends the overlap of the rotation to the secret that is sealed so:
+// its receiver verifies with it. A later rotation, or one that ended, is left alone.
+func DecideConfirmed(s State, sealed string, wall time.Time) ([]domain.Event, error) {
+	if s.Secret.Sealed != sealed || !s.overlaps(wall) {
+		return nil, nil
+	}
+	return []domain.Event{&RotationFinished{At: wall, By: ByReceiver}}, nil
+}
+
 func (s State) overlaps(wall time.Time) bool {
 	return s.PreviousUntil != nil && wall.Before(*s.PreviousUntil)
 }

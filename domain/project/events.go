@@ -130,11 +130,17 @@ type SecretSet struct {
 	PreviousUntil *time.Time `json:"previousValidUntil,omitempty"`
 }
 
-// RotationFinished ends the overlap early: the receiver knows the new secret.
+// ByReceiver is the RotationFinished.By of a rotation that its receiver ended: it
+// accepted the new secret and had refused the previous one.
+const ByReceiver = "receiver"
+
+// RotationFinished ends the overlap early: the receiver knows the new secret. A
+// person said so, or an API key; or By is ByReceiver.
 type RotationFinished struct {
 	At     time.Time `json:"at"`
 	UserID *string   `json:"userId"`
 	KeyID  string    `json:"keyId,omitempty"`
+	By     string    `json:"by,omitempty"`
 }
 
 // WebhookDisabled stops deliveries after the last retry of one failed

@@ -74,10 +74,10 @@ func (w *world) delivering(code int, retries ...time.Duration) *receiver {
 	w.Must(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}), 0o600))
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	d := webhooks.NewDispatcher(w.DB, w.Vault, func(ctx context.Context, projectID, deliveryID, reason string) error {
+	d := webhooks.NewDispatcher(w.DB, w.Vault, webhooks.Report{Disabled: func(ctx context.Context, projectID, deliveryID, reason string) error {
 		_, err := w.Commands.DisableWebhook(ctx, pagetest.Operator(), projectID, deliveryID, reason)
 		return err
-	}, webhooks.Config{
+	}}, webhooks.Config{
 		DSN: pgtest.DSN(w.T, w.DB), Log: quiet, CAFile: ca, Retries: append([]time.Duration{}, retries...), Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.T.Context()))
