@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/domain/origin"
 )
 
 // maxIncomplete is how often an append may be ended by the node half-way.
@@ -20,7 +21,7 @@ const maxIncomplete = 3
 // It fails with domain.ErrWrongRevision (somebody else wrote first),
 // domain.ErrUnknownOutcome (the resends did not tell either), ErrStreamDeleted
 // or domain.ErrRefused (nothing was written), or a refusal of kind unavailable
-// (nothing was sent).
+// (nothing was sent, or the log has no room).
 func (c *Client) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
 	data, err := proposals(events)
 	if err != nil {
@@ -69,6 +70,9 @@ func (c *Client) appendWhole(ctx context.Context, stream string, expected domain
 				continue
 			}
 			err = fmt.Errorf("%w: the node does not take it whole: %w", domain.ErrRefused, err)
+		case classFull:
+			c.full.Store(true)
+			err = fullError(err)
 		case classNoStream, classFinal:
 			if !errors.Is(err, ErrClosed) {
 				err = fmt.Errorf("%w: %w", domain.ErrRefused, err)
@@ -88,6 +92,25 @@ func (c *Client) appendWhole(ctx context.Context, stream string, expected domain
 		}
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
+}
+
+// Writable fails, by a refusal that says why, while the log takes no events. Only a log
+// that has refused one is asked, by an append of none: others may write something of it.
+func (c *Client) Writable(ctx context.Context) error {
+	if !c.full.Load() {
+		return nil
+	}
+	_, _, err := call(ctx, c.connector(), func(ctx context.Context, client *esdb.Client) (*esdb.WriteResult, error) {
+		return client.AppendToStream(ctx, origin.Stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}})
+	})
+	switch {
+	case err == nil:
+		c.full.Store(false)
+		return nil
+	case classify(err) == classFull:
+		return fullError(err)
+	}
+	return fmt.Errorf("ask whether the log takes events: %w", err)
 }
 
 // proposals encodes events for the library. The id must be there: the library

@@ -79,6 +79,7 @@ func isCluster(config *esdb.Configuration) bool {
 type Client struct {
 	pool []*connector
 	next atomic.Uint64
+	full atomic.Bool // the log refused an append for want of room
 	log  logrus.FieldLogger
 	limits
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -37,6 +39,7 @@ const (
 	classRevision                     // wrong expected revision
 	classNoStream                     // the stream does not exist
 	classDeleted                      // the stream has a tombstone
+	classFull                         // the node has no room: nothing was written, now and for a while
 	classFinal                        // it will not get better
 )
 
@@ -84,9 +87,15 @@ func classify(err error) errorClass {
 		return classReconnect
 	case codes.DeadlineExceeded:
 		return classTimeout
+	case codes.ResourceExhausted:
+		// The library's own "message too large" is no matter of time.
+		if slices.ContainsFunc(st.Details(), func(d any) bool { _, later := d.(*errdetails.RetryInfo); return later }) {
+			return classFull
+		}
+		return classFinal
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied,
 		codes.Unimplemented, codes.NotFound, codes.FailedPrecondition,
-		codes.OutOfRange, codes.ResourceExhausted:
+		codes.OutOfRange:
 		return classFinal
 	}
 	return classRetry
@@ -101,6 +110,24 @@ func readError(what string, err error) error {
 		return domain.Unavailable(err)
 	}
 	return err
+}
+
+// fullError says why a log takes no events.
+func fullError(err error) *domain.Error {
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
+		Message: "the event log takes no events: " + statusOf(err).Message(),
+		Hint:    "send the same request again, with the same Idempotency-Key, once there is room", Cause: err,
+	}
+}
+
+// statusOf is the node's own answer in an error, without what was put around it.
+func statusOf(err error) *status.Status {
+	var answer interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &answer) {
+		return answer.GRPCStatus()
+	}
+	return nil // says nothing
 }
 
 // isEnd says that a live read came to its end.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/domain"
 	"humanqa/httpapi"
 )
 
@@ -58,6 +59,9 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 	if !s.started.Load() {
 		found = append(found, httpapi.Problem{Part: "service", Reason: "it is starting"})
 	}
+	if s.core.postgres != nil && s.core.postgres.Full() {
+		found = append(found, httpapi.Problem{Part: "postgres", Reason: "its disk is full"})
+	}
 	add("postgres", "it does not answer", s.core.db.PingContext(ctx))
 	if problem := s.core.clock.Problem(); problem != "" {
 		found = append(found, httpapi.Problem{Part: "clock", Reason: problem})
@@ -67,6 +71,14 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 	}
 	head, err := s.core.log.Head(ctx)
 	add("log", "it does not answer", err)
+	if err == nil {
+		err = s.core.log.Writable(ctx)
+		reason := "it does not answer"
+		if full := (*domain.Error)(nil); errors.As(err, &full) {
+			reason = full.Message
+		}
+		add("log", reason, err)
+	}
 	if len(found) > 0 {
 		return found // the rest would only repeat it
 	}

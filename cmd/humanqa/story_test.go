@@ -32,6 +32,7 @@ func TestTheService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { story(t, s.in(t)) })
 	}
+	t.Run("a full disk is told of, costs nothing and heals", func(t *testing.T) { fullDiskStory(t, s.in(t)) })
 	s.fsck()
 }
 

@@ -256,7 +256,7 @@ func (s *repository[S]) settle(ctx context.Context, w *writer[S], batch []*queue
 			Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge, Cause: err,
 			Message: "this is too much for one entry of the log", Hint: "shorten the texts, or split them up",
 		}
-	default:
+	case !domain.IsKind(err, domain.KindUnavailable): // else it says why
 		err = domain.Unavailable(fmt.Errorf("%s: %w", w.stream, err))
 	}
 	for _, r := range batch {

@@ -34,6 +34,10 @@
 // idempotency rule sorts out what had been written. A crash of the process at
 // any moment leaves whole groups or nothing.
 //
+// If Postgres says that its disk is full, nothing was written for sure. Then appends are
+// answered RESOURCE_EXHAUSTED with a RetryInfo, at once, until an event that is
+// written for trial, and taken back, finds room again.
+//
 // # Reading
 //
 // Reads are paged queries; a page is bounded in rows and in bytes and is read

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/lib/pq"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	rpc "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -24,6 +27,35 @@ var (
 	errClosing     = status.Error(codes.Unavailable, "the node is shutting down")
 	errExpired     = status.Error(codes.DeadlineExceeded, "the deadline passed before the append was written")
 )
+
+// refused is what appends are answered while Postgres takes none: unlike with
+// errUnavailable nothing of them is written, and it is of no use to send them again at
+// once.
+func refused(reason string) error {
+	st, err := status.New(codes.ResourceExhausted, reason).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryLast)})
+	if err != nil { // only for a message that can't be marshalled
+		panic(err)
+	}
+	return st.Err()
+}
+
+// refusalOf gives what appends are answered after a group failed by this error of
+// Postgres; nil if it does not say that there is no room, or no writing at all, so
+// that the next one fails as well. A statement that Postgres ends by such an error
+// has written nothing.
+func refusalOf(err error) error {
+	var fromPostgres *pq.Error
+	if !errors.As(err, &fromPostgres) {
+		return nil
+	}
+	switch fromPostgres.Code {
+	case "53100":
+		return refused("its disk is full")
+	case "58030":
+		return refused("its disk does not work")
+	}
+	return nil
+}
 
 func invalid(message string) error { return status.Error(codes.InvalidArgument, message) }
 

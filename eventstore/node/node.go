@@ -119,7 +119,7 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	n.writer = &writer{
-		db: n.writerDB, lookups: lookups, session: session, states: newStates(), tail: n.tail, metrics: n.metrics, log: n.log,
+		db: n.writerDB, lookups: lookups, session: session, refusal: errUnavailable, states: newStates(), tail: n.tail, metrics: n.metrics, log: n.log,
 		queue: make(chan *write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go n.writer.run()

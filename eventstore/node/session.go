@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
@@ -114,6 +115,25 @@ func (s *session) close() {
 	// Errors don't matter, Postgres frees the lock however the connection ends.
 	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = s.conn.Close()
+}
+
+// trialBytes is more than the pages of a table have room for.
+const trialBytes = 64 << 10
+
+// trial writes an event that needs room, and takes it back.
+func (s *session) trial(ctx context.Context) error {
+	data := make([]byte, trialBytes)
+	_, _ = rand.Read(data) // never fails; nothing that could be compressed
+	if _, err := s.conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return fmt.Errorf("try to write: %w", err)
+	}
+	if _, err := s.write(s.lastCreated, []*record{{position: s.head + 1, data: data}}, nil); err != nil {
+		return fmt.Errorf("try to write: %w", err)
+	}
+	if _, err := s.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		return fmt.Errorf("try to write: %w", err)
+	}
+	return nil
 }
 
 // write commits a group in one statement, which is one transaction; not, if a stream has

@@ -39,6 +39,9 @@ type writer struct {
 
 	states  *states  // the decider's
 	session *session // the committer's
+	// refusal answers what cannot be written, once a commit has failed. The committer
+	// sets it before it says that all is broken.
+	refusal error
 }
 
 // run serves until stop, and then what is left in the queue. The session it
@@ -84,12 +87,13 @@ func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stoppe
 	var (
 		loading  chan loaded
 		believed *group // with the committer
+		refusal  = errUnavailable
 	)
 	defer func() {
 		if loading != nil {
-			refuse((<-loading).batch, errUnavailable)
+			refuse((<-loading).batch, refusal)
 		}
-		refuse(d.group.members, errUnavailable)
+		refuse(d.group.members, refusal)
 	}()
 	for {
 		// A nil channel takes no part in the select.
@@ -110,6 +114,7 @@ func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stoppe
 		wrong := false
 		select {
 		case <-broken:
+			refusal = w.refusal
 			return false
 		case out <- d.group:
 			if d.group.proved != nil {
@@ -217,12 +222,15 @@ func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 	failed := false
 	for g := range groups {
 		if failed {
-			refuse(g.members, errUnavailable)
+			refuse(g.members, w.refusal)
 			continue
 		}
 		if err := w.commit(g); err != nil {
 			w.log.WithError(err).Error("the event log lost its writer, reconnecting")
-			refuse(g.members, errUnavailable)
+			if w.refusal = refusalOf(err); w.refusal == nil {
+				w.refusal = errUnavailable
+			}
+			refuse(g.members, w.refusal)
 			failed = true
 			close(broken)
 		}
@@ -259,10 +267,10 @@ func (w *writer) reconnect() bool {
 	wait := retryFirst
 	for {
 		attempt, cancel := context.WithTimeout(context.Background(), connectTimeout)
-		s, err := openSession(attempt, w.db)
+		s, err := w.resume(attempt)
 		cancel()
 		if err == nil {
-			w.session = s
+			w.session, w.refusal = s, errUnavailable
 			// There may be events nobody has published: the group whose outcome
 			// was unknown, or those of a node that held the lock in between.
 			w.tail.reset(s.head)
@@ -277,7 +285,21 @@ func (w *writer) reconnect() bool {
 	}
 }
 
-// refuseFor answers writes UNAVAILABLE for a while; false once the node closes.
+// resume opens a session. After Postgres refused to write it has to show first that it
+// does again, so that nobody's append is the trial.
+func (w *writer) resume(ctx context.Context) (*session, error) {
+	s, err := openSession(ctx, w.db)
+	if err != nil || w.refusal == errUnavailable { //nolint:errorlint // the very one
+		return s, err
+	}
+	if err := s.trial(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// refuseFor answers writes for a while; false once the node closes.
 func (w *writer) refuseFor(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -288,7 +310,7 @@ func (w *writer) refuseFor(d time.Duration) bool {
 		case <-w.stop:
 			return false
 		case member := <-w.queue:
-			member.done <- outcome{kind: failed, err: errUnavailable}
+			member.done <- outcome{kind: failed, err: w.refusal}
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"humanqa/internal/backoff"
 )
 
@@ -30,6 +32,11 @@ const (
 	maxBackoff = 5 * time.Second
 
 	pingEvery = 20 * time.Millisecond
+
+	noRoom = "No space left on device"
+	// leastRoom is what a server needs to go on: a file of its write-ahead log. Without
+	// it ends by itself.
+	leastRoom = 16 << 20
 )
 
 // postmaster is one run of the server process.
@@ -67,6 +74,9 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 		}
 		failures++
 		reason := s.reason()
+		if answered && strings.Contains(reason, noRoom) {
+			failures = min(failures, restartAttempts-1) // it comes back when there is room, however late
+		}
 		limit := startAttempts
 		if answered || strings.HasPrefix(reason, "pre-existing shared memory block") {
 			limit = restartAttempts
@@ -127,6 +137,12 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 	}
 	s.current = p
 	return p, nil
+}
+
+// Full says that the disk of the cluster has no room left.
+func (s *Server) Full() bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(s.home.data(), &fs) == nil && fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < leastRoom //nolint:unconvert // its type differs
 }
 
 // startTied starts cmd on a thread that lives as long as the child: the kernel
