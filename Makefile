@@ -11,8 +11,9 @@ ifeq ($(shell git rev-parse --verify --quiet HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-# Two packages at a time suit two cores as well as four: each runs a PostgreSQL
-# of its own. The race detector needs a C compiler; without one go says 0 here.
+# Two packages at a time in each of the suite's two groups (scripts/test.sh): each
+# runs a PostgreSQL of its own, and waits now and then. The race detector needs a C
+# compiler; without one go says 0 here.
 RACE        = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 TEST_FLAGS ?= -count=1 -timeout 30m -p 2
 
@@ -38,21 +39,14 @@ demo: build ## beside a running `make run`: one job from submission to a verifie
 build: ## build bin/humanqa (LDFLAGS= keeps what a debugger needs)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
 
-# Pages are walked in a browser by hundreds, over the code that the other packages
-# test under the race detector: it would make them the longest part by far.
-PAGES = /httpapi/(dashboard|workbench|console|room)$$
-
 .PHONY: test
 test: postgres chromium ## install what is missing and run the whole test suite, race detector on where it works
-	@set -e; all=$$($(GO) list $(PACKAGE)); \
-	pages=$$(echo "$$all" | grep -E '$(PAGES)' || true); others=$$(echo "$$all" | grep -vE '$(PAGES)' || true); \
-	if [ -n "$$others" ]; then echo "$(GO) test $(RACE) $(TEST_FLAGS)"; $(GO) test $(RACE) $(TEST_FLAGS) $$others; fi; \
-	if [ -n "$$pages" ]; then echo "$(GO) test $(PAGES_RACE) $(TEST_FLAGS) of the pages"; $(GO) test $(PAGES_RACE) $(TEST_FLAGS) $$pages; fi
+	@GO="$(GO)" RACE="$(RACE)" PAGES_RACE="$(PAGES_RACE)" TEST_FLAGS="$(TEST_FLAGS)" scripts/test.sh $(PACKAGE)
 
 .PHONY: race
 race: RACE = -race
 race: PAGES_RACE = -race
-race: test ## the same with the pages, and fail where the race detector does not work
+race: test ## the same with the race detector everywhere, and fail where it does not work
 
 .PHONY: contract
 contract: $(CLIENTS)/node_modules postgres ## hold the OpenAPI document, the log and the exports against others' tools, and the pages' scripts against their types
