@@ -50,12 +50,15 @@ type repository[S any] struct {
 	// closedBy is the type of the events behind which a fold may begin; empty:
 	// there are none.
 	closedBy string
-	busy     sync.WaitGroup // writers that run
-	longest  atomic.Uint64  // stream that a command was run on, in events
+	// most bounds the memory of the states, in bytes; 0: only their number does.
+	most    int
+	busy    sync.WaitGroup // writers that run
+	longest atomic.Uint64  // stream that a command was run on, in events
 
 	mu      sync.Mutex
 	writers map[string]*writer[S]
 	used    *list.List // of *writer[S], most recently used first
+	bytes   int        // that the writers' states take; counted if most is set
 }
 
 // writer is the only one of a stream in this process. mu guards the queue;
@@ -63,6 +66,7 @@ type repository[S any] struct {
 type writer[S any] struct {
 	stream  string
 	element *list.Element
+	bytes   int // of the state when the writer last ended; the repository's mu guards it
 
 	mu      sync.Mutex
 	queue   []*queued[S]
@@ -161,8 +165,7 @@ func submit[S, R any](
 	}
 }
 
-// writer finds or makes the stream's writer and drops the least recently used idle
-// ones beyond the limit.
+// writer finds or makes the stream's writer.
 func (s *repository[S]) writer(stream string) *writer[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,17 +176,39 @@ func (s *repository[S]) writer(stream string) *writer[S] {
 	w := &writer[S]{stream: stream}
 	w.element = s.used.PushFront(w)
 	s.writers[stream] = w
-	for e := s.used.Back(); e != nil && len(s.writers) > s.limit; {
+	s.evict(w)
+	return w
+}
+
+// evict drops the least recently used idle writers beyond the limits.
+func (s *repository[S]) evict(but *writer[S]) {
+	for e := s.used.Back(); e != nil && (len(s.writers) > s.limit || s.most > 0 && s.bytes > s.most); {
 		old := e.Value.(*writer[S])
 		e = e.Prev()
 		// A writer that runs, or that somebody is about to queue on, is in use:
 		// two writers for one stream would only cost conflicts, never truth.
-		if old != w && old.idle() {
+		if old != but && old.idle() {
 			s.used.Remove(old.element)
 			delete(s.writers, old.stream)
+			s.bytes -= old.bytes
 		}
 	}
-	return w
+}
+
+// weigh counts what the writer's state takes by now, and makes room for it. Its
+// writer still runs: the state is nobody else's.
+func (s *repository[S]) weigh(w *writer[S]) {
+	if s.most == 0 {
+		return
+	}
+	bytes := sizeOf(&w.state)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writers[w.stream] == w { // else it was evicted before its first command was queued
+		s.bytes += bytes - w.bytes
+		w.bytes = bytes
+		s.evict(w)
+	}
 }
 
 func (w *writer[S]) idle() bool {
@@ -219,6 +244,7 @@ func (s *repository[S]) run(w *writer[S]) {
 		// The batch is everybody's: no single caller's cancellation ends it.
 		ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 		s.settle(ctx, w, batch)
+		s.weigh(w)
 		cancel()
 	}
 }

@@ -38,6 +38,9 @@ const (
 	ledgersCached  = 1024
 	projectsCached = 2048
 	othersCached   = 512
+	// jobsBytes bounds the jobs' memory, too: some take 2 kB, long ones more than a
+	// hundred times as much.
+	jobsBytes = 32 << 20
 )
 
 // Sealer keeps secrets: package internal/vault. A sealed text opens only for
@@ -179,6 +182,7 @@ func New(d Deps) *Service {
 		pools:     newRepository(d.Log, d.Now, othersCached, pool.Evolve),
 		oversight: newRepository(d.Log, d.Now, othersCached, oversight.Evolve),
 	}
+	s.jobs.most = jobsBytes
 	s.ledgers.closedBy = (*credits.Closed)(nil).EventType()
 	return s
 }
