@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	ringEvents = 8192
-	ringBytes  = 32 << 20
+	ringEvents = 4096
+	ringBytes  = 16 << 20
 )
 
 // Checkpoint is how far a consumer has read: everything up to and including

@@ -28,7 +28,7 @@ import (
 
 // heapFloor is how large the heap grows before it is collected: what a busy service needs
 // anyway (docs/operations.md, "Memory").
-const heapFloor = 128 << 20
+const heapFloor = 112 << 20
 
 type serveCmd struct {
 	Demo  bool   `help:"Seed a demo account on the first start, and let webhooks reach this machine."`

@@ -3,8 +3,8 @@ package node
 import "sync"
 
 const (
-	tailEvents = 8192
-	tailBytes  = 16 << 20
+	tailEvents = 4096
+	tailBytes  = 8 << 20
 )
 
 // tail is the ring of the latest committed events. The writer publishes whole

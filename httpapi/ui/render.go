@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,15 +59,16 @@ var commandMark = "command-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 // for what is newer than itself.
 var tagMark = "tag-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
-// renderer holds every template, parsed. A page's set is the layout, the shared
-// parts, the parts of its package, and its own file.
+// renderer knows every template. A page's set is the layout, the shared parts, the
+// parts of its package, and its own file. A set is parsed when it is first rendered:
+// one takes some 200 kB, and most processes show few of the pages.
 type renderer struct {
-	pages map[string]*template.Template
+	pages map[string]func() (*template.Template, error)
 	now   func() time.Time
 }
 
 func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, error) {
-	r := &renderer{pages: map[string]*template.Template{}, now: now}
+	r := &renderer{pages: map[string]func() (*template.Template, error){}, now: now}
 	base, err := template.New("layout").Option("missingkey=error").Funcs(r.functions(a)).ParseFS(shared, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the layout: %w", err)
@@ -75,25 +78,31 @@ func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, 
 		if err != nil {
 			return nil, err
 		}
+		// Parts, whose names begin with an underscore, come first, so that a
+		// page may define what they leave open.
+		parts, err := fs.Glob(source, "templates/_*.html")
+		if err != nil {
+			return nil, err
+		}
 		for _, file := range files {
-			set, err := base.Clone()
-			if err != nil {
-				return nil, err
+			parse := func() (*template.Template, error) {
+				set, err := base.Clone()
+				if err != nil {
+					return nil, err
+				}
+				if set, err = set.ParseFS(source, append(slices.Clone(parts), file)...); err != nil {
+					return nil, fmt.Errorf("parse %s: %w", file, err)
+				}
+				return set, nil
 			}
-			// Parts, whose names begin with an underscore, come first, so that a
-			// page may define what they leave open.
-			parts, err := fs.Glob(source, "templates/_*.html")
-			if err != nil {
+			if _, err := parse(); err != nil { // a start tells, not the first visitor
 				return nil, err
-			}
-			if set, err = set.ParseFS(source, append(parts, file)...); err != nil {
-				return nil, fmt.Errorf("parse %s: %w", file, err)
 			}
 			name := strings.TrimSuffix(path.Base(file), ".html")
 			if r.pages[name] != nil && !strings.HasPrefix(name, "_") {
 				return nil, fmt.Errorf("two packages have a template %s", name)
 			}
-			r.pages[name] = set
+			r.pages[name] = sync.OnceValues(parse)
 		}
 	}
 	return r, nil
@@ -123,9 +132,13 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 
 // render gives the page's bytes with commandMark still in them.
 func (r *renderer) render(name string, f Frame) ([]byte, error) {
-	set, found := r.pages[name]
+	parsed, found := r.pages[name]
 	if !found {
 		return nil, fmt.Errorf("there is no template %q", name)
+	}
+	set, err := parsed()
+	if err != nil {
+		return nil, err
 	}
 	var out bytes.Buffer
 	if err := set.ExecuteTemplate(&out, "layout", f); err != nil {
