@@ -75,7 +75,7 @@ type erasure struct {
 }
 
 func (c *core) erasure(ctx context.Context, cfg Config, of *accountEraseCmd) (*erasure, error) {
-	people, err := credential.Open(credential.Config{DB: c.db, Now: time.Now, BaseURL: cfg.pagesURL()})
+	people, err := credential.Open(credential.Config{DB: c.db, Now: time.Now, BaseURL: cfg.pagesURL(), Grants: c.commands.Grants})
 	if err != nil {
 		return nil, err
 	}

@@ -65,9 +65,9 @@ func (c *personInviteCmd) Run(ctx context.Context, a *app) error {
 			Detail: string(c.role()),
 		}
 		var id string
+		var grant person.Grant
 		at, err := c.act(ctx, core, cause, invited, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			grant, err := c.grant(ctx, core, cause)
-			if err == nil {
+			if grant, err = c.grant(ctx, core, cause); err == nil {
 				id, at, err = core.commands.InvitePerson(ctx, cause, grant)
 			}
 			return at, err
@@ -79,7 +79,7 @@ func (c *personInviteCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		link, err := links.invite(ctx, id, c.Name, credential.LinkFor)
+		link, err := links.invite(ctx, id, c.Name, []person.Grant{grant}, credential.LinkFor)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (c *personLinkCmd) Run(ctx context.Context, a *app) error {
 		var link string
 		_, err = c.act(ctx, core, operator(""), command.OperatorAct{Act: oversight.NewLink, Subject: domain.PersonStream(who.ID)},
 			func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
-				link, err = links.invite(ctx, who.ID, names[who.ID].Name, credential.LinkFor)
+				link, err = links.invite(ctx, who.ID, names[who.ID].Name, who.Grants(), credential.LinkFor)
 				return at, err
 			})
 		if err != nil {
@@ -166,12 +166,12 @@ type links struct {
 }
 
 func (c *core) links(base string) (links, error) {
-	store, err := credential.Open(credential.Config{DB: c.db, Now: time.Now, BaseURL: base})
+	store, err := credential.Open(credential.Config{DB: c.db, Now: time.Now, BaseURL: base, Grants: c.commands.Grants})
 	return links{Store: store, base: ui.Origin(base)}, err
 }
 
-func (l links) invite(ctx context.Context, personID, name string, works time.Duration) (string, error) {
-	token, err := l.Invite(ctx, personID, name, works)
+func (l links) invite(ctx context.Context, personID, name string, grants []person.Grant, works time.Duration) (string, error) {
+	token, err := l.Invite(ctx, personID, name, grants, works)
 	return l.base + "/join/" + token, err
 }
 
@@ -234,7 +234,7 @@ func (s *service) welcomeLinks(ctx context.Context) ([]welcomeLink, error) {
 		if who.JoinedAt != nil || who.Disabled {
 			continue
 		}
-		link, err := l.invite(ctx, id, g.name, g.works)
+		link, err := l.invite(ctx, id, g.name, []person.Grant{g.grant}, g.works)
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +253,7 @@ type readySite struct {
 
 // openSite sets the pages up over the API.
 func (s *service) openSite(ctx context.Context, api *httpapi.API, feed consumer.Source, log *logrus.Logger) (readySite, error) {
-	store, err := credential.Open(credential.Config{DB: s.core.db, Now: time.Now, BaseURL: s.cfg.BaseURL})
+	store, err := credential.Open(credential.Config{DB: s.core.db, Now: time.Now, BaseURL: s.cfg.BaseURL, Grants: s.core.commands.Grants})
 	if err != nil {
 		return readySite{}, err
 	}

@@ -66,6 +66,16 @@ func (s *Service) DisablePerson(ctx context.Context, cause Cause, personID, reas
 	})
 }
 
+// Grants gives what the log says now that the person may do; domain.KindNotFound where
+// they are disabled, or not there.
+func (s *Service) Grants(ctx context.Context, personID string) ([]person.Grant, error) {
+	now, err := read(ctx, s.people, domain.PersonStream(personID), func(st person.State) person.State { return st })
+	if err == nil && (!now.Exists || now.Disabled) {
+		err = domain.NotFound("person")
+	}
+	return now.Grants, err
+}
+
 // prepareGrant makes sure that what the grant names is there, and binds the
 // checker to the person.
 func (s *Service) prepareGrant(ctx context.Context, cause Cause, personID string, grant person.Grant) error {

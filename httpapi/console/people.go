@@ -149,7 +149,7 @@ func (d console) invite(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return again(r, err, d.peoplePage, grantNames...)
 	}
-	link, err := d.link(r, id, name)
+	link, err := d.link(r, id, name, []person.Grant{g})
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -161,8 +161,8 @@ func (d console) invite(r *ui.Request) (ui.Answer, error) {
 	return answer, err
 }
 
-func (d console) link(r *ui.Request, personID, name string) (linkView, error) {
-	token, err := d.Credentials.Invite(r.Context(), personID, name, credential.LinkFor)
+func (d console) link(r *ui.Request, personID, name string, grants []person.Grant) (linkView, error) {
+	token, err := d.Credentials.Invite(r.Context(), personID, name, grants, credential.LinkFor)
 	return linkView{Link: r.Origin() + "/join/" + token, For: name}, err
 }
 
@@ -236,7 +236,7 @@ func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	link, err := d.link(r, who.ID, names[who.ID].Name)
+	link, err := d.link(r, who.ID, names[who.ID].Name, who.Grants())
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -259,7 +259,11 @@ func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
 			if err := d.withChecker(ctx, cause, &g, names(who.ID)); err != nil {
 				return domain.Position{}, err
 			}
-			return d.Commands.GrantRole(ctx, cause, who.ID, g)
+			at, err := d.Commands.GrantRole(ctx, cause, who.ID, g)
+			if err == nil {
+				err = d.Credentials.EndLinks(ctx, who.ID)
+			}
+			return at, err
 		})
 	}
 	return d.backToPerson(r, err)
@@ -268,7 +272,11 @@ func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
 func (d console) revokeRole(r *ui.Request) (ui.Answer, error) {
 	g := person.Grant{Role: person.Role(r.PostFormValue("role")), AccountID: r.PostFormValue("account"), CheckerID: r.PostFormValue("checker")}
 	_, err := d.onPerson(r, oversight.RevokeRole, g.AccountID, grantWords(g), func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
-		return d.Commands.RevokeRole(ctx, cause, who.ID, g)
+		at, err := d.Commands.RevokeRole(ctx, cause, who.ID, g)
+		if err == nil {
+			err = d.Credentials.EndLinks(ctx, who.ID)
+		}
+		return at, err
 	})
 	return d.backToPerson(r, err)
 }

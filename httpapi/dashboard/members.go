@@ -70,16 +70,17 @@ func (d Deps) invite(r *ui.Request) (ui.Answer, error) {
 	if !role.OfAccount() {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "role", Message: "must be owner, developer or viewer"})
 	}
-	id, at, err := d.Commands.InvitePerson(r.Context(), r.Cause(), person.Grant{Role: role, AccountID: r.Account.ID})
+	grant := person.Grant{Role: role, AccountID: r.Account.ID}
+	id, at, err := d.Commands.InvitePerson(r.Context(), r.Cause(), grant)
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	r.Visible(at)
-	return d.withLink(r, id, r.PostFormValue("name"))
+	return d.withLink(r, id, r.PostFormValue("name"), []person.Grant{grant})
 }
 
-func (d Deps) withLink(r *ui.Request, personID, name string) (ui.Answer, error) {
-	token, err := d.Credentials.Invite(r.Context(), personID, name, credential.LinkFor)
+func (d Deps) withLink(r *ui.Request, personID, name string, grants []person.Grant) (ui.Answer, error) {
+	token, err := d.Credentials.Invite(r.Context(), personID, name, grants, credential.LinkFor)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -128,6 +129,9 @@ func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
 		}
 		position, err = d.Commands.GrantRole(r.Context(), r.Cause(), member.ID, person.Grant{Role: role, AccountID: r.Account.ID})
 	}
+	if err == nil {
+		err = d.Credentials.EndLinks(r.Context(), member.ID)
+	}
 	return r.Done(position, err, "/dashboard/members")
 }
 
@@ -151,5 +155,5 @@ func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	r.Log.WithField("person", member.ID).WithField("by", r.Person.ID).Info("a new way in was made")
-	return d.withLink(r, member.ID, names[member.ID].Name)
+	return d.withLink(r, member.ID, names[member.ID].Name, whole.Grants())
 }

@@ -118,7 +118,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.Must(err)
 	s.BaseURL = "http://" + ln.Addr().String()
 	s.Origin = ui.Origin(s.BaseURL)
-	s.Credentials, err = credential.Open(credential.Config{DB: s.DB, Now: time.Now, BaseURL: s.BaseURL})
+	s.Credentials, err = credential.Open(credential.Config{DB: s.DB, Now: time.Now, BaseURL: s.BaseURL, Grants: s.Commands.Grants})
 	s.Must(err)
 	s.API = httpapi.New(httpapi.Deps{
 		Commands: s.Commands,
@@ -269,7 +269,7 @@ func (s *Service) Invited(name string, g person.Grant) (id, path string) {
 	s.T.Helper()
 	id, at, err := s.Commands.InvitePerson(s.T.Context(), Operator(), g)
 	s.Shown(at, err)
-	token, err := s.Credentials.Invite(s.T.Context(), id, name, credential.LinkFor)
+	token, err := s.Credentials.Invite(s.T.Context(), id, name, []person.Grant{g}, credential.LinkFor)
 	s.Must(err)
 	return id, "/join/" + token
 }
@@ -281,7 +281,7 @@ func (s *Service) Joined(name string, g person.Grant) Guest {
 	s.Shown(s.Commands.JoinPerson(s.T.Context(), Operator(), id))
 	_, err := s.DB.ExecContext(s.T.Context(), `INSERT INTO signin.people (person_id, name) VALUES ($1, $2)`, id, name)
 	s.Must(err)
-	token, err := s.Credentials.Begin(s.T.Context(), id, "127.0.0.1", "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0")
+	token, err := s.Credentials.Begin(s.T.Context(), id, "127.0.0.1", "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0", "")
 	s.Must(err)
 	return Guest{id, token}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -117,7 +118,7 @@ func (d Deps) failed(template, title string, v formView, err error) (ui.Answer, 
 }
 
 func (d Deps) signIn(r *ui.Request) (ui.Answer, error) {
-	id, err := d.Credentials.SignIn(r.Context(), r.PostFormValue("login"), r.PostFormValue("password"), r.Address)
+	id, err := d.Credentials.SignIn(r.Context(), r.PostFormValue("login"), r.PostFormValue("password"), r.Address, r.DeviceToken())
 	var ans ui.Answer
 	if err == nil {
 		ans, err = d.enter(r, id)
@@ -148,11 +149,15 @@ func (d Deps) enter(r *ui.Request, personID string) (ui.Answer, error) {
 		}
 		r.Visible(at)
 	}
-	token, err := d.Credentials.Begin(r.Context(), personID, r.Address, r.UserAgent())
+	token, err := d.Credentials.Begin(r.Context(), personID, r.Address, r.UserAgent(), r.SessionToken())
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Answer{Redirect: next(r), Cookie: ui.SessionCookie(token)}, nil
+	device, err := d.Credentials.Remember(r.Context(), personID, r.DeviceToken())
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Answer{Redirect: next(r), Cookies: []*http.Cookie{ui.SessionCookie(token), ui.DeviceCookie(device)}}, nil
 }
 
 // led makes of a redirect what a script follows.
@@ -160,7 +165,7 @@ func led(ans ui.Answer, err error) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Answer{JSON: map[string]string{"next": ans.Redirect}, Cookie: ans.Cookie}, nil
+	return ui.Answer{JSON: map[string]string{"next": ans.Redirect}, Cookies: ans.Cookies}, nil
 }
 
 func (d Deps) askPasskey(r *ui.Request) (ui.Answer, error) {
@@ -182,7 +187,7 @@ func (d Deps) signOut(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 	}
-	return ui.Answer{Redirect: "/", Cookie: ui.NoSession()}, nil
+	return ui.Answer{Redirect: "/", Cookies: []*http.Cookie{ui.NoSession()}}, nil
 }
 
 type confirmView struct {
@@ -315,9 +320,9 @@ func (d Deps) join(r *ui.Request) (ui.Answer, error) {
 	}
 	id, err := d.Credentials.JoinWithPassword(r.Context(), token, credential.Joining{
 		Name: r.PostFormValue("name"), Login: r.PostFormValue("login"), Password: r.PostFormValue("password"),
-	})
+	}, r.Address)
 	var refused *domain.Error
-	if errors.As(err, &refused) && refused.Kind == domain.KindInvalid {
+	if errors.As(err, &refused) && (refused.Kind == domain.KindInvalid || refused.Kind == domain.KindRateLimited) {
 		v, errView := d.joinView(r)
 		if errView != nil {
 			return ui.Answer{}, errView
@@ -329,7 +334,10 @@ func (d Deps) join(r *ui.Request) (ui.Answer, error) {
 			v.Wrong[detail.Path] = names[detail.Path] + " " + detail.Message + "."
 			v.Errors = append(v.Errors, v.Wrong[detail.Path])
 		}
-		return ui.Answer{Template: "join", Title: "Join", View: v, Status: 422, Secret: true}, nil
+		if refused.Kind == domain.KindRateLimited {
+			v.Errors = append(v.Errors, "Too many attempts: "+refused.Hint+".")
+		}
+		return ui.Answer{Template: "join", Title: "Join", View: v, Status: ui.StatusOf(refused.Kind), Secret: true}, nil
 	}
 	if err != nil {
 		return ui.Answer{}, err
@@ -439,7 +447,7 @@ func (d Deps) endSession(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	if id == r.Session.ID {
-		return ui.Answer{Redirect: "/", Cookie: ui.NoSession()}, nil
+		return ui.Answer{Redirect: "/", Cookies: []*http.Cookie{ui.NoSession()}}, nil
 	}
 	return ui.Go("/account")
 }

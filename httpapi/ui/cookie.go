@@ -3,23 +3,51 @@ package ui
 import (
 	"net/http"
 	"time"
+
+	"humanqa/internal/credential"
 )
 
-const cookieName = "__Host-humanqa"
+const (
+	sessionCookie = "__Host-humanqa"
+	deviceCookie  = "__Host-humanqa-device"
+)
 
-// SessionCookie carries a session's token. It is sent to this host only, over
-// secure connections only (browsers take the loopback for one), never to a
-// script, and never with another site's request that changes anything.
-func SessionCookie(token string) *http.Cookie {
+// kept is a cookie that is sent to this host only, over secure connections only
+// (browsers take the loopback for one), never to a script, and never with another
+// site's request that changes anything.
+func kept(name, value string, works time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName, Value: token, Path: "/", Secure: true, HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, MaxAge: int((30 * 24 * time.Hour).Seconds()),
+		Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, MaxAge: int(works.Seconds()),
 	}
 }
 
-// NoSession takes the cookie back.
+// SessionCookie carries a session's token.
+func SessionCookie(token string) *http.Cookie {
+	return kept(sessionCookie, token, credential.SessionFor)
+}
+
+// DeviceCookie carries the token of a browser in which somebody signed in. It outlasts
+// their session, and opens nothing by itself.
+func DeviceCookie(token string) *http.Cookie { return kept(deviceCookie, token, credential.DeviceFor) }
+
+// NoSession takes the session's cookie back.
 func NoSession() *http.Cookie {
 	c := SessionCookie("")
 	c.MaxAge = -1
 	return c
+}
+
+// SessionToken is what the browser sent for a session, valid or not; empty: nothing.
+func (r *Request) SessionToken() string { return r.cookie(sessionCookie) }
+
+// DeviceToken is what the browser sent of an earlier sign-in, valid or not; empty:
+// nothing.
+func (r *Request) DeviceToken() string { return r.cookie(deviceCookie) }
+
+func (r *Request) cookie(name string) string {
+	if cookies := r.CookiesNamed(name); len(cookies) > 0 {
+		return cookies[0].Value
+	}
+	return ""
 }

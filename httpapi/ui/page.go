@@ -92,8 +92,8 @@ type Answer struct {
 	Serve http.Handler
 	// JSON is for the scripts of our own pages.
 	JSON any
-	// Cookie goes out beside any of them.
-	Cookie *http.Cookie
+	// Cookies go out beside any of them.
+	Cookies []*http.Cookie
 	// Taken: the page has the connection, and nothing more is said.
 	Taken bool
 }

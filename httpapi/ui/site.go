@@ -240,11 +240,11 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 // identify finds who is asking. A cookie that is no session any more is as good
 // as none.
 func (s *Site) identify(r *Request) error {
-	cookies := r.CookiesNamed(cookieName)
-	if len(cookies) == 0 {
+	token := r.SessionToken()
+	if token == "" {
 		return nil // a visitor
 	}
-	session, ok, err := s.Credentials.Session(r.Context(), cookies[0].Value)
+	session, ok, err := s.Credentials.Session(r.Context(), token)
 	if err != nil || !ok {
 		return err
 	}
@@ -372,8 +372,8 @@ func Sentence(words string) string {
 func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	h := w.Header()
 	status := max(a.Status, http.StatusOK)
-	if a.Cookie != nil {
-		http.SetCookie(w, a.Cookie)
+	for _, c := range a.Cookies {
+		http.SetCookie(w, c)
 	}
 	h.Set("Cache-Control", "no-store")
 	switch {

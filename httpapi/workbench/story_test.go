@@ -270,7 +270,7 @@ func TestDroppedPicturesAndASignOut(t *testing.T) {
 	browsertest.Eval[bool](tab, `(document.querySelector('li[data-item]').focus(), true)`)
 	(&keyboard{tab: tab}).press("p")
 	tab.WaitText("You are signed out")
-	token, err := w.Credentials.Begin(t.Context(), g.ID, "127.0.0.1", "Chrome")
+	token, err := w.Credentials.Begin(t.Context(), g.ID, "127.0.0.1", "Chrome", "")
 	w.Must(err)
 	tab.Cookie(w.Origin, pagetest.CookieName, token)
 	tab.Open(w.Origin + "/workbench/jobs/" + w.draft(checker).JobID) // where signing in leads back to

@@ -49,12 +49,18 @@ const forgiveSQL = `
 DELETE FROM signin.attempts
 WHERE who = $1`
 
+// counted is one of those whose attempts are counted, and how many of them are free.
+type counted struct {
+	who  string
+	free int
+}
+
 // attempt takes the place of one guess. It is counted before the guess is looked
 // at; the name of who guessed right is forgiven, their address loses that guess.
-func (s *Store) attempt(ctx context.Context, who string, free int) error {
+func (s *Store) attempt(ctx context.Context, c counted) error {
 	now := s.time()
 	var failures int
-	err := s.db.GetContext(ctx, &failures, attemptSQL, who, now, now.Add(-forgetAfter), free, longestPause.Seconds())
+	err := s.db.GetContext(ctx, &failures, attemptSQL, c.who, now, now.Add(-forgetAfter), c.free, longestPause.Seconds())
 	switch {
 	case err == nil:
 		return nil
@@ -62,7 +68,7 @@ func (s *Store) attempt(ctx context.Context, who string, free int) error {
 		return fmt.Errorf("count an attempt: %w", err)
 	}
 	var at time.Time
-	if err := s.db.GetContext(ctx, &at, freeAtSQL, who); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := s.db.GetContext(ctx, &at, freeAtSQL, c.who); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read a pause: %w", err)
 	}
 	seconds := max(1, int(at.Sub(now).Seconds()+0.999))
@@ -81,8 +87,8 @@ func (s *Store) forgive(ctx context.Context, who string) error {
 
 // takeBack takes one attempt out of the count: it was no guess. The others stay,
 // so that nobody clears an address by signing in themselves.
-func (s *Store) takeBack(ctx context.Context, who string, free int) error {
-	if _, err := s.db.ExecContext(ctx, takeBackSQL, who, free, s.time()); err != nil {
+func (s *Store) takeBack(ctx context.Context, c counted) error {
+	if _, err := s.db.ExecContext(ctx, takeBackSQL, c.who, c.free, s.time()); err != nil {
 		return fmt.Errorf("take an attempt back: %w", err)
 	}
 	return nil

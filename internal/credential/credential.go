@@ -24,6 +24,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/person"
 )
 
 // Config is what a Store stands on. All fields are required.
@@ -32,12 +33,16 @@ type Config struct {
 	Now func() time.Time
 	// BaseURL is where people reach the pages; passkeys are bound to its host.
 	BaseURL string
+	// Grants gives what the log says now that a person may do; domain.KindNotFound
+	// where they are disabled, or not there.
+	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
 }
 
 // Store keeps credentials. It may be used by many goroutines.
 type Store struct {
 	db       *sqlx.DB
 	now      func() time.Time
+	grants   func(context.Context, string) ([]person.Grant, error)
 	passkeys *webauthn.WebAuthn // nil where browsers would refuse them
 	host     string             // which they are bound to
 	hashing  chan struct{}
@@ -45,7 +50,7 @@ type Store struct {
 
 // Open makes a Store.
 func Open(c Config) (*Store, error) {
-	s := &Store{db: c.DB, now: c.Now, hashing: make(chan struct{}, hashesAtOnce)}
+	s := &Store{db: c.DB, now: c.Now, grants: c.Grants, hashing: make(chan struct{}, hashesAtOnce)}
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the base URL: %w", err)
@@ -121,6 +126,7 @@ WITH sessions   AS (DELETE FROM signin.sessions  WHERE person_id = $1),
      passwords  AS (DELETE FROM signin.passwords WHERE person_id = $1),
      passkeys   AS (DELETE FROM signin.passkeys  WHERE person_id = $1),
      invites    AS (DELETE FROM signin.invites   WHERE person_id = $1),
+     devices    AS (DELETE FROM signin.devices   WHERE person_id = $1),
      shares     AS (DELETE FROM signin.shares    WHERE person_id = $1),
      views      AS (DELETE FROM desk.views       WHERE person_id = $1),
      seen       AS (DELETE FROM desk.seen        WHERE person_id = $1)
@@ -156,7 +162,8 @@ const sweepSQL = `
 WITH sessions   AS (DELETE FROM signin.sessions   WHERE expires_at <= $1 OR seen_at <= $2),
      challenges AS (DELETE FROM signin.challenges WHERE expires_at <= $1),
      shares     AS (DELETE FROM signin.shares     WHERE expires_at <= $1),
-     invites    AS (DELETE FROM signin.invites    WHERE expires_at <= $3)
+     invites    AS (DELETE FROM signin.invites    WHERE expires_at <= $3),
+     devices    AS (DELETE FROM signin.devices    WHERE seen_at <= $5)
 DELETE FROM signin.attempts
 WHERE last_at <= $4
   AND free_at <= $1`
@@ -168,7 +175,7 @@ const keepSpent = 30 * 24 * time.Hour
 // Sweep removes what is over.
 func (s *Store) Sweep(ctx context.Context) error {
 	now := s.time()
-	if _, err := s.db.ExecContext(ctx, sweepSQL, now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter)); err != nil {
+	if _, err := s.db.ExecContext(ctx, sweepSQL, now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter), now.Add(-DeviceFor)); err != nil {
 		return fmt.Errorf("sweep what sign-ins left: %w", err)
 	}
 	return nil

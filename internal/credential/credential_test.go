@@ -1,6 +1,7 @@
 package credential_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/domain/person"
 	"humanqa/internal/credential"
 	"humanqa/internal/must"
 	"humanqa/internal/pgtest"
@@ -27,27 +29,35 @@ type world struct {
 	*credential.Store
 	t     *testing.T
 	db    *sqlx.DB
+	start time.Time
 	ahead atomic.Int64
+	// may is what the log says that everybody may do.
+	may func() ([]person.Grant, error)
 }
+
+var viewer = person.Grant{Role: person.Viewer, AccountID: "a1"}
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, db: pgtest.New(t)}
-	start := time.Now()
+	w := &world{t: t, db: pgtest.New(t), may: func() ([]person.Grant, error) { return []person.Grant{viewer}, nil }}
+	w.start = time.Now()
 	var err error
 	w.Store, err = credential.Open(credential.Config{
 		DB: w.db, BaseURL: "http://127.0.0.1:8080",
-		Now: func() time.Time { return start.Add(time.Duration(w.ahead.Load())) },
+		Now:    w.now,
+		Grants: func(context.Context, string) ([]person.Grant, error) { return w.may() },
 	})
 	must.NoError(w.t, err)
 	return w
 }
 
+func (w *world) now() time.Time { return w.start.Add(time.Duration(w.ahead.Load())) }
+
 func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 
 func (w *world) link(personID string) string {
 	w.t.Helper()
-	token, err := w.Invite(w.t.Context(), personID, "Ann", credential.LinkFor)
+	token, err := w.Invite(w.t.Context(), personID, "Ann", []person.Grant{viewer}, credential.LinkFor)
 	must.NoError(w.t, err)
 	return token
 }
@@ -58,7 +68,7 @@ func ann() credential.Joining {
 
 func (w *world) joined(personID string) {
 	w.t.Helper()
-	_, err := w.JoinWithPassword(w.t.Context(), w.link(personID), ann())
+	_, err := w.JoinWithPassword(w.t.Context(), w.link(personID), ann(), "1.2.3.4")
 	must.NoError(w.t, err)
 }
 
@@ -82,9 +92,9 @@ func TestALinkIsSpentOnceHoweverManyTry(t *testing.T) {
 	}
 	var good atomic.Int32
 	var all sync.WaitGroup
-	for range 6 {
+	for range 4 {
 		all.Go(func() {
-			switch id, err := w.JoinWithPassword(t.Context(), link, ann()); {
+			switch id, err := w.JoinWithPassword(t.Context(), link, ann(), "1.2.3.4"); {
 			case err == nil && id == "p1":
 				good.Add(1)
 			case !errors.Is(err, credential.ErrNoLink):
@@ -110,7 +120,7 @@ func TestLinksEnd(t *testing.T) {
 		t.Errorf("with the next link: %v", err)
 	}
 	w.pass(credential.LinkFor)
-	if _, err := w.JoinWithPassword(t.Context(), second, ann()); !errors.Is(err, credential.ErrNoLink) {
+	if _, err := w.JoinWithPassword(t.Context(), second, ann(), "1.2.3.4"); !errors.Is(err, credential.ErrNoLink) {
 		t.Errorf("with time: %v", err)
 	}
 	if _, err := w.Invitation(t.Context(), "guess"); !errors.Is(err, credential.ErrNoLink) {
@@ -138,14 +148,14 @@ func TestARefusedJoinLeavesTheLinkOpen(t *testing.T) {
 		in := ann()
 		in.Login = "bob"
 		c.change(&in)
-		_, err := w.JoinWithPassword(t.Context(), link, in)
+		_, err := w.JoinWithPassword(t.Context(), link, in, "1.2.3.4")
 		if got := strings.Join(paths(err), " "); got != c.paths {
 			t.Errorf("%+v: %q, %v", in, got, err)
 		}
 	}
 	in := ann()
 	in.Login = "bob"
-	if _, err := w.JoinWithPassword(t.Context(), link, in); err != nil {
+	if _, err := w.JoinWithPassword(t.Context(), link, in, "1.2.3.4"); err != nil {
 		t.Error(err)
 	}
 }
@@ -154,14 +164,14 @@ func TestAPasswordSignsInWhoHasIt(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.joined("p1")
-	if id, err := w.SignIn(t.Context(), " ann@EXAMPLE.com ", good, "1.2.3.4"); err != nil || id != "p1" {
+	if id, err := w.SignIn(t.Context(), " ann@EXAMPLE.com ", good, "1.2.3.4", ""); err != nil || id != "p1" {
 		t.Errorf("signed in as %q, %v", id, err)
 	}
 	// Whatever is wrong, the answer is the same.
 	for _, c := range [][2]string{
 		{"ann@example.com", "wrong horse battery"}, {"bob@example.com", good}, {"", ""}, {"ann\x00", good}, {"\xff", strings.Repeat("x", 5000)},
 	} {
-		if id, err := w.SignIn(t.Context(), c[0], c[1], "1.2.3.4"); id != "" || !errors.Is(err, credential.ErrWrong) {
+		if id, err := w.SignIn(t.Context(), c[0], c[1], "1.2.3.4", ""); id != "" || !errors.Is(err, credential.ErrWrong) {
 			t.Errorf("%q: signed in as %q, %v", c[0], id, err)
 		}
 	}
@@ -181,7 +191,7 @@ func TestGuessesArePaused(t *testing.T) {
 	w := setup(t)
 	w.joined("p1")
 	try := func(password string) error {
-		_, err := w.SignIn(t.Context(), "ann@example.com", password, "1.2.3.4")
+		_, err := w.SignIn(t.Context(), "ann@example.com", password, "1.2.3.4", "")
 		return err
 	}
 	for range 5 {
@@ -210,13 +220,13 @@ func TestOneAddressCannotTryEveryName(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.db.MustExec(`INSERT INTO signin.attempts VALUES ('address:6.6.6.6', 19, $1, $1)`, time.Now().Add(-time.Minute))
-	if _, err := w.SignIn(t.Context(), "the-twentieth", "guess", "6.6.6.6"); !errors.Is(err, credential.ErrWrong) {
+	if _, err := w.SignIn(t.Context(), "the-twentieth", "guess", "6.6.6.6", ""); !errors.Is(err, credential.ErrWrong) {
 		t.Errorf("the 20th name: %v", err)
 	}
-	if _, err := w.SignIn(t.Context(), "the-next", "guess", "6.6.6.6"); !domain.IsKind(err, domain.KindRateLimited) {
+	if _, err := w.SignIn(t.Context(), "the-next", "guess", "6.6.6.6", ""); !domain.IsKind(err, domain.KindRateLimited) {
 		t.Errorf("the 21st name: %v", err)
 	}
-	if _, err := w.SignIn(t.Context(), "other", "guess", "7.7.7.7"); !errors.Is(err, credential.ErrWrong) {
+	if _, err := w.SignIn(t.Context(), "other", "guess", "7.7.7.7", ""); !errors.Is(err, credential.ErrWrong) {
 		t.Errorf("another address: %v", err)
 	}
 }
@@ -229,15 +239,15 @@ func TestWhoKnowsThePasswordIsNoGuessOfTheirAddress(t *testing.T) {
 	w.joined("p1")
 	w.db.MustExec(`INSERT INTO signin.attempts VALUES ('address:6.6.6.6', 18, $1, $1)`, time.Now().Add(-time.Minute))
 	for range 4 {
-		_, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6")
+		_, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6", "")
 		must.NoError(t, err)
 	}
 	for name, want := range map[string]bool{"the-nineteenth": true, "the-twentieth": true} {
-		if _, err := w.SignIn(t.Context(), name, "guess", "6.6.6.6"); errors.Is(err, credential.ErrWrong) != want {
+		if _, err := w.SignIn(t.Context(), name, "guess", "6.6.6.6", ""); errors.Is(err, credential.ErrWrong) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6"); !domain.IsKind(err, domain.KindRateLimited) {
+	if _, err := w.SignIn(t.Context(), "ann@example.com", good, "6.6.6.6", ""); !domain.IsKind(err, domain.KindRateLimited) {
 		t.Errorf("after twenty guesses: %v", err)
 	}
 }
@@ -247,7 +257,7 @@ func TestSessions(t *testing.T) {
 	w := setup(t)
 	begin := func(personID string) string {
 		t.Helper()
-		token, err := w.Begin(t.Context(), personID, "1.2.3.4", strings.Repeat("Mozilla\x00\xff", 100))
+		token, err := w.Begin(t.Context(), personID, "1.2.3.4", strings.Repeat("Mozilla\x00\xff", 100), "")
 		must.NoError(w.t, err)
 		return token
 	}
@@ -288,6 +298,14 @@ func TestSessions(t *testing.T) {
 		t.Error("an ended session lives")
 	}
 
+	t.Run("end with the next sign-in of their browser", func(t *testing.T) {
+		here, there := begin("p3"), begin("p3")
+		next, err := w.Begin(t.Context(), "p4", "1.2.3.4", "Firefox", here)
+		must.NoError(w.t, err)
+		if live(here) || !live(there) || !live(next) {
+			t.Errorf("live are the one before %v, another browser's %v, the new one %v", live(here), live(there), live(next))
+		}
+	})
 	t.Run("are fresh for a while after a proof", func(t *testing.T) {
 		token := begin("p3")
 		s, _, _ := w.Session(t.Context(), token)
@@ -329,16 +347,16 @@ func TestALinkReplacesEveryEarlierWayIn(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.joined("p1")
-	session, err := w.Begin(t.Context(), "p1", "", "")
+	session, err := w.Begin(t.Context(), "p1", "", "", "")
 	must.NoError(w.t, err)
 	_, err = w.db.Exec(`INSERT INTO signin.passkeys VALUES ('\x01', 'p1', '{}', now(), now())`)
 	must.NoError(w.t, err)
 	link := w.link("p1")
-	if _, err := w.SignIn(t.Context(), "ann@example.com", ann().Password, "1.1.1.1"); err != nil {
+	if _, err := w.SignIn(t.Context(), "ann@example.com", ann().Password, "1.1.1.1", ""); err != nil {
 		t.Fatalf("a link that nobody used yet ended the password: %v", err)
 	}
 	again := credential.Joining{Name: "Ann", Login: "ann2", Password: "another long password"}
-	if id, err := w.JoinWithPassword(t.Context(), link, again); err != nil || id != "p1" {
+	if id, err := w.JoinWithPassword(t.Context(), link, again, "1.2.3.4"); err != nil || id != "p1" {
 		t.Fatalf("%q, %v", id, err)
 	}
 	if _, live, err := w.Session(t.Context(), session); live || err != nil {
@@ -347,10 +365,10 @@ func TestALinkReplacesEveryEarlierWayIn(t *testing.T) {
 	if has, err := w.HasPasskey(t.Context(), "p1"); has || err != nil {
 		t.Errorf("the lost passkey still works: %v", err)
 	}
-	if _, err := w.SignIn(t.Context(), "ann@example.com", ann().Password, "1.1.1.2"); !errors.Is(err, credential.ErrWrong) {
+	if _, err := w.SignIn(t.Context(), "ann@example.com", ann().Password, "1.1.1.2", ""); !errors.Is(err, credential.ErrWrong) {
 		t.Errorf("the old password still works: %v", err)
 	}
-	if id, err := w.SignIn(t.Context(), "ann2", again.Password, "1.1.1.3"); err != nil || id != "p1" {
+	if id, err := w.SignIn(t.Context(), "ann2", again.Password, "1.1.1.3", ""); err != nil || id != "p1" {
 		t.Errorf("the new password: %q, %v", id, err)
 	}
 }
@@ -364,17 +382,19 @@ func TestNamesAreErasable(t *testing.T) {
 	if err != nil || len(names) != 2 || names["p1"].Name != "Ann Example" || *names["p1"].Login != "ann@example.com" || names["p2"].Name != "Ann" {
 		t.Fatalf("%+v, %v", names, err)
 	}
-	_, err = w.Begin(t.Context(), "p1", "", "")
+	_, err = w.Begin(t.Context(), "p1", "", "", "")
+	must.NoError(w.t, err)
+	_, err = w.Remember(t.Context(), "p1", "")
 	must.NoError(w.t, err)
 	must.NoError(w.t, w.Erase(t.Context(), "p1"))
-	for _, table := range []string{"people", "passwords", "passkeys", "sessions"} {
+	for _, table := range []string{"people", "passwords", "passkeys", "sessions", "devices"} {
 		var left int
 		must.NoError(w.t, w.db.Get(&left, `SELECT COUNT(*) FROM signin.`+table))
 		if left != 0 {
 			t.Errorf("%d rows are left in %s", left, table)
 		}
 	}
-	if _, err := w.SignIn(t.Context(), "ann@example.com", good, ""); !errors.Is(err, credential.ErrWrong) {
+	if _, err := w.SignIn(t.Context(), "ann@example.com", good, "", ""); !errors.Is(err, credential.ErrWrong) {
 		t.Errorf("who was erased signs in: %v", err)
 	}
 }

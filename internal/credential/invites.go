@@ -3,8 +3,10 @@ package credential
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -14,6 +16,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/person"
 	"humanqa/internal/pgpool"
 )
 
@@ -31,30 +34,53 @@ WITH closed AS (
     WHERE person_id = $2
       AND spent_at IS NULL
 )
-INSERT INTO signin.invites (hash, person_id, name, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5)`
+INSERT INTO signin.invites (hash, person_id, name, grants, created_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6)`
 
 // Invite makes a one-time link for the person; an earlier one that is still
-// open ends. name is what the inviter calls them. The token is shown only here.
-func (s *Store) Invite(ctx context.Context, personID, name string, works time.Duration) (token string, err error) {
+// open ends. name is what the inviter calls them, grants is what the inviter knows
+// that they may do: the link opens nothing once they may do anything else. The token
+// is shown only here.
+func (s *Store) Invite(ctx context.Context, personID, name string, grants []person.Grant, works time.Duration) (token string, err error) {
 	token = domain.NewToken("")
 	name = strings.TrimSpace(storable(name, maxName))
+	stored, err := json.Marshal(append([]person.Grant{}, grants...))
+	if err != nil {
+		return "", fmt.Errorf("encode what an invitation is for: %w", err)
+	}
 	now := s.time()
-	if _, err := s.db.ExecContext(ctx, insertInviteSQL, domain.HashToken(token), personID, name, now, now.Add(works)); err != nil {
+	if _, err := s.db.ExecContext(ctx, insertInviteSQL, domain.HashToken(token), personID, name, stored, now, now.Add(works)); err != nil {
 		return "", fmt.Errorf("store an invitation: %w", err)
 	}
 	return token, nil
+}
+
+const endInvitesSQL = `
+UPDATE signin.invites
+SET expires_at = LEAST(expires_at, $2)
+WHERE person_id = $1
+  AND spent_at IS NULL`
+
+// EndLinks ends the person's open links, because what they may do has changed. It
+// waits for a join that is under way. Their rows stay for a while: they say what the
+// person is called.
+func (s *Store) EndLinks(ctx context.Context, personID string) error {
+	if _, err := s.db.ExecContext(ctx, endInvitesSQL, personID, s.time()); err != nil {
+		return fmt.Errorf("end the open links of %s: %w", personID, err)
+	}
+	return nil
 }
 
 // Invitation is an open link. Looking at it does not spend it.
 type Invitation struct {
 	PersonID  string    `db:"person_id"`
 	Name      string    `db:"name"`
+	Grants    []byte    `db:"grants"` // what it was made for, in JSON
 	ExpiresAt time.Time `db:"expires_at"`
 }
 
 const invitationSQL = `
-SELECT person_id, name, expires_at
+SELECT person_id, name, grants, expires_at
 FROM signin.invites
 WHERE hash = $1
   AND spent_at IS NULL
@@ -70,7 +96,31 @@ func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error
 		return Invitation{}, fmt.Errorf("look an invitation up: %w", err)
 	}
 	i.ExpiresAt = i.ExpiresAt.UTC()
-	return i, nil
+	return i, s.stillFor(ctx, i)
+}
+
+// stillFor holds what the link was made for against what the log says now that its
+// person may do: whoever kept an old link must not become what the person has become.
+func (s *Store) stillFor(ctx context.Context, i Invitation) error {
+	var made []person.Grant
+	if err := json.Unmarshal(i.Grants, &made); err != nil {
+		return fmt.Errorf("read what an invitation is for: %w", err)
+	}
+	now, err := s.grants(ctx, i.PersonID)
+	switch {
+	case domain.IsKind(err, domain.KindNotFound):
+		return ErrNoLink
+	case err != nil:
+		return fmt.Errorf("look up what an invitation's person may do: %w", err)
+	case len(made) != len(now):
+		return ErrNoLink
+	}
+	for _, g := range made {
+		if !slices.Contains(now, g) {
+			return ErrNoLink
+		}
+	}
+	return nil
 }
 
 // Joining is what somebody says of themselves when they spend a link.
@@ -82,8 +132,10 @@ type Joining struct {
 
 // JoinWithPassword spends the link and gives its person a name, a login and a
 // password, all or nothing. domain.KindInvalid names what to mend; the link is
-// then still open.
-func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining) (personID string, err error) {
+// then still open. address is where the attempt comes from. Attempts are counted by
+// link and by address, so that a link tells which sign-in names there are no faster
+// than the sign-in page does.
+func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining, address string) (personID string, err error) {
 	in.Name, in.Login = strings.TrimSpace(in.Name), normal(in.Login)
 	wrong := checkName(in.Name)
 	switch n := utf8.RuneCountInString(in.Login); {
@@ -101,7 +153,17 @@ func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining) 
 	if len(wrong) > 0 {
 		return "", domain.Invalid(wrong...)
 	}
-	if _, err := s.Invitation(ctx, token); err != nil {
+	i, err := s.Invitation(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	from := counted{"address:" + address, freeByAddress}
+	for _, c := range []counted{{"link:" + domain.HashToken(token), freeByName}, from} {
+		if err := s.attempt(ctx, c); err != nil {
+			return "", err
+		}
+	}
+	if err := s.loginIsFree(ctx, i.PersonID, in.Login); err != nil {
 		return "", err // before the work of hashing
 	}
 	hash, err := s.hash(ctx, in.Password)
@@ -118,7 +180,29 @@ func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining) 
 		_, err := tx.ExecContext(ctx, setPasswordSQL, personID, hash, s.time())
 		return err
 	})
-	return personID, taken(err)
+	if err != nil {
+		return "", taken(err)
+	}
+	return personID, s.takeBack(ctx, from)
+}
+
+const loginTakenSQL = `
+SELECT EXISTS (
+    SELECT
+    FROM signin.people
+    WHERE login = $1
+      AND person_id <> $2)`
+
+// loginIsFree refuses a sign-in name that is another person's.
+func (s *Store) loginIsFree(ctx context.Context, personID, login string) error {
+	var isTaken bool
+	if err := s.db.GetContext(ctx, &isTaken, loginTakenSQL, login, personID); err != nil {
+		return fmt.Errorf("look for a sign-in name: %w", err)
+	}
+	if isTaken {
+		return errTaken
+	}
+	return nil
 }
 
 func checkName(name string) []domain.Detail {
@@ -144,10 +228,11 @@ SET spent_at = $2
 WHERE hash = $1
   AND spent_at IS NULL
   AND expires_at > $2
-RETURNING person_id`
+RETURNING person_id, name, grants, expires_at`
 
 const replaceSQL = `
 WITH sessions  AS (DELETE FROM signin.sessions  WHERE person_id = $1),
+     devices   AS (DELETE FROM signin.devices   WHERE person_id = $1),
      passwords AS (DELETE FROM signin.passwords WHERE person_id = $1),
      passkeys  AS (DELETE FROM signin.passkeys  WHERE person_id = $1)
 UPDATE signin.people
@@ -155,18 +240,24 @@ SET login = NULL
 WHERE person_id = $1`
 
 // spend ends the link, once, and with it every way in that its person had
-// before: who lost a passkey may have lost it to somebody.
+// before: who lost a passkey may have lost it to somebody. What the person may do is
+// looked up while the link's row is locked: whoever gives them a role ends their
+// links, and so either this join comes first, or it finds the role and is refused.
 func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID string, err error) {
-	switch err := tx.GetContext(ctx, &personID, spendSQL, domain.HashToken(token), s.time()); {
+	var i Invitation
+	switch err := tx.GetContext(ctx, &i, spendSQL, domain.HashToken(token), s.time()); {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", ErrNoLink
 	case err != nil:
 		return "", fmt.Errorf("spend an invitation: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, replaceSQL, personID); err != nil {
+	if err := s.stillFor(ctx, i); err != nil {
+		return "", err
+	}
+	if _, err := tx.ExecContext(ctx, replaceSQL, i.PersonID); err != nil {
 		return "", fmt.Errorf("end earlier ways in: %w", err)
 	}
-	return personID, nil
+	return i.PersonID, nil
 }
 
 const callSQL = `
@@ -189,11 +280,13 @@ func (s *Store) call(ctx context.Context, tx *sqlx.Tx, personID, name string, lo
 	return err
 }
 
+var errTaken = domain.Invalid(domain.Detail{Path: "login", Message: "is taken: choose another one"})
+
 // taken turns the one conflict that a person can mend into words.
 func taken(err error) error {
 	var conflict *pq.Error
 	if errors.As(err, &conflict) && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "people_login_key" {
-		return domain.Invalid(domain.Detail{Path: "login", Message: "is taken: choose another one"})
+		return errTaken
 	}
 	return err
 }

@@ -133,23 +133,36 @@ FROM signin.passwords
 WHERE person_id = $1`
 
 // SignIn says who has the login and the password. A login that nobody has takes
-// as long, and answers the same. address is where the attempt comes from.
-func (s *Store) SignIn(ctx context.Context, login, password, address string) (personID string, err error) {
-	return s.prove(ctx, "login:"+domain.HashToken(normal(login)), address, passwordByLoginSQL, normal(login), password)
+// as long, and answers the same. address is where the attempt comes from, device the
+// token that Remember gave that browser, or empty. Whoever knows a name can have it
+// paused for strangers; a browser in which its owner signed in before is counted by
+// itself, so that the owner still comes in.
+func (s *Store) SignIn(ctx context.Context, login, password, address, device string) (personID string, err error) {
+	by := []counted{{"login:" + domain.HashToken(normal(login)), freeByName}, {"address:" + address, freeByAddress}}
+	known, err := s.knows(ctx, device, normal(login))
+	if err != nil {
+		return "", err
+	}
+	if known {
+		by = []counted{{"device:" + domain.HashToken(device), freeByName}}
+	}
+	return s.prove(ctx, by, passwordByLoginSQL, normal(login), password)
 }
 
 // ProvePassword says whether the password is the person's.
 func (s *Store) ProvePassword(ctx context.Context, personID, password, address string) error {
-	_, err := s.prove(ctx, "person:"+personID, address, passwordByPersonSQL, personID, password)
+	by := []counted{{"person:" + personID, freeByName}, {"address:" + address, freeByAddress}}
+	_, err := s.prove(ctx, by, passwordByPersonSQL, personID, password)
 	return err
 }
 
-func (s *Store) prove(ctx context.Context, who, address, query, arg, password string) (string, error) {
-	if err := s.attempt(ctx, who, freeByName); err != nil {
-		return "", err
-	}
-	if err := s.attempt(ctx, "address:"+address, freeByAddress); err != nil {
-		return "", err
+// prove counts the attempt by each of them. Who guessed right is forgiven by the first
+// of them, the others lose that attempt.
+func (s *Store) prove(ctx context.Context, by []counted, query, arg, password string) (string, error) {
+	for _, c := range by {
+		if err := s.attempt(ctx, c); err != nil {
+			return "", err
+		}
 	}
 	row := struct {
 		PersonID string `db:"person_id"`
@@ -168,10 +181,12 @@ func (s *Store) prove(ctx context.Context, who, address, query, arg, password st
 	case !ok || row.PersonID == "":
 		return "", ErrWrong
 	}
-	if err := s.takeBack(ctx, "address:"+address, freeByAddress); err != nil {
-		return "", err
+	for _, c := range by[1:] {
+		if err := s.takeBack(ctx, c); err != nil {
+			return "", err
+		}
 	}
-	return row.PersonID, s.forgive(ctx, who)
+	return row.PersonID, s.forgive(ctx, by[0].who)
 }
 
 const hasPasswordSQL = `

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// A session ends after sessionFor, or when it was idle for idleFor (decisions,
+	// A session ends after SessionFor, or when it was idle for idleFor (decisions,
 	// "Sign-in sessions").
-	sessionFor = 30 * 24 * time.Hour
+	SessionFor = 30 * 24 * time.Hour
 	idleFor    = 7 * 24 * time.Hour
 	// OperatorFor is how long a session may do an operator's work.
 	OperatorFor = 8 * time.Hour
@@ -44,15 +44,20 @@ type Session struct {
 func (s Session) Fresh(now time.Time) bool { return now.Sub(s.ProvedAt) < FreshFor }
 
 const insertSessionSQL = `
+WITH before AS (
+    DELETE FROM signin.sessions
+    WHERE hash = $8
+)
 INSERT INTO signin.sessions (hash, id, person_id, account_id, address, agent, created_at, seen_at, proved_at, expires_at)
 VALUES ($1, $2, $3, '', $4, $5, $6, $6, $6, $7)`
 
-// Begin opens a session for a person who has just proved who they are. The token
-// is what the browser keeps; it is shown only here.
-func (s *Store) Begin(ctx context.Context, personID, address, agent string) (token string, err error) {
+// Begin opens a session for a person who has just proved who they are, and ends the
+// one that their browser had before, whoever's it was; before is that one's token, or
+// empty. The token is what the browser keeps; it is shown only here.
+func (s *Store) Begin(ctx context.Context, personID, address, agent, before string) (token string, err error) {
 	token = domain.NewToken("")
 	now := s.time()
-	_, err = s.db.ExecContext(ctx, insertSessionSQL, domain.HashToken(token), uuid.New(), personID, address, storable(agent, maxAgent), now, now.Add(sessionFor))
+	_, err = s.db.ExecContext(ctx, insertSessionSQL, domain.HashToken(token), uuid.New(), personID, address, storable(agent, maxAgent), now, now.Add(SessionFor), domain.HashToken(before))
 	if err != nil {
 		return "", fmt.Errorf("open a session: %w", err)
 	}

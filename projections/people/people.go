@@ -138,6 +138,14 @@ type Person struct {
 	Roles     []PersonRole
 }
 
+// Grants are what the person may do, without what matters of their accounts.
+func (p Person) Grants() (grants []person.Grant) {
+	for _, r := range p.Roles {
+		grants = append(grants, r.Grant)
+	}
+	return grants
+}
+
 // PersonRole is a role and where it holds; of an account's, what matters of the
 // account beside it.
 type PersonRole struct {

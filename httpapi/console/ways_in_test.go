@@ -1,0 +1,104 @@
+package console_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"humanqa/domain/person"
+)
+
+// Links and sign-ins, end to end: the console gives the roles, an account's owner makes
+// the links.
+func TestWaysIn(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	olga, account := w.operates("Olga"), w.Account("Acme", 0, false)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	password := []string{"password", "correct horse battery"}
+	joining := func(login string) []string { return append([]string{"name", "Bob", "login", login}, password...) }
+
+	t.Run("who kept a link is not what its person becomes", func(t *testing.T) {
+		w := w.in(t)
+		invitation := form("name", "Bob", "role", "viewer")
+		link := func() string {
+			t.Helper()
+			made := w.Call(owner, "POST", "/dashboard/members", invitation)
+			if made.Status != 200 {
+				t.Fatalf("inviting: %d", made.Status)
+			}
+			return regexp.MustCompile(`/join/[^<"]+`).FindString(made.Body)
+		}
+		kept := link()
+		members, err := w.Reads.People.Members(t.Context(), account)
+		if err != nil || len(members) != 2 {
+			t.Fatalf("%d members, %v", len(members), err)
+		}
+		bob := members[0].ID
+		if bob == owner.ID {
+			bob = members[1].ID
+		}
+		if got := w.Call(olga, "POST", "/console/people/"+bob+"/roles", form("role", "operator", "reason", "Joins us")); got.Status != 303 {
+			t.Fatalf("giving a role: %d", got.Status)
+		}
+		again := link() // the owner's form, sent once more
+		for name, link := range map[string]string{"the link of before": kept, "one that was made since": again} {
+			if got := w.Call(guest{}, "GET", link, nil); got.Status != 404 {
+				t.Errorf("%s shows %d", name, got.Status)
+			}
+			if got := w.Call(guest{}, "POST", link, form(joining("bob")...)); got.Status != 404 || got.Header.Get("Set-Cookie") != "" {
+				t.Errorf("%s lets somebody in: %d", name, got.Status)
+			}
+		}
+		// The operator's own link is for both roles.
+		made := w.Call(olga, "POST", "/console/people/"+bob+"/link", form("reason", "Joins us"))
+		if got := w.Call(guest{}, "POST", regexp.MustCompile(`/join/[^<"]+`).FindString(made.Body), form(joining("bob")...)); got.Status != 303 {
+			t.Errorf("the operator's link: %d %s", got.Status, got.Body)
+		}
+	})
+
+	t.Run("a sign-in ends the session before it and is remembered", func(t *testing.T) {
+		w := w.in(t)
+		_, link := w.Invited("Carol", person.Grant{Role: person.Viewer, AccountID: account})
+		cookies := map[string]string{}
+		browser := func(path string, fields ...string) int {
+			t.Helper()
+			var all []string
+			for name, value := range cookies {
+				all = append(all, name+"="+value)
+			}
+			got := w.Call(guest{}, "POST", path, form(fields...), "Cookie", strings.Join(all, "; "))
+			for _, c := range (&http.Response{Header: got.Header}).Cookies() {
+				if !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteLaxMode || c.Path != "/" {
+					t.Errorf("the cookie %+v", c)
+				}
+				cookies[c.Name] = c.Value
+			}
+			return got.Status
+		}
+		if got := browser(link, joining("carol")...); got != 303 {
+			t.Fatalf("joining: %d", got)
+		}
+		first := guest{Token: cookies["__Host-humanqa"]}
+		if got := w.Call(first, "GET", "/account", nil); got.Status != 200 {
+			t.Fatalf("the first session: %d", got.Status)
+		}
+		for range 6 { // a stranger, who knows the name
+			w.Call(guest{}, "POST", "/signin", form("login", "carol", "password", "guess"))
+		}
+		if got := w.Call(guest{}, "POST", "/signin", form(append(password, "login", "carol")...)); got.Status != 429 {
+			t.Fatalf("a stranger is not paused: %d", got.Status)
+		}
+		if got := browser("/signin", append(password, "login", "carol")...); got != 303 {
+			t.Errorf("the owner's browser: %d", got)
+		}
+		second := guest{Token: cookies["__Host-humanqa"]}
+		if got := w.Call(second, "GET", "/account", nil); got.Status != 200 {
+			t.Errorf("the second session: %d", got.Status)
+		}
+		if got := w.Call(first, "GET", "/account", nil); got.Status != 303 {
+			t.Errorf("the session before goes on: %d", got.Status)
+		}
+	})
+}

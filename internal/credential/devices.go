@@ -1,0 +1,75 @@
+package credential
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+)
+
+const (
+	// DeviceFor is how long a browser is known after the last sign-in there.
+	DeviceFor = 180 * 24 * time.Hour
+	// devicesEach bounds how many browsers are known of one person; the one that was
+	// not used for longest gives way.
+	devicesEach = 20
+)
+
+const seenDeviceSQL = `
+UPDATE signin.devices
+SET seen_at = $3
+WHERE hash = $1
+  AND person_id = $2`
+
+const insertDeviceSQL = `
+WITH older AS (
+    DELETE FROM signin.devices
+    WHERE hash IN (
+        SELECT hash
+        FROM signin.devices
+        WHERE person_id = $2
+        ORDER BY seen_at DESC, hash
+        OFFSET $4)
+)
+INSERT INTO signin.devices (hash, person_id, seen_at)
+VALUES ($1, $2, $3)`
+
+// Remember notes that the person has just signed in with the browser that holds the
+// device's token; empty, or another person's, it gets a new one. The token is what the
+// browser keeps.
+func (s *Store) Remember(ctx context.Context, personID, device string) (token string, err error) {
+	now := s.time()
+	seen, err := s.db.ExecContext(ctx, seenDeviceSQL, domain.HashToken(device), personID, now)
+	if err != nil {
+		return "", fmt.Errorf("note a browser's use: %w", err)
+	}
+	if n, err := seen.RowsAffected(); err != nil || n > 0 {
+		return device, err
+	}
+	token = domain.NewToken("")
+	if _, err := s.db.ExecContext(ctx, insertDeviceSQL, domain.HashToken(token), personID, now, devicesEach-1); err != nil {
+		return "", fmt.Errorf("remember a browser: %w", err)
+	}
+	return token, nil
+}
+
+const knownDeviceSQL = `
+SELECT EXISTS (
+    SELECT
+    FROM signin.devices d
+    JOIN signin.people p ON p.person_id = d.person_id
+    WHERE d.hash = $1
+      AND p.login = $2
+      AND d.seen_at > $3)`
+
+// knows says that the owner of the login has signed in with that browser before.
+func (s *Store) knows(ctx context.Context, device, login string) (known bool, err error) {
+	if device == "" {
+		return false, nil
+	}
+	if err := s.db.GetContext(ctx, &known, knownDeviceSQL, domain.HashToken(device), login, s.time().Add(-DeviceFor)); err != nil {
+		return false, fmt.Errorf("look a browser up: %w", err)
+	}
+	return known, nil
+}
