@@ -88,7 +88,7 @@ func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) f
 		beside.Go(func() { d.watch(ctx, end, r, s.ID, audience, door) })
 		beside.Go(func() { ping(ctx, end, conn) })
 
-		guest := voice.Guest{Key: r.Person.ID, Label: s.who(s.own.Slot), Watches: s.watches()}
+		guest := voice.Guest{Account: s.AccountID, Key: r.Person.ID, Label: s.who(s.own.Slot), Watches: s.watches()}
 		err = d.Voice.Join(ctx, s.ID, guest, line{conn})
 		switch {
 		case errors.Is(err, voice.ErrFull):

@@ -49,6 +49,8 @@ type Person struct {
 
 // Guest is who comes in.
 type Guest struct {
+	// Account is the one whose session it is.
+	Account string
 	// Key is one person's: who comes again takes the place of their older self.
 	Key   string
 	Label string
@@ -71,6 +73,9 @@ type peer struct {
 	senders map[string]*webrtc.RTPSender
 	lines   int
 	dirty   bool // an offer is due once the one under way is answered
+	// unanswered ends a browser that does not answer the offer under way.
+	unanswered *time.Timer
+	answerTime time.Duration
 }
 
 // endError carries the last word to somebody.
@@ -88,11 +93,11 @@ const (
 // Join lets somebody into the room until ctx ends, the line breaks, or the room
 // does; the last word of ctx's cause is told if it is an End.
 func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) error {
-	r, err := s.enter(name)
+	r, err := s.enter(g.Account, name)
 	if err != nil {
 		return err
 	}
-	defer s.leave(name, r)
+	defer s.leave(g.Account, name, r)
 	pc, err := s.api.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
 		return fmt.Errorf("open a connection: %w", err)
@@ -101,9 +106,12 @@ func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) erro
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &peer{
-		Guest: g, id: uuid.NewString(), pc: pc, out: make(chan Message, 64), cancel: cancel, senders: map[string]*webrtc.RTPSender{},
+		Guest: g, id: uuid.NewString(), pc: pc, out: make(chan Message, 64), cancel: cancel, senders: map[string]*webrtc.RTPSender{}, answerTime: s.answerTime,
 	}
 	p.speaks.Store(!g.Watches)
+	p.unanswered = time.AfterFunc(p.answerTime, func() { cancel(errNoAnswer) })
+	p.unanswered.Stop() // until there is an offer
+	defer p.unanswered.Stop()
 	pc.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
 		if state == webrtc.PeerConnectionStateFailed {
 			cancel(endError{again})
@@ -130,6 +138,8 @@ func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) erro
 	}
 	return context.Cause(ctx)
 }
+
+var errNoAnswer = errors.New("the browser answers no offer")
 
 // End is a cause to end a context of Join with: the browser is told why.
 func End(why string) error { return endError{why} }

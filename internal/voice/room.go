@@ -184,6 +184,7 @@ func (r *room) offer(p *peer) {
 	if p.uplink != nil {
 		m.Mic = p.uplink.Mid()
 	}
+	p.unanswered.Reset(p.answerTime)
 	p.send(m)
 }
 
@@ -197,6 +198,7 @@ func (r *room) answered(p *peer, sdp string) error {
 	if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: withoutAddresses(sdp)}); err != nil {
 		return fmt.Errorf("take an answer: %w", err)
 	}
+	p.unanswered.Stop()
 	r.offer(p)
 	return nil
 }

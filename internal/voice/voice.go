@@ -42,6 +42,10 @@ const (
 	maxPeers = 24
 	// maxOnServer bounds all rooms together.
 	maxOnServer = 400
+	// maxOnAccount bounds the rooms of one account.
+	maxOnAccount = maxOnServer / 4
+	// answerTime is how long a browser may take to answer an offer.
+	answerTime = 30 * time.Second
 	// maxLines bounds a connection's media lines, of which each who came and left
 	// used one up; beyond, its browser makes another connection.
 	maxLines = 80
@@ -65,16 +69,19 @@ type Server struct {
 	api  *webrtc.API
 	addr *net.TCPAddr
 	ends []io.Closer
+	// answerTime is the constant, but in tests.
+	answerTime time.Duration
 
 	mu     sync.Mutex
 	closed bool
 	count  int
+	of     map[string]int // places, by account
 	rooms  map[string]*room
 }
 
 // Listen opens the port.
 func Listen(ctx context.Context, c Config) (*Server, error) {
-	s := &Server{log: c.Log, rooms: map[string]*room{}}
+	s := &Server{log: c.Log, answerTime: answerTime, of: map[string]int{}, rooms: map[string]*room{}}
 	var settings webrtc.SettingEngine
 	if err := s.open(ctx, c, &settings); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -119,7 +126,7 @@ func (s *Server) open(ctx context.Context, c Config, settings *webrtc.SettingEng
 	}
 	s.addr, _ = l.Addr().(*net.TCPAddr)
 	s.ends = append(s.ends, l)
-	tcp := webrtc.NewICETCPMux(quietly, l, 16)
+	tcp := webrtc.NewICETCPMux(quietly, &bounded{Listener: l, from: map[string]int{}}, 16)
 	settings.SetICETCPMux(tcp)
 	s.ends = append(s.ends, tcp)
 	families := []ice.NetworkType{ice.NetworkTypeUDP4, ice.NetworkTypeUDP6}
@@ -171,15 +178,15 @@ func (s *Server) Close() error {
 	return err
 }
 
-// enter gives the room a place for one more.
-func (s *Server) enter(name string) (*room, error) {
+// enter gives the account's room a place for one more.
+func (s *Server) enter(account, name string) (*room, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rooms[name]
 	switch {
 	case s.closed:
 		return nil, ErrClosed
-	case s.count >= maxOnServer, r != nil && r.places >= maxPeers:
+	case s.count >= maxOnServer, s.of[account] >= maxOnAccount, r != nil && r.places >= maxPeers:
 		return nil, ErrFull
 	}
 	if r == nil {
@@ -188,13 +195,17 @@ func (s *Server) enter(name string) (*room, error) {
 	}
 	r.places++
 	s.count++
+	s.of[account]++
 	return r, nil
 }
 
-func (s *Server) leave(name string, r *room) {
+func (s *Server) leave(account, name string, r *room) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count--
+	if s.of[account]--; s.of[account] == 0 {
+		delete(s.of, account)
+	}
 	if r.places--; r.places == 0 {
 		r.close()
 		if s.rooms[name] == r {

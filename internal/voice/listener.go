@@ -1,0 +1,69 @@
+package voice
+
+import (
+	"net"
+	"sync"
+)
+
+const (
+	// maxConns bounds the connections to the TCP port, of which a browser needs one: they
+	// are anybody's until their first message says which place they belong to.
+	maxConns = 2 * maxOnServer
+	// maxConnsFrom bounds those of one address, behind which may be a whole office.
+	maxConnsFrom = maxConns / 8
+)
+
+// bounded is a listener that hangs up on what is beyond its bounds. It does not wait
+// for a place: whoever holds them all would keep everybody else waiting.
+type bounded struct {
+	net.Listener
+
+	mu   sync.Mutex
+	all  int
+	from map[string]int
+}
+
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		conn, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String()) // TCP has one
+		if b.enter(host) {
+			return &place{Conn: conn, leave: sync.OnceFunc(func() { b.leave(host) })}, nil
+		}
+		_ = conn.Close() // nothing was sent
+	}
+}
+
+func (b *bounded) enter(host string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all >= maxConns || b.from[host] >= maxConnsFrom {
+		return false
+	}
+	b.all++
+	b.from[host]++
+	return true
+}
+
+func (b *bounded) leave(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all--
+	if b.from[host]--; b.from[host] == 0 {
+		delete(b.from, host)
+	}
+}
+
+// place is a connection that gives its place back when it is closed.
+type place struct {
+	net.Conn
+	leave func()
+}
+
+func (p *place) Close() error {
+	p.leave()
+	return p.Conn.Close()
+}
