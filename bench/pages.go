@@ -22,6 +22,8 @@ const (
 	dashboards  = 200
 	// tabs are the dashboards of one session: it may load 600 pages a minute.
 	tabs = 2
+	// ofPerson are the dashboards of one person, who may have so many open.
+	ofPerson = 20
 	// changeRate is how often something changes in the busy account.
 	changeRate = 4
 	// refetchPause is what a browser waits between two fetches of a page.
@@ -38,7 +40,7 @@ func pages(ctx context.Context, b *bench) (section, error) {
 	if err != nil {
 		return section{}, err
 	}
-	account, err := s.openPeople(ctx)
+	account, err := s.openPeople(ctx, dashboards/ofPerson)
 	if err != nil {
 		return section{}, s.ifDead(err)
 	}
@@ -48,7 +50,7 @@ func pages(ctx context.Context, b *bench) (section, error) {
 	// One after the other: who tries a password many times at once is made to wait.
 	sessions := make([]string, dashboards)
 	for i := 0; i < dashboards; i += tabs {
-		cookie, err := s.signIn(ctx, account)
+		cookie, err := s.signIn(ctx, account.logins[i/ofPerson])
 		if err != nil {
 			return section{}, s.ifDead(err)
 		}
@@ -106,10 +108,15 @@ func pages(ctx context.Context, b *bench) (section, error) {
 	}, nil
 }
 
-// peopled is an account that somebody signs in to.
-type peopled struct{ key, login, password string }
+// peopled is an account that people sign in to.
+type peopled struct {
+	key    string
+	logins []string
+}
 
-func (s *service) openPeople(ctx context.Context) (peopled, error) {
+const benchPassword = "a password for measuring"
+
+func (s *service) openPeople(ctx context.Context, n int) (peopled, error) {
 	var opened struct{ AccountID, APIKey, Link string }
 	read := func(args ...string) error {
 		out, err := call(ctx, s.environ, s.program, append([]string{"--json"}, args...)...)
@@ -121,17 +128,23 @@ func (s *service) openPeople(ctx context.Context) (peopled, error) {
 	if err := read("account", "create", "--name", "watched", "--credits", strconv.Itoa(plenty)); err != nil {
 		return peopled{}, err
 	}
-	if err := read("person", "invite", "--account", opened.AccountID, "--role", "owner", "--name", "Bench"); err != nil {
-		return peopled{}, err
+	account := peopled{key: opened.APIKey}
+	for i := range n {
+		if err := read("person", "invite", "--account", opened.AccountID, "--role", "owner", "--name", "Bench"); err != nil {
+			return peopled{}, err
+		}
+		_, token, _ := strings.Cut(opened.Link, "/join/")
+		login := fmt.Sprint("bench", i)
+		if _, err := s.enter(ctx, "/join/"+token, url.Values{"name": {"Bench"}, "login": {login}, "password": {benchPassword}}); err != nil {
+			return peopled{}, err
+		}
+		account.logins = append(account.logins, login)
 	}
-	account := peopled{opened.APIKey, "bench", "a password for measuring"}
-	_, token, _ := strings.Cut(opened.Link, "/join/")
-	_, err := s.enter(ctx, "/join/"+token, url.Values{"name": {"Bench"}, "login": {account.login}, "password": {account.password}})
-	return account, err
+	return account, nil
 }
 
-func (s *service) signIn(ctx context.Context, account peopled) (cookie string, err error) {
-	return s.enter(ctx, "/signin", url.Values{"login": {account.login}, "password": {account.password}})
+func (s *service) signIn(ctx context.Context, login string) (cookie string, err error) {
+	return s.enter(ctx, "/signin", url.Values{"login": {login}, "password": {benchPassword}})
 }
 
 // enter sends a form that opens a session, and gives its cookie.

@@ -117,16 +117,38 @@ func (a *API) TakeEvidence(w http.ResponseWriter, hr *http.Request, cause comman
 // EvidenceFile serves a piece of the account's evidence to somebody who may see it,
 // for as long as they look: a player asks for parts. NotFound where there is none.
 func (a *API) EvidenceFile(ctx context.Context, accountID, stored string) (http.Handler, error) {
-	e, found, err := a.evidence.get(ctx, EvidenceID(stored))
-	switch {
-	case err != nil:
-		return nil, err
-	case !found || e.AccountID != accountID:
-		return nil, domain.NotFound("evidence")
+	e, err := a.pieceOf(ctx, accountID, stored)
+	return a.serving(e, a.evidenceFile), err
+}
+
+// EvidencePicture serves a picture to somebody who may see it now, and perhaps not in a
+// moment: no cache keeps it. NotFound where there is none, and for what is no picture.
+func (a *API) EvidencePicture(ctx context.Context, accountID, stored string) (http.Handler, error) {
+	e, err := a.pieceOf(ctx, accountID, stored)
+	if err == nil && !strings.HasPrefix(e.ContentType, "image/") {
+		err = domain.NotFound("picture")
 	}
+	return a.serving(e, func(r *request, e evidenceRow) (answer, error) {
+		ans, err := a.evidenceFile(r, e)
+		if err == nil {
+			ans.header.Set("Cache-Control", "no-store")
+		}
+		return ans, err
+	}), err
+}
+
+func (a *API) pieceOf(ctx context.Context, accountID, stored string) (evidenceRow, error) {
+	e, found, err := a.evidence.get(ctx, EvidenceID(stored))
+	if err == nil && (!found || e.AccountID != accountID) {
+		err = domain.NotFound("evidence")
+	}
+	return e, err
+}
+
+func (a *API) serving(e evidenceRow, file func(*request, evidenceRow) (answer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{Request: hr, log: a.log}
-		ans, err := a.evidenceFile(r, e)
+		ans, err := file(r, e)
 		if err != nil {
 			ans = refuse(r, err)
 		}
@@ -135,7 +157,7 @@ func (a *API) EvidenceFile(ctx context.Context, accountID, stored string) (http.
 			return
 		}
 		ans.send(w)
-	}), nil
+	})
 }
 
 // DropEvidence forgets a piece of the job that nothing refers to any more. Any

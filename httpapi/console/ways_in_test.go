@@ -1,20 +1,48 @@
 package console_test
 
 import (
+	"bufio"
+	"context"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/domain/person"
+	"humanqa/httpapi/pagetest"
 )
+
+// live opens a stream; told waits for a line with that in it, and gives it.
+func (w world) live(g guest) (told func(part string) string) {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), time.Minute)
+	w.T.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.Origin+"/live", nil)
+	w.Must(err)
+	r.Header.Set("Cookie", pagetest.CookieName+"="+g.Token)
+	answer, err := http.DefaultClient.Do(r)
+	w.Must(err)
+	w.T.Cleanup(func() { _ = answer.Body.Close() })
+	lines := bufio.NewScanner(answer.Body)
+	return func(part string) string {
+		w.T.Helper()
+		for lines.Scan() {
+			if line := lines.Text(); strings.Contains(line, part) {
+				return line
+			}
+		}
+		w.T.Fatalf("%q is not told: %v", part, lines.Err())
+		return ""
+	}
+}
 
 // Links and sign-ins, end to end: the console gives the roles, an account's owner makes
 // the links.
 func TestWaysIn(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	olga, account := w.operates("Olga"), w.Account("Acme", 0, false)
+	olga, account := w.operates("Olga"), w.Account("Acme", 100, false)
 	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	password := []string{"password", "correct horse battery"}
 	joining := func(login string) []string { return append([]string{"name", "Bob", "login", login}, password...) }
@@ -56,6 +84,29 @@ func TestWaysIn(t *testing.T) {
 		if got := w.Call(guest{}, "POST", regexp.MustCompile(`/join/[^<"]+`).FindString(made.Body), form(joining("bob")...)); got.Status != 303 {
 			t.Errorf("the operator's link: %d %s", got.Status, got.Body)
 		}
+	})
+
+	t.Run("an open stream follows what its person may do", func(t *testing.T) {
+		w := w.in(t)
+		other := w.Account("Globex", 100, false)
+		dora := w.Joined("Dora", person.Grant{Role: person.Viewer, AccountID: account})
+		give := person.Grant{Role: person.Viewer, AccountID: other}
+		w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Operator(), dora.ID, give))
+		told := w.live(dora)
+		told("event: opened")
+		w.test(other, "Seen")
+		told("job-")
+		w.Shown(w.Commands.RevokeRole(t.Context(), pagetest.Operator(), dora.ID, give))
+		told("event: opened") // at once, not with the next look after the stream
+		w.test(other, "Not seen")
+		ours := w.test(account, "Seen, too")
+		for line := told("data: "); !strings.Contains(line, ours); line = told("data: ") {
+			if strings.Contains(line, "job-") {
+				t.Fatalf("of an account that is no longer theirs: %s", line)
+			}
+		}
+		w.Shown(w.Commands.DisablePerson(t.Context(), pagetest.Operator(), dora.ID, "Left"))
+		told("event: ended")
 	})
 
 	t.Run("a sign-in ends the session before it and is remembered", func(t *testing.T) {

@@ -105,20 +105,27 @@ func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 	w.Must(err)
 	w.Must(png.Encode(part, drawn))
 	w.Must(form.Close())
-	up := w.Send(guest{}, "POST", "/v1/checker/jobs/"+id+"/evidence", &picture,
-		"Authorization", "Bearer "+checker.Token, "X-Claim-Token", fmt.Sprint(c.Claim.Token), "Content-Type", form.FormDataContentType())
-	if up.Status != 201 {
-		t.Fatalf("the upload: %d %s", up.Status, up.Body)
+	upload := func() string {
+		t.Helper()
+		up := w.Send(guest{}, "POST", "/v1/checker/jobs/"+id+"/evidence", bytes.NewReader(picture.Bytes()),
+			"Authorization", "Bearer "+checker.Token, "X-Claim-Token", fmt.Sprint(c.Claim.Token), "Content-Type", form.FormDataContentType())
+		if up.Status != 201 {
+			t.Fatalf("the upload: %d %s", up.Status, up.Body)
+		}
+		_, link, _ := strings.Cut(up.Body, `/v1/evidence/`)
+		return link[:36]
 	}
-	_, link, _ := strings.Cut(up.Body, `/v1/evidence/`)
-	evidence := link[:36]
+	evidence, film := upload(), upload()
 	_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CheckItem{
 		ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: "See the picture.", Screenshots: []string{"/v1/evidence/" + evidence},
 	})
 	w.Shown(at, err)
 	c.checks(1, job.ItemPass, "")
 	c.checks(2, job.ItemPass, "")
-	c.completes("It breaks.")
+	_, at, err = w.Commands.CompleteJob(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CompleteJob{
+		Summary: "It breaks.", RecordingURL: "/v1/evidence/" + film,
+	})
+	w.Shown(at, err)
 
 	const seen = `(() => { const i = document.querySelector('.shot img'); return i !== null && i.complete && i.naturalWidth === 37 && i.naturalHeight === 21 })()`
 	tab := w.Tab(owner)
@@ -131,8 +138,32 @@ func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 	visitor := w.Tab(guest{})
 	visitor.Open(w.Origin + "/shared/" + token)
 	visitor.Wait(seen)
+
+	// The link opens the pictures, as long as it works, and no film.
+	shared := "/shared/" + token
+	got := w.Call(guest{}, "GET", shared+"/evidence/"+evidence, nil)
+	if got.Status != 200 || got.Header.Get("Content-Type") != "image/png" || got.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the picture by the share link: %d, %v", got.Status, got.Header)
+	}
+	if got := w.Call(guest{}, "GET", shared+"/evidence/"+film, nil); got.Status != 404 || got.Header.Get("Location") != "" {
+		t.Errorf("the film by the share link: %d", got.Status)
+	}
+	const open = "Open the recording"
+	if page := w.Call(guest{}, "GET", shared, nil); strings.Contains(page.Body, open) || strings.Contains(page.Body, film) {
+		t.Error("the shared report shows the film")
+	}
+	page := w.Call(owner, "GET", "/dashboard/jobs/"+id, nil)
+	if !strings.Contains(page.Body, open) || !strings.Contains(page.Body, "their pictures, not the recording") {
+		t.Error("the report's own page shows no film, or does not say what a share link opens")
+	}
+	links, err := w.Credentials.Shares(t.Context(), account, id)
+	w.Must(err)
+	w.Must(w.Credentials.EndShare(t.Context(), account, id, links[0].ID))
+	if got := w.Call(guest{}, "GET", shared+"/evidence/"+evidence, nil); got.Status != 404 {
+		t.Errorf("the picture after the link's end: %d", got.Status)
+	}
 	for who, g := range map[string]guest{"nobody": {}, "another account": other} {
-		got := w.Call(g, "GET", "/dashboard/jobs/"+id+"/evidence/"+evidence, nil)
+		got = w.Call(g, "GET", "/dashboard/jobs/"+id+"/evidence/"+evidence, nil)
 		if to := got.Header.Get("Location"); strings.Contains(to, "/v1/evidence/") {
 			t.Errorf("%s is led to the picture: %d %s", who, got.Status, to)
 		}

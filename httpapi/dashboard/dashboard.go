@@ -64,7 +64,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share", For: ui.Developers, Handle: aTest(changing(d.share))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share/end", For: ui.Developers, Handle: aTest(d.endShare)},
 		{Method: "GET", Pattern: "/shared/{token}", Handle: d.shared},
-		{Method: "GET", Pattern: "/shared/{token}/evidence/{evidence}", Handle: d.sharedEvidence},
+		{Method: "GET", Pattern: "/shared/{token}/evidence/{evidence}", Handle: d.sharedPicture},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Handle: aTest(changing(d.retest))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Handle: aTest(changing(d.cancel))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Handle: aTest(changing(d.rate))},

@@ -328,28 +328,41 @@ func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 
 // evidenceOf leads to a picture or a recording of the test, and to nothing else.
 func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
-	shown := []string{}
+	shown, report, err := d.pictures(r.Context(), j)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	stored, err := asked(r, append(shown, report.RecordingURL))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	path, _, err := d.API.EvidencePath(r.Context(), j.AccountID, stored)
+	return ui.Answer{Redirect: path}, err
+}
+
+// pictures are those of the test's items, as they are stored. The report is empty until
+// there is one.
+func (d Deps) pictures(ctx context.Context, j jobs.Job) (shown []string, report jobs.Report, err error) {
 	for _, i := range j.Items {
 		shown = append(shown, i.Screenshots()...)
 	}
 	if j.Status == job.StatusCompleted {
-		report, err := d.Reads.Jobs.Report(r.Context(), j.AccountID, j.ID)
-		if err != nil {
-			return ui.Answer{}, err
-		}
-		shown = append(shown, report.RecordingURL)
+		report, err = d.Reads.Jobs.Report(ctx, j.AccountID, j.ID)
 		for _, i := range report.Items {
 			shown = append(shown, i.Screenshots()...)
 		}
 	}
+	return shown, report, err
+}
+
+// asked finds the piece of evidence that the path names among those that are shown.
+func asked(r *ui.Request, shown []string) (stored string, err error) {
 	for _, stored := range shown {
-		if id := httpapi.EvidenceID(stored); id == "" || id != r.PathValue("evidence") {
-			continue
+		if id := httpapi.EvidenceID(stored); id != "" && id == r.PathValue("evidence") {
+			return stored, nil
 		}
-		path, _, err := d.API.EvidencePath(r.Context(), j.AccountID, stored)
-		return ui.Answer{Redirect: path}, err
 	}
-	return ui.Answer{}, domain.NotFound("evidence")
+	return "", domain.NotFound("evidence")
 }
 
 func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {

@@ -83,7 +83,7 @@ func (d Deps) sharedJob(r *ui.Request) (jobs.Job, error) {
 }
 
 // shared shows a report to whoever has the link, and nothing beside it: not what
-// it cost, what the client asked for, or whose it is.
+// it cost, what the client asked for, whose it is, or the film.
 func (d Deps) shared(r *ui.Request) (ui.Answer, error) {
 	j, err := d.sharedJob(r)
 	if err != nil {
@@ -93,14 +93,25 @@ func (d Deps) shared(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.Shared = true
+	v.Shared, v.Recording = true, nil
 	return ui.Answer{Template: "job", Title: j.Title, View: v, Secret: true, Bare: true}, nil
 }
 
-func (d Deps) sharedEvidence(r *ui.Request) (ui.Answer, error) {
+// sharedPicture serves a picture of the report itself: a signed link to it would outlast
+// the link to the report.
+func (d Deps) sharedPicture(r *ui.Request) (ui.Answer, error) {
 	j, err := d.sharedJob(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return d.evidenceOf(r, j)
+	shown, _, err := d.pictures(r.Context(), j)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	stored, err := asked(r, shown)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	file, err := d.API.EvidencePicture(r.Context(), j.AccountID, stored)
+	return ui.Answer{Serve: file}, err
 }

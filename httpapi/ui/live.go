@@ -22,9 +22,24 @@ const (
 	liveWriteTime = 30 * time.Second
 )
 
+// followedBy is what a person's stream follows: their accounts, what happens to them, and
+// a checker's queue and work.
+func followedBy(p *Person) []string {
+	follows := []string{changes.Person(p.ID)}
+	for _, m := range p.Memberships() {
+		follows = append(follows, m.AccountID)
+	}
+	if id := p.CheckerID(); id != "" {
+		follows = append(follows, changes.Queue, changes.Checker(id))
+	}
+	slices.Sort(follows)
+	return follows
+}
+
 // live tells a browser which streams of the person's accounts changed, and a
 // checker's that the queue did, as server-sent events; the pages that show one of them fetch themselves again. One
-// tab holds the stream for all of its browser.
+// tab holds the stream for all of its browser. What the person may do is looked up again
+// when it changes, and from time to time.
 func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	r := s.accept(w, hr)
 	if err := s.identify(r); err != nil || r.Person == nil {
@@ -35,15 +50,26 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 		s.send(w, r, s.refuse(r, err))
 		return
 	}
-	var accounts []string
-	for _, m := range r.Person.Memberships() {
-		accounts = append(accounts, m.AccountID)
+	one := s.watchers.enter(r.Person.ID, r.Session.ID)
+	defer s.watchers.leave(one)
+	var (
+		follows []string
+		changed <-chan []string
+		leave   = func() {}
+	)
+	defer func() { leave() }()
+	follow := func() (anew bool) {
+		now := followedBy(r.Person)
+		if slices.Equal(now, follows) {
+			return false
+		}
+		leave()
+		follows = now
+		s.watchers.follow(one, now)
+		changed, leave = s.Changes.Follow(now...)
+		return true
 	}
-	if id := r.Person.CheckerID(); id != "" {
-		accounts = append(accounts, changes.Queue, changes.Checker(id))
-	}
-	changed, leave := s.Changes.Follow(accounts...)
-	defer leave()
+	follow()
 
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -56,29 +82,43 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 		}
 		return c.Flush() == nil
 	}
-	watching := s.watching.Add(1)
-	defer s.watching.Add(-1)
-	if !write("retry: %d\n\n", (comeBack + heldBack(watching)).Milliseconds()) {
+	if !write("retry: %d\n\n", (comeBack + s.watchers.heldBack(one)).Milliseconds()) {
 		return
+	}
+	// again says otherwise what is to be written, where the person may do something else
+	// by now; nothing: they may do nothing any more.
+	again := func(otherwise string) (message string) {
+		r.Person, r.Session = nil, nil
+		if err := s.identify(r); err != nil || r.Person == nil {
+			return ""
+		}
+		if follow() {
+			return opened
+		}
+		return otherwise
 	}
 	// What happened until now the browser looks for, and not at once with all the others
 	// that come back to a service that was started anew.
-	opened := time.After(heldBack(watching))
+	first := time.After(s.watchers.heldBack(one))
 	beat := time.NewTimer(nextBeat())
 	defer beat.Stop()
 	for {
+		message := opened
 		select {
 		case <-r.Context().Done():
 			return
 		case <-s.stopping:
 			return
+		case <-one.ended:
+			message = ""
 		case streams := <-changed:
 			select {
-			case <-time.After(heldBack(s.watching.Load())):
+			case <-time.After(s.watchers.heldBack(one)):
 			case <-r.Context().Done():
 				return
 			case <-s.stopping:
 				return
+			case <-one.ended:
 			}
 			select {
 			case more := <-changed: // meanwhile
@@ -87,38 +127,27 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 			}
 			slices.Sort(streams)
 			streams = slices.Compact(streams)
-			if !write("data: %s\n\n", strings.Join(streams, " ")) {
-				return
+			message = "data: " + strings.Join(streams, " ") + "\n\n"
+			if slices.Contains(streams, domain.PersonStream(r.Person.ID)) || slices.Contains(streams, changes.Everything) {
+				message = again(message)
 			}
-		case <-opened:
-			if !write("event: opened\ndata: .\n\n") {
-				return
-			}
+		case <-first:
 		case <-beat.C:
-			r.Person, r.Session = nil, nil
-			if err := s.identify(r); err != nil || r.Person == nil {
-				write("event: ended\ndata: .\n\n")
-				return
-			}
-			if !write(": .\n\n") {
-				return
-			}
+			message = again(": .\n\n")
 			beat.Reset(nextBeat())
+		}
+		if message == "" {
+			write("event: ended\ndata: .\n\n")
+			return
+		}
+		if !write("%s", message) {
+			return
 		}
 	}
 }
 
-// fetches is how many pages a second are to be fetched at most because something
-// changed, or because a stream was opened again, by all browsers of this process
-// together.
-const fetches = 50
-
-// heldBack is how long one browser is told of a change later: the more watch, the
-// longer, and each at another moment, so that a busy account that many look at
-// costs no more than one that few do, and nobody's request waits behind them all.
-func heldBack(watching int64) time.Duration {
-	return rand.N(2*time.Second*time.Duration(watching)/fetches + 1)
-}
+// opened has a browser look for whatever it may see.
+const opened = "event: opened\ndata: .\n\n"
 
 // nextBeat is when a stream is looked after the next time. Streams that were opened in
 // the same moment, by the browsers that come back to a service that was started anew,

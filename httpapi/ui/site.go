@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,7 +80,7 @@ type Site struct {
 	sameSite *http.CrossOriginProtection
 	stop     sync.Once
 	stopping chan struct{}
-	watching atomic.Int64 // browsers that follow what changes
+	watchers *watchers
 }
 
 // New makes a Site. It fails where a template cannot be parsed or two pages have
@@ -89,7 +88,7 @@ type Site struct {
 func New(c Config) (*Site, error) {
 	s := &Site{
 		Config: c, mux: http.NewServeMux(),
-		sameSite: http.NewCrossOriginProtection(), stopping: make(chan struct{}),
+		sameSite: http.NewCrossOriginProtection(), stopping: make(chan struct{}), watchers: newWatchers(),
 	}
 	var err error
 	if s.assets, err = loadAssets(); err != nil {

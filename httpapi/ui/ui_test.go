@@ -91,24 +91,6 @@ func TestAssetsAreSmallAndKept(t *testing.T) {
 	}
 }
 
-// Many who watch are told later and not all at once; one alone is told at once.
-func TestMoreWatchersAreToldLater(t *testing.T) {
-	t.Parallel()
-	for watching, most := range map[int64]time.Duration{1: 40 * time.Millisecond, 200: 8 * time.Second} {
-		var sum, least, longest time.Duration
-		least = time.Hour
-		const tries = 2000
-		for range tries {
-			d := heldBack(watching)
-			sum, least, longest = sum+d, min(least, d), max(longest, d)
-		}
-		// 200 of them, told once every 4 s on average, are 50 a second.
-		if mean := sum / tries; mean < most*4/10 || mean > most*6/10 || longest > most || least > most/10 {
-			t.Errorf("%d who watch are held back %s to %s, on average %s", watching, least, longest, mean)
-		}
-	}
-}
-
 // Streams that were opened in one moment are not looked after in one.
 func TestStreamsOpenedAtOnceAreLookedAfterApart(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,10 @@ const Queue = "queue"
 // happens to another slot of those is told as the session's.
 func Checker(id string) string { return "checker:" + id }
 
+// Person is what is followed, like an account, to hear that what the person may do has
+// changed: of their own stream.
+func Person(id string) string { return "person:" + id }
+
 // quiet are the events of jobs that leave the queue as it is.
 var quiet = domain.TypesOf((*job.ItemChecked)(nil), (*job.FindingAdded)(nil), (*job.Heartbeat)(nil),
 	(*job.Completed)(nil), (*job.AIReportReady)(nil), (*job.Rated)(nil))
@@ -199,6 +203,9 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	for stream, account := range owner {
 		if account != "" {
 			news[account] = append(news[account], stream)
+		}
+		if id, of := strings.CutPrefix(stream, domain.PersonStreams); of {
+			news[Person(id)] = append(news[Person(id)], stream)
 		}
 	}
 	if checkers {
