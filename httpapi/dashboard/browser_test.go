@@ -97,17 +97,17 @@ func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 	id := w.test(account, "Checkout", nil)
 	c := w.claims(checker.CheckerID, id)
 
-	var picture bytes.Buffer
-	drawn := image.NewRGBA(image.Rect(0, 0, 37, 21))
-	drawn.Set(3, 3, color.White)
-	form := multipart.NewWriter(&picture)
-	part, err := form.CreateFormFile("file", "white.png")
-	w.Must(err)
-	w.Must(png.Encode(part, drawn))
-	w.Must(form.Close())
-	upload := func() string {
+	upload := func(wide, high int) string {
 		t.Helper()
-		up := w.Send(guest{}, "POST", "/v1/checker/jobs/"+id+"/evidence", bytes.NewReader(picture.Bytes()),
+		var picture bytes.Buffer
+		drawn := image.NewRGBA(image.Rect(0, 0, wide, high))
+		drawn.Set(3, 3, color.White)
+		form := multipart.NewWriter(&picture)
+		part, err := form.CreateFormFile("file", "white.png")
+		w.Must(err)
+		w.Must(png.Encode(part, drawn))
+		w.Must(form.Close())
+		up := w.Send(guest{}, "POST", "/v1/checker/jobs/"+id+"/evidence", &picture,
 			"Authorization", "Bearer "+checker.Token, "X-Claim-Token", fmt.Sprint(c.Claim.Token), "Content-Type", form.FormDataContentType())
 		if up.Status != 201 {
 			t.Fatalf("the upload: %d %s", up.Status, up.Body)
@@ -115,7 +115,7 @@ func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 		_, link, _ := strings.Cut(up.Body, `/v1/evidence/`)
 		return link[:36]
 	}
-	evidence, film := upload(), upload()
+	evidence, film := upload(37, 21), upload(38, 21)
 	_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CheckItem{
 		ItemID: c.Checklist[0].ID, Status: job.ItemFail, Note: "See the picture.", Screenshots: []string{"/v1/evidence/" + evidence},
 	})
