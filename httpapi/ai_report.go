@@ -24,6 +24,7 @@ type aiReportBody struct {
 	Recommendations  []string           `json:"recommendations"`
 	GeneratedBy      string             `json:"generatedBy"`
 	CreatedAt        timestamp          `json:"createdAt"`
+	AsOf             *string            `json:"asOf,omitempty"`
 }
 
 type bugBody struct {
@@ -38,6 +39,7 @@ type bugBody struct {
 type generatingBody struct {
 	JobID  string             `json:"jobId"`
 	Status jobs.AIReportState `json:"status"`
+	AsOf   *string            `json:"asOf,omitempty"`
 }
 
 // aiReportRetrySeconds is how long a client is told to wait for an analysis.
@@ -45,23 +47,34 @@ const aiReportRetrySeconds = 15
 
 // getAIReport is GET /v1/jobs/:id/ai-report.
 func (a *API) getAIReport(r *request) (answer, error) {
-	j, err := a.ownJob(r)
-	if err != nil {
+	j, past, at, err := a.ownJobThen(r, r.vars["id"], new(problems))
+	switch {
+	case err != nil:
 		return answer{}, err
-	}
-	if j.Status != job.StatusCompleted {
+	case j.Status != job.StatusCompleted && at != nil:
+		return answer{}, at.orNotThen("AI report", domain.NotFound("AI report"))
+	case j.Status != job.StatusCompleted:
 		return answer{}, noReport(j, "AI report", "the AI report follows once the job is completed")
 	}
-	report, err := a.reads.Jobs.AIReport(r.Context(), r.caller.accountID, j.ID)
+	var report job.AIReport
+	if past != nil {
+		report, err = past.AIReport()
+	} else {
+		report, err = a.reads.Jobs.AIReport(r.Context(), r.caller.accountID, j.ID)
+	}
 	switch {
 	case domain.IsKind(err, domain.KindNotFound):
-		ans, err := reply(http.StatusAccepted, generatingBody{JobID: j.ID, Status: jobs.AIReportGenerating})
-		ans.header = http.Header{"Retry-After": {strconv.Itoa(aiReportRetrySeconds)}}
+		ans, err := reply(http.StatusAccepted, generatingBody{JobID: j.ID, Status: jobs.AIReportGenerating, AsOf: at.then()})
+		if at == nil { // what was on its way then stays so
+			ans.header = http.Header{"Retry-After": {strconv.Itoa(aiReportRetrySeconds)}}
+		}
 		return ans, err
 	case err != nil:
 		return answer{}, err
 	}
-	return reply(http.StatusOK, aiReportOf(j, report))
+	body := aiReportOf(j, report)
+	body.AsOf = at.then()
+	return reply(http.StatusOK, body)
 }
 
 func aiReportOf(j jobs.Job, report job.AIReport) aiReportBody {

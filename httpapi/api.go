@@ -39,8 +39,9 @@ type Deps struct {
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
-	// Past is the log, for answers as they were.
+	// Past is the log, for answers as they were, and Head its newest position.
 	Past domain.Log
+	Head func(context.Context) (domain.Position, error)
 	// Halted is why nothing may be asked but the service's health; nil, or a nil
 	// error, is nothing.
 	Halted func() error
@@ -95,6 +96,7 @@ type API struct {
 	feedShown  func(context.Context) error
 	checkpoint func(context.Context) (note, verifier string, err error)
 	past       *asof.Reads
+	head       func(context.Context) (domain.Position, error)
 
 	webhooksShown func(context.Context) error
 	deliveries    *webhooks.Log
@@ -122,6 +124,9 @@ type API struct {
 	stopping       *stopSignal
 	feedWatch      *feedWatch
 	streams        *streamPlaces
+	pastPlaces     *places
+	tablePlaces    *places
+	readGrace      time.Duration // of who reads a table
 	beat           time.Duration // between two signs of life of a stream
 }
 
@@ -131,7 +136,7 @@ func New(d Deps) *API {
 		d.HostedDomains = hosting.Known()
 	}
 	return &API{
-		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint, past: asof.NewReads(d.Past, d.Reads.Jobs),
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint, past: asof.NewReads(d.Past, d.DB, d.Reads), head: d.Head,
 		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log}, halted: d.Halted,
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
@@ -149,8 +154,11 @@ func New(d Deps) *API {
 		feedWatch: &feedWatch{
 			events: d.Reads.Events, access: d.Reads.Access, now: d.Now, log: d.Log, listeners: map[*listener]struct{}{},
 		},
-		streams: &streamPlaces{open: map[string]int{}},
-		beat:    streamBeat,
+		streams:     &streamPlaces{open: map[string]int{}},
+		pastPlaces:  newPlaces(placesHere, placesEach, 0),
+		tablePlaces: newPlaces(placesHere, placesEach, 0),
+		readGrace:   bodyGrace,
+		beat:        streamBeat,
 	}
 }
 
@@ -294,6 +302,13 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	timed.looked = map[string]bool{}
 	if err := a.refuseMoment(&timed); err != nil {
 		return answer{}, err
+	}
+	if r.route.past && timed.namesMoment() {
+		leave, err := takePlace(a.pastPlaces, "reads of the past", r.caller.accountID)
+		if err != nil {
+			return answer{}, err
+		}
+		defer leave()
 	}
 	ans, err := r.route.handle(a, &timed)
 	if err != nil {

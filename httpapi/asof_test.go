@@ -2,10 +2,13 @@ package httpapi
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,130 +18,304 @@ import (
 	"humanqa/internal/must"
 )
 
-// moment is what was answered right after something happened.
-type moment struct {
+var asOfSteps = flag.Int("asof.steps", 12, "how long the histories are that asOf is asked of; of more than 12 every answer is compared")
+
+// then is what was answered right after something happened.
+type then struct {
 	cursor  string
-	answers map[string]string
+	at      time.Time
+	whose   *pastAccount      // who did it
+	answers map[string]string // by target; of every account
 }
 
-// Whatever was answered then, asOf answers now: of jobs, reports, a project's
-// history and credits, after random histories, by cursor and by time.
+// pastAccount is one whose past is asked for.
+type pastAccount struct {
+	key, accountID    string
+	project           string
+	targets           []string
+	jobs, pending     []string
+	sessions, batches []string
+	steps             []func()
+}
+
+// random histories of everything that reads show.
+type histories struct {
+	*service
+	dice    *rand.Rand
+	checker string
+	moments []then
+}
+
+func (h *histories) pick(of []string) string { return of[h.dice.IntN(len(of))] }
+
+func (h *histories) shows(a *pastAccount, job string) {
+	a.jobs = append(a.jobs, job)
+	path := "/v1/jobs/" + job
+	a.targets = append(a.targets, path, path+"/report", path+"/ai-report", "/v1/hosted/status/"+job)
+}
+
+func (h *histories) open(accountID, key string) *pastAccount {
+	a := &pastAccount{key: key, accountID: accountID}
+	a.project = h.project(key, `{"name":"p"}`)
+	for _, path := range []string{
+		"/v1/credits", "/v1/credits/ledger", "/v1/credits/ledger?limit=2", "/v1/credits/statement", "/v1/projects", "/v1/projects?limit=1&offset=1",
+		"/v1/projects/" + a.project, "/v1/projects/" + a.project + "/history",
+		"/v1/jobs", "/v1/jobs?limit=2&offset=1", "/v1/jobs?projectId=" + a.project, "/v1/jobs?since=" + time.Now().UTC().Add(2*time.Second).Format(time.RFC3339),
+		"/v1/jobs?status=pending", "/v1/jobs?status=pending&limit=1&offset=1", "/v1/jobs?status=claimed", "/v1/jobs?status=completed", "/v1/jobs?status=cancelled&limit=1",
+		"/v1/hosted/sessions", "/v1/hosted/sessions?status=lobby", "/v1/hosted/sessions?limit=1&offset=1",
+		"/v1/analytics/pass-rate", "/v1/analytics/pass-rate?by=project,jobType", "/v1/analytics/pass-rate?by=week",
+		"/v1/exports/jobs", "/v1/exports/items?format=csv", "/v1/exports/tests", "/v1/exports/ledger", "/v1/exports/projects", "/v1/exports/accounts",
+	} {
+		a.targets = append(a.targets, path)
+	}
+	const items = `"checklistItems":[{"description":"a"},{"description":"b","severity":"minor"}]`
+	submit := func() {
+		body := jobWith(items)
+		if h.dice.IntN(3) > 0 {
+			body = jobWith(`"projectId":"` + a.project + `",` + items)
+		}
+		id, _ := h.call(key, "POST", "/v1/jobs", body).want(http.StatusCreated)["jobId"].(string)
+		h.shows(a, id)
+		a.pending = append(a.pending, id)
+	}
+	a.steps = []func(){
+		submit, submit,
+		func() {
+			r := h.call(key, "POST", "/v1/jobs/bulk", `{"jobs":[`+jobWith(items)+`,`+jobWith(`"projectId":"`+a.project+`"`)+`]}`).want(http.StatusCreated)
+			id := fmt.Sprint(r["batchId"])
+			a.batches = append(a.batches, id)
+			a.targets = append(a.targets, "/v1/jobs/bulk/"+id, "/v1/jobs/bulk/"+id+"/report")
+			for _, job := range r["jobIds"].([]any) { //nolint:forcetypeassert // a test
+				h.shows(a, job.(string)) //nolint:forcetypeassert // a test
+			}
+		},
+		func() { h.call(key, "POST", "/v1/jobs/"+h.pick(a.jobs)+"/cancel", "") },
+		func() {
+			h.call(key, "POST", "/v1/jobs/"+h.pick(a.jobs)+"/rating", fmt.Sprintf(`{"rating":%d}`, 1+h.dice.IntN(5)))
+		},
+		func() { h.call(key, "POST", "/v1/jobs/"+h.pick(a.jobs)+"/retest", "") },
+		func() {
+			h.call(key, "POST", "/v1/hosted/prepare-next", `{"projectId":"`+a.project+`","fixedDescriptions":["a","`+h.pick(a.jobs)+`"]}`)
+		},
+		func() { // takes prepared fixes along
+			id, _ := h.call(key, "POST", "/v1/hosted/test", `{"url":"https://shop.example.com/","jobType":"General QA"}`).want(http.StatusCreated)["jobId"].(string)
+			h.shows(a, id)
+		},
+		func() {
+			h.call(key, "PATCH", "/v1/projects/"+a.project, fmt.Sprintf(`{"name":"p%d","defaultUrl":"https://shop.example.com/","webhookUrl":"https://hooks.example.com/%d"}`, h.dice.IntN(9), h.dice.IntN(2)))
+		},
+		func() { h.project(key, `{"name":"another"}`) },
+		func() {
+			if len(a.sessions) > 0 && h.dice.IntN(2) == 0 {
+				h.call(key, "POST", "/v1/hosted/sessions/"+h.pick(a.sessions)+"/cancel", "")
+				return
+			}
+			id, _ := h.call(key, "POST", "/v1/hosted/sessions", `{"url":"https://shop.example.com/","slots":[{},{}]}`).want(http.StatusCreated)["sessionId"].(string)
+			a.sessions = append(a.sessions, id)
+			a.targets = append(a.targets, "/v1/hosted/sessions/"+id)
+		},
+		func() {
+			soon := time.Now().Add(10 * 24 * time.Hour)
+			_, at, err := h.commands.GrantCredits(h.t.Context(), operator(uuid.New()), a.accountID, 20, &soon, "more")
+			h.visible(at, err)
+		},
+	}
+	return a
+}
+
+// Whatever was answered then, asOf answers now: after random histories of a sandbox
+// and of an account that people test for, by cursor and by time.
 func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	box, key := s.sandbox() // robots, and a clock to move
-	_, at, err := s.commands.GrantCredits(t.Context(), operator(uuid.New()), box, 100, nil, "every step may be a submission")
-	s.visible(at, err)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	dice := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // repeatable on purpose
-	project := s.project(key, `{"name":"p"}`)
-	paths := []string{"/v1/credits", "/v1/projects/" + project + "/history"}
-	var jobs []string
-	var moments []moment
-	record := func() {
-		head := s.log.Head()
-		s.visible(head, nil)
-		m := moment{cursor: fmt.Sprintf("%d-%d", head.Commit, head.Prepare), answers: map[string]string{}}
-		for _, path := range paths {
-			r := s.call(key, "GET", path, "")
-			m.answers[path] = fmt.Sprint(r.Code)
-			if r.Code == http.StatusOK {
-				m.answers[path] = r.Body.String()
-			}
+	h := &histories{service: s, dice: rand.New(rand.NewPCG(seed, 1)), checker: s.checker()} //nolint:gosec // repeatable on purpose
+
+	box := h.open(s.sandbox())
+	box.steps = append(box.steps, func() {
+		h.call(box.key, "POST", "/v1/sandbox/jobs/"+h.pick(box.jobs)+"/play", []string{`{"results":[]}`, `{"results":[{"item":"item-1","status":"fail","note":"no"}]}`}[h.dice.IntN(2)])
+	}, func() {
+		if len(box.sessions) > 0 {
+			h.call(box.key, "POST", "/v1/sandbox/sessions/"+h.pick(box.sessions)+"/ready", "")
 		}
-		moments = append(moments, m)
+	})
+	people := h.open(s.account(500))
+	people.steps = append(people.steps, h.works(people), h.works(people), h.works(people), h.works(people))
+	accounts := []*pastAccount{box, people}
+	for _, a := range accounts {
+		for range 2 {
+			a.steps[0]()
+		}
 	}
-	record()
-	for range 40 {
-		// Each step has a millisecond of its own.
-		s.call(key, "POST", "/v1/sandbox/clock/advance", fmt.Sprintf(`{"seconds":%d}`, 1+dice.IntN(900))).want(http.StatusOK)
-		pick := func() string { return jobs[dice.IntN(len(jobs))] }
-		switch n := dice.IntN(8); {
-		case len(jobs) < 2 || n < 3:
-			r := s.call(key, "POST", "/v1/jobs", jobWith(`"projectId":"`+project+`","checklistItems":[{"description":"a"},{"description":"b","severity":"minor"}]`))
-			if id, ok := r.want(http.StatusCreated)["jobId"].(string); ok {
-				jobs = append(jobs, id)
-				paths = append(paths, "/v1/jobs/"+id, "/v1/jobs/"+id+"/report")
-			}
-		case n < 5:
-			s.call(key, "POST", "/v1/sandbox/jobs/"+pick()+"/play", []string{`{"results":[]}`, `{"results":[{"item":"item-1","status":"fail","note":"no"}]}`}[dice.IntN(2)])
-		case n == 5:
-			s.call(key, "POST", "/v1/jobs/"+pick()+"/cancel", "")
-		case n == 6:
-			s.call(key, "POST", "/v1/jobs/"+pick()+"/rating", fmt.Sprintf(`{"rating":%d}`, 1+dice.IntN(5)))
-		default:
-			id := pick()
-			s.call(key, "POST", "/v1/hosted/prepare-next", `{"projectId":"`+project+`","fixedDescriptions":["a","`+id+`"]}`)
+	for range *asOfSteps {
+		a := accounts[h.dice.IntN(2)]
+		if a == box { // each step has a millisecond of its own
+			s.call(box.key, "POST", "/v1/sandbox/clock/advance", fmt.Sprintf(`{"seconds":%d}`, 1+h.dice.IntN(900))).want(http.StatusOK)
 		}
-		record()
+		a.steps[h.dice.IntN(len(a.steps))]()
+		h.record(a, accounts)
 	}
 	compared := 0
-	for i, m := range moments {
-		for path, then := range m.answers {
-			r := s.call(key, "GET", path+"?asOf="+m.cursor, "")
-			if then != "404" {
-				var body map[string]any
-				if err := json.Unmarshal(r.Body.Bytes(), &body); err != nil || body["asOf"] != m.cursor {
-					t.Fatalf("asOf is not echoed: %s", r.Body)
+	for i, m := range h.moments {
+		for _, a := range accounts {
+			for _, target := range h.some(a.targets) {
+				h.same(a, i, target, m.cursor)
+				if a == m.whose {
+					h.same(a, i, target, m.at.UTC().Format(time.RFC3339Nano))
 				}
+				compared++
 			}
-			if got := timeless(t, r.Code, r.Body.Bytes()); got != timeless(t, 200, []byte(then)) {
-				t.Errorf("moment %d, %s?asOf=%s:\ngot  %s\nthen %s", i, path, m.cursor, got, then)
-			}
-			compared++
 		}
 	}
-	if compared < 500 {
-		t.Errorf("only %d answers were compared", compared)
-	}
+	t.Logf("%d moments, %d answers compared", len(h.moments), compared)
+	h.wrong(people)
+}
 
-	// By time: the end of each step is the answer until the next one begins.
-	for i := range moments[:len(moments)-1] {
-		var at time.Time
-		for _, e := range s.log.All() {
-			if fmt.Sprintf("%d-%d", e.Position.Commit, e.Position.Prepare) == moments[i].cursor {
-				at = e.Meta.Time
-			}
-		}
-		if at.IsZero() || i == 0 { // what was before the clock moved has times of its own
-			continue
-		}
-		for _, path := range []string{"/v1/projects/" + project + "/history", "/v1/credits"} {
-			r := s.call(key, "GET", path+"?asOf="+at.UTC().Format(time.RFC3339Nano), "")
-			if got := timeless(t, r.Code, r.Body.Bytes()); got != timeless(t, 200, []byte(moments[i].answers[path])) {
-				t.Errorf("moment %d, %s?asOf=%s:\ngot  %s\nthen %s", i, path, at, got, moments[i].answers[path])
-			}
-		}
+// What a history of the past reads does not grow with the project's jobs: their
+// streams would be many times what it shows.
+func TestAHistoryOfThePastReadsFewStreams(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(200)
+	project := s.project(key, `{"name":"p"}`)
+	job := jobWith(`"projectId":"` + project + `","checklistItems":[{"description":"a"}]`)
+	ids, _ := s.call(key, "POST", "/v1/jobs/bulk", `{"jobs":[`+job+strings.Repeat(","+job, 19)+`]}`).want(http.StatusCreated)["jobIds"].([]any)
+	for _, id := range ids[:3] {
+		s.complete(id.(string)) //nolint:forcetypeassert // a test
 	}
-
-	for _, wrong := range []string{"yesterday", "0-0", "2999-01-01", "1-"} {
-		for _, path := range paths[:4] {
-			equal(t, s.call(key, "GET", path+"?asOf="+wrong, "").paths(), []string{"asOf"})
+	head := s.log.Head()
+	s.visible(head, nil)
+	for target, most := range map[string]int{"/v1/projects/" + project + "/history": 3, "/v1/jobs?limit=2": 3, "/v1/jobs?status=completed": 3, "/v1/projects/" + project: 1} {
+		sep := map[bool]string{true: "&", false: "?"}[strings.Contains(target, "?")]
+		before := s.log.Loads()
+		s.call(key, "GET", fmt.Sprintf("%s%sasOf=%d-%d", target, sep, head.Commit, head.Prepare), "").want(http.StatusOK)
+		if n := s.log.Loads() - before; n > most {
+			t.Errorf("%s reads %d streams", target, n)
 		}
-	}
-	for _, path := range paths[1:4] {
-		s.call(key, "GET", path+"?asOf=2001-01-01", "").refused(http.StatusNotFound, domain.CodeNotFound)
-	}
-	_, other := s.account(0)
-	for _, path := range paths[1:4] {
-		s.call(other, "GET", path+"?asOf="+moments[len(moments)-1].cursor, "").refused(http.StatusNotFound, domain.CodeNotFound)
 	}
 }
 
-// timeless is an answer without what asOf adds; a refusal is its status.
-func timeless(t *testing.T, code int, body []byte) string {
-	t.Helper()
-	if code != http.StatusOK {
-		return fmt.Sprint(code)
+// works claims, checks, gives back or completes what people test, step by step.
+func (h *histories) works(a *pastAccount) func() {
+	var w *work
+	return func() {
+		switch {
+		case w == nil && len(a.pending) > 0:
+			id := a.pending[0]
+			a.pending = a.pending[1:]
+			if status := h.call(a.key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["status"]; status == "pending" {
+				w = h.claims(h.service.checker(), id)
+			}
+		case w == nil:
+		case h.dice.IntN(4) == 0:
+			if w.call("POST", "/release", "").Code == http.StatusOK {
+				a.pending = append(a.pending, w.jobID)
+			}
+			w = nil
+		case h.dice.IntN(3) > 0:
+			w.check(h.dice.IntN(len(w.items)), []string{passes, fails, skips}[h.dice.IntN(3)])
+		default:
+			for i := range w.items {
+				w.check(i, []string{passes, fails}[h.dice.IntN(2)])
+			}
+			w.completes("done")
+			if h.dice.IntN(2) == 0 {
+				h.analysed(a.accountID, w.jobID)
+			}
+			w = nil
+		}
 	}
-	if string(body) == "404" {
-		return "404"
+}
+
+// record keeps what everybody is answered now.
+func (h *histories) record(by *pastAccount, accounts []*pastAccount) {
+	head := h.log.Head()
+	h.visible(head, nil)
+	all := h.log.All()
+	m := then{cursor: fmt.Sprintf("%d-%d", head.Commit, head.Prepare), at: all[len(all)-1].Meta.Time, whose: by, answers: map[string]string{}}
+	for _, a := range accounts {
+		for _, target := range a.targets {
+			m.answers[a.accountID+target] = timeless(h.call(a.key, "GET", target, ""))
+		}
+	}
+	h.moments = append(h.moments, m)
+}
+
+// some are all, or, where the suite asks, a few.
+func (h *histories) some(targets []string) []string {
+	if *asOfSteps > 12 {
+		return targets
+	}
+	targets = slices.Clone(targets)
+	h.dice.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
+	return targets[:min(len(targets), 25)]
+}
+
+func (h *histories) same(a *pastAccount, i int, target, place string) {
+	h.t.Helper()
+	want, asked := h.moments[i].answers[a.accountID+target]
+	if !asked {
+		want = "404" // it came later
+	}
+	sep := "?"
+	if strings.Contains(target, "?") {
+		sep = "&"
+	}
+	r := h.call(a.key, "GET", target+sep+"asOf="+place, "")
+	if got := timeless(r); got != want {
+		h.t.Errorf("moment %d, %s%sasOf=%s:\ngot  %s\nthen %s", i, target, sep, place, got, want)
+	}
+	if strings.HasPrefix(r.Header().Get("Content-Type"), "application/json") && r.Code == http.StatusOK {
+		var body map[string]any
+		err := json.Unmarshal(r.Body.Bytes(), &body)
+		if echo, _ := body["asOf"].(string); err != nil || echo != place && (echo == "" || !strings.HasPrefix(place, echo[:20])) {
+			h.t.Errorf("asOf is not echoed: %s", r.Body)
+		}
+	}
+}
+
+// wrong places are refused, before the beginning there was nothing, and another
+// account's past is none.
+func (h *histories) wrong(a *pastAccount) {
+	h.t.Helper()
+	head := h.log.Head()
+	for _, place := range []string{"yesterday", "0-0", "2999-01-01", "1-", fmt.Sprintf("%d-%d", head.Commit+1, head.Prepare+1), "9999999999999999999-1"} {
+		for _, target := range a.targets[:4] {
+			equal(h.t, h.call(a.key, "GET", strings.Split(target, "?")[0]+"?asOf="+place, "").paths(), []string{"asOf"})
+		}
+	}
+	equal(h.t, h.call(a.key, "GET", "/v1/jobs?limit=x&asOf=y", "").paths(), []string{"asOf", "limit"})
+	equal(h.t, h.call(a.key, "GET", "/v1/hosted/status/"+a.jobs[0]+"?wait=1&asOf=2001-01-01", "").paths(), []string{"wait"})
+	for _, target := range []string{"/v1/jobs/" + a.jobs[0], "/v1/jobs/" + a.jobs[0] + "/report", "/v1/projects/" + a.project, "/v1/projects/" + a.project + "/history"} {
+		h.call(a.key, "GET", target+"?asOf=2001-01-01", "").refused(http.StatusNotFound, domain.CodeNotFound)
+		_, other := h.account(0)
+		h.call(other, "GET", target+"?asOf="+h.moments[len(h.moments)-1].cursor, "").refused(http.StatusNotFound, domain.CodeNotFound)
+	}
+	equal(h.t, h.call(a.key, "GET", "/v1/jobs?asOf=2001-01-01", "").want(http.StatusOK)["total"], any(0.0))
+}
+
+// timeless is an answer without what asOf adds, and without what the log does not
+// know; a refusal is its status.
+func timeless(r result) string {
+	r.t.Helper()
+	if r.Code >= 300 {
+		return fmt.Sprint(r.Code)
+	}
+	if !strings.HasPrefix(r.Header().Get("Content-Type"), "application/json") {
+		return r.Body.String()
 	}
 	var fields map[string]any
-	must.NoError(t, json.Unmarshal(body, &fields))
+	must.NoError(r.t, json.Unmarshal(r.Body.Bytes(), &fields))
 	maps.DeleteFunc(fields, func(name string, _ any) bool { return name == "asOf" })
-	out, err := json.Marshal(fields)
-	must.NoError(t, err)
-	return string(out)
+	projects, _ := fields["projects"].([]any)
+	for _, p := range append(projects, fields) {
+		if p, ok := p.(map[string]any); ok {
+			delete(p, "webhookHealth")
+			delete(p, "webhookSecretPreviousValidUntil")
+		}
+	}
+	out, err := encode(fields)
+	must.NoError(r.t, err)
+	return fmt.Sprint(r.Code, string(out))
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -72,6 +73,7 @@ type batchBody struct {
 	PassCount     int        `json:"passCount"` // jobs
 	FailCount     int        `json:"failCount"`
 	Jobs          []batchJob `json:"jobs"`
+	AsOf          *string    `json:"asOf,omitempty"`
 }
 
 type batchJob struct {
@@ -85,11 +87,13 @@ type batchJob struct {
 
 // getBatch is GET /v1/jobs/bulk/:batchId.
 func (a *API) getBatch(r *request) (answer, error) {
-	id, batch, err := a.ownBatch(r)
+	id, batch, _, at, err := a.ownBatchThen(r, new(problems))
 	if err != nil {
 		return answer{}, err
 	}
-	return reply(http.StatusOK, batchOf(id, batch))
+	body := batchOf(id, batch)
+	body.AsOf = at.then()
+	return reply(http.StatusOK, body)
 }
 
 // batchOf counts jobs. Cancelled and failed ones end a batch, too, but don't
@@ -120,6 +124,29 @@ func batchStatus(batch []jobs.Outline) string {
 		return batchInProgress
 	}
 	return batchCompleted
+}
+
+// ownBatchThen is ownBatch, as ?asOf= asks for it: past are then the jobs with their
+// reports, in the same order. p is what else is wrong with the request.
+func (a *API) ownBatchThen(r *request, p *problems) (id string, batch []jobs.Outline, past []*jobs.Past, at *asked, err error) {
+	id, batch, err = a.ownBatch(r)
+	at, failed := a.asOf(r, p)
+	if err := refusedFor(err, cmp.Or(p.err(), failed)); err != nil || at == nil {
+		return id, batch, nil, nil, err
+	}
+	past, err = a.past.Batch(r.Context(), batch, at.Until)
+	if err != nil {
+		return "", nil, nil, at, at.orNotThen("batch", err)
+	}
+	batch = nil
+	for _, then := range past {
+		j, err := then.Job()
+		if err != nil {
+			return "", nil, nil, at, err
+		}
+		batch = append(batch, j.Outline)
+	}
+	return id, batch, past, at, nil
 }
 
 // ownBatch reads the jobs of the batch the path names. A project-bound key is

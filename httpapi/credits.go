@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 
 	"humanqa/domain"
@@ -25,8 +26,9 @@ type expiringCredits struct {
 // getCredits is GET /v1/credits, at the account's time: a sandbox's lots expire
 // by its own clock.
 func (a *API) getCredits(r *request) (answer, error) {
-	at, err := a.asOf(r)
-	if err != nil {
+	var p problems
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.err(), err); err != nil {
 		return answer{}, err
 	}
 	b, err := a.balanceThen(r, at)
@@ -43,7 +45,7 @@ func (a *API) getCredits(r *request) (answer, error) {
 // balanceThen is the balance, as ?asOf= asks for it.
 func (a *API) balanceThen(r *request, at *asked) (credits.Balance, error) {
 	if at != nil {
-		return a.past.Balance(r.Context(), r.caller.accountID, at.Place)
+		return a.past.Balance(r.Context(), r.caller.accountID, at.Until)
 	}
 	now, err := a.accountTime(r.Context(), r)
 	if err != nil {

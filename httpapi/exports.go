@@ -2,15 +2,16 @@ package httpapi
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"humanqa/domain"
 	"humanqa/internal/tabular"
 	"humanqa/projections/analytics"
+	"humanqa/projections/events"
 )
 
 // streamed makes an io.Writer of a stream.
@@ -26,13 +27,25 @@ func (s streamed) Write(part []byte) (int, error) {
 // streamPart is how much of a table is sent at a time.
 const streamPart = 64 << 10
 
-// table answers with rows as they come. What fails on the way cuts the
-// connection off, so that nobody takes half for whole.
-func (r *request) table(f tabular.Format, name string, columns []tabular.Column, rows func(context.Context, func([]any) error) error) answer {
+// tableTime bounds a table, whoever reads it how slowly.
+const tableTime = 10 * time.Minute
+
+// tableOf answers with rows as they come. It has a place until it ends, and who
+// reads it too slowly to the end is cut off, as is what fails on the way: nobody
+// takes half for whole.
+func (a *API) tableOf(r *request, f tabular.Format, name string, columns []tabular.Column, rows func(context.Context, func([]any) error) error) (answer, error) {
+	leave, err := takePlace(a.tablePlaces, "exports", r.caller.accountID)
+	if err != nil {
+		return answer{}, err
+	}
 	return answer{
 		status: http.StatusOK,
 		header: http.Header{"Content-Type": {f.MediaType()}, "Content-Disposition": {`attachment; filename="` + name + "." + string(f) + `"`}},
 		stream: func(ctx context.Context, s *streamWriter) {
+			defer leave()
+			ctx, cancel := context.WithTimeout(ctx, tableTime)
+			defer cancel()
+			s.grace = a.readGrace
 			out := bufio.NewWriterSize(streamed{s}, streamPart)
 			w, err := tabular.New(f, out, columns)
 			if err == nil {
@@ -49,15 +62,8 @@ func (r *request) table(f tabular.Format, name string, columns []tabular.Column,
 				panic(http.ErrAbortHandler)
 			}
 		},
-	}
+	}, nil
 }
-
-const (
-	// everyExport is what all exports of this node have their places under.
-	everyExport = "exports"
-	// exportTime bounds an export, whoever reads it how slowly.
-	exportTime = 10 * time.Minute
-)
 
 // getExport is GET /v1/exports/:table: the account's own rows of a view of
 // schema analytics.
@@ -69,7 +75,8 @@ func (a *API) getExport(r *request) (answer, error) {
 	q := r.query(&p)
 	format := tabular.Format(q.oneOf("format", tabular.Formats()))
 	since := q.time("since")
-	if err := p.err(); err != nil {
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.err(), err); err != nil {
 		return answer{}, err
 	}
 	if format == "" {
@@ -79,25 +86,19 @@ func (a *API) getExport(r *request) (answer, error) {
 	if !found {
 		return answer{}, analytics.ErrNoView(r.vars["table"])
 	}
-	// Each has a connection to Postgres for as long as its client takes to read.
-	leave, err := a.streams.take(everyExport)
-	if err != nil {
-		return answer{}, retryAfter(&domain.Error{
-			Kind: domain.KindRateLimited, Code: domain.CodeRateLimited,
-			Message: "too many exports are under way", Hint: "send the same request again in a moment",
-		}, streamRetry)
-	}
-	return r.table(format, v.Name, v.Table(), func(ctx context.Context, each func([]any) error) error {
-		defer leave()
-		ctx, cancel := context.WithTimeout(ctx, exportTime)
-		defer cancel()
-		return a.reads.Analytics.Each(ctx, v, analytics.Filter{AccountID: r.caller.accountID, Since: since}, each)
-	}), nil
+	f := analytics.Filter{AccountID: r.caller.accountID, Since: since}
+	return a.tableOf(r, format, v.Name, v.Table(), func(ctx context.Context, each func([]any) error) error {
+		if at != nil {
+			return a.past.Export(ctx, v, f, at.Until, each)
+		}
+		return a.reads.Analytics.Each(ctx, v, f, each)
+	})
 }
 
 type passRatesBody struct {
 	By     []string   `json:"by"`
 	Groups []passRate `json:"groups"`
+	AsOf   *string    `json:"asOf,omitempty"`
 }
 
 // passRate counts jobs; the rate is 0 to 1, as in lists.
@@ -124,14 +125,19 @@ func (a *API) getPassRates(r *request) (answer, error) {
 			break
 		}
 	}
-	if err := p.err(); err != nil {
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.err(), err); err != nil {
 		return answer{}, err
 	}
-	rates, err := a.reads.Analytics.PassRates(r.Context(), r.caller.accountID, r.caller.projectID, by)
+	var until *events.Until
+	if at != nil {
+		until = &at.Until
+	}
+	rates, err := a.reads.Analytics.PassRates(r.Context(), r.caller.accountID, r.caller.projectID, by, until)
 	if err != nil {
 		return answer{}, err
 	}
-	out := passRatesBody{By: by, Groups: []passRate{}}
+	out := passRatesBody{By: by, Groups: []passRate{}, AsOf: at.then()}
 	for _, rate := range rates {
 		g := passRate{CompletedCount: rate.Completed, PassCount: rate.Passed, FailCount: rate.Failed, PassRate: float64(rate.Passed) / float64(rate.Completed)}
 		if slices.Contains(by, "week") {

@@ -2,16 +2,22 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"humanqa/domain"
 	"humanqa/internal/must"
+	"humanqa/internal/tabular"
 )
 
 // An account takes away its own rows and no other's, in three formats that hold
@@ -63,17 +69,93 @@ func TestAnAccountTakesItsDataAway(t *testing.T) {
 	equal(t, s.call(key, "GET", "/v1/exports/jobs?since=x&format=xls", "").paths(), []string{"format", "since"})
 	s.call(key, "GET", "/v1/exports/keys", "").refused(http.StatusNotFound, domain.CodeNotFound)
 
-	var leaves []func()
-	for range streamsPerKey {
-		leave, err := s.streams.take(everyExport)
+}
+
+// Reads of the past, exports and statements have places: two an account, and a few
+// a node.
+func TestAnAccountHasTwoPlaces(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(10)
+	_, other := s.account(10)
+	for of, targets := range map[*places][]string{
+		s.tablePlaces: {"/v1/exports/jobs", "/v1/credits/statement"},
+		s.pastPlaces:  {"/v1/credits?asOf=2026-01-01", "/v1/jobs?asOf=2026-01-01", "/v1/exports/jobs?asOf=2026-01-01"},
+	} {
+		ask := func(key string, full bool) {
+			t.Helper()
+			for _, target := range targets {
+				r := s.call(key, "GET", target, "")
+				if !full {
+					equal(t, r.Code, http.StatusOK)
+					continue
+				}
+				r.refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+				equal(t, r.Header().Get("Retry-After"), "2")
+			}
+		}
+		var leave []func()
+		take := func(owner string) {
+			give, err := takePlace(of, "x", owner)
+			must.NoError(t, err)
+			leave = append(leave, give)
+		}
+		take(accountID)
+		ask(key, false)
+		take(accountID)
+		ask(key, true)
+		ask(other, false)
+		for i := range placesHere - placesEach {
+			take(fmt.Sprint("account ", i))
+		}
+		ask(other, true)
+		for _, give := range leave {
+			give()
+			give() // once is enough
+		}
+		for range 2 * placesEach { // each is given back with its answer
+			ask(key, false)
+		}
+	}
+	equal(t, s.call(key, "GET", "/v1/credits", "").Code, http.StatusOK)
+}
+
+// A place is not held by who does not read: the connection is cut off.
+func TestAReaderThatIsTooSlowIsCutOff(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.readGrace = 50 * time.Millisecond
+	ended := make(chan int, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		r := &request{Request: hr, caller: caller{accountID: "acc"}, log: s.API.log}
+		ans, err := s.tableOf(r, tabular.NDJSON, "endless", []tabular.Column{{Name: "text"}}, func(_ context.Context, each func([]any) error) error {
+			for {
+				if err := each([]any{strings.Repeat("x", 1<<10)}); err != nil {
+					return err
+				}
+			}
+		})
 		must.NoError(t, err)
-		leaves = append(leaves, leave)
+		defer func() {
+			ended <- len(s.tablePlaces.held)
+			panic(recover()) //nolint:forbidigo // as net/http wants it
+		}()
+		ans.sendStream(r, w)
+	}))
+	const little = 4 << 10 // what the kernel holds counts as read
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		must.NoError(t, c.(*net.TCPConn).SetWriteBuffer(little)) //nolint:forcetypeassert // it listens on TCP
+		return ctx
 	}
-	s.call(key, "GET", "/v1/exports/jobs", "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
-	for _, leave := range leaves {
-		leave()
-	}
-	s.export(key, "jobs")
+	server.Start()
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String()) //nolint:noctx // a test's own
+	must.NoError(t, err)
+	defer conn.Close()
+	must.NoError(t, conn.(*net.TCPConn).SetReadBuffer(little))       //nolint:forcetypeassert // as above
+	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) // and reads nothing
+	must.NoError(t, err)
+	equal(t, <-ended, 0)
 }
 
 func (s *service) export(key, what string) result {

@@ -52,9 +52,8 @@ type preparedBatch struct {
 
 // projectHistory is GET /v1/projects/:id/history.
 func (a *API) projectHistory(r *request) (answer, error) {
-	id, err := a.ownProject(r)
-	at, wrong := a.asOf(r)
-	if err := refusedFor(err, wrong); err != nil {
+	id, at, err := a.ownProjectThen(r)
+	if err != nil {
 		return answer{}, err
 	}
 	h, err := a.historyThen(r, id, at)
@@ -72,7 +71,7 @@ func (a *API) historyThen(r *request, id string, at *asked) (history.Project, er
 	if err != nil || at == nil {
 		return h, err // another account's is none, whenever
 	}
-	h, err = a.past.Project(r.Context(), r.caller.accountID, id, at.Place)
+	h, err = a.past.History(r.Context(), r.caller.accountID, id, at.Until)
 	return h, at.orNotThen("project", err)
 }
 

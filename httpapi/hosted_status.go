@@ -31,6 +31,7 @@ type hostedStatusBody struct {
 	Checklist       checklistState `json:"checklist"`
 	AIReportStatus  *string        `json:"aiReportStatus"` // null until completed, generating, completed
 	Result          *hostedResult  `json:"result,omitempty"`
+	AsOf            *string        `json:"asOf,omitempty"`
 }
 
 // checklistState counts the list, and what the checker found beside it.
@@ -69,10 +70,13 @@ const (
 // back until it differs from what the client has (If-None-Match), or from what
 // it first was; at the latest when the seconds are over or the service stops.
 func (a *API) hostedStatus(r *request) (answer, error) {
-	s, err := a.readHostedStatus(r)
 	var p problems
 	wait := r.query(&p).integer("wait", 0, 0, maxStatusWait)
-	if err := refusedFor(err, p.err()); err != nil {
+	if wait > 0 && r.namesMoment() {
+		p.add("wait", "must be absent with asOf")
+	}
+	s, err := a.readHostedStatus(r, &p)
+	if err != nil {
 		return answer{}, err
 	}
 	known := r.Header.Values("If-None-Match")
@@ -118,7 +122,7 @@ func (a *API) awaitChange(r *request, s hostedState, has []string, atMost time.D
 			}
 			mayAt = time.Now()
 		}
-		if s, err = a.readHostedStatus(r); err != nil {
+		if s, err = a.readHostedStatus(r, new(problems)); err != nil {
 			return s, err
 		}
 	}
@@ -132,14 +136,15 @@ type hostedState struct {
 	settled bool
 }
 
-func (a *API) readHostedStatus(r *request) (hostedState, error) {
-	j, err := a.ownJobNamed(r, r.vars["jobId"])
+func (a *API) readHostedStatus(r *request, p *problems) (hostedState, error) {
+	j, past, at, err := a.ownJobThen(r, r.vars["jobId"], p)
 	if err != nil {
 		return hostedState{}, err
 	}
 	out := hostedStatusOf(j)
+	out.AsOf = at.then()
 	if j.Status == job.StatusCompleted {
-		report, err := a.reads.Jobs.Report(r.Context(), r.caller.accountID, j.ID)
+		report, err := a.reportThen(r.Context(), r.caller.accountID, j.ID, past)
 		if err != nil {
 			return hostedState{}, err
 		}

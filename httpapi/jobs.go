@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -160,6 +161,7 @@ type jobPage struct {
 	// NextCursor is null at the end. Asking with it costs the same however far
 	// down the list is; an offset has to be counted.
 	NextCursor *string `json:"nextCursor"`
+	AsOf       *string `json:"asOf,omitempty"`
 }
 
 // listedStatuses are what ?status= takes: the specification's four names, and
@@ -185,10 +187,11 @@ func (a *API) listJobs(r *request) (answer, error) {
 	if !f.After.IsBeginning() && f.Offset > 0 {
 		p.add("offset", "must be absent with a cursor")
 	}
-	if err := p.err(); err != nil {
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.err(), err); err != nil {
 		return answer{}, err
 	}
-	page := jobPage{Jobs: []jobSummary{}, Limit: f.Limit, Offset: f.Offset}
+	page := jobPage{Jobs: []jobSummary{}, Limit: f.Limit, Offset: f.Offset, AsOf: at.then()}
 	none, err := a.narrow(r, &f.ProjectID)
 	switch {
 	case err != nil:
@@ -197,7 +200,7 @@ func (a *API) listJobs(r *request) (answer, error) {
 		return reply(http.StatusOK, page)
 	}
 	f.Limit++ // one more tells whether there are more
-	found, total, err := a.reads.Jobs.List(r.Context(), r.caller.accountID, f)
+	found, total, err := a.jobsThen(r, f, at)
 	if err != nil {
 		return answer{}, err
 	}
@@ -211,6 +214,14 @@ func (a *API) listJobs(r *request) (answer, error) {
 		page.Jobs = append(page.Jobs, summaryOf(j))
 	}
 	return reply(http.StatusOK, page)
+}
+
+// jobsThen is the list, as ?asOf= asks for it.
+func (a *API) jobsThen(r *request, f jobs.Filter, at *asked) ([]jobs.Summary, int, error) {
+	if at != nil {
+		return a.past.Jobs(r.Context(), r.caller.accountID, f, at.Until)
+	}
+	return a.reads.Jobs.List(r.Context(), r.caller.accountID, f)
 }
 
 // jobBody is a job read alone.
@@ -246,7 +257,7 @@ type jobBody struct {
 
 // getJob is GET /v1/jobs/:id.
 func (a *API) getJob(r *request) (answer, error) {
-	j, _, at, err := a.ownJobThen(r)
+	j, _, at, err := a.ownJobThen(r, r.vars["id"], new(problems))
 	if err != nil {
 		return answer{}, err
 	}
@@ -267,16 +278,19 @@ func (a *API) getJob(r *request) (answer, error) {
 	})
 }
 
-// ownJobThen reads the job the path names, as ?asOf= asks for it: with its
-// report then, if it had one. Without asOf at is nil, and the report is not read.
-func (a *API) ownJobThen(r *request) (j jobs.Job, report *jobs.Report, at *asked, err error) {
-	j, err = a.ownJob(r)
-	at, wrong := a.asOf(r)
-	if err := refusedFor(err, wrong); err != nil || at == nil {
+// ownJobThen reads a job that the path names, as ?asOf= asks for it: past then has
+// its report, too, if it had one. Without asOf past and at are nil. p is what else
+// is wrong with the request.
+func (a *API) ownJobThen(r *request, id string, p *problems) (j jobs.Job, past *jobs.Past, at *asked, err error) {
+	j, err = a.ownJobNamed(r, id)
+	at, failed := a.asOf(r, p)
+	if err := refusedFor(err, cmp.Or(p.err(), failed)); err != nil || at == nil {
 		return j, nil, nil, err
 	}
-	j, report, err = a.past.Job(r.Context(), j.ID, at.Place)
-	return j, report, at, at.orNotThen("job", err)
+	if past, err = a.past.Job(r.Context(), id, at.Until); err == nil {
+		j, err = past.Job()
+	}
+	return j, past, at, at.orNotThen("job", err)
 }
 
 // ownJob reads the job the path names.

@@ -1,8 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 type ledgerBody struct {
 	Entries []ledgerEntry `json:"entries"`
 	Next    *string       `json:"next"` // ?after= of the next page; null on the last
+	AsOf    *string       `json:"asOf,omitempty"`
 }
 
 // ledgerEntry is one event of the ledger. Amount is what it did to the balance.
@@ -63,21 +64,29 @@ func (a *API) creditsLedger(r *request) (answer, error) {
 	var p problems
 	q := r.query(&p)
 	limit := q.integer("limit", 20, 1, 100)
-	before := uint64(math.MaxInt64)
+	before := uint64(ledger.Whole)
 	if after := q.text("after"); after != "" {
 		var err error
 		if before, err = strconv.ParseUint(after, 10, 63); err != nil {
 			p.add("after", "must be the next of an earlier answer")
 		}
 	}
-	if err := p.err(); err != nil {
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.err(), err); err != nil {
 		return answer{}, err
 	}
-	lines, err := a.reads.Ledger.Before(r.Context(), r.caller.accountID, before, limit+1)
+	whole, err := a.ledgerThen(r, at)
 	if err != nil {
 		return answer{}, err
 	}
-	out := ledgerBody{Entries: []ledgerEntry{}}
+	lines, err := a.reads.Ledger.Before(r.Context(), r.caller.accountID, min(before, whole), limit+1)
+	if err == nil && at != nil {
+		err = a.past.Titles(r.Context(), lines, at.Until)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	out := ledgerBody{Entries: []ledgerEntry{}, AsOf: at.then()}
 	for _, l := range lines[:min(len(lines), limit)] {
 		out.Entries = append(out.Entries, ledgerEntryOf(l))
 	}
@@ -85,6 +94,14 @@ func (a *API) creditsLedger(r *request) (answer, error) {
 		out.Next = &out.Entries[limit-1].ID
 	}
 	return reply(http.StatusOK, out)
+}
+
+// ledgerThen is the revision behind the ledger's end, as ?asOf= asks for it.
+func (a *API) ledgerThen(r *request, at *asked) (uint64, error) {
+	if at == nil {
+		return ledger.Whole, nil
+	}
+	return a.past.Ledger(r.Context(), r.caller.accountID, at.Until)
 }
 
 // statementPage is how many lines of a statement are in memory at a time.
@@ -98,7 +115,15 @@ func (a *API) creditsStatement(r *request) (answer, error) {
 	}
 	var p problems
 	text := r.query(&p).text("month")
-	now, err := a.accountTime(r.Context(), r)
+	at, err := a.asOf(r, &p)
+	if err != nil {
+		return answer{}, err
+	}
+	whole, err := a.ledgerThen(r, at)
+	if err != nil {
+		return answer{}, err
+	}
+	now, err := a.timeThen(r, whole, at)
 	if err != nil {
 		return answer{}, err
 	}
@@ -111,13 +136,21 @@ func (a *API) creditsStatement(r *request) (answer, error) {
 	if err := p.err(); err != nil {
 		return answer{}, err
 	}
-	s, err := a.reads.Ledger.Statement(r.Context(), r.caller.accountID, month, month.AddDate(0, 1, 0))
+	s, err := a.reads.Ledger.Statement(r.Context(), r.caller.accountID, month, month.AddDate(0, 1, 0), whole)
 	if err != nil {
 		return answer{}, err
 	}
-	return r.table(tabular.CSV, "credits-"+month.Format("2006-01"), statementColumns, func(ctx context.Context, each func([]any) error) error {
-		return a.statementRows(ctx, r.caller.accountID, s, month, each)
-	}), nil
+	return a.tableOf(r, tabular.CSV, "credits-"+month.Format("2006-01"), statementColumns, func(ctx context.Context, each func([]any) error) error {
+		return a.statementRows(ctx, r.caller.accountID, s, month, at, each)
+	})
+}
+
+// timeThen is the account's time, as ?asOf= asks for it.
+func (a *API) timeThen(r *request, ledger uint64, at *asked) (time.Time, error) {
+	if at == nil {
+		return a.accountTime(r.Context(), r)
+	}
+	return a.past.Now(r.Context(), r.caller.accountID, ledger, at.Until)
 }
 
 var statementColumns = []tabular.Column{
@@ -125,7 +158,7 @@ var statementColumns = []tabular.Column{
 	{Name: "jobId"}, {Name: "jobTitle"}, {Name: "lots"}, {Name: "by"}, {Name: "requestId"}, {Name: "reason"},
 }
 
-func (a *API) statementRows(ctx context.Context, accountID string, s ledger.Statement, month time.Time, each func([]any) error) error {
+func (a *API) statementRows(ctx context.Context, accountID string, s ledger.Statement, month time.Time, at *asked, each func([]any) error) error {
 	bound := func(at time.Time, kind string, balance domain.Credits) error {
 		return each([]any{at, kind, nil, int64(balance), nil, nil, nil, nil, nil, nil})
 	}
@@ -134,6 +167,9 @@ func (a *API) statementRows(ctx context.Context, accountID string, s ledger.Stat
 	}
 	for from := s.From; ; {
 		lines, err := a.reads.Ledger.Lines(ctx, accountID, s, from, statementPage)
+		if err == nil && at != nil {
+			err = a.past.Titles(ctx, lines, at.Until)
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -45,6 +46,8 @@ type countedProject struct {
 	JobCount       int     `json:"jobCount"`
 	CompletedCount int     `json:"completedCount"` // what the rate is of; that of none is 0
 	PassRate       float64 `json:"passRate"`       // 0..1
+
+	AsOf *string `json:"asOf,omitempty"` // of one that is read alone
 }
 
 func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
@@ -101,6 +104,7 @@ type projectPage struct {
 	Total    int              `json:"total"`
 	Limit    int              `json:"limit"`
 	Offset   int              `json:"offset"`
+	AsOf     *string          `json:"asOf,omitempty"`
 }
 
 // maxProjects is also what is listed unasked: the specification's list has no
@@ -115,39 +119,76 @@ func (a *API) listProjects(r *request) (answer, error) {
 		ID:    r.caller.projectID,
 		Limit: q.integer("limit", maxProjects, 1, maxProjects), Offset: q.integer("offset", 0, 0, maxOffset),
 	}
-	if err := p.err(); err != nil {
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.err(), err); err != nil {
 		return answer{}, err
 	}
-	found, total, err := a.reads.Projects.List(r.Context(), r.caller.accountID, f)
+	found, total, err := a.projectsThen(r, f, at)
 	if err != nil {
 		return answer{}, err
 	}
-	health, err := a.healthOf(r.Context(), found...)
-	if err != nil {
+	page := projectPage{Total: total, Limit: f.Limit, Offset: f.Offset, AsOf: at.then()}
+	if page.Projects, err = a.countedThen(r, at, found...); err != nil {
 		return answer{}, err
-	}
-	page := projectPage{Projects: []countedProject{}, Total: total, Limit: f.Limit, Offset: f.Offset}
-	for _, p := range found {
-		page.Projects = append(page.Projects, countedOf(p, health))
 	}
 	return reply(http.StatusOK, page)
 }
 
 // getProject is GET /v1/projects/:id.
 func (a *API) getProject(r *request) (answer, error) {
-	id, err := a.ownProject(r)
+	id, at, err := a.ownProjectThen(r)
 	if err != nil {
 		return answer{}, err
 	}
 	p, err := a.reads.Projects.Get(r.Context(), r.caller.accountID, id)
+	if err == nil && at != nil { // another account's is none, whenever
+		p, err = a.past.Project(r.Context(), r.caller.accountID, id, at.Until)
+		err = at.orNotThen("project", err)
+	}
 	if err != nil {
 		return answer{}, err
 	}
-	health, err := a.healthOf(r.Context(), p)
+	out, err := a.countedThen(r, at, p)
 	if err != nil {
 		return answer{}, err
 	}
-	return reply(http.StatusOK, countedOf(p, health))
+	out[0].AsOf = at.then()
+	return reply(http.StatusOK, out[0])
+}
+
+// projectsThen is the list, as ?asOf= asks for it.
+func (a *API) projectsThen(r *request, f projects.Filter, at *asked) ([]projects.Project, int, error) {
+	if at != nil {
+		return a.past.Projects(r.Context(), r.caller.accountID, f, at.Until)
+	}
+	return a.reads.Projects.List(r.Context(), r.caller.accountID, f)
+}
+
+// countedThen are projects as ?asOf= asks for them. How their webhooks did then the
+// log does not know.
+func (a *API) countedThen(r *request, at *asked, of ...projects.Project) ([]countedProject, error) {
+	out := []countedProject{}
+	if at != nil {
+		for _, p := range of {
+			c := countedOf(p, nil)
+			c.WebhookHealth = nil
+			out = append(out, c)
+		}
+		return out, nil
+	}
+	health, err := a.healthOf(r.Context(), of...)
+	for _, p := range of {
+		out = append(out, countedOf(p, health))
+	}
+	return out, err
+}
+
+// ownProjectThen is ownProject, and what ?asOf= names.
+func (a *API) ownProjectThen(r *request) (id string, at *asked, err error) {
+	id, err = a.ownProject(r)
+	var p problems
+	at, failed := a.asOf(r, &p)
+	return id, at, refusedFor(err, cmp.Or(p.err(), failed))
 }
 
 // ownProject is the id in the path, unless the caller must not use it. Whether

@@ -97,7 +97,7 @@ func TestAParameterThatIsNotKnownIsNeverSilence(t *testing.T) {
 		}
 		r := s.call(s.keyFor(row.audience, key, ""), row.method, at(row.pattern, project)+"?asOf=2026-01-01", "")
 		equal(t, r.paths(), []string{"asOf"})
-		if body := r.Body.String(); !strings.Contains(body, "GET /v1/jobs/{id}, ") {
+		if body := r.Body.String(); !strings.Contains(body, "GET /v1/jobs, /v1/jobs/bulk/{batchId}, ") {
 			t.Errorf("%s does not say what takes asOf: %s", row.pattern, body)
 		}
 	}

@@ -38,22 +38,18 @@ type outcome struct {
 
 // reportFormatOf is what the request asks for: ?format=, else Accept, else
 // JSON.
-func reportFormatOf(r *request) (reportFormat, error) {
-	var p problems
+func reportFormatOf(r *request, p *problems) reportFormat {
 	var names []string
 	for _, f := range reportFormats {
 		names = append(names, f.names...)
 	}
-	name := r.query(&p).oneOf("format", names)
-	if err := p.err(); err != nil {
-		return reportFormat{}, err
-	}
+	name := r.query(p).oneOf("format", names)
 	for _, f := range reportFormats {
 		if slices.Contains(f.names, name) {
-			return f, nil
+			return f
 		}
 	}
-	return accepted(r.Header.Values("Accept")), nil
+	return accepted(r.Header.Values("Accept"))
 }
 
 // accepted is the format the client likes best. Who likes none of ours gets

@@ -60,24 +60,18 @@ const reportRetrySeconds = 30
 
 // getReport is GET /v1/jobs/:id/report.
 func (a *API) getReport(r *request) (answer, error) {
-	j, report, at, err := a.ownJobThen(r)
-	if domain.IsKind(err, domain.KindForbidden) || domain.IsKind(err, domain.KindInvalid) {
+	var p problems
+	format := reportFormatOf(r, &p)
+	j, past, at, err := a.ownJobThen(r, r.vars["id"], &p)
+	switch {
+	case err != nil:
 		return answer{}, err
-	}
-	format, wrong := reportFormatOf(r)
-	if wrong != nil {
-		return answer{}, wrong
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	if j.ReportID == "" && at != nil {
-		return answer{}, domain.NotFound("report").WithHint("there was none yet at %s", at.echo)
-	}
-	if j.ReportID == "" {
+	case j.ReportID == "" && at != nil:
+		return answer{}, at.orNotThen("report", domain.NotFound("report"))
+	case j.ReportID == "":
 		return answer{}, noReport(j, "report", "the report exists once the job is completed")
 	}
-	tested, err := a.readTested(r.Context(), r.caller.accountID, j.Outline, report, format)
+	tested, err := a.readTested(r.Context(), r.caller.accountID, j.Outline, past, format)
 	if err != nil {
 		return answer{}, err
 	}
@@ -100,6 +94,7 @@ type batchReportBody struct {
 	Reports []reportBody `json:"reports"`
 	// WithoutReport are the jobs that ended without one.
 	WithoutReport []unreportedJob `json:"withoutReport"`
+	AsOf          *string         `json:"asOf,omitempty"`
 }
 
 type unreportedJob struct {
@@ -111,23 +106,30 @@ type unreportedJob struct {
 // once everything has ended; a job that will have no report is named, not left
 // out, lest a pipeline take a batch for green that was never tested.
 func (a *API) getBatchReport(r *request) (answer, error) {
-	id, batch, err := a.ownBatch(r)
-	format, wrong := reportFormatOf(r)
-	if err := refusedFor(err, wrong); err != nil {
+	var p problems
+	format := reportFormatOf(r, &p)
+	id, batch, past, at, err := a.ownBatchThen(r, &p)
+	switch {
+	case err != nil:
 		return answer{}, err
-	}
-	if batchStatus(batch) != batchCompleted {
+	case batchStatus(batch) != batchCompleted && at != nil:
+		return answer{}, at.orNotThen("report", domain.NotFound("report"))
+	case batchStatus(batch) != batchCompleted:
 		return answer{}, retryAfter(
 			domain.NotFound("report").WithHint("the report exists once every job of the batch has ended"), reportRetrySeconds)
 	}
-	out := batchReportBody{BatchID: id, Reports: []reportBody{}, WithoutReport: []unreportedJob{}}
+	out := batchReportBody{BatchID: id, Reports: []reportBody{}, WithoutReport: []unreportedJob{}, AsOf: at.then()}
 	shown := outcome{title: "Batch " + id, batchID: id}
-	for _, j := range batch {
+	for i, j := range batch {
 		tested := testedJob{Outline: j}
 		if j.ReportID == "" {
 			out.WithoutReport = append(out.WithoutReport, unreportedJob{JobID: j.ID, Status: j.Status})
 		} else {
-			if tested, err = a.readTested(r.Context(), r.caller.accountID, j, nil, format); err != nil {
+			var of *jobs.Past
+			if at != nil {
+				of = past[i]
+			}
+			if tested, err = a.readTested(r.Context(), r.caller.accountID, j, of, format); err != nil {
 				return answer{}, err
 			}
 			out.Reports = append(out.Reports, tested.reportBody())
@@ -143,24 +145,29 @@ type testedJob struct {
 	report *jobs.Report
 }
 
-// readTested reads the job's report, unless it is known.
-func (a *API) readTested(ctx context.Context, accountID string, j jobs.Outline, report *jobs.Report, format reportFormat) (testedJob, error) {
-	if report == nil {
-		now, err := a.reads.Jobs.Report(ctx, accountID, j.ID)
-		if err != nil {
-			return testedJob{}, err
-		}
-		report = &now
+// reportThen reads the job's report; past, where it is given, is the job as it was.
+func (a *API) reportThen(ctx context.Context, accountID, jobID string, past *jobs.Past) (jobs.Report, error) {
+	if past != nil {
+		return past.Report()
+	}
+	return a.reads.Jobs.Report(ctx, accountID, jobID)
+}
+
+// readTested reads the job's report, as it was where past is given.
+func (a *API) readTested(ctx context.Context, accountID string, j jobs.Outline, past *jobs.Past, format reportFormat) (testedJob, error) {
+	report, err := a.reportThen(ctx, accountID, j.ID, past)
+	if err != nil {
+		return testedJob{}, err
 	}
 	link := a.evidenceLink
 	if format.kept() {
 		link = a.lastingLink
 	}
-	err := linkReport(report, func(stored string) (string, error) { return link(ctx, accountID, stored) })
+	err = linkReport(&report, func(stored string) (string, error) { return link(ctx, accountID, stored) })
 	if err != nil {
 		return testedJob{}, err
 	}
-	return testedJob{Outline: j, report: report}, nil
+	return testedJob{Outline: j, report: &report}, nil
 }
 
 func (t testedJob) reportBody() reportBody {

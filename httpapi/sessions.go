@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -151,6 +152,7 @@ type sessionBody struct {
 	FailCount          int            `json:"failCount"`
 	Slots              []slotBody     `json:"slots"`
 	SessionURL         string         `json:"sessionUrl"`
+	AsOf               *string        `json:"asOf,omitempty"`
 }
 
 type slotBody struct {
@@ -194,6 +196,7 @@ type sessionPage struct {
 	Total    int           `json:"total"`
 	Limit    int           `json:"limit"`
 	Offset   int           `json:"offset"`
+	AsOf     *string       `json:"asOf,omitempty"`
 }
 
 var sessionStatuses = []session.Status{session.StatusLobby, session.StatusActive, session.StatusCompleted, session.StatusExpired, session.StatusCancelled}
@@ -206,10 +209,11 @@ func (a *API) listSessions(r *request) (answer, error) {
 		Status: session.Status(q.oneOf("status", words(sessionStatuses))), ProjectID: q.text("projectId"),
 		Limit: q.integer("limit", 20, 1, 100), Offset: q.integer("offset", 0, 0, maxOffset),
 	}
-	if err := p.err(); err != nil {
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.err(), err); err != nil {
 		return answer{}, err
 	}
-	page := sessionPage{Sessions: []sessionBody{}, Limit: f.Limit, Offset: f.Offset}
+	page := sessionPage{Sessions: []sessionBody{}, Limit: f.Limit, Offset: f.Offset, AsOf: at.then()}
 	none, err := a.narrow(r, &f.ProjectID)
 	switch {
 	case err != nil:
@@ -217,7 +221,7 @@ func (a *API) listSessions(r *request) (answer, error) {
 	case none:
 		return reply(http.StatusOK, page)
 	}
-	found, total, err := a.reads.Sessions.List(r.Context(), r.caller.accountID, f)
+	found, total, err := a.sessionsThen(r, f, at)
 	if err != nil {
 		return answer{}, err
 	}
@@ -231,10 +235,27 @@ func (a *API) listSessions(r *request) (answer, error) {
 // getSession is GET /v1/hosted/sessions/:id.
 func (a *API) getSession(r *request) (answer, error) {
 	s, err := a.ownSession(r)
-	if err != nil {
+	var p problems
+	at, failed := a.asOf(r, &p)
+	if err := refusedFor(err, cmp.Or(p.err(), failed)); err != nil {
 		return answer{}, err
 	}
-	return reply(http.StatusOK, a.sessionBody(s))
+	if at != nil {
+		if s, err = a.past.Session(r.Context(), r.caller.accountID, s.ID, at.Until); err != nil {
+			return answer{}, at.orNotThen("session", err)
+		}
+	}
+	body := a.sessionBody(s)
+	body.AsOf = at.then()
+	return reply(http.StatusOK, body)
+}
+
+// sessionsThen is the list, as ?asOf= asks for it.
+func (a *API) sessionsThen(r *request, f sessions.Filter, at *asked) ([]sessions.Session, int, error) {
+	if at != nil {
+		return a.past.Sessions(r.Context(), r.caller.accountID, f, at.Until)
+	}
+	return a.reads.Sessions.List(r.Context(), r.caller.accountID, f)
 }
 
 // ownSession reads the session the path names.

@@ -107,6 +107,7 @@ func setup(t *testing.T) *service {
 		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
 		Past:          s.log,
+		Head:          func(context.Context) (domain.Position, error) { return s.log.Head(), nil },
 		Checkpoint: func(context.Context) (note, verifier string, err error) {
 			return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil
 		},

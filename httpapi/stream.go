@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -26,20 +27,34 @@ type streamWriter struct {
 	w    http.ResponseWriter
 	c    *http.ResponseController
 	sent int
+
+	// grace, where it is set, gives the reader minRate: on average over all that was
+	// sent, once it is over.
+	grace  time.Duration
+	waited time.Duration // for the reader
 }
 
 // write sends a part at once. An error means that the client is gone, or reads
 // nothing.
 func (s *streamWriter) write(part []byte) error {
-	if err := supported(s.c.SetWriteDeadline(time.Now().Add(streamWriteTime))); err != nil {
+	begun := time.Now()
+	due := streamWriteTime
+	if s.grace > 0 {
+		due = max(s.grace, time.Duration(s.sent)*time.Second/minRate) - s.waited
+	}
+	if due <= 0 {
+		return os.ErrDeadlineExceeded
+	}
+	if err := supported(s.c.SetWriteDeadline(begun.Add(due))); err != nil {
 		return err
 	}
 	n, err := s.w.Write(part)
 	s.sent += n
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.c.Flush()
 	}
-	return s.c.Flush()
+	s.waited += time.Since(begun)
+	return err
 }
 
 // supported passes over what a ResponseWriter cannot do, as in tests.

@@ -121,6 +121,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		Halted:         s.core.binding.Refuse,
 		Checkpoint:     s.core.checkpoint,
 		Past:           s.core.log,
+		Head:           s.core.log.Head,
 		DB:             s.core.db,
 		Vault:          s.core.vault,
 		Evidence:       s.evidence,

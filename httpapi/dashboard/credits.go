@@ -134,7 +134,7 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	if v.Month.Before(this) {
 		v.Next = behind.Format(form)
 	}
-	of, err := d.Reads.Ledger.Statement(r.Context(), r.Account.ID, v.Month, behind)
+	of, err := d.Reads.Ledger.Statement(r.Context(), r.Account.ID, v.Month, behind, ledger.Whole)
 	if err != nil {
 		return ui.Answer{}, err
 	}

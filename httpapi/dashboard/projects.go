@@ -102,7 +102,7 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	if err != nil {
 		return v, err
 	}
-	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week"})
+	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week"}, nil)
 	if err != nil {
 		return v, err
 	}

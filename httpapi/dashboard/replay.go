@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,8 +91,8 @@ func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err erro
 // replayView is the test as it stood after one of its events.
 type replayView struct {
 	ID, Title string
-	Moments   []replayMoment
-	At, Last  int // counted from 1
+	Moments   []replayMoment // those around At
+	At, Last  int            // counted from 1
 	Now       replayMoment
 	Previous  int // 0: there is none
 	Next      int
@@ -109,6 +111,10 @@ type replayMoment struct {
 	Current bool
 }
 
+// replayList is how many events are listed on either side of the one that is shown,
+// and how many are in memory: a test may have thousands.
+const replayList = 100
+
 // replay shows the test as it was, event by event.
 func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	v := replayView{ID: j.ID, Title: j.Title}
@@ -117,46 +123,51 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		wanted = 1
 	}
 	var st job.State
-	var all, upTo []domain.Recorded
+	then := jobs.NewPast(j.ID, j.Sandbox) // the fold that ?asOf= answers by
+	var wrong error
 	err = d.Commands.JobEvents(r.Context(), j.AccountID, j.ID, func(e domain.Recorded) {
-		all = append(all, e)
 		st = job.Evolve(st, e.Event)
 		m, told := momentOf(e, st)
+		if v.At < wanted && wrong == nil {
+			wrong = then.Fold(e)
+		}
 		if !told {
 			return
 		}
-		n := len(v.Moments) + 1
-		v.Moments = append(v.Moments, replayMoment{moment: m, N: n})
-		if n > wanted {
+		v.Last++
+		shown := replayMoment{moment: m, N: v.Last}
+		if v.At < wanted {
+			v.At, v.Now, v.Changed, v.Cursor = v.Last, shown, "", events.CursorAt(e.Position)
+			if checked, ok := e.Event.(*job.ItemChecked); ok {
+				v.Changed = checked.ItemID
+			}
+		}
+		if v.Last > v.At+replayList {
 			return
 		}
-		upTo, v.Changed, v.Cursor = all, "", events.CursorAt(e.Position)
-		if checked, ok := e.Event.(*job.ItemChecked); ok {
-			v.Changed = checked.ItemID
+		if v.Moments = append(v.Moments, shown); len(v.Moments) > 4*replayList {
+			v.Moments = v.Moments[:copy(v.Moments, v.Moments[len(v.Moments)-2*replayList-1:])]
 		}
 	})
-	if err != nil {
+	if err := cmp.Or(err, wrong); err != nil {
 		return ui.Answer{}, err
 	}
-	if len(v.Moments) == 0 {
+	if v.Last == 0 {
 		return ui.Answer{}, domain.NotFound("test")
 	}
-	v.Last = len(v.Moments)
-	v.At = min(wanted, v.Last)
-	v.Moments[v.At-1].Current = true
-	v.Now, v.Previous = v.Moments[v.At-1], v.At-1
+	v.Moments = slices.DeleteFunc(v.Moments, func(m replayMoment) bool { return m.N < v.At-replayList })
+	for i := range v.Moments {
+		v.Moments[i].Current = v.Moments[i].N == v.At
+	}
+	v.Previous = v.At - 1
 	if v.At < v.Last {
 		v.Next = v.At + 1
 	}
-	// As it was then: the fold that ?asOf= answers by.
-	then, report, err := jobs.Fold(j.ID, upTo)
+	was, err := then.Job()
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	items := then.Items
-	if report != nil {
-		items = report.Items
-	}
+	items := was.Items
 	v.Items = itemViews(items, "/dashboard/jobs/"+j.ID)
 	var skip int
 	v.Pass, v.Fail, skip = job.Counts(items)

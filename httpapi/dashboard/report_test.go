@@ -12,6 +12,7 @@ import (
 	"humanqa/internal/browsertest"
 	"humanqa/internal/must"
 	"humanqa/projections/asof"
+	"humanqa/projections/events"
 )
 
 // A link opens one report for who has it, shows nothing beside it, and ends.
@@ -133,15 +134,14 @@ func testATestIsSteppedThrough(t *testing.T, w *world) {
 		if cursor == nil {
 			t.Fatalf("event %d has no cursor", at)
 		}
-		var place asof.Place
+		var place events.Until
 		_, err := fmt.Sscanf(cursor[1], "%d-%d", &place.Position.Commit, &place.Position.Prepare)
 		must.NoError(t, err)
-		then, report, err := asof.NewReads(w.Log, w.Reads.Jobs).Job(t.Context(), id, place)
+		past, err := asof.NewReads(w.Log, w.DB, w.Reads).Job(t.Context(), id, place)
+		must.NoError(t, err)
+		then, err := past.Job()
 		must.NoError(t, err)
 		items := then.Items
-		if report != nil {
-			items = report.Items
-		}
 		if pass, fail, skip := job.Counts(items); fmt.Sprintf("%d passed, %d failed, %d to do", pass, fail, len(items)-pass-fail-skip) != want {
 			t.Errorf("event %d: as of its cursor the API says %d passed, %d failed", at, pass, fail)
 		}

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/tabular"
+	"humanqa/projections/events"
 	"humanqa/projections/readmodel"
 )
 
@@ -50,12 +52,43 @@ type Filter struct {
 // Each hands out the view's rows one by one, as they come from Postgres: memory
 // does not grow with them, and all are of one moment.
 func (q *Reads) Each(ctx context.Context, v View, f Filter, each func(row []any) error) error {
+	return q.each(ctx, v, f, "analytics."+v.Name, &readmodel.Where{}, each)
+}
+
+// Sources are queries that stand for tables of schema readmodel, by the table's
+// name. They may have parameters of their own.
+type Sources func(w *readmodel.Where) (map[string]string, error)
+
+// Rows is a source of rows of a table as a projector writes them: the expressions of
+// the view are then those of the rows, whoever made them.
+func Rows(w *readmodel.Where, table string, rows any) (string, error) {
+	data, err := json.Marshal(rows)
+	if err != nil {
+		return "", fmt.Errorf("encode rows of %s: %w", table, err)
+	}
+	return "SELECT * FROM json_populate_recordset(NULL::readmodel." + table + ", " + w.Param(string(data)) + "::json)", nil
+}
+
+// EachOf is Each of a view whose tables hold something else.
+func (q *Reads) EachOf(ctx context.Context, v View, f Filter, of Sources, each func(row []any) error) error {
+	where := &readmodel.Where{}
+	from := v.from
+	sources, err := of(where)
+	if err != nil {
+		return err
+	}
+	for table, source := range sources {
+		from = strings.ReplaceAll(from, "readmodel."+table+" ", "("+source+") ")
+	}
+	return q.each(ctx, v, f, "("+v.selectFrom(from)+") v", where, each)
+}
+
+func (q *Reads) each(ctx context.Context, v View, f Filter, from string, where *readmodel.Where, each func(row []any) error) error {
 	names := make([]string, len(v.Columns))
 	for i, c := range v.Columns {
 		names[i] = c.Name
 	}
-	query := "SELECT " + strings.Join(names, ", ") + " FROM analytics." + v.Name
-	where := &readmodel.Where{}
+	query := "SELECT " + strings.Join(names, ", ") + " FROM " + from
 	if f.AccountID != "" {
 		where.And("account_id = %s", f.AccountID)
 	}
@@ -103,13 +136,19 @@ type PassRate struct {
 var Dimensions = []string{"week", "jobType", "project"}
 
 // PassRates groups an account's completed jobs, in the order of the groups. A
-// project narrows them, as a project-bound key's.
-func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by []string) (rates []PassRate, err error) {
+// project narrows them, as a project-bound key's; then, where it is given, leaves
+// those that were completed by then.
+func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by []string, then *events.Until) (rates []PassRate, err error) {
 	pick := func(dimension, column, otherwise string) string {
 		if slices.Contains(by, dimension) {
 			return column
 		}
 		return otherwise
+	}
+	where := &readmodel.Where{Args: []any{accountID, projectID}}
+	from := "analytics.jobs"
+	if then != nil {
+		from = "(SELECT j.* FROM analytics.jobs j" + then.JoinThen(where, "j.job_id") + " WHERE j.account_id = $1 AND past.status = 'completed') j"
 	}
 	query := `
 SELECT ` + pick("week", "date_trunc('week', completed_at, 'UTC')", "NULL::timestamptz") + ` AS week,
@@ -118,13 +157,13 @@ SELECT ` + pick("week", "date_trunc('week', completed_at, 'UTC')", "NULL::timest
        COUNT(*) AS completed,
        COUNT(*) FILTER (WHERE overall_status = 'pass') AS passed,
        COUNT(*) FILTER (WHERE overall_status = 'fail') AS failed
-FROM analytics.jobs
+FROM ` + from + `
 WHERE account_id = $1
   AND status = 'completed'
   AND ($2 = '' OR project_id = $2)
 GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3`
-	if err := q.db.SelectContext(ctx, &rates, query, accountID, projectID); err != nil {
+	if err := q.db.SelectContext(ctx, &rates, query, where.Args...); err != nil {
 		return nil, fmt.Errorf("read the pass rates of %s: %w", accountID, err)
 	}
 	for _, r := range rates {

@@ -168,13 +168,20 @@ func Prepare(ctx context.Context, db *sqlx.DB) error {
 	})
 }
 
-func (v View) statements() []string {
+// selectFrom is the view's query over these rows.
+func (v View) selectFrom(from string) string {
 	columns := make([]string, len(v.Columns))
-	comments := []string{fmt.Sprintf("COMMENT ON VIEW analytics.%s IS %s", v.Name, pq.QuoteLiteral(v.About))}
 	for i, c := range v.Columns {
 		columns[i] = c.is + " AS " + c.Name
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + from
+}
+
+func (v View) statements() []string {
+	comments := []string{fmt.Sprintf("COMMENT ON VIEW analytics.%s IS %s", v.Name, pq.QuoteLiteral(v.About))}
+	for _, c := range v.Columns {
 		comments = append(comments, fmt.Sprintf("COMMENT ON COLUMN analytics.%s.%s IS %s", v.Name, c.Name, pq.QuoteLiteral(c.About)))
 	}
-	create := fmt.Sprintf("CREATE OR REPLACE VIEW analytics.%s AS SELECT %s FROM %s", v.Name, strings.Join(columns, ", "), v.from)
+	create := fmt.Sprintf("CREATE OR REPLACE VIEW analytics.%s AS %s", v.Name, v.selectFrom(v.from))
 	return append([]string{create}, comments...)
 }

@@ -1,108 +1,138 @@
 // Package asof answers what the read models showed at an earlier place of the
-// log. It folds the events up to there with the read models' own folds, and
-// keeps nothing.
+// log. It folds the events up to there with the read models' own folds, stream by
+// stream as they are read, and keeps nothing: what it holds in memory is the answer.
+// Which streams there are the read models say, and the feed of events, which knows
+// of every job when it came and when it ended.
 package asof
 
 import (
 	"context"
 	"errors"
-	"slices"
-	"time"
+	"fmt"
+	"iter"
+
+	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
-	"humanqa/domain/project"
-	"humanqa/projections/credits"
+	"humanqa/domain/job"
+	"humanqa/projections"
+	"humanqa/projections/events"
 	"humanqa/projections/history"
 	"humanqa/projections/jobs"
+	"humanqa/projections/readmodel"
 )
 
-// Place is where to look back to: the last event of that position, or, without
-// one, everything that happened at the moment or before.
-type Place struct {
-	Position domain.Position
-	Moment   time.Time
-}
-
-// passed says that the event came later. In a stream everything behind it did.
-func (p Place) passed(r domain.Recorded) bool {
-	if p.Position != (domain.Position{}) {
-		return r.Position.Compare(p.Position) > 0
-	}
-	return r.Meta.Time.After(p.Moment)
-}
-
-// Reads reads the log. Who asks must be known to own what they name.
+// Reads reads the log. Who asks must be known to own what they name, and the feed
+// of events to show the place (Supervisor.CatchUp).
 type Reads struct {
-	log  domain.Log
-	jobs *jobs.Reads
+	log   domain.Log
+	db    *sqlx.DB
+	reads *projections.Reads
 }
 
-// NewReads reads a log; the read model says which jobs a project has.
-func NewReads(log domain.Log, of *jobs.Reads) *Reads { return &Reads{log: log, jobs: of} }
-
-// Job is the job as it was, and its report if it had one; NotFound before its
-// submission.
-func (q *Reads) Job(ctx context.Context, jobID string, at Place) (jobs.Job, *jobs.Report, error) {
-	events, err := q.stream(ctx, domain.JobStream(jobID), at)
-	if err != nil {
-		return jobs.Job{}, nil, err
-	}
-	return jobs.Fold(jobID, events)
-}
-
-// Project is the project's history as it was; NotFound before its creation.
-func (q *Reads) Project(ctx context.Context, accountID, projectID string, at Place) (history.Project, error) {
-	events, err := q.stream(ctx, domain.ProjectStream(projectID), at)
-	if err != nil {
-		return history.Project{}, err
-	}
-	ids, err := q.jobs.OfProject(ctx, accountID, projectID)
-	if err != nil {
-		return history.Project{}, err
-	}
-	for _, r := range events {
-		if e, ok := r.Event.(*project.RegressionsAttached); ok {
-			ids = append(ids, e.JobIDs...)
-		}
-	}
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		of, err := q.stream(ctx, domain.JobStream(id), at)
-		if err != nil {
-			return history.Project{}, err
-		}
-		events = append(events, of...)
-	}
-	slices.SortFunc(events, func(a, b domain.Recorded) int { return a.Position.Compare(b.Position) })
-	return history.Fold(projectID, events)
-}
-
-// Balance is what the account had. At a position credits expire by the time of
-// the ledger's newest event up to there.
-func (q *Reads) Balance(ctx context.Context, accountID string, at Place) (credits.Balance, error) {
-	events, err := q.stream(ctx, domain.CreditsStream(accountID), at)
-	if err != nil {
-		return credits.Balance{}, err
-	}
-	now := at.Moment
-	if n := len(events); n > 0 && now.IsZero() {
-		now = events[n-1].Meta.Time
-	}
-	return credits.Fold(accountID, events, now), nil
+// NewReads reads a log; the read models say what there is in it.
+func NewReads(log domain.Log, db *sqlx.DB, reads *projections.Reads) *Reads {
+	return &Reads{log: log, db: readmodel.Pool(db), reads: reads}
 }
 
 var errPassed = errors.New("the rest came later")
 
-func (q *Reads) stream(ctx context.Context, stream string, at Place) (events []domain.Recorded, err error) {
-	err = q.log.Load(ctx, stream, 0, func(r domain.Recorded) error {
-		if at.passed(r) {
+// each hands out the events of a stream up to there.
+func (q *Reads) each(ctx context.Context, stream string, at events.Until, see func(domain.Recorded) error) error {
+	err := q.log.Load(ctx, stream, 0, func(r domain.Recorded) error {
+		if at.Passed(r) {
 			return errPassed
 		}
-		events = append(events, r)
-		return nil
+		return see(r)
 	})
 	if errors.Is(err, errPassed) {
-		err = nil
+		return nil
 	}
-	return events, err
+	return err
+}
+
+// Job is the job as it was.
+func (q *Reads) Job(ctx context.Context, jobID string, at events.Until) (*jobs.Past, error) {
+	return q.job(ctx, jobID, false, at)
+}
+
+func (q *Reads) job(ctx context.Context, jobID string, sandbox bool, at events.Until) (*jobs.Past, error) {
+	past := jobs.NewPast(jobID, sandbox)
+	return past, q.each(ctx, domain.JobStream(jobID), at, past.Fold)
+}
+
+// History is the project's history as it was; NotFound before its creation. The
+// project's stream is merged with what the feed tells of its jobs; what their
+// reports say in full is read of the two latest only.
+func (q *Reads) History(ctx context.Context, accountID, projectID string, at events.Until) (history.Project, error) {
+	past := history.NewPast(projectID)
+	next, stop := iter.Pull2(q.reads.Events.OfProject(ctx, accountID, projectID, at))
+	defer stop()
+	told, err, more := next()
+	jobsUpTo := func(r *domain.Recorded) error {
+		for ; more && err == nil && (r == nil || told.Recorded.Position.Compare(r.Position) < 0); told, err, more = next() {
+			switch e := told.Recorded.Event.(type) {
+			case *job.Created:
+				e.ProjectID = projectID
+			case *job.Completed:
+				e.Items = nil
+			}
+			past.Fold(told.Recorded)
+		}
+		return err
+	}
+	err = q.each(ctx, domain.ProjectStream(projectID), at, func(r domain.Recorded) error {
+		if err := jobsUpTo(&r); err != nil {
+			return err
+		}
+		past.Fold(r)
+		return nil
+	})
+	if err == nil {
+		err = jobsUpTo(nil)
+	}
+	if err == nil {
+		err = q.verdicts(ctx, past, at)
+	}
+	if err != nil {
+		return history.Project{}, err
+	}
+	return past.Project()
+}
+
+// verdicts adds what only the jobs' own streams tell: of the two latest tests what
+// they say of each item, and which jobs never came that had taken fixes along.
+func (q *Reads) verdicts(ctx context.Context, past *history.Past, at events.Until) error {
+	latest := past.Latest()
+	for i := len(latest) - 1; i >= 0; i-- {
+		err := q.each(ctx, domain.JobStream(latest[i]), at, func(r domain.Recorded) error {
+			if e, ok := r.Event.(*job.Completed); ok {
+				past.Verdicts(latest[i], e)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range past.Unsettled() {
+		err := q.each(ctx, domain.JobStream(id), at, func(r domain.Recorded) error {
+			if _, ok := r.Event.(*job.Voided); ok {
+				past.Fold(r)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selectAll runs a query into rows.
+func (q *Reads) selectAll(ctx context.Context, what string, rows any, query string, w *readmodel.Where) error {
+	if err := q.db.SelectContext(ctx, rows, query, w.Args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }

@@ -286,15 +286,24 @@ func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
 	return b
 }
 
-// Fold is the account's balance at a moment when its ledger held these events
-// and no more, without a table: the same fold.
-func Fold(accountID string, events []domain.Recorded, now time.Time) Balance {
-	f := newFold()
-	for _, r := range events {
-		f.fold(accountID, r.Event)
-	}
-	rows := []balanceRow{{Used: f.account(accountID).Used}}
-	if l := f.limits[accountID]; l != nil {
+// Past is an account's ledger when it held the events that were folded, and no
+// more: the same fold, without a table.
+type Past struct {
+	accountID string
+	fold      creditsFold
+}
+
+// NewPast is a ledger before its first event.
+func NewPast(accountID string) *Past { return &Past{accountID, newFold()} }
+
+// Fold adds the ledger's next event.
+func (p *Past) Fold(e domain.Event) { p.fold.fold(p.accountID, e) }
+
+// Balance is what the account had at a moment.
+func (p *Past) Balance(now time.Time) Balance {
+	f := p.fold
+	rows := []balanceRow{{Used: f.account(p.accountID).Used}}
+	if l := f.limits[p.accountID]; l != nil {
 		rows[0].LowBelow = &l.LowBelow
 	}
 	slices.SortStableFunc(f.granted, func(a, b *lotRow) int { // as balanceSQL

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -108,6 +109,47 @@ func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]Accoun
 var orderNoticesSQL = `
   AND ` + noticed + `
 ORDER BY e.commit_position DESC, e.prepare_position DESC`
+
+// ofProjectSQL begins with the project's jobs, not with the account's events.
+var ofProjectSQL = `
+SELECT ` + readmodel.Columns[readEventRow]("") + `
+FROM (
+    SELECT '` + domain.JobStreams + `' || id AS stream
+    FROM readmodel.jobs
+    WHERE account_id = $1
+      AND project_id = $2
+      AND project_id <> '') j
+JOIN readmodel.event_streams s USING (stream)
+JOIN readmodel.account_events e USING (position)
+WHERE `
+
+// OfProject hands out what is told of a project's jobs up to there, event by event
+// as they come from Postgres.
+func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Until) iter.Seq2[AccountEvent, error] {
+	return func(yield func(AccountEvent, error) bool) {
+		where := &readmodel.Where{Args: []any{accountID, projectID}}
+		rows, err := q.db.QueryxContext(ctx, ofProjectSQL+u.holds(where)+orderEventsSQL, where.Args...)
+		if err != nil {
+			yield(AccountEvent{}, fmt.Errorf("read the events of project %s: %w", projectID, err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var row readEventRow
+			err := rows.StructScan(&row)
+			var e AccountEvent
+			if err == nil {
+				e, err = row.event()
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(AccountEvent{}, fmt.Errorf("read the events of project %s: %w", projectID, err))
+		}
+	}
+}
 
 // Notices gives what went wrong in the account behind a cursor, the newest first,
 // at most limit: time limits that were missed, tests that were given up, loops

@@ -32,27 +32,84 @@ func newFold() historyFold {
 	}
 }
 
-// Fold is what the read model showed of a project when the log held these events
-// of it and of its jobs, in the log's order, and no more, without a table: the
-// same fold. NotFound without its creation among them.
-func Fold(projectID string, events []domain.Recorded) (Project, error) {
-	f := newFold()
-	for _, r := range events {
-		f.fold(r)
+// Past is what the read model showed of a project when the log held the events
+// that were folded, of it and of its jobs, in the log's order, and no more: the
+// same fold, without a table. It keeps the latest tests only.
+type Past struct {
+	id   string
+	fold historyFold
+}
+
+// NewPast is a project before its first event.
+func NewPast(projectID string) *Past { return &Past{projectID, newFold()} }
+
+// Fold adds an event. A completed test may come without its items: see Verdicts.
+func (p *Past) Fold(r domain.Recorded) {
+	f := &p.fold
+	f.fold(r)
+	f.opened, f.ended, f.deploys, f.touched, f.seen = f.opened[:0], f.ended[:0], f.deploys[:0], f.touched[:0], f.seen[:0]
+	if of := f.projects[p.id]; of != nil {
+		of.dirty = false
 	}
-	p := f.projects[projectID]
-	if p == nil {
+	if len(f.changed) >= 2*trendTests {
+		latest := p.latest(trendTests)
+		for _, test := range f.changed {
+			test.dirty = slices.Contains(latest, test)
+		}
+		f.changed = latest
+	}
+}
+
+// latest are the tests that completed last, the newest first.
+func (p *Past) latest(most int) []*historyTestRow {
+	tests := slices.SortedFunc(slices.Values(p.fold.changed), func(a, b *historyTestRow) int { return b.N - a.N })
+	return tests[:min(len(tests), most)]
+}
+
+// Latest are the jobs of the two tests that completed last, the newest first: what
+// failed, and what of it is a regression, follows from them.
+func (p *Past) Latest() (jobIDs []string) {
+	for _, test := range p.latest(2) {
+		jobIDs = append(jobIDs, test.JobID)
+	}
+	return jobIDs
+}
+
+// Verdicts adds what a test of Latest, the older one first, says of its items.
+func (p *Past) Verdicts(jobID string, e *job.Completed) {
+	if of := p.fold.projects[p.id]; of != nil {
+		p.fold.judge(of, p.fold.tests[jobID], e.Items)
+	}
+}
+
+// Unsettled are the jobs that took prepared fixes along, and that are not known to
+// have ended: one that never came is told nowhere but in its own stream.
+func (p *Past) Unsettled() (jobIDs []string) {
+	if of := p.fold.projects[p.id]; of != nil {
+		for _, fix := range of.state.Queue {
+			for _, id := range fix.JobIDs {
+				if _, open := p.fold.jobs[id]; open {
+					jobIDs = append(jobIDs, id)
+				}
+			}
+		}
+	}
+	slices.Sort(jobIDs)
+	return slices.Compact(jobIDs)
+}
+
+// Project gives the history; NotFound before the project's creation.
+func (p *Past) Project() (Project, error) {
+	of := p.fold.projects[p.id]
+	if of == nil {
 		return Project{}, domain.NotFound("project")
 	}
 	var trend []historyTestRow
-	for _, test := range f.changed {
-		if test.ProjectID == projectID {
-			trend = append(trend, *test)
-		}
+	for _, test := range p.latest(trendTests) {
+		trend = append(trend, *test)
 	}
-	slices.SortFunc(trend, func(a, b historyTestRow) int { return b.N - a.N })
-	p.row.ProjectID, p.row.Name = projectID, p.state.Name
-	return p.shown(trend[:min(len(trend), trendTests)]), nil
+	of.row.ProjectID, of.row.Name = p.id, of.state.Name
+	return of.shown(trend), nil
 }
 
 // historyFold is one batch on its way into the tables. What is written follows
@@ -194,10 +251,15 @@ func (f *historyFold) test(p *foldedProject, jobID string, e *job.Completed) {
 	}
 	f.tests[jobID] = test
 	f.changed = append(f.changed, test)
+	f.judge(p, test, e.Items)
+}
+
+// judge records what the latest test of a project says about its items.
+func (f *historyFold) judge(p *foldedProject, test *historyTestRow, items []job.ReportItem) {
 	p.failures, p.regressions = []FailedItem{}, []string{}
-	for place, i := range e.Items {
+	for place, i := range items {
 		if i.Status == job.ItemFail {
-			p.failures = append(p.failures, failedItem(jobID, i.Item))
+			p.failures = append(p.failures, failedItem(test.JobID, i.Item))
 		}
 		if f.see(test, place, i) {
 			p.regressions = append(p.regressions, i.Description)

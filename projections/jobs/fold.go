@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -37,36 +38,77 @@ func newFold() jobsFold {
 	}
 }
 
-// Fold is what the read model showed of a job when its stream held these events
-// and no more, without a table: the same fold. report is nil before there is
-// one; NotFound without a submission among them.
-func Fold(id string, events []domain.Recorded) (j Job, report *Report, err error) {
+// Past is a job as the read model showed it when its stream held the events that
+// were folded, and no more: the same fold, without a table.
+type Past struct {
+	id   string
+	fold jobsFold
+}
+
+// NewPast is a job before its first event. Older submissions don't say that they
+// are a sandbox's; sandbox does.
+func NewPast(id string, sandbox bool) *Past {
 	f := newFold()
-	for _, r := range events {
-		if err := f.fold(r); err != nil {
-			return Job{}, nil, fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
-		}
+	f.allSandboxed = sandbox
+	return &Past{id: id, fold: f}
+}
+
+// Fold adds the next event of the job's stream.
+func (p *Past) Fold(r domain.Recorded) error {
+	if err := p.fold.fold(r); err != nil {
+		return fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
 	}
-	folded := f.jobs[id]
-	if folded == nil {
-		return Job{}, nil, domain.NotFound("job")
+	return nil
+}
+
+// Job gives the job; NotFound before its submission.
+func (p *Past) Job() (Job, error) {
+	j := p.fold.jobs[p.id]
+	if j == nil {
+		return Job{}, domain.NotFound("job")
 	}
-	j = Job{Outline: folded.row.outline(), Items: folded.row.Items.V, Recordings: folded.row.Recordings.V}
-	if folded.row.Status == job.StatusCompleted {
-		shown := folded.row.report()
-		report = &shown
+	return j.row.whole(), nil
+}
+
+// Report gives the job's report; NotFound before there is one.
+func (p *Past) Report() (Report, error) {
+	j := p.fold.jobs[p.id]
+	if j == nil || j.row.Status != job.StatusCompleted {
+		return Report{}, domain.NotFound("report")
 	}
-	return j, report, nil
+	return j.row.report(), nil
+}
+
+// AIReport gives the job's analysis; NotFound before there is one.
+func (p *Past) AIReport() (report job.AIReport, err error) {
+	j := p.fold.jobs[p.id]
+	if j == nil || !j.row.Analysed {
+		return report, domain.NotFound("AI report")
+	}
+	if err := json.Unmarshal([]byte(j.row.AIReport), &report); err != nil {
+		return report, fmt.Errorf("decode the AI report of job %s: %w", p.id, err)
+	}
+	return report, nil
+}
+
+// Row is the job's row of the table jobs, as JSON has it; nil before its
+// submission.
+func (p *Past) Row() any {
+	if j := p.fold.jobs[p.id]; j != nil {
+		return j.row
+	}
+	return nil
 }
 
 // jobsFold is one batch on its way into the tables.
 type jobsFold struct {
-	jobs      map[string]*foldedJob
-	order     []*foldedJob // in order of first appearance: what is written never depends on map order
-	sandboxes []sandboxRow
-	sandboxed map[string]bool
-	counts    map[countRow]*countRow
-	tally     []*countRow
+	jobs         map[string]*foldedJob
+	order        []*foldedJob // in order of first appearance: what is written never depends on map order
+	sandboxes    []sandboxRow
+	sandboxed    map[string]bool
+	allSandboxed bool // whichever account it is
+	counts       map[countRow]*countRow
+	tally        []*countRow
 }
 
 type foldedJob struct {
@@ -216,7 +258,7 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		UntestableBy: pq.StringArray{}, QueueDueAt: due,
 	}}}
 	j.row.Target.V, j.row.Items.V, j.row.Recordings.V = e.Target, []job.ReportItem{}, []job.Recording{}
-	j.row.Sandbox = e.Sandbox || f.sandboxed[e.AccountID]
+	j.row.Sandbox = e.Sandbox || f.allSandboxed || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
 	f.jobs[id] = j
 	f.order = append(f.order, j)

@@ -295,22 +295,6 @@ func (r reportRow) report() Report {
 	}
 }
 
-const projectJobsSQL = `
-SELECT id
-FROM readmodel.jobs
-WHERE account_id = $1
-  AND project_id = $2
-  AND project_id <> ''
-ORDER BY created_at, id`
-
-// OfProject lists the ids of a project's jobs, the oldest first.
-func (q *Reads) OfProject(ctx context.Context, accountID, projectID string) (ids []string, err error) {
-	if err := q.db.SelectContext(ctx, &ids, projectJobsSQL, accountID, projectID); err != nil {
-		return nil, fmt.Errorf("list the jobs of project %s: %w", projectID, err)
-	}
-	return ids, nil
-}
-
 // AIReport gives the analysis of a completed job; NotFound while there is none.
 func (q *Reads) AIReport(ctx context.Context, accountID, jobID string) (job.AIReport, error) {
 	report, err := readmodel.Get[readmodel.JSON[job.AIReport]](ctx, q.db, "AI report", getAIReportSQL, accountID, jobID)

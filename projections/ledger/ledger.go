@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -236,7 +237,31 @@ LIMIT $4`
 
 // Before gives the entries before a revision, the newest first.
 func (q *Reads) Before(ctx context.Context, accountID string, revision uint64, limit int) ([]Line, error) {
-	return q.lines(ctx, linesBeforeSQL, accountID, int64(min(revision, math.MaxInt64)), limit)
+	return q.lines(ctx, linesBeforeSQL, accountID, int64(min(revision, Whole)), limit)
+}
+
+const lengthSQL = `
+SELECT COALESCE(MAX(revision) + 1, 0)
+FROM readmodel.ledger_entries
+WHERE account_id = $1`
+
+// Length is how many events the account's ledger has, up to its newest entry.
+func (q *Reads) Length(ctx context.Context, accountID string) (n uint64, err error) {
+	if err := q.db.GetContext(ctx, &n, lengthSQL, accountID); err != nil {
+		return 0, fmt.Errorf("read how long the ledger of %s is: %w", accountID, err)
+	}
+	return n, nil
+}
+
+const refundsSQL = linesSQL + `
+  AND e.job_id = ANY($2)
+  AND e.kind = 'refunded'
+  AND e.revision < $3
+ORDER BY e.revision`
+
+// Refunds gives the refunds of jobs that stand before a revision.
+func (q *Reads) Refunds(ctx context.Context, accountID string, jobIDs []string, revision uint64) ([]Line, error) {
+	return q.lines(ctx, refundsSQL, accountID, pq.Array(jobIDs), int64(min(revision, Whole)))
 }
 
 // Statement is a stretch of a ledger: the entries from one revision up to
@@ -250,8 +275,8 @@ type Statement struct {
 // two clocks may differ by a little, and no entry may fall between two months.
 const statementSQL = `
 WITH bounds AS (
-    SELECT COALESCE((SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $2), 9223372036854775807) AS first,
-           COALESCE((SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $3), 9223372036854775807) AS behind)
+    SELECT LEAST($4::bigint, (SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $2)) AS first,
+           LEAST($4::bigint, (SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $3)) AS behind)
 SELECT LEAST(first, behind) AS first, behind,
        COALESCE((
            SELECT balance FROM readmodel.ledger_entries
@@ -263,15 +288,19 @@ SELECT LEAST(first, behind) AS first, behind,
            ORDER BY revision DESC LIMIT 1), 0) AS closing
 FROM bounds`
 
-// Statement finds the entries from one moment up to another.
-func (q *Reads) Statement(ctx context.Context, accountID string, from, to time.Time) (Statement, error) {
+// Whole is behind every revision of a ledger.
+const Whole = math.MaxInt64
+
+// Statement finds the entries from one moment up to another, of those that stand
+// before a revision.
+func (q *Reads) Statement(ctx context.Context, accountID string, from, to time.Time, revision uint64) (Statement, error) {
 	var row struct {
 		First   int64          `json:"first"`
 		Behind  int64          `json:"behind"`
 		Opening domain.Credits `json:"opening"`
 		Closing domain.Credits `json:"closing"`
 	}
-	if err := q.db.GetContext(ctx, &row, statementSQL, accountID, from, to); err != nil {
+	if err := q.db.GetContext(ctx, &row, statementSQL, accountID, from, to, int64(min(revision, Whole))); err != nil {
 		return Statement{}, fmt.Errorf("find a statement of %s: %w", accountID, err)
 	}
 	return Statement{From: uint64(row.First), To: uint64(row.Behind), Opening: row.Opening, Closing: row.Closing}, nil

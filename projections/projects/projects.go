@@ -340,6 +340,39 @@ func (q *Reads) Get(ctx context.Context, accountID, id string) (Project, error) 
 	return row.project()
 }
 
+// Counts are the figures of a project's jobs.
+type Counts struct {
+	ProjectID string `json:"project_id"`
+	Jobs      int    `json:"jobs"`
+	Completed int    `json:"completed"`
+	Passed    int    `json:"passed"`
+}
+
+// Of is what the read model shows of a project in that state whose jobs add up to
+// these figures: the same fold, without a table.
+func Of(id string, s project.State, c Counts) (Project, error) {
+	row, err := rowOf(id, s)
+	if err != nil {
+		return Project{}, err
+	}
+	return projectWithCounts{projectRow: row, Jobs: c.Jobs, Completed: c.Completed, Passed: c.Passed}.project()
+}
+
+// IDs lists the account's projects, the newest first; or the one with that id.
+func (q *Reads) IDs(ctx context.Context, accountID, id string) (ids []string, err error) {
+	if err := q.db.SelectContext(ctx, &ids, projectIDsSQL, accountID, id); err != nil {
+		return nil, fmt.Errorf("list the projects of %s: %w", accountID, err)
+	}
+	return ids, nil
+}
+
+const projectIDsSQL = `
+SELECT id
+FROM readmodel.projects
+WHERE account_id = $1
+  AND ($2 = '' OR id = $2)
+ORDER BY created_at DESC, id DESC`
+
 func (r projectWithCounts) project() (Project, error) {
 	s, err := r.state()
 	if err != nil {

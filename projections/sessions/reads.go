@@ -138,6 +138,16 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (sessions 
 	return sessions, total, nil
 }
 
+// IDs lists the account's sessions, the newest first; a project narrows them.
+func (q *Reads) IDs(ctx context.Context, accountID, projectID string) (ids []string, err error) {
+	where := Filter{ProjectID: projectID}.where(accountID)
+	query := "SELECT id FROM readmodel.sessions WHERE account_id = $1" + where.SQL + " ORDER BY created_at DESC, id DESC"
+	if err := q.db.SelectContext(ctx, &ids, query, where.Args...); err != nil {
+		return nil, fmt.Errorf("list the sessions of %s: %w", accountID, err)
+	}
+	return ids, nil
+}
+
 // Session gives one session.
 func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, error) {
 	row, err := readmodel.Get[sessionRow](ctx, q.db, "session", getSessionSQL, accountID, id)

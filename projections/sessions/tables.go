@@ -140,6 +140,23 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return f.write(ctx, tx, schema)
 }
 
+// Fold is what the read model showed of a session when the log held these events
+// of it, of its slots' jobs and of their refunds, in the log's order, and no more,
+// without a table: the same fold. NotFound without its creation among them.
+func Fold(id string, events []domain.Recorded) (Session, error) {
+	f := sessionsFold{sessions: map[string]*foldedSession{}, ofJob: map[string]string{}}
+	for _, r := range events {
+		if err := f.fold(r); err != nil {
+			return Session{}, fmt.Errorf("fold %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	s := f.sessions[id]
+	if s == nil {
+		return Session{}, domain.NotFound("session")
+	}
+	return s.row.session(), nil
+}
+
 // sessionsFold is one batch on its way into the tables.
 type sessionsFold struct {
 	sessions map[string]*foldedSession

@@ -104,7 +104,7 @@ func commonRefusals(method string, op *openapi3.Operation) []string {
 	names = append(names, "RateLimited", "Internal", "Away")
 	switch {
 	case takes(op, "asOf"):
-		names = append(names, "AsOf")
+		names = append(names, "AsOf", "TooManyPast")
 	case !writes && audience(op) == clients:
 		names = append(names, "NoMoment")
 	}

@@ -1,0 +1,153 @@
+package asof
+
+import (
+	"context"
+	"fmt"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/projections/analytics"
+	"humanqa/projections/events"
+	"humanqa/projections/readmodel"
+)
+
+// exportPage is how many jobs of an export are in memory at a time.
+const exportPage = 100
+
+// Export is analytics.Reads.Each of one account, as it was.
+func (q *Reads) Export(ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error) error {
+	switch v.Name {
+	case "jobs", "items":
+		return q.exportJobs(ctx, v, f, at, each)
+	case "ledger":
+		before, err := q.Ledger(ctx, f.AccountID, at)
+		if err != nil {
+			return err
+		}
+		return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
+			return map[string]string{"ledger_entries": "SELECT * FROM readmodel.ledger_entries WHERE account_id = " + w.Param(f.AccountID) +
+				" AND revision < " + w.Param(before)}, nil
+		}, each)
+	case "accounts":
+		row, err := q.account(ctx, f.AccountID, at)
+		if err != nil || row == nil {
+			return err
+		}
+		return q.exportRows(ctx, v, f, "accounts", []any{row}, each)
+	case "projects", "tests":
+		return q.exportProjects(ctx, v, f, at, each)
+	}
+	return fmt.Errorf("nobody knows what %s was", v.Name)
+}
+
+func (q *Reads) exportRows(ctx context.Context, v analytics.View, f analytics.Filter, table string, rows []any, each func(row []any) error) error {
+	return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
+		source, err := analytics.Rows(w, table, rows)
+		return map[string]string{table: source}, err
+	}, each)
+}
+
+// accountRow is one of the table accounts.
+type accountRow struct {
+	AccountID string `json:"account_id"`
+	Name      string `json:"name"`
+	Sandbox   bool   `json:"sandbox"`
+	Suspended bool   `json:"suspended"`
+}
+
+// account is nil before the account was opened.
+func (q *Reads) account(ctx context.Context, accountID string, at events.Until) (row *accountRow, err error) {
+	err = q.each(ctx, domain.AccountStream(accountID), at, func(r domain.Recorded) error {
+		switch e := r.Event.(type) {
+		case *account.Created:
+			row = &accountRow{AccountID: accountID, Name: e.Name, Sandbox: e.Sandbox}
+		case *account.Suspended:
+			row.Suspended = true
+		case *account.Reinstated:
+			row.Suspended = false
+		}
+		return nil
+	})
+	return row, err
+}
+
+// exportJobs reads the stream of each job, in the order of the ids.
+func (q *Reads) exportJobs(ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error) error {
+	of, err := q.account(ctx, f.AccountID, at)
+	if err != nil || of == nil {
+		return err
+	}
+	for last := ""; ; {
+		w := readmodel.WhereAccount(f.AccountID)
+		w.And("id > %s", last)
+		if f.Since != nil {
+			w.And("created_at >= %s", *f.Since)
+		}
+		var ids []string
+		query := "SELECT id FROM readmodel.jobs WHERE account_id = $1" + w.SQL + " ORDER BY id LIMIT " + w.Param(exportPage)
+		if err := q.selectAll(ctx, "list jobs", &ids, query, w); err != nil {
+			return err
+		}
+		var rows []any
+		for _, id := range ids {
+			past, err := q.job(ctx, id, of.Sandbox, at)
+			if err != nil {
+				return err
+			}
+			if row := past.Row(); row != nil {
+				rows = append(rows, row)
+			}
+		}
+		if len(rows) > 0 {
+			if err := q.exportRows(ctx, v, f, "jobs", rows, each); err != nil {
+				return err
+			}
+		}
+		if len(ids) < exportPage {
+			return nil
+		}
+		last = ids[len(ids)-1]
+	}
+}
+
+// historyRow is what the views show of one of the table history_projects.
+type historyRow struct {
+	ProjectID string `json:"project_id"`
+	AccountID string `json:"account_id"`
+	Name      string `json:"name"`
+	Tests     int    `json:"tests"`
+	Passed    int    `json:"passed"`
+	Failed    int    `json:"failed"`
+}
+
+func (q *Reads) exportProjects(ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error) error {
+	ids, err := q.reads.Projects.IDs(ctx, f.AccountID, "")
+	if err != nil {
+		return err
+	}
+	counts, err := q.counts(ctx, f.AccountID, "", at)
+	if err != nil {
+		return err
+	}
+	rows := []any{}
+	for _, id := range ids {
+		s, err := q.state(ctx, id, at)
+		if err != nil {
+			return err
+		}
+		if c := counts[id]; s.Exists {
+			rows = append(rows, historyRow{id, s.AccountID, s.Name, c.Completed, c.Passed, c.Failed})
+		}
+	}
+	if v.Name == "projects" {
+		return q.exportRows(ctx, v, f, "history_projects", rows, each)
+	}
+	return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
+		named, err := analytics.Rows(w, "history_projects", rows)
+		// A test's row stays what it is but for the analysis, which comes later.
+		tests := "SELECT t.job_id, t.account_id, t.project_id, t.n, t.overall_status, t.pass_count, t.fail_count, t.tested_at," +
+			" CASE WHEN past.analysed THEN t.health_score END AS health_score FROM readmodel.history_tests t" +
+			at.JoinThen(w, "t.job_id") + " WHERE past.status = 'completed' AND t.account_id = " + w.Param(f.AccountID)
+		return map[string]string{"history_projects": named, "history_tests": tests}, err
+	}, each)
+}

@@ -1,0 +1,100 @@
+package asof
+
+import (
+	"context"
+	"sort"
+	"time"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/projections/credits"
+	"humanqa/projections/events"
+	"humanqa/projections/ledger"
+	"humanqa/projections/readmodel"
+)
+
+// Balance is what the account had. At a position credits expire by the time of
+// the ledger's newest event up to there.
+func (q *Reads) Balance(ctx context.Context, accountID string, at events.Until) (credits.Balance, error) {
+	past := credits.NewPast(accountID)
+	now := at.Moment
+	err := q.each(ctx, domain.CreditsStream(accountID), at, func(r domain.Recorded) error {
+		past.Fold(r.Event)
+		if at.Moment.IsZero() {
+			now = r.Meta.Time
+		}
+		return nil
+	})
+	return past.Balance(now), err
+}
+
+// Ledger is how long the account's ledger was: the revision that the first event
+// behind the place has. It is found by halves, each of which reads one event.
+func (q *Reads) Ledger(ctx context.Context, accountID string, at events.Until) (revision uint64, err error) {
+	n, err := q.reads.Ledger.Length(ctx, accountID)
+	if err != nil {
+		return 0, err
+	}
+	found := sort.Search(int(n), func(i int) bool { //nolint:gosec // no ledger is that long
+		if err != nil {
+			return true
+		}
+		r, there, lookErr := q.one(ctx, domain.CreditsStream(accountID), uint64(i)) //nolint:gosec // it is not negative
+		err = lookErr
+		return err != nil || !there || at.Passed(r)
+	})
+	return uint64(found), err //nolint:gosec // it is not negative
+}
+
+// one reads a single event of a stream.
+func (q *Reads) one(ctx context.Context, stream string, revision uint64) (found domain.Recorded, there bool, err error) {
+	err = q.log.Load(ctx, stream, revision, func(r domain.Recorded) error {
+		found, there = r, true
+		return errPassed
+	})
+	if there {
+		err = nil
+	}
+	return found, there, err
+}
+
+// Now is the account's time at that place: at a position that of the ledger's
+// newest event up to there.
+func (q *Reads) Now(ctx context.Context, accountID string, ledger uint64, at events.Until) (time.Time, error) {
+	if at.Position == (domain.Position{}) || ledger == 0 {
+		return at.Moment, nil
+	}
+	r, _, err := q.one(ctx, domain.CreditsStream(accountID), ledger-1)
+	return r.Meta.Time, err
+}
+
+// Titles takes the titles out of the lines whose jobs had not come yet: a debit
+// stands in the ledger before its job.
+func (q *Reads) Titles(ctx context.Context, lines []ledger.Line, at events.Until) error {
+	var ids []string
+	for _, l := range lines {
+		if l.JobTitle != "" {
+			ids = append(ids, l.JobID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	w := &readmodel.Where{Args: []any{pq.Array(ids)}}
+	var there []string
+	query := "SELECT j.id FROM unnest($1::text[]) AS j (id)" + at.JoinThen(w, "j.id") + " WHERE past.created"
+	if err := q.selectAll(ctx, "look which jobs there were", &there, query, w); err != nil {
+		return err
+	}
+	came := make(map[string]bool, len(there))
+	for _, id := range there {
+		came[id] = true
+	}
+	for i := range lines {
+		if !came[lines[i].JobID] {
+			lines[i].JobTitle = ""
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/projections/readmodel"
+)
+
+// Until is up to where the log is looked at: the last event of that position, or,
+// without one, everything that happened at the moment or before.
+type Until struct {
+	Position domain.Position
+	Moment   time.Time
+}
+
+// Passed says that the event came later. In a stream everything behind it did.
+func (u Until) Passed(r domain.Recorded) bool {
+	if u.Position != (domain.Position{}) {
+		return r.Position.Compare(u.Position) > 0
+	}
+	return r.Meta.Time.After(u.Moment)
+}
+
+// holds is the same of a row e of account_events, whose times are milliseconds.
+func (u Until) holds(w *readmodel.Where) string {
+	if u.Position != (domain.Position{}) {
+		return fmt.Sprintf("(e.commit_position, e.prepare_position) <= (%s, %s)", w.Param(u.Position.Commit), w.Param(u.Position.Prepare))
+	}
+	return "e.time <= " + w.Param(u.Moment)
+}
+
+// JoinThen joins what had become of jobs by then, as past: created and analysed
+// (null: not yet), and status, of those that had ended (null: not yet). id is the
+// expression for a job's id. An end absorbs, so what a read model shows of a job
+// that had ended by then, and that no rating, recording or analysis changes, is
+// what it showed then.
+func (u Until) JoinThen(w *readmodel.Where, id string) string {
+	var ends []string
+	for _, end := range []struct {
+		event  domain.Event
+		status job.Status
+	}{
+		{(*job.Completed)(nil), job.StatusCompleted}, {(*job.Cancelled)(nil), job.StatusCancelled}, {(*job.Failed)(nil), job.StatusFailed},
+	} {
+		ends = append(ends, fmt.Sprintf("WHEN %d THEN '%s'", typeCode(end.event.EventType()), end.status))
+	}
+	return fmt.Sprintf(`
+JOIN readmodel.event_streams past_stream ON past_stream.stream = '%s' || %s
+CROSS JOIN LATERAL (
+    SELECT MAX(CASE e.type %s END) AS status,
+           BOOL_OR(e.type = %d) AS created,
+           BOOL_OR(e.type = %d) AS analysed
+    FROM readmodel.account_events e
+    WHERE e.position = past_stream.position
+      AND %s) past`,
+		domain.JobStreams, id, strings.Join(ends, " "),
+		typeCode((*job.Created)(nil).EventType()), typeCode((*job.AIReportReady)(nil).EventType()), u.holds(w))
+}
