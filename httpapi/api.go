@@ -55,7 +55,7 @@ type Deps struct {
 	SpoolDir string
 	// Evidence is where uploaded files lie.
 	Evidence EvidenceFiles
-	// RecordingLimit is how many bytes of recordings one claim may send; 0 for
+	// RecordingLimit is how many bytes one checker may record of one job; 0 for
 	// DefaultRecordingLimit.
 	RecordingLimit int64
 	Log            logrus.FieldLogger

@@ -139,7 +139,12 @@ func (a *API) checkItem(r *request) (answer, error) {
 		return answer{}, domain.NotFound("checklist item")
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
-		item, at, err := a.commands.CheckItem(ctx, cause, claim, in)
+		var item job.ReportItem
+		var at domain.Position
+		err := a.GiveEvidence(ctx, claim.JobID, in.Screenshots, func() (err error) {
+			item, at, err = a.commands.CheckItem(ctx, cause, claim, in)
+			return err
+		})
 		if err != nil {
 			return answer{}, err
 		}
@@ -247,7 +252,12 @@ func (a *API) completeJob(r *request) (answer, error) {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
-		report, at, err := a.commands.CompleteJob(ctx, cause, claim, in)
+		var report job.Completed
+		var at domain.Position
+		err := a.GiveEvidence(ctx, claim.JobID, []string{in.RecordingURL}, func() (err error) {
+			report, at, err = a.commands.CompleteJob(ctx, cause, claim, in)
+			return err
+		})
 		return a.done(ctx, r, at, err, http.StatusOK, completedOf(claim.JobID, report))
 	})
 }

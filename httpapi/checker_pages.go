@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"humanqa/domain"
@@ -160,10 +161,22 @@ func (a *API) serving(e evidenceRow, file func(*request, evidenceRow) (answer, e
 	})
 }
 
-// DropEvidence forgets a piece of the job that nothing refers to any more. Any
-// other link is nobody's to forget.
-func (a *API) DropEvidence(ctx context.Context, accountID, jobID, stored string) error {
-	return a.evidence.drop(ctx, accountID, jobID, EvidenceID(stored))
+// DropEvidence takes the reference to a piece of the job away, and forgets the piece
+// if that was the last one. Any other link is nobody's to forget.
+func (a *API) DropEvidence(ctx context.Context, jobID, stored string, take func() (command.Hidden, error)) error {
+	return a.evidence.drop(ctx, jobID, EvidenceID(stored), take)
+}
+
+// GiveEvidence runs a command that refers to the job's evidence, each of stored once;
+// links that are not ours are passed over.
+func (a *API) GiveEvidence(ctx context.Context, jobID string, stored []string, refer func() error) error {
+	var ids []string
+	for _, s := range stored {
+		if id := EvidenceID(s); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return a.evidence.give(ctx, jobID, ids, refer)
 }
 
 // MarkOf reads the note on a moment that somebody marks in a session.

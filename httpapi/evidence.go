@@ -36,6 +36,10 @@ type EvidenceFiles interface {
 	Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
 	Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
 	Delete(ctx context.Context, key string) error
+	// Erase deletes every file whose key begins with the folder, and says how many.
+	Erase(ctx context.Context, folder string) (files int, err error)
+	// Room is what is free of the disk, in bytes; total 0 where nothing bounds it.
+	Room() (free, total int64, err error)
 }
 
 // piece is an uploaded file as its content shows it. What the form calls it,
@@ -106,7 +110,12 @@ func (a *API) keep(ctx context.Context, r *request, accountID string, claim comm
 	if err := a.evidenceFiles.Write(ctx, e.key(), e.ContentType, about, content); err != nil {
 		return e, domain.Unavailable(err)
 	}
-	return e, a.evidence.stored(ctx, e)
+	kept, err := a.evidence.stored(ctx, e)
+	if err == nil && !kept {
+		err = domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept, or its account was erased"),
+			discardEvidence(ctx, a.evidence.db, a.evidenceFiles, e)))
+	}
+	return e, err
 }
 
 // formError is what is wrong with a form; it is told beside the problems of the

@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/internal/pgpool"
 )
 
@@ -89,27 +91,22 @@ UPDATE http_evidence
 SET stored_at = COALESCE(stored_at, now())
 WHERE account_id = $1
   AND id = $2
-  AND NOT EXISTS (
-    SELECT
-    FROM vault.data_keys
-    WHERE account_id = $1
-      AND shredded_at IS NOT NULL)`
+  AND NOT ` + erasedSQL
 
-// stored notes that the file is there. A row that is gone was swept, and its
-// file with it: the upload has to be sent again. One of an account that was
-// erased meanwhile stays for the sweep.
-func (r evidenceRows) stored(ctx context.Context, e evidenceRow) error {
+// stored notes that the file is there; false where the row was swept, and its file
+// with it, or the account was erased meanwhile.
+func (r evidenceRows) stored(ctx context.Context, e evidenceRow) (kept bool, err error) {
 	// What is answered must outlive a crash of the database.
-	return pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
 		done, err := tx.ExecContext(ctx, storedEvidenceSQL, e.AccountID, e.ID)
 		if err != nil {
 			return err
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept, or its account was erased"), err))
-		}
-		return nil
+		n, err := done.RowsAffected()
+		kept = n > 0
+		return err
 	})
+	return kept && err == nil, err
 }
 
 const dropEvidenceSQL = `
@@ -120,16 +117,55 @@ WHERE account_id = $1
   AND job_id = $2
   AND id = $3`
 
-// drop makes of a piece an upload that broke off: no link to it works any more,
-// and the sweep removes the file, later than a backup that is under way reads it.
-func (r evidenceRows) drop(ctx context.Context, accountID, jobID, id string) error {
-	if !isEvidenceID(id) {
+// drop takes a reference to a piece away, and where that was the last one makes of
+// the piece an upload that broke off: no link to it works any more, and the sweep
+// removes the file, later than a backup that is under way reads it. No reference to
+// the job's evidence is given meanwhile (give).
+func (r evidenceRows) drop(ctx context.Context, jobID, id string, take func() (command.Hidden, error)) error {
+	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, jobID); err != nil {
+			return err
+		}
+		left, err := take()
+		if err != nil || left.Shown || !isEvidenceID(id) {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, dropEvidenceSQL, left.AccountID, jobID, id); err != nil {
+			return fmt.Errorf("drop evidence %s: %w", id, err)
+		}
 		return nil
+	})
+}
+
+const shareEvidenceSQL = `
+SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))`
+
+const thereSQL = `
+SELECT count(*)
+FROM http_evidence
+WHERE job_id = $1
+  AND id = ANY($2)
+  AND stored_at IS NOT NULL`
+
+// give runs what refers to pieces of the job's evidence while none of them can be
+// dropped. One that was dropped already is refused.
+func (r evidenceRows) give(ctx context.Context, jobID string, ids []string, refer func() error) error {
+	if len(ids) == 0 {
+		return refer()
 	}
-	if _, err := r.db.ExecContext(ctx, dropEvidenceSQL, accountID, jobID, id); err != nil {
-		return fmt.Errorf("drop evidence %s: %w", id, err)
-	}
-	return nil
+	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, shareEvidenceSQL, jobID); err != nil {
+			return err
+		}
+		var there int
+		if err := tx.GetContext(ctx, &there, thereSQL, jobID, pq.Array(ids)); err != nil {
+			return err
+		}
+		if there < len(ids) {
+			return domain.Conflict("a file that you refer to was taken away").WithHint("upload it again, and send the new link")
+		}
+		return refer()
+	})
 }
 
 // isEvidenceID holds for ids as reserve writes them.
@@ -203,6 +239,16 @@ func StoredEvidence(ctx context.Context, q sqlx.QueryerContext, each func(jobID,
 	return rows.Err()
 }
 
+// discardEvidence removes a piece and its row, the file first: what fails is found
+// again.
+func discardEvidence(ctx context.Context, q sqlx.ExecerContext, files EvidenceFiles, e evidenceRow) error {
+	if err := files.Delete(ctx, e.key()); err != nil {
+		return err
+	}
+	_, err := q.ExecContext(ctx, forgetEvidenceSQL, e.AccountID, e.ID)
+	return err
+}
+
 // sweep removes uploads that broke off. Their rows stay locked until their
 // files are gone, so the same file sent again waits, and begins anew.
 func (r evidenceRows) sweep(ctx context.Context, files EvidenceFiles) error {
@@ -212,10 +258,7 @@ func (r evidenceRows) sweep(ctx context.Context, files EvidenceFiles) error {
 			return err
 		}
 		for _, e := range broken {
-			if err := files.Delete(ctx, e.key()); err != nil {
-				return err
-			}
-			if _, err := tx.ExecContext(ctx, forgetEvidenceSQL, e.AccountID, e.ID); err != nil {
+			if err := discardEvidence(ctx, tx, files, e); err != nil {
 				return err
 			}
 		}

@@ -82,6 +82,9 @@ func (a *API) lookAfter(ctx context.Context, row recordingRow) error {
 	if row.Size == 0 {
 		return a.recordings.attached(ctx, row) // there is nothing to see
 	}
+	if err := a.roomFor(row.Size); err != nil {
+		return err
+	}
 	size, lasts, err := a.assemble(ctx, row)
 	if err != nil {
 		return fmt.Errorf("assemble recording %s: %w", row.ID, err)

@@ -17,8 +17,11 @@ import (
 )
 
 const (
-	// maxRecordings of one claim: each time somebody starts anew is one.
+	// maxRecordings of one checker at one job: each time somebody starts anew is one.
 	maxRecordings = 30
+	// recordingsOfDay is how many jobs' worth of recordings a checker may begin in
+	// any 24 hours.
+	recordingsOfDay = 8
 	// maxRecordingParts of one recording: fourteen hours of a part every five
 	// seconds.
 	maxRecordingParts = 10_000
@@ -84,7 +87,7 @@ SELECT count(*)
 FROM http_recordings
 WHERE account_id = $1
   AND job_id = $2
-  AND claim_token = $3
+  AND checker_id = $3
   AND id <> $4`
 
 const beginRecordingSQL = `
@@ -101,11 +104,11 @@ func (r recordingRows) begin(ctx context.Context, id uuid.UUID, accountID string
 			return err
 		}
 		var others int
-		if err := tx.GetContext(ctx, &others, countRecordingsSQL, accountID, claim.JobID, claim.Token, id); err != nil {
+		if err := tx.GetContext(ctx, &others, countRecordingsSQL, accountID, claim.JobID, claim.CheckerID, id); err != nil {
 			return err
 		}
 		if others >= maxRecordings {
-			return domain.Conflict("the claim has %d recordings, the most it holds", maxRecordings).
+			return domain.Conflict("you have begun %d recordings of this job, the most there may be", maxRecordings).
 				WithHint("go on without one, or show pictures")
 		}
 		_, err := tx.ExecContext(ctx, beginRecordingSQL,
@@ -139,18 +142,24 @@ func getRecording(ctx context.Context, q sqlx.QueryerContext, checkerID, jobID, 
 	return row, nil
 }
 
-const sizeOfClaimSQL = `
-SELECT COALESCE(SUM(size), 0)
-FROM http_recordings
-WHERE account_id = $1
-  AND job_id = $2
-  AND claim_token = $3`
-
-// sizeOf is what the claim's recordings take, in bytes.
-func (r recordingRows) sizeOf(ctx context.Context, row recordingRow) (size int64, err error) {
-	err = r.db.GetContext(ctx, &size, sizeOfClaimSQL, row.AccountID, row.JobID, row.ClaimToken)
-	return size, err
-}
+// recordedSQL sums what there is of a checker's recordings: what was acknowledged,
+// and parts that are on their way or broke off.
+const recordedSQL = `
+WITH own AS (
+    SELECT id, size, attached_at, account_id = $1 AND job_id = $2 AS of_job, begun_at > now() - interval '24 hours' AS of_day
+    FROM http_recordings
+    WHERE checker_id = $3
+      AND (begun_at > now() - interval '24 hours' OR account_id = $1 AND job_id = $2)),
+sizes AS (
+    SELECT size, of_job, of_day
+    FROM own
+    UNION ALL
+    SELECT p.size, own.of_job, own.of_day
+    FROM own
+    JOIN http_recording_parts p ON p.recording_id = own.id AND p.stored_at IS NULL
+    WHERE own.attached_at IS NULL)
+SELECT COALESCE(SUM(size) FILTER (WHERE of_job), 0), COALESCE(SUM(size) FILTER (WHERE of_day), 0)
+FROM sizes`
 
 const reservePartSQL = `
 INSERT INTO http_recording_parts
@@ -159,11 +168,36 @@ VALUES
     (:id, :recording_id, :account_id, :job_id, :at, :size, now())`
 
 // reserve gives a part its row. Of several at one place, each has a file of its
-// own, and one becomes the recording's.
-func (r recordingRows) reserve(ctx context.Context, row recordingRow, size int64) (partRow, error) {
+// own, and one becomes the recording's; until then each counts. The checker's
+// parts take turns here, so that no two at once are the last one allowed.
+func (r recordingRows) reserve(ctx context.Context, row recordingRow, size, limit int64) (partRow, error) {
 	p := partRow{ID: uuid.NewString(), RecordingID: row.ID, AccountID: row.AccountID, JobID: row.JobID, At: row.Size, Size: size}
-	_, err := r.db.NamedExecContext(ctx, reservePartSQL, p)
+	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, "recordings of "+row.CheckerID); err != nil {
+			return err
+		}
+		var ofJob, ofDay int64
+		if err := tx.QueryRowContext(ctx, recordedSQL, row.AccountID, row.JobID, row.CheckerID).Scan(&ofJob, &ofDay); err != nil {
+			return err
+		}
+		if ofJob+size > limit {
+			return recordingTooLarge("of this job", limit, ofJob+size)
+		}
+		if ofDay+size > recordingsOfDay*limit {
+			return recordingTooLarge("of 24 hours", recordingsOfDay*limit, ofDay+size)
+		}
+		_, err := tx.NamedExecContext(ctx, reservePartSQL, p)
+		return err
+	})
 	return p, err
+}
+
+func recordingTooLarge(which string, limit, size int64) error {
+	return &domain.Error{
+		Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge,
+		Message: fmt.Sprintf("your recordings %s may have %d bytes, these would have %d", which, limit, size),
+		Hint:    "finish the recording; what is there stays",
+	}
 }
 
 // erasedSQL says that account $1 was erased (Erase).
@@ -216,7 +250,8 @@ func (r recordingRows) grow(ctx context.Context, p partRow, contentType string) 
 
 const recordingAgainSQL = `
 UPDATE http_recordings
-SET due_at = now() + make_interval(secs => $3)
+SET due_at = now() + make_interval(secs => $3),
+    taken_until = NULL
 WHERE account_id = $1
   AND id = $2
   AND (finished_at IS NOT NULL) = $4`
@@ -246,7 +281,8 @@ func (r recordingRows) finish(ctx context.Context, row recordingRow) error {
 
 const takeRecordingSQL = `
 UPDATE http_recordings
-SET due_at = now() + make_interval(secs => $1)
+SET due_at = now() + make_interval(secs => $1),
+    taken_until = now() + make_interval(secs => $1)
 WHERE id = (
     SELECT id
     FROM http_recordings
@@ -323,41 +359,64 @@ func (r recordingRows) forget(ctx context.Context, row recordingRow) error {
 	return err
 }
 
+// A recording that is being made a file ends with that: whoever makes it finds the
+// account erased.
 const eraseRecordingsSQL = `
 DELETE FROM http_recordings
 WHERE account_id = $1
-  AND attached_at IS NOT NULL`
+  AND (attached_at IS NOT NULL OR taken_until IS NULL OR taken_until < now())`
 
+const recordingsUnderWaySQL = `
+SELECT count(*)
+FROM http_recordings
+WHERE account_id = $1`
+
+// Parts that the recording has, or had: no request is still sending them.
 const accountPartsSQL = `
-SELECT id, recording_id, account_id, job_id, at, size
-FROM http_recording_parts
-WHERE account_id = $1
-  AND stored_at IS NOT NULL`
+SELECT p.id, p.recording_id, p.account_id, p.job_id, p.at, p.size
+FROM http_recording_parts p
+WHERE p.account_id = $1
+  AND (p.stored_at IS NOT NULL
+    OR p.begun_at < now() - make_interval(secs => $2)
+    OR EXISTS (
+        SELECT
+        FROM http_recordings r
+        WHERE r.id = p.recording_id
+          AND r.attached_at IS NOT NULL))`
 
-// erase removes the parts of the account's recordings. What is still under way goes
-// when the service looks at it, and parts that are needed no more with the sweep.
-func (r recordingRows) erase(ctx context.Context, files EvidenceFiles, accountID string) (erased int, err error) {
+const partsUnderWaySQL = `
+SELECT count(*)
+FROM http_recording_parts
+WHERE account_id = $1`
+
+// erase removes the account's recordings and their parts, those of finished
+// recordings first; underWay counts what a process still works on.
+func (r recordingRows) erase(ctx context.Context, files EvidenceFiles, accountID string) (erased, underWay int, err error) {
+	var parts []partRow
+	if err := r.db.SelectContext(ctx, &parts, accountPartsSQL, accountID, uploadSeconds); err != nil {
+		return 0, 0, fmt.Errorf("list the recordings of account %s: %w", accountID, err)
+	}
+	for _, p := range parts {
+		if err := discardPart(ctx, r.db, files, p); err != nil {
+			return 0, 0, fmt.Errorf("erase part %s of a recording: %w", p.ID, err)
+		}
+	}
 	done, err := r.db.ExecContext(ctx, eraseRecordingsSQL, accountID)
 	if err != nil {
-		return 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
+		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
 	}
 	rows, err := done.RowsAffected()
 	if err != nil {
-		return 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
+		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
 	}
-	var parts []partRow
-	if err := r.db.SelectContext(ctx, &parts, accountPartsSQL, accountID); err != nil {
-		return 0, fmt.Errorf("list the recordings of account %s: %w", accountID, err)
-	}
-	for _, p := range parts {
-		if err := files.Delete(ctx, p.key()); err != nil {
-			return 0, err
+	for _, count := range []string{recordingsUnderWaySQL, partsUnderWaySQL} {
+		var n int
+		if err := r.db.GetContext(ctx, &n, count, accountID); err != nil {
+			return 0, 0, fmt.Errorf("count the recordings of account %s: %w", accountID, err)
 		}
-		if _, err := r.db.ExecContext(ctx, forgetPartSQL, p.AccountID, p.ID); err != nil {
-			return 0, fmt.Errorf("erase part %s of a recording: %w", p.ID, err)
-		}
+		underWay += n
 	}
-	return int(rows) + len(parts), nil
+	return int(rows) + len(parts), underWay, nil
 }
 
 const attachedRecordingSQL = `
@@ -399,6 +458,15 @@ DELETE FROM http_recording_parts
 WHERE account_id = $1
   AND id = $2`
 
+// discardPart removes a part and its row, the file first: what fails is found again.
+func discardPart(ctx context.Context, q sqlx.ExecerContext, files EvidenceFiles, p partRow) error {
+	if err := files.Delete(ctx, p.key()); err != nil {
+		return err
+	}
+	_, err := q.ExecContext(ctx, forgetPartSQL, p.AccountID, p.ID)
+	return err
+}
+
 // sweep removes parts that broke off, or are needed no more.
 func (r recordingRows) sweep(ctx context.Context, files EvidenceFiles) error {
 	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
@@ -407,10 +475,7 @@ func (r recordingRows) sweep(ctx context.Context, files EvidenceFiles) error {
 			return err
 		}
 		for _, p := range unneeded {
-			if err := files.Delete(ctx, p.key()); err != nil {
-				return err
-			}
-			if _, err := tx.ExecContext(ctx, forgetPartSQL, p.AccountID, p.ID); err != nil {
+			if err := discardPart(ctx, tx, files, p); err != nil {
 				return err
 			}
 		}

@@ -21,7 +21,7 @@ const (
 	uploadOffsetHeader = "Upload-Offset"
 	// maxRecordingPart bounds one request, in bytes.
 	maxRecordingPart = 8 << 20
-	// DefaultRecordingLimit is how much one claim may record, in bytes.
+	// DefaultRecordingLimit is how much one checker may record of one job, in bytes.
 	DefaultRecordingLimit = 1 << 30
 	// maxStartedAgo, in milliseconds, is a day: no claim lives longer.
 	maxStartedAgo = 86_400_000
@@ -35,7 +35,7 @@ type Recording struct {
 	// Offset is how many bytes are there, for good.
 	Offset    int64     `json:"offset"`
 	PartLimit int64     `json:"partLimit"` // bytes of one request
-	Limit     int64     `json:"limit"`     // bytes of all recordings of the claim
+	Limit     int64     `json:"limit"`     // bytes of all the checker's recordings of the job
 	StartedAt timestamp `json:"startedAt"`
 }
 
@@ -154,7 +154,11 @@ func (a *API) grow(ctx context.Context, cause command.Cause, claim command.Claim
 	case came.size == 0:
 		return a.shownRecording(row), a.recordings.again(ctx, row, recordingSilence)
 	}
-	if err := a.roomFor(ctx, row, came.size); err != nil {
+	if row.Parts >= maxRecordingParts {
+		return Recording{}, domain.Conflict("the recording has %d parts, the most it holds", maxRecordingParts).
+			WithHint("finish it, begin another, and send larger parts")
+	}
+	if err := a.roomFor(came.size); err != nil {
 		return Recording{}, err
 	}
 	if row.ContentType == "" {
@@ -162,17 +166,21 @@ func (a *API) grow(ctx context.Context, cause command.Cause, claim command.Claim
 			return Recording{}, err
 		}
 	}
-	part, err := a.recordings.reserve(ctx, row, came.size)
+	part, err := a.recordings.reserve(ctx, row, came.size, a.recordingLimit)
 	if err != nil {
 		return Recording{}, err
 	}
 	about := map[string]string{"account": row.AccountID, "job": row.JobID, "checker": row.CheckerID, "recording": row.ID}
 	if err := a.evidenceFiles.Write(ctx, part.key(), row.ContentType, about, came.open()); err != nil {
+		a.discard(ctx, part)
 		return Recording{}, domain.Unavailable(err)
 	}
 	grown, err := a.recordings.grow(ctx, part, row.ContentType)
 	if err != nil {
-		return Recording{}, err
+		return Recording{}, err // it may be the recording's all the same
+	}
+	if !grown {
+		a.discard(ctx, part)
 	}
 	if row, err = a.claimed(ctx, claim, id); err == nil && !grown {
 		err = isGone(row)
@@ -189,21 +197,40 @@ func (a *API) claimed(ctx context.Context, claim command.Claim, id string) (reco
 	return row, err
 }
 
-// roomFor refuses what is more than a claim may record.
-func (a *API) roomFor(ctx context.Context, row recordingRow, more int64) error {
-	if row.Parts >= maxRecordingParts {
-		return domain.Conflict("the recording has %d parts, the most it holds", maxRecordingParts).
-			WithHint("finish it, begin another, and send larger parts")
+// discard removes a part that is not the recording's, at once: who sends the same
+// part again and again fills no disk.
+func (a *API) discard(ctx context.Context, part partRow) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTime) // ctx may be what ended
+	defer cancel()
+	if err := discardPart(ctx, a.recordings.db, a.evidenceFiles, part); err != nil {
+		a.log.WithError(err).WithField("recording", part.RecordingID).Warn("a part that is not the recording's stays until the sweep")
 	}
-	taken, err := a.recordings.sizeOf(ctx, row)
-	if err != nil || taken+more <= a.recordingLimit {
-		return err
+}
+
+const (
+	// keptFree is what recordings leave free of evidence's disk, in bytes: a
+	// twentieth of it, and at most so much. The log, the read models and pictures
+	// can then go on.
+	keptFree = 1 << 30
+	// retryAfterFull is what a client is told to wait, in seconds, for room.
+	retryAfterFull = 60
+)
+
+// roomFor refuses what would take the last of the disk.
+func (a *API) roomFor(more int64) error {
+	free, total, err := a.evidenceFiles.Room()
+	if err != nil {
+		return domain.Unavailable(err)
 	}
-	return &domain.Error{
-		Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge,
-		Message: fmt.Sprintf("the recordings of a claim may have %d bytes, these would have %d", a.recordingLimit, taken+more),
-		Hint:    "finish the recording; what is there stays",
+	if total == 0 || free-more >= min(keptFree, total/20) {
+		return nil
 	}
+	return retryAfter(&domain.Error{
+		Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
+		Message: "the service's disk is nearly full: it takes no recordings for now",
+		Hint:    "keep the part and send it again later; everything else goes on",
+		Cause:   fmt.Errorf("%d of %d bytes are free where evidence is kept", free, total),
+	}, retryAfterFull)
 }
 
 // filmed is what a recording is, by how it begins.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -269,6 +270,113 @@ func TestARecordingsLimits(t *testing.T) {
 	}
 	w.call("POST", "/recordings", "").refused(http.StatusConflict, domain.CodeConflict)
 	equal(t, w.sends(one, -1, nil).paths(), []string{uploadOffsetHeader})
+	// Claimed again, it is the same job and the same checker. Another one has room.
+	w.call("POST", "/release", "").want(http.StatusOK)
+	again := s.claims(w.checker, w.jobID)
+	again.call("POST", "/recordings", "").refused(http.StatusConflict, domain.CodeConflict)
+	s.set(`DELETE FROM http_recordings WHERE size = 0`)
+	again.sends(again.recording(), 0, aFilm).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	again.call("POST", "/release", "").want(http.StatusOK)
+	other := s.claims(s.checker(), w.jobID)
+	other.sends(other.recording(), 0, aFilm).want(http.StatusOK)
+}
+
+// Whatever job it is, a checker records so much in a day.
+func TestACheckersRecordingsOfADayAreBounded(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	s.recordingLimit = int64(len(aFilm))
+	checker := s.checker()
+	record := func() (w *work, id string) {
+		t.Helper()
+		w = s.claims(checker, s.submittedWith(key, checklistOf(1)))
+		return w, w.recording()
+	}
+	for range recordingsOfDay {
+		w, id := record()
+		w.sends(id, 0, aFilm).want(http.StatusOK)
+		w.call("POST", "/release", "").want(http.StatusOK)
+	}
+	w, id := record()
+	w.sends(id, 0, aFilm).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	s.set(`UPDATE http_recordings SET begun_at = now() - interval '25 hours' WHERE job_id <> $1`, w.jobID)
+	w.sends(id, 0, aFilm).want(http.StatusOK)
+}
+
+// heldFiles holds what is written until it is let go.
+type heldFiles struct {
+	EvidenceFiles
+	begun, letGo chan struct{}
+}
+
+func (h *heldFiles) Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
+	h.begun <- struct{}{}
+	select {
+	case <-h.letGo:
+	case <-ctx.Done():
+	}
+	return h.EvidenceFiles.Write(ctx, key, contentType, about, content)
+}
+
+// A part counts from before its file is written, whether or not it will be the
+// recording's.
+func TestPartsOnTheirWayCount(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	s.recordingLimit = int64(len(aFilm)) + 10
+	held := &heldFiles{EvidenceFiles: s.evidenceFiles, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
+	s.evidenceFiles = held
+	w := s.working(key)
+	id := w.recording()
+	answered := make(chan int)
+	go func() { answered <- w.sends(id, 0, aFilm).Code }()
+	<-held.begun
+	w.sends(id, 0, aFilm).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	close(held.letGo)
+	equal(t, <-answered, http.StatusOK)
+}
+
+// fullFiles are on a disk that is as full as it says.
+type fullFiles struct {
+	EvidenceFiles
+	free, total int64
+}
+
+func (f *fullFiles) Room() (free, total int64, err error) { return f.free, f.total, nil }
+
+// A disk that is nearly full takes no more of recordings, and makes no file of one;
+// pictures and verdicts go on.
+func TestANearlyFullDiskRefusesRecordingsFirst(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	account, key := s.account(100)
+	good := s.evidenceFiles
+	disk := &fullFiles{EvidenceFiles: good, total: 100 << 30}
+	s.evidenceFiles = disk
+	w := s.working(key)
+	id := w.recording()
+	disk.free = keptFree + 1000
+	w.sends(id, 0, aFilm[:1000]).want(http.StatusOK)
+	disk.free -= 1000
+	full := w.sends(id, 1000, aFilm[1000:])
+	body := full.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+	equal(t, []any{body["error"], full.Header().Get("Retry-After")},
+		[]any{"the service's disk is nearly full: it takes no recordings for now", "60"})
+	equal(t, s.sizeOf(account), 2)
+	equal(t, s.visit(w.shown(aPNG)).Body.String(), aPNG)
+	w.call("POST", "/recordings/"+id+"/finish", "").want(http.StatusOK)
+	s.assembles(0)
+	equal(t, len(s.attached()), 0)
+	// A small disk keeps a twentieth.
+	disk.total, disk.free = 1<<30, 1<<30/20+1000
+	s.assembles(2 * time.Minute)
+	equal(t, len(s.attached()), 1)
+	w.checks(passes).completes("Fine.")
+	if film, _ := w.seen(key); len(film) == 0 {
+		t.Error("there is no recording")
+	}
 }
 
 // Parts that broke off, before or behind their file, cost nothing; what was
@@ -354,17 +462,32 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	w.call("POST", "/recordings/"+done+"/finish", "").want(http.StatusOK)
 	s.assembles(0)
 	equal(t, len(s.attached()), 1)
+	// A process is at work on a third one, a part is on its way, and a crash left a file.
+	busy := w.recording()
+	w.sends(busy, 0, aFilm[:500]).want(http.StatusOK)
+	s.set(`UPDATE http_recordings SET taken_until = now() + interval '10 minutes' WHERE id = $1`, busy)
+	late := partRow{ID: uuid.NewString(), RecordingID: open, AccountID: account, JobID: w.jobID, At: 500, Size: 1}
+	_, err := s.db.NamedExecContext(t.Context(), reservePartSQL, late)
+	must.NoError(t, err)
+	must.NoError(t, s.evidenceFiles.Write(t.Context(), account+"/"+w.jobID+"/"+uuid.NewString(), "video/webm", nil, strings.NewReader("stray")))
+
 	must.NoError(t, s.deps.Vault.(*vault.Vault).Shred(t.Context(), account))
-	w.sends(open, 500, aFilm[500:]).refused(http.StatusConflict, domain.CodeConflict)
-	for _, more := range []bool{true, false} {
-		if n, err := Erase(t.Context(), s.db, s.evidenceFiles, account); err != nil || (n > 0) != more {
-			t.Errorf("%d erased, %v", n, err)
+	erase := func(wantMore bool, wantUnderWay int) {
+		t.Helper()
+		n, underWay, err := Erase(t.Context(), s.db, s.evidenceFiles, account)
+		if err != nil || (n > 0) != wantMore || underWay != wantUnderWay {
+			t.Errorf("%d erased, %d under way, %v", n, underWay, err)
 		}
 	}
-	s.assembles(10 * time.Minute)
-	_, err := s.db.ExecContext(t.Context(), `UPDATE http_recording_parts SET begun_at = now() - interval '61 minutes'`)
-	must.NoError(t, err)
-	must.NoError(t, s.recordings.sweep(t.Context(), s.evidenceFiles))
+	erase(true, 2)
+	equal(t, s.sizeOf(account), 0)
+	s.assembles(20 * time.Minute) // it finds the account erased
+	erase(false, 1)
+	s.set(`UPDATE http_recording_parts SET begun_at = now() - interval '61 seconds' WHERE id = $1`, late.ID)
+	erase(true, 0)
+	erase(false, 0)
+	w.sends(open, 500, aFilm[500:]).refused(http.StatusNotFound, domain.CodeNotFound)
+	equal(t, s.sizeOf(account), 0) // what lost, or was attached lately, too
 	for query, want := range map[string]int{
 		`SELECT count(*) FROM http_recordings WHERE account_id = $1`: 0, `SELECT count(*) FROM http_recording_parts WHERE account_id = $1`: 0,
 		`SELECT count(*) FROM http_recordings WHERE account_id <> $1`: 1, `SELECT count(*) FROM http_recording_parts WHERE account_id <> $1`: 1,
@@ -380,7 +503,30 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	other.sends(theirs, 500, aFilm[500:]).want(http.StatusOK)
 }
 
-// Of parts that come for one place at once, one is the recording's.
+func (s *service) set(query string, args ...any) {
+	s.t.Helper()
+	_, err := s.db.ExecContext(s.t.Context(), query, args...)
+	must.NoError(s.t, err)
+}
+
+// sizeOf counts the files of an account where evidence is kept.
+func (s *service) sizeOf(account string) (files int) {
+	s.t.Helper()
+	err := filepath.WalkDir(filepath.Join(s.bucket, account), func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !d.IsDir() {
+			files++
+		}
+		return err
+	})
+	must.NoError(s.t, err)
+	return files
+}
+
+// Of parts that come for one place at once, one is the recording's, and the others
+// take no room.
 func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -389,10 +535,16 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 	id := w.recording()
 	w.sends(id, 0, aFilm[:500]).want(http.StatusOK)
 	codes := make([]int, 6)
+	held := &heldFiles{EvidenceFiles: s.evidenceFiles, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
+	s.evidenceFiles = held
 	var senders sync.WaitGroup
 	for n := range codes {
 		senders.Go(func() { codes[n] = w.sends(id, 500, bytes.Repeat([]byte{byte(n)}, 100+n)).Code })
 	}
+	for range codes {
+		<-held.begun
+	}
+	close(held.letGo)
 	senders.Wait()
 	won := -1
 	for n, code := range codes {
@@ -411,6 +563,9 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 	if err != nil || !bytes.Equal(all, append(bytes.Clone(aFilm[:500]), bytes.Repeat([]byte{byte(won)}, 100+won)...)) {
 		t.Errorf("%d won, and %d bytes are there, %v", won, len(all), err)
 	}
+	var rows int
+	must.NoError(t, s.db.GetContext(t.Context(), &rows, `SELECT count(*) FROM http_recording_parts`))
+	equal(t, []int{rows, s.sizeOf(row.AccountID)}, []int{2, 4}) // a file has another beside it
 }
 
 func (s *service) checkerOf(w *work) (id string) {

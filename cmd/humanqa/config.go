@@ -41,7 +41,7 @@ type environment struct {
 	EventStoreMaxAppend      int    `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
 	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
 	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for what only speaks S3"`
-	RecordingLimit           int64  `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes of recordings that a checker may send under one claim"`
+	RecordingLimit           int64  `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes that a checker may record of one job; of all jobs of 24 hours, eight times as many"`
 	AI                       string `env:"HUMANQA_AI" envDefault:"rules" about:"who writes checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
 	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
 	AIModel                  string `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
@@ -81,7 +81,7 @@ type Config struct {
 	EventStoreMaxAppend      int // bytes
 	MasterKeyFile            string
 	EvidenceURL              string    // a bucket, in the data directory unless given
-	RecordingLimit           int64     // bytes under one claim
+	RecordingLimit           int64     // bytes of one checker and job
 	AI                       ai.Config // its Log comes with the core
 	WebhookAllow             guard.Allow
 	WebhookCAFile            string // may appear later; serve warns until it does

@@ -252,11 +252,35 @@ func (e *erasure) forgetPeople(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-func (e *erasure) forgetRows(ctx context.Context) (int, error) {
-	kept, err := httpapi.Erase(ctx, e.db, e.files, e.of.Account)
-	if err != nil {
-		return 0, err
+const (
+	// uploadsEnd is how long an erasure waits for uploads that are under way: longer
+	// than one that broke off counts as such.
+	uploadsEnd = 90 * time.Second
+	// lookAgain is how often it looks.
+	lookAgain = 250 * time.Millisecond
+)
+
+// forgetRows waits for what is still written: behind it, nothing of the account is
+// in the database or where evidence is kept.
+func (e *erasure) forgetRows(ctx context.Context) (erased int, err error) {
+	late := time.Now().Add(uploadsEnd)
+	for {
+		kept, underWay, err := httpapi.Erase(ctx, e.db, e.files, e.of.Account)
+		if err != nil {
+			return 0, err
+		}
+		erased += kept
+		switch {
+		case underWay == 0:
+			rows, err := e.people.EraseAccount(ctx, e.of.Account)
+			return erased + rows, err
+		case time.Now().After(late):
+			return 0, fmt.Errorf("%d uploads or recordings of the account are still being written: wait up to 15 minutes", underWay)
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
 	}
-	rows, err := e.people.EraseAccount(ctx, e.of.Account)
-	return kept + rows, err
 }

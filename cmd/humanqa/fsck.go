@@ -82,6 +82,7 @@ func fsck(ctx context.Context, c *core, logger logrus.FieldLogger, tell checkup.
 // fsckModels is fsck that looks at some of the read models.
 func fsckModels(ctx context.Context, c *core, logger logrus.FieldLogger, tell checkup.Progress, models []string, against ...string) (checked, error) {
 	log := audit.New()
+	references := httpapi.EvidenceReferences{DB: c.db}
 	out := checked{Findings: []audit.Finding{}}
 	err := c.withCheck(ctx, against, func(check *auditlog.Check) error {
 		return auditlog.Each(ctx, c.log, func(e eventstore.RawEvent) error {
@@ -93,6 +94,9 @@ func fsckModels(ctx context.Context, c *core, logger logrus.FieldLogger, tell ch
 			log.See(r)
 			if log.Events%toldEvery == 1 {
 				tell("reading the log", log.Events)
+			}
+			if err := references.See(ctx, r); err != nil {
+				return err
 			}
 			return check.See(ctx, r)
 		})
@@ -108,6 +112,9 @@ func fsckModels(ctx context.Context, c *core, logger logrus.FieldLogger, tell ch
 	out.Findings = append(out.Findings, log.Findings(now)...)
 	tell("looking for evidence", out.Events)
 	if err := c.auditEvidence(ctx, &out); err != nil {
+		return checked{}, err
+	}
+	if err := c.auditReferences(ctx, &references, log, &out); err != nil {
 		return checked{}, err
 	}
 
@@ -251,4 +258,25 @@ func (c *core) auditEvidence(ctx context.Context, out *checked) error {
 		}
 		return nil
 	})
+}
+
+// auditReferences tells of evidence that events refer to and nobody has any more,
+// but for accounts that were erased.
+func (c *core) auditReferences(ctx context.Context, references *httpapi.EvidenceReferences, log *audit.Audit, out *checked) error {
+	lost, err := references.Lost(ctx)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	erased, err := c.vault.Shredded(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		if !erased[log.AccountOf(l.JobID)] {
+			out.Findings = append(out.Findings, audit.Finding{
+				Invariant: 20, Stream: domain.JobStream(l.JobID), Problem: "an event refers to evidence " + l.ID + ", which has no row",
+			})
+		}
+	}
+	return nil
 }

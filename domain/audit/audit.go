@@ -107,6 +107,14 @@ func (a *Audit) See(r domain.Recorded) {
 	}
 }
 
+// AccountOf is whose a job is; empty for one that was not seen.
+func (a *Audit) AccountOf(jobID string) string {
+	if j := a.jobs[jobID]; j != nil {
+		return j.account
+	}
+	return ""
+}
+
 // seePerson notes as whom a person may work. One that may no longer can have
 // decided before: who ever might is known.
 func (a *Audit) seePerson(r domain.Recorded, actor string) {

@@ -27,21 +27,31 @@ func (s *Service) CheckItem(ctx context.Context, cause Cause, claim Claim, in Ch
 // ShowScreenshot adds a picture to an item of the list, and leaves its verdict
 // as it is.
 func (s *Service) ShowScreenshot(ctx context.Context, cause Cause, claim Claim, itemID, screenshot string) (domain.Position, error) {
-	return s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot})
+	_, at, err := s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot})
+	return at, err
+}
+
+// Hidden is a picture that was taken away from an item.
+type Hidden struct {
+	AccountID string
+	Shown     bool // another item shows it
 }
 
 // HideScreenshot takes a picture away from an item of the list, and leaves its
 // verdict as it is.
-func (s *Service) HideScreenshot(ctx context.Context, cause Cause, claim Claim, itemID, screenshot string) (domain.Position, error) {
+func (s *Service) HideScreenshot(ctx context.Context, cause Cause, claim Claim, itemID, screenshot string) (Hidden, domain.Position, error) {
 	return s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot, Remove: true})
 }
 
-func (s *Service) show(ctx context.Context, cause Cause, claim Claim, in job.Show) (domain.Position, error) {
+func (s *Service) show(ctx context.Context, cause Cause, claim Claim, in job.Show) (Hidden, domain.Position, error) {
 	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.Now()
-	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *none) ([]domain.Event, error) {
+	return claimant(ctx, s, cause, claim, func(st job.State, left *Hidden) ([]domain.Event, error) {
+		*left = Hidden{AccountID: st.AccountID}
+		for _, i := range st.ReportItems() {
+			left.Shown = left.Shown || i.ID != in.ItemID && slices.Contains(i.Screenshots(), in.Screenshot)
+		}
 		return job.DecideShow(st, in)
 	})
-	return at, err
 }
 
 // checkedBy is the item of the draft as the events leave it. The state is not

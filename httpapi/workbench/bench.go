@@ -247,7 +247,10 @@ func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
 	upload.CommandID = domain.DeriveID(upload.CommandID, "upload") // showing it is a command of its own, on the same stream
 	stored, err := d.API.TakeEvidence(r.Writer, r.Request, upload, claimOf(r))
 	if err == nil {
-		at, err = d.Commands.ShowScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
+		err = d.API.GiveEvidence(r.Context(), r.PathValue("id"), []string{stored}, func() (err error) {
+			at, err = d.Commands.ShowScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
+			return err
+		})
 	}
 	return d.acted(r, at, err, itemAt(r), "file", "The picture", "screenshotUrls", "The pictures")
 }
@@ -256,24 +259,12 @@ func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
 // more, it is gone.
 func (d Deps) removePicture(r *ui.Request) (ui.Answer, error) {
 	stored := r.PostFormValue("picture")
-	at, err := d.Commands.HideScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
-	if err == nil {
-		err = d.drop(r, stored)
-	}
+	var at domain.Position
+	err := d.API.DropEvidence(r.Context(), r.PathValue("id"), stored, func() (left command.Hidden, err error) {
+		left, at, err = d.Commands.HideScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
+		return left, err
+	})
 	return d.acted(r, at, err, itemAt(r))
-}
-
-func (d Deps) drop(r *ui.Request, stored string) error {
-	c, mine, err := d.held(r.Context(), r)
-	if err != nil || !mine { // it may be in a report by now
-		return err
-	}
-	for _, i := range c.Checklist {
-		if slices.Contains(i.Screenshots(), stored) {
-			return nil
-		}
-	}
-	return d.API.DropEvidence(r.Context(), c.AccountID, c.JobID, stored)
 }
 
 // evidence leads to a picture of the claimed test, or of one that the checker has

@@ -28,6 +28,8 @@ type store interface {
 	write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
 	read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
 	remove(ctx context.Context, key string) error
+	erase(ctx context.Context, folder string) (files int, err error)
+	room() (free, total int64, err error)
 	reachable(ctx context.Context) error
 	close() error
 }
@@ -110,6 +112,25 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 		return fmt.Errorf("delete %s: %w", key, err)
 	}
 	return nil
+}
+
+// Erase deletes every file in the folder (a key's first elements, without a slash
+// at their end), whatever is still being written too: that write fails. It says how
+// many there were.
+func (b *Bucket) Erase(ctx context.Context, folder string) (files int, err error) {
+	if files, err = b.files.erase(ctx, folder); err != nil {
+		return files, fmt.Errorf("erase %s: %w", folder, err)
+	}
+	return files, nil
+}
+
+// Room is what is free of the bucket's disk for this process, and its size, in
+// bytes; total is 0 for a bucket that no disk of this machine bounds.
+func (b *Bucket) Room() (free, total int64, err error) {
+	if free, total, err = b.files.room(); err != nil {
+		return 0, 0, fmt.Errorf("measure the disk of the bucket: %w", err)
+	}
+	return free, total, nil
 }
 
 // Reachable says why the bucket cannot be used right now.

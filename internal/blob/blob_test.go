@@ -202,3 +202,55 @@ func TestABucketsURL(t *testing.T) {
 		}
 	}
 }
+
+// erasesAFolder holds for both kinds: an account's files go, and no other's.
+func erasesAFolder(t *testing.T, b *Bucket) {
+	t.Helper()
+	for _, key := range []string{"acc/j1/one", "acc/j1/two", "acc/j2/one", "account/j1/one"} {
+		must.NoError(t, b.Write(t.Context(), key, "image/png", nil, strings.NewReader("0123456789")))
+	}
+	if files, err := b.Erase(t.Context(), "acc"); files < 3 || err != nil {
+		t.Errorf("%d files were erased, %v", files, err)
+	}
+	if files, err := b.Erase(t.Context(), "acc"); files != 0 || err != nil {
+		t.Errorf("%d files were erased again, %v", files, err)
+	}
+	for _, key := range []string{"acc/j1/one", "acc/j1/two", "acc/j2/one"} {
+		if _, err := b.Read(t.Context(), key, 0, 1); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v", key, err)
+		}
+	}
+	if got := read(t, b, "account/j1/one", 0, 10); got != "0123456789" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What is still being written when its folder is erased comes to nothing.
+func TestADirectorysFolderIsErased(t *testing.T) {
+	t.Parallel()
+	b, dir := open(t)
+	erasesAFolder(t, b)
+	content, feed := io.Pipe()
+	wrote := make(chan error, 1)
+	go func() { wrote <- b.Write(t.Context(), "acc/j1/late", "image/png", nil, content) }()
+	_, err := io.WriteString(feed, "01234")
+	must.NoError(t, err)
+	if files, err := b.Erase(t.Context(), "acc"); files != 1 || err != nil {
+		t.Errorf("%d files were erased, %v", files, err)
+	}
+	must.NoError(t, feed.Close())
+	if err := <-wrote; !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the write ended with %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "acc")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
+	for _, key := range []string{"..", "/", "", "acc/../.."} {
+		if _, err := b.Erase(t.Context(), key); err == nil {
+			t.Errorf("%q was erased", key)
+		}
+	}
+	if free, total, err := b.Room(); free <= 0 || total < free || err != nil {
+		t.Errorf("%d of %d bytes are free, %v", free, total, err)
+	}
+}

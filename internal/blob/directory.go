@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 )
 
 // directory keeps each file under its key, and beside it what the file is. It is
@@ -131,6 +132,36 @@ func (d directory) remove(_ context.Context, key string) error {
 		return err
 	}
 	return root.Remove(name)
+}
+
+// erase counts what lies beside files, too: attributes, and what is half written.
+func (d directory) erase(ctx context.Context, folder string) (files int, err error) {
+	root, name, err := d.root(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	defer func() { _ = root.Close() }()
+	err = fs.WalkDir(root.FS(), filepath.ToSlash(name), func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files++
+		}
+		return errors.Join(err, ctx.Err())
+	})
+	if errors.Is(err, fs.ErrNotExist) { // there is none, or it goes as we look
+		err = nil
+	}
+	return files, errors.Join(err, root.RemoveAll(name))
+}
+
+func (d directory) room() (free, total int64, err error) {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(d.path, &disk); err != nil {
+		return 0, 0, err
+	}
+	return int64(disk.Bavail) * int64(disk.Bsize), int64(disk.Blocks) * int64(disk.Bsize), nil //nolint:gosec,unconvert // the types differ by system
 }
 
 func (d directory) reachable(context.Context) error {

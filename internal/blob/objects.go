@@ -178,6 +178,23 @@ func (o *objects) remove(ctx context.Context, key string) error {
 	return known(o.client.RemoveObject(ctx, o.bucket, key, minio.RemoveObjectOptions{}))
 }
 
+func (o *objects) erase(ctx context.Context, folder string) (files int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the listing where a deletion failed
+	for found := range o.client.Client.ListObjects(ctx, o.bucket, minio.ListObjectsOptions{Prefix: folder + "/", Recursive: true}) {
+		if found.Err != nil {
+			return files, found.Err
+		}
+		if err := o.remove(ctx, found.Key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return files, err
+		}
+		files++
+	}
+	return files, nil
+}
+
+func (*objects) room() (free, total int64, err error) { return 0, 0, nil }
+
 func (o *objects) reachable(ctx context.Context) error {
 	found, err := o.client.BucketExists(ctx, o.bucket)
 	if err == nil && !found {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -81,8 +82,14 @@ func (s *s3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", o.header.Get("Content-Type"))
 		w.Header().Set("ETag", `"1"`)
 		http.ServeContent(w, r, "", time.Now(), strings.NewReader(o.content))
-	case r.URL.Path == "/evidence" || r.URL.Path == "/evidence/": // is there anything?
-		_, _ = io.WriteString(w, `<ListBucketResult><Name>evidence</Name></ListBucketResult>`)
+	case r.URL.Path == "/evidence" || r.URL.Path == "/evidence/": // what is there?
+		_, _ = io.WriteString(w, `<ListBucketResult><Name>evidence</Name>`)
+		for _, at := range slices.Sorted(maps.Keys(s.objects)) {
+			if key := strings.TrimPrefix(at, "/evidence/"); strings.HasPrefix(key, query.Get("prefix")) {
+				_, _ = fmt.Fprintf(w, `<Contents><Key>%s</Key></Contents>`, key)
+			}
+		}
+		_, _ = io.WriteString(w, `</ListBucketResult>`)
 	default:
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(http.StatusNotFound)
@@ -134,6 +141,10 @@ func TestABucketThatSpeaksS3(t *testing.T) {
 	}
 	if err := b.Delete(t.Context(), "acc/j1/one"); err != nil {
 		t.Errorf("got %v", err)
+	}
+	erasesAFolder(t, b)
+	if free, total, err := b.Room(); free != 0 || total != 0 || err != nil {
+		t.Errorf("%d of %d bytes are free, %v", free, total, err)
 	}
 }
 
