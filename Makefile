@@ -39,8 +39,12 @@ demo: build ## beside a running `make run`: one job from submission to a verifie
 build: ## build bin/humanqa (LDFLAGS= keeps what a debugger needs)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
 
+.PHONY: go
+go:
+	@scripts/needs-go.sh "$(GO)"
+
 .PHONY: test
-test: postgres chromium ## install what is missing and run the whole test suite, race detector on where it works
+test: go postgres chromium ## install what is missing and run the whole test suite, race detector on where it works
 	@GO="$(GO)" RACE="$(RACE)" PAGES_RACE="$(PAGES_RACE)" TEST_FLAGS="$(TEST_FLAGS)" scripts/test.sh $(PACKAGE)
 
 .PHONY: race

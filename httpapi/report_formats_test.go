@@ -65,6 +65,7 @@ func plainReport() testedJob {
 				CreatedAt: reportCreated, ClaimedAt: &reportClaimed, CompletedAt: &reportCompleted,
 			},
 		},
+		page: "https://qa.example/dashboard/jobs/0198a000-0000-7000-8000-000000000001",
 		report: &jobs.Report{
 			OverallStatus: job.OverallFail, PassCount: 1, FailCount: 2, SkipCount: 1, Summary: "The card is charged twice.",
 			RecordingURL: "https://qa.example/e/1.webm", CreatedAt: reportCompleted,
@@ -95,6 +96,7 @@ func hostileReport() testedJob {
 func unreported() testedJob {
 	t := plainReport()
 	t.ID, t.Title = "0198a000-0000-7000-8000-000000000002", "Sign-up"
+	t.page = "https://qa.example/dashboard/jobs/" + t.ID
 	t.Status, t.ReportID, t.OverallStatus, t.report, t.CompletedAt = job.StatusFailed, "", "", nil, nil
 	t.FailReason, t.FailedAt = job.FailSLA, &reportCompleted
 	return t

@@ -39,6 +39,7 @@ func (t testedJob) markdown(b *strings.Builder, heading string) {
 	}
 	fmt.Fprintf(b, "- **URL:** %s\n", autolink(t.URL))
 	fmt.Fprintf(b, "- **Job:** %s (%s)\n", inline(t.ID), inline(t.TypeEcho))
+	fmt.Fprintf(b, "- **Page:** %s\n", autolink(t.page))
 	if t.report == nil {
 		return
 	}

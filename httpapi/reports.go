@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/job"
 	"humanqa/projections/jobs"
 )
@@ -121,7 +122,7 @@ func (a *API) getBatchReport(r *request) (answer, error) {
 	out := batchReportBody{BatchID: id, Reports: []reportBody{}, WithoutReport: []unreportedJob{}, AsOf: at.then()}
 	shown := outcome{title: "Batch " + id, batchID: id}
 	for i, j := range batch {
-		tested := testedJob{Outline: j}
+		tested := testedJob{Outline: j, page: announce.ReportPage(a.baseURL, j.ID)}
 		if j.ReportID == "" {
 			out.WithoutReport = append(out.WithoutReport, unreportedJob{JobID: j.ID, Status: j.Status})
 		} else {
@@ -143,6 +144,7 @@ func (a *API) getBatchReport(r *request) (answer, error) {
 type testedJob struct {
 	jobs.Outline
 	report *jobs.Report
+	page   string // of the report, for people
 }
 
 // reportThen reads the job's report; past, where it is given, is the job as it was.
@@ -167,7 +169,7 @@ func (a *API) readTested(ctx context.Context, accountID string, j jobs.Outline, 
 	if err != nil {
 		return testedJob{}, err
 	}
-	return testedJob{Outline: j, report: &report}, nil
+	return testedJob{Outline: j, report: &report, page: announce.ReportPage(a.baseURL, j.ID)}, nil
 }
 
 func (t testedJob) reportBody() reportBody {

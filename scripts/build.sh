@@ -12,6 +12,7 @@
 set -euo pipefail
 export GOGC=${GOGC:-400}
 go=${GO:-go} out=$1 package=$2
+"$(dirname "$0")/needs-go.sh" "$go"
 
 # report counts go's lines, one a module or a package, and shows now and then how
 # far it is. What is neither is an error of go's, and is passed on.

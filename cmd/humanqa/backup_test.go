@@ -22,8 +22,6 @@ import (
 
 	"humanqa/internal/eventually"
 	"humanqa/internal/must"
-	"humanqa/internal/pgdev"
-	"humanqa/internal/pgpool"
 )
 
 // album is a client and a checker who only make evidence.
@@ -287,38 +285,10 @@ func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	if want := "the file of evidence " + lost + " is lost\n"; exitCode(err) != exitFailed || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, want) {
 		t.Errorf("fsck: %v %q, want %q", err, stdout, want)
 	}
-	p.findsLostRow()
 	s.stop()
 	var made saved
 	p.cli(&made, "backup", filepath.Join(t.TempDir(), "backup.zip"))
 	if !slices.Equal(made.Missing, []string{lost}) || made.Evidence != len(pictures)-1 {
 		t.Errorf("backup printed %+v, want it without %s", made, lost)
 	}
-}
-
-// findsLostRow takes the row of a piece away that a report refers to, has fsck tell
-// of it, and puts it back.
-func (p *program) findsLostRow() {
-	p.t.Helper()
-	server, err := pgdev.Running(p.dir)
-	must.NoError(p.t, err)
-	db, err := pgpool.Open(p.t.Context(), server.DSN(pgdev.Database))
-	must.NoError(p.t, err)
-	defer func() { _ = db.Close() }()
-	var shown, jobID string
-	const shownSQL = `
-		SELECT e.id, e.job_id
-		FROM http_evidence e
-		JOIN readmodel.jobs r ON r.id = e.job_id AND r.items::text LIKE '%' || e.id || '%'
-		LIMIT 1`
-	must.NoError(p.t, db.QueryRowContext(p.t.Context(), shownSQL).Scan(&shown, &jobID))
-	const set = `UPDATE http_evidence SET stored_at = CASE WHEN $2 THEN now() END WHERE id = $1`
-	_, err = db.ExecContext(p.t.Context(), set, shown, false)
-	must.NoError(p.t, err)
-	stdout, _, err := p.tryCLI("fsck")
-	if want := "job-" + jobID + ": an event refers to evidence " + shown + ", which has no row"; exitCode(err) != exitFailed || !strings.Contains(stdout, want) {
-		p.t.Errorf("fsck: %v %q, want %q", err, stdout, want)
-	}
-	_, err = db.ExecContext(p.t.Context(), set, shown, true)
-	must.NoError(p.t, err)
 }

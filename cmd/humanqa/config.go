@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,6 +111,9 @@ func parseConfig(environ []string) (Config, error) {
 	if err := refuseUnknown(vars); err != nil {
 		return Config{}, err
 	}
+	if err := refuseUnreadable(vars); err != nil {
+		return Config{}, err
+	}
 	var e environment
 	if err := env.ParseWithOptions(&e, env.Options{Environment: vars}); err != nil {
 		return Config{}, fmt.Errorf("read the environment: %w", err)
@@ -147,6 +151,21 @@ func refuseUnknown(vars map[string]string) error {
 	slices.Sort(unknown)
 	return fmt.Errorf("unknown setting %s: unset it, or see humanqa serve --help for the known ones",
 		strings.Join(unknown, ", "))
+}
+
+// refuseUnreadable says of a number that it is none, in our own words.
+func refuseUnreadable(vars map[string]string) error {
+	for field := range reflect.TypeFor[environment]().Fields() {
+		name := field.Tag.Get("env")
+		value, given := vars[name]
+		if !given || !field.Type.ConvertibleTo(reflect.TypeFor[int64]()) {
+			continue
+		}
+		if _, err := strconv.ParseInt(value, 10, field.Type.Bits()); err != nil {
+			return badSetting(name, "%q is no whole number that fits", value)
+		}
+	}
+	return nil
 }
 
 func (e environment) config() (Config, error) {

@@ -110,7 +110,8 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 	if len(held.Findings) != 0 {
 		t.Errorf("the log does not verify: %+v", held)
 	}
-	p.fsck()
+	p.fsck() // what the erased account's events refer to is gone on purpose
+	p.findsLostRow()
 	s.stop()
 }
 
@@ -236,4 +237,31 @@ func countFiles(t *testing.T, dir string) (n int) {
 	})
 	must.NoError(t, err)
 	return n
+}
+
+// findsLostRow takes the row of a piece away that a report refers to, has fsck tell
+// of it, and puts it back.
+func (p *program) findsLostRow() {
+	p.t.Helper()
+	server, err := pgdev.Running(p.dir)
+	must.NoError(p.t, err)
+	db, err := pgpool.Open(p.t.Context(), server.DSN(pgdev.Database))
+	must.NoError(p.t, err)
+	defer func() { _ = db.Close() }()
+	var shown, jobID string
+	const shownSQL = `
+		SELECT e.id, e.job_id
+		FROM http_evidence e
+		JOIN readmodel.jobs r ON r.id = e.job_id AND r.items::text LIKE '%' || e.id || '%'
+		LIMIT 1`
+	must.NoError(p.t, db.QueryRowContext(p.t.Context(), shownSQL).Scan(&shown, &jobID))
+	const set = `UPDATE http_evidence SET stored_at = CASE WHEN $2 THEN now() END WHERE id = $1`
+	_, err = db.ExecContext(p.t.Context(), set, shown, false)
+	must.NoError(p.t, err)
+	stdout, _, err := p.tryCLI("fsck")
+	if want := "job-" + jobID + ": an event refers to evidence " + shown + ", which has no row"; exitCode(err) != exitFailed || !strings.Contains(stdout, want) {
+		p.t.Errorf("fsck: %v %q, want %q", err, stdout, want)
+	}
+	_, err = db.ExecContext(p.t.Context(), set, shown, true)
+	must.NoError(p.t, err)
 }

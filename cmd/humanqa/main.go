@@ -93,7 +93,7 @@ type commands struct {
 	} `cmd:"" help:"People who ask the database."`
 
 	Backup  backupCmd  `cmd:"" help:"Write everything into one file, while the service runs or is stopped."`
-	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it."`
+	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it. It trusts the file: restore only what you made, or had from somebody you trust."`
 	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
 	Listen  listenCmd  `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them."`
 	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project, so that its webhook is sent it."`

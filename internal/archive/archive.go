@@ -68,7 +68,12 @@ func Create(path string) (*Writer, error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path+partial, os.O_WRONLY|os.O_CREATE, 0o600)
+	// What a crash left there is written over; a link that somebody planted there
+	// leads to no file of ours.
+	f, err := os.OpenFile(path+partial, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a symbolic link: remove it, or name another file", path+partial)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create the backup: %w", err)
 	}

@@ -167,3 +167,27 @@ func TestAnArchiveThatWasTamperedWithIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// Whoever may write to the directory must not choose which file is overwritten.
+func TestAnArchiveFollowsNoLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name, precious := filepath.Join(dir, "backup.zip"), filepath.Join(dir, "precious")
+	must.NoError(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	for link, want := range map[string]string{
+		name + ".partial": name + ".partial is a symbolic link: remove it, or name another file",
+		name:              name + " exists already: name another file",
+	} {
+		for _, target := range []string{precious, filepath.Join(dir, "nothing")} {
+			must.NoError(t, os.Symlink(target, link))
+			if _, err := archive.Create(name); err == nil || err.Error() != want {
+				t.Errorf("%s to %s: %v, want %s", link, target, err, want)
+			}
+			must.NoError(t, os.Remove(link))
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if content, rerr := os.ReadFile(precious); err != nil || rerr != nil || string(content) != "precious" || len(left) != 1 {
+		t.Errorf("left are %v and %q", left, content)
+	}
+}

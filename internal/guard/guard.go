@@ -54,7 +54,7 @@ func WebhookURL(raw string, allow Allow) error {
 		return err
 	}
 	if u.Scheme != "https" {
-		return errors.New("must start with https://")
+		return errors.New("must start with https://, on port 443 or 8443")
 	}
 	p, err := port(u)
 	if err != nil {
