@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"humanqa/domain/command"
+	"humanqa/internal/ai"
 )
 
 var (
@@ -43,4 +44,16 @@ func (g growth) Collect(to chan<- prometheus.Metric) {
 		age = max(time.Since(is.Book.OpenedAt).Seconds(), 0)
 	}
 	gauge(bookAgeDesc, age)
+}
+
+// countAIFailures gives what counts the tasks that a model did not do.
+func countAIFailures(metrics prometheus.Registerer) (failed func(task string)) {
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "humanqa_ai_failures_total", Help: "Tasks that the model did not do, so that the rules did.",
+	}, []string{"task"})
+	metrics.MustRegister(failures)
+	for _, task := range ai.Tasks() {
+		failures.WithLabelValues(task)
+	}
+	return func(task string) { failures.WithLabelValues(task).Inc() }
 }

@@ -22,6 +22,7 @@ import (
 	"humanqa/projections"
 	"humanqa/projections/analytics"
 	"humanqa/projections/auditlog"
+	"humanqa/projections/overall"
 	"humanqa/projections/timers"
 	"humanqa/webhooks"
 )
@@ -79,7 +80,8 @@ type service struct {
 // does not heal.
 func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*service)) (err error) {
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), thisBuild().metric())
+	cfg.AI.Failed = countAIFailures(metrics)
 
 	// Data directory, Postgres, schema, node, log, vault, commands.
 	core, err := startCore(ctx, cfg, log, metrics)
@@ -139,6 +141,11 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	}
 	run(len(following) > 0, "consumers", s.consumers.Only(following...))
 	run(roles.Projector, "audit", auditlog.NewKeeper(core.signer(), log).Run)
+	if roles.Projector {
+		business := overall.NewBusiness(core.db, feed, core.clock.Now, log)
+		metrics.MustRegister(business)
+		run(true, "business metrics", func(ctx context.Context) error { return business.Run(ctx, head) })
+	}
 
 	s.policies = scheduler.New(timers.New(core.db, core.dsn), log, policy.All(core.commands)...)
 	metrics.MustRegister(s.policies.Collectors()...)

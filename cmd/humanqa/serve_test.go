@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,6 +35,8 @@ func TestAStopLeavesNothingBehind(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	client := &http.Client{Timeout: 10 * time.Second}
+	b := thisBuild()
+	thisBuildSays := fmt.Sprintf("humanqa_build_info{commit=%q,goversion=%q,version=%q}", b.Commit, b.GoVersion, b.Version)
 	err := serve(ctx, cfg, log, func(s *service) {
 		defer stop()
 		for url, want := range map[string]int{
@@ -59,6 +62,10 @@ func TestAStopLeavesNothingBehind(t *testing.T) {
 				for _, metric := range []string{
 					`humanqa_projection_bytes{projection="jobs"}`, `humanqa_stream_longest_events{category="credits"}`,
 					"humanqa_ledger_book_events", "humanqa_ledger_book_debits", "humanqa_ledger_book_oldest_seconds",
+					`humanqa_queue_jobs{priority="urgent"}`, `humanqa_queue_oldest_seconds{priority="normal"}`, "humanqa_live_claims",
+					"humanqa_checkers_present", "humanqa_claims_total", "humanqa_sla_misses_total", "humanqa_credits_granted_total",
+					"humanqa_credits_used_total", "humanqa_credits_refunded_total", "humanqa_evidence_bytes",
+					`humanqa_ai_failures_total{task="analysis"}`, `humanqa_ai_failures_total{task="checklist"}`, thisBuildSays,
 				} {
 					if !strings.Contains(string(body), "\n"+metric+" ") {
 						t.Errorf("there is no metric %s", metric)

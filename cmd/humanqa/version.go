@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 
 	"github.com/alecthomas/kong"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // build is what this binary was made of.
@@ -35,6 +36,14 @@ func thisBuild() build {
 		}
 	}
 	return b
+}
+
+// metric is 1, and tells the build by its labels.
+func (b build) metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "humanqa_build_info", Help: "The version, the commit and the Go that made this binary.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.GoVersion},
+	}, func() float64 { return 1 })
 }
 
 type versionCmd struct{}

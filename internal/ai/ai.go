@@ -41,11 +41,22 @@ type Config struct {
 	// Log is told when the rules had to finish a model's work. It is required
 	// with a model.
 	Log logrus.FieldLogger
+	// Failed is told each time, too, of which task: Tasks has them all. Nil: nobody is.
+	Failed func(task string)
 	// Allow lists private networks whose pages may be reviewed all the same.
 	Allow guard.Allow
 	// Roots are the certificates that pages are trusted by; nil: the system's.
 	Roots *x509.CertPool
 }
+
+// The tasks of a model.
+const (
+	checklistWork = "checklist"
+	analysisWork  = "analysis"
+)
+
+// Tasks are what a model is asked for.
+func Tasks() []string { return []string{checklistWork, analysisWork} }
 
 // Secret is a text that no log shows.
 type Secret string

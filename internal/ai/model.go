@@ -19,12 +19,18 @@ type Model struct {
 	rules *Rules
 	name  string
 	log   logrus.FieldLogger
+	// failed is told when the rules go on.
+	failed func(task string)
 }
 
 var _ command.AI = (*Model)(nil)
 
 func newModel(cfg Config, rules *Rules) *Model {
-	return &Model{chat: newChat(cfg), rules: rules, name: cfg.Model, log: cfg.Log}
+	m := &Model{chat: newChat(cfg), rules: rules, name: cfg.Model, log: cfg.Log, failed: cfg.Failed}
+	if m.failed == nil {
+		m.failed = func(string) {}
+	}
+	return m
 }
 
 // Instant implements command.AI.
@@ -46,7 +52,7 @@ func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]comm
 	if err == nil {
 		return items, m.name, nil
 	}
-	if err := m.giveUp(ctx, "checklist", b.AccountID, err); err != nil {
+	if err := m.giveUp(ctx, checklistWork, b.AccountID, err); err != nil {
 		return nil, "", err
 	}
 	return m.rules.Checklist(ctx, b)
@@ -66,7 +72,7 @@ func (m *Model) Analyse(ctx context.Context, b command.AnalysisBrief) (job.AIRep
 		report.GeneratedBy = m.name
 		return report, nil
 	}
-	if err := m.giveUp(ctx, "analysis", b.AccountID, err); err != nil {
+	if err := m.giveUp(ctx, analysisWork, b.AccountID, err); err != nil {
 		return job.AIReport{}, err
 	}
 	return m.rules.Analyse(ctx, b)
@@ -86,6 +92,7 @@ func (m *Model) giveUp(ctx context.Context, what, account string, reason error) 
 	}
 	m.log.WithFields(logrus.Fields{"what": what, "account": account, "model": m.name}).
 		WithError(reason).Warn("the model did not do it, the rules do")
+	m.failed(what)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,8 +45,9 @@ type asked struct {
 // one again and again.
 type modelServer struct {
 	*Model
-	log   *bytes.Buffer
-	waits []time.Duration
+	log    *bytes.Buffer
+	waits  []time.Duration
+	failed []string // tasks that the rules did
 
 	mu       sync.Mutex // guards the rest
 	requests []asked
@@ -60,7 +62,9 @@ func serveModel(t *testing.T, replies ...http.HandlerFunc) *modelServer {
 	log := logrus.New()
 	log.SetOutput(s.log)
 	log.SetLevel(logrus.TraceLevel)
-	m, ok := New(Config{Model: "small", BaseURL: server.URL + "/v1", Key: testKey, Log: log}).(*Model)
+	m, ok := New(Config{Model: "small", BaseURL: server.URL + "/v1", Key: testKey, Log: log, Failed: func(task string) {
+		s.failed = append(s.failed, task)
+	}}).(*Model)
 	if !ok {
 		t.Fatal("a model is configured, but not asked")
 	}
@@ -166,6 +170,9 @@ func (s *modelServer) finishedByRules(t *testing.T, requests int) {
 	}
 	if said := s.log.String(); strings.Count(said, "the rules do") != 1 {
 		t.Errorf("the log does not say once that the rules do it: %s", said)
+	}
+	if !slices.Equal(s.failed, []string{"checklist"}) {
+		t.Errorf("what is told of failures is %q", s.failed)
 	}
 }
 

@@ -1,0 +1,232 @@
+package overall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+)
+
+const (
+	// scrapeLimit bounds what a scrape waits for.
+	scrapeLimit = 2 * time.Second
+	// countBatch bounds how many events are counted at a time.
+	countBatch = 500
+	// countRetry is the pause after a read of the log that failed.
+	countRetry = time.Second
+	// weighEvery is how often the evidence is summed up: that reads all of its rows.
+	weighEvery = 10 * time.Minute
+	// weighLimit bounds one sum.
+	weighLimit = time.Minute
+	// keyPresence and pagePresence are how long a checker is present after a request
+	// with their key, and after one of their pages; those note it once a minute.
+	keyPresence  = time.Minute
+	pagePresence = 5 * time.Minute
+)
+
+var (
+	queueDesc = prometheus.NewDesc("humanqa_queue_jobs",
+		"Jobs that wait for a checker.", []string{"priority"}, nil)
+	queueAgeDesc = prometheus.NewDesc("humanqa_queue_oldest_seconds",
+		"How long ago the oldest job came that waits for a checker.", []string{"priority"}, nil)
+	liveClaimsDesc = prometheus.NewDesc("humanqa_live_claims",
+		"Jobs that checkers work on.", nil, nil)
+	checkersDesc = prometheus.NewDesc("humanqa_checkers_present",
+		"Checkers who used their key within a minute, or a page within five.", nil, nil)
+)
+
+// Business gives the metrics of what the service is for: the queue, the people who
+// work on it, and what the log's events add up to since the process started. Every
+// process that has them tells the same of one log.
+type Business struct {
+	reads  *Reads
+	db     *sqlx.DB
+	source consumer.Source
+	now    func() time.Time
+	log    logrus.FieldLogger
+
+	claims, misses, granted, used, refunded prometheus.Counter
+	evidence                                prometheus.Gauge
+}
+
+// NewBusiness prepares; Run makes the counters move.
+func NewBusiness(db *sqlx.DB, source consumer.Source, now func() time.Time, log logrus.FieldLogger) *Business {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help + " since this process started."})
+	}
+	return &Business{
+		reads: NewReads(db), db: db, source: source, now: now, log: log.WithField("component", "metrics"),
+		claims:   counter("humanqa_claims_total", "Claims of jobs"),
+		misses:   counter("humanqa_sla_misses_total", "Times that a job's SLA ended without a report"),
+		granted:  counter("humanqa_credits_granted_total", "Credits granted"),
+		used:     counter("humanqa_credits_used_total", "Credits that jobs were charged"),
+		refunded: counter("humanqa_credits_refunded_total", "Credits given back"),
+		evidence: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "humanqa_evidence_bytes", Help: "Evidence and recordings that are kept, summed up every ten minutes.",
+		}),
+	}
+}
+
+// Run counts what the log gets behind a position, and sums the evidence up, until
+// ctx ends.
+func (b *Business) Run(ctx context.Context, from domain.Position) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if err := b.weigh(ctx); err != nil && ctx.Err() == nil {
+				b.log.WithError(err).Warn("what the evidence takes is not known, and looked for again in ten minutes")
+			}
+			pause(ctx, weighEvery)
+		}
+	}()
+	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
+	for ctx.Err() == nil {
+		page, err := b.source.Next(ctx, at, countBatch)
+		var unreadable *eventstore.DecodeError
+		switch {
+		case errors.As(err, &unreadable):
+			at = eventstore.At(unreadable.Position) // it stops the read models, which tell of it
+		case err != nil:
+			pause(ctx, countRetry)
+		default:
+			at = eventstore.At(page.Next)
+			for _, e := range page.Events {
+				b.count(e.Event)
+			}
+		}
+	}
+	<-done
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func (b *Business) count(e domain.Event) {
+	switch e := e.(type) {
+	case *job.Claimed:
+		b.claims.Inc()
+	case *job.SLAMissed:
+		b.misses.Inc()
+	case *credits.Granted:
+		b.granted.Add(float64(e.Amount))
+	case *credits.Debited:
+		b.used.Add(float64(e.Amount))
+	case *credits.Refunded:
+		b.refunded.Add(float64(e.Amount))
+	}
+}
+
+// evidenceSQL reads a row a file. What became a piece of evidence is not a
+// recording's any more.
+const evidenceSQL = `
+SELECT (SELECT COALESCE(SUM(size), 0) FROM http_evidence WHERE stored_at IS NOT NULL)
+     + (SELECT COALESCE(SUM(size), 0) FROM http_recordings WHERE attached_at IS NULL)`
+
+func (b *Business) weigh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, weighLimit)
+	defer cancel()
+	var bytes float64
+	if err := b.db.GetContext(ctx, &bytes, evidenceSQL); err != nil {
+		return fmt.Errorf("sum the evidence up: %w", err)
+	}
+	b.evidence.Set(bytes)
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (b *Business) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{queueDesc, queueAgeDesc, liveClaimsDesc, checkersDesc} {
+		to <- d
+	}
+	for _, c := range b.counted() {
+		c.Describe(to)
+	}
+}
+
+func (b *Business) counted() []prometheus.Collector {
+	return []prometheus.Collector{b.claims, b.misses, b.granted, b.used, b.refunded, b.evidence}
+}
+
+// Collect implements prometheus.Collector.
+func (b *Business) Collect(to chan<- prometheus.Metric) {
+	for _, c := range b.counted() {
+		c.Collect(to)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	if err := b.look(ctx, to); err != nil {
+		b.log.WithError(err).Debug("the queue's metrics cannot be read")
+	}
+}
+
+// atWorkSQL looks a few rows up for each checker: $1 is since when a key was used,
+// in microseconds, $2 since when a page, $3 is now.
+const atWorkSQL = `
+SELECT COUNT(*) FILTER (
+           WHERE EXISTS (
+               SELECT
+               FROM http_rate r
+               WHERE r.caller = 'checker:' || c.checker_id
+                 AND r.at > $1)
+              OR EXISTS (
+               SELECT
+               FROM readmodel.person_roles p
+               JOIN signin.sessions s ON s.person_id = p.person_id
+               WHERE p.checker_id = c.checker_id
+                 AND p.checker_id <> ''
+                 AND s.seen_at > $2
+                 AND s.expires_at > $3)) AS present,
+       COALESCE(SUM((
+           SELECT COUNT(*)
+           FROM readmodel.jobs j
+           WHERE j.checker_id = c.checker_id
+             AND j.checker_id <> ''
+             AND j.completed_at IS NULL
+             AND j.status = 'claimed')), 0) AS claims
+FROM readmodel.checkers c`
+
+func (b *Business) look(ctx context.Context, to chan<- prometheus.Metric) error {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	now := b.now()
+	queue, err := b.reads.Queue(ctx, now)
+	if err != nil {
+		return err
+	}
+	for _, priority := range []string{"urgent", "normal"} {
+		jobs, age := 0, 0.0
+		for _, q := range queue {
+			if q.Urgent == (priority == "urgent") {
+				jobs = q.Jobs
+				age = max(now.Sub(*q.Oldest).Seconds(), 0)
+			}
+		}
+		gauge(queueDesc, float64(jobs), priority)
+		gauge(queueAgeDesc, age, priority)
+	}
+	var atWork struct{ Present, Claims float64 }
+	err = b.db.GetContext(ctx, &atWork, atWorkSQL, now.Add(-keyPresence).UnixMicro(), now.Add(-pagePresence), now)
+	if err != nil {
+		return fmt.Errorf("count who is at work: %w", err)
+	}
+	gauge(checkersDesc, atWork.Present)
+	gauge(liveClaimsDesc, atWork.Claims)
+	return nil
+}
