@@ -33,6 +33,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	poolID, at, err := w.Commands.CreatePool(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "operator"}, "Banking", "")
 	w.Shown(at, err)
 	ids := map[string]string{"jobs": jobID, "accounts": account, "people": guests["checker"].ID, "pools": poolID, "checks": jobID}
+	fill := func(pattern string) string {
+		return strings.NewReplacer("{id}", ids[strings.Split(pattern+"//", "/")[2]], "{stream}", "job-"+jobID, "{name}", "jobs").Replace(pattern)
+	}
 	// What operators are answered to an empty form: nothing is done without a reason.
 	letIn := func(p ui.Page) int {
 		if p.Method == http.MethodGet {
@@ -48,8 +51,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		if p.For != ui.Operators {
 			t.Errorf("%s is not for operators alone", name)
 		}
-		kind := strings.Split(p.Pattern+"//", "/")[2]
-		path := strings.NewReplacer("{id}", ids[kind], "{stream}", "job-"+jobID, "{name}", "jobs").Replace(p.Pattern)
+		path := fill(p.Pattern)
 		ask := func(g guest) (int, string, http.Header) {
 			var sent url.Values
 			if p.Method == http.MethodPost {
@@ -88,6 +90,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	if events, _, err := w.Reads.Acts.Acts(t.Context(), listAll); err != nil || len(events) != 0 {
 		t.Errorf("without a reason %d acts were done, %v", len(events), err)
 	}
+	w.HostileIDs(guests["operator"], "/console/", fill, "")
 	for _, path := range []string{"/console/nowhere", "/console/accounts/x", "/console/streams/%00", "/console/streams/job-" + account, "/console/people/" + account} {
 		if got := w.Call(guests["operator"], "GET", path, nil); got.Status != 404 {
 			t.Errorf("%s: %d", path, got.Status)

@@ -141,6 +141,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			}
 		}
 	}
+	for _, begins := range []string{"/dashboard/", "/shared/", "/join/"} {
+		w.HostileIDs(guests["owner"], begins, fill, "")
+	}
 }
 
 // A form of another site changes nothing, whoever's browser sends it; a cookie

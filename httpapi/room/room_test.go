@@ -43,6 +43,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"stranger":  w.Joined("stranger", person.Grant{Role: person.Owner, AccountID: w.Account("Other", 0, false)}),
 		"operator":  w.Joined("operator", person.Grant{Role: person.Operator}),
 	}
+	fill := strings.NewReplacer("{id}", s.SessionID, "{film}", "none").Replace
 	walked := 0
 	for _, p := range w.Site.Table() {
 		if !strings.Contains(p.Pattern, "/sessions/{id}") {
@@ -57,7 +58,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 				}
 				sent = pagetest.Form()
 			}
-			got := w.Call(g, p.Method, strings.NewReplacer("{id}", s.SessionID, "{film}", "none").Replace(p.Pattern), sent)
+			got := w.Call(g, p.Method, fill(p.Pattern), sent)
 			want := 404
 			switch {
 			case who == "nobody":
@@ -89,6 +90,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	if walked < 6 {
 		t.Errorf("only %d pages of the room were walked", walked)
 	}
+	w.HostileIDs(ann, "/workbench/sessions/", fill, "")
+	w.HostileIDs(guests["developer"], "/dashboard/sessions/", fill, "")
 	for _, path := range []string{"/workbench/sessions/", "/dashboard/sessions/"} {
 		for _, id := range []string{"none", "%00", "018f2f70-2222-7d3b-9a52-6f0a3b1c2d4e"} {
 			if got := w.Call(guests["own"], "GET", path+id, nil); got.Status != 404 {

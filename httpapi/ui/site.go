@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
@@ -205,6 +207,15 @@ func (s *Site) answer(w http.ResponseWriter, r *Request, page *Page) (ans Answer
 	return ans
 }
 
+// maxPath bounds a page's path, in bytes: no id that a service makes is so long.
+const maxPath = 1000
+
+// possible says that the path may hold ids of ours: neither the log nor Postgres is asked
+// for what they cannot hold.
+func possible(path string) bool {
+	return len(path) <= maxPath && utf8.ValidString(path) && !strings.ContainsFunc(path, unicode.IsControl)
+}
+
 var errNoPage = domain.NotFound("page").WithHint("it may have moved, or belong to another account")
 
 func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, error) {
@@ -217,7 +228,7 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	if err := s.limit(r); err != nil {
 		return Answer{}, err
 	}
-	if page == nil {
+	if page == nil || !possible(r.URL.Path) {
 		return Answer{}, errNoPage
 	}
 	if led, err := s.admit(r, page); err != nil || led.Redirect != "" {

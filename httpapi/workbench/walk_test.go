@@ -69,6 +69,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		}
 	}
 	table = append(table, ui.Page{Method: "POST", Pattern: "/workbench/jobs/{id}/release"}) // ends the claim
+	w.HostileIDs(holder, "/workbench/", fill.Replace, token)
 	for _, p := range table {
 		name := p.Method + " " + p.Pattern
 		for _, who := range []string{"nobody", "other", "own", "owner", "operator", "holder"} {
