@@ -95,9 +95,19 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	one.send(w, r, "public, max-age=31536000, immutable")
+}
+
+// serveIcon answers browsers that ask for an icon by the name it always had, as they do
+// for what is no page. The name stays when the icon changes.
+func (a *assets) serveIcon(w http.ResponseWriter, r *http.Request) {
+	a.byName["mark.svg"].send(w, r, "public, max-age=86400")
+}
+
+func (one *asset) send(w http.ResponseWriter, r *http.Request, cache string) {
 	h := w.Header()
 	h.Set("Content-Type", one.contentType)
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Cache-Control", cache)
 	h.Set("Vary", "Accept-Encoding")
 	body := one.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

@@ -38,6 +38,8 @@ const (
 	// maxForm bounds what a form may hold.
 	maxForm = 256 << 10
 
+	requestIDHeader = "X-Request-Id"
+
 	// Requests a minute: of a session, of an address that has none.
 	sessionRate  = 600
 	strangerRate = 300
@@ -106,6 +108,7 @@ func New(c Config) (*Site, error) {
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil) })
 	s.mux.HandleFunc("GET /live", s.live)
 	s.mux.HandleFunc("GET "+assetsPath, s.assets.serve)
+	s.mux.HandleFunc("GET /favicon.ico", s.assets.serveIcon)
 	return s, nil
 }
 
@@ -115,7 +118,7 @@ func (s *Site) Table() []Page { return s.Pages }
 // Serves says that the path is a page's, not the API's.
 func (s *Site) Serves(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "live", "assets"}, first)
+	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "live", "assets", "favicon.ico"}, first)
 }
 
 // Stop ends the streams; pages are still answered.
@@ -124,6 +127,7 @@ func (s *Site) Stop() { s.stop.Do(func() { close(s.stopping) }) }
 // ServeHTTP takes every request the same way.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
+	w.Header().Set(requestIDHeader, uuid.NewString())
 	if there, elsewhere := s.otherName(r); elsewhere {
 		http.Redirect(w, r, there, http.StatusTemporaryRedirect)
 		return
@@ -133,8 +137,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // accept makes what a page is given of a request.
 func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
-	r := &Request{Request: hr, ID: uuid.NewString(), Address: s.Address(hr.RemoteAddr), Writer: w, site: s}
-	w.Header().Set("X-Request-Id", r.ID)
+	r := &Request{Request: hr, ID: w.Header().Get(requestIDHeader), Address: s.Address(hr.RemoteAddr), Writer: w, site: s}
 	r.Log = s.Log.WithFields(logrus.Fields{"requestId": r.ID, "page": hr.Pattern})
 	return r
 }
@@ -189,7 +192,10 @@ func (s *Site) otherName(r *http.Request) (string, bool) {
 	if ip == nil || !ip.IsLoopback() || origin == s.BaseURL || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", false
 	}
-	return origin + r.URL.RequestURI(), true
+	// A request's target need not begin with a slash: "@" behind our name would make it
+	// somebody else's.
+	path := LocalPath(r.URL.RequestURI(), "")
+	return origin + path, path != ""
 }
 
 // answer never fails: a refusal and a panic are answers, too.

@@ -1,11 +1,17 @@
 package ui
 
 import (
+	"bufio"
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/must"
 )
@@ -33,6 +39,39 @@ func TestThisMachineIsCalledByItsName(t *testing.T) {
 		if got := Origin(base); got != want {
 			t.Errorf("%s is called %s", base, got)
 		}
+	}
+}
+
+// A request for this machine's number is led to its name, and nowhere else: what stands
+// behind the method need not be a path.
+func TestARequestIsLedToThisMachineOnly(t *testing.T) {
+	t.Parallel()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	s, err := New(Config{
+		BaseURL: "http://127.0.0.1:8080", Now: time.Now, Log: log, Address: func(string) string { return "192.0.2.1" },
+		Admit: func(context.Context, string, int) (int, error) { return 0, nil },
+	})
+	must.NoError(t, err)
+	for target, want := range map[string]string{
+		"/signin?next=%2F": "http://localhost:8080/signin?next=%2F", "http://127.0.0.1:8080/signin": "http://localhost:8080/signin", "/": "http://localhost:8080/",
+		"x:@evil.example/": "/", "x:.evil.example/": "/", "//evil.example/": "/evil.example/", "/\\evil.example": "http://localhost:8080/%5Cevil.example",
+	} {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n")))
+		must.NoError(t, err)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if got := w.Header().Get("Location"); got != want {
+			t.Errorf("%s: %d, to %q", target, w.Code, got)
+		}
+		if uuid.Validate(w.Header().Get("X-Request-Id")) != nil {
+			t.Errorf("%s: the request's id is %q", target, w.Header().Get("X-Request-Id"))
+		}
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost:8080/favicon.ico", nil))
+	if w.Code != 200 || w.Header().Get("Content-Type") != "image/svg+xml" || !s.Serves("/favicon.ico") || !strings.Contains(w.Body.String(), "<svg") {
+		t.Errorf("the icon: %d, %v", w.Code, w.Header())
 	}
 }
 
