@@ -11,7 +11,6 @@ import (
 
 	"humanqa/internal/eventually"
 	"humanqa/internal/must"
-	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 )
 
@@ -67,9 +66,7 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 	}
 	p.fsck()
 
-	server, err := pgdev.Running(p.dir)
-	must.NoError(t, err)
-	p.sql(server, `UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'Check the shop', 'Check the stop'), 'UTF8') WHERE stream = 'job-`+jobID+`' AND type = 'job.created'`)
+	p.sql(`UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'Check the shop', 'Check the stop'), 'UTF8') WHERE stream = 'job-` + jobID + `' AND type = 'job.created'`)
 	if stdout, _, err := p.tryCLI("projections", "rebuild", "jobs", "--dry-run"); exitCode(err) != exitFailed || !strings.Contains(stdout, "title: is \"Check the shop\", the log says \"Check the stop\"") {
 		t.Errorf("a dry run tells %v %s", err, stdout)
 	}
@@ -121,10 +118,10 @@ func (p *program) replayed(stream string) (events []replayed) {
 	return events
 }
 
-// sql runs a statement on the embedded Postgres, past the service.
-func (p *program) sql(server pgdev.Address, statement string) {
+// sql runs a statement on the database, past the service.
+func (p *program) sql(statement string) {
 	p.t.Helper()
-	db, err := pgpool.Open(p.t.Context(), server.DSN(pgdev.Database))
+	db, err := pgpool.Open(p.t.Context(), p.dsn())
 	must.NoError(p.t, err)
 	defer func() { _ = db.Close() }()
 	result, err := db.ExecContext(p.t.Context(), statement)

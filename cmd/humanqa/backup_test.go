@@ -104,7 +104,7 @@ func (a *album) acknowledged() (jobs map[string]string, pictures map[string][]by
 // before is there, and every invariant holds.
 func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmbedded(t)
 	s := p.start()
 	l := newLoad(p, rand.New(rand.NewPCG(1, 0))) //nolint:gosec // repeatable on purpose
 	a := newAlbum(l)
@@ -136,7 +136,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 		t.Errorf("half a file is left: %v", err)
 	}
 
-	q := newProgram(t)
+	q := newEmbedded(t)
 	q.restore(file, made.Events)
 	again := q.start()
 	for id, key := range jobs {
@@ -159,7 +159,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 
 	second := filepath.Join(t.TempDir(), "second.zip")
 	q.cli(&made, "backup", second) // of a service that is stopped
-	newProgram(t).restore(second, made.Events)
+	newEmbedded(t).restore(second, made.Events)
 }
 
 // restore makes the data directory of a backup, in which nothing is wrong.
@@ -180,11 +180,14 @@ func (p *program) restore(file string, events int64) {
 
 func TestARestoreRefusesWhatItWouldSpoilOrCannotTrust(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
-	p.start("--demo").stop()
+	p := newEmbedded(t)
+	s := p.start("--demo")
+	_, key := p.newAccount(5)
+	s.stop()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "backup.zip")
-	p.cli(nil, "backup", file)
+	var made saved
+	p.cli(&made, "backup", file)
 	whole, err := os.ReadFile(file)
 	must.NoError(t, err)
 	other := func(name string, content []byte) string {
@@ -196,7 +199,7 @@ func TestARestoreRefusesWhatItWouldSpoilOrCannotTrust(t *testing.T) {
 	at := bytes.Index(whole, []byte("PGDMP")) // how the dump begins
 	changed := slices.Clone(whole)
 	changed[at+1000] ^= 1
-	elsewhere := newProgram(t)
+	elsewhere := newEmbedded(t)
 	for file, want := range map[string]string{
 		filepath.Join(dir, "nothing"): "no such file",
 		other("foreign", []byte("hello, this is no backup at all, but long enough to be one")): "foreign is no backup of humanqa",
@@ -215,17 +218,18 @@ func TestARestoreRefusesWhatItWouldSpoilOrCannotTrust(t *testing.T) {
 	p.refuses("backup.zip exists already: name another file", "backup", file)
 	p.refuses(p.dir+" is not empty, and nothing is written over", "restore", file)
 	p.start().stop() // it still does
-	full := newProgram(t)
+	full := newEmbedded(t)
 	must.NoError(t, os.MkdirAll(filepath.Join(full.dir, "holiday"), 0o700))
 	full.refuses("is not empty", "restore", file)
-	newProgram(t).refuses("no data here", "backup", filepath.Join(dir, "other.zip"))
+	newEmbedded(t).refuses("no data here", "backup", filepath.Join(dir, "other.zip"))
 	for setting, want := range map[string]string{
 		"HUMANQA_DATABASE_URL=postgres://nowhere.invalid/x": "use pg_dump",
 		"HUMANQA_EVENTSTORE_URL=esdb://nowhere.invalid":     "cannot back up",
 		"HUMANQA_EVIDENCE_URL=s3://bucket?region=x":         "it holds the evidence",
 	} {
-		newProgram(t, setting).refuses(want, "restore", file)
+		newEmbedded(t, setting).refuses(want, "restore", file)
 	}
+	t.Run("one that was cut off is gone on with", func(t *testing.T) { restoreCutOff(t, file, made, key) })
 }
 
 // refuses runs a command that must fail with one line.
@@ -239,17 +243,8 @@ func (p *program) refuses(want string, args ...string) {
 
 // Nobody takes half a restore for a service's data, and the same command goes
 // on with it.
-func TestARestoreThatWasCutOffIsGoneOnWith(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	s := p.start()
-	_, key := p.newAccount(5)
-	s.stop()
-	file := filepath.Join(t.TempDir(), "backup.zip")
-	var made saved
-	p.cli(&made, "backup", file)
-
-	q := newProgram(t)
+func restoreCutOff(t *testing.T, file string, made saved, key string) {
+	q := newEmbedded(t)
 	q.restore(file, made.Events)
 	// As a crash before its last step leaves it.
 	must.NoError(t, os.WriteFile(filepath.Join(q.dir, restoreMark), nil, 0o600))
@@ -262,7 +257,7 @@ func TestARestoreThatWasCutOffIsGoneOnWith(t *testing.T) {
 
 func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmbedded(t)
 	s := p.start()
 	l := newLoad(p, rand.New(rand.NewPCG(1, 0))) //nolint:gosec // repeatable on purpose
 	a := newAlbum(l)

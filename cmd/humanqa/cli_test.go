@@ -259,6 +259,10 @@ func projectionCommands(t *testing.T, s *instance) {
 
 func mistakes(t *testing.T, s *instance) {
 	id, _ := s.newAccount(1)
+	var exit *exec.ExitError // of a process, as a shell sees it
+	if err := s.command(t.Context(), "frob").Run(); !errors.As(err, &exit) || exit.ExitCode() != exitUsage {
+		t.Errorf("humanqa frob: %v, want status %d", err, exitUsage)
+	}
 	for _, c := range []struct {
 		code int
 		want string
@@ -296,19 +300,20 @@ func mistakes(t *testing.T, s *instance) {
 }
 
 func exitCode(err error) int {
-	var exit *exec.ExitError
+	var exit exitError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &exit):
-		return exit.ExitCode()
+		return int(exit)
 	}
 	return -1
 }
 
-func TestTheDataDirectoryIsPrivate(t *testing.T) {
+// A data directory is private, and commands work on it while its service is stopped.
+func TestADataDirectoryIsPrivateAndCanBeUsedWithoutItsService(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmbedded(t)
 	s := p.start("--demo")
 	for name, want := range map[string]os.FileMode{
 		".":                  os.ModeDir | 0o700,
@@ -328,8 +333,23 @@ func TestTheDataDirectoryIsPrivate(t *testing.T) {
 	p.call(http.StatusOK, "GET", "/v1/checker/queue", first.CheckerKey, nil)
 	s.stop()
 
-	p.start("--demo")
+	account, key := p.newAccount(20)
+	var out struct {
+		AccountID string
+		Available int
+	}
+	p.cli(&out, "credits", "grant", "--account", account, "--amount", "5")
+	if out.Available != 25 {
+		t.Errorf("available: %d, want 25", out.Available)
+	}
+
+	s = p.start("--demo")
+	if r := s.call(http.StatusOK, "GET", "/v1/credits", key, nil); r.number("available") != 25 {
+		t.Errorf("credits: %s", r.body)
+	}
 	if second, err := readDemo(p.dir); err != nil || second != first {
 		t.Errorf("the second start wrote %+v, %v", second, err)
 	}
+	s.stop()
+	p.fsck()
 }

@@ -103,7 +103,7 @@ func TestACommandOnAPostgresOfOnesOwnMakesNoKeyset(t *testing.T) {
 // their own.
 func TestAPostgresThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmbedded(t)
 	p.start()
 	server, err := pgdev.Running(p.dir)
 	must.NoError(t, err)
@@ -122,7 +122,7 @@ func TestAPostgresThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, stderr, err := newProgram(t, "HUMANQA_DATABASE_URL="+c.url).tryCLI("serve")
+			_, stderr, err := newEmbedded(t, "HUMANQA_DATABASE_URL="+c.url).tryCLI("serve")
 			for _, want := range c.want {
 				if exitCode(err) != exitFailed || !strings.Contains(stderr, want) {
 					t.Errorf("%v, said %q, want %q", err, stderr, want)

@@ -20,14 +20,14 @@ import (
 	"humanqa/webhooks"
 )
 
-func TestTheDemoTellsOneJobsLife(t *testing.T) {
+func TestADemoWithoutAServiceSaysHowToStartOne(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
-	if _, stderr, err := p.tryCLI("demo"); exitCode(err) != exitFailed || !strings.Contains(stderr, "make run") {
+	if _, stderr, err := newEmbedded(t).tryCLI("demo"); exitCode(err) != exitFailed || !strings.Contains(stderr, "make run") {
 		t.Errorf("a demo without a service: %v %q", err, stderr)
 	}
-	p.start("--demo")
+}
 
+func demoStory(t *testing.T, p *instance) {
 	stdout, stderr, err := p.tryCLI("demo")
 	if err != nil {
 		t.Fatalf("demo: %v %s\n%s", err, stderr, stdout)
@@ -62,10 +62,7 @@ func TestTheDemoTellsOneJobsLife(t *testing.T) {
 
 // A demo that was cut off leaves its checker with a job, and they may have only
 // one.
-func TestTheDemoGoesOnAfterOneThatWasCutOff(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	p.start("--demo")
+func demoCutOff(t *testing.T, p *instance) {
 	d, err := readDemo(p.dir)
 	must.NoError(t, err)
 	p.call(http.StatusCreated, "POST", "/v1/jobs", d.APIKey, submission(1))
@@ -77,7 +74,7 @@ func TestTheDemoGoesOnAfterOneThatWasCutOff(t *testing.T) {
 
 func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmbedded(t)
 	secretFile := filepath.Join(t.TempDir(), "secret")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

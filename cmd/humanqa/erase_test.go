@@ -14,7 +14,6 @@ import (
 	"humanqa/domain/person"
 	"humanqa/internal/eventually"
 	"humanqa/internal/must"
-	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 )
 
@@ -181,9 +180,7 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 // keeps counts the rows of either account outside the log.
 func keeps(t *testing.T, p *program, gone, other *client) {
 	t.Helper()
-	server, err := pgdev.Running(p.dir)
-	must.NoError(t, err)
-	db, err := pgpool.Open(t.Context(), server.DSN(pgdev.Database))
+	db, err := pgpool.Open(t.Context(), p.dsn())
 	must.NoError(t, err)
 	defer func() { _ = db.Close() }()
 	for query, want := range map[string][2]int{ // of the erased account, of the other

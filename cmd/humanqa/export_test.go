@@ -21,7 +21,7 @@ import (
 // analyst reads it and can do nothing else.
 func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmbedded(t)
 	listen := freePort(t)
 	listens, serve := p.asWritten(`HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113 bin/humanqa serve`, "127.0.0.1:2113", listen)
 	cmd := p.command(context.Background(), serve...)

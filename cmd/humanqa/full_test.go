@@ -10,15 +10,12 @@ import (
 
 	"humanqa/internal/eventually"
 	"humanqa/internal/must"
-	"humanqa/internal/pgdev"
 )
 
 // fullDiskStory has Postgres answer the log's writer as it does when the disk is full.
 func fullDiskStory(t *testing.T, s *instance) {
 	_, key := s.newAccount(5)
-	server, err := pgdev.Running(s.dir)
-	must.NoError(t, err)
-	db, err := sql.Open("postgres", server.DSN(pgdev.Database))
+	db, err := sql.Open("postgres", s.dsn())
 	must.NoError(t, err)
 	defer func() { _ = db.Close() }() // nothing is pending on it
 	_, err = db.ExecContext(t.Context(), `

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -107,11 +106,8 @@ func (n nothingLeft) Read([]byte) (int, error) {
 
 // Every event can be had in a sandbox, verified, and passed on byte for byte to a
 // server on this machine; the project's webhook is given back at the end.
-func TestEveryEventIsTriggeredVerifiedAndPassedOn(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	p := newProgram(t, "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+filepath.Join(dir, "ca.pem"))
-	s := p.start()
+func everyEvent(t *testing.T, s *instance) {
+	dir := s.inboxes()
 	var box, live struct{ AccountID, APIKey string }
 	s.cli(&box, "account", "create", "--name", "Box", "--sandbox", "--credits", "500")
 	s.cli(&live, "account", "create", "--name", "Real", "--credits", "10")
@@ -195,11 +191,8 @@ func TestEveryEventIsTriggeredVerifiedAndPassedOn(t *testing.T) {
 	pointed(false)
 }
 
-func TestAListenerAnswersAsItIsTold(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	p := newProgram(t, "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+filepath.Join(dir, "ca.pem"))
-	s := p.start()
+func listenerAnswers(t *testing.T, s *instance) {
+	dir := s.inboxes()
 	var box struct{ AccountID, APIKey string }
 	s.cli(&box, "account", "create", "--name", "Box", "--sandbox")
 	project, _ := s.call(http.StatusCreated, "POST", "/v1/projects", box.APIKey, map[string]string{"name": "Shop"}).field("projectId").(string)

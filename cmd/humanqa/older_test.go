@@ -23,7 +23,7 @@ const olderAccount = "7131abad-bb65-57d3-998a-636f36b3317c"
 // beside the old ones, nothing lost; and whatever it answered is still answered.
 func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, "HUMANQA_ROLES=api,projector") // nothing happens by itself
+	p := newEmbedded(t, "HUMANQA_ROLES=api,projector") // nothing happens by itself
 	var out restored
 	p.cli(&out, "restore", olderBackup(t))
 	if out.Events != 77 {

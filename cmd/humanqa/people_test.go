@@ -10,10 +10,7 @@ import (
 )
 
 // Links that a terminal prints lead in, as often as somebody loses their way.
-func TestLinksFromTheCommandLine(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	p.start("--demo")
+func linksStory(t *testing.T, p *instance) {
 	var account struct {
 		AccountID string `json:"accountId"`
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,10 +21,12 @@ import (
 	"time"
 
 	"humanqa/httpapi/openapi"
+	"humanqa/httpapi/pagetest/alltest"
 	"humanqa/internal/apicheck"
 	"humanqa/internal/browsertest"
 	"humanqa/internal/eventually"
 	"humanqa/internal/must"
+	"humanqa/internal/pgdev"
 	"humanqa/internal/pgtest"
 )
 
@@ -48,15 +51,25 @@ type program struct {
 	client  *http.Client
 }
 
-// newProgram prepares a fresh data directory and picks a free port. extra are
-// NAME=value settings.
+var documented = sync.OnceValues(func() (*apicheck.Checker, error) { return apicheck.New(openapi.Document()) })
+
+// newProgram prepares a fresh data directory and picks a free port; its database
+// is one of the Postgres that all tests share, with every table. extra are NAME=value settings.
 func newProgram(t testing.TB, extra ...string) *program {
+	t.Helper()
+	return newEmbedded(t, append([]string{"HUMANQA_DATABASE_URL=" + alltest.Database.NewDSN(t)}, extra...)...)
+}
+
+// newEmbedded is newProgram with the Postgres of a data directory, which costs
+// seconds: for tests that are about it, and for those that kill the service, since
+// only who starts its Postgres too may end at once what the dead one had leased.
+func newEmbedded(t testing.TB, extra ...string) *program {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
 	must.NoError(t, err)
 	addr := listener.Addr().String()
 	must.NoError(t, listener.Close())
-	checker, err := apicheck.New(openapi.Document())
+	checker, err := documented()
 	must.NoError(t, err)
 	p := &program{t: t, dir: newDataDir(t), addr: addr, client: &http.Client{
 		Timeout: 30 * time.Second,
@@ -119,14 +132,34 @@ func (p *program) cli(out any, args ...string) {
 	}
 }
 
+// tryCLI runs a command in this process: starting one of its own, with the race
+// detector in it, takes longer than most commands.
 func (p *program) tryCLI(args ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var out, complaint bytes.Buffer
-	cmd := p.command(ctx, args...)
-	cmd.Stdout, cmd.Stderr = &out, &complaint
-	err = cmd.Run()
+	if code := run(ctx, args, p.environ, &out, &complaint); code != exitDone {
+		err = exitError(code)
+	}
 	return out.String(), complaint.String(), err
+}
+
+// exitError is the status of a command that failed.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// dsn is the database's URL; that of an embedded Postgres while it runs.
+func (p *program) dsn() string {
+	p.t.Helper()
+	for _, v := range slices.Backward(p.environ) {
+		if dsn, given := strings.CutPrefix(v, "HUMANQA_DATABASE_URL="); given {
+			return dsn
+		}
+	}
+	server, err := pgdev.Running(p.dir)
+	must.NoError(p.t, err)
+	return server.DSN(pgdev.Database)
 }
 
 // service is one running process of the program.

@@ -29,10 +29,9 @@ var rebuildKills = flag.Int("rebuild.kills", 3, "how often TestARebuildOfAllThat
 //	go test ./cmd/humanqa -run RebuildOfAllThatIsKilled -args -rebuild.kills 10
 func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.NewDSN(t)
-	db := pgtest.NewDB(t, dsn)
+	p := newProgram(t, "HUMANQA_ROLES=api,projector,webhooks") // nothing happens by itself
+	db := pgtest.NewDB(t, p.dsn())
 	events := fillLog(t, db)
-	p := newProgram(t, "HUMANQA_DATABASE_URL="+dsn, "HUMANQA_ROLES=api,projector,webhooks") // nothing happens by itself
 	s := p.start()
 	eventually.True(t, "all have read the log, also those that gather", func() bool {
 		var behind int

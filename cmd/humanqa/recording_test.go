@@ -27,7 +27,7 @@ const filmed = `((text) => 60 * Number(text.split(':')[0]) + Number(text.split('
 // again, the tab is reloaded, and all that was recorded is in the report.
 func TestARecordingOutlivesAKill(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmbedded(t)
 	s := p.start()
 	_, key := s.newAccount(100)
 	id := s.call(201, "POST", "/v1/jobs", key, map[string]any{

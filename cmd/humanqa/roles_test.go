@@ -14,7 +14,6 @@ import (
 
 	"humanqa/internal/eventually"
 	"humanqa/internal/must"
-	"humanqa/internal/pgdev"
 )
 
 // readmeSettings gives the settings of each process that README.md starts in
@@ -49,15 +48,6 @@ func readmeSettings(t *testing.T, section string) (processes [][]string) {
 // replaced by this test's.
 func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 	t.Parallel()
-	own := newProgram(t) // lends its directory to a Postgres that is not the service's
-	must.NoError(t, os.MkdirAll(own.dir, 0o700))
-	server, err := pgdev.Start(t.Context(), pgdev.Config{Dir: own.dir, Fast: true})
-	must.NoError(t, err)
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
 	log, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
 	must.NoError(t, err)
 	must.NoError(t, log.Close())
@@ -67,7 +57,7 @@ func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 	}
 	api, worker := newProgram(t), newProgram(t)
 	here := strings.NewReplacer(
-		"postgres://humanqa:secret@127.0.0.1:5432/humanqa?sslmode=disable", server.TCPDSN(pgdev.Database),
+		"postgres://humanqa:secret@127.0.0.1:5432/humanqa?sslmode=disable", api.dsn(),
 		"127.0.0.1:2113", log.Addr().String(),
 		"127.0.0.1:8080", api.addr,
 		".humanqa-worker", worker.dir,

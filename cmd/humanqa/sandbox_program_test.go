@@ -150,29 +150,13 @@ type mailbox struct {
 	bodies map[string][]map[string]any // by event, in the order of their arrival
 }
 
-// The certificate of every mailbox of this test binary lies in one directory per
-// program, so that the service can be told of it before it starts.
-var inboxDirs sync.Map // by CA file
-
-func newInboxCA(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	ca := webhooks.CAFile(dir)
-	inboxDirs.Store(ca, dir)
-	return ca
-}
+// inboxes is where the certificates lie that a service with --demo delivers to.
+func (p *program) inboxes() string { return receiverDir(Config{DataDir: p.dir}) }
 
 func (p *program) openInboxFor(t *testing.T) *mailbox {
 	t.Helper()
-	dir := ""
-	for _, v := range p.environ {
-		if ca, ok := strings.CutPrefix(v, "HUMANQA_WEBHOOK_CA_FILE="); ok {
-			d, _ := inboxDirs.Load(ca)
-			dir, _ = d.(string)
-		}
-	}
 	in := &mailbox{t: t, seen: map[string]bool{}, bodies: map[string][]map[string]any{}}
-	r, err := webhooks.NewReceiver(t.Context(), webhooks.ReceiverConfig{Dir: dir, Secret: in.key, Received: in.take})
+	r, err := webhooks.NewReceiver(t.Context(), webhooks.ReceiverConfig{Dir: p.inboxes(), Secret: in.key, Received: in.take})
 	must.NoError(t, err)
 	in.Receiver = r
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

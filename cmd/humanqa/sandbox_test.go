@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgdev"
 )
 
 // A story is what a client plays in a sandbox. It calls blow where a crash
@@ -26,32 +24,14 @@ var sandboxStories = map[string]story{
 	"a checklist and an AI report by rules, end to end":                            rulesEndToEnd,
 }
 
-func TestASandboxPlaysEveryStory(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t, "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+newInboxCA(t))
-	s := p.start()
-	t.Run("stories", func(t *testing.T) {
-		for name, play := range sandboxStories {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				play(t, s.in(t), func() {})
-			})
-		}
-	})
-	s.fsck()
-}
-
-// The same stories with a second policy node beside the service, which is
+// The stories that TestTheService plays, with a second policy node beside the service, which is
 // killed in the middle of each: every effect comes once.
 func TestASandboxPlaysEveryStoryThroughCrashes(t *testing.T) {
 	t.Parallel()
 	log := freePort(t)
-	p := newProgram(t, "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log,
-		"HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE="+newInboxCA(t))
-	s := p.start()
-	postgres, err := pgdev.Running(p.dir)
-	must.NoError(t, err)
-	second := newProgram(t, "HUMANQA_DATABASE_URL="+postgres.DSN(pgdev.Database),
+	p := newEmbedded(t, "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log)
+	s := p.start("--demo")
+	second := newProgram(t, "HUMANQA_DATABASE_URL="+p.dsn(),
 		"HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false",
 		"HUMANQA_MASTER_KEY_FILE="+filepath.Join(p.dir, "master-keyset.json"))
 	other := second.launch("--roles", "policy,projector")
@@ -59,7 +39,7 @@ func TestASandboxPlaysEveryStoryThroughCrashes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, s.in(t), func() {
 				s.kill()
-				s = p.start()
+				s = p.start("--demo")
 			})
 		})
 	}

@@ -16,10 +16,13 @@ import (
 	"humanqa/internal/must"
 )
 
-// One service serves all the stories below; each has an account of its own.
+// One service serves all the stories below; each has an account of its own. The
+// demo's comes first: it tells what its account has.
 func TestTheService(t *testing.T) {
 	t.Parallel()
-	s := newProgram(t).start()
+	s := newProgram(t).start("--demo")
+	t.Run("the demo tells one job's life", func(t *testing.T) { demoStory(t, s.in(t)) })
+	t.Run("the demo goes on after one that was cut off", func(t *testing.T) { demoCutOff(t, s.in(t)) })
 	for name, story := range map[string]func(*testing.T, *instance){
 		"a job from submission to report":                         jobStory,
 		"twenty parallel submits with credits for one":            parallelSubmits,
@@ -29,8 +32,15 @@ func TestTheService(t *testing.T) {
 		"a client sees only what is its own":                      isolation,
 		"suspended accounts and revoked keys are refused at once": accessStory,
 		"a replay shows no secret":                                replayStory,
+		"a second service on the data directory is refused":       secondService,
+		"every event is triggered, verified and passed on":        everyEvent,
+		"a listener answers as it is told":                        listenerAnswers,
+		"links from the command line lead in":                     linksStory,
 	} {
 		t.Run(name, func(t *testing.T) { story(t, s.in(t)) })
+	}
+	for name, play := range sandboxStories {
+		t.Run("in a sandbox, "+name, func(t *testing.T) { play(t, s.in(t), func() {}) })
 	}
 	t.Run("a full disk is told of, costs nothing and heals", func(t *testing.T) { fullDiskStory(t, s.in(t)) })
 	s.fsck()
@@ -276,34 +286,11 @@ func inParallel(n int, call func(i int) int) map[int]int {
 	return counts
 }
 
-func TestASecondServiceOnTheDataDirectoryIsRefused(t *testing.T) {
-	t.Parallel()
-	s := newProgram(t).start()
+func secondService(t *testing.T, s *instance) {
 	_, stderr, err := s.tryCLI("serve")
 	if err == nil || !strings.Contains(stderr, fmt.Sprint(s.cmd.Process.Pid)) || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("%v: %q, want one line that names process %d", err, stderr, s.cmd.Process.Pid)
 	}
-}
-
-func TestCommandsWorkWhileTheServiceIsStopped(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	p.start().stop() // only that makes a data directory
-	account, key := p.newAccount(20)
-	var out struct {
-		AccountID string
-		Available int
-	}
-	p.cli(&out, "credits", "grant", "--account", account, "--amount", "5")
-	if out.Available != 25 {
-		t.Errorf("available: %d, want 25", out.Available)
-	}
-	s := p.start()
-	if r := s.call(200, "GET", "/v1/credits", key, nil); r.number("available") != 25 {
-		t.Errorf("credits: %s", r.body)
-	}
-	s.stop()
-	p.fsck()
 }
 
 // A closed terminal is a stop like any other.

@@ -41,7 +41,7 @@ func TestTorture(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
 
 	x := newStrangers(t)
-	p := newProgram(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50")...)
+	p := newEmbedded(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50")...)
 	s := p.start()
 	load := newLoad(p, dice)
 	load.receivers(x)

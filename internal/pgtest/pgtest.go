@@ -138,13 +138,19 @@ type Template struct {
 // New is New on a copy of what Prepare made.
 func (p *Template) New(t testing.TB) *sqlx.DB {
 	t.Helper()
-	return NewDB(t, create(t, func(s *server) (string, error) {
+	return NewDB(t, p.NewDSN(t))
+}
+
+// NewDSN is NewDSN on a copy of what Prepare made.
+func (p *Template) NewDSN(t testing.TB) string {
+	t.Helper()
+	return create(t, func(s *server) (string, error) {
 		p.once.Do(func() {
 			p.name = uniqueName("template")
 			p.err = s.makeTemplate(p.name, s.template, p.Prepare)
 		})
 		return p.name, p.err
-	}))
+	})
 }
 
 // NewDSN is the URL of a fresh, migrated database that is dropped, with
