@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
@@ -31,7 +30,8 @@ func (jobsNext) Tables() []consumer.Table {
 }
 
 // load appends and reads until it is stopped; readers must never see an error
-// nor a job vanish.
+// nor a job vanish. Who appends waits until that is shown, as clients do: else the
+// slower the machine, the longer the log that is built anew.
 func (w *world) load() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -40,8 +40,12 @@ func (w *world) load() (stop func()) {
 			select {
 			case <-done:
 				return
-			case <-time.After(3 * time.Millisecond):
-				modeltest.Lives(w.Log, fmt.Sprint("load", i, "-"), 6)
+			default:
+			}
+			modeltest.Lives(w.Log, fmt.Sprint("load", i, "-"), 6)
+			if err := w.Sup.WaitFor(w.Ctx(), w.Log.Head()); err != nil {
+				w.T.Errorf("a writer waited in vain: %v", err)
+				return
 			}
 		}
 	})

@@ -14,7 +14,7 @@ import (
 // that has to go back to pages, and to the tail again.
 func TestASlowSubscriberMissesNothing(t *testing.T) {
 	t.Parallel()
-	const events, perAppend = 24_000, 1000
+	const events, perAppend = 12_000, 1000
 	n := onSocket(t)
 	client, writer := connect(t, socketConfig(n.Addr())), connect(t, socketConfig(n.Addr()))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)

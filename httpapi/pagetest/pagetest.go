@@ -90,7 +90,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.Must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "node")
-	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.DSN(t, s.DB), Socket: socket, Log: log})
+	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.DSN(t, s.DB), Socket: socket, MaxAppendSize: node.MinAppendSize, Log: log}) // as a service does by default
 	s.Must(err)
 	t.Cleanup(func() { s.Must(n.Close(context.Background())) })
 	client, err := eventstore.OpenSocket(socket, log)
@@ -118,7 +118,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.Must(err)
 	s.BaseURL = "http://" + ln.Addr().String()
 	s.Origin = ui.Origin(s.BaseURL)
-	s.Credentials, err = credential.Open(credential.Config{DB: s.DB, Now: time.Now, BaseURL: s.BaseURL, Grants: s.Commands.Grants})
+	s.Credentials, err = credential.Open(credential.Config{DB: s.DB, Now: time.Now, BaseURL: s.BaseURL, Grants: s.Commands.Grants, HashMemory: 64})
 	s.Must(err)
 	s.API = httpapi.New(httpapi.Deps{
 		Commands: s.Commands,

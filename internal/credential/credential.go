@@ -12,6 +12,7 @@
 package credential
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -36,6 +37,9 @@ type Config struct {
 	// Grants gives what the log says now that a person may do; domain.KindNotFound
 	// where they are disabled, or not there.
 	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
+	// HashMemory is what hashing a new password takes, in KiB; zero is 64 MiB. Tests
+	// take less: at the default each hash takes a tenth of a second.
+	HashMemory uint32
 }
 
 // Store keeps credentials. It may be used by many goroutines.
@@ -46,11 +50,12 @@ type Store struct {
 	passkeys *webauthn.WebAuthn // nil where browsers would refuse them
 	host     string             // which they are bound to
 	hashing  chan struct{}
+	memory   uint32 // KiB, of new hashes
 }
 
 // Open makes a Store.
 func Open(c Config) (*Store, error) {
-	s := &Store{db: c.DB, now: c.Now, grants: c.Grants, hashing: make(chan struct{}, hashesAtOnce)}
+	s := &Store{db: c.DB, now: c.Now, grants: c.Grants, hashing: make(chan struct{}, hashesAtOnce), memory: cmp.Or(c.HashMemory, argonMemory)}
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the base URL: %w", err)

@@ -43,7 +43,7 @@ func setup(t *testing.T) *world {
 	w.start = time.Now()
 	var err error
 	w.Store, err = credential.Open(credential.Config{
-		DB: w.db, BaseURL: "http://127.0.0.1:8080",
+		DB: w.db, BaseURL: "http://127.0.0.1:8080", HashMemory: 64,
 		Now:    w.now,
 		Grants: func(context.Context, string) ([]person.Grant, error) { return w.may() },
 	})
@@ -180,7 +180,16 @@ func TestAPasswordSignsInWhoHasIt(t *testing.T) {
 		t.Errorf("somebody else's password: %v", err)
 	}
 	var stored string
-	must.NoError(w.t, w.db.Get(&stored, `SELECT hash FROM signin.passwords`))
+	byDefault, err := credential.Open(credential.Config{
+		DB: w.db, Now: w.now, BaseURL: "http://127.0.0.1:8080",
+		Grants: func(context.Context, string) ([]person.Grant, error) { return w.may() },
+	})
+	must.NoError(w.t, err)
+	bob := ann()
+	bob.Login = "bob"
+	_, err = byDefault.JoinWithPassword(t.Context(), w.link("p2"), bob, "1.2.3.4")
+	must.NoError(w.t, err)
+	must.NoError(w.t, w.db.Get(&stored, `SELECT hash FROM signin.passwords WHERE person_id = 'p2'`))
 	if !strings.HasPrefix(stored, "$argon2id$v=19$m=65536,t=3,p=1$") || strings.Contains(stored, good) {
 		t.Errorf("stored is %s", stored)
 	}

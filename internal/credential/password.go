@@ -70,15 +70,18 @@ func (s *Store) hash(ctx context.Context, password string) (string, error) {
 	defer leave()
 	var salt [saltBytes]byte
 	_, _ = rand.Read(salt[:]) // never fails (crypto/rand)
-	sum := argon2.IDKey([]byte(password), salt[:], argonTime, argonMemory, argonThreads, hashBytes)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
-		base64.RawStdEncoding.EncodeToString(salt[:]), base64.RawStdEncoding.EncodeToString(sum)), nil
+	sum := argon2.IDKey([]byte(password), salt[:], argonTime, s.memory, argonThreads, hashBytes)
+	return s.encoded(salt[:], sum), nil
+}
+
+func (s *Store) encoded(salt, sum []byte) string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, s.memory, argonTime, argonThreads,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum))
 }
 
 // nobody is a hash that no password has; comparing with it takes as long as with
 // any other.
-var nobody = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
-	base64.RawStdEncoding.EncodeToString(make([]byte, saltBytes)), base64.RawStdEncoding.EncodeToString(make([]byte, hashBytes)))
+func (s *Store) nobody() string { return s.encoded(make([]byte, saltBytes), make([]byte, hashBytes)) }
 
 // matches compares a password with a stored hash, under the hash's own
 // parameters.
@@ -167,7 +170,7 @@ func (s *Store) prove(ctx context.Context, by []counted, query, arg, password st
 	row := struct {
 		PersonID string `db:"person_id"`
 		Hash     string `db:"hash"`
-	}{Hash: nobody}
+	}{Hash: s.nobody()}
 	if err := s.db.GetContext(ctx, &row, query, arg); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("look a password up: %w", err)
 	}
