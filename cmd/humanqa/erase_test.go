@@ -240,9 +240,7 @@ func countFiles(t *testing.T, dir string) (n int) {
 // of it, and puts it back.
 func (p *program) findsLostRow() {
 	p.t.Helper()
-	server, err := pgdev.Running(p.dir)
-	must.NoError(p.t, err)
-	db, err := pgpool.Open(p.t.Context(), server.DSN(pgdev.Database))
+	db, err := pgpool.Open(p.t.Context(), p.dsn())
 	must.NoError(p.t, err)
 	defer func() { _ = db.Close() }()
 	var shown, jobID string
