@@ -114,6 +114,7 @@ type Recorded struct {
 type Stored struct {
 	Created    time.Time // UTC
 	Data, Meta [32]byte
+	Binary     bool // the data are kept as octets, not as JSON
 	// Copied is when the event came into this log from another one, which had
 	// taken it at Created; zero unless it did. It proves nothing.
 	Copied time.Time

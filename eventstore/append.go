@@ -30,6 +30,7 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 	if err := c.split(ctx, data); err != nil {
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
+	c.authenticated(stream, uint64(expected+1), data) //nolint:gosec // below zero is refused
 	return c.appendWhole(ctx, stream, expected, data)
 }
 

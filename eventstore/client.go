@@ -80,6 +80,7 @@ type Client struct {
 	pool []*connector
 	next atomic.Uint64
 	full atomic.Bool // the log refused an append for want of room
+	macs MACKeys
 	log  logrus.FieldLogger
 	limits
 }

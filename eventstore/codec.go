@@ -173,6 +173,7 @@ type RawEvent struct {
 	Created  time.Time // by the log's clock, UTC
 	Data     []byte    // JSON
 	Meta     []byte    // JSON
+	Binary   bool      // the log keeps Data as octets, not as JSON
 	Copied   time.Time // when this log took it from another one, which had Created it; else zero
 
 	data []byte // of an event whose data stand in parts, put together
@@ -185,7 +186,7 @@ func (r RawEvent) Recorded() domain.Recorded { return r.recorded(true) }
 func (r RawEvent) recorded(sums bool) domain.Recorded {
 	recorded := domain.Recorded{
 		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type,
-		Stored: domain.Stored{Created: r.Created, Copied: r.Copied},
+		Stored: domain.Stored{Created: r.Created, Copied: r.Copied, Binary: r.Binary},
 	}
 	if sums {
 		recorded.Stored.Data, recorded.Stored.Meta = sha256.Sum256(r.Data), sha256.Sum256(r.Meta)

@@ -194,7 +194,7 @@ func (c *copying) append(ctx context.Context, batch []*storedEvent) error {
 			EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeBinary,
 			Data: e.Data, Metadata: carrying(e.Meta, e.Created),
 		}
-		if e.json {
+		if !e.Binary {
 			data[i].ContentType = esdb.ContentTypeJson
 		}
 		if want := first.Revision + uint64(i); e.Revision != want {
@@ -246,11 +246,7 @@ func (c *copying) verify(ctx context.Context, want *summary) error {
 }
 
 // storedEvent is an event as a copy keeps it.
-type storedEvent struct {
-	RawEvent
-
-	json bool
-}
+type storedEvent struct{ RawEvent }
 
 func (e *storedEvent) String() string {
 	if e == nil {
@@ -264,7 +260,7 @@ func (e *storedEvent) text() []byte {
 	fields := []string{e.Stream, e.Type}
 	if e.Type != typeStreamDeleted {
 		data, meta := sha256.Sum256(e.Data), sha256.Sum256(e.Meta)
-		fields = append(fields, strconv.FormatUint(e.Revision, 10), e.ID.String(), strconv.FormatBool(e.json),
+		fields = append(fields, strconv.FormatUint(e.Revision, 10), e.ID.String(), strconv.FormatBool(!e.Binary),
 			strconv.FormatInt(e.Created.UnixNano()/int64(tick), 10), string(data[:]), string(meta[:]))
 	}
 	var out []byte
@@ -329,7 +325,7 @@ func (w *walker) read(ctx context.Context) error {
 	next, end, err := w.client.readStored(ctx, w.at, !w.inside, copyPage, func() { page = nil },
 		func(_ context.Context, e *esdb.RecordedEvent) error {
 			if !serversOwn(e.StreamID) {
-				page = append(page, &storedEvent{RawEvent: raw(e), json: e.ContentType == "application/json"})
+				page = append(page, &storedEvent{raw(e)})
 			}
 			return nil
 		})

@@ -72,6 +72,7 @@ func setMetadata(m *domain.Metadata, key string, value []byte) bool {
 		m.AccountID = string(value)
 	case "time":
 		err = m.Time.UnmarshalText(value)
+	case "mac": // of the event, see Authentic
 	default:
 		return false
 	}

@@ -356,6 +356,7 @@ func raw(e *esdb.RecordedEvent) RawEvent {
 	r := RawEvent{
 		ID: e.EventID, Stream: e.StreamID, Revision: e.EventNumber, Position: positionOf(e),
 		Type: e.EventType, Created: e.CreatedDate, Data: e.Data, Meta: e.UserMetadata,
+		Binary: e.ContentType != "application/json",
 	}
 	if meta, created, copied := uncarried(e.UserMetadata); copied {
 		r.Meta, r.Created, r.Copied = meta, created, e.CreatedDate

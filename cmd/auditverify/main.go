@@ -59,6 +59,7 @@ type event struct {
 	Revision           uint64
 	Type, ID, Created  string
 	DataHash, MetaHash string
+	ContentType        string // where the data are no JSON
 	Data, Meta         *string
 	Leaf               string
 }
@@ -71,9 +72,13 @@ func (e event) String() string {
 // feed.
 func (e event) hash() hash {
 	text := bytes.NewBuffer([]byte{0}) // RFC 6962, section 2.1: a leaf; 1 is a node
-	for _, field := range []string{
-		"humanqa event 1", e.Stream, strconv.FormatUint(e.Revision, 10), e.Type, e.ID, e.Created, e.DataHash, e.MetaHash,
-	} {
+	head := []string{"humanqa event 1"}
+	if e.ContentType != "" {
+		head = []string{"humanqa event 2", e.ContentType}
+	}
+	for _, field := range append(head,
+		e.Stream, strconv.FormatUint(e.Revision, 10), e.Type, e.ID, e.Created, e.DataHash, e.MetaHash,
+	) {
 		fmt.Fprintf(text, "%d:%s\n", len(field), field)
 	}
 	return sha256.Sum256(text.Bytes())

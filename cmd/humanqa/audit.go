@@ -26,7 +26,9 @@ const logIsAsSigned = 22
 // treeLimit is how long a command waits for the tree to show the log's end.
 const treeLimit = 5 * time.Minute
 
-func (c *core) signer() *auditlog.Signer { return auditlog.NewSigner(c.db, c.vault, c.clock.Now) }
+func (c *core) signer() *auditlog.Signer {
+	return auditlog.NewSigner(c.db, c.log, c.vault, c.clock.Now)
+}
 
 // growTree waits until the tree holds every event there is by now. Where no
 // service runs, this process grows it.
@@ -195,6 +197,7 @@ type verified struct {
 	InTree      int64           `json:"inTree"`      // of them, when the check began
 	Checkpoints int             `json:"checkpoints"` // held against the log
 	Root        string          `json:"root"`
+	MACsBehind  string          `json:"macsBehind"` // the position behind which each event of the service carries a MAC, or none
 	Findings    []audit.Finding `json:"findings"`
 }
 
@@ -202,9 +205,15 @@ func (v *auditVerifyCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, c *core) error {
 		var out verified
 		err := c.withCheck(ctx, v.Against, func(check *auditlog.Check) error {
-			return auditlog.Each(ctx, c.log, func(e eventstore.RawEvent) error { return check.See(ctx, e.Recorded()) })
+			return auditlog.Each(ctx, c.log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
 		}, func(check *auditlog.Check, findings []audit.Finding) {
-			out = verified{Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(), Findings: findings}
+			out = verified{
+				Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(), Findings: findings,
+				MACsBehind: "none",
+			}
+			if b := check.Bound(); b.Key != "" {
+				out.MACsBehind = b.At.String()
+			}
 		})
 		if err != nil {
 			return err
@@ -216,8 +225,8 @@ func (v *auditVerifyCmd) Run(ctx context.Context, a *app) error {
 				}
 			}
 		}
-		if err := a.print(out, "%d events, %d of them in the tree, %d checkpoints, root %s, %d findings",
-			out.Events, out.InTree, out.Checkpoints, out.Root, len(out.Findings)); err != nil {
+		if err := a.print(out, "%d events, %d of them in the tree, %d checkpoints, root %s, MACs behind position %s, %d findings",
+			out.Events, out.InTree, out.Checkpoints, out.Root, out.MACsBehind, len(out.Findings)); err != nil {
 			return err
 		}
 		if len(out.Findings) > 0 {
@@ -234,16 +243,12 @@ func (c *core) withCheck(ctx context.Context, files []string, see func(*auditlog
 	if err != nil {
 		return err
 	}
-	verifier, err := c.signer().Verifier(ctx)
-	if err != nil {
-		return err
-	}
 	tx, err := c.db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
-	check, err := auditlog.NewCheck(ctx, tx, verifier, kept)
+	check, err := auditlog.NewCheck(ctx, tx, c.signer(), kept)
 	if err != nil {
 		return err
 	}
@@ -263,6 +268,41 @@ func (c *core) withCheck(ctx context.Context, files []string, see func(*auditlog
 	}
 	done(check, findings)
 	return nil
+}
+
+// checkAll checks the whole log, for the keeper.
+func (c *core) checkAll(ctx context.Context) (findings int, err error) {
+	err = c.withCheck(ctx, nil, func(check *auditlog.Check) error {
+		return auditlog.Each(ctx, c.log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
+	}, func(_ *auditlog.Check, found []audit.Finding) { findings = len(found) })
+	return findings, err
+}
+
+type auditAcceptCmd struct {
+	Reason string `required:"" help:"Why the log is accepted; it stands in the log."`
+}
+
+// Run lets the audit begin anew where it has found something that an operator knows of:
+// a signing key or a keyset that was made anew, a time under an older version.
+func (x *auditAcceptCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, c *core) error {
+		if strings.TrimSpace(x.Reason) == "" {
+			return errors.New("the reason is empty")
+		}
+		if err := c.binding.AcceptKey(ctx, "operator", x.Reason); err != nil {
+			return err
+		}
+		if err := c.signer().Accept(ctx); err != nil {
+			return err
+		}
+		verifier, err := c.signer().Verifier(ctx)
+		if err != nil {
+			return err
+		}
+		return a.print(struct {
+			Verifier string `json:"verifier"`
+		}{verifier}, "accepted: from here on the log is proved by %s and by MACs", verifier)
+	})
 }
 
 type auditExportCmd struct {

@@ -27,7 +27,7 @@ func (s *service) consoleDeps(ctx context.Context, reads *projections.Reads, sto
 	s.core.stops.add("checks", workerStop, func(context.Context) error { checks.Stop(); return nil })
 	return console.Deps{
 		Commands: s.core.commands, Reads: reads, Credentials: store, Deliveries: webhooks.NewLog(s.core.db), Log: s.core.log,
-		Checks: checks, Status: s.consumers.Status, DB: s.core.db, Problems: s.problems, Now: time.Now,
+		Checks: checks, Status: s.consumers.Status, DB: s.core.db, Problems: s.problems, Audit: s.core.signer().Problem, Now: time.Now,
 		Facts: s.facts(ctx), Settings: s.cfg.inForce(),
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"humanqa/internal/vault"
 	"humanqa/migrations"
 	"humanqa/projections"
+	"humanqa/projections/auditlog"
 )
 
 const (
@@ -276,10 +277,17 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	if c.vault, err = vault.Open(ctx, vault.Config{KeyFile: c.cfg.MasterKeyFile, DB: c.db}); err != nil {
 		return err
 	}
+	var macs eventstore.MACKeys
+	macs.Primary, macs.Keys = c.vault.MACKeys()
+	c.log.Authenticate(macs)
 	if c.clock, err = pgclock.Open(ctx, c.db, log.WithField("part", "clock"), time.Now); err != nil {
 		return err
 	}
 	c.binding = consumer.NewBinding(c.db, c.log, c.clock.Now)
+	c.binding.BindKey(func(ctx context.Context) (string, error) {
+		verifier, err := c.signer().Verifier(ctx)
+		return auditlog.KeyHash(verifier), err
+	})
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	watch.Go(func() { c.clock.Run(running) })

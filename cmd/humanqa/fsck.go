@@ -98,7 +98,7 @@ func fsckModels(ctx context.Context, c *core, logger logrus.FieldLogger, tell ch
 			if err := references.See(ctx, r); err != nil {
 				return err
 			}
-			return check.See(ctx, r)
+			return check.See(ctx, e)
 		})
 	}, func(_ *auditlog.Check, findings []audit.Finding) { out.Findings = append(out.Findings, findings...) })
 	if err != nil {

@@ -84,6 +84,7 @@ type commands struct {
 		Key        auditKeyCmd        `cmd:"" help:"Show the log's name and public key, by which checkpoints are verified."`
 		Prove      auditProveCmd      `cmd:"" help:"Prove that an event is in the log, as one JSON object."`
 		Verify     auditVerifyCmd     `cmd:"" help:"Hold the log against every checkpoint; exit 1 and name what was changed."`
+		Accept     auditAcceptCmd     `cmd:"" help:"Have the audit begin anew where its findings are known: a key that was made anew, a time under an older version."`
 		Export     auditExportCmd     `cmd:"" help:"Write the log as lines of JSON that anybody can verify offline."`
 	} `cmd:"" help:"Proofs that the log is the one that was."`
 

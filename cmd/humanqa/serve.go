@@ -140,8 +140,10 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		following = append(following, webhooks.SubscriberName)
 	}
 	run(len(following) > 0, "consumers", s.consumers.Only(following...))
-	run(roles.Projector, "audit", auditlog.NewKeeper(core.signer(), log).Run)
 	if roles.Projector {
+		keeper := auditlog.NewKeeper(core.signer(), core.checkAll, log)
+		metrics.MustRegister(keeper)
+		run(true, "audit", keeper.Run)
 		business := overall.NewBusiness(core.db, feed, core.clock.Now, log)
 		metrics.MustRegister(business)
 		run(true, "business metrics", func(ctx context.Context) error { return business.Run(ctx, head) })

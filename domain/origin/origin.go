@@ -19,10 +19,26 @@ const Stream = "log-origin"
 type Named struct {
 	LogID string    `json:"logId"`
 	At    time.Time `json:"at"`
+	// AuditKey is as in KeyBound. Logs that are older than that have none.
+	AuditKey string `json:"auditKey,omitempty"`
 }
 
 // EventType implements domain.Event.
 func (*Named) EventType() string { return "log.named" }
+
+// KeyBound says by which key the log's checkpoints are signed, and that every event of
+// the service carries a MAC from here on. A service appends it to a log that is older
+// than that, and an operator who accepts a log whose audit has findings.
+type KeyBound struct {
+	// AuditKey is the SHA-256, in hex, of what checkpoints are verified by.
+	AuditKey string    `json:"auditKey"`
+	At       time.Time `json:"at"`
+	// Reason is the operator's.
+	Reason string `json:"reason,omitempty"`
+}
+
+// EventType implements domain.Event.
+func (*KeyBound) EventType() string { return "log.key_bound" }
 
 // Part is a piece of the data of an event that follows elsewhere (package
 // eventstore).
@@ -40,6 +56,7 @@ func PartStream(eventID uuid.UUID) string { return "part-" + eventID.String() }
 func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
 		{New: func() domain.Event { return new(Named) }},
+		{New: func() domain.Event { return new(KeyBound) }},
 		{New: func() domain.Event { return new(Part) }},
 	}
 }

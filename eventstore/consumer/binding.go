@@ -41,6 +41,7 @@ type Binding struct {
 	db    *sqlx.DB
 	log   BoundLog
 	now   func() time.Time
+	key   func(context.Context) (string, error) // nil: the log is not bound to one
 	found atomic.Pointer[domain.Error]
 }
 
@@ -48,6 +49,9 @@ type Binding struct {
 func NewBinding(db *sqlx.DB, log BoundLog, now func() time.Time) *Binding {
 	return &Binding{db: db, log: log, now: now}
 }
+
+// BindKey has Bind write into the log by which key it is proved, where it does not say.
+func (b *Binding) BindKey(key func(context.Context) (string, error)) { b.key = key }
 
 const boundLogSQL = `
 SELECT log_id, coalesce(stands, '') AS stands
@@ -69,6 +73,9 @@ type mark struct {
 	// Stands says where the name stands, and since when if it was copied there
 	// from another log. Empty: the database did not look yet.
 	Stands string `db:"stands"`
+
+	keyed    bool                    // the log says by which key it is proved
+	revision domain.ExpectedRevision // of the last event that says anything of the log
 }
 
 const furthestCheckpointSQL = `
@@ -106,7 +113,34 @@ func (b *Binding) Bind(ctx context.Context) error {
 			return fmt.Errorf("bind the database to log %s: %w", is.Name, err)
 		}
 	}
-	return b.Check(ctx)
+	if err := b.Check(ctx); err != nil || b.key == nil || is.keyed {
+		return err
+	}
+	return b.AcceptKey(ctx, "service", "")
+}
+
+// AcceptKey writes into the log that it is proved by the key of today from here on.
+func (b *Binding) AcceptKey(ctx context.Context, actor, reason string) error {
+	is, err := markOf(ctx, b.log)
+	if err != nil {
+		return err
+	}
+	key, err := b.key(ctx)
+	if err != nil {
+		return err
+	}
+	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
+	_, err = b.log.Append(ctx, origin.Stream, is.revision, []domain.NewEvent{{
+		ID: id, Event: &origin.KeyBound{AuditKey: key, At: now, Reason: reason},
+		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: actor, Time: now},
+	}})
+	if errors.Is(err, domain.ErrWrongRevision) && reason == "" {
+		return nil // another process was first
+	}
+	if err != nil {
+		return fmt.Errorf("bind the log to its key: %w", err)
+	}
+	return nil
 }
 
 // Check finds out whether the log is the database's, and what Problem says from
@@ -212,9 +246,14 @@ func (b *Binding) bound(ctx context.Context) (bound mark, err error) {
 }
 
 func markOf(ctx context.Context, log domain.Log) (is mark, err error) {
+	is.revision = domain.NoStream
 	err = log.Load(ctx, origin.Stream, 0, func(r domain.Recorded) error {
+		is.revision = domain.ExpectedRevision(r.Revision) //nolint:gosec // a stream never has 2^63 events
+		if _, ok := r.Event.(*origin.KeyBound); ok {
+			is.keyed = true
+		}
 		if e, ok := r.Event.(*origin.Named); ok && is.Name == "" {
-			is = mark{Name: e.LogID, Stands: r.Position.String()}
+			is.Name, is.Stands, is.keyed = e.LogID, r.Position.String(), e.AuditKey != ""
 			if !r.Stored.Copied.IsZero() {
 				is.Stands += " since " + r.Stored.Copied.UTC().Format(time.RFC3339Nano)
 			}
@@ -228,9 +267,15 @@ func markOf(ctx context.Context, log domain.Log) (is mark, err error) {
 }
 
 func (b *Binding) giveName(ctx context.Context) (is mark, err error) {
+	key := ""
+	if b.key != nil {
+		if key, err = b.key(ctx); err != nil {
+			return mark{}, err
+		}
+	}
 	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
 	_, err = b.log.Append(ctx, origin.Stream, domain.NoStream, []domain.NewEvent{{
-		ID: id, Event: &origin.Named{LogID: id.String(), At: now},
+		ID: id, Event: &origin.Named{LogID: id.String(), At: now, AuditKey: key},
 		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: "service", Time: now},
 	}})
 	if err != nil && !errors.Is(err, domain.ErrWrongRevision) { // another process was first

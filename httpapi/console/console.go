@@ -50,7 +50,9 @@ type Deps struct {
 	DB     *sqlx.DB
 	// Problems says why the service is not ready.
 	Problems func(context.Context) []httpapi.Problem
-	Now      func() time.Time
+	// Audit says what the audit of the log has found; empty: nothing.
+	Audit func(context.Context) (string, error)
+	Now   func() time.Time
 	// Facts are the versions in use, Settings what holds; no secret is in either.
 	Facts    []Fact
 	Settings []Setting

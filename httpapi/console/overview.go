@@ -79,6 +79,13 @@ func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err 
 	for _, p := range d.Problems(r.Context()) {
 		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part]})
 	}
+	found, err := d.Audit(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if found != "" {
+		lines = append(lines, problemLine{Part: "audit", Text: ui.Sentence(found), Href: "/console/checks"})
+	}
 	if overdue > 0 {
 		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue should have been done by now.", Href: "/console/jobs?status=pending"})
 	}
@@ -89,11 +96,11 @@ func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err 
 	if text := fleetProblem(fleet); text != "" {
 		lines = append(lines, problemLine{Part: "webhooks", Text: text, Href: "/console/webhooks", Warn: true})
 	}
-	last, found, err := d.Checks.LastDone(r.Context())
+	last, checked, err := d.Checks.LastDone(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	if text := checkProblem(last, found, d.Now()); text != "" {
+	if text := checkProblem(last, checked, d.Now()); text != "" {
 		lines = append(lines, problemLine{Part: "invariants", Text: text, Href: "/console/checks", Warn: last.Found == 0})
 	}
 	return lines, nil

@@ -70,6 +70,7 @@ func setup(t *testing.T) world {
 					}
 					return problems
 				},
+				Audit:    func(context.Context) (string, error) { return "", nil },
 				Facts:    []console.Fact{{Name: "humanqa", Value: "v1.2.3"}},
 				Settings: []console.Setting{{Name: "HUMANQA_ADDR", Value: "127.0.0.1:8080", About: "where it listens"}},
 			})...)

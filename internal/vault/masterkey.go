@@ -2,8 +2,12 @@ package vault
 
 import (
 	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +20,11 @@ import (
 
 // master wraps and unwraps data keys; nothing else of this package sees the
 // master keyset.
-type master struct{ aead tink.AEAD }
+type master struct {
+	aead    tink.AEAD
+	primary uint32            // the id of the key that is used
+	macs    map[uint32][]byte // derived from each key, by its id
+}
 
 // openMaster reads the master keyset: a tink keyset as JSON, in cleartext,
 // because this file is the root of trust. What protects it is its mode (0600,
@@ -56,7 +64,11 @@ func readMaster(path string) (*master, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf("master key file %s has mode %04o, readable by others: run chmod 600 %s", path, mode, path)
 	}
-	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(f))
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("read master key file: %w", err)
+	}
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(text)))
 	if err != nil {
 		// The parser's words may quote the file; they are not repeated.
 		return nil, fmt.Errorf("master key file %s holds no tink keyset: restore it from its backup", path)
@@ -65,7 +77,35 @@ func readMaster(path string) (*master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("master key file %s holds no encryption keyset: restore it from its backup", path)
 	}
-	return &master{aead: primitive}, nil
+	m := &master{aead: primitive}
+	if m.primary, m.macs, err = deriveMACs(text); err != nil {
+		return nil, fmt.Errorf("master key file %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// deriveMACs makes a MAC key of each key in a keyset: of the bytes as they stand in the
+// file, which every library reads alike.
+func deriveMACs(text []byte) (primary uint32, macs map[uint32][]byte, err error) {
+	var file struct {
+		PrimaryKeyID uint32 `json:"primaryKeyId"`
+		Key          []struct {
+			KeyID   uint32 `json:"keyId"`
+			KeyData struct {
+				Value []byte `json:"value"`
+			} `json:"keyData"`
+		} `json:"key"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return 0, nil, errors.New("it holds no tink keyset as JSON") // the parser's words may quote it
+	}
+	macs = make(map[uint32][]byte, len(file.Key))
+	for _, k := range file.Key {
+		if macs[k.KeyID], err = hkdf.Key(sha256.New, k.KeyData.Value, nil, "humanqa event mac", sha256.Size); err != nil {
+			return 0, nil, fmt.Errorf("derive the key of events' MACs: %w", err)
+		}
+	}
+	return file.PrimaryKeyID, macs, nil
 }
 
 // createMaster writes a fresh keyset beside path and links it there: the file

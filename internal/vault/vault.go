@@ -55,6 +55,13 @@ type Vault struct {
 	keys *keyring
 }
 
+// MACKeys gives the keys under which events prove who wrote them, by the ids of the keys
+// of the master keyset that each is derived from; primary makes new MACs. No database
+// holds them.
+func (v *Vault) MACKeys() (primary uint32, keys map[uint32][]byte) {
+	return v.keys.master.primary, v.keys.master.macs
+}
+
 // Open reads the master keyset, making it on the first start, and proves that
 // it is the one this database's data keys are wrapped with.
 func Open(ctx context.Context, cfg Config) (*Vault, error) {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 )
 
 const (
@@ -33,7 +35,10 @@ type Finding struct {
 type Check struct {
 	db       sqlx.ExtContext
 	tree     Tree
+	signer   *Signer
 	verifier string
+	bound    Bound
+	forged   int // events that are not proved to be the service's
 
 	size int64 // of the tree, when the check began
 	log  frontier
@@ -59,19 +64,28 @@ type Check struct {
 }
 
 const treeExistsSQL = `
-SELECT to_regclass('readmodel.tree_tiles') IS NOT NULL`
+SELECT EXISTS (
+    SELECT
+    FROM pg_attribute
+    WHERE attrelid = to_regclass('readmodel.tree_leaves')
+      AND attname = 'is_json')`
 
 // NewCheck begins a check, in a transaction that sees one moment. kept are
 // checkpoints from outside; those that are stored are read from the database.
-func NewCheck(ctx context.Context, tx *sqlx.Tx, verifier string, kept []Checkpoint) (*Check, error) {
-	c := &Check{db: tx, tree: NewTree(tx), verifier: verifier, kept: slices.Clone(kept)}
+func NewCheck(ctx context.Context, tx *sqlx.Tx, signer *Signer, kept []Checkpoint) (c *Check, err error) {
+	c = &Check{db: tx, tree: NewTree(tx), signer: signer, kept: slices.Clone(kept)}
+	if c.verifier, err = signer.Verifier(ctx); err != nil {
+		return nil, err
+	}
+	if c.bound, err = signer.Bound(ctx); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(c.kept, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
 	var grows bool
 	if err := tx.GetContext(ctx, &grows, treeExistsSQL); err != nil {
 		return nil, fmt.Errorf("look for the tree: %w", err)
 	}
 	if grows { // else no service of this version has run yet
-		var err error
 		if c.size, err = c.tree.Size(ctx); err != nil {
 			return nil, err
 		}
@@ -88,9 +102,17 @@ func (c *Check) Root() tlog.Hash { return c.log.root() }
 // Compared is how many events the tree had when the check began.
 func (c *Check) Compared() int64 { return min(c.size, c.log.size) }
 
+// Bound says by which key, and from where on, the log's events are proved.
+func (c *Check) Bound() Bound { return c.bound }
+
 // See takes the next event.
-func (c *Check) See(ctx context.Context, r domain.Recorded) error {
-	l := leafOf(r)
+func (c *Check) See(ctx context.Context, e eventstore.RawEvent) error {
+	l := leafOf(e.Recorded())
+	if why := c.signer.unproved(e, c.bound); why != "" {
+		if c.forged++; c.forged <= maxPlaces {
+			c.find(e.Stream, "%s %s", l, why)
+		}
+	}
 	c.log.add(l.Hash())
 	c.last = l.Position
 	if err := c.hold(ctx); err != nil {
@@ -287,6 +309,9 @@ func (c *Check) Findings(ctx context.Context) ([]Finding, error) {
 		c.find("", "the log has %d events, a checkpoint has %d (to position %s, signed %s): the end is gone",
 			c.log.size, k.Size, k.Position, k.Time.UTC().Format("2006-01-02T15:04:05Z"))
 	}
+	if err := c.findUnproved(ctx); err != nil {
+		return nil, err
+	}
 	if n := len(c.notes); n > 0 {
 		c.find("", "the log has %d events, a stored checkpoint has %d: the end is gone", c.log.size, c.notes[n-1].Size)
 	}
@@ -315,6 +340,43 @@ func (c *Check) Findings(ctx context.Context) ([]Finding, error) {
 	}
 	return append([]Finding{{Stream: "", Problem: what}}, out...), nil
 }
+
+// unsignedFor is how long a log may be without a checkpoint: a service signs one a minute,
+// and the first one sooner. A log of an older version counts from where it is bound.
+const unsignedFor = 2 * time.Minute
+
+// findUnproved says what keeps the check from proving anything.
+func (c *Check) findUnproved(ctx context.Context) error {
+	if n := c.forged - maxPlaces; n > 0 {
+		c.find("", "and %d more events that are not proved to be this service's", n)
+	}
+	if is := KeyHash(c.verifier); c.bound.Key != "" && c.bound.Key != is {
+		c.find("", "the signing key was made anew: the log is bound to the key with SHA-256 %s…, and checkpoints are signed by %s…; "+
+			"what was before is proved by checkpoints of the first one only (humanqa audit accept)", c.bound.Key[:16], is[:16])
+	}
+	var stored, signed struct{ Checkpoints, Size int64 }
+	if err := sqlx.GetContext(ctx, c.db, &stored, storedCountSQL); err != nil {
+		return fmt.Errorf("count the checkpoints: %w", err)
+	}
+	if err := sqlx.GetContext(ctx, c.db, &signed, signedCountSQL); err != nil {
+		return fmt.Errorf("read how many checkpoints there were: %w", err)
+	}
+	if stored.Checkpoints < signed.Checkpoints {
+		c.find("", "the database has %d checkpoints, up to %d events; %d were signed, up to %d", stored.Checkpoints, stored.Size, signed.Checkpoints, signed.Size)
+	}
+	if old := c.signer.now().Sub(c.bound.since); c.bound.Key != "" && c.Signed == 0 && stored.Checkpoints == 0 && old > unsignedFor {
+		c.find("", "the log is to be signed since %s and has no checkpoint: nothing proves it (a service that runs signs one a minute)", old.Truncate(time.Second))
+	}
+	return nil
+}
+
+const storedCountSQL = `
+SELECT count(*) AS checkpoints, coalesce(max(size), 0) AS size
+FROM audit.checkpoints`
+
+const signedCountSQL = `
+SELECT coalesce(sum(signed), 0)::bigint AS checkpoints, coalesce(sum(signed_size), 0)::bigint AS size
+FROM audit.keys`
 
 func (c *Check) treeAt(ctx context.Context, size int64) (tlog.Hash, error) {
 	if size > c.size {

@@ -6,7 +6,8 @@
 // # Leaves
 //
 // A leaf binds what the log stores of one event: stream, revision, type, id, the
-// log's own time, and the SHA-256 of data and of metadata (Leaf.Text). It binds
+// log's own time, whether the data are JSON, and the SHA-256 of data and of metadata
+// (Leaf.Text). It binds
 // hashes of the bytes and not the bytes, so that a proof stands without showing
 // a secret: a sealed field can be left out of an export, and erasing an account,
 // which destroys the key of its secrets and no event, changes no leaf. The order
@@ -29,10 +30,16 @@
 // A checkpoint is a signed note (golang.org/x/mod/sumdb/note): the log's name,
 // how many leaves, the root, the position and the time. The Keeper signs one a
 // minute while something happens, and Sign does on demand. Before it signs, the
-// tree has to continue the newest checkpoint: a log that was rewritten, and its
+// tree has to continue the newest checkpoint, by what the log itself holds behind
+// that (vouch.go): a log that was rewritten, and its
 // tree with it, gets no further signature, and the service's log tells so
 // every minute. The signing key is sealed under the master keyset: who can write
 // to the database only cannot sign.
+//
+// Nor can it write an event that is signed: each carries a MAC under a key derived from
+// the master keyset, from the event on that names the signing key in the log
+// (domain/origin). What the database remembers of checkpoints and findings is for those
+// who lose them, not against whoever rewrites it.
 //
 // # What is found
 //

@@ -2,41 +2,228 @@ package auditlog
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/backoff"
 )
 
-// signEvery is how often a checkpoint is signed while something happens.
-const signEvery = time.Minute
+const (
+	// signEvery is how often a checkpoint is signed while something happens, and with it
+	// what happened since the one before is verified.
+	signEvery = time.Minute
+	// signFirst is how soon a log gets its first checkpoint.
+	signFirst = time.Second
+)
 
-// Keeper signs a checkpoint a minute. Any number of processes may keep.
+// Keeper signs a checkpoint a minute, and has the whole log checked once a day. Any
+// number of processes may keep.
 type Keeper struct {
 	signer *Signer
+	check  func(context.Context) (findings int, err error)
 	log    logrus.FieldLogger
 	every  time.Duration
+
+	found    atomic.Int64 // by the last check of the whole log
+	refused  atomic.Bool  // what happened since the newest checkpoint is not signed
+	recalled bool         // found and problem are what the database has
+	problem  string
 }
 
-// NewKeeper prepares a keeper; Run makes it sign.
-func NewKeeper(signer *Signer, log logrus.FieldLogger) *Keeper {
-	return &Keeper{signer: signer, log: log.WithField("component", "audit"), every: signEvery}
+// NewKeeper prepares a keeper; Run makes it sign. check checks the whole log.
+func NewKeeper(signer *Signer, check func(context.Context) (findings int, err error), log logrus.FieldLogger) *Keeper {
+	return &Keeper{signer: signer, check: check, log: log.WithField("component", "audit"), every: signEvery}
 }
 
 // Run signs until ctx ends, which gives nil. What fails is tried again.
 func (k *Keeper) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		_, _, err := k.signer.Sign(ctx)
+		wait := k.every
+		_, found, err := k.signer.Sign(ctx)
+		refused := errors.Is(err, ErrForked) || errors.Is(err, ErrForged)
 		switch {
-		case err == nil:
-		case errors.Is(err, ErrForked):
+		case refused:
 			k.log.WithError(err).Error("no checkpoint is signed: look with `humanqa audit verify`")
-		case ctx.Err() == nil:
+		case err != nil && ctx.Err() == nil:
 			k.log.WithError(err).Warn("no checkpoint could be signed, trying again")
+		case !found:
+			wait = min(wait, signFirst)
 		}
-		_ = backoff.Wait(ctx, k.every) // the loop finds out that ctx has ended
+		if err == nil || refused {
+			k.remember(ctx, err)
+		}
+		if err := k.daily(ctx); err != nil && ctx.Err() == nil {
+			k.log.WithError(err).Warn("the whole log could not be checked, trying again")
+		}
+		_ = backoff.Wait(ctx, wait) // the loop finds out that ctx has ended
 	}
 	return nil
+}
+
+const setProblemSQL = `
+UPDATE audit.keys
+SET problem = $1`
+
+// remember keeps why nothing is signed, for every process to show.
+func (k *Keeper) remember(ctx context.Context, refused error) {
+	k.refused.Store(refused != nil)
+	problem := ""
+	if refused != nil {
+		problem = refused.Error()
+	}
+	if !k.recalled {
+		var row foundRow
+		if err := k.signer.db.GetContext(ctx, &row, foundSQL); err != nil {
+			return // no key yet, or Postgres is away: the next minute does it
+		}
+		k.found.Store(row.Findings)
+		k.recalled, k.problem = true, row.Problem
+	}
+	if k.problem == problem {
+		return
+	}
+	if _, err := k.signer.db.ExecContext(ctx, setProblemSQL, problem); err != nil {
+		if ctx.Err() == nil {
+			k.log.WithError(err).Warn("the console does not show what the audit found")
+		}
+		return
+	}
+	k.problem = problem
+}
+
+// One process takes the check of a day. A time ahead of now is nobody's.
+const takeCheckSQL = `
+UPDATE audit.keys
+SET checked_at = clock_timestamp()
+WHERE checked_at IS NULL
+   OR checked_at NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp()
+RETURNING true`
+
+const leaveCheckSQL = `
+UPDATE audit.keys
+SET checked_at = NULL`
+
+const setFindingsSQL = `
+UPDATE audit.keys
+SET findings = $1`
+
+func (k *Keeper) daily(ctx context.Context) error {
+	var taken bool
+	err := k.signer.db.GetContext(ctx, &taken, takeCheckSQL)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("take the check of the day: %w", err)
+	}
+	n, err := k.check(ctx)
+	if err != nil {
+		_, again := k.signer.db.ExecContext(context.WithoutCancel(ctx), leaveCheckSQL)
+		return errors.Join(err, again)
+	}
+	k.found.Store(int64(n))
+	if n > 0 {
+		k.log.WithField("findings", n).Error("the log is not the one that was signed: `humanqa audit verify` says where")
+	} else {
+		k.log.Debug("the whole log is the one that was signed")
+	}
+	_, err = k.signer.db.ExecContext(ctx, setFindingsSQL, n)
+	return err
+}
+
+type foundRow struct {
+	Findings int64
+	Problem  string
+}
+
+const foundSQL = `
+SELECT findings, problem
+FROM audit.keys`
+
+// Problem is what the audit has found, in one sentence; empty if nothing.
+func (s *Signer) Problem(ctx context.Context) (string, error) {
+	var row foundRow
+	err := s.db.GetContext(ctx, &row, foundSQL)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read what the audit found: %w", err)
+	case row.Problem != "":
+		return "no checkpoint is signed: " + row.Problem, nil
+	case row.Findings > 0:
+		return fmt.Sprintf("the audit of the whole log has %d findings: humanqa audit verify", row.Findings), nil
+	}
+	return "", nil
+}
+
+const acceptSQL = `
+UPDATE audit.keys
+SET (signed, signed_size) = (SELECT count(*), coalesce(max(size), 0) FROM audit.checkpoints),
+    checked_at = NULL,
+    findings = 0,
+    problem = ''`
+
+// Accept forgets what was found, behind an operator's word in the log (origin.KeyBound).
+func (s *Signer) Accept(ctx context.Context) error {
+	_, err := s.db.ExecContext(ctx, acceptSQL)
+	return failed("forget what the audit found", err)
+}
+
+var (
+	findingsMetric = prometheus.NewDesc("humanqa_audit_findings",
+		"What the last check of the whole log found, and 1 while what was written since the newest checkpoint is not signed for what it is.", nil, nil)
+	ageMetric = prometheus.NewDesc("humanqa_audit_checkpoint_age_seconds",
+		"Age of the newest checkpoint while events wait behind it; 0 when none does.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (k *Keeper) Describe(out chan<- *prometheus.Desc) {
+	out <- findingsMetric
+	out <- ageMetric
+}
+
+// collectLimit bounds what a scrape waits for Postgres.
+const collectLimit = 2 * time.Second
+
+// Collect implements prometheus.Collector.
+func (k *Keeper) Collect(out chan<- prometheus.Metric) {
+	n := k.found.Load()
+	if k.refused.Load() {
+		n++
+	}
+	out <- prometheus.MustNewConstMetric(findingsMetric, prometheus.GaugeValue, float64(n))
+	ctx, cancel := context.WithTimeout(context.Background(), collectLimit)
+	defer cancel()
+	if age, err := k.signer.age(ctx); err == nil { // else there is no such number
+		out <- prometheus.MustNewConstMetric(ageMetric, prometheus.GaugeValue, age.Seconds())
+	}
+}
+
+// age is how old the newest checkpoint is that does not have every event.
+func (s *Signer) age(ctx context.Context) (time.Duration, error) {
+	tree := NewTree(s.db)
+	size, err := tree.Size(ctx)
+	if err != nil {
+		return 0, err
+	}
+	newest, _, err := s.Newest(ctx)
+	if err != nil || newest.Size >= size {
+		return 0, err
+	}
+	since := newest.Time
+	if newest.Size == 0 {
+		leaves, err := tree.leaves(ctx, 0, 1)
+		if err != nil || len(leaves) == 0 {
+			return 0, err
+		}
+		since = leaves[0].Created
+	}
+	return s.now().Sub(since), nil
 }

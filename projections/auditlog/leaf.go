@@ -27,17 +27,24 @@ type Leaf struct {
 	Created  time.Time
 	Data     [sha256.Size]byte
 	Meta     [sha256.Size]byte
+	Binary   bool // the data are kept as octets, not as JSON
 }
 
 func leafOf(r domain.Recorded) Leaf {
 	return Leaf{
 		Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, ID: r.ID,
 		Created: r.Stored.Created, Data: r.Stored.Data, Meta: r.Stored.Meta,
+		Binary: r.Stored.Binary,
 	}
 }
 
-// leafVersion starts every leaf: another layout would have another.
-const leafVersion = "humanqa event 1"
+// leafVersion starts the leaf of an event whose data are JSON, as all are that the
+// service writes; binaryVersion that of any other, which says so.
+const (
+	leafVersion   = "humanqa event 1"
+	binaryVersion = "humanqa event 2"
+	binaryContent = "application/octet-stream"
+)
 
 // ticks is a time as the log's protocol carries it: 100 ns since 1970.
 func ticks(t time.Time) int64 { return t.UnixNano() / 100 }
@@ -49,7 +56,11 @@ func fromTicks(n int64) time.Time { return time.Unix(0, n*100).UTC() }
 func (l Leaf) Text() []byte {
 	out := make([]byte, 0, 384)
 	var word [2 * sha256.Size]byte // for one field at a time
-	out = appendField(out, leafVersion)
+	if l.Binary {
+		out = appendField(appendField(out, binaryVersion), binaryContent)
+	} else {
+		out = appendField(out, leafVersion)
+	}
 	out = appendField(out, l.Stream)
 	out = appendField(out, strconv.AppendUint(word[:0], l.Revision, 10))
 	out = appendField(out, l.Type)
@@ -83,7 +94,15 @@ func (l Leaf) differences(was Leaf) []string {
 	add("time", l.Created.Format(time.RFC3339Nano), was.Created.Format(time.RFC3339Nano))
 	add("data", digest(l.Data), digest(was.Data))
 	add("metadata", digest(l.Meta), digest(was.Meta))
+	add("content", l.content(), was.content())
 	return out
+}
+
+func (l Leaf) content() string {
+	if l.Binary {
+		return "octets"
+	}
+	return "JSON"
 }
 
 // digest is a hash that is shown by its beginning.

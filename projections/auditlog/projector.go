@@ -40,7 +40,7 @@ var (
 func (Projector) Name() string { return Name }
 
 // Version implements consumer.Projector.
-func (Projector) Version() int { return 2 }
+func (Projector) Version() int { return 3 }
 
 // Handles implements consumer.Consumer; as a Witness it sees all others too.
 func (Projector) Handles() []string { return eventstore.Types() }
@@ -75,7 +75,8 @@ CREATE TABLE {schema}.tree_leaves (
     stream           text NOT NULL,
     type             text NOT NULL,
     data             bytea NOT NULL,  -- SHA-256
-    metadata         bytea NOT NULL   -- SHA-256
+    metadata         bytea NOT NULL,  -- SHA-256
+    is_json          boolean NOT NULL
 );
 CREATE INDEX tree_leaves_ids ON {schema}.tree_leaves USING brin (index, id uuid_bloom_ops (n_distinct_per_range = 3000))
     WITH (pages_per_range = 64, autosummarize = on);
@@ -112,7 +113,7 @@ ORDER BY t.level`
 
 // A row that is copied costs Postgres a third of one that comes in arrays.
 const copyLeavesSQL = `
-COPY {schema}.tree_leaves (index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata)
+COPY {schema}.tree_leaves (index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata, is_json)
 FROM STDIN`
 
 const upsertTilesSQL = `
@@ -185,7 +186,8 @@ func (l *Leaf) appendRow(row []byte) []byte {
 	row = append(pgpool.AppendCopied(row, l.Stream), '\t')
 	row = append(pgpool.AppendCopied(row, l.Type), '\t')
 	row = append(hex.AppendEncode(append(row, `\\x`...), l.Data[:]), '\t')
-	return append(hex.AppendEncode(append(row, `\\x`...), l.Meta[:]), '\n')
+	row = append(hex.AppendEncode(append(row, `\\x`...), l.Meta[:]), '\t')
+	return append(strconv.AppendBool(row, !l.Binary), '\n')
 }
 
 // edge is the last tile of each level, and what has changed since it was loaded.

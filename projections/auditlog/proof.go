@@ -27,15 +27,22 @@ type BoundEvent struct {
 	Created  string    `json:"created"` // 100 ns since 1970, in decimal
 	DataHash string    `json:"dataHash"`
 	MetaHash string    `json:"metaHash"`
-	Data     *string   `json:"data,omitempty"`
-	Meta     *string   `json:"meta,omitempty"`
+	// ContentType is what the data are, where they are not JSON.
+	ContentType string  `json:"contentType,omitempty"`
+	Data        *string `json:"data,omitempty"`
+	Meta        *string `json:"meta,omitempty"`
 	// Leaf is the hash of this leaf in the service's tree, in an export.
 	Leaf string `json:"leaf,omitempty"`
 }
 
 func bound(l Leaf) BoundEvent {
+	contentType := ""
+	if l.Binary {
+		contentType = binaryContent
+	}
 	return BoundEvent{
-		Index: l.Index, Position: l.Position.String(), Stream: l.Stream, Revision: l.Revision, Type: l.Type, ID: l.ID,
+		ContentType: contentType,
+		Index:       l.Index, Position: l.Position.String(), Stream: l.Stream, Revision: l.Revision, Type: l.Type, ID: l.ID,
 		Created: strconv.FormatInt(ticks(l.Created), 10), DataHash: hex.EncodeToString(l.Data[:]), MetaHash: hex.EncodeToString(l.Meta[:]),
 	}
 }

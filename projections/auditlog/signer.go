@@ -31,13 +31,14 @@ var ErrForked = errors.New("the log is not the one that was signed")
 // Signer signs checkpoints, in any number of processes at once.
 type Signer struct {
 	db   *sqlx.DB
+	log  Log
 	seal Sealer
 	now  func() time.Time
 }
 
 // NewSigner prepares a signer; the first Sign of a log makes its key.
-func NewSigner(db *sqlx.DB, seal Sealer, now func() time.Time) *Signer {
-	return &Signer{db: db, seal: seal, now: now}
+func NewSigner(db *sqlx.DB, log Log, seal Sealer, now func() time.Time) *Signer {
+	return &Signer{db: db, log: log, seal: seal, now: now}
 }
 
 const keySQL = `
@@ -125,13 +126,21 @@ func (s *Signer) Latest(ctx context.Context) (c Checkpoint, found bool, err erro
 }
 
 const insertCheckpointSQL = `
-INSERT INTO audit.checkpoints (size, note)
-VALUES ($1, $2)
-ON CONFLICT DO NOTHING`
+WITH added AS (
+    INSERT INTO audit.checkpoints (size, note)
+    VALUES ($1, $2)
+    ON CONFLICT DO NOTHING
+    RETURNING size)
+UPDATE audit.keys
+SET signed = signed + 1,
+    signed_size = greatest(signed_size, added.size)
+FROM added`
 
 // Sign signs the tree as it is, and gives the newest checkpoint if nothing has
-// come behind it; found is false while the log is empty. A tree that does not
-// continue the newest checkpoint is ErrForked, and is not signed.
+// come behind it; found is false while the log is empty. What came behind the newest
+// checkpoint is read from the log itself: a tree that does not hold it, or does not
+// continue the checkpoint, is ErrForked, an event that this service did not write
+// ErrForged, and neither is signed.
 func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error) {
 	tree := NewTree(s.db)
 	last, signedBefore, err := s.Newest(ctx)
@@ -145,14 +154,9 @@ func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error)
 	if size < last.Size {
 		return c, false, fmt.Errorf("%w: the tree has %d leaves, a checkpoint %d", ErrForked, size, last.Size)
 	}
-	root, err := tree.Root(ctx, size)
-	if err != nil {
-		return c, false, err
-	}
-	if signedBefore {
-		if err := s.continues(ctx, tree, last, size, root); err != nil || size == last.Size {
-			return last, err == nil, err
-		}
+	root, err := s.vouch(ctx, tree, last, size)
+	if err != nil || size == last.Size {
+		return last, err == nil, err
 	}
 	c, err = s.sign(ctx, tree, size, root)
 	if err != nil {
@@ -166,18 +170,6 @@ func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error)
 		return c, false, fmt.Errorf("store a checkpoint: %w", err)
 	}
 	return c, true, nil
-}
-
-// continues proves that the tree goes on from a checkpoint.
-func (s *Signer) continues(ctx context.Context, tree Tree, last Checkpoint, size int64, root tlog.Hash) error {
-	proof, err := tree.Consistency(ctx, size, last.Size)
-	if err != nil {
-		return err
-	}
-	if err := tlog.CheckTree(proof, size, root, last.Size, last.Root); err != nil {
-		return fmt.Errorf("%w: the tree of %d leaves does not go on from the checkpoint of %s", ErrForked, size, last)
-	}
-	return nil
 }
 
 func (s *Signer) sign(ctx context.Context, tree Tree, size int64, root tlog.Hash) (Checkpoint, error) {

@@ -68,6 +68,12 @@ func TestWhatWasDoneToTheLogIsFoundAndNamed(t *testing.T) {
 				return []string{"[" + e.Stream + "] was changed", "\n  id: was " + e.ID + ", is 11111111-"}
 			},
 		},
+		"its content type is changed": {
+			func(w *world) { w.exec(`UPDATE eventlog.events SET is_json = false WHERE position = $1`, at) },
+			func(e event) []string {
+				return []string{"[" + e.Stream + "] was changed", "\n  content: was JSON, is octets"}
+			},
+		},
 		"it is dropped": {
 			func(w *world) { w.exec(`DELETE FROM eventlog.events WHERE position = $1`, at) },
 			func(e event) []string { return []string{"[" + e.Stream + "] is gone from place 6: " + e.ID} },
@@ -157,6 +163,10 @@ func TestARewriteOfEventsAndTreeIsFoundByAnOlderCheckpoint(t *testing.T) {
 		t.Errorf("a rewritten log is signed: %v", err)
 	}
 	w.exec(`DELETE FROM audit.checkpoints`)
+	if _, found := w.check(); told(found) != "[] the database has 0 checkpoints, up to 0 events; 2 were signed, up to 30\n" {
+		t.Errorf("checkpoints that were taken away tell\n%s", told(found))
+	}
+	must.NoError(t, w.signer.Accept(w.ctx())) // as whoever has the database can
 	if _, found := w.check(); told(found) != "" {
 		t.Errorf("without a checkpoint there is nothing to tell: %s", told(found))
 	}

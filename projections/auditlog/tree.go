@@ -69,6 +69,23 @@ func (t Tree) Consistency(ctx context.Context, size, old int64) (tlog.TreeProof,
 	return proof, nil
 }
 
+// frontier gives the right edge of the tree's first size leaves.
+func (t Tree) frontier(ctx context.Context, size int64) (frontier, error) {
+	var indexes []int64
+	first := int64(0)
+	for level := 62; level >= 0; level-- {
+		if leaves := int64(1) << level; size&leaves != 0 {
+			indexes = append(indexes, tlog.StoredHashIndex(level, first>>level))
+			first += leaves
+		}
+	}
+	roots, err := t.hashes(ctx).ReadHashes(indexes)
+	if err != nil {
+		return frontier{}, fmt.Errorf("read the edge of the tree of %d leaves: %w", size, err)
+	}
+	return frontier{size, roots}, nil
+}
+
 const tilesSQL = `
 SELECT t.level, t.index, t.hashes
 FROM unnest($1::integer[], $2::bigint[]) AS wanted (level, index)
@@ -122,19 +139,21 @@ type leafRow struct {
 	Type     string    `db:"type"`
 	Data     []byte    `db:"data"`
 	Metadata []byte    `db:"metadata"`
+	IsJSON   bool      `db:"is_json"`
 }
 
 func (r leafRow) leaf() Leaf {
 	l := Leaf{
 		Index: r.Index, Position: domain.Position{Commit: uint64(r.Commit), Prepare: uint64(r.Prepare)},
 		Stream: r.Stream, Revision: uint64(r.Revision), Type: r.Type, ID: r.ID, Created: fromTicks(r.Created),
+		Binary: !r.IsJSON,
 	}
 	copy(l.Data[:], r.Data)
 	copy(l.Meta[:], r.Metadata)
 	return l
 }
 
-const leafColumns = `index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata`
+const leafColumns = `index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata, is_json`
 
 const leavesSQL = `
 SELECT ` + leafColumns + `

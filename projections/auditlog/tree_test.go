@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -135,8 +137,8 @@ func TestSealedFieldsAndTheirErasureKeepEveryProof(t *testing.T) {
 }
 
 const manyLeavesSQL = `
-INSERT INTO {audit}.tree_leaves (index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata)
-SELECT n, n, n, 0, n, md5(n::text)::uuid, 'job-' || n, 'job.created', sha256('d'), sha256('m')
+INSERT INTO {audit}.tree_leaves (index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata, is_json)
+SELECT n, n, n, 0, n, md5(n::text)::uuid, 'job-' || n, 'job.created', sha256('d'), sha256('m'), true
 FROM generate_series(0, 29999) n`
 
 // What autovacuum does behind the writer.
@@ -169,6 +171,73 @@ func TestAnEventIsFoundByTheBloomFilters(t *testing.T) {
 	}
 }
 
+// metrics are the keeper's numbers by name.
+func metrics(t *testing.T, k *auditlog.Keeper) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(k)
+	families, err := registry.Gather()
+	must.NoError(t, err)
+	got := map[string]float64{}
+	for _, f := range families {
+		got[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
+	}
+	return got
+}
+
+func TestTheKeeperTellsOfWhatIsFoundOnceADayAndAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.bind()
+	w.lives(1)
+	w.sign()
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	var checks, finds atomic.Int64
+	check := func(context.Context) (int, error) {
+		checks.Add(1)
+		return int(finds.Load()), nil
+	}
+	k := auditlog.NewKeeper(w.signer, check, quiet)
+	k.SetEvery(5 * time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- k.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must.NoError(t, <-ran)
+	})
+	says := func(findings float64, problem string) {
+		t.Helper()
+		eventually.True(t, "the keeper tells", func() bool {
+			is, err := w.signer.Problem(w.ctx())
+			return err == nil && metrics(t, k)["humanqa_audit_findings"] == findings && strings.HasPrefix(is, problem) && (is == "") == (problem == "")
+		})
+	}
+	eventually.True(t, "the check of the day", func() bool { return checks.Load() == 1 })
+	says(0, "")
+	if got, known := metrics(t, k)["humanqa_audit_checkpoint_age_seconds"]; !known || got != 0 {
+		t.Errorf("all is signed, and the checkpoint is %v old", got)
+	}
+
+	finds.Store(2)
+	w.exec(`UPDATE audit.keys SET checked_at = clock_timestamp() - interval '25 hours'`)
+	says(2, "the audit of the whole log has 2 findings")
+	if n := checks.Load(); n != 2 {
+		t.Errorf("%d checks in two days", n)
+	}
+	finds.Store(0)
+	w.exec(`UPDATE audit.keys SET checked_at = clock_timestamp() + interval '1 year'`) // nobody's
+	says(0, "")
+
+	w.forge(2, "credits-rich", "")
+	w.lives(1)
+	says(1, "no checkpoint is signed: the log holds what this service did not write")
+	if got := metrics(t, k)["humanqa_audit_checkpoint_age_seconds"]; got < 0 {
+		t.Errorf("the checkpoint is %v old", got)
+	}
+}
+
 func TestTheKeeperSignsWhileSomethingHappens(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -177,7 +246,7 @@ func TestTheKeeperSignsWhileSomethingHappens(t *testing.T) {
 	keepers := make(chan error, 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	for range cap(keepers) { // two processes
-		k := auditlog.NewKeeper(w.signer, quiet)
+		k := auditlog.NewKeeper(w.signer, func(context.Context) (int, error) { return 0, nil }, quiet)
 		k.SetEvery(5 * time.Millisecond)
 		go func() { keepers <- k.Run(ctx) }()
 	}

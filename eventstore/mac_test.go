@@ -1,0 +1,90 @@
+package eventstore
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/internal/must"
+)
+
+// stored reads the whole log as it is.
+func stored(t *testing.T, c *Client) []RawEvent {
+	t.Helper()
+	events, _, _, err := c.ReadAllRaw(t.Context(), domain.Position{}, true, 100)
+	must.NoError(t, err)
+	return events
+}
+
+func TestAnEventsMACBindsAllThatIsWrittenAndStandsInACopy(t *testing.T) {
+	t.Parallel()
+	_, c := setup(t)
+	keys := MACKeys{Primary: 7, Keys: map[uint32][]byte{7: []byte("seven"), 8: []byte("eight")}}
+	grow(t, c, "job-before", 0, 1)
+	c.Authenticate(keys)
+	grow(t, c, "job-1", 0, 2)
+	large := newEvent(&job.Completed{Summary: strings.Repeat("x", maxWhole)}) // in parts
+	_, err := c.Append(t.Context(), "job-1", 1, []domain.NewEvent{note("with it"), large})
+	must.NoError(t, err)
+	c.Authenticate(MACKeys{Primary: 8, Keys: keys.Keys}) // a keyset that was rotated
+	grow(t, c, "job-1", 4, 1)
+
+	_, copied := setup(t)
+	copied.Authenticate(keys)
+	_, err = Copy(t.Context(), c, copied, func(int64) {})
+	must.NoError(t, err)
+	for name, log := range map[string]*Client{"log": c, "copy": copied} {
+		events := stored(t, log)
+		if len(events) != 8 {
+			t.Fatalf("the %s has %d events", name, len(events))
+		}
+		for i, e := range events {
+			want := Genuine
+			if i == 0 {
+				want = NoMAC
+			}
+			if got := log.Authentic(e); got != want {
+				t.Errorf("%s: event %d of %s is %d, want %d", name, e.Revision, e.Stream, got, want)
+			}
+			if _, err := e.Decode(); err != nil {
+				t.Error(err)
+			}
+			if _, quick := metadataOf(e.Meta); !quick && !bytes.Contains(e.Meta, []byte(`"parts":`)) {
+				t.Errorf("metadata that are slow to read: %s", e.Meta)
+			}
+		}
+	}
+
+	for name, change := range map[string]func(*RawEvent){
+		"another stream":   func(e *RawEvent) { e.Stream = "job-2" },
+		"another revision": func(e *RawEvent) { e.Revision++ },
+		"another type":     func(e *RawEvent) { e.Type = "job.voided" },
+		"another id":       func(e *RawEvent) { e.ID = uuid.New() },
+		"octets":           func(e *RawEvent) { e.Binary = true },
+		"other data":       func(e *RawEvent) { e.Data = []byte(`{"itemId":"other"}`) },
+		"other metadata": func(e *RawEvent) {
+			e.Meta = bytes.Replace(e.Meta, []byte(`"actor":"operator"`), []byte(`"actor":"somebody"`), 1)
+		},
+		"a key that is not ours": func(e *RawEvent) {
+			e.Meta = bytes.Replace(e.Meta, []byte(`"mac":"00000007.`), []byte(`"mac":"00000009.`), 1)
+		},
+		"another of our keys": func(e *RawEvent) {
+			e.Meta = bytes.Replace(e.Meta, []byte(`"mac":"00000007.`), []byte(`"mac":"00000008.`), 1)
+		},
+	} {
+		e := stored(t, c)[1]
+		if change(&e); c.Authentic(e) != WrongMAC {
+			t.Errorf("%s: %d", name, c.Authentic(e))
+		}
+	}
+	e := stored(t, c)[1]
+	for n := range e.Meta {
+		if e.Meta = e.Meta[:len(e.Meta)-1]; c.Authentic(e) == Genuine {
+			t.Errorf("%d bytes are cut off and it holds", n+1)
+		}
+	}
+}
