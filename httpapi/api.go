@@ -64,6 +64,14 @@ type Deps struct {
 	BaseURL string
 	// WebhookAllow are the private addresses webhooks may go to all the same.
 	WebhookAllow guard.Allow
+	// Targets are the private hosts that any account may test, and that the service
+	// itself may fetch.
+	Targets guard.Targets
+	// PrivateTargets says that checkers may reach any private host: this is a demo.
+	PrivateTargets bool
+	// Resolve looks a name up, to warn of hosts under test that have no address; nil:
+	// nothing is looked up.
+	Resolve func(ctx context.Context, host string) error
 	// HostedDomains are the domains of hosted-app platforms; nil for those that
 	// are known.
 	HostedDomains hosting.Domains
@@ -109,6 +117,10 @@ type API struct {
 	baseURL      string
 	webhookAllow guard.Allow
 
+	targets        guard.Targets
+	privateTargets bool
+	lookups        *lookups
+
 	hostedDomains hosting.Domains
 
 	table          table
@@ -140,6 +152,8 @@ func New(d Deps) *API {
 		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log}, halted: d.Halted,
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,
+		targets: d.Targets, privateTargets: d.PrivateTargets,
+		lookups:       &lookups{resolve: d.Resolve, names: map[string]*lookup{}},
 		hostedDomains: d.HostedDomains,
 		table:         newTable(routes),
 		idempotency:   idempotency{db: d.DB, vault: d.Vault},
@@ -200,6 +214,7 @@ type request struct {
 	body   []byte          // what came, until it has been parsed (letGo); not of a file
 	read   *problems       // once a handler opened the body
 	looked map[string]bool // the query parameters that the handler knows
+	notes  []domain.Detail // for the warnings of the answer
 	log    logrus.FieldLogger
 }
 

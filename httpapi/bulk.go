@@ -29,7 +29,7 @@ func (a *API) submitBulk(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
 	submits := readBulk(r.object(&p))
-	if err := p.err(); err != nil {
+	if err := a.admitted(r, &p); err != nil {
 		return answer{}, err
 	}
 	for i := range submits {

@@ -31,7 +31,9 @@ const (
 // it on the way.
 type problems struct {
 	details []domain.Detail
-	objects []object // in the order they were opened
+	objects []object          // in the order they were opened
+	targets []target          // URLs under test
+	hints   map[string]string // next steps, by path, that its name does not tell
 }
 
 // add notes what is wrong at a path. The first finding there is enough.
@@ -44,6 +46,7 @@ func (p *problems) add(path, format string, args ...any) {
 
 // err is the refusal that names all of them, sorted by path, or nil.
 func (p *problems) err() error {
+	p.refuseTargets()
 	if len(p.details) == 0 {
 		return nil
 	}

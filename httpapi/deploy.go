@@ -30,7 +30,7 @@ func (a *API) deployHook(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
 	in := readDeploy(r.optionalObject(&p))
-	if err := p.err(); err != nil {
+	if err := a.admitted(r, &p); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
@@ -52,19 +52,27 @@ func (a *API) deployHook(r *request) (answer, error) {
 	})
 }
 
-// deployedURL falls back to the project's URL.
+// deployedURL falls back to the project's URL, which the account may no longer
+// test since it was set.
 func (a *API) deployedURL(ctx context.Context, c caller, test *command.HostedTest) error {
 	if test.URL == "" {
 		project, err := a.reads.Projects.Get(ctx, c.accountID, c.projectID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case project.DefaultURL == nil:
-			var p problems
+		}
+		var p problems
+		if project.DefaultURL == nil {
 			p.add("url", "is required: the project has no defaultUrl")
 			return p.err()
 		}
 		test.URL = *project.DefaultURL
+		object{problems: &p}.target("url", test.URL, "")
+		if err := a.admit(ctx, c.accountID, c.sandbox, &p); err != nil {
+			return err
+		}
+		if err := p.err(); err != nil {
+			return err
+		}
 	}
 	test.Host, test.HostedApp = host.Of(test.URL), a.hostedDomains.Hosts(test.URL)
 	return nil
@@ -79,7 +87,7 @@ func readDeploy(o object) command.Deploy {
 			Urgent:  o.oneOf("priority", normal, normal, urgent) == urgent,
 		},
 	}}
-	o.publicURL("url", in.Test.URL)
+	o.target("url", in.Test.URL, "")
 	word := func(name string, limit int) string { return strings.TrimSpace(o.optional(name, limit)) }
 	commit, key := word("commitSha", maxCommitSHA), word("deduplicationKey", maxDeduplicationKey)
 	if commit != "" {

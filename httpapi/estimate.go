@@ -26,7 +26,7 @@ type estimateBody struct {
 func (a *API) estimateJob(r *request) (answer, error) {
 	var p problems
 	in := readSubmit(r.object(&p))
-	if err := p.err(); err != nil {
+	if err := a.admitted(r, &p); err != nil {
 		return answer{}, err
 	}
 	if err := a.place(r, &in, "api"); err != nil {

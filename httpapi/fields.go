@@ -14,7 +14,6 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/domain/subscription"
-	"humanqa/internal/guard"
 )
 
 // Lengths, in characters (decisions, "Lengths").
@@ -81,11 +80,6 @@ func (o object) slaMinutes(name string) int {
 		o.wrong(name, "must be %s", oneOfWords(numbers(project.SLAMinutes())))
 	}
 	return n
-}
-
-// publicURL checks a URL under test.
-func (o object) publicURL(name, raw string) {
-	o.check(name, raw, func(raw string) error { return guard.PublicURL(raw, nil) })
 }
 
 // link checks a URL that only a person's browser will follow: evidence may lie

@@ -30,6 +30,9 @@ func (p *problems) hint() string {
 		}
 	}
 	for _, d := range p.details {
+		if hint := p.hints[d.Path]; hint != "" {
+			return hint
+		}
 		name, _, _ := strings.Cut(d.Path[strings.LastIndexByte(d.Path, '.')+1:], "[")
 		if hint := hints[name]; hint != "" {
 			return hint

@@ -80,12 +80,17 @@ func (a *API) testHosted(r *request) (answer, error) {
 	o := r.object(&p)
 	in := a.readHostedTest(r, o)
 	in.Loop = r.loopStep(&p)
-	if err := p.err(); err != nil {
+	if err := a.admitted(r, &p); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		out, err := a.commands.TestHosted(ctx, cause, in)
-		return a.done(ctx, r, out.Position, err, http.StatusCreated, a.hostedJob(in, out))
+		if err != nil {
+			return answer{}, err
+		}
+		a.visible(ctx, r, out.Position)
+		a.noteUnused(ctx, r, in.Webhook, out.ProjectID)
+		return reply(http.StatusCreated, a.hostedJob(in, out))
 	})
 }
 
@@ -116,11 +121,35 @@ func (a *API) readHosted(r *request, o object) command.HostedTest {
 		},
 	}
 	in.Type, in.TypeEcho = o.hostedType("jobType")
-	o.publicURL("url", in.URL)
+	o.target("url", in.URL, in.Type)
 	o.check("webhookUrl", in.Webhook.URL, a.webhookURL)
 	in.Host, in.HostedApp = host.Of(in.URL), a.hostedDomains.Hosts(in.URL)
 	return in
 }
+
+// noteUnused warns of a webhook's settings that lead to no delivery: the project has no
+// URL for them. The test stands, whatever becomes of the warning.
+func (a *API) noteUnused(ctx context.Context, r *request, in command.Webhook, projectID string) {
+	if in.URL != "" || in.Secret == "" && in.Events == nil {
+		return
+	}
+	p, err := a.reads.Projects.Get(ctx, r.caller.accountID, projectID)
+	if err != nil {
+		r.log.WithError(err).Warn("answered without a look at the project's webhook")
+		return
+	}
+	if p.WebhookURL != "" {
+		return
+	}
+	if in.Secret != "" {
+		r.note("webhookSecret", unusedSetting)
+	}
+	if in.Events != nil {
+		r.note("subscribedWebhookEvents", unusedSetting)
+	}
+}
+
+const unusedSetting = "was not used: the project has no webhook; send webhookUrl with it"
 
 // hostedType reads one of the five types of the hosted endpoints, in either
 // spelling; both are empty when the type is to be detected.

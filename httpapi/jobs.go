@@ -42,7 +42,7 @@ func (a *API) submitJob(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
 	in := readSubmit(r.object(&p))
-	if err := p.err(); err != nil {
+	if err := a.admitted(r, &p); err != nil {
 		return answer{}, err
 	}
 	if err := a.place(r, &in, "api"); err != nil {
@@ -87,7 +87,7 @@ func readSubmit(o object) command.SubmitJob {
 	}
 	in.Target, in.Items, in.Credentials = readTarget(o), readItems(o), readCredentials(o)
 	in.Type, in.TypeEcho = o.jobType("jobType")
-	o.publicURL("url", in.URL)
+	o.target("url", in.URL, in.Type)
 	in.Wait = o.oneOf("generateChecklist", "async", "sync", "async") == "sync"
 	return in
 }

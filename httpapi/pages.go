@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/projections/jobs"
+	"humanqa/projections/people"
 )
 
 // What the pages for people share with the API (httpapi/ui): limits, and the
@@ -29,26 +30,45 @@ func Address(remote string) string { return address(remote) }
 // Stop tells requests that wait for something to answer with what there is.
 func (a *API) Stop() { a.stopping.begin() }
 
-// HostedTestOf reads a hosted test from what would be the body of
+// HostedTestOf reads a hosted test of the account from what would be the body of
 // POST /v1/hosted/test. It names what is wrong with it.
-func (a *API) HostedTestOf(body []byte) (command.HostedTest, error) {
+func (a *API) HostedTestOf(ctx context.Context, of people.Account, body []byte) (command.HostedTest, error) {
 	var p problems
 	in := a.readHostedTest(&request{}, parseObject(body, &p))
-	return in, p.err()
+	return in, a.admittedOf(ctx, of, &p)
+}
+
+// CheckTarget refuses the test of a URL that the account may no longer test.
+func (a *API) CheckTarget(ctx context.Context, of people.Account, j jobs.Job) error {
+	var p problems
+	object{problems: &p}.target("url", j.URL, j.Type)
+	return a.admittedOf(ctx, of, &p)
+}
+
+func (a *API) admittedOf(ctx context.Context, of people.Account, p *problems) error {
+	if err := a.admit(ctx, of.ID, of.Sandbox, p); err != nil {
+		return err
+	}
+	for _, t := range p.targets {
+		if t.private != nil { // a page shows what is wrong, but no hint
+			p.add(t.path, "%s; %s", t.private, t.hint())
+		}
+	}
+	return p.err()
 }
 
 // NewProjectOf reads what would be the body of POST /v1/projects.
-func (a *API) NewProjectOf(body []byte) (command.CreateProject, error) {
+func (a *API) NewProjectOf(ctx context.Context, of people.Account, body []byte) (command.CreateProject, error) {
 	var p problems
 	in := a.readNewProject(parseObject(body, &p))
-	return in, p.err()
+	return in, a.admittedOf(ctx, of, &p)
 }
 
 // ProjectUpdateOf reads what would be the body of PATCH /v1/projects/:id.
-func (a *API) ProjectUpdateOf(body []byte) (command.UpdateProject, error) {
+func (a *API) ProjectUpdateOf(ctx context.Context, of people.Account, body []byte) (command.UpdateProject, error) {
 	var p problems
 	in := a.readProjectUpdate(parseObject(body, &p))
-	return in, p.err()
+	return in, a.admittedOf(ctx, of, &p)
 }
 
 // FixesOf turns ids of items that failed in the project's last test into the

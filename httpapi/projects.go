@@ -215,10 +215,13 @@ func (a *API) createProject(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
 	in := a.readNewProject(r.object(&p))
-	if err := p.err(); err != nil {
+	if err := a.admitted(r, &p); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
+		if in.Events != nil && in.WebhookURL == "" {
+			r.note("subscribedWebhookEvents", unusedSetting)
+		}
 		out, err := a.commands.CreateProject(ctx, cause, in)
 		return a.done(ctx, r, out.Position, err, http.StatusCreated, createdProject{
 			ProjectID: out.ProjectID, Name: out.Name,
@@ -249,7 +252,7 @@ func (a *API) webhookURL(raw string) error { return guard.WebhookURL(raw, a.webh
 // defaults checks the settings that jobs will inherit.
 func (o object) defaults(defaultURL, jobType *string) {
 	if defaultURL != nil {
-		o.publicURL("defaultUrl", *defaultURL)
+		o.target("defaultUrl", *defaultURL, "")
 	}
 	if jobType == nil {
 		return
@@ -264,7 +267,7 @@ func (a *API) updateProject(r *request) (answer, error) {
 	id, err := a.ownProject(r)
 	var p problems
 	in := a.readProjectUpdate(r.object(&p))
-	if err := refusedFor(err, p.err()); err != nil {
+	if err := refusedFor(err, a.admitted(r, &p)); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
@@ -273,6 +276,9 @@ func (a *API) updateProject(r *request) (answer, error) {
 			return answer{}, err
 		}
 		a.visible(ctx, r, at)
+		if in.Events != nil && after.WebhookURL == "" {
+			r.note("subscribedWebhookEvents", unusedSetting)
+		}
 		if in.WebhookURL != nil || in.Events != nil {
 			a.WebhooksShown(ctx)
 		}

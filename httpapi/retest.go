@@ -13,12 +13,13 @@ type retestedJob struct {
 }
 
 // retestJob is POST /v1/jobs/:id/retest. It takes no body: what is sent is not
-// looked at.
+// looked at. The account may no longer test the job's URL.
 func (a *API) retestJob(r *request) (answer, error) {
 	parent, err := a.ownJob(r)
 	var p problems
 	r.idempotencyKey(&p)
-	if err := refusedFor(err, p.err()); err != nil {
+	object{problems: &p}.target("url", parent.URL, parent.Type)
+	if err := refusedFor(err, a.admitted(r, &p)); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {

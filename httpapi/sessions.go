@@ -51,7 +51,7 @@ func (a *API) createSession(r *request) (answer, error) {
 	var p problems
 	r.idempotencyKey(&p)
 	in := a.readSession(r, r.object(&p))
-	if err := p.err(); err != nil {
+	if err := a.admitted(r, &p); err != nil {
 		return answer{}, err
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
@@ -60,6 +60,7 @@ func (a *API) createSession(r *request) (answer, error) {
 			return answer{}, err
 		}
 		a.visible(ctx, r, out.Position)
+		a.noteUnused(ctx, r, in.Test.Webhook, out.ProjectID)
 		body := createdSession{
 			SessionID: out.SessionID, ProjectID: out.ProjectID, Status: out.Status, CheckerCount: len(out.Slots),
 			CreditsDeducted: out.CreditsDeducted, CreditsCharged: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,

@@ -53,13 +53,17 @@ var submissionCalls = sync.OnceValue(func() (all []submission) {
 	return all
 })
 
-// warned adds to a submission's answer what looks like a slip in its body. The
-// same body has the same warnings.
+// note warns in the answer of what its caller may have meant otherwise.
+func (r *request) note(path, message string) {
+	r.notes = append(r.notes, domain.Detail{Path: path, Message: message})
+}
+
+// warned adds warnings to an answer.
 func warned(ans answer, warnings []domain.Detail) (answer, error) {
 	if len(warnings) == 0 || ans.status >= 300 {
 		return ans, nil
 	}
-	raw, err := encode(warnings)
+	raw, err := encode(warnings[:min(len(warnings), maxWarnings)])
 	if err != nil {
 		return answer{}, fmt.Errorf("encode warnings: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,8 +36,12 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 		Actor: r.caller.actor, AccountID: r.caller.accountID, Sandbox: r.caller.sandbox, AskedAt: a.now().UTC(),
 	}
 	var slips []domain.Detail
-	if r.route.submits && r.read != nil {
-		slips = r.read.warnings()
+	var targets []target
+	if r.read != nil {
+		targets = r.read.targets
+		if r.route.submits {
+			slips = r.read.warnings()
+		}
 	}
 	run := func() (answer, error) {
 		r.letGo()
@@ -44,7 +49,7 @@ func (a *API) write(r *request, do func(context.Context, command.Cause) (answer,
 		if err != nil {
 			return ans, err
 		}
-		return warned(ans, slips)
+		return warned(ans, slices.Concat(slips, r.notes, unresolved(ctx, targets)))
 	}
 	var p problems
 	key, present := r.idempotencyKey(&p)

@@ -49,6 +49,7 @@ type environment struct {
 	AIKey                    string `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
 	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
+	TargetAllow              string `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
 	CloseEvery               int    `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
 	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
@@ -85,6 +86,7 @@ type Config struct {
 	RecordingLimit           int64     // bytes of one checker and job
 	AI                       ai.Config // its Log comes with the core
 	WebhookAllow             guard.Allow
+	TargetAllow              guard.Targets
 	WebhookCAFile            string // may appear later; serve warns until it does
 	RateLimit                int    // requests per key in any minute
 	CloseEvery               int    // events after which a ledger is closed
@@ -216,6 +218,9 @@ func (e environment) config() (Config, error) {
 	}
 	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllow); err != nil {
 		return Config{}, badSetting("HUMANQA_WEBHOOK_ALLOW", "%v", err)
+	}
+	if c.TargetAllow, err = guard.ParseTargets(e.TargetAllow); err != nil {
+		return Config{}, badSetting("HUMANQA_TARGET_ALLOW", "%v", err)
 	}
 	if c.TrustedProxies, err = guard.ParseAllow(e.TrustedProxies); err != nil {
 		return Config{}, badSetting("HUMANQA_TRUSTED_PROXIES", "%v", err)

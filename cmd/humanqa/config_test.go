@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/ai"
+	"humanqa/internal/guard"
 	"humanqa/internal/hosting"
 	"humanqa/internal/must"
 )
@@ -64,6 +65,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_AI_KEY=sk-1",
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/8, 127.0.0.1",
 		"HUMANQA_WEBHOOK_CA_FILE=/srv/ca.pem",
+		"HUMANQA_TARGET_ALLOW=staging.internal",
 		"HUMANQA_RECORDING_LIMIT=2147483648",
 		"HUMANQA_RATE_LIMIT=120",
 		"HUMANQA_CLOSE_EVERY=50",
@@ -92,6 +94,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		EvidenceURL:         "s3://evidence?region=eu-central-1",
 		AI:                  ai.Config{BaseURL: "http://models.example.com/v1", Model: "small", Key: "sk-1"},
 		WebhookCAFile:       "/srv/ca.pem",
+		TargetAllow:         guard.Targets{Suffixes: []string{"staging.internal"}},
 		EventStoreMaxAppend: 2 << 20,
 		RecordingLimit:      2 << 30,
 		RateLimit:           120,
@@ -134,6 +137,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_TLS_CERT=/srv/cert.pem":                  "HUMANQA_TLS_KEY: must be set",
 		"HUMANQA_TLS_KEY=/srv/key.pem":                    "HUMANQA_TLS_CERT: must be set",
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
+		"HUMANQA_TARGET_ALLOW=http://localhost":           `HUMANQA_TARGET_ALLOW: "http://localhost" is neither a network`,
 		"HUMANQA_HOSTED_DOMAINS=*.apps.example":           `HUMANQA_HOSTED_DOMAINS: "*.apps.example" is no domain`,
 		"HUMANQA_EVENTSTORE_MAX_APPEND=1MB":               `HUMANQA_EVENTSTORE_MAX_APPEND: "1MB" is no whole number that fits`,
 		"HUMANQA_RECORDING_LIMIT=9223372036854775808":     `HUMANQA_RECORDING_LIMIT: "9223372036854775808" is no whole number that fits`,

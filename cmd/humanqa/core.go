@@ -23,6 +23,7 @@ import (
 	"humanqa/eventstore/node"
 	"humanqa/internal/ai"
 	"humanqa/internal/datadir"
+	"humanqa/internal/guard"
 	"humanqa/internal/pgclock"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
@@ -61,6 +62,7 @@ type core struct {
 	vault    *vault.Vault
 	clock    *pgclock.Clock
 	commands *command.Service
+	own      *guard.Own // addresses that no page under test may have
 
 	postgres *pgdev.Server // nil unless started here
 	node     *node.Node    // nil unless started here
@@ -292,8 +294,13 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	var watch sync.WaitGroup
 	watch.Go(func() { c.clock.Run(running) })
 	c.stops.add("clock", closing, func(context.Context) error { stop(); watch.Wait(); return nil })
+	c.own = ownAddresses(c.cfg, c.dsn)
+	if c.postgres != nil {
+		c.own = ownAddresses(c.cfg, c.dsn, c.postgres.TCPDSN(pgdev.Database))
+	}
 	writer := c.cfg.AI
 	writer.Log = log.WithField("part", "ai")
+	writer.Pages = guard.Pages{Allow: c.cfg.TargetAllow, Own: c.own}
 	c.commands = command.New(command.Deps{
 		Log:              c.binding.Guard(),
 		Sealer:           c.vault,

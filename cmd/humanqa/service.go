@@ -34,6 +34,7 @@ func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ C
 		if s.api, err = listen(ctx, "HUMANQA_ADDR", cfg.Addr); err != nil {
 			return cfg, err
 		}
+		s.core.own.Listens(s.api.Addr().String())
 		// A server closes its listener itself; this is for a start that fails.
 		s.core.stops.add("api's address", closing, func(context.Context) error { _ = s.api.Close(); return nil })
 		if s.evidence, err = blob.Open(ctx, cfg.EvidenceURL); err != nil {
@@ -44,6 +45,7 @@ func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ C
 			return cfg, err
 		}
 		if s.voice != nil {
+			s.core.own.Listens(s.voice.Addr().String())
 			s.core.stops.add("voice", closing, func(context.Context) error { return s.voice.Close() })
 		}
 		if cfg.BaseURL == "" {
@@ -61,11 +63,13 @@ func (s *service) open(ctx context.Context, cfg Config, log *logrus.Logger) (_ C
 		if s.admin, err = listenAdmin(ctx, cfg, log); err != nil {
 			return cfg, err
 		}
+		s.core.own.Listens(s.admin.Addr().String())
 		s.core.stops.add("admin's address", closing, func(context.Context) error { _ = s.admin.Close(); return nil })
 	}
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = cfg.pagesURL() // another node's API
 	}
+	s.core.own.Site(cfg.BaseURL)
 	if cfg.Demo {
 		return forDemo(ctx, cfg)
 	}
@@ -131,9 +135,15 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		Now:            s.core.clock.Now,
 		BaseURL:        s.cfg.BaseURL,
 		WebhookAllow:   s.cfg.WebhookAllow,
-		RateLimit:      s.cfg.RateLimit,
-		HostedDomains:  s.cfg.HostedDomains,
-		Metrics:        metrics,
+		Targets:        s.cfg.TargetAllow,
+		PrivateTargets: s.cfg.Demo,
+		Resolve: func(ctx context.Context, host string) error {
+			_, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+			return err
+		},
+		RateLimit:     s.cfg.RateLimit,
+		HostedDomains: s.cfg.HostedDomains,
+		Metrics:       metrics,
 	}
 }
 

@@ -366,6 +366,9 @@ func asked(r *ui.Request, shown []string) (stored string, err error) {
 }
 
 func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {
+	if err := d.API.CheckTarget(r.Context(), r.Account, j); err != nil {
+		return ui.Answer{}, err
+	}
 	out, err := d.Commands.Retest(r.Context(), r.Cause(), j.ID)
 	return r.Done(out.Position, err, "/dashboard/jobs/"+out.JobID)
 }

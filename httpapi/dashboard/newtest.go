@@ -66,7 +66,7 @@ func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
 	if err := open(r); err != nil {
 		return ui.Answer{}, err
 	}
-	in, err := d.API.HostedTestOf(body(r, map[string]string{
+	in, err := d.API.HostedTestOf(r.Context(), r.Account, body(r, map[string]string{
 		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
 		"device": "targetDevice", "browser": "targetBrowser",
 	}))

@@ -123,7 +123,7 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	if err := open(r); err != nil {
 		return ui.Answer{}, err
 	}
-	in, err := d.API.NewProjectOf(body(r, map[string]string{"name": "name", "url": "defaultUrl"}))
+	in, err := d.API.NewProjectOf(r.Context(), r.Account, body(r, map[string]string{"name": "name", "url": "defaultUrl"}))
 	var out command.CreatedProject
 	if err == nil {
 		out, err = d.Commands.CreateProject(r.Context(), r.Cause(), in)
@@ -289,7 +289,7 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 	if form.Webhook != p.WebhookURL {
 		fields["webhookUrl"] = form.Webhook
 	}
-	in, err := d.API.ProjectUpdateOf([]byte(jsonText(fields)))
+	in, err := d.API.ProjectUpdateOf(r.Context(), r.Account, []byte(jsonText(fields)))
 	if err == nil {
 		var at domain.Position
 		if _, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in); err == nil {

@@ -43,8 +43,8 @@ type Config struct {
 	Log logrus.FieldLogger
 	// Failed is told each time, too, of which task: Tasks has them all. Nil: nobody is.
 	Failed func(task string)
-	// Allow lists private networks whose pages may be reviewed all the same.
-	Allow guard.Allow
+	// Pages are those that may be reviewed.
+	Pages guard.Pages
 	// Roots are the certificates that pages are trusted by; nil: the system's.
 	Roots *x509.CertPool
 }
@@ -79,7 +79,7 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // New makes the adapter that the configuration asks for.
 func New(cfg Config) command.AI {
-	rules := &Rules{pages: fetcher{allow: cfg.Allow, roots: cfg.Roots, patience: reviewTime}}
+	rules := &Rules{pages: fetcher{pages: cfg.Pages, roots: cfg.Roots, patience: reviewTime}}
 	if cfg.Model == "" {
 		return rules
 	}

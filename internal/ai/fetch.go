@@ -32,7 +32,7 @@ var (
 // fetcher fetches pages of strangers: each hop is checked by its URL and again
 // by the address that is dialled.
 type fetcher struct {
-	allow    guard.Allow
+	pages    guard.Pages
 	roots    *x509.CertPool
 	patience time.Duration
 }
@@ -40,10 +40,9 @@ type fetcher struct {
 // client is made for one review and thrown away after it (done): nothing of one
 // account's page stays for the next.
 func (f fetcher) client() (client *http.Client, done func()) {
-	dialer := &net.Dialer{Control: guard.PageControl(f.allow)}
 	transport := &http.Transport{
 		// No Proxy: one would dial where the guard does not see it.
-		DialContext: dialer.DialContext,
+		DialContext: f.pages.DialContext,
 		// Old versions are let in to be reported: nothing secret is sent.
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: f.roots},
 		ForceAttemptHTTP2:      true,
@@ -70,7 +69,7 @@ func (h hops) last() *url.URL  { return h.urls[len(h.urls)-1] }
 func (f fetcher) follow(ctx context.Context, client *http.Client, method, raw string) (*http.Response, hops, error) {
 	var way hops
 	for {
-		if err := guard.PublicURL(raw, f.allow); err != nil {
+		if err := f.pages.URL(raw); err != nil {
 			return nil, way, fmt.Errorf("%w: %w", guard.ErrBlocked, err)
 		}
 		req, err := http.NewRequestWithContext(ctx, method, raw, nil)

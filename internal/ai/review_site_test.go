@@ -99,7 +99,7 @@ func reviewer(t *testing.T, allow guard.Allow, trusted ...*site) *Rules {
 			roots.AddCert(c)
 		}
 	}
-	rules, ok := New(Config{Allow: allow, Roots: roots}).(*Rules)
+	rules, ok := New(Config{Pages: guard.Pages{Allow: guard.Targets{Networks: allow}}, Roots: roots}).(*Rules)
 	if !ok {
 		t.Fatal("no model is configured, but one is asked")
 	}

@@ -14,12 +14,12 @@ var ErrBlocked = errors.New("the address is blocked")
 
 // wireServer is Azure's platform address: public by its number, a metadata
 // service in fact.
-var wireServer = netip.MustParsePrefix("168.63.129.16/32")
+var wireServer = netip.MustParseAddr("168.63.129.16")
 
 // special knows IANA's special-purpose registries.
 var special = ssrf.New(
 	ssrf.WithAnyPort(),
-	ssrf.WithDeniedV4Prefixes(wireServer),
+	ssrf.WithDeniedV4Prefixes(netip.PrefixFrom(wireServer, wireServer.BitLen())),
 )
 
 // blocked says whether addr is anything but a public unicast address.
@@ -36,5 +36,7 @@ func blocked(addr netip.Addr) bool {
 // nowhere, whenever it starts to. Only TCP to the ports of WebhookURL passes;
 // an address within allow may have any port.
 func Control(allow Allow) func(network, address string, c syscall.RawConn) error {
-	return control(allow, webhookPort)
+	return control(func(at netip.AddrPort) bool {
+		return allow.Contains(at.Addr()) || !blocked(at.Addr()) && webhookPort(at.Port())
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,23 +28,6 @@ import (
 // webhookPorts are the ports a webhook may be sent to, unless the operator
 // allows the address itself.
 var webhookPorts = []uint16{443, 8443}
-
-// PublicURL accepts a URL under test: http or https, a public host, any port
-// (decisions, "URL under test").
-func PublicURL(raw string, allow Allow) error {
-	u, err := parse(raw)
-	if err != nil {
-		return err
-	}
-	if u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("must start with http:// or https://")
-	}
-	if _, err := port(u); err != nil {
-		return err
-	}
-	_, err = publicHost(u, allow)
-	return err
-}
 
 // WebhookURL accepts a URL that deliveries may be sent to: https, a public
 // host, a port of the list (specification, "Events"). Hosts within allow may
@@ -60,7 +44,7 @@ func WebhookURL(raw string, allow Allow) error {
 	if err != nil {
 		return err
 	}
-	allowed, err := publicHost(u, allow)
+	allowed, err := publicHost(u, Targets{Networks: allow})
 	if err != nil {
 		return err
 	}
@@ -138,14 +122,18 @@ func port(u *url.URL) (uint16, error) {
 	return uint16(n), nil
 }
 
+// ErrPrivate says that only clients within some network, or on one machine, may
+// reach the host.
+var ErrPrivate = errors.New("the host is private, internal or reserved")
+
 var (
-	errPrivate = errors.New("the host is private, internal or reserved")
-	errName    = errors.New("the host is not a valid public name")
+	errReserved = errors.New("the host is reserved, or a cloud's metadata service")
+	errName     = errors.New("the host is not a valid public name")
 )
 
 // publicHost checks the host; allowed says that it passes only because it is
 // within allow.
-func publicHost(u *url.URL, allow Allow) (allowed bool, err error) {
+func publicHost(u *url.URL, allow Targets) (allowed bool, err error) {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
 		addr, err := netip.ParseAddr(host)
@@ -161,18 +149,23 @@ func publicHost(u *url.URL, allow Allow) (allowed bool, err error) {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return literal(addr, allow)
 	}
-	if name == "localhost" && allow.loopback() {
+	err = publicName(name)
+	if errors.Is(err, ErrPrivate) && (allow.named(name) || name == "localhost" && allow.Networks.loopback()) {
 		return true, nil
 	}
-	return false, publicName(name)
+	return false, err
 }
 
-func literal(addr netip.Addr, allow Allow) (allowed bool, err error) {
-	if allow.Contains(addr) {
+func literal(addr netip.Addr, allow Targets) (allowed bool, err error) {
+	switch {
+	case metadata(addr):
+		return false, errReserved
+	case allow.Networks.Contains(addr):
 		return true, nil
-	}
-	if blocked(addr) {
-		return false, errPrivate
+	case private(addr):
+		return false, ErrPrivate
+	case blocked(addr):
+		return false, errReserved
 	}
 	return false, nil
 }
@@ -224,22 +217,32 @@ func publicName(name string) error {
 		// differ about them, so nobody may have to decide.
 		return errors.New("the host is not a valid IPv4 address")
 	}
-	if len(labels) == 1 {
-		return errPrivate
-	}
-	for _, suffix := range privateSuffixes {
-		if name == suffix || strings.HasSuffix(name, "."+suffix) {
-			return errPrivate
-		}
+	switch {
+	case within(name, metadataNames):
+		return errReserved
+	case len(labels) == 1 || within(name, privateSuffixes):
+		return ErrPrivate
 	}
 	return nil
 }
 
+// within says that the name is one of those, or below one.
+func within(name string, suffixes []string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool {
+		return name == suffix || strings.HasSuffix(name, "."+suffix)
+	})
+}
+
 // privateSuffixes are names, with everything below them, that lead into
-// private networks or to a cloud's metadata service.
+// private networks.
 var privateSuffixes = []string{
 	"localhost", "localdomain", "local", "internal", "intranet", "private",
 	"lan", "home", "corp", "home.arpa", "svc",
+}
+
+// metadataNames lead to a cloud's metadata service.
+var metadataNames = []string{
+	"metadata", "metadata.google.internal", "instance-data.ec2.internal",
 	"metadata.goog", "metadata.azure.com", "metadata.tencentyun.com", "metadata.platformequinix.com",
 }
 

@@ -36,8 +36,8 @@ func TestPublicURLAcceptsPublicHosts(t *testing.T) {
 		"https://example.com:/",
 		"https://a--b.example.com/",
 	} {
-		if err := PublicURL(raw, nil); err != nil {
-			t.Errorf("PublicURL(%q) = %v, want nil", raw, err)
+		if err := TargetURL(raw, Targets{}); err != nil {
+			t.Errorf("TargetURL(%q) = %v, want nil", raw, err)
 		}
 	}
 }
@@ -161,8 +161,8 @@ var refused = map[string]string{
 func TestRefusedURLs(t *testing.T) {
 	for name, raw := range refused {
 		t.Run(name, func(t *testing.T) {
-			if PublicURL(raw, nil) == nil {
-				t.Errorf("PublicURL(%q) was accepted", raw)
+			if TargetURL(raw, Targets{}) == nil {
+				t.Errorf("TargetURL(%q) was accepted", raw)
 			}
 			if WebhookURL(raw, nil) == nil {
 				t.Errorf("WebhookURL(%q) was accepted", raw)
@@ -215,9 +215,9 @@ func TestMessagesAreSentencesForTheClient(t *testing.T) {
 		"https://127.1/":             "the host is not a valid IPv4 address",
 		"https://example.com:70000/": "the port must be between 1 and 65535",
 	} {
-		err := PublicURL(raw, nil)
+		err := TargetURL(raw, Targets{})
 		if err == nil || err.Error() != want {
-			t.Errorf("PublicURL(%q) = %v, want %q", raw, err, want)
+			t.Errorf("TargetURL(%q) = %v, want %q", raw, err, want)
 		}
 	}
 }
@@ -321,7 +321,7 @@ func FuzzWebhookURL(f *testing.F) {
 		if WebhookURL(raw, nil) != nil {
 			return
 		}
-		if err := PublicURL(raw, nil); err != nil {
+		if err := TargetURL(raw, Targets{}); err != nil {
 			t.Fatalf("%q is a webhook URL but not a public one: %v", raw, err)
 		}
 		u, err := url.Parse(raw)

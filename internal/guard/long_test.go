@@ -14,14 +14,14 @@ func TestAHostIsNoLongerThanAName(t *testing.T) {
 		"https://shop" + ignored + ".example.com/",
 		"https://shop.example.com:" + strings.Repeat("0", 1000) + "443/",
 	} {
-		if err := PublicURL(url, nil); err == nil {
+		if err := TargetURL(url, Targets{}); err == nil {
 			t.Errorf("%.40q… passes", url)
 		}
 		if err := WebhookURL(url, nil); err == nil {
 			t.Errorf("%.40q… passes as a webhook", url)
 		}
 	}
-	if err := PublicURL("https://sho\u00adp.example.com:8443/", nil); err != nil {
+	if err := TargetURL("https://sho\u00adp.example.com:8443/", Targets{}); err != nil {
 		t.Errorf("an invisible hyphen: %v", err)
 	}
 }

@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"syscall"
@@ -14,20 +16,67 @@ var badPorts = []uint16{
 	6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 }
 
-// PageControl is Control for whoever fetches a page under test: such a page may
-// have any port (decisions, "URL under test") that a browser would
-// open, but none of the system's services.
-func PageControl(allow Allow) func(network, address string, c syscall.RawConn) error {
-	return control(allow, pagePort)
+// Pages dials pages under test: any port that a browser would open, but none of
+// the system's services (decisions, "URL under test").
+type Pages struct {
+	Allow Targets
+	// Own, unless nil, are the service's own addresses: never dialled, whatever is
+	// allowed.
+	Own *Own
+}
+
+// URL accepts the URL of a page that may be dialled.
+func (p Pages) URL(raw string) error {
+	if err := TargetURL(raw, p.Allow); err != nil {
+		return err
+	}
+	if p.Own.site(raw) {
+		return errOwn
+	}
+	return nil
+}
+
+// DialContext is for http.Transport. The address is checked after the name was
+// resolved: a name that is allowed may lead to private addresses, any other only
+// to public ones and those that are allowed.
+func (p Pages) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBlocked, err)
+	}
+	check, err := p.control(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{Control: check}).DialContext(ctx, network, address)
+}
+
+// control checks the addresses that a host leads to.
+func (p Pages) control(ctx context.Context, host string) (func(network, address string, c syscall.RawConn) error, error) {
+	own, err := p.Own.addresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name, _ := asciiName(host) // "" is not listed
+	return control(func(at netip.AddrPort) bool {
+		switch addr := at.Addr(); {
+		case !pagePort(at.Port()), own(at):
+			return false
+		case p.Allow.Networks.Contains(addr), p.Allow.named(name) && private(addr):
+			return true
+		default:
+			return !blocked(addr)
+		}
+	}), nil
 }
 
 func pagePort(p uint16) bool {
 	return p == 80 || p == 443 || p >= 1024 && !slices.Contains(badPorts, p)
 }
 
-// control lets TCP to public addresses pass on the ports that port accepts; an
-// address within allow may have any port.
-func control(allow Allow, port func(uint16) bool) func(network, address string, c syscall.RawConn) error {
+// control lets TCP pass to the addresses that ok accepts, but never to one with
+// a zone or to a cloud's metadata service.
+func control(ok func(netip.AddrPort) bool) func(network, address string, c syscall.RawConn) error {
 	return func(network, address string, _ syscall.RawConn) error {
 		if network != "tcp4" && network != "tcp6" {
 			return fmt.Errorf("%w: network %s", ErrBlocked, network)
@@ -36,13 +85,9 @@ func control(allow Allow, port func(uint16) bool) func(network, address string, 
 		if err != nil {
 			return fmt.Errorf("%w: %s is not an address and port", ErrBlocked, address)
 		}
-		switch {
-		case at.Addr().Zone() != "":
-		case allow.Contains(at.Addr()):
-			return nil
-		case !blocked(at.Addr()) && port(at.Port()):
-			return nil
+		if at.Addr().Zone() != "" || metadata(at.Addr()) || !ok(at) {
+			return fmt.Errorf("%w: %s", ErrBlocked, address)
 		}
-		return fmt.Errorf("%w: %s", ErrBlocked, address)
+		return nil
 	}
 }
