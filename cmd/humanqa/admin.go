@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 
 // adminHandler shows what operators look at: metrics, profiles, and the health
 // of processes that run no API. It has no password: its address is private
-// unless an operator makes it otherwise.
-func adminHandler(metrics *prometheus.Registry, health http.Handler) http.Handler {
+// unless an operator makes it otherwise, and it answers by that address only.
+func adminHandler(address string, metrics *prometheus.Registry, health http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{Registry: metrics}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -31,7 +32,36 @@ func adminHandler(metrics *prometheus.Registry, health http.Handler) http.Handle
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.Handle("GET /healthz", health)
 	mux.Handle("GET /readyz", health)
-	return mux
+	return byName(address, mux)
+}
+
+// byName refuses requests for any host but this machine's loopback names and the
+// configured address. A web page whose own name is made to lead here (DNS
+// rebinding) would otherwise read along in an operator's browser. Where every
+// address is served, any address will do: names are what can be made to lead here.
+func byName(address string, next http.Handler) http.Handler {
+	configured, _, err := net.SplitHostPort(address)
+	if err != nil {
+		configured = ""
+	}
+	own := net.ParseIP(configured)
+	everywhere := configured == "" || own != nil && own.IsUnspecified()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		ip := net.ParseIP(strings.Trim(host, "[]"))
+		switch {
+		case host == "": // HTTP/1.0: no browser
+		case strings.EqualFold(host, "localhost"), strings.EqualFold(host, configured):
+		case ip != nil && (ip.IsLoopback() || everywhere || ip.Equal(own)):
+		default:
+			http.Error(w, "this address answers to localhost, 127.0.0.1, [::1] and the host of HUMANQA_ADMIN_ADDR only", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serveAdmin serves until ctx ends. A profile that is being taken is cut off:

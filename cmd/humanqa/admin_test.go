@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
@@ -18,6 +22,42 @@ import (
 	"humanqa/internal/pgclock"
 	"humanqa/internal/pgtest"
 )
+
+// A page that somebody's browser has open may have its own name lead here: it reads
+// nothing (DNS rebinding).
+func TestOperatorsPagesAnswerByTheirOwnNamesOnly(t *testing.T) {
+	t.Parallel()
+	health := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	loopback := map[string]bool{
+		"localhost:9090": true, "LOCALHOST": true, "127.0.0.1:9090": true, "127.0.0.1": true, "[::1]:9090": true, "[::1]": true, "": true,
+		"evil.example:9090": false, "localhost.evil.example:9090": false, "127.0.0.1.evil.example": false, "metrics.internal:9090": false,
+	}
+	with := func(more map[string]bool) map[string]bool {
+		out := maps.Clone(loopback)
+		maps.Copy(out, more)
+		return out
+	}
+	for address, hosts := range map[string]map[string]bool{
+		"127.0.0.1:9090":        with(map[string]bool{"10.0.0.5:9090": false, "[fd00::5]:9090": false}),
+		"10.0.0.5:9090":         with(map[string]bool{"10.0.0.5:9090": true, "10.0.0.6:9090": false}),
+		"metrics.internal:9090": with(map[string]bool{"metrics.internal:9090": true, "Metrics.Internal": true, "10.0.0.5:9090": false}),
+		"0.0.0.0:9090":          with(map[string]bool{"10.0.0.5:9090": true, "[fd00::5]:9090": true}),
+		":9090":                 with(map[string]bool{"10.0.0.5:9090": true}),
+	} {
+		h := adminHandler(address, prometheus.NewRegistry(), health)
+		for host, ok := range hosts {
+			for _, path := range []string{"/metrics", "/healthz", "/debug/pprof/cmdline"} {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+				r.Host = host
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				if want := map[bool]int{true: http.StatusOK, false: http.StatusMisdirectedRequest}[ok]; w.Code != want {
+					t.Errorf("%s of %q at %s: %d, want %d", path, host, address, w.Code, want)
+				}
+			}
+		}
+	}
+}
 
 // Anybody may read why the service is not ready: the errors, which name
 // addresses, are for the log.

@@ -30,7 +30,7 @@ type environment struct {
 	TLSCert                  string `env:"HUMANQA_TLS_CERT" unset:"plain HTTP" about:"file with the certificate and its chain (PEM), to serve HTTPS; a renewed one is taken by itself"`
 	TLSKey                   string `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
 	TrustedProxies           string `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
-	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password; off for none"`
+	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password, by this address and loopback names only; off for none"`
 	Voice                    string `env:"HUMANQA_VOICE" envDefault:"embedded" about:"voice chat in sessions: embedded, or off"`
 	VoiceAddr                string `env:"HUMANQA_VOICE_ADDR" unset:"port 7882 beside HUMANQA_ADDR" about:"where voice listens, by UDP and by TCP; browsers must reach it"`
 	VoicePublic              string `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`

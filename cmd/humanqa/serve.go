@@ -169,7 +169,7 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		}))
 	}
 	run(s.admin != nil, "admin", func(ctx context.Context) error {
-		return serveAdmin(ctx, s.admin, adminHandler(metrics, api))
+		return serveAdmin(ctx, s.admin, adminHandler(s.cfg.AdminAddr, metrics, api))
 	})
 
 	if err = s.becomeReady(running, log); err == nil {
