@@ -47,6 +47,7 @@ func handlersConns(srv *http.Server) {
 		return context.WithValue(ctx, connKey{}, c)
 	}
 	srv.ConnState = func(c net.Conn, state http.ConnState) {
+		TrackConn(c, state)
 		if own, ok := c.(*envelopeConn); ok && state == http.StateIdle {
 			own.handled.Store(false)
 		}
@@ -83,12 +84,18 @@ func (c *envelopeConn) Write(p []byte) (int, error) {
 
 // malformed is the whole answer to a request that is none.
 func malformed(status int) []byte {
-	id := requestID(nil)
-	body := envelope(&domain.Error{
+	return bareAnswer(status, "", &domain.Error{
 		Kind: domain.KindInvalid, Code: domain.CodeInvalidRequest,
 		Message: "the request is malformed: " + http.StatusText(status),
-	}, id)
+	})
+}
+
+// bareAnswer is the whole answer to a connection that has no request yet, and ends
+// it. headers end in CRLF each.
+func bareAnswer(status int, headers string, e *domain.Error) []byte {
+	id := requestID(nil)
+	body := envelope(e, id)
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n"+
-		"Content-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n%s: %s\r\n\r\n%s",
-		status, http.StatusText(status), len(body), requestIDHeader, id, body)
+		"Content-Type: application/json; charset=utf-8\r\n%sX-Content-Type-Options: nosniff\r\n%s: %s\r\n\r\n%s",
+		status, http.StatusText(status), len(body), headers, requestIDHeader, id, body)
 }

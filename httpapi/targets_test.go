@@ -165,7 +165,9 @@ func TestAHostThatDoesNotResolveIsAWarning(t *testing.T) {
 	}
 	s.API = New(deps)
 	_, key := s.account(1000)
-	warned := func(path, body string) any { return s.call(key, "POST", path, body).want(http.StatusCreated)["warnings"] }
+	warned := func(path, body string) any {
+		return s.call(key, "POST", path, body).want(http.StatusCreated)["warnings"]
+	}
 	at := func(host string) string { return strings.ReplaceAll(aJob, "example.com", host) }
 	gone := func(path string) any {
 		return map[string]any{"path": path, "message": "the host does not resolve where this service runs; check its spelling"}
@@ -196,7 +198,7 @@ func TestWhatAWebhookLacksIsSaid(t *testing.T) {
 	test := func(more string) map[string]any {
 		return s.call(key, "POST", "/v1/hosted/test", `{"url":"https://example.com/",`+more+`}`).want(http.StatusCreated)
 	}
-	equal(t, test(secret+","+events)["warnings"], unused("webhookSecret", "subscribedWebhookEvents"))
+	equal(t, test(secret + "," + events)["warnings"], unused("webhookSecret", "subscribedWebhookEvents"))
 	session := s.call(key, "POST", "/v1/hosted/sessions", `{"url":"https://example.com/","slots":[{},{}],`+events+`}`).want(http.StatusCreated)
 	equal(t, session["warnings"], unused("subscribedWebhookEvents"))
 	project := s.call(key, "POST", "/v1/projects", `{"name":"p",`+events+`}`).want(http.StatusCreated)

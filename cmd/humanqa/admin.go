@@ -64,10 +64,13 @@ func byName(address string, next http.Handler) http.Handler {
 	})
 }
 
+// adminConnections are open at a time: few look at metrics.
+const adminConnections = 100
+
 // serveAdmin serves until ctx ends. A profile that is being taken is cut off:
 // nobody waits for it at a stop.
 func serveAdmin(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ConnState: httpapi.TrackConn}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // ends Serve below
 	defer stop()
 	if err := srv.Serve(l); ctx.Err() == nil {

@@ -50,6 +50,7 @@ type environment struct {
 	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
 	TargetAllow              string `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
+	MaxConnections           int    `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
 	CloseEvery               int    `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
 	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
@@ -88,6 +89,7 @@ type Config struct {
 	WebhookAllow             guard.Allow
 	TargetAllow              guard.Targets
 	WebhookCAFile            string // may appear later; serve warns until it does
+	MaxConnections           int    // open at HUMANQA_ADDR
 	RateLimit                int    // requests per key in any minute
 	CloseEvery               int    // events after which a ledger is closed
 	HostedDomains            hosting.Domains
@@ -188,6 +190,7 @@ func (e environment) config() (Config, error) {
 		EvidenceURL:              e.EvidenceURL,
 		RecordingLimit:           e.RecordingLimit,
 		WebhookCAFile:            e.WebhookCAFile,
+		MaxConnections:           e.MaxConnections,
 		RateLimit:                e.RateLimit,
 		CloseEvery:               e.CloseEvery,
 		LogFormat:                e.LogFormat,
@@ -249,6 +252,7 @@ func (e environment) config() (Config, error) {
 		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
 		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
+		checkRange("HUMANQA_MAX_CONNECTIONS", c.MaxConnections, 1, 1_000_000),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, httpapi.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
 		e.checkAI(),

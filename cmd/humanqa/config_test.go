@@ -68,6 +68,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_TARGET_ALLOW=staging.internal",
 		"HUMANQA_RECORDING_LIMIT=2147483648",
 		"HUMANQA_RATE_LIMIT=120",
+		"HUMANQA_MAX_CONNECTIONS=500",
 		"HUMANQA_CLOSE_EVERY=50",
 		"HUMANQA_HOSTED_DOMAINS=apps.example, Other.example",
 		"HUMANQA_ROLES=api, policy",
@@ -98,6 +99,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		EventStoreMaxAppend: 2 << 20,
 		RecordingLimit:      2 << 30,
 		RateLimit:           120,
+		MaxConnections:      500,
 		CloseEvery:          50,
 		HostedDomains:       hosting.Domains{"apps.example", "other.example"},
 
@@ -137,6 +139,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_TLS_CERT=/srv/cert.pem":                  "HUMANQA_TLS_KEY: must be set",
 		"HUMANQA_TLS_KEY=/srv/key.pem":                    "HUMANQA_TLS_CERT: must be set",
 		"HUMANQA_WEBHOOK_ALLOW=10.0.0.0/99":               "HUMANQA_WEBHOOK_ALLOW: ",
+		"HUMANQA_MAX_CONNECTIONS=0":                       "HUMANQA_MAX_CONNECTIONS: ",
 		"HUMANQA_TARGET_ALLOW=http://localhost":           `HUMANQA_TARGET_ALLOW: "http://localhost" is neither a network`,
 		"HUMANQA_HOSTED_DOMAINS=*.apps.example":           `HUMANQA_HOSTED_DOMAINS: "*.apps.example" is no domain`,
 		"HUMANQA_EVENTSTORE_MAX_APPEND=1MB":               `HUMANQA_EVENTSTORE_MAX_APPEND: "1MB" is no whole number that fits`,

@@ -165,11 +165,11 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 		}
 		run(true, "pages", pages.run(log))
 		core.stops.add("api", apiStop, workers.start("api", func(ctx context.Context) error {
-			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api, Halted: core.binding.Refuse, Settle: s.reach().Settle}, log), s.api, drainFor)
+			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api, Halted: core.binding.Refuse, Settle: s.reach().Settle}, log), httpapi.CapConns(s.api, s.cfg.connections(), log), drainFor)
 		}))
 	}
 	run(s.admin != nil, "admin", func(ctx context.Context) error {
-		return serveAdmin(ctx, s.admin, adminHandler(s.cfg.AdminAddr, metrics, api))
+		return serveAdmin(ctx, httpapi.CapConns(s.admin, adminConnections, log), adminHandler(s.cfg.AdminAddr, metrics, api))
 	})
 
 	if err = s.becomeReady(running, log); err == nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -98,6 +99,16 @@ func baseAddr(addr string, bound net.Addr) string {
 		host = "localhost"
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// connections is how many may be open at HUMANQA_ADDR: each is an open file, and the
+// service needs others.
+func (c Config) connections() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return c.MaxConnections
+	}
+	return int(max(1, min(uint64(c.MaxConnections), files.Cur/2)))
 }
 
 // reach is how clients get to what listens.
