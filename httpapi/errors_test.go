@@ -140,7 +140,7 @@ func TestA400SaysTheNextStep(t *testing.T) {
 		{key, "POST /v1/jobs", strings.Replace(aJob, `"title"`, `"Title"`, 1), "Title is not known and was ignored; did you mean title?"},
 		{key, "POST /v1/jobs", strings.Replace(aJob, `"jobType"`, `"job_type"`, 1), "job_type is not known and was ignored; did you mean jobType?"},
 		{key, "POST /v1/jobs", `{`, hints["body"]},
-		{key, "POST /v1/jobs", strings.Replace(aJob, "https://example.com", "http://10.0.0.1", 1), hints["url"]},
+		{key, "POST /v1/jobs", strings.Replace(aJob, "https://example.com", "ftp://example.com", 1), hints["url"]},
 		{key, "POST /v1/jobs/bulk", `{"jobs":[` + strings.Replace(aJob, "Payment Flow", "Chess", 1) + `]}`, hints["jobType"]},
 		{key, "GET /v1/jobs?since=yesterday", "", hints["since"]},
 		{key, "GET /v1/events?after=x", "", hints["after"]},
