@@ -36,6 +36,7 @@ type environment struct {
 	VoicePublic              string `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
 	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"what it keeps: embedded Postgres, keys, evidence, sockets; mode 0700"`
 	DatabaseURL              string `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"a Postgres of yours, postgres://…"`
+	PostgresListen           string `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
 	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"an EventStoreDB or KurrentDB of yours, or another service's node, esdb://… (also kurrentdb://…)"`
 	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
 	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
@@ -78,6 +79,7 @@ type Config struct {
 	VoicePublic              []string // IP addresses; none: those it listens at
 	DataDir                  string   // absolute
 	DatabaseURL              string   // "" for the embedded Postgres
+	PostgresListen           string   // of the embedded Postgres, for analysts
 	EventStoreURL            string   // "" for the embedded node
 	EventStoreListen         string
 	EventStoreListenInsecure string
@@ -182,6 +184,7 @@ func (e environment) config() (Config, error) {
 		Voice:                    e.Voice == "embedded",
 		VoiceAddr:                e.VoiceAddr,
 		DatabaseURL:              e.DatabaseURL,
+		PostgresListen:           e.PostgresListen,
 		EventStoreURL:            e.EventStoreURL,
 		EventStoreListen:         e.EventStoreListen,
 		EventStoreListenInsecure: e.EventStoreListenInsecure,
@@ -242,6 +245,7 @@ func (e environment) config() (Config, error) {
 		checkListen("HUMANQA_ADMIN_ADDR", c.AdminAddr),
 		checkListen("HUMANQA_VOICE_ADDR", c.VoiceAddr),
 		checkChoice("HUMANQA_VOICE", e.Voice, "embedded", "off"),
+		checkListen("HUMANQA_POSTGRES_LISTEN", c.PostgresListen),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN", c.EventStoreListen),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
 		checkLoopback("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
@@ -264,6 +268,12 @@ func (e environment) config() (Config, error) {
 	}
 	if c.EventStoreURL != "" && (c.EventStoreListen != "" || c.EventStoreListenInsecure != "") {
 		return Config{}, badSetting("HUMANQA_EVENTSTORE_URL", "names another log, so there is no embedded node to listen: unset it or HUMANQA_EVENTSTORE_LISTEN*")
+	}
+	if _, port, err := net.SplitHostPort(c.PostgresListen); err == nil && strings.Trim(port, "0") == "" {
+		return Config{}, badSetting("HUMANQA_POSTGRES_LISTEN", "needs a port of its own: analysts keep their addresses")
+	}
+	if c.DatabaseURL != "" && c.PostgresListen != "" {
+		return Config{}, badSetting("HUMANQA_DATABASE_URL", "names another Postgres, so there is no embedded one to listen: unset it or HUMANQA_POSTGRES_LISTEN")
 	}
 	return c, nil
 }

@@ -131,6 +131,8 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_DATABASE_URL=mysql://u:secret@db/x":      "HUMANQA_DATABASE_URL: is no URL",
 		"HUMANQA_EVENTSTORE_URL=http://log":               "HUMANQA_EVENTSTORE_URL: is no URL",
 		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
+		"HUMANQA_POSTGRES_LISTEN=x":                       "HUMANQA_POSTGRES_LISTEN: ",
+		"HUMANQA_POSTGRES_LISTEN=0.0.0.0:0":               "HUMANQA_POSTGRES_LISTEN: needs a port of its own",
 		"HUMANQA_EVENTSTORE_LISTEN_INSECURE=0.0.0.0:2113": "is not a loopback address",
 		"HUMANQA_AI=magic":                                `HUMANQA_AI: "magic" is not offered: use rules or openai`,
 		"HUMANQA_EVIDENCE_URL=s3://me:secret@evidence":    "HUMANQA_EVIDENCE_URL: is neither s3://",

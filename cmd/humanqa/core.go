@@ -108,7 +108,7 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 
 	dsn := cfg.DatabaseURL
 	if dsn == "" {
-		if c.postgres, err = pgdev.Start(ctx, pgdev.Config{Dir: cfg.DataDir, Log: log.WithField("part", "postgres")}); err != nil {
+		if c.postgres, err = pgdev.Start(ctx, pgdev.Config{Dir: cfg.DataDir, Listen: cfg.PostgresListen, Log: log.WithField("part", "postgres")}); err != nil {
 			return nil, err
 		}
 		c.stops.add("postgres", postgresStop, c.postgres.Stop)

@@ -88,6 +88,10 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 		}
 		if works {
 			askAll(t, db)
+			var idle string
+			if err := db.QueryRowContext(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil || idle != "1min" {
+				t.Errorf("an idle transaction lasts %q, %v", idle, err)
+			}
 		}
 		for _, forbidden := range []string{
 			`SELECT * FROM readmodel.jobs`, `SELECT * FROM eventlog.events`, `SELECT * FROM vault.data_keys`, `SELECT * FROM signin.people`,

@@ -110,6 +110,11 @@ func serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*serv
 	if err := analytics.Prepare(ctx, core.db); err != nil {
 		return err
 	}
+	if core.postgres != nil { // in one of yours, roles are yours
+		if err := boundAnalysts(ctx, core.db); err != nil {
+			return err
+		}
+	}
 	head, err := core.log.Head(ctx)
 	if err != nil {
 		return err

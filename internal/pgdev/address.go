@@ -22,6 +22,8 @@ type Address struct {
 
 	password string
 	major    string // the version that made the cluster
+	silent   bool   // it listens by no TCP
+	home     string // directory
 }
 
 // DSN is the URL of a database over the unix socket, for lib/pq and libpq.
@@ -34,12 +36,36 @@ func (a Address) DSN(dbname string) string {
 	return u.String()
 }
 
+// Silent says that the server listens on its socket alone: its port was taken.
+func (a Address) Silent() bool { return a.silent }
+
+// Certificate is the file by which analysts on other machines verify the server.
+func (a Address) Certificate() string { return home{dir: a.home}.certificateFile() }
+
 // TCPDSN is the URL of a database over loopback TCP. It carries the password.
 func (a Address) TCPDSN(dbname string) string {
 	u := a.url(dbname, url.Values{})
 	u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port))
 	u.User = url.UserPassword(User, a.password)
 	return u.String()
+}
+
+// TLSDSN is the URL of a database at Config.Listen, verified by Certificate. Whoever it
+// is for puts in user and password.
+func (a Address) TLSDSN(dbname, listen string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", fmt.Errorf("read the address %s: %w", listen, err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("name this machine: %w", err)
+		}
+	}
+	u := a.url(dbname, url.Values{})
+	u.Host = net.JoinHostPort(host, port)
+	u.RawQuery = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {a.Certificate()}}.Encode()
+	return u.String(), nil
 }
 
 func (Address) url(dbname string, query url.Values) *url.URL {
@@ -84,7 +110,7 @@ func Running(dir string) (Address, error) {
 	if err != nil {
 		return Address{}, fmt.Errorf("read the database password: %w", err)
 	}
-	return Address{SocketDir: pf.socketDir, Port: pf.port, password: string(password), major: h.clusterVersion()}, nil
+	return Address{SocketDir: pf.socketDir, Port: pf.port, password: string(password), major: h.clusterVersion(), silent: pf.listens == "", home: path}, nil
 }
 
 // pidFile is what a postmaster tells about itself.
@@ -92,6 +118,7 @@ type pidFile struct {
 	pid       int // 0 when there is no file
 	port      int
 	socketDir string
+	listens   string // the first address by TCP
 	ready     bool
 }
 
@@ -116,7 +143,7 @@ func readPIDFile(data string) (pidFile, error) {
 	var pf pidFile
 	pf.pid = atoi(line(0))
 	pf.port = atoi(line(3))
-	pf.socketDir = line(4)
+	pf.socketDir, pf.listens = line(4), line(5)
 	pf.ready = line(7) == "ready" && pf.port != 0 && pf.socketDir != ""
 	return pf, nil
 }

@@ -61,7 +61,7 @@ func (h home) ensureCluster(ctx context.Context, bin string, fast bool) error {
 
 // writeConfig writes the server's two files. What depends on the run (port,
 // listen address) is given on the command line.
-func (h home) writeConfig(socketDir string, fast bool) error {
+func (h home) writeConfig(socketDir string, open, fast bool) error {
 	settings := [][2]string{
 		{"data_directory", h.data()},
 		{"hba_file", h.hbaFile()},
@@ -96,6 +96,14 @@ func (h home) writeConfig(socketDir string, fast bool) error {
 	if kind := h.sharedMemory(); kind != "" {
 		settings = append(settings, [2]string{"dynamic_shared_memory_type", kind})
 	}
+	if open {
+		settings = append(settings, [][2]string{
+			{"ssl", "on"},
+			{"ssl_cert_file", h.certificateFile()},
+			{"ssl_key_file", h.keyFile()},
+			{"ssl_min_protocol_version", "TLSv1.2"},
+		}...)
+	}
 	if fast {
 		settings = append(settings, [][2]string{
 			{"fsync", "off"},
@@ -111,11 +119,14 @@ func (h home) writeConfig(socketDir string, fast bool) error {
 	for _, kv := range settings {
 		fmt.Fprintf(&conf, "%s = '%s'\n", kv[0], strings.ReplaceAll(kv[1], "'", "''"))
 	}
-	const hba = `# Written at every start.
+	hba := `# Written at every start.
 # The socket directory is 0700: who reaches it is the server's user or root.
 local all all trust
 host  all all 127.0.0.1/32 scram-sha-256
 `
+	if open {
+		hba += "hostssl " + Database + " +" + Analysts + " all scram-sha-256\n"
+	}
 	// Readable by the server's user; the password is not in here.
 	if err := writeFile(h.configFile(), conf.String(), 0o644); err != nil {
 		return fmt.Errorf("write the database configuration: %w", err)

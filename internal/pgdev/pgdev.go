@@ -8,6 +8,8 @@
 //	<data dir>/postgres     the home, or a symbolic link to it
 //	  lock                  flock of the process that runs the server
 //	  password              of the superuser, for loopback TCP (0600)
+//	  port                  the server's, for good
+//	  server.crt, .key      of the address for analysts, if there is one
 //	  postgresql.conf       ours, rewritten at every start
 //	  pg_hba.conf           ours, rewritten at every start
 //	  postmaster.log        what the server says before its own log opens
@@ -24,7 +26,11 @@
 // # Who may connect
 //
 // Whoever can reach the socket directory: the server's user and root. On
-// loopback TCP, where the port is open to every local user, a random password.
+// loopback TCP, where the port is open to every local user, a random password. At
+// Config.Listen members of Analysts only, by TLS and their password.
+//
+// The port is chosen once and kept, for analysts keep addresses; where something else has
+// taken it, the server comes up on its socket alone and says so.
 //
 // # Life and death
 //
@@ -41,6 +47,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -56,6 +63,8 @@ const (
 	Database = "humanqa"
 	// User is the superuser of the cluster.
 	User = "humanqa"
+	// Analysts is the role whose members may come from other machines (Config.Listen).
+	Analysts = "humanqa_analysts"
 )
 
 // Config says where the cluster lives and how it behaves.
@@ -64,6 +73,9 @@ type Config struct {
 	Dir string
 	// Log receives starts, deaths and restarts; nil is silent.
 	Log logrus.FieldLogger
+	// Listen is a TCP address, with a port, at which members of Analysts are let in from
+	// other machines too, by TLS and a password; empty: nobody is.
+	Listen string
 	// Fast gives up durability for speed: a crash of the machine loses the
 	// cluster. For tests that throw it away anyway.
 	Fast bool
@@ -75,6 +87,8 @@ type Server struct {
 	Address
 
 	home     home
+	listen   string // see Config
+	fresh    bool   // nobody knows the port yet
 	bin      string
 	fast     bool
 	log      logrus.FieldLogger
@@ -105,7 +119,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
+		Address:  Address{home: h.dir},
 		home:     h,
+		listen:   cfg.Listen,
 		fast:     cfg.Fast,
 		log:      log,
 		release:  release,
@@ -151,7 +167,19 @@ func (s *Server) prepare(ctx context.Context) error {
 		return err
 	}
 	s.major = s.home.clusterVersion()
-	return s.home.writeConfig(s.SocketDir, s.fast)
+	if err := s.choosePort(ctx); err != nil {
+		return err
+	}
+	if s.listen != "" {
+		host, _, err := net.SplitHostPort(s.listen)
+		if err != nil {
+			return err
+		}
+		if err := s.home.ensureCertificate(host); err != nil {
+			return err
+		}
+	}
+	return s.home.writeConfig(s.SocketDir, s.listen != "", s.fast)
 }
 
 // provision makes what a client of a fresh cluster relies on. Every step is

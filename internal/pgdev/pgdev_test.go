@@ -2,8 +2,11 @@ package pgdev_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/lib/pq"
+	"github.com/lib/pq"
+	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/datadir"
 	"humanqa/internal/eventually"
@@ -57,10 +61,103 @@ func TestStopIsCleanAndAStartOnTheSameDirectoryKeepsTheData(t *testing.T) {
 		t.Errorf("no clean shutdown in the log:\n%s", log)
 	}
 
+	port := s.Port
 	s = start(t, dir)
 	wantRows(t, s, "kept")
 	if log := serverLog(t, dir); strings.Contains(log, "not properly shut down") {
 		t.Errorf("the second start had to recover:\n%s", log)
+	}
+	if err := ping(t, s.TCPDSN(pgdev.Database)); err != nil || s.Port != port {
+		t.Errorf("at port %d, want %d: %v", s.Port, port, err)
+	}
+	stop(t, s)
+
+	taken, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // at once
+	must.NoError(t, err)
+	defer func() { _ = taken.Close() }() // nobody connects
+	var said strings.Builder
+	log := logrus.New()
+	log.SetOutput(&said)
+	s, err = pgdev.Start(t.Context(), pgdev.Config{Dir: dir, Log: log})
+	must.NoError(t, err)
+	wantRows(t, s, "kept")
+	addr, err := pgdev.Running(dir)
+	if err != nil || !addr.Silent() || addr.Port != port {
+		t.Errorf("%+v %v", addr, err)
+	}
+	stop(t, s)
+	if want := fmt.Sprintf("port %d of the embedded postgres is taken by another process", port); !strings.Contains(said.String(), want) {
+		t.Errorf("said %q", said.String())
+	}
+}
+
+// from dials from an address of its own, as another machine would.
+type from string
+
+func (f from) Dial(network, address string) (net.Conn, error) {
+	return f.DialTimeout(network, address, patience)
+}
+
+func (f from) DialTimeout(network, address string, limit time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: limit, LocalAddr: &net.TCPAddr{IP: net.ParseIP(string(f))}}
+	return d.Dial(network, address) //nolint:noctx // the dialer has a time-out
+}
+
+// At Listen members of Analysts are let in, by TLS and their password, to the service's
+// database, and nobody else.
+func TestAnalystsAndNobodyElseComeFromOtherMachines(t *testing.T) {
+	t.Parallel()
+	const host, stranger = "127.0.0.2", from("127.0.0.3")    // the rules for 127.0.0.1 are others
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0")) //nolint:noctx // a free port, at once
+	if err != nil {
+		t.Skip("this machine has no second loopback address")
+	}
+	listen := l.Addr().String()
+	must.NoError(t, l.Close())
+	s, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dataDir(t, t.TempDir()), Listen: listen})
+	must.NoError(t, err)
+	defer stop(t, s)
+	db := connect(t, s.DSN(pgdev.Database))
+	for _, statement := range []string{
+		"CREATE ROLE " + pgdev.Analysts, "CREATE ROLE ann LOGIN PASSWORD 'secret'", "GRANT " + pgdev.Analysts + " TO ann",
+		"CREATE ROLE bob LOGIN PASSWORD 'secret'",
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		must.NoError(t, err)
+	}
+	if err := ping(t, s.TCPDSN(pgdev.Database)); err != nil {
+		t.Errorf("over loopback: %v", err)
+	}
+	mine, err := url.Parse(s.TCPDSN(pgdev.Database))
+	must.NoError(t, err)
+	super, _ := mine.User.Password()
+	for name, c := range map[string]struct{ user, password, database, mode, refused string }{
+		"an analyst":             {"ann", "secret", pgdev.Database, "verify-full", ""},
+		"an analyst without TLS": {"ann", "secret", pgdev.Database, "disable", "no pg_hba.conf entry"},
+		"a guess":                {"ann", "guess", pgdev.Database, "verify-full", "password authentication failed"},
+		"an analyst, elsewhere":  {"ann", "secret", "postgres", "verify-full", "no pg_hba.conf entry"},
+		"another role":           {"bob", "secret", pgdev.Database, "verify-full", "no pg_hba.conf entry"},
+		"the superuser":          {pgdev.User, super, pgdev.Database, "verify-full", "no pg_hba.conf entry"},
+	} {
+		dsn, err := s.TLSDSN(c.database, listen)
+		must.NoError(t, err)
+		u, err := url.Parse(dsn)
+		must.NoError(t, err)
+		u.User = url.UserPassword(c.user, c.password)
+		query := u.Query()
+		query.Set("sslmode", c.mode)
+		u.RawQuery = query.Encode()
+		config, err := pq.NewConfig(u.String())
+		must.NoError(t, err)
+		connector, err := pq.NewConnectorConfig(config)
+		must.NoError(t, err)
+		connector.Dialer(stranger)
+		remote := sql.OpenDB(connector)
+		err = remote.PingContext(t.Context())
+		if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
+			t.Errorf("%s: %v, want %q", name, err, c.refused)
+		}
+		_ = remote.Close() // nothing is pending on it
 	}
 }
 

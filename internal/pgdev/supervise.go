@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
+
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,20 +93,20 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 	}
 }
 
-// launch starts one postmaster and makes it current. The port is chosen once:
-// clients hold connection strings. When it is taken at a restart, the server
-// comes back on its socket alone.
+// launch starts one postmaster and makes it current. The port is chosen once: clients
+// hold connection strings. When something else has it, the server comes up on its
+// socket alone.
 func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error) {
-	listen := "127.0.0.1"
-	if s.Port == 0 || !portFree(ctx, s.Port) {
-		if answered {
-			listen = ""
-		} else {
-			port, err := freePort(ctx)
-			if err != nil {
+	listen := strings.Join(s.addresses(), ",")
+	if !s.portFree(ctx) {
+		if s.fresh && !answered {
+			if err := s.newPort(ctx); err != nil {
 				return nil, err
 			}
-			s.Port = port
+		} else {
+			listen = ""
+			s.log.Warnf("port %d of the embedded postgres is taken by another process: the service goes on by the socket, "+
+				"and analysts' addresses work again once the port is free and the service was started again", s.Port)
 		}
 	}
 	out, err := os.OpenFile(s.logFile(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -196,27 +196,4 @@ func (s *Server) awaitReady(ctx context.Context, p *postmaster) bool {
 		}
 	}
 	return true
-}
-
-func portFree(ctx context.Context, port int) bool {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return false
-	}
-	return l.Close() == nil
-}
-
-func freePort(ctx context.Context) (int, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }() // it was never used
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("find a free port: unexpected address %s", l.Addr())
-	}
-	return addr.Port, nil
 }
