@@ -31,8 +31,21 @@ func Redact(eventType string, data []byte) []byte { return RedactAs(eventType, d
 
 // RedactAs is Redact with other words in the place of secrets.
 func RedactAs(eventType string, data []byte, words string) []byte {
+	return RedactBy(eventType, data, words, nil)
+}
+
+// RedactBy is RedactAs that puts words of its own in the place of further fields, by
+// their names.
+func RedactBy(eventType string, data []byte, words string, further map[string]string) []byte {
 	if _, known := registry[eventType]; known {
-		if out, err := redact(data, words); err == nil {
+		out, err := redact(data, func(field string) (string, bool) {
+			if secret[field] {
+				return words, true
+			}
+			said, hide := further[field]
+			return said, hide
+		})
+		if err == nil {
 			return out
 		}
 	}
@@ -40,7 +53,7 @@ func RedactAs(eventType string, data []byte, words string) []byte {
 }
 
 // redact rewrites one JSON value.
-func redact(data []byte, words string) ([]byte, error) {
+func redact(data []byte, instead func(field string) (words string, hide bool)) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	open, err := dec.Token()
 	if err != nil {
@@ -56,14 +69,14 @@ func redact(data []byte, words string) ([]byte, error) {
 		if !first {
 			out.WriteByte(',')
 		}
-		hide := false
+		words, hide := "", false
 		if delim == '{' {
 			key, err := dec.Token()
 			if err != nil {
 				return nil, err
 			}
 			name, _ := key.(string) // a decoder gives nothing else for a key
-			hide = secret[name]
+			words, hide = instead(name)
 			quoted, err := marshal(name)
 			if err != nil {
 				return nil, err
@@ -77,7 +90,7 @@ func redact(data []byte, words string) ([]byte, error) {
 		}
 		if hide {
 			value = json.RawMessage(`"` + words + `"`)
-		} else if value, err = redact(value, words); err != nil {
+		} else if value, err = redact(value, instead); err != nil {
 			return nil, err
 		}
 		out.Write(value)

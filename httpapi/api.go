@@ -48,8 +48,10 @@ type Deps struct {
 	// Checkpoint gives the newest signed checkpoint of the log, and the key to
 	// verify it by; an empty note before the first event.
 	Checkpoint func(context.Context) (note, verifier string, err error)
-	DB         *sqlx.DB // idempotency keys, rate limits, what is known of evidence
-	Vault      Vault
+	// OwnLog gives accounts their own events, and proofs.
+	OwnLog OwnLog
+	DB     *sqlx.DB // idempotency keys, rate limits, what is known of evidence
+	Vault  Vault
 	// SpoolDir is where large bodies lie while they come; empty for the system's
 	// directory for temporary files.
 	SpoolDir string
@@ -103,6 +105,7 @@ type API struct {
 	waitFor    func(context.Context, domain.Position) error
 	feedShown  func(context.Context) error
 	checkpoint func(context.Context) (note, verifier string, err error)
+	ownLog     OwnLog
 	past       *asof.Reads
 	head       func(context.Context) (domain.Position, error)
 
@@ -148,7 +151,7 @@ func New(d Deps) *API {
 		d.HostedDomains = hosting.Known()
 	}
 	return &API{
-		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint, past: asof.NewReads(d.Past, d.DB, d.Reads), head: d.Head,
+		commands: d.Commands, reads: d.Reads, waitFor: d.WaitFor, feedShown: d.FeedShown, checkpoint: d.Checkpoint, ownLog: d.OwnLog, past: asof.NewReads(d.Past, d.DB, d.Reads), head: d.Head,
 		webhooksShown: d.WebhooksShown, deliveries: webhooks.NewLog(d.DB), ready: &readiness{look: d.Ready, log: d.Log}, halted: d.Halted,
 		vault: d.Vault, log: d.Log, now: d.Now,
 		baseURL: d.BaseURL, webhookAllow: d.WebhookAllow,

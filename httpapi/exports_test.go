@@ -71,6 +71,49 @@ func TestAnAccountTakesItsDataAway(t *testing.T) {
 
 }
 
+// An account's own events are rows with a position to count with and data to look
+// into, and each has a proof; nobody else's has.
+func TestAnAccountTakesItsEventsAndTheirProofs(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(10)
+	_, other := s.account(10)
+	lines := strings.Split(strings.TrimSpace(s.export(key, "events").Body.String()), "\n")
+	var row struct {
+		Position, PreparePosition, Revision int64
+		ID                                  string
+		Data                                struct{ Sealed string }
+	}
+	must.NoError(t, json.Unmarshal([]byte(lines[0]), &row))
+	if len(lines) != 2 || row.Position < 1 || row.Revision != 0 || row.Data.Sealed != "[sealed]" {
+		t.Errorf("got %s", lines)
+	}
+	cells, err := csv.NewReader(s.export(key, "events?format=csv").Body).ReadAll()
+	if err != nil || len(cells) != 3 || cells[1][10] != `{"sealed":"[sealed]"}` {
+		t.Errorf("%q, %v", cells, err)
+	}
+	raw := s.export(key, "events?format=parquet").Body.Bytes()
+	type column struct {
+		Position *int64  `parquet:"position,optional"`
+		Data     *string `parquet:"data,optional"`
+	}
+	read, err := parquet.Read[column](bytes.NewReader(raw), int64(len(raw)))
+	if err != nil || len(read) != 2 || *read[0].Position != row.Position || *read[0].Data != `{"sealed":"[sealed]"}` {
+		t.Errorf("%v, %v", read, err)
+	}
+	equal(t, s.export(key, "events?asOf=2001-01-01").Body.Len(), 0)
+	equal(t, s.call(key, "GET", "/v1/exports/events?since=x&format=xls", "").paths(), []string{"format", "since"})
+
+	proof := s.call(key, "GET", "/v1/audit/proof?event="+row.ID, "").want(http.StatusOK)
+	equal(t, proof["checkpoint"], any("note"))
+	r := s.call(other, "GET", "/v1/audit/proof?event="+row.ID, "")
+	r.refused(http.StatusNotFound, domain.CodeNotFound)
+	equal(t, r.Header().Get("Retry-After"), "60")
+	for _, wrong := range []string{"", "?event=x", "?event="} {
+		equal(t, s.call(key, "GET", "/v1/audit/proof"+wrong, "").paths(), []string{"event"})
+	}
+}
+
 // Reads of the past, exports and statements have places: two an account, and a few
 // a node.
 func TestAnAccountHasTwoPlaces(t *testing.T) {

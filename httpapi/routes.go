@@ -87,10 +87,12 @@ var routes = []route{
 	{method: "GET", pattern: "/v1/credits", audience: clients, past: true, handle: (*API).getCredits},
 	{method: "GET", pattern: "/v1/credits/ledger", audience: clients, past: true, handle: (*API).creditsLedger},
 	{method: "GET", pattern: "/v1/credits/statement", audience: clients, past: true, handle: (*API).creditsStatement},
+	{method: "GET", pattern: "/v1/exports/events", audience: clients, past: true, handle: (*API).exportEvents},
 	{method: "GET", pattern: "/v1/exports/{table}", audience: clients, past: true, handle: (*API).getExport},
 	{method: "GET", pattern: "/v1/analytics/pass-rate", audience: clients, past: true, handle: (*API).getPassRates},
 	{method: "GET", pattern: "/v1/pricing", audience: clients, handle: (*API).getPricing},
 	{method: "GET", pattern: "/v1/audit/checkpoint", audience: clients, handle: (*API).getCheckpoint},
+	{method: "GET", pattern: "/v1/audit/proof", audience: clients, handle: (*API).getProof},
 
 	{method: "GET", pattern: "/v1/checker/queue", audience: checkers, handle: (*API).checkerQueue},
 	{method: "GET", pattern: "/v1/checker/claims", audience: checkers, handle: (*API).liveClaim},

@@ -35,6 +35,8 @@ import (
 	"humanqa/internal/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
+	"humanqa/projections/auditlog"
+	"humanqa/projections/events"
 	"humanqa/webhooks"
 )
 
@@ -107,6 +109,7 @@ func setup(t *testing.T) *service {
 		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
 		Past:          s.log,
+		OwnLog:        ownLog{s.log},
 		Head:          func(context.Context) (domain.Position, error) { return s.log.Head(), nil },
 		Checkpoint: func(context.Context) (note, verifier string, err error) {
 			return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil
@@ -117,6 +120,31 @@ func setup(t *testing.T) *service {
 	}
 	s.API = New(s.deps)
 	return s
+}
+
+// ownLog knows of the accounts' own streams, in memory.
+type ownLog struct{ log *logtest.Memory }
+
+func (o ownLog) Events(_ context.Context, accountID string, since *time.Time, until *events.Until, each func([]any) error) error {
+	for _, e := range o.log.Stream(domain.AccountStream(accountID)) {
+		if since != nil && e.Meta.Time.Before(*since) || until != nil && until.Passed(e) {
+			continue
+		}
+		row := []any{int64(e.Position.Commit), int64(e.Position.Prepare), e.Stream, int64(e.Revision), e.ID.String(), e.Type, e.Meta.Time, "operator", "", "", json.RawMessage(`{"sealed":"[sealed]"}`)} //nolint:gosec // few events
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o ownLog) Proof(_ context.Context, accountID string, id uuid.UUID) (auditlog.Proof, error) {
+	for _, e := range o.log.Stream(domain.AccountStream(accountID)) {
+		if e.ID == id {
+			return auditlog.Proof{Event: auditlog.BoundEvent{ID: id, Stream: e.Stream}, Path: []string{}, Checkpoint: "note"}, nil
+		}
+	}
+	return auditlog.Proof{}, domain.NotFound("event " + id.String())
 }
 
 // stored is all that the log holds of events, as text.

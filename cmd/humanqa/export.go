@@ -47,13 +47,6 @@ func (c *exportCmd) since() (*time.Time, error) {
 	return nil, fmt.Errorf("--since %q is no time, such as 2026-11-21T14:05:00Z or 2026-11-21", c.Since)
 }
 
-// eventColumns are those of the log. data is the event's own JSON, what is sealed
-// left out.
-var eventColumns = []tabular.Column{
-	{Name: "position"}, {Name: "stream"}, {Name: "revision", Kind: tabular.Number}, {Name: "id"}, {Name: "type"},
-	{Name: "time", Kind: tabular.Moment}, {Name: "actor"}, {Name: "account_id"}, {Name: "request_id"}, {Name: "data"},
-}
-
 // Run streams the rows: memory does not grow with them.
 func (c *exportCmd) Run(ctx context.Context, a *app) error {
 	since, err := c.since()
@@ -86,7 +79,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app) error {
 
 func (c *exportCmd) write(ctx context.Context, core *core, since *time.Time, to io.Writer) (rows int64, err error) {
 	buffered := bufio.NewWriterSize(to, 1<<16)
-	view, columns := analytics.View{}, eventColumns
+	view, columns := analytics.View{}, auditlog.EventColumns
 	if c.Table != exportEvents {
 		view, _ = analytics.Find(c.Table)
 		columns = view.Table()
@@ -139,13 +132,6 @@ func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]
 		if erased[meta.AccountID] {
 			words = eventstore.Erased
 		}
-		var at any
-		if !meta.Time.IsZero() {
-			at = meta.Time
-		}
-		return each([]any{
-			e.Position.String(), e.Stream, int64(e.Revision), e.ID.String(), e.Type, at, meta.Actor, meta.AccountID, meta.CorrelationID,
-			string(eventstore.RedactAs(e.Type, e.Whole(), words)),
-		})
+		return each(auditlog.EventRow(e, meta, words))
 	}
 }

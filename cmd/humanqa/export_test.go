@@ -64,6 +64,9 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 		if c.format == "csv" && c.table == "jobs" && (!strings.Contains(string(text), jobID) || !strings.Contains(string(text), "'=1+1")) {
 			t.Errorf("%s", text)
 		}
+		if c.format == "ndjson" && c.table == "events" && !regexp.MustCompile(`^\{"position":[0-9]+,"prepare_position":[0-9]+,.*,"data":\{.*\}\}\n`).Match(text) {
+			t.Errorf("positions are no numbers, or data no objects:\n%s", text)
+		}
 		if c.format == "parquet" {
 			if read, err := parquet.ReadFile[struct{}](file); err != nil || int64(len(read)) != c.rows {
 				t.Errorf("%v: %d rows are read, %v", args, len(read), err)

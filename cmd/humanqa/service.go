@@ -21,6 +21,7 @@ import (
 	"humanqa/httpapi"
 	"humanqa/internal/blob"
 	"humanqa/projections"
+	"humanqa/projections/auditlog"
 	"humanqa/projections/events"
 	"humanqa/webhooks"
 )
@@ -135,6 +136,7 @@ func (s *service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer) htt
 		Ready:          s.problems,
 		Halted:         s.core.binding.Refuse,
 		Checkpoint:     s.core.checkpoint,
+		OwnLog:         auditlog.NewOwn(s.core.log, s.core.db, s.core.signer()),
 		Past:           s.core.log,
 		Head:           s.core.log.Head,
 		DB:             s.core.db,

@@ -49,6 +49,7 @@ const (
 	Number             // int64
 	Truth              // bool
 	Moment             // time.Time
+	Object             // json.RawMessage: text where the format knows no objects
 )
 
 // Column is one of a table's.
@@ -127,6 +128,8 @@ func (t *table) Write(row []any) error {
 			t.cells[i] = ""
 		case string:
 			t.cells[i] = Defused(v)
+		case json.RawMessage:
+			t.cells[i] = Defused(string(v))
 		case time.Time:
 			t.cells[i] = v.UTC().Format(when)
 		default:
@@ -170,7 +173,7 @@ func newParquet(w io.Writer, columns []Column) *columnar {
 			of = reflect.TypeFor[*bool]()
 		case Moment:
 			of, tag = reflect.TypeFor[*int64](), c.Name+",optional,timestamp(millisecond)"
-		case Text:
+		case Text, Object:
 		}
 		fields[i] = reflect.StructField{Name: fmt.Sprint("C", i), Type: of, Tag: reflect.StructTag(`parquet:"` + tag + `"`)}
 	}
@@ -181,8 +184,11 @@ func newParquet(w io.Writer, columns []Column) *columnar {
 func (c *columnar) Write(row []any) error {
 	c.row.Elem().SetZero()
 	for i, value := range row {
-		if at, ok := value.(time.Time); ok {
-			value = at.UnixMilli()
+		switch v := value.(type) {
+		case time.Time:
+			value = v.UnixMilli()
+		case json.RawMessage:
+			value = string(v)
 		}
 		if value == nil {
 			continue

@@ -17,6 +17,22 @@ var columns = []tabular.Column{
 	{Name: "id", Kind: tabular.Text}, {Name: "n", Kind: tabular.Number}, {Name: "ok", Kind: tabular.Truth}, {Name: "at", Kind: tabular.Moment},
 }
 
+func TestAnObjectIsTextWhereThereAreNone(t *testing.T) {
+	t.Parallel()
+	of := []tabular.Column{{Name: "data", Kind: tabular.Object}}
+	for format, want := range map[tabular.Format]string{tabular.NDJSON: `{"data":{"a":[1,"x"]}}` + "\n{\"data\":null}\n", tabular.CSV: "data\n\"{\"\"a\"\":[1,\"\"x\"\"]}\"\n\n"} {
+		var b bytes.Buffer
+		w, err := tabular.New(format, &b, of)
+		must.NoError(t, err)
+		must.NoError(t, w.Write([]any{json.RawMessage(`{"a":[1,"x"]}`)}))
+		must.NoError(t, w.Write([]any{nil}))
+		must.NoError(t, w.Close())
+		if b.String() != want {
+			t.Errorf("%s: got %q, want %q", format, b.String(), want)
+		}
+	}
+}
+
 func written(t *testing.T, f tabular.Format, rows ...[]any) []byte {
 	t.Helper()
 	var b bytes.Buffer

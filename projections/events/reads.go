@@ -110,6 +110,45 @@ var orderNoticesSQL = `
   AND ` + noticed + `
 ORDER BY e.commit_position DESC, e.prepare_position DESC`
 
+const streamsSQL = `
+SELECT position, stream
+FROM readmodel.event_streams
+WHERE account_id = $1
+  AND position > $2
+ORDER BY position
+LIMIT $3`
+
+// Streams lists the account's streams that began behind a position, in that order,
+// and says where the last one did.
+func (q *Reads) Streams(ctx context.Context, accountID string, after int64, limit int) (streams []string, last int64, err error) {
+	var rows []struct {
+		Position int64  `json:"position"`
+		Stream   string `json:"stream"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, streamsSQL, accountID, after, limit); err != nil {
+		return nil, 0, fmt.Errorf("list the streams of %s: %w", accountID, err)
+	}
+	for _, row := range rows {
+		streams, last = append(streams, row.Stream), row.Position
+	}
+	return streams, last, nil
+}
+
+const ownsSQL = `
+SELECT EXISTS (
+    SELECT 1
+    FROM readmodel.event_streams
+    WHERE stream = $2
+      AND account_id = $1)`
+
+// Owns says whether a stream is the account's.
+func (q *Reads) Owns(ctx context.Context, accountID, stream string) (owns bool, err error) {
+	if err := q.db.GetContext(ctx, &owns, ownsSQL, accountID, stream); err != nil {
+		return false, fmt.Errorf("look whose stream %s is: %w", stream, err)
+	}
+	return owns, nil
+}
+
 // ofProjectSQL begins with the project's jobs, not with the account's events.
 var ofProjectSQL = `
 SELECT ` + readmodel.Columns[readEventRow]("") + `

@@ -18,11 +18,14 @@ type Until struct {
 }
 
 // Passed says that the event came later. In a stream everything behind it did.
-func (u Until) Passed(r domain.Recorded) bool {
+func (u Until) Passed(r domain.Recorded) bool { return u.PassedAt(r.Position, r.Meta.Time) }
+
+// PassedAt is Passed of an event of that position and time.
+func (u Until) PassedAt(position domain.Position, at time.Time) bool {
 	if u.Position != (domain.Position{}) {
-		return r.Position.Compare(u.Position) > 0
+		return position.Compare(u.Position) > 0
 	}
-	return r.Meta.Time.After(u.Moment)
+	return at.After(u.Moment)
 }
 
 // holds is the same of a row e of account_events, whose times are milliseconds.

@@ -1,0 +1,120 @@
+package auditlog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/projections/events"
+)
+
+// RawStreams reads streams as they are stored: *eventstore.Client.
+type RawStreams interface {
+	ReadRaw(ctx context.Context, stream string, each func(eventstore.RawEvent) error) error
+	ReadRawPage(ctx context.Context, stream string, from, count uint64, each func(eventstore.RawEvent) error) error
+}
+
+// Own is what the log holds of one account or another, for that account: the
+// streams of the account, of its ledger, projects, jobs, sessions and loops. Who
+// tested is not told.
+type Own struct {
+	log    RawStreams
+	tree   Tree
+	signer *Signer
+	feed   *events.Reads
+}
+
+// NewOwn reads a log and its tree; the feed of events knows whose streams they are.
+func NewOwn(log RawStreams, db *sqlx.DB, signer *Signer) *Own {
+	return &Own{log: log, tree: NewTree(db), signer: signer, feed: events.NewReads(db)}
+}
+
+// streamsPage is how many streams' names are in memory at a time.
+const streamsPage = 500
+
+// Events hands out the account's events as rows of EventColumns, stream by stream in
+// the order in which the streams began; since is inclusive. With until they end there.
+func (o *Own) Events(ctx context.Context, accountID string, since *time.Time, until *events.Until, each func(row []any) error) error {
+	tell := func(e eventstore.RawEvent) error {
+		var meta domain.Metadata
+		_ = json.Unmarshal(e.Meta, &meta) // what cannot be read has no time and nobody
+		if since != nil && meta.Time.Before(*since) || until != nil && until.PassedAt(e.Position, meta.Time) {
+			return nil
+		}
+		data := eventstore.RedactBy(e.Type, e.Whole(), eventstore.Redacted, withheld)
+		return each(eventRow(e, meta, actorOf(meta.Actor), data))
+	}
+	if err := o.log.ReadRaw(ctx, domain.AccountStream(accountID), tell); err != nil {
+		return err
+	}
+	for after := int64(-1); ; {
+		streams, last, err := o.feed.Streams(ctx, accountID, after, streamsPage)
+		if err != nil {
+			return err
+		}
+		for _, stream := range streams {
+			if err := o.log.ReadRaw(ctx, stream, tell); err != nil {
+				return err
+			}
+		}
+		if len(streams) < streamsPage {
+			return nil
+		}
+		after = last
+	}
+}
+
+// Proof proves that an event of the account is in the log, in the newest checkpoint.
+// Another account's event is not found, and one that is too new not yet. Its data and
+// metadata are shown where nothing in them is sealed or withheld.
+func (o *Own) Proof(ctx context.Context, accountID string, id uuid.UUID) (Proof, error) {
+	leaf, found, err := o.tree.Find(ctx, id)
+	if err != nil {
+		return Proof{}, err
+	}
+	if found && leaf.Stream != domain.AccountStream(accountID) {
+		found, err = o.feed.Owns(ctx, accountID, leaf.Stream)
+	}
+	if err != nil || !found {
+		return Proof{}, notFoundOr(err, id)
+	}
+	in, signed, err := o.signer.Latest(ctx)
+	if err != nil {
+		return Proof{}, err
+	}
+	if !signed || leaf.Index >= in.Size {
+		return Proof{}, domain.NotFound("proof of event " + id.String()).WithHint("a checkpoint is signed every minute: ask again then")
+	}
+	proof, err := Prove(ctx, o.tree, id, in)
+	if err != nil {
+		return Proof{}, err
+	}
+	err = o.log.ReadRawPage(ctx, leaf.Stream, leaf.Revision, 1, func(e eventstore.RawEvent) error {
+		var meta domain.Metadata
+		told := json.Unmarshal(e.Meta, &meta) == nil && actorOf(meta.Actor) == meta.Actor && utf8.Valid(e.Meta)
+		if told {
+			text := string(e.Meta)
+			proof.Event.Meta = &text
+		}
+		if utf8.Valid(e.Data) && bytes.Equal(eventstore.RedactBy(e.Type, e.Data, eventstore.Redacted, withheld), e.Data) {
+			text := string(e.Data)
+			proof.Event.Data = &text
+		}
+		return nil
+	})
+	return proof, err
+}
+
+func notFoundOr(err error, id uuid.UUID) error {
+	if err != nil {
+		return err
+	}
+	return domain.NotFound("event " + id.String()).WithHint("it is the id of an event of yours; one that was written just now is in the tree within a second")
+}
