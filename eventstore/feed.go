@@ -64,6 +64,11 @@ func NewFeed(c *Client, log logrus.FieldLogger) *Feed {
 // Verify has the feed follow the log only where it passes the check; before Run.
 func (f *Feed) Verify(check func(context.Context) error) { f.verify = check }
 
+// Load calls each for the events of a stream, from a revision on (Client.Load).
+func (f *Feed) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	return f.client.Load(ctx, stream, from, each)
+}
+
 // Head gives the newest position seen, zero before the first.
 func (f *Feed) Head() domain.Position {
 	f.mu.Lock()

@@ -51,6 +51,8 @@ func (r *readiness) problems(ctx context.Context) []Problem {
 
 type healthBody struct {
 	Status string `json:"status"`
+	// Notes are what an operator should know all the same.
+	Notes []Problem `json:"notes,omitempty"`
 }
 
 // healthz is GET /healthz: the process answers.
@@ -61,11 +63,19 @@ func (a *API) healthz(*request) (answer, error) {
 // readyz is GET /readyz: log, Postgres and projections are there and caught
 // up; else 503 with every reason.
 func (a *API) readyz(r *request) (answer, error) {
-	if problems := a.ready.problems(r.Context()); len(problems) > 0 {
+	var notes, problems []Problem
+	for _, p := range a.ready.problems(r.Context()) {
+		if p.Note {
+			notes = append(notes, p)
+		} else {
+			problems = append(problems, p)
+		}
+	}
+	if len(problems) > 0 {
 		return answer{}, (&domain.Error{
 			Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
 			Message: problems[0].Part + ": " + problems[0].Reason,
 		}).With("problems", problems)
 	}
-	return reply(http.StatusOK, healthBody{Status: "ready"})
+	return reply(http.StatusOK, healthBody{Status: "ready", Notes: notes})
 }

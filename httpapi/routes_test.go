@@ -207,6 +207,15 @@ func TestAHealthyServiceSaysSo(t *testing.T) {
 	equal(t, s.call("", "GET", "/readyz", "").want(http.StatusOK), map[string]any{"status": "ready"})
 }
 
+func TestWhatIsOnlyWorthANoteKeepsTheServiceReady(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.problems = []Problem{{Note: true, Part: "projections", Reason: "jobs goes on without 1 stream"}}
+	equal(t, s.call("", "GET", "/readyz", "").want(http.StatusOK), map[string]any{"status": "ready", "notes": []any{
+		map[string]any{"part": "projections", "reason": "jobs goes on without 1 stream"},
+	}})
+}
+
 func TestWhatIsNotReadyIsToldAndItsCauseOnlyLogged(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -39,11 +40,11 @@ func TestTheWebhookSubscribersCheckpointIsCarriedOver(t *testing.T) {
 		"stopped": {
 			`started = true, commit_position = 41, prepare_position = 40, events = 7, status = 'stopped', failure_category = 'payload',
 			failure_detail = 'no head', failure_stream = 'job-1', failure_type = 'job.claimed', failure_commit = 42, failure_prepare = 42, failure_attempts = 3`,
-			"webhooks stopped t 41/40 7 42/42x3 job.claimed in job-1: no head",
+			"webhooks live t 41/40 7 - -", // what it stopped at it sets aside
 		},
 		"stopped at the first event": {
 			"status = 'stopped', failure_category = 'decode', failure_detail = 'd', failure_stream = 's', failure_type = 't', failure_attempts = 1",
-			"webhooks stopped t -1/-1 0 0/0x1 t in s: d",
+			"webhooks live t -1/-1 0 - -",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +72,24 @@ func TestTheWebhookSubscribersCheckpointIsCarriedOver(t *testing.T) {
 				t.Errorf("the skips are %q, %v", got, err)
 			}
 		})
+	}
+}
+
+// What an older binary stopped at is set aside, or stops the line again: so it is tried.
+func TestALineThatAnOlderBinaryStoppedGoesOn(t *testing.T) {
+	t.Parallel()
+	db := before(t, 43)
+	_, err := db.ExecContext(t.Context(), `INSERT INTO projection_checkpoints
+			(name, generation, version, schema_name, status, serving, commit_position, prepare_position, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts)
+		VALUES ('jobs', 1, 5, 'jobs_v5_g1', 'stopped', TRUE, 8, 8, 'data', 9, 9, 'a NUL', 4),
+			('jobs', 2, 6, 'jobs_v6_g2', 'stopped', FALSE, 8, 8, 'data', 9, 9, 'a NUL', 1),
+			('jobs', 3, 6, 'jobs_v6_g3', 'retired', FALSE, 8, 8, NULL, NULL, NULL, NULL, 0)`)
+	must.NoError(t, err)
+	must.NoError(t, migrations.Up(t.Context(), db.DB))
+	var got []string
+	err = db.SelectContext(t.Context(), &got, "SELECT concat_ws(' ', schema_name, status, commit_position) FROM projection_checkpoints ORDER BY generation")
+	if want := []string{"jobs_v5_g1 live 8", "jobs_v6_g2 building 8", "jobs_v6_g3 retired 8"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("the checkpoints are %q, %v, want %q", got, err, want)
 	}
 }
 

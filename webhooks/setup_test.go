@@ -119,6 +119,7 @@ func subscriber(db *sqlx.DB, log memoryLog) *consumer.Supervisor {
 	s.SetLimits(consumer.Limits{
 		Live: 500, Rebuild: 500, Lease: 2 * time.Second, StandBy: 10 * time.Millisecond, Store: 5 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: time.Hour,
+		Aside: 10, Again: time.Hour,
 	})
 	return s
 }

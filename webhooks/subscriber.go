@@ -46,6 +46,7 @@ var (
 	_ consumer.Preparer  = (*Subscriber)(nil)
 	_ consumer.Committer = (*Subscriber)(nil)
 	_ consumer.Lazy      = (*Subscriber)(nil)
+	_ consumer.InOrder   = (*Subscriber)(nil)
 )
 
 // NewSubscriber prepares a subscriber. log is asked about jobs that were
@@ -60,6 +61,13 @@ func (*Subscriber) Name() string { return SubscriberName }
 // Gather implements consumer.Lazy: what a delivery says is no answer to a
 // command, but it should not be late either.
 func (*Subscriber) Gather() time.Duration { return 0 }
+
+// InOrder implements consumer.InOrder. What a project or an account says changes where
+// deliveries go, and whether any does: without it they might go to an address that was
+// cleared. Deliveries of other streams keep the order of their own stream only.
+func (*Subscriber) InOrder(stream string) bool {
+	return strings.HasPrefix(stream, domain.ProjectStreams) || strings.HasPrefix(stream, domain.AccountStreams)
+}
 
 // Handles implements consumer.Consumer: what is announced, and what changes
 // where it goes.

@@ -110,7 +110,8 @@ func TestASubscriberThatLostItsLeaseWritesNothing(t *testing.T) {
 	b.settled("p1", map[string]int{"pending": 1})
 }
 
-func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
+// Deliveries are in the order of their job's events, and jobs wait for no other.
+func TestAnEventThatDoesNotDecodeHoldsItsJobUpUntilItIsRetried(t *testing.T) {
 	ctx := context.Background()
 	b := setup(t)
 	e := b.endpoint(status(http.StatusOK))
@@ -118,26 +119,41 @@ func TestAnEventThatDoesNotDecodeStopsTheLineUntilItIsRetried(t *testing.T) {
 	b.submit("p1", "j1")
 	b.log.Spoil(b.log.Head().Commit+1, true)
 	b.submit("p1", "j2")
+	b.log.record(domain.JobStream("j2"), claimed())
 	b.submit("p1", "j3")
 	b.subscribe()
-	b.eventually("the line stands", func() bool { return b.status().State == consumer.Stopped })
+	b.subscribed()
 	s := b.status()
-	if s.Failure == nil || s.Failure.Category != consumer.CategoryDecode || s.Failure.Position.Commit != 5 ||
-		!strings.Contains(s.Failure.Detail, "at job-j2@") || !strings.Contains(s.Failure.Detail, "not JSON") || s.Position.Commit != 4 {
+	if len(s.SetAside) != 1 || s.Failure != nil || s.SetAside[0].Category != consumer.CategoryDecode || s.SetAside[0].Position.Commit != 5 ||
+		s.SetAside[0].Stream != "job-j2" || !strings.Contains(s.SetAside[0].Detail, "not JSON") {
 		t.Fatalf("the status is %+v, failure %+v", s, s.Failure)
 	}
-	b.settled("p1", map[string]int{"pending": 1})
+	b.settled("p1", map[string]int{"pending": 2})
 
 	b.log.Spoil(5, false)
 	must.NoError(t, consumer.Retry(ctx, b.db, webhooks.SubscriberName))
-	b.subscribed()
-	b.settled("p1", map[string]int{"pending": 3})
-	if s := b.status(); s.Failure != nil {
-		t.Errorf("the failure is still there: %+v", s.Failure)
-	}
+	b.eventually("the job goes on", func() bool { return len(b.status().SetAside) == 0 })
+	b.settled("p1", map[string]int{"pending": 4})
 	if err := consumer.Retry(ctx, b.db, webhooks.SubscriberName); err == nil {
 		t.Error("a live subscriber was resumed")
 	}
+}
+
+// What a project says may be that nothing is to be sent any more.
+func TestAnEventOfAProjectThatDoesNotDecodeStopsTheLine(t *testing.T) {
+	b := setup(t)
+	e := b.endpoint(status(http.StatusOK))
+	b.project("p1", e.URL, nil)
+	b.submit("p1", "j1")
+	b.log.Spoil(b.log.Head().Commit+1, true)
+	b.on("p1", &project.WebhookSet{URL: "", At: at})
+	b.submit("p1", "j2")
+	b.subscribe()
+	b.eventually("the line stands", func() bool { return b.status().State == consumer.Stopped })
+	if s := b.status(); len(s.SetAside) > 0 || s.Failure == nil || s.Failure.Category != consumer.CategoryDecode || s.Failure.Position.Commit != 5 || s.Position.Commit != 4 {
+		t.Fatalf("the status is %+v, failure %+v", s, s.Failure)
+	}
+	b.settled("p1", map[string]int{"pending": 1})
 }
 
 func TestAnEventWithoutItsJobIsSkippedOnAnOperatorsWord(t *testing.T) {
@@ -149,14 +165,14 @@ func TestAnEventWithoutItsJobIsSkippedOnAnOperatorsWord(t *testing.T) {
 	b.log.record(domain.JobStream("headless"), claimed())
 	b.submit("p1", "j2")
 	b.subscribe()
-	b.eventually("the line stands", func() bool { return b.status().State == consumer.Stopped })
-	if s := b.status(); s.Failure.Category != consumer.CategoryPayload || !strings.Contains(s.Failure.Detail, "in job-headless: ") {
-		t.Fatalf("the failure is %+v", s.Failure)
-	}
-	b.settled("p1", map[string]int{"pending": 1})
-	must.NoError(t, consumer.Skip(ctx, b.db, webhooks.SubscriberName, b.status().Failure.Position, "operator", "it was a test"))
 	b.subscribed()
+	s := b.status()
+	if len(s.SetAside) != 1 || s.SetAside[0].Category != consumer.CategoryPayload || !strings.Contains(s.SetAside[0].Detail, "in job-headless: ") {
+		t.Fatalf("set aside: %+v", s.SetAside)
+	}
 	b.settled("p1", map[string]int{"pending": 2})
+	must.NoError(t, consumer.Skip(ctx, b.db, webhooks.SubscriberName, s.SetAside[0].Position, "operator", "it was a test"))
+	b.eventually("it is skipped", func() bool { return len(b.status().SetAside) == 0 })
 	skips, err := consumer.Skips(ctx, b.db, webhooks.SubscriberName)
 	must.NoError(t, err)
 	if len(skips) != 1 || skips[0].Who != "operator" || skips[0].Why != "it was a test" || !strings.Contains(skips[0].Detail, "job-headless") {

@@ -79,7 +79,7 @@ func serveAdmin(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// problems says why the service is not ready: what the log, Postgres and the
+// problems says why the service is not ready, and what is worth a note: what the log, Postgres and the
 // read models lack to answer for everything that was written. Errors name
 // addresses and more: they are for the log, the reasons for everybody.
 func (s *service) problems(ctx context.Context) []httpapi.Problem {
@@ -115,11 +115,15 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 	if len(found) > 0 {
 		return found // the rest would only repeat it
 	}
+	var notes []httpapi.Problem
 	all, err := s.consumers.Status(ctx)
 	add("projections", "their state cannot be read", err)
 	for _, status := range all {
 		if problem := status.Problem(); problem != "" {
 			found = append(found, httpapi.Problem{Part: "projections", Reason: problem})
+		}
+		for _, note := range status.Notes() {
+			notes = append(notes, httpapi.Problem{Note: true, Part: "projections", Reason: note})
 		}
 	}
 	if problem := s.dispatcher.Problem(); problem != "" {
@@ -129,12 +133,12 @@ func (s *service) problems(ctx context.Context) []httpapi.Problem {
 		found = append(found, httpapi.Problem{Part: "policies", Reason: problem})
 	}
 	if len(found) > 0 {
-		return found
+		return append(found, notes...)
 	}
 	short, cancel := context.WithTimeout(ctx, catchUpLimit)
 	defer cancel()
 	add("projections", "they are behind the log", s.consumers.WaitFor(short, head))
-	return found
+	return append(found, notes...)
 }
 
 // catchUpLimit is how far the read models of a ready service may be behind the

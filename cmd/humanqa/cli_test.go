@@ -277,6 +277,8 @@ func mistakes(t *testing.T, s *instance) {
 		{exitUsage, "wants the key's id", []string{"key", "revoke", "--key", "qa_live_x"}},
 		{exitUsage, "is no read model: there are jobs", []string{"projections", "rebuild", "webhooks"}},
 		{exitUsage, "name one read model, or --all", []string{"projections", "rebuild"}},
+		{exitUsage, "this binary runs jobs", []string{"projections", "drop", "jobs"}},
+		{exitFailed, "there is no projection gone", []string{"projections", "drop", "gone"}},
 		{exitUsage, "--reason", []string{"projections", "skip", "jobs"}},
 		{exitUsage, "is no role", []string{"serve", "--roles", "janitor"}},
 		{exitFailed, "account not found: check the id", []string{"account", "suspend", "--account", "nobody"}},

@@ -33,6 +33,7 @@ func TestACommandNeverMakesANewWorld(t *testing.T) {
 		{"projections", "rebuild", "jobs"},
 		{"projections", "retry", "jobs"},
 		{"projections", "skip", "jobs", "--reason", "why not"},
+		{"projections", "drop", "gone"},
 		{"account", "list"},
 		{"account", "show", "--account", id},
 		{"key", "list", "--account", id},

@@ -125,10 +125,33 @@ func fsckModels(ctx context.Context, c *core, logger logrus.FieldLogger, tell ch
 	if err != nil {
 		return checked{}, err
 	}
+	aside, err := setAside(ctx, c, models)
+	if err != nil {
+		return checked{}, err
+	}
 	for i, name := range models {
 		out.Findings = append(out.Findings, findingsOf(name, differences[i])...)
 	}
+	out.Findings = append(out.Findings, aside...)
 	return out, nil
+}
+
+// setAside tells of the streams that read models go on without.
+func setAside(ctx context.Context, c *core, models []string) (found []audit.Finding, err error) {
+	all, err := consumer.List(ctx, c.db)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if !s.Serving || !slices.Contains(models, s.Name) {
+			continue
+		}
+		for _, a := range s.SetAside {
+			found = append(found, audit.Finding{Invariant: 9, Stream: a.Stream, Problem: fmt.Sprintf(
+				"the read model %s has set the stream aside, from its %s at %s on (%s): %s", s.Name, a.Type, a.Position, a.Category, oneLine(a.Detail))})
+		}
+	}
+	return found, nil
 }
 
 // rowLines bounds what is told of one row.

@@ -70,7 +70,8 @@ type commands struct {
 		List    projectionsListCmd    `cmd:"" help:"Show where each read model is."`
 		Rebuild projectionsRebuildCmd `cmd:"" help:"Build a read model anew beside the one that serves."`
 		Retry   projectionsRetryCmd   `cmd:"" help:"Let a stopped read model try its event again."`
-		Skip    projectionsSkipCmd    `cmd:"" help:"Let a stopped read model pass over its event, on record."`
+		Skip    projectionsSkipCmd    `cmd:"" help:"Let a read model pass over the event it stopped at or set aside, on record."`
+		Drop    projectionsDropCmd    `cmd:"" help:"Remove a read model that no binary runs any more."`
 	} `cmd:"" help:"Read models."`
 
 	Eventstore struct {

@@ -37,6 +37,17 @@ type listedProjection struct {
 	Owner      string         `json:"owner,omitempty"` // machine:process/id of who runs it
 	Failure    *listedFailure `json:"failure"`
 	Obstacle   string         `json:"obstacle,omitempty"` // what keeps a rebuilt one from being shown
+	SetAside   []listedAside  `json:"setAside,omitempty"` // the streams that it goes on without
+	Notes      []string       `json:"notes,omitempty"`
+}
+
+// listedAside is a stream that was set aside, by its first event that could not be applied.
+type listedAside struct {
+	Stream string `json:"stream"`
+	Type   string `json:"type"`
+	listedFailure
+	At  time.Time `json:"at"`
+	Due time.Time `json:"due"` // when it is tried again
 }
 
 type listedFailure struct {
@@ -77,6 +88,12 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 			if l.Obstacle != "" {
 				fmt.Fprintf(&text, "\n  cannot be shown: %s", l.Obstacle)
 			}
+			for _, note := range l.Notes {
+				fmt.Fprintf(&text, "\n  note: %s", note)
+			}
+			for _, s := range l.SetAside {
+				fmt.Fprintf(&text, "\n  set aside: %s, from its %s at %s on (%s, tried %d times): %s", s.Stream, s.Type, s.Position, s.Category, s.Attempts, s.Detail)
+			}
 		}
 		return a.print(struct {
 			Head        string             `json:"head"`
@@ -92,6 +109,7 @@ func listProjections(ctx context.Context, core *core, head domain.Position) ([]l
 	}
 	var listed []listedProjection
 	for _, s := range all {
+		s.Foreign = !slices.Contains(following(), s.Name)
 		l := listedProjection{
 			Name: s.Name, Version: s.Version, Generation: s.Generation, Status: string(s.State), Serving: s.Serving,
 			Position: s.Position.String(), Lag: behind(s.Position, head),
@@ -102,7 +120,13 @@ func listProjections(ctx context.Context, core *core, head domain.Position) ([]l
 				return nil, err
 			}
 		}
-		l.Obstacle = oneLine(s.Obstacle)
+		l.Obstacle, l.Notes = oneLine(s.Obstacle), s.Notes()
+		for _, a := range s.SetAside {
+			l.SetAside = append(l.SetAside, listedAside{
+				Stream: a.Stream, Type: a.Type, At: a.At, Due: a.Due,
+				listedFailure: listedFailure{Position: a.Position.String(), Category: string(a.Category), Detail: oneLine(a.Detail), Attempts: a.Attempts},
+			})
+		}
 		if f := s.Failure; f != nil {
 			l.Failure = &listedFailure{
 				Position: f.Position.String(), Category: string(f.Category), Detail: oneLine(f.Detail), Attempts: f.Attempts,
@@ -146,14 +170,17 @@ func lagText(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
 }
 
+// following are the names of all that follows the log in this binary.
+func following() []string { return append(projections.Names(), auditlog.Name, webhooks.SubscriberName) }
+
 // stoppable is the argument of retry and skip.
 type stoppable struct {
-	Name string `arg:"" help:"What stopped, as projections list shows it."`
+	Name string `arg:"" help:"What stopped, or has set a stream aside, as projections list shows it."`
 }
 
 // Validate is called by kong.
 func (n stoppable) Validate() error {
-	return oneOf(n.Name, "nothing that follows the log", append(projections.Names(), auditlog.Name, webhooks.SubscriberName))
+	return oneOf(n.Name, "nothing that follows the log", following())
 }
 
 func oneOf(name, otherwise string, known []string) error {
@@ -200,7 +227,7 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 		feed := eventstore.NewFeed(core.log, quiet(a.log))
 		supervisor := consumer.New(core.db, feed, quiet(a.log), append(projections.All(), auditlog.Projector{})...)
 		if c.DryRun {
-			return a.compare(ctx, supervisor, names)
+			return a.compare(ctx, core, supervisor, names)
 		}
 		return c.onProjection(ctx, core, oversight.Rebuild, subject, "", func() error {
 			if c.Detach {
@@ -245,11 +272,22 @@ func (a *app) rebuild(ctx context.Context, supervisor *consumer.Supervisor, name
 }
 
 // compare tells what a rebuild would change.
-func (a *app) compare(ctx context.Context, supervisor *consumer.Supervisor, names []string) error {
+func (a *app) compare(ctx context.Context, core *core, supervisor *consumer.Supervisor, names []string) error {
 	findings := []audit.Finding{}
 	differences, err := supervisor.VerifyAll(ctx, names)
 	if err != nil {
 		return err
+	}
+	aside, err := setAside(ctx, core, names)
+	if err != nil {
+		return err
+	}
+	for _, f := range aside { // a rebuild would set it aside again, or apply it
+		if !a.json {
+			if err := a.print(nil, "%s: %s", f.Stream, f.Problem); err != nil {
+				return err
+			}
+		}
 	}
 	for i, name := range names {
 		found := findingsOf(name, differences[i])
@@ -264,7 +302,8 @@ func (a *app) compare(ctx context.Context, supervisor *consumer.Supervisor, name
 	}
 	err = a.print(struct {
 		Findings []audit.Finding `json:"findings"`
-	}{findings}, "%s: %d rows are not what the log says", strings.Join(names, ", "), len(findings))
+		SetAside []audit.Finding `json:"setAside,omitempty"` // streams that the rows go on without
+	}{findings, aside}, "%s: %d rows are not what the log says", strings.Join(names, ", "), len(findings))
 	if err == nil && len(findings) > 0 {
 		err = fmt.Errorf("a rebuild would change %d rows: humanqa fsck looks further", len(findings))
 	}
@@ -287,15 +326,16 @@ func (c *projectionsRetryCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.ordered(c.Name, "resumed", "it tries its event again")
+		return a.ordered(c.Name, "resumed", "it tries its events again")
 	})
 }
 
 type projectionsSkipCmd struct {
 	stoppable `embed:""`
 
-	Reason string `required:"" help:"Why the event may be left out; kept on record."`
-	By     string `default:"operator" help:"Who decides that; kept on record."`
+	Position string `help:"The event's, as projections list shows it, where several are set aside."`
+	Reason   string `required:"" help:"Why the event may be left out; kept on record."`
+	By       string `default:"operator" help:"Who decides that; kept on record."`
 }
 
 func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
@@ -308,17 +348,28 @@ func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// skip takes out the very event that the line stopped at.
+// skip takes out an event that the line stopped at, or that was set aside: the only one, or
+// the one that is named.
 func (c *projectionsSkipCmd) skip(ctx context.Context, core *core) error {
 	all, err := consumer.List(ctx, core.db)
 	if err != nil {
 		return err
 	}
-	stopped := slices.IndexFunc(all, func(s consumer.Status) bool { return s.Name == c.Name && s.Failure != nil })
-	if stopped < 0 {
-		return fmt.Errorf("%s is not stopped, there is nothing to skip", c.Name)
+	var failed []domain.Position
+	for _, s := range all {
+		if s.Name == c.Name {
+			failed = append(failed, s.Failed()...)
+		}
 	}
-	return consumer.Skip(ctx, core.db, c.Name, all[stopped].Failure.Position, c.By, c.Reason)
+	failed = slices.DeleteFunc(failed, func(at domain.Position) bool { return c.Position != "" && at.String() != c.Position })
+	slices.SortFunc(failed, domain.Position.Compare)
+	switch failed = slices.Compact(failed); {
+	case len(failed) == 0:
+		return fmt.Errorf("%s is not stopped there, and has nothing set aside: humanqa projections list", c.Name)
+	case len(failed) > 1:
+		return fmt.Errorf("%s has %d events to skip: name one with --position", c.Name, len(failed))
+	}
+	return consumer.Skip(ctx, core.db, c.Name, failed[0], c.By, c.Reason)
 }
 
 // Validate is called by kong.
@@ -327,6 +378,29 @@ func (c *projectionsSkipCmd) Validate() error {
 		return errors.New("--reason must not be blank")
 	}
 	return c.stoppable.Validate()
+}
+
+type projectionsDropCmd struct {
+	record `embed:""`
+	Name   string `arg:"" help:"What no binary runs any more, as projections list shows it."`
+}
+
+// Validate is called by kong.
+func (c *projectionsDropCmd) Validate() error {
+	if slices.Contains(following(), c.Name) {
+		return fmt.Errorf("this binary runs %s: projections rebuild builds it anew", c.Name)
+	}
+	return c.record.Validate()
+}
+
+func (c *projectionsDropCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+		err := c.onProjection(ctx, core, oversight.Drop, c.Name, "", func() error { return consumer.Drop(ctx, core.db, c.Name) })
+		if err != nil {
+			return err
+		}
+		return a.ordered(c.Name, "dropped", "its rows, views and checkpoint are gone")
+	})
 }
 
 func (a *app) ordered(name, status, next string) error {

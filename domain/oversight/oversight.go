@@ -32,6 +32,7 @@ const (
 	Rebuild       Act = "rebuild_projection"
 	Retry         Act = "retry_projection"
 	Skip          Act = "skip_event"
+	Drop          Act = "drop_projection"
 	Check         Act = "check_invariants"
 	CancelCheck   Act = "cancel_check"
 	OpenAccount   Act = "open_account"
@@ -47,7 +48,7 @@ const (
 func Acts() []Act {
 	return []Act{
 		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
-		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Check, CancelCheck,
+		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Drop, Check, CancelCheck,
 		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob,
 	}
 }
@@ -59,7 +60,7 @@ func (a Act) Words() string {
 		ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "made a new way in for", GrantRole: "gave a role to",
 		RevokeRole: "took a role from", Disable: "disabled", CreatePool: "made", AddChecker: "added a checker to",
 		RemoveChecker: "took a checker out of", Rebuild: "ordered a rebuild of", Retry: "had another try made by",
-		Skip: "had an event passed over by", Check: "started a check of", CancelCheck: "cancelled a check of",
+		Skip: "had an event passed over by", Drop: "dropped", Check: "started a check of", CancelCheck: "cancelled a check of",
 		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "made a key of", RevokeKey: "ended a key of",
 		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "called untestable",
 	}[a]; words != "" {

@@ -24,10 +24,13 @@ type apart struct {
 }
 
 // setupApart has workers that would store what they pass over after an hour.
-func setupApart(t *testing.T) apart {
+func setupApart(t *testing.T, change ...func(*consumer.Limits)) apart {
 	t.Helper()
 	w := setup(t)
 	w.Sup.ChangeLimits(func(l *consumer.Limits) { l.Store, l.Lease = time.Hour, time.Hour })
+	for _, one := range change {
+		w.Sup.ChangeLimits(one)
+	}
 	a := apart{w, w.Service(w.Log, projections.All()...)}
 	w.Run(w.Sup)
 	w.Eventually("all are live", func() bool {
@@ -94,7 +97,7 @@ func TestAProcessApartWaitsForAllOfWhatWasThereBeforeIt(t *testing.T) {
 
 func TestAProcessApartIsToldOfAStoppedLine(t *testing.T) {
 	t.Parallel()
-	a := setupApart(t)
+	a := setupApart(t, setsNothingAside)
 	a.follows()
 	stream := domain.AccountStream("acc")
 	a.Log.Record(stream, modeltest.Issued(1))

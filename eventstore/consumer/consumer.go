@@ -34,8 +34,8 @@ type Projector interface {
 	// its name in the schema readmodel, so names are unique over all projectors.
 	Tables() []Table
 	// Apply writes the batch's effect into the schema. The runner commits it
-	// together with the checkpoint, so a batch is applied exactly once. An error
-	// that is not the connection's stops the line (see Retry and Skip).
+	// together with the checkpoint, so a batch is applied exactly once. An event that
+	// fails by itself is set aside with its stream (see SetAside).
 	Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error
 }
 
@@ -50,8 +50,8 @@ type Preparer interface {
 	Begin(ctx context.Context) error
 	// Prepare says what the batch leads to; a nil Write is nothing, which moves
 	// the checkpoint a little later. With an error, done events of the batch are
-	// prepared, and the error is about the next one: a *PoisonError or an
-	// *eventstore.DecodeError stops the line right before it, any other is tried
+	// prepared, and the error is about the next one: with a *PoisonError or an
+	// *eventstore.DecodeError that is set aside with its stream, any other is tried
 	// again.
 	Prepare(ctx context.Context, batch []domain.Recorded) (write Write, done int, err error)
 }
@@ -103,6 +103,8 @@ type Source interface {
 	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
 	// Head is the newest position seen, zero before the first.
 	Head() domain.Position
+	// Load calls each for the events of a stream, from a revision on, as domain.Log does.
+	Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error
 }
 
 // Selective is a Source that decodes only what somebody looks at, which is half of

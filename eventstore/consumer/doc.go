@@ -94,10 +94,32 @@
 //
 // # When something fails
 //
-// What may get better (a lost connection, a deadlock) is tried again. What will
-// not (an event that cannot be decoded, a violated constraint) stops the line:
-// the runner narrows the batch down to the event, applies what precedes it, and
-// records the failure. An operator then retries, or skips the event with a
-// record of who and why. Event types that this binary does not know are counted
-// and passed over.
+// What may get better (a lost connection, a full disk, a deadlock) is tried again. What
+// will not, the runner narrows the batch down for, to one event, which it tries in a
+// transaction of its own; what precedes it is applied.
+//
+// If that event is the cause (it cannot be decoded, a column or a constraint refuses it,
+// the fold fails or panics), it is set aside: a row of projection_set_aside, in the
+// transaction that moves the checkpoint behind it, says which event of which stream waits,
+// and why. Events of the same stream behind it wait in the log, so that each stream's are
+// applied in order; all other streams go on. Whoever waits for the projection is not held
+// up. The streams are known in memory, by the owner of the lease.
+//
+// The line stops instead, and waits for an operator, where
+//
+//   - the failure is not known to be the event's, such as a table that is gone,
+//   - a consumer needs the stream's events in the log's order (InOrder): the feed, whose
+//     readers have a cursor; webhooks, for the streams that say where deliveries go. A
+//     Witness always does,
+//   - a generation goes on without Limits.Aside streams already: then it is the code.
+//
+// A stream that was set aside is tried again when a process takes the lease, which may be
+// a newer binary's; after a pause that doubles up to an hour; and on an operator's word
+// (Retry). It is read from the log and applied up to the first event that fails. Others
+// have gone on meanwhile, so a read model is then ordered to be built anew, in the log's
+// order. An operator may also skip an event, with a record of who and why: its stream
+// goes on behind it. A rebuild sets aside by itself; Verify leaves out of its fold what
+// the generation has set aside, and Status names it.
+//
+// Event types that this binary does not know are counted and passed over.
 package consumer

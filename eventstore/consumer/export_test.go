@@ -18,6 +18,7 @@ var (
 	ErrOldCode  = errOldCode
 	DropRetired = dropRetired
 	Transient   = transient
+	OfEvent     = ofEvent
 )
 
 // ListenerName is what a connection is called whose process waits for others'.
@@ -67,6 +68,12 @@ func (t *Tenure) Commit(ctx context.Context, batch []domain.Recorded) error {
 		return err
 	}
 	return t.f.commit(ctx, write, len(batch), eventstore.At(batch[len(batch)-1].Position))
+}
+
+// SetAside goes on without an event.
+func (t *Tenure) SetAside(ctx context.Context, e domain.Recorded, cause error) error {
+	t.f.aside = map[string]domain.Position{}
+	return t.f.setAside(ctx, e, cause)
 }
 
 // Stored is the checkpoint as the owner knows it.

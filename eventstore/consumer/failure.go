@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	"humanqa/eventstore"
 )
 
-// Category says what kind of event stopped a line.
+// Category says why an event was set aside, or stopped a line.
 type Category string
 
 // The categories of a permanent failure.
@@ -66,11 +67,15 @@ func poisonous(err error) bool {
 	return errors.As(err, &poison) || errors.As(err, &undecodable)
 }
 
+// errLater marks what a Preparer may be able to prepare at another time.
+var errLater = errors.New("not now")
+
 // transient says that the same batch may succeed if it is tried again.
 func transient(err error) bool {
 	var netError net.Error
 	switch {
-	case errors.Is(err, errNotOwner),
+	case errors.Is(err, errNotOwner), errors.Is(err, errLater),
+		errors.Is(err, sql.ErrConnDone), errors.Is(err, sql.ErrTxDone),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, driver.ErrBadConn),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),

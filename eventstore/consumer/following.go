@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -19,15 +21,16 @@ type following struct {
 	*runner
 	*lease
 	skips   map[domain.Position]bool
-	serving bool      // reported to arrivals
-	build   *reader   // while it is being built
-	applied int64     // in this tenure
-	at      time.Time // of the last batch
-	kept    time.Time // when the checkpoint was stored
-	refused time.Time // when a flip was
-	atEnd   bool      // the last page reached the end of the log
-	apart   time.Time // until when it goes by itself, caught up or not
-	indexed bool      // a build that has what readers need
+	aside   map[string]domain.Position // streams that wait, and from which event on
+	serving bool                       // reported to arrivals
+	build   *reader                    // while it is being built
+	applied int64                      // in this tenure
+	at      time.Time                  // of the last batch
+	kept    time.Time                  // when the checkpoint was stored
+	refused time.Time                  // when a flip was
+	atEnd   bool                       // the last page reached the end of the log
+	apart   time.Time                  // until when it goes by itself, caught up or not
+	indexed bool                       // a build that has what readers need
 }
 
 // serve makes this runner's word count for those who wait.
@@ -56,6 +59,11 @@ func (f *following) follow(ctx context.Context) error {
 	if f.skips, err = loadSkips(ctx, f.db, f.Name); err != nil {
 		return err
 	}
+	rows, err := loadAside(ctx, f.db, f.generation, false)
+	if err != nil {
+		return err
+	}
+	f.aside = byStream(rows)
 	if p, ok := f.consumer.(Preparer); ok {
 		if err := p.Begin(ctx); err != nil {
 			return fmt.Errorf("begin: %w", err)
@@ -63,6 +71,9 @@ func (f *following) follow(ctx context.Context) error {
 	}
 	f.kept = time.Now()
 	if err := f.catchUp(ctx); err != nil {
+		return err
+	}
+	if err := f.tryAgain(ctx, false); err != nil { // this binary may be another one
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -106,6 +117,8 @@ func (f *following) follow(ctx context.Context) error {
 				begin(eventstore.At(next.page.Next)) // while Postgres writes this one
 			}
 			err = f.take(ctx, next)
+		case <-f.due:
+			err = f.tryAgain(ctx, true)
 		case <-timer.C:
 			err = f.store(ctx)
 		case <-report.C:
@@ -128,7 +141,7 @@ func (f *following) follow(ctx context.Context) error {
 // caughtUp says that the group can go on with the work: the generation serves, and
 // stands at the end of the log. Before its first event nobody does.
 func (f *following) caughtUp() bool {
-	if f.group == nil || f.State != Live || !f.serving || time.Now().Before(f.apart) {
+	if f.group == nil || f.State != Live || !f.serving || len(f.due) > 0 || time.Now().Before(f.apart) {
 		return false
 	}
 	head := headOf(f.source)
@@ -190,11 +203,13 @@ func (f *following) take(ctx context.Context, next read) error {
 	case errors.As(next.err, &undecodable) && f.witness:
 		return f.apply(ctx, []domain.Recorded{undecodable.Event}, undecodable.Position)
 	case errors.As(next.err, &undecodable):
-		if f.skips[undecodable.Position] {
+		switch e := &undecodable.Event; {
+		case f.skips[e.Position]:
 			f.skipped++
-			return f.pass(ctx, eventstore.At(undecodable.Position))
+		case f.handles[e.Type] && !f.waits(e):
+			return f.setAside(ctx, *e, next.err)
 		}
-		return f.stop(ctx, failureAt(undecodable.Position, next.err))
+		return f.pass(ctx, eventstore.At(undecodable.Position))
 	case next.err != nil:
 		return fmt.Errorf("read the log: %w", next.err)
 	}
@@ -220,7 +235,7 @@ func (f *following) choose(events []domain.Recorded) []domain.Recorded {
 		case e.Event == nil && eventstore.Version(e.Type) > 0: // left undecoded
 		case e.Event == nil:
 			f.unknown++
-		case f.handles[e.Type]:
+		case f.handles[e.Type] && !f.waits(e):
 			chosen = append(chosen, i)
 		}
 	}
@@ -253,14 +268,17 @@ func (f *following) pass(ctx context.Context, at eventstore.Checkpoint) error {
 
 // apply commits the batch with the checkpoint behind it. If it is refused, its
 // halves are tried by themselves, down to the one event that is to blame: what
-// precedes that is applied, then the line stops.
+// precedes that is applied, then its stream is set aside, or the line stops.
 func (f *following) apply(ctx context.Context, batch []domain.Recorded, next domain.Position) error {
+	if batch = f.without(batch); len(batch) == 0 {
+		return f.pass(ctx, eventstore.At(next))
+	}
 	write, done, poison := f.prepare(ctx, batch)
 	if poison != nil && !poisonous(poison) {
 		return fmt.Errorf("prepare: %w", poison)
 	}
 	if poison != nil {
-		return f.applyBefore(ctx, batch, write, done, poison)
+		return f.applyBefore(ctx, batch, write, done, poison, next)
 	}
 	err := f.commit(ctx, write, len(batch), eventstore.At(next))
 	switch {
@@ -269,7 +287,10 @@ func (f *following) apply(ctx context.Context, batch []domain.Recorded, next dom
 	case transient(err):
 		return err
 	case len(batch) == 1:
-		return f.stop(ctx, failureAt(batch[0].Position, err))
+		if err := f.setAside(ctx, batch[0], err); err != nil {
+			return err
+		}
+		return f.pass(ctx, eventstore.At(next))
 	}
 	half := len(batch) / 2
 	if err := f.apply(ctx, batch[:half], batch[half-1].Position); err != nil {
@@ -278,15 +299,26 @@ func (f *following) apply(ctx context.Context, batch []domain.Recorded, next dom
 	return f.apply(ctx, batch[half:], next)
 }
 
-// applyBefore applies what was prepared of a batch, and stops at the event
-// behind it.
-func (f *following) applyBefore(ctx context.Context, batch []domain.Recorded, write Write, done int, poison error) error {
+// applyBefore applies what was prepared of a batch, sets the event behind it aside, and
+// goes on.
+func (f *following) applyBefore(ctx context.Context, batch []domain.Recorded, write Write, done int, poison error, next domain.Position) error {
 	if done > 0 {
 		if err := f.commit(ctx, write, done, eventstore.At(batch[done-1].Position)); err != nil {
 			return err
 		}
 	}
-	return f.stop(ctx, failureAt(batch[done].Position, poison))
+	if err := f.setAside(ctx, batch[done], poison); err != nil {
+		return err
+	}
+	return f.apply(ctx, batch[done+1:], next)
+}
+
+// without leaves out what waits by now.
+func (f *following) without(batch []domain.Recorded) []domain.Recorded {
+	if len(f.aside) == 0 {
+		return batch
+	}
+	return slices.DeleteFunc(slices.Clone(batch), func(e domain.Recorded) bool { return f.waits(&e) })
 }
 
 // prepare says what is to be written for a batch.
@@ -294,10 +326,20 @@ func (f *following) prepare(ctx context.Context, batch []domain.Recorded) (write
 	if p, ok := f.consumer.(Preparer); ok {
 		return p.Prepare(ctx, batch)
 	}
-	p := f.consumer.(Projector)
 	return func(ctx context.Context, tx *sqlx.Tx) error {
-		return p.Apply(ctx, tx, f.Schema, batch)
+		return f.fold(ctx, tx, f.Schema, batch)
 	}, len(batch), nil
+}
+
+// fold applies a batch; a panic fails it, as any error of the fold does.
+func (f *following) fold(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (err error) {
+	defer func() {
+		if found := recover(); found != nil {
+			err = fmt.Errorf("panic: %v", found)
+			f.log.WithField("stack", string(debug.Stack())).Error(err)
+		}
+	}()
+	return f.consumer.(Projector).Apply(ctx, tx, schema, batch)
 }
 
 // commit writes rows and checkpoint in one transaction; events that lead to

@@ -47,7 +47,7 @@ type group struct {
 	took    time.Duration
 	slow    time.Time // until when each statement is waited for, which tells who is to blame
 
-	joining chan struct{} // somebody waits to be admitted
+	joining chan struct{} // somebody waits to be admitted, or let go
 	mu      sync.Mutex
 	ended   bool
 	waiting []*member
@@ -86,11 +86,16 @@ func (g *group) join(f *following) error {
 	}
 	g.waiting = append(g.waiting, r)
 	g.mu.Unlock()
+	g.wake()
+	return <-r.left
+}
+
+// wake has the group look who waits to be admitted, and who has something else to do.
+func (g *group) wake() {
 	select {
 	case g.joining <- struct{}{}:
 	default: // it has been told
 	}
-	return <-r.left
 }
 
 // run ends with ctx, and so with the runners.
@@ -129,12 +134,20 @@ func (g *group) run(ctx context.Context) {
 	}
 }
 
-// admit takes in who waits.
+// admit takes in who waits, and lets go of those who are to try again what they have set
+// aside.
 func (g *group) admit() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.members = append(g.members, g.waiting...)
 	g.waiting = nil
+	var reminded []*member
+	for _, r := range g.members {
+		if len(r.due) > 0 {
+			reminded = append(reminded, r)
+		}
+	}
+	g.release(reminded)
 }
 
 // end sets everybody down, also who comes later.

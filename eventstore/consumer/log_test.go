@@ -55,7 +55,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	registry.MustRegister(s.Collector())
 	families, err := registry.Gather()
 	must.NoError(t, err)
-	if len(families) != 8 || len(families[0].GetMetric()) != len(projections.All()) {
+	if len(families) != 9 || len(families[0].GetMetric()) != len(projections.All()) {
 		t.Errorf("got metrics %v", families)
 	}
 

@@ -32,6 +32,8 @@ var (
 		"What the generation's tables take on disk, indexes included.", []string{"projection"}, nil)
 	skippedDesc = prometheus.NewDesc("humanqa_projection_skipped_events",
 		"Events passed over by an operator's word.", []string{"projection"}, nil)
+	asideDesc = prometheus.NewDesc("humanqa_projection_set_aside_streams",
+		"Streams that the projection goes on without, because an event of theirs cannot be applied.", []string{"projection"}, nil)
 )
 
 // Collector gives the metrics of the serving generations, wherever they run. A
@@ -41,7 +43,7 @@ func (s *Supervisor) Collector() prometheus.Collector { return collector{s} }
 type collector struct{ s *Supervisor }
 
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lagDesc, lateDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc} {
+	for _, d := range []*prometheus.Desc{lagDesc, lateDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc, asideDesc} {
 		to <- d
 	}
 }
@@ -59,7 +61,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		c.s.log.WithError(err).Debug("the projections' sizes cannot be read")
 	}
 	for _, status := range list {
-		if !status.Serving {
+		if !status.Serving || status.Foreign {
 			continue
 		}
 		gauge := func(desc *prometheus.Desc, value float64) {
@@ -83,6 +85,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			gauge(bytesDesc, float64(size))
 		}
 		gauge(skippedDesc, float64(status.Skipped))
+		gauge(asideDesc, float64(len(status.SetAside)))
 	}
 }
 

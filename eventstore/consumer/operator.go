@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 	"humanqa/internal/pgpool"
 )
 
@@ -26,13 +27,21 @@ RETURNING ` + generationColumns
 
 const insertSkipSQL = `
 INSERT INTO projection_skips (name, commit_position, prepare_position, detail, who, why)
-SELECT name, failure_commit, failure_prepare, max(failure_detail), $4, $5
-FROM projection_checkpoints
-WHERE name = $1
-  AND status = 'stopped'
-  AND failure_commit = $2
-  AND failure_prepare = $3
-GROUP BY name, failure_commit, failure_prepare
+SELECT $1, $2, $3, max(detail), $4, $5
+FROM (
+    SELECT failure_detail AS detail
+    FROM projection_checkpoints
+    WHERE name = $1
+      AND status = 'stopped'
+      AND failure_commit = $2
+      AND failure_prepare = $3
+    UNION ALL
+    SELECT detail
+    FROM projection_set_aside
+    WHERE name = $1
+      AND commit_position = $2
+      AND prepare_position = $3) failed
+HAVING count(*) > 0
 ON CONFLICT DO NOTHING
 RETURNING detail`
 
@@ -51,40 +60,62 @@ FROM projection_skips
 WHERE name = $1
 ORDER BY commit_position, prepare_position`
 
-// Retry lets a stopped projection try its event again.
+// Retry has a projection try again what it stopped at, and what it has set aside.
 func Retry(ctx context.Context, db *sqlx.DB, name string) error {
-	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error { return resume(ctx, tx, name) })
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		resumed, err := resume(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		due, err := makeDue(ctx, tx, name, -1, -1)
+		if err == nil && !resumed && !due {
+			err = fmt.Errorf("projection %s is not stopped, and has set nothing aside", name)
+		}
+		return err
+	})
 }
 
-func resume(ctx context.Context, tx *sqlx.Tx, name string) error {
-	var resumed []generation
-	if err := tx.SelectContext(ctx, &resumed, resumeSQL, name); err != nil {
-		return fmt.Errorf("resume projection %s: %w", name, err)
+// resume lets a stopped line go on.
+func resume(ctx context.Context, tx *sqlx.Tx, name string) (resumed bool, err error) {
+	var rows []generation
+	if err := tx.SelectContext(ctx, &rows, resumeSQL, name); err != nil {
+		return false, fmt.Errorf("resume projection %s: %w", name, err)
 	}
-	if len(resumed) == 0 {
-		return fmt.Errorf("projection %s is not stopped", name)
-	}
-	return nil
+	return len(rows) > 0, nil
 }
 
-// Skip takes the event at which the projection stopped out of its fold, for
-// this generation and all later ones, and lets it go on. Who and why stay on
-// record.
+// makeDue has what was set aside at a place tried again now; a negative one is any.
+func makeDue(ctx context.Context, tx *sqlx.Tx, name string, commit, prepare int64) (due bool, err error) {
+	result, err := tx.ExecContext(ctx, asideDueSQL, name, commit, prepare)
+	if err != nil {
+		return false, fmt.Errorf("have projection %s try again what it set aside: %w", name, err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// Skip takes an event at which the projection stopped, or that it has set aside, out of
+// its fold, for this generation and all later ones, and lets it go on behind it. Who and
+// why stay on record.
 func Skip(ctx context.Context, db *sqlx.DB, name string, position domain.Position, who, why string) error {
 	if who == "" || why == "" {
 		return errors.New("a skip needs who and why")
 	}
+	commit, prepare := columns(eventstore.At(position))
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		var details []string
-		err := tx.SelectContext(ctx, &details, insertSkipSQL,
-			name, int64(position.Commit), int64(position.Prepare), who, why)
+		err := tx.SelectContext(ctx, &details, insertSkipSQL, name, commit, prepare, who, why)
 		if err != nil {
 			return fmt.Errorf("record the skip: %w", err)
 		}
 		if len(details) == 0 {
-			return fmt.Errorf("projection %s did not stop at %s", name, position)
+			return fmt.Errorf("projection %s neither stopped at %s nor has set it aside", name, position)
 		}
-		return resume(ctx, tx, name)
+		if _, err := resume(ctx, tx, name); err != nil {
+			return err
+		}
+		_, err = makeDue(ctx, tx, name, commit, prepare)
+		return err
 	})
 }
 

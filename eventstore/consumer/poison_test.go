@@ -8,11 +8,11 @@ import (
 	"humanqa/domain/account"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/must"
-	"humanqa/projections"
 	"humanqa/projections/modeltest"
 )
 
-// poisoned is a world whose read model access has stopped at one event.
+// poisoned is a world whose read model access has stopped at one event: it may set nothing
+// aside.
 type poisoned struct {
 	*world
 	at domain.Position
@@ -21,6 +21,7 @@ type poisoned struct {
 func setupPoisoned(t *testing.T) poisoned {
 	t.Helper()
 	w := setup(t)
+	w.Sup.ChangeLimits(setsNothingAside)
 	stream := domain.AccountStream("acc")
 	w.Log.Record(stream, &account.Created{Name: "shop"}, modeltest.Issued(1))
 	p := poisoned{w, w.Log.Record(stream, modeltest.Issued(1))} // the same hash once more
@@ -29,6 +30,8 @@ func setupPoisoned(t *testing.T) poisoned {
 	p.stops(1)
 	return p
 }
+
+func setsNothingAside(l *consumer.Limits) { l.Aside = 0 }
 
 func (p poisoned) stops(attempts int) {
 	p.T.Helper()
@@ -126,23 +129,4 @@ func TestTheLineGoesOnBehindASkip(t *testing.T) {
 	if err := p.Sup.Rebuild(p.Ctx(), "access", nil); err != nil {
 		t.Errorf("a rebuild passes over what was skipped: %v", err)
 	}
-}
-
-func TestAnUndecodableEventStopsEveryProjection(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
-	modeltest.Lives(w.Log, "a", 3)
-	bad := w.Log.Record(domain.JobStream("bad"), modeltest.Created("acc"))
-	w.Log.Spoil(bad.Commit, true)
-	modeltest.Lives(w.Log, "b", 3)
-	w.Run(w.Sup)
-	for _, name := range projections.Names() {
-		w.Eventually(name+" stops", func() bool { return w.Status(name).Failure != nil })
-		if f := w.Status(name).Failure; f.Category != consumer.CategoryDecode || f.Position != bad {
-			t.Errorf("%s: %+v", name, f)
-		}
-		must.NoError(t, consumer.Skip(w.Ctx(), w.DB, name, bad, "ops", "written by a bug"))
-	}
-	w.Reach(w.Sup)
-	w.Sound(w.Sup, projections.Names()...)
 }

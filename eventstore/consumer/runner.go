@@ -22,6 +22,8 @@ type Limits struct {
 	Store         time.Duration // how long a checkpoint may be ahead in memory once the log is quiet
 	Gather        time.Duration // the least time between two batches of a live projection
 	Hold          time.Duration // how long the group waits for what follows a domain.Prelude
+	Aside         int           // how many streams a generation goes on without
+	Again         time.Duration // the first pause before one of them is tried again
 	Backoff       time.Duration // the first pause after a transient failure
 	MaxBackoff    time.Duration
 	Retired       time.Duration // how long a replaced generation is kept
@@ -33,6 +35,7 @@ func defaultLimits() Limits {
 		Live: 500, Rebuild: 2000,
 		Lease: 15 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
 		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond,
+		Aside: 100, Again: time.Minute,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		Retired: time.Minute, Report: 5 * time.Second,
 	}
@@ -56,8 +59,20 @@ type runner struct {
 	handles  map[string]bool
 	witness  bool // it sees every event
 	owner    string
-	group    *group     // nil: it always goes by itself
-	target   generation // which generation; its state is read anew with every lease
+	group    *group        // nil: it always goes by itself
+	target   generation    // which generation; its state is read anew with every lease
+	due      chan struct{} // holds one token: something that was set aside is to be tried again
+}
+
+// remind has the runner try again what was set aside.
+func (r *runner) remind() {
+	select {
+	case r.due <- struct{}{}:
+		if r.group != nil {
+			r.group.wake()
+		}
+	default: // it has been told
+	}
 }
 
 // run ends with ctx, or when the generation was replaced or removed.

@@ -126,24 +126,30 @@ func TestWhoPreparesSharesATransactionAndHearsOfItsEnd(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePreparedStopsNobodyElse(t *testing.T) {
+func TestWhatCannotBePreparedIsSetAside(t *testing.T) {
 	t.Parallel()
 	c, a := setupAnnouncers(t)
 	a.mu.Lock()
 	poison := c.submit()
 	a.refuse = poison
 	a.mu.Unlock()
-	c.Eventually("the announcer stops", func() bool { return c.Status("announcer").Failure != nil })
-	if f := c.Status("announcer").Failure; f.Position != poison || f.Category != consumer.CategoryPayload {
-		t.Errorf("got %+v, want the event at %s", f, poison)
+	c.reach(c.submit(), "announcer", "crier")
+	if aside := c.Status("announcer").SetAside; len(aside) != 1 || aside[0].Position != poison || aside[0].Category != consumer.CategoryPayload {
+		t.Errorf("got %+v, want the event at %s", aside, poison)
 	}
 	c.shares()
-	c.reach(c.submit(), "crier")
-	must.NoError(t, consumer.Skip(c.Ctx(), c.DB, "announcer", poison, "ops", "has no word"))
-	last := c.submit()
-	c.reach(last, "announcer")
-	if n := c.Count("SELECT count(*) FROM announced WHERE who = 'announcer'"); n != c.jobs-1 {
+	announced := func() int { return c.Count("SELECT count(*) FROM announced WHERE who = 'announcer'") }
+	c.reach(c.submit(), "announcer")
+	if n := announced(); n != c.jobs-1 {
 		t.Errorf("%d of %d jobs were announced, want all but one", n, c.jobs)
+	}
+	a.mu.Lock()
+	a.refuse = domain.Position{}
+	a.mu.Unlock()
+	must.NoError(t, consumer.Retry(c.Ctx(), c.DB, "announcer"))
+	c.Eventually("it is announced late", func() bool { return len(c.Status("announcer").SetAside) == 0 })
+	if n := announced(); n != c.jobs {
+		t.Errorf("%d of %d jobs were announced", n, c.jobs)
 	}
 	c.Sound(c.Sup, projections.Names()...)
 }

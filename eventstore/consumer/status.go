@@ -41,6 +41,11 @@ type Status struct {
 	// Owner runs it: machine:process/id. Empty: nobody does right now.
 	Owner   string
 	Failure *Failure // nil while the line runs
+	// SetAside are the streams that it goes on without.
+	SetAside []SetAside
+	// Foreign says that this binary has no code of that name: another one has written the
+	// rows, and nothing here needs them.
+	Foreign bool
 	// Obstacle is what keeps a generation that is built from serving.
 	Obstacle string
 	// Stalled is how long it has been at one place that is not the log's end.
@@ -55,6 +60,8 @@ func (s Status) older() bool { return s.Serving && s.Version < s.Code }
 // is. One that is only being built has a problem when it cannot get on.
 func (s Status) Problem() string {
 	switch {
+	case s.Foreign:
+		return ""
 	case !s.Serving && s.Failure != nil:
 		return fmt.Sprintf("the rebuild of projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
 	case !s.Serving && s.Obstacle != "":
@@ -73,6 +80,36 @@ func (s Status) Problem() string {
 	return ""
 }
 
+// Notes say, a line each, what an operator should know of a generation that does what it
+// can: nothing that keeps the service from serving. They name no stream: anybody may read
+// them.
+func (s Status) Notes() (notes []string) {
+	if s.Foreign {
+		return []string{fmt.Sprintf("projection %s is none of this binary's, and nothing here keeps it up to date: `humanqa projections drop %s` removes it", s.Name, s.Name)}
+	}
+	if n := len(s.SetAside); n > 0 {
+		streams := "1 stream"
+		if n > 1 {
+			streams = fmt.Sprintf("%d streams", n)
+		}
+		first := s.SetAside[0]
+		notes = append(notes, fmt.Sprintf("projection %s goes on without %s, since the event at %s (%s)", s.Name, streams, first.Position, first.Category))
+	}
+	return notes
+}
+
+// Failed are the events that an operator may skip: the one at which the line stopped, and
+// those that are set aside.
+func (s Status) Failed() (at []domain.Position) {
+	if s.Failure != nil {
+		at = append(at, s.Failure.Position)
+	}
+	for _, a := range s.SetAside {
+		at = append(at, a.Position)
+	}
+	return at
+}
+
 // List gives every generation that is not retired, without what only a running
 // service knows (Lag, Stalled).
 func List(ctx context.Context, db *sqlx.DB) ([]Status, error) {
@@ -80,7 +117,17 @@ func List(ctx context.Context, db *sqlx.DB) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return statuses(all), nil
+	list := statuses(all)
+	return list, tellAside(ctx, db, list)
+}
+
+// tellAside adds what each has set aside.
+func tellAside(ctx context.Context, db *sqlx.DB, list []Status) error {
+	aside, err := listAside(ctx, db)
+	for i, s := range list {
+		list[i].SetAside = aside[generationKey(s.Name, s.Generation)]
+	}
+	return err
 }
 
 func statuses(all []generation) []Status {
@@ -113,6 +160,9 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 	}
 	s.observe(all)
 	list := statuses(all)
+	if err := tellAside(ctx, s.db, list); err != nil {
+		return nil, err
+	}
 	head := s.source.Head()
 	for _, c := range s.consumers {
 		if serving, _ := find(all, c); serving == nil {
@@ -121,7 +171,8 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 	}
 	for i := range list {
 		status := &list[i]
-		if c := byName(s.consumers, status.Name); c != nil {
+		c := byName(s.consumers, status.Name)
+		if status.Foreign = c == nil; !status.Foreign {
 			status.Code = versionOf(c)
 		}
 		at := s.known(*status)

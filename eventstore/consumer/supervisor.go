@@ -99,7 +99,11 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 // orders to rebuild and whether another process waits for what runs here, which are
 // the same on each row. Before the first generation there is nothing to do.
 const lookSQL = `
-SELECT ` + generationColumns + `, around.*
+SELECT ` + generationColumns + `, around.*,
+    EXISTS (
+        SELECT FROM projection_set_aside a
+        WHERE (a.name, a.generation) = (projection_checkpoints.name, projection_checkpoints.generation)
+          AND a.due_at <= clock_timestamp()) AS due
 FROM projection_checkpoints
 CROSS JOIN (
     SELECT ARRAY(SELECT r.name FROM projection_rebuilds r ORDER BY r.requested_at) AS orders,
@@ -115,6 +119,7 @@ func (s *Supervisor) look(ctx context.Context, runners *runnerSet) error {
 		generation
 		Orders pq.StringArray `db:"orders"`
 		Waited bool           `db:"waited"`
+		Due    bool           `db:"due"` // something that was set aside
 	}
 	if err := s.db.SelectContext(ctx, &seen, lookSQL, listenerName); err != nil {
 		return fmt.Errorf("read the checkpoints and orders: %w", err)
@@ -135,6 +140,9 @@ func (s *Supervisor) look(ctx context.Context, runners *runnerSet) error {
 			continue
 		}
 		runners.start(ctx, g.generation)
+		if g.Due {
+			runners.remind(g.Schema)
+		}
 	}
 	s.observe(all)
 	if !retired {
@@ -247,11 +255,11 @@ type runnerSet struct {
 	running   sync.WaitGroup
 
 	mu      sync.Mutex
-	started map[string]bool // by schema
+	started map[string]*runner // by schema
 }
 
 func newRunnerSet(s *Supervisor, consumers []Consumer) *runnerSet {
-	return &runnerSet{s: s, consumers: consumers, started: map[string]bool{}}
+	return &runnerSet{s: s, consumers: consumers, started: map[string]*runner{}}
 }
 
 // share has consumers of a kind share their transactions.
@@ -298,18 +306,27 @@ func (c *runnerSet) start(ctx context.Context, g generation) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.started[g.Schema] {
+	if c.started[g.Schema] != nil {
 		return
 	}
-	c.started[g.Schema] = true
 	r := c.s.runner(wanted, g)
 	r.group = c.groups[sharingOf(wanted)]
+	c.started[g.Schema] = r
 	c.running.Go(func() {
 		r.run(ctx)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.started, g.Schema)
 	})
+}
+
+// remind tells the generation's runner that something is to be tried again.
+func (c *runnerSet) remind(schema string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.started[schema]; r != nil {
+		r.remind()
+	}
 }
 
 func (c *runnerSet) wait() { c.running.Wait() }
@@ -355,6 +372,6 @@ func (s *Supervisor) runner(c Consumer, g generation) *runner {
 	return &runner{
 		db: s.db, source: s.source, builds: s.builds, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handledBy(c), witness: witness, owner: newOwner(), target: g,
+		consumer: c, handles: handledBy(c), witness: witness, owner: newOwner(), target: g, due: make(chan struct{}, 1),
 	}
 }

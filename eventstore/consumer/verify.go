@@ -50,7 +50,8 @@ ORDER BY array_position(i.indkey, a.attnum)`
 // Verify folds the log anew, up to the serving generation's checkpoint, and
 // compares every row (ARCHITECTURE.md, invariant 9). It holds nobody up: rows and
 // checkpoint are read from one snapshot, the fold's own tables live and die in
-// the same transaction.
+// the same transaction. What the generation has set aside is left out of the fold, too:
+// its Status names it.
 func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, error) {
 	return s.verify(ctx, name, s.joinPass(name), servingGenerationSQL, name)
 }
@@ -111,7 +112,7 @@ func (s *Supervisor) verify(ctx context.Context, name string, log *reader, query
 	if err := CreateTables(ctx, tx, p, scratch); err != nil {
 		return nil, err
 	}
-	if err := s.foldInto(ctx, tx, p, scratch, log, g.checkpoint()); err != nil {
+	if err := s.foldInto(ctx, tx, p, scratch, log, g); err != nil {
 		return nil, fmt.Errorf("fold the log for %s: %w", name, err)
 	}
 	log.leave() // what follows is Postgres' own
@@ -136,20 +137,25 @@ func (s *Supervisor) verify(ctx context.Context, name string, log *reader, query
 	return differences, nil
 }
 
-// foldInto applies the log up to a checkpoint, as the runner of a rebuild does.
-func (s *Supervisor) foldInto(ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *reader, to eventstore.Checkpoint) error {
+// foldInto applies the log up to a generation's checkpoint, as the runner of a rebuild does.
+func (s *Supervisor) foldInto(ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *reader, of generation) error {
 	skips, err := loadSkips(ctx, s.db, p.Name())
 	if err != nil {
 		return err
 	}
-	f := following{runner: s.runner(p, generation{}), lease: &lease{}, skips: skips}
+	aside, err := loadAside(ctx, tx, of, false)
+	if err != nil {
+		return err
+	}
+	f := following{runner: s.runner(p, generation{}), lease: &lease{}, skips: skips, aside: byStream(aside)}
+	to := of.checkpoint()
 	for at := (eventstore.Checkpoint{Start: true}); !atLeast(at, to); {
 		page, err := log.next(ctx, at)
 		var undecodable *eventstore.DecodeError
 		switch {
 		case errors.As(err, &undecodable) && f.witness:
 			page = eventstore.Page{Events: []domain.Recorded{undecodable.Event}, Next: undecodable.Position}
-		case errors.As(err, &undecodable) && skips[undecodable.Position]:
+		case errors.As(err, &undecodable) && (skips[undecodable.Position] || !f.handles[undecodable.Type] || f.waits(&undecodable.Event)):
 			at = eventstore.At(undecodable.Position)
 			continue
 		case err != nil:
@@ -157,7 +163,7 @@ func (s *Supervisor) foldInto(ctx context.Context, tx *sqlx.Tx, p Projector, sch
 		}
 		batch := until(f.choose(page.Events), to.Position)
 		if len(batch) > 0 {
-			if err := p.Apply(ctx, tx, schema, batch); err != nil {
+			if err := f.fold(ctx, tx, schema, batch); err != nil {
 				return err
 			}
 		}

@@ -274,6 +274,19 @@ func (m *Memory) RecordAs(meta domain.Metadata, stream string, events ...domain.
 	return m.head()
 }
 
+// RecordStored adds an event as another binary may have written it, whatever it says.
+func (m *Memory) RecordStored(stream, eventType, data string) domain.Position {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := domain.CommandIDFor(stream, fmt.Sprint(len(m.streams[stream])))
+	recorded, err := m.place(stream, 0, eventstore.RawEvent{ID: id, Type: eventType, Data: []byte(data)})
+	if err != nil {
+		panic(err) // a mistake of the test
+	}
+	m.keep(recorded)
+	return m.head()
+}
+
 // What a test looks at.
 
 // All gives every event in the log's order.

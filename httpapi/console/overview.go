@@ -72,12 +72,12 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 }
 
 // wrongNow is what is wrong at this moment: what keeps the service from being
-// ready, endpoints of clients that do not take what they are sent, and what the
+// ready, or is to be known of it, endpoints of clients that do not take what they are sent, and what the
 // last check found.
 func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err error) {
 	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system", "log": "/console/system"}
 	for _, p := range d.Problems(r.Context()) {
-		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part]})
+		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part], Warn: p.Note})
 	}
 	found, err := d.Audit(r.Context())
 	if err != nil {

@@ -34,6 +34,7 @@ type projectionLine struct {
 	ETA        time.Duration // of a generation that is built; 0: not known
 	Percent    int           // of the log, of one that is built
 	Problem    string
+	Notes      []string
 	Rebuilding bool   // the next generation is built beside it
 	MayRebuild bool   // it is a read model
 	OwnerName  string // the process that advances it
@@ -62,7 +63,7 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 	}
 	for _, s := range all {
 		line := projectionLine{
-			Status: s, Behind: s.Position.Compare(head) < 0, Problem: s.Problem(),
+			Status: s, Behind: s.Position.Compare(head) < 0, Problem: s.Problem(), Notes: s.Notes(),
 			MayRebuild: slices.Contains(rebuildable(), s.Name), OwnerName: short(s.Owner),
 		}
 		if size := sizes[s.Schema]; size > 0 {
@@ -165,7 +166,7 @@ func stoppable() []string { return append(rebuildable(), webhooks.SubscriberName
 
 func (d console) retry(r *ui.Request) (ui.Answer, error) {
 	return d.onProjection(r, oversight.Retry, stoppable(), "", func(ctx context.Context, name string) error {
-		if _, err := d.stopped(ctx, name); err != nil {
+		if _, err := d.failed(ctx, name); err != nil {
 			return err
 		}
 		return consumer.Retry(ctx, d.DB, name)
@@ -176,28 +177,33 @@ func (d console) retry(r *ui.Request) (ui.Answer, error) {
 func (d console) skip(r *ui.Request) (ui.Answer, error) {
 	at := r.PostFormValue("position")
 	return d.onProjection(r, oversight.Skip, stoppable(), "the event at "+at, func(ctx context.Context, name string) error {
-		s, err := d.stopped(ctx, name)
+		failed, err := d.failed(ctx, name)
 		if err != nil {
 			return err
 		}
-		if s.Failure.Position.String() != at {
+		i := slices.IndexFunc(failed, func(p domain.Position) bool { return p.String() == at })
+		if i < 0 {
 			return domain.Conflict("it does not stand at %s any more", at).WithHint("look again")
 		}
-		return consumer.Skip(ctx, d.DB, name, s.Failure.Position, "operator:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
+		return consumer.Skip(ctx, d.DB, name, failed[i], "operator:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
 	})
 }
 
-// stopped is the generation that does not get on.
-func (d console) stopped(ctx context.Context, name string) (consumer.Status, error) {
+// failed are the events that keep a projection, or a stream of it, from getting on.
+func (d console) failed(ctx context.Context, name string) (at []domain.Position, err error) {
 	all, err := consumer.List(ctx, d.DB)
 	if err != nil {
-		return consumer.Status{}, err
+		return nil, err
 	}
-	i := slices.IndexFunc(all, func(s consumer.Status) bool { return s.Name == name && s.Failure != nil })
-	if i < 0 {
-		return consumer.Status{}, domain.Conflict("%s is not stopped", name)
+	for _, s := range all {
+		if s.Name == name {
+			at = append(at, s.Failed()...)
+		}
 	}
-	return all[i], nil
+	if len(at) == 0 {
+		return nil, domain.Conflict("%s is not stopped", name)
+	}
+	return at, nil
 }
 
 type webhooksView struct {

@@ -274,16 +274,27 @@ func TestAProjectionIsRebuilt(t *testing.T) {
 	w.has(olga, "/console/acts", "ordered a rebuild of", "A look at it", "loops is not stopped")
 
 	_, err := w.DB.ExecContext(t.Context(), `
-INSERT INTO projection_checkpoints (name, generation, version, schema_name, status, serving, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts)
-VALUES ('audit', 1, 1, 'audit_v1_g1', 'stopped', TRUE, 'poison', 3, 3, 'it <b>broke</b>', 2)`) // nobody runs it here
+UPDATE projection_checkpoints
+SET status = 'stopped', owner = NULL, failure_category = 'poison', failure_commit = 3, failure_prepare = 3, failure_detail = 'it <b>broke</b>', failure_attempts = 2
+WHERE name = 'loops' AND serving`)
 	w.Must(err)
-	w.has(olga, "/console/projections", "it &lt;b&gt;broke&lt;/b&gt;", "Try again: audit", `value="3/3"`)
-	w.has(olga, "/console", "Projection audit stopped at 3/3")
-	if got := w.Call(olga, "POST", "/console/projections/audit/skip", form("reason", "y", "position", "4/4")); got.Status != 409 {
+	w.has(olga, "/console/projections", "it &lt;b&gt;broke&lt;/b&gt;", "Try again: loops", `value="3/3"`)
+	w.has(olga, "/console", "Projection loops stopped at 3/3")
+	if got := w.Call(olga, "POST", "/console/projections/loops/skip", form("reason", "y", "position", "4/4")); got.Status != 409 {
 		t.Errorf("skipping another event: %d", got.Status)
 	}
-	if got := w.Call(olga, "POST", "/console/projections/audit/skip", form("reason", "Known to be broken", "position", "3/3")); got.Status != 303 {
+	if got := w.Call(olga, "POST", "/console/projections/loops/skip", form("reason", "Known to be broken", "position", "3/3")); got.Status != 303 {
 		t.Errorf("skipping: %d %s", got.Status, got.Body)
+	}
+	_, err = w.DB.ExecContext(t.Context(), `
+INSERT INTO projection_set_aside (name, generation, stream, revision, commit_position, prepare_position, type, category, detail, due_at)
+SELECT 'loops', generation, 'loop-<i>x</i>', 1, 7, 7, 'loop.started', 'data', 'a <b>NUL</b>', now() + interval '1 hour'
+FROM projection_checkpoints
+WHERE name = 'loops' AND serving`)
+	w.Must(err)
+	w.has(olga, "/console/projections", "Set aside: ", "loop-&lt;i&gt;x&lt;/i&gt;", "a &lt;b&gt;NUL&lt;/b&gt;", `value="7/7"`, "projection loops goes on without 1 stream, since the event at 7/7 (data)")
+	if got := w.Call(olga, "POST", "/console/projections/loops/skip", form("reason", "It never was", "position", "7/7")); got.Status != 303 {
+		t.Errorf("skipping what was set aside: %d %s", got.Status, got.Body)
 	}
 	project, err := w.Commands.CreateProject(t.Context(), pagetest.Operator(), command.CreateProject{Name: "Shop", WebhookURL: "https://u:p@hooks.example.com/secret-path?x=1"})
 	w.Shown(project.Position, err)

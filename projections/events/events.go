@@ -41,6 +41,10 @@ const layout = 3
 // does (Supervisor.CatchUp).
 func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
+// InOrder implements consumer.InOrder: whoever has read past a place by a cursor is never
+// shown what comes there later.
+func (Projector) InOrder(string) bool { return true }
+
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
 		{Name: "event_streams", DDL: eventStreamsDDL, Indexes: "REINDEX TABLE {schema}.event_streams"},
