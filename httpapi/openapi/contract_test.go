@@ -89,6 +89,19 @@ func TestEveryBodyHasAnExample(t *testing.T) {
 }
 
 // A field's words may stand on what it refers to.
+// Generators such as openapi-typescript take a field with a default for one that is
+// always there, and then ask for it in a request, too.
+func TestNoFieldOfABodyHasADefault(t *testing.T) {
+	t.Parallel()
+	err := load(t).WalkSchemas(func(at string, s *openapi3.SchemaRef) error {
+		if s.Value.Default != nil && !strings.Contains(at, "/parameters/") {
+			t.Errorf("%s has the default %v: its description can say so", at, s.Value.Default)
+		}
+		return nil
+	})
+	must.NoError(t, err)
+}
+
 func TestEveryOperationParameterAndFieldIsDescribed(t *testing.T) {
 	t.Parallel()
 	doc := parsed(t)
