@@ -43,3 +43,8 @@ if ((total > 50)); then
 	echo "compiling $total packages into $out; the first time that takes minutes, later seconds …" >&2
 fi
 "$go" build -v -ldflags "${LDFLAGS--s -w}" -o "$out" "$package" 2>&1 | report "compiled" " of $total"
+
+# What root builds in somebody's checkout stays theirs.
+if [[ $(id -u) -eq 0 && $out == bin/* ]]; then
+	chown "$(stat -c %u:%g . 2>/dev/null || stat -f %u:%g .)" bin "$out"
+fi

@@ -17,7 +17,7 @@ as_root() {
 	elif command -v sudo >/dev/null; then
 		sudo "$@"
 	else
-		fail "Node.js is missing and installing it needs root: run this once as root"
+		fail "Node.js is missing and installing it needs root: run scripts/install-node.sh once as root, nothing else"
 	fi
 }
 

@@ -86,7 +86,7 @@ install_postgres() {
 
 if ! have_postgres; then
 	if command -v apt-get >/dev/null && [[ $(id -u) -ne 0 ]] && ! command -v sudo >/dev/null; then
-		fail "PostgreSQL's server programs are missing and installing them needs root: run this once as root, or set HUMANQA_DATABASE_URL"
+		fail "PostgreSQL's server programs are missing and installing them needs root: run scripts/install.sh once as root, nothing else, or set HUMANQA_DATABASE_URL"
 	fi
 	echo "installing PostgreSQL's server programs, half a minute or so …" >&2
 	install_postgres

@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
 )
 
@@ -23,6 +26,16 @@ func noData(cfg Config) error {
 		return fmt.Errorf("no data here: %s, did you mean HUMANQA_DATA_DIR=%s", cfg.DataDir, other)
 	}
 	return fmt.Errorf("no data here: %s, did you mean another HUMANQA_DATA_DIR? Only humanqa serve makes one", cfg.DataDir)
+}
+
+// becomeOwner comes before whatever makes a data directory: what root would make in
+// somebody's checkout, they could not use.
+func becomeOwner(cfg Config, log logrus.FieldLogger) error {
+	name, err := datadir.Become(cfg.DataDir)
+	if name != "" {
+		log.WithField("user", name).Info("running as the user to whom the data directory belongs, and no longer as root")
+	}
+	return err
 }
 
 // hasData says whether a service has been at work here. With a Postgres of the

@@ -57,6 +57,9 @@ func (c *restoreCmd) Run(ctx context.Context, a *app) error {
 	if err := fitting(from.Manifest, a.cfg); err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
+	if err := becomeOwner(a.cfg, a.log); err != nil {
+		return err
+	}
 	if err := restore(ctx, a.cfg, from, quiet(a.log)); err != nil {
 		return fmt.Errorf("restore %s: %w", c.File, err)
 	}

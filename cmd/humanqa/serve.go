@@ -55,6 +55,9 @@ func (c *serveCmd) Run(ctx context.Context, a *app) error {
 		}
 		cfg.Roles = roles
 	}
+	if err := becomeOwner(cfg, a.log); err != nil {
+		return err
+	}
 	heapfloor.Keep(heapFloor)
 	return serve(ctx, cfg, a.log, func(s *service) { s.welcome(a.out) })
 }

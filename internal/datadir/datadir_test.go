@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 		fmt.Println("locked")
 		select {}
 	}
+	if dir := os.Getenv(becomeEnv); dir != "" {
+		if err := become(dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

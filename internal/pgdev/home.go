@@ -52,7 +52,7 @@ func openHome(ctx context.Context, dir string, log logrus.FieldLogger) (home, fu
 	path, err := filepath.EvalSymlinks(link)
 	switch {
 	case err == nil:
-		h := home{dir: path, owner: own}
+		h := home{dir: path, owner: own.keeping(path)}
 		release, err := h.take(ctx, dir, log)
 		if err == nil && path != link {
 			err = h.noted(dir, release)

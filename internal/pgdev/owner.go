@@ -39,6 +39,19 @@ func currentOwner() (owner, error) {
 	return owner{}, errors.New("postgres does not run as root and there is no user postgres or nobody: create one")
 }
 
+// keeping is the user to whom the cluster in the home belongs already, where we are
+// root: a command of root's leaves a user's cluster the user's.
+func (o owner) keeping(homeDir string) owner {
+	info, err := os.Stat(filepath.Join(homeDir, "data"))
+	if err != nil || !o.switched {
+		return o
+	}
+	if uid, gid := fileOwner(info); uid > 0 {
+		o.uid, o.gid = uid, gid
+	}
+	return o
+}
+
 // procAttr runs a child as the owner, out of the terminal's process group
 // (Ctrl-C is ours to handle), and signaled when we die.
 func (o owner) procAttr(onDeath syscall.Signal) *syscall.SysProcAttr {

@@ -351,6 +351,24 @@ func TestTheServerIsNeverRoot(t *testing.T) {
 			t.Errorf("%s belongs to %d, want %d", path, got, uid)
 		}
 	}
+
+	// A cluster that somebody else made stays theirs.
+	stop(t, s)
+	const nobody = 65534
+	for _, name := range []string{"data", "log", "run"} {
+		must.NoError(t, filepath.WalkDir(filepath.Join(home, name), func(path string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(path, nobody, nobody)
+		}))
+	}
+	start(t, dir)
+	info, err = os.Stat("/proc/" + strconv.Itoa(postmasterPID(t, dir)))
+	must.NoError(t, err)
+	if got := info.Sys().(*syscall.Stat_t).Uid; got != nobody {
+		t.Errorf("the server runs as %d, want %d", got, nobody)
+	}
 }
 
 func TestADeletedDataDirectoryStartsOverAndItsClusterIsKeptAside(t *testing.T) {

@@ -1,0 +1,92 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Become makes this process run as the user to whom the directory belongs, if it runs as
+// root: what root would leave there, its owner could never use again. A directory that is
+// missing will be its parent's owner's. One in which root has left something before is
+// root's work already, and stays it. It says who that is; empty: nothing has changed.
+func Become(dir string) (name string, err error) {
+	if os.Getuid() != 0 {
+		return "", nil
+	}
+	uid, gid, err := ownerOf(dir)
+	if err != nil || uid == 0 {
+		return "", err
+	}
+	name, groups := strconv.Itoa(uid), []int{gid}
+	if u, err := user.LookupId(name); err == nil {
+		name, groups = u.Username, append(groups, groupsOf(u)...)
+	}
+	if err := errors.Join(syscall.Setgroups(groups), syscall.Setgid(gid), syscall.Setuid(uid)); err != nil {
+		return "", fmt.Errorf("run as %s, to whom data directory %s belongs: %w", name, dir, err)
+	}
+	return name, nil
+}
+
+// ownerOf gives the one user to whom the directory and all that lies in it belong; root
+// where they are several.
+func ownerOf(dir string) (uid, gid int, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return 0, 0, fmt.Errorf("locate data directory: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		return parentsOwner(filepath.Dir(dir))
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("look into data directory: %w", err)
+	}
+	if uid, gid, err = owns(dir); err != nil {
+		return 0, 0, err
+	}
+	for _, e := range entries {
+		if other, _, err := owns(filepath.Join(dir, e.Name())); err != nil || other != uid {
+			return 0, 0, err
+		}
+	}
+	return uid, gid, nil
+}
+
+// parentsOwner gives the owner of the nearest directory that is there.
+func parentsOwner(dir string) (uid, gid int, err error) {
+	for {
+		uid, gid, err = owns(dir)
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return uid, gid, err
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func owns(path string) (uid, gid int, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at the owner of %s: %w", path, err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, nil
+	}
+	return int(st.Uid), int(st.Gid), nil
+}
+
+func groupsOf(u *user.User) (ids []int) {
+	list, _ := u.GroupIds() // without a list of groups their own has to do
+	for _, g := range list {
+		if id, err := strconv.Atoi(g); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
