@@ -35,6 +35,25 @@ type replayed struct {
 	Meta     json.RawMessage `json:"meta"`
 	Data     json.RawMessage `json:"data"`
 	State    json.RawMessage `json:"state,omitempty"`
+
+	at time.Time
+}
+
+// before says that a replay ends before the first event, which this is.
+func (l replayed) before(until string) error {
+	return &domain.Error{
+		Kind: domain.KindNotFound, Code: domain.CodeNotFound,
+		Message: fmt.Sprintf("%s lies before the first event", until),
+		Hint:    fmt.Sprintf("%s begins at position %s, at %s", l.Stream, l.Position, moment(l.at)),
+	}
+}
+
+// moment writes a time to the millisecond; the zero time is none.
+func moment(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // Validate is called by kong.
@@ -89,11 +108,15 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 	}
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
 		events := 0
+		var beyond *replayed // the first event that is not told of
 		folds := map[string]*eventstore.Fold{}
 		tell := func(e eventstore.RawEvent) error {
 			var meta domain.Metadata
 			_ = json.Unmarshal(e.Meta, &meta) // one that cannot be read has no time and nobody
 			if stop.passed(e, meta.Time) {
+				if beyond == nil {
+					beyond = &replayed{Stream: e.Stream, Position: e.Position.String(), at: meta.Time}
+				}
 				if c.Account != "" && !stop.moment.IsZero() {
 					return nil // another stream may have an earlier one behind it
 				}
@@ -125,6 +148,9 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 		}
 		if errors.Is(err, errEnough) {
 			err = nil
+		}
+		if err == nil && events == 0 && beyond != nil {
+			return beyond.before(c.Until)
 		}
 		if err == nil && events == 0 && c.Account != "" {
 			return domain.NotFound(c.Category + " streams of account " + c.Account).WithHint("humanqa account list shows the accounts")
@@ -161,17 +187,17 @@ func ofAccount(accountID, category string, tell func(eventstore.RawEvent) error)
 	}
 }
 
-// text shows position, time, who, and what changed in the event's own words; of
-// several streams also which.
+// text shows position, time, the event's id, who, and what changed in the event's own
+// words; of several streams also which.
 func (l replayed) text(meta domain.Metadata, several bool) string {
-	when, who, stream := "-", "-", ""
+	who, stream := "-", ""
 	if !meta.Time.IsZero() {
-		when, who = meta.Time.UTC().Format("2006-01-02T15:04:05.000Z"), meta.Actor
+		who = meta.Actor
 	}
 	if several {
 		stream = l.Stream + "  "
 	}
-	line := fmt.Sprintf("%4d  %9s  %s  %-20s  %s%-24s %s", l.Revision, l.Position, when, who, stream, l.Type, l.Data)
+	line := fmt.Sprintf("%4d  %9s  %s  %s  %-20s  %s%-24s %s", l.Revision, l.Position, moment(meta.Time), l.ID, who, stream, l.Type, l.Data)
 	if l.State != nil {
 		line += fmt.Sprintf("\n      state  %s", l.State)
 	}
