@@ -173,18 +173,28 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 	return nil
 }
 
-// rotations are the latest ones, with the names of who made them.
+// rotations are the latest ones, with the names of the people who made them, or how the
+// keys begin that did.
 func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotationLine, err error) {
-	var ids []string
+	var people, keys []string
 	for _, rotation := range p.SecretRotations {
 		if rotation.UserID != nil {
-			ids = append(ids, *rotation.UserID)
+			people = append(people, *rotation.UserID)
+		}
+		if rotation.KeyID != "" {
+			keys = append(keys, rotation.KeyID)
 		}
 	}
-	names, err := d.Credentials.Names(ctx, ids...)
+	hints, err := d.Reads.Access.KeyHints(ctx, p.AccountID, keys...)
+	if err != nil {
+		return nil, err
+	}
+	names, err := d.Credentials.Names(ctx, people...)
 	for _, rotation := range p.SecretRotations {
 		line := rotationLine{At: rotation.At, By: "somebody"}
 		switch {
+		case hints[rotation.KeyID] != "":
+			line.By = "the API key " + hints[rotation.KeyID] + "…"
 		case rotation.KeyID != "":
 			line.By = "an API key"
 		case rotation.UserID != nil && names[*rotation.UserID].Name != "":

@@ -269,8 +269,18 @@ func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
 	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); !strings.Contains(got.Body, "The new signing secret.") || strings.Contains(got.Body, "A rotation is under way.") {
 		t.Errorf("a leaked secret: %d", got.Status)
 	}
+	key, err := w.Commands.IssueKey(t.Context(), pagetest.Operator(), account, command.IssueKey{Scope: "full"})
+	w.Shown(key.Position, err)
+	cause := pagetest.Client(account)
+	cause.Actor = "key:" + key.KeyID
+	rotated, err := w.Commands.RotateSecret(t.Context(), cause, project, true)
+	w.Shown(rotated.Position, err)
+	by := regexp.MustCompile(`by the API key ([^<]{8,})…<`).FindStringSubmatch(w.Call(owner, "GET", page, nil).Body)
+	if by == nil || !strings.HasPrefix(key.Token, by[1]) {
+		t.Errorf("the page says that %q rotated", by)
+	}
 	// A proof that is old leads to where a new one can be given.
-	_, err := w.DB.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`)
+	_, err = w.DB.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`)
 	must.NoError(t, err)
 	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); got.Status != 303 || !strings.HasPrefix(got.Header.Get("Location"), "/signin/confirm") {
 		t.Errorf("with an old proof: %d %s", got.Status, got.Header.Get("Location"))

@@ -98,6 +98,31 @@ func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
 	return a, nil
 }
 
+const keyHintsSQL = `
+SELECT key_id, prefix
+FROM readmodel.api_keys
+WHERE account_id = $1
+  AND key_id = ANY($2)`
+
+// KeyHints says how the tokens of those of the account's keys begin, by the keys' ids.
+func (q *Reads) KeyHints(ctx context.Context, accountID string, ids ...string) (map[string]string, error) {
+	hints := map[string]string{}
+	if len(ids) == 0 {
+		return hints, nil
+	}
+	var rows []struct {
+		KeyID  string `json:"key_id"`
+		Prefix string `json:"prefix"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, keyHintsSQL, accountID, pq.Array(ids)); err != nil {
+		return nil, fmt.Errorf("look up how keys begin: %w", err)
+	}
+	for _, r := range rows {
+		hints[r.KeyID] = r.Prefix
+	}
+	return hints, nil
+}
+
 // Keys lists an account's keys, those that work first, and how many there are.
 func (q *Reads) Keys(ctx context.Context, accountID string, page Page) ([]IssuedKey, int, error) {
 	return list(ctx, q, "keys", countKeysSQL, listKeysSQL, page, func(row scanner) (k IssuedKey, err error) {
