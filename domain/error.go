@@ -152,6 +152,14 @@ func Unavailable(cause error) *Error {
 	}
 }
 
+// Why a sealed text does not open, for good.
+var (
+	// ErrShredded says that the key it was sealed with is gone, on purpose.
+	ErrShredded = errors.New("the secret was shredded")
+	// ErrUnsealable says that it was sealed for another stream, or is damaged.
+	ErrUnsealable = errors.New("not sealed for this stream, or damaged")
+)
+
 // IsKind says whether err is, or wraps, a refusal of that kind.
 func IsKind(err error, kind Kind) bool {
 	var e *Error

@@ -23,7 +23,7 @@ const maxIncomplete = 3
 // or domain.ErrRefused (nothing was written), or a refusal of kind unavailable
 // (nothing was sent, or the log has no room).
 func (c *Client) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
-	data, err := proposals(events)
+	data, err := c.proposals(ctx, stream, events)
 	if err != nil {
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
@@ -116,7 +116,7 @@ func (c *Client) Writable(ctx context.Context) error {
 
 // proposals encodes events for the library. The id must be there: the library
 // would make up another one for each attempt.
-func proposals(events []domain.NewEvent) ([]esdb.EventData, error) {
+func (c *Client) proposals(ctx context.Context, stream string, events []domain.NewEvent) ([]esdb.EventData, error) {
 	if len(events) == 0 {
 		return nil, errEmptyAppend
 	}
@@ -126,6 +126,9 @@ func proposals(events []domain.NewEvent) ([]esdb.EventData, error) {
 			return nil, fmt.Errorf("event %d has no id", i)
 		}
 		data, meta, err := Encode(e)
+		if err == nil {
+			data, err = c.seal(ctx, stream, e.Event.EventType(), data)
+		}
 		if err != nil {
 			return nil, err
 		}

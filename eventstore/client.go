@@ -82,6 +82,8 @@ type Client struct {
 	full atomic.Bool // the log refused an append for want of room
 	macs MACKeys
 	log  logrus.FieldLogger
+	// sealer keeps customers' own words from who can read the log only; nil: nobody does.
+	sealer Sealer
 	limits
 }
 

@@ -94,14 +94,19 @@ func (c *Client) storeParts(ctx context.Context, e *esdb.EventData) error {
 	return err
 }
 
-// whole is an event as it is stored, with the data that stand in parts. Those
-// that are missing or changed are a *DecodeError.
+// whole is an event as it is stored, with the data that stand in parts and the
+// texts that are sealed. Parts that are missing or changed are a *DecodeError.
 func (c *Client) whole(ctx context.Context, e *esdb.RecordedEvent) (RawEvent, error) {
 	r := raw(e)
-	in := r.partsMeta()
-	if in.Parts == 0 {
-		return r, nil
+	if in := r.partsMeta(); in.Parts > 0 {
+		return c.assembled(ctx, r, in)
 	}
+	var err error
+	r.data, err = c.unseal(ctx, r.Stream, r.Type, r.Data)
+	return r, err
+}
+
+func (c *Client) assembled(ctx context.Context, r RawEvent, in partsMeta) (RawEvent, error) {
 	err := c.Load(ctx, origin.PartStream(r.ID), 0, func(p domain.Recorded) error {
 		if part, ok := p.Event.(*origin.Part); ok && p.Revision < uint64(in.Parts) {
 			r.data = append(r.data, part.Data...)

@@ -127,7 +127,7 @@ func TestPartsWithoutTheirEventAreFoundByARepeat(t *testing.T) {
 	t.Parallel()
 	c := setupSmall(t)
 	e := newEvent(longReport())
-	proposed, err := proposals([]domain.NewEvent{e})
+	proposed, err := new(Client).proposals(t.Context(), "job-1", []domain.NewEvent{e})
 	must.NoError(t, err)
 	must.NoError(t, c.split(t.Context(), proposed))
 	must.NoError(t, appendReport(t.Context(), c, e))
@@ -140,7 +140,7 @@ func TestPartsWithoutTheirEventAreFoundByARepeat(t *testing.T) {
 func TestAnEventWithoutItsPartsDoesNotDecode(t *testing.T) {
 	t.Parallel()
 	c := setupSmall(t)
-	proposed, err := proposals([]domain.NewEvent{newEvent(longReport())})
+	proposed, err := new(Client).proposals(t.Context(), "job-1", []domain.NewEvent{newEvent(longReport())})
 	must.NoError(t, err)
 	must.NoError(t, c.split(t.Context(), proposed))
 	lost := proposed[0]

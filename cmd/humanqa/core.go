@@ -282,6 +282,7 @@ func (c *core) connect(ctx context.Context, socket string, log logrus.FieldLogge
 	var macs eventstore.MACKeys
 	macs.Primary, macs.Keys = c.vault.MACKeys()
 	c.log.Authenticate(macs)
+	c.log.SealWith(c.vault)
 	if c.clock, err = pgclock.Open(ctx, c.db, log.WithField("part", "clock"), time.Now); err != nil {
 		return err
 	}

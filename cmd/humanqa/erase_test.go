@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain/person"
 	"humanqa/internal/eventually"
@@ -24,7 +27,7 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	s := p.start()
-	gone, other := newClient(p), newClient(p)
+	gone, other := newClient(p, "Vanishing Ltd"), newClient(p, "Staying Ltd")
 	var signed printedCheckpoint
 	p.cli(&signed, "audit", "checkpoint")
 	kept := filepath.Join(t.TempDir(), "kept")
@@ -116,13 +119,15 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 
 // client is an account with something of everything that is kept.
 type client struct {
-	account, key, checker, person string
-	picture, pending              string
+	name, account, key, checker, person string
+	picture, pending                    string
 }
 
-func newClient(p *program) *client {
-	c := &client{}
-	c.account, c.key = p.newAccount(100)
+func newClient(p *program, name string) *client {
+	c := &client{name: name}
+	var created struct{ AccountID, APIKey string }
+	p.cli(&created, "account", "create", "--name", name, "--credits", "100")
+	c.account, c.key = created.AccountID, created.APIKey
 	_, c.checker = p.newChecker()
 	var invited struct{ PersonID string }
 	p.cli(&invited, "person", "invite", "--account", c.account, "--role", "owner", "--name", "Olga Owner")
@@ -200,6 +205,12 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 			}
 		}
 	}
+	// The names are sealed in the log, and nowhere any more once their key is gone.
+	for name, want := range map[string][]string{gone.name: nil, other.name: {"access"}} {
+		if got := holding(t, db, name); !slices.Equal(got, want) {
+			t.Errorf("%s stands in %v, want %v", name, got, want)
+		}
+	}
 	const deliveries = `SELECT COUNT(*) FROM webhooks.deliveries d JOIN webhooks.endpoints e ON e.project_id = d.project_id WHERE e.account_id = $1`
 	eventually.True(t, "nothing is left of the erased account's deliveries, and the other's are there", func() bool {
 		var left, there int
@@ -259,4 +270,29 @@ func (p *program) findsLostRow() {
 	}
 	_, err = db.ExecContext(p.t.Context(), set, shown, true)
 	must.NoError(p.t, err)
+}
+
+// holding lists the schemas in whose rows the text stands, as it is or in bytes; a read
+// model's is told as the read model.
+func holding(t *testing.T, db *sqlx.DB, text string) (schemas []string) {
+	t.Helper()
+	var tables []struct{ Schema, Name string }
+	must.NoError(t, db.SelectContext(t.Context(), &tables, `
+		SELECT schemaname AS schema, quote_ident(schemaname) || '.' || quote_ident(tablename) AS name
+		FROM pg_tables
+		WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+		ORDER BY 1, 2`))
+	if len(tables) < 20 {
+		t.Fatalf("the tables are %v", tables)
+	}
+	for _, table := range tables {
+		var rows int
+		must.NoError(t, db.GetContext(t.Context(), &rows,
+			`SELECT COUNT(*) FROM `+table.Name+` t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0`, text))
+		schema, _, _ := strings.Cut(table.Schema, "_v") // of a read model's generation
+		if rows > 0 && !slices.Contains(schemas, schema) {
+			schemas = append(schemas, schema)
+		}
+	}
+	return schemas
 }

@@ -20,7 +20,7 @@ const (
 
 // Created opens an account.
 type Created struct {
-	Name    string `json:"name"`
+	Name    string `json:"name"` // sealed in the log, with the account's key
 	Sandbox bool   `json:"sandbox,omitempty"`
 }
 

@@ -24,16 +24,17 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
 )
 
 // ErrShredded says that the key a secret was sealed with is gone: its
 // plaintext is lost, on purpose and for good.
-var ErrShredded = errors.New("the secret was shredded")
+var ErrShredded = domain.ErrShredded
 
 // sealedV1 starts a sealed string: base64url (no padding) of tink's AES-GCM
 // output, whose first five bytes name the key within the account's keyset.
@@ -107,11 +108,11 @@ func (v *Vault) Seal(ctx context.Context, accountID, stream string, plaintext []
 func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(sealed, sealedV1)
 	if !ok {
-		return nil, fmt.Errorf("unseal for %s: unknown format", stream)
+		return nil, fmt.Errorf("unseal for %s: unknown format: %w", stream, domain.ErrUnsealable)
 	}
 	ciphertext, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, fmt.Errorf("unseal for %s: %w", stream, err)
+		return nil, fmt.Errorf("unseal for %s: %w: %w", stream, domain.ErrUnsealable, err)
 	}
 	key, err := v.keys.get(ctx, accountID)
 	if err != nil {
@@ -123,7 +124,7 @@ func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([
 	}
 	plaintext, err := key.aead.Decrypt(ciphertext, []byte(stream))
 	if err != nil {
-		return nil, fmt.Errorf("unseal for %s: not sealed for this stream, or damaged: %w", stream, err)
+		return nil, fmt.Errorf("unseal for %s: %w: %w", stream, domain.ErrUnsealable, err)
 	}
 	return plaintext, nil
 }

@@ -1,0 +1,108 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"humanqa/domain"
+)
+
+// personal names the fields of events that are a customer's own words. The log holds
+// them under the account's data key, so that they go with it (decisions, "Erasure");
+// whatever reads events finds them open. Events written before stay as they are.
+var personal = map[string][]string{
+	"account.created": {"name"},
+}
+
+// sealedField holds the personal fields of an event, as one sealed JSON object.
+const sealedField = "sealed"
+
+// Sealer seals texts: package internal/vault. What was sealed with a key that is gone
+// is domain.ErrShredded, what was not sealed for this stream domain.ErrUnsealable; any
+// other error may pass.
+type Sealer interface {
+	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
+	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
+}
+
+// SealWith has personal texts sealed from now on. It is called before the client is
+// used; a client without a sealer writes them in the clear, and reads Redacted.
+func (c *Client) SealWith(s Sealer) { c.sealer = s }
+
+// ownerOf is whose words the personal fields of a stream's events are.
+func ownerOf(stream string) string { return strings.TrimPrefix(stream, domain.AccountStreams) }
+
+// sealedFor binds the texts to their stream, and keeps them apart from its secrets.
+func sealedFor(stream string) string { return stream + " texts" }
+
+// seal takes the personal fields out of an event's JSON, and puts them in sealed.
+func (c *Client) seal(ctx context.Context, stream, eventType string, data []byte) ([]byte, error) {
+	names := personal[eventType]
+	if names == nil || c.sealer == nil {
+		return data, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	texts := make(map[string]json.RawMessage, len(names))
+	for _, name := range names {
+		if text, there := fields[name]; there {
+			texts[name] = text
+			delete(fields, name)
+		}
+	}
+	plain, err := marshal(texts)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := c.sealer.Seal(ctx, ownerOf(stream), sealedFor(stream), plain)
+	if err != nil {
+		return nil, domain.Unavailable(fmt.Errorf("seal the texts of %s: %w", eventType, err))
+	}
+	if fields[sealedField], err = marshal(sealed); err != nil {
+		return nil, err
+	}
+	return marshal(fields)
+}
+
+// unseal gives the JSON with its personal fields; nil where there is nothing to open.
+// Of an account that was erased they say so. Texts that are damaged are not passed
+// over: Decode refuses what they become.
+func (c *Client) unseal(ctx context.Context, stream, eventType string, data []byte) ([]byte, error) {
+	names := personal[eventType]
+	if names == nil {
+		return nil, nil
+	}
+	var fields map[string]json.RawMessage
+	var sealed string
+	if json.Unmarshal(data, &fields) != nil || json.Unmarshal(fields[sealedField], &sealed) != nil {
+		return nil, nil // it was written before, or Decode refuses it
+	}
+	words := Redacted
+	if c.sealer != nil {
+		plain, err := c.sealer.Unseal(ctx, ownerOf(stream), sealedFor(stream), sealed)
+		switch {
+		case errors.Is(err, domain.ErrShredded):
+			words = Erased
+		case errors.Is(err, domain.ErrUnsealable):
+			return []byte("texts that do not open"), nil
+		case err != nil:
+			return nil, fmt.Errorf("open the texts of %s: %w", eventType, err)
+		default:
+			delete(fields, sealedField)
+			if err := json.Unmarshal(plain, &fields); err != nil {
+				return nil, err
+			}
+			return marshal(fields)
+		}
+	}
+	delete(fields, sealedField)
+	for _, name := range names {
+		fields[name] = json.RawMessage(`"` + words + `"`)
+	}
+	return marshal(fields)
+}
