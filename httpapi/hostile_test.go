@@ -273,10 +273,12 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// sandboxKey opens a sandbox account.
+// sandboxKey opens a sandbox account with credits.
 func (s *service) sandboxKey() string {
 	s.t.Helper()
 	accountID, at, err := s.commands.CreateAccount(s.t.Context(), operator(uuid.New()), "sandbox", true)
+	s.visible(at, err)
+	_, at, err = s.commands.GrantCredits(s.t.Context(), operator(uuid.New()), accountID, 100, nil, "test")
 	s.visible(at, err)
 	return s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 }

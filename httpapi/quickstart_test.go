@@ -3,14 +3,19 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/must"
@@ -34,40 +39,97 @@ func quickstart(t *testing.T, base, key, name string, needs ...string) (file str
 		"WEBHOOK_URL=https://hooks.example.com/qa", "WEBHOOK_SECRET="+quickstartSecret)
 }
 
-// vectors are deliveries and whether a receiver is to believe them.
-func vectors(jobID string) map[string]struct {
-	body, signature string
-	genuine         bool
-} {
-	type vector = struct {
-		body, signature string
-		genuine         bool
-	}
-	body := `{"event":"job.created","jobId":"` + jobID + `","note":"ü \u2028"}`
-	signed := func(secret, body string) string { return webhooks.Signature([]byte(secret), []byte(body)) }
-	right := signed(quickstartSecret, body)
-	return map[string]vector{
-		"genuine":                {body, right, true},
-		"a byte more":            {body + "\n", right, false},
-		"written again":          {strings.ReplaceAll(body, ":", ": "), right, false},
-		"with another secret":    {body, signed("another secret of thirty-two chars", body), false},
-		"in upper case":          {body, strings.ToUpper(right), false},
-		"cut off":                {body, right[:63], false},
-		"with something behind":  {body, right + "0", false},
-		"without a signature":    {body, "", false},
-		"with letters of others": {body, strings.Repeat("é", 32), false},
+// delivery is what a receiver gets, and whether it is to believe it.
+type delivery struct {
+	body, at, signatures string
+	genuine              bool
+}
+
+const deliveryID = "msg_1"
+
+// signed is an entry of webhook-signature, as Standard Webhooks has it.
+func signed(secret, at, body string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = mac.Write([]byte(deliveryID + "." + at + "." + body)) // a hash never fails
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// now is a time of a delivery.
+func now(ahead time.Duration) string { return strconv.FormatInt(time.Now().Add(ahead).Unix(), 10) }
+
+func vectors(jobID string) map[string]delivery {
+	body, at := `{"event":"job.created","jobId":"`+jobID+`","note":"ü \u2028"}`, now(0)
+	right, other := signed(quickstartSecret, at, body), signed("another secret of thirty-two chars", at, body)
+	old := now(-time.Hour)
+	return map[string]delivery{
+		"genuine":                   {body, at, right, true},
+		"in a rotation, the new":    {body, at, right + " " + other, true},
+		"in a rotation, the old":    {body, at, other + " " + right, true},
+		"a byte more":               {body + "\n", at, right, false},
+		"written again":             {strings.ReplaceAll(body, ":", ": "), at, right, false},
+		"with another secret":       {body, at, other, false},
+		"in lower case":             {body, at, strings.ToLower(right), false},
+		"cut off":                   {body, at, right[:40], false},
+		"with something behind":     {body, at, right + "0", false},
+		"without a signature":       {body, at, "", false},
+		"with letters of others":    {body, at, strings.Repeat("é", 32), false},
+		"of another time":           {body, now(-time.Minute), right, false},
+		"an hour old":               {body, old, signed(quickstartSecret, old, body), false},
+		"at no time":                {body, "soon", signed(quickstartSecret, "soon", body), false},
+		"by the other header alone": {body, at, webhooks.Signature([]byte(quickstartSecret), []byte(body)), false},
 	}
 }
 
-func deliver(t *testing.T, port, body, signature string) int {
+func deliver(t *testing.T, port string, d delivery) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:"+port+"/qa", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:"+port+"/qa", strings.NewReader(d.body))
 	must.NoError(t, err)
-	r.Header.Set("X-Service-Signature", signature)
+	r.Header.Set("webhook-id", deliveryID)
+	r.Header.Set("webhook-timestamp", d.at)
+	r.Header.Set("webhook-signature", d.signatures)
 	answer, err := http.DefaultClient.Do(r)
 	must.NoError(t, err)
 	_ = answer.Body.Close()
 	return answer.StatusCode
+}
+
+// running is a program of the quickstart.
+type running struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	lines  *bufio.Scanner
+	stderr *bytes.Buffer
+}
+
+func start(t *testing.T, env []string, command ...string) running {
+	t.Helper()
+	r := running{t: t, cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), stderr: new(bytes.Buffer)}
+	r.cmd.Env, r.cmd.Stderr = env, r.stderr
+	stdout, err := r.cmd.StdoutPipe()
+	must.NoError(t, err)
+	r.lines = bufio.NewScanner(stdout)
+	must.NoError(t, r.cmd.Start())
+	t.Cleanup(func() { _ = r.cmd.Process.Kill() })
+	return r
+}
+
+func (r running) next(prefix string) string {
+	r.t.Helper()
+	if !r.lines.Scan() || !strings.HasPrefix(r.lines.Text(), prefix) {
+		r.t.Fatalf("it said %q, not %q…\n%s", r.lines.Text(), prefix, r.stderr)
+	}
+	return strings.TrimPrefix(r.lines.Text(), prefix)
+}
+
+// completed tells the program of the job's end, and waits for its own.
+func (r running) completed(port, jobID, report string) {
+	r.t.Helper()
+	body, at := fmt.Sprintf(`{"event":"job.completed","jobId":%q}`, jobID), now(0)
+	equal(r.t, deliver(r.t, port, delivery{body: body, at: at, signatures: signed(quickstartSecret, at, body)}), http.StatusNoContent)
+	equal(r.t, r.next(""), report)
+	if err := r.cmd.Wait(); err != nil {
+		r.t.Errorf("it ended with %v\n%s", err, r.stderr)
+	}
 }
 
 // Submit, receive, verify, read: each program as the page shows it, against the
@@ -91,38 +153,28 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 				}
 				run, file = []string{built}, ""
 			}
-			cmd := exec.CommandContext(t.Context(), run[0])
 			if file != "" {
-				cmd.Args = append(cmd.Args, file)
+				run = append(run, file)
 			}
-			cmd.Env = env
-			var failures bytes.Buffer
-			cmd.Stderr = &failures
-			stdout, err := cmd.StdoutPipe()
-			must.NoError(t, err)
-			must.NoError(t, cmd.Start())
-			t.Cleanup(func() {
-				_ = cmd.Process.Kill()
-				_ = cmd.Wait()
-			})
-			lines := bufio.NewScanner(stdout)
-			next := func(prefix string) string {
-				t.Helper()
-				if !lines.Scan() || !strings.HasPrefix(lines.Text(), prefix) {
-					t.Fatalf("it said %q, not %q…\n%s", lines.Text(), prefix, &failures)
-				}
-				return strings.TrimPrefix(lines.Text(), prefix)
-			}
-			port, jobID := next("listening on port "), next("submitted ")
+			p := start(t, env, run...)
+			port, jobID := p.next("listening on port "), p.next("submitted ")
 			for name, v := range vectors(jobID) {
-				if status := deliver(t, port, v.body, v.signature); (status == http.StatusNoContent) != v.genuine {
+				if status := deliver(t, port, v); (status == http.StatusNoContent) != v.genuine {
 					t.Errorf("%s: %d", name, status)
 				}
 			}
 			s.completesAs(jobID, "The button is dead.")
-			body := fmt.Sprintf(`{"event":"job.completed","jobId":%q}`, jobID)
-			equal(t, deliver(t, port, body, webhooks.Signature([]byte(quickstartSecret), []byte(body))), http.StatusNoContent)
-			equal(t, next(""), "fail The button is dead.")
+			p.completed(port, jobID, "fail The button is dead.")
+
+			p = start(t, append(env, "API_KEY="+s.sandboxKey()), run...) // nobody but a robot
+			port, jobID = p.next("listening on port "), p.next("submitted ")
+			p.completed(port, jobID, "pass Works.")
+
+			p = start(t, append(env, "API_KEY=qa_live_wrong"), run...)
+			p.next("listening on port ")
+			if err := p.cmd.Wait(); err == nil || !strings.Contains(p.stderr.String(), "POST /v1/hosted/test: 401 the key is invalid, expired or revoked\ncheck the key") {
+				t.Errorf("a refusal ends it with %v:\n%s", err, p.stderr)
+			}
 		})
 	}
 }
@@ -159,15 +211,23 @@ func TestTheQuickstartsShellScriptDoesWhatItSays(t *testing.T) {
 	for name, v := range vectors(jobID) {
 		body := filepath.Join(t.TempDir(), "body")
 		must.NoError(t, os.WriteFile(body, []byte(v.body), 0o600))
-		if out, err := run("verify", body, v.signature); (err == nil) != v.genuine {
+		if out, err := run("verify", body, deliveryID, v.at, v.signatures); (err == nil) != v.genuine {
 			t.Errorf("%s: %v %s", name, err, out)
 		}
 	}
-	if out, err := run("report", jobID); err == nil {
-		t.Errorf("there is no report yet: %s", out)
+	if out, err := run("report", jobID); err == nil || !strings.Contains(out, "the report exists once the job is completed") {
+		t.Errorf("there is no report yet: %v %s", err, out)
 	}
 	s.completesAs(jobID, "The button is dead.")
 	if out, err := run("report", jobID); err != nil || !strings.Contains(out, `"overallStatus":"fail"`) {
+		t.Errorf("%v: %s", err, out)
+	}
+	env = append(env, "API_KEY="+s.sandboxKey())
+	if out, err := run(); err != nil || !strings.Contains(out, `"overallStatus":"pass"`) || !strings.Contains(out, `"checkerSummary":"Works."`) {
+		t.Errorf("%v: %s", err, out)
+	}
+	env = append(env, "API_KEY=qa_live_wrong")
+	if out, err := run(); err == nil || !strings.Contains(out, "check the key, or create a new one") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
