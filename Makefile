@@ -62,6 +62,8 @@ contract: $(CLIENTS)/node_modules postgres ## hold the OpenAPI document, the log
 torture: postgres ## kill the service and its database under load, again and again; then 20,000 hostile requests (an hour at most)
 	$(GO) test -count=1 -timeout 30m -v -run TestTorture ./cmd/humanqa -args -torture
 	$(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
+	$(GO) test -count=1 -timeout 30m -v -run TestReadsAtOnce ./cmd/humanqa -args -torture
+	$(GO) test -count=1 -timeout 30m -v -run TestAsOfAnswers ./httpapi -args -asof.steps 200
 
 .PHONY: bench
 bench: postgres ## measure against plain PostgreSQL, a CRUD twin and River, side by side

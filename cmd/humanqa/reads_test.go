@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"humanqa/internal/must"
+)
+
+const (
+	// readsAtOnce is how often each read is asked for at the same moment.
+	readsAtOnce = 50
+	// readsMost is what the service may take in memory meanwhile, in MB, and
+	// readsPatience another account's slowest request but one in a hundred.
+	readsMost     = 500
+	readsPatience = 300 * time.Millisecond
+)
+
+// One key asks for each read fifty times at once, of now and of the past, of a
+// project with a long history: the service's memory stays bounded, and another
+// account does not feel it. For make torture; alone by
+// go test ./cmd/humanqa -run TestReadsAtOnce -v -args -torture
+func TestReadsAtOnce(t *testing.T) {
+	if !*torture {
+		t.Skip("it takes minutes: -args -torture")
+	}
+	p := newProgram(t)
+	s := p.start()
+	_, key := p.newSandbox(100_000)
+	_, otherKey := p.newAccount(1000)
+	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "long"}).text("projectId")
+	job, batch := p.longHistory(key, project, 1000)
+	session := p.newSession(key, 2)
+	for range 20 {
+		p.call(http.StatusCreated, "POST", "/v1/jobs", otherKey, submission(5))
+	}
+	events := p.call(http.StatusOK, "GET", "/v1/events?limit=100", key, nil)
+	for events.field("hasMore") == true {
+		events = p.call(http.StatusOK, "GET", "/v1/events?limit=100&after="+events.text("next"), key, nil)
+	}
+	cursor := events.text("next")
+
+	var targets []string
+	for _, path := range []string{
+		"/v1/jobs", "/v1/jobs?status=pending", "/v1/jobs/" + job, "/v1/jobs/" + job + "/report", "/v1/jobs/" + job + "/ai-report",
+		"/v1/jobs/bulk/" + batch, "/v1/jobs/bulk/" + batch + "/report", "/v1/hosted/status/" + job, "/v1/hosted/sessions", "/v1/hosted/sessions/" + session.id,
+		"/v1/projects", "/v1/projects/" + project, "/v1/projects/" + project + "/history", "/v1/credits", "/v1/credits/ledger?limit=100",
+		"/v1/credits/statement", "/v1/analytics/pass-rate?by=week,project",
+		"/v1/exports/jobs", "/v1/exports/items", "/v1/exports/tests", "/v1/exports/ledger", "/v1/exports/projects", "/v1/exports/accounts", "/v1/exports/events",
+	} {
+		sep := map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
+		targets = append(targets, path, path+sep+"asOf="+cursor)
+	}
+	// Not p's client, which holds every answer against the document.
+	client := &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * readsAtOnce}}
+	defer client.CloseIdleConnections()
+	ask := func(key, path string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url(path), nil)
+		must.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer "+key)
+		res, err := client.Do(r)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			return 0
+		}
+		defer func() { _ = res.Body.Close() }() // read to its end
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		return res.StatusCode
+	}
+	must.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0)) // the peak begins anew
+
+	done := make(chan struct{})
+	var took []time.Duration
+	var probe sync.WaitGroup
+	probe.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			begun := time.Now()
+			path := []string{"/v1/jobs", "/v1/credits", "/v1/projects"}[i%3]
+			if status := ask(otherKey, path); status != http.StatusOK {
+				t.Errorf("another account's %s: %d", path, status)
+			}
+			took = append(took, time.Since(begun))
+		}
+	})
+	for _, target := range targets {
+		var mu sync.Mutex
+		answers := map[int]int{}
+		begun := time.Now()
+		var asked sync.WaitGroup
+		for range readsAtOnce {
+			asked.Go(func() {
+				status := ask(key, target)
+				mu.Lock()
+				defer mu.Unlock()
+				answers[status]++
+			})
+		}
+		asked.Wait()
+		t.Logf("%-90s %6d ms, %4d MB: %v", target, time.Since(begun).Milliseconds(), s.peak(), answers)
+		for status := range answers {
+			if status >= 500 || status == http.StatusBadRequest {
+				t.Errorf("%s: %v", target, answers)
+			}
+		}
+		if answers[http.StatusTooManyRequests] == readsAtOnce {
+			t.Errorf("%s: nobody was answered", target)
+		}
+	}
+	close(done)
+	probe.Wait()
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	t.Logf("%d targets, %d at once: the service took %d MB at most; another account's %d requests took %s (p50), %s (p99), %s at most",
+		len(targets), readsAtOnce, s.peak(), len(took), took[len(took)/2], p99, took[len(took)-1])
+	if s.peak() > readsMost {
+		t.Errorf("%d MB are more than %d", s.peak(), readsMost)
+	}
+	if p99 > readsPatience {
+		t.Errorf("another account's p99 is %s", p99)
+	}
+	s.stop()
+}
+
+// longHistory has n jobs of a project tested, each with thirty items and notes, and
+// leaves a batch more in the queue; the first job and its batch are given.
+func (p *program) longHistory(key, project string, n int) (job, batch string) {
+	p.t.Helper()
+	const perBatch = 20
+	var results []any
+	for i := range 30 {
+		results = append(results, map[string]any{"item": fmt.Sprintf("item-%d", i+1), "status": "fail", "note": strings.Repeat("it is broken ", 40)})
+	}
+	var work sync.WaitGroup
+	ids := make(chan string, n)
+	for range n/perBatch + 1 {
+		var jobs []any
+		for range perBatch {
+			jobs = append(jobs, submission(30, "projectId", project))
+		}
+		r := p.call(http.StatusCreated, "POST", "/v1/jobs/bulk", key, map[string]any{"jobs": jobs})
+		batch = cmp.Or(batch, r.text("batchId"))
+		for _, id := range r.list("jobIds") {
+			job = cmp.Or(job, id.(string)) //nolint:forcetypeassert // as the document says
+			if len(ids) < n {
+				ids <- id.(string) //nolint:forcetypeassert // as the document says
+			}
+		}
+	}
+	close(ids)
+	for range 4 {
+		work.Go(func() {
+			for id := range ids {
+				p.call(http.StatusOK, "POST", "/v1/sandbox/jobs/"+id+"/play", key, map[string]any{"results": results, "summary": "Broken."})
+			}
+		})
+	}
+	work.Wait()
+	return job, batch
+}
