@@ -225,6 +225,10 @@ func TestRedactKeepsTheRestAsItIs(t *testing.T) {
 	if got := string(Redact("job.created", []byte(in))); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	// A name may be written with escapes.
+	if got := string(Redact("job.created", []byte(`{"\u0068ash":"h","title":"t"}`))); got != `{"hash":"[sealed]","title":"t"}` {
+		t.Errorf("got %s", got)
+	}
 	for eventType, data := range map[string]string{"job.unheard_of": `{"url":"x"}`, "job.created": `{"url":`} {
 		if got := string(Redact(eventType, []byte(data))); got != `"[sealed]"` {
 			t.Errorf("%s: %s", eventType, got)

@@ -18,6 +18,11 @@ const (
 	placeRetry = 2
 )
 
+// Replay asks for a place for an account's page that reads a whole stream.
+func (a *API) Replay(accountID string) (leave func(), err error) {
+	return takePlace(a.pastPlaces, "reads of the past", accountID)
+}
+
 // takePlace asks for an account's place; leave gives it back. what is the kind, in
 // the plural.
 func takePlace(of *places, what, accountID string) (leave func(), err error) {

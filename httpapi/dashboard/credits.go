@@ -76,8 +76,8 @@ func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 	return ui.Go("/dashboard/credits")
 }
 
-// statementMost bounds a page: a longer month is taken as CSV.
-const statementMost = 5000
+// statementMost is how many entries a page of a month has.
+const statementMost = 500
 
 // statementView is a month of the ledger, to be printed.
 type statementView struct {
@@ -89,8 +89,10 @@ type statementView struct {
 	Opening, Change domain.Credits
 	Closing         domain.Credits
 	Lines           []statementLine
-	More            bool // it has more lines than are shown
-	Sound           bool // at every line opening and changes are the balance
+	Before          domain.Credits // the balance before the first of the lines
+	Later           bool           // they are not the month's first ones
+	Further         uint64         // the revision that the next page begins with; 0: it is the last
+	Sound           bool           // at every line the balance before and the changes are the balance
 }
 
 type statementLine struct {
@@ -138,12 +140,21 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	lines, err := d.Reads.Ledger.Lines(r.Context(), r.Account.ID, of, of.From, statementMost+1)
+	from := of.From
+	if text := r.FormValue("from"); text != "" {
+		if from, err = strconv.ParseUint(text, 10, 63); err != nil || from < of.From || from >= of.To {
+			return ui.Answer{}, domain.NotFound("page of the statement")
+		}
+	}
+	lines, err := d.Reads.Ledger.Lines(r.Context(), r.Account.ID, of, from, statementMost+1)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	if v.More = len(lines) > statementMost; v.More {
-		lines = lines[:statementMost]
+	if from > of.From && len(lines) == 0 {
+		return ui.Answer{}, domain.NotFound("page of the statement")
+	}
+	if len(lines) > statementMost {
+		v.Further, lines = lines[statementMost].Revision, lines[:statementMost]
 	}
 	var people []string
 	for _, l := range lines {
@@ -155,15 +166,18 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.Opening, v.Closing, v.Sound = of.Opening, of.Closing, true
-	balance := of.Opening
+	v.Opening, v.Closing, v.Change, v.Sound = of.Opening, of.Closing, of.Closing-of.Opening, true
+	v.Before, v.Later = of.Opening, from > of.From
+	if v.Later && len(lines) > 0 {
+		v.Before = lines[0].Balance - lines[0].Change
+	}
+	balance := v.Before
 	for _, l := range lines {
 		balance += l.Change
-		v.Change += l.Change
 		v.Lines = append(v.Lines, statementLine{l, byWhom(l.Actor, names), balance == l.Balance})
 		v.Sound = v.Sound && balance == l.Balance
 	}
-	v.Sound = v.Sound && (v.More || balance == of.Closing)
+	v.Sound = v.Sound && (v.Further > 0 || balance == of.Closing)
 	if of.From > 0 && len(lines) > 0 || len(lines) == 0 && of.Opening != 0 {
 		v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
 	}

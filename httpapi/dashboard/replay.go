@@ -117,6 +117,11 @@ const replayList = 100
 
 // replay shows the test as it was, event by event.
 func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
+	leave, err := d.API.Replay(j.AccountID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	defer leave()
 	v := replayView{ID: j.ID, Title: j.Title}
 	wanted, err := strconv.Atoi(r.FormValue("at"))
 	if err != nil || wanted < 1 {

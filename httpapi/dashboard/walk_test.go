@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -8,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/pagetest"
@@ -213,6 +218,38 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 	for _, at := range []string{"november", "2026-13", "9999-01", "0001-01", "2026-11-01"} {
 		if got := w.Call(dev, "GET", "/dashboard/credits/statement?month="+at, nil); got.Status != 404 {
 			t.Errorf("the statement of %s: %d", at, got.Status)
+		}
+	}
+}
+
+// A month with many entries has pages, each of which adds up.
+func TestALongStatementHasPages(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 1)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	grants := make([]domain.NewEvent, 600)
+	for i := range grants {
+		grants[i] = domain.NewEvent{ID: uuid.New(), Meta: domain.Metadata{Time: time.Now(), Actor: "operator"}, Event: &credits.Granted{
+			LotID: fmt.Sprint("l", i), Amount: 1, BalanceAfter: domain.Credits(i + 2), Reason: fmt.Sprintf("grant %d.", i+1),
+		}}
+	}
+	written, err := w.Log.Append(t.Context(), domain.CreditsStream(account), 0, grants)
+	w.Shown(written.Position, err)
+	first := w.Call(owner, "GET", "/dashboard/credits/statement", nil)
+	next := regexp.MustCompile(`href="(/dashboard/credits/statement\?month=[0-9-]+)&amp;from=([0-9]+)"`).FindStringSubmatch(first.Body)
+	if next == nil || next[2] != "500" || !strings.Contains(first.Body, "It adds up") || strings.Contains(first.Body, "Closing balance</strong>") || strings.Contains(first.Body, "grant 500.") {
+		t.Fatalf("the first page: %v", next)
+	}
+	second := w.Call(owner, "GET", next[1]+"&from="+next[2], nil)
+	for _, want := range []string{"It adds up", "<strong>601</strong>", "grant 500.", "grant 600.", "Balance before", ">500</td>", "From the beginning", "<dd>+601</dd>"} {
+		if !strings.Contains(second.Body, want) {
+			t.Errorf("the second page is without %q", want)
+		}
+	}
+	for _, from := range []string{"601", "-1", "x"} {
+		if got := w.Call(owner, "GET", next[1]+"&from="+from, nil); got.Status != 404 {
+			t.Errorf("from %s: %d", from, got.Status)
 		}
 	}
 }
