@@ -45,7 +45,12 @@ func (a *API) asOf(r *request, p *problems) (*asked, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // none was asked for
 	}
-	a.feedCatchesUp(r) // what had become of jobs it tells
+	// What had become of jobs the feed tells. One that is behind would tell it wrongly.
+	short, cancel := context.WithTimeout(r.Context(), visibleWithin)
+	defer cancel()
+	if err := a.feedShown(short); err != nil {
+		return nil, domain.Unavailable(fmt.Errorf("the feed of events is behind: %w", err))
+	}
 	if cursorForm.MatchString(text) {
 		at := asked{echo: text}
 		if n, _ := fmt.Sscanf(text, "%d-%d", &at.Position.Commit, &at.Position.Prepare); n < 2 || at.Position == (domain.Position{}) {

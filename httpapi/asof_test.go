@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -194,6 +196,20 @@ func TestAHistoryOfThePastReadsFewStreams(t *testing.T) {
 			t.Errorf("%s reads %d streams", target, n)
 		}
 	}
+}
+
+// A feed that is behind does not know what had become of jobs: no answer is better
+// than a wrong one.
+func TestThePastIsNotToldWhileTheFeedIsBehind(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(10)
+	d := s.deps
+	d.FeedShown = func(context.Context) error { return errors.New("stopped") }
+	behind := *s
+	behind.API = New(d)
+	behind.call(key, "GET", "/v1/jobs?asOf=2001-01-01", "").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+	s.call(key, "GET", "/v1/jobs?asOf=2001-01-01", "").want(http.StatusOK)
 }
 
 // works claims, checks, gives back or completes what people test, step by step.
