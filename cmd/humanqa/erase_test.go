@@ -90,7 +90,7 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 
 	// What it did is all there, and verifies; the other's secrets open.
 	events := p.exported("events", "--account", gone.account)
-	if n := strings.Count(events, `\"credentials\":\"[erased]\"`); n != 3 || strings.Contains(events, "[sealed]") {
+	if n := strings.Count(events, `"credentials":"[erased]"`); n != 3 || strings.Contains(events, "[sealed]") {
 		t.Errorf("%d credentials are told as erased:\n%s", n, events)
 	}
 	if events := p.exported("events", "--account", other.account); !strings.Contains(events, "[sealed]") || strings.Contains(events, "[erased]") {
