@@ -21,7 +21,7 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	s := p.start()
-	_, key := p.newAccount(50)
+	account, key := p.newAccount(50)
 	jobID := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1)).text("jobId")
 
 	// By HTTP, as an account keeps it. The newest is a minute old at most.
@@ -65,6 +65,28 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 		t.Errorf("untouched: %+v, the checkpoint has %d", held, signed.Size)
 	}
 	p.fsck()
+
+	// A million credits, put in at the end, are neither signed nor overlooked, until an
+	// operator says that they are known.
+	p.sql(`
+		INSERT INTO eventlog.events
+		SELECT (SELECT max(position) + 1 FROM eventlog.events), revision, created, gen_random_uuid(), is_json, 'credits-mine', type,
+		  convert_to(regexp_replace(replace(convert_from(data, 'UTF8'), ':50', ':1000000'), '"lotId":"[^"]*"', '"lotId":"forged"'), 'UTF8'), metadata
+		FROM eventlog.events
+		WHERE stream = 'credits-` + account + `' AND type = 'credits.granted'`)
+	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1)) // the node finds that it is not alone
+	p.refuses("the log holds what this service did not write", "audit", "checkpoint")
+	if stdout, _, err := p.tryCLI("audit", "verify"); exitCode(err) != exitFailed || !strings.Contains(stdout, "of credits-mine, position ") ||
+		!strings.Contains(stdout, "carries a MAC that is not this service's") || !strings.Contains(stdout, "MACs behind position 1/1, 1 findings") {
+		t.Errorf("a forged event: %v %s", err, stdout)
+	}
+	p.cli(nil, "audit", "accept", "--reason", "a test")
+	p.cli(&signed, "audit", "checkpoint")
+	p.cli(&held, "audit", "verify", "--against", kept)
+	if held.Events < signed.Size || len(held.Findings) != 0 || held.MACsBehind == "1/1" {
+		t.Errorf("accepted: %+v", held)
+	}
+	must.NoError(t, os.WriteFile(kept, []byte(signed.Note), 0o600))
 
 	p.sql(`UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'Check the shop', 'Check the stop'), 'UTF8') WHERE stream = 'job-` + jobID + `' AND type = 'job.created'`)
 	if stdout, _, err := p.tryCLI("projections", "rebuild", "jobs", "--dry-run"); exitCode(err) != exitFailed || !strings.Contains(stdout, "title: is \"Check the shop\", the log says \"Check the stop\"") {

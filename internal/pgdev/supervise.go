@@ -142,7 +142,7 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 // Full says that the disk of the cluster has no room left.
 func (s *Server) Full() bool {
 	var fs unix.Statfs_t
-	return unix.Statfs(s.home.data(), &fs) == nil && fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < leastRoom //nolint:unconvert // its type differs
+	return unix.Statfs(s.home.data(), &fs) == nil && fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < leastRoom
 }
 
 // startTied starts cmd on a thread that lives as long as the child: the kernel

@@ -42,9 +42,12 @@ func KeyHash(verifier string) string {
 // Bound reads what the log says. It believes only what carries a MAC.
 func (s *Signer) Bound(ctx context.Context) (b Bound, err error) {
 	err = s.log.ReadRaw(ctx, origin.Stream, func(e eventstore.RawEvent) error {
-		r, err := e.Decode()
-		if err != nil || s.log.Authentic(e) != eventstore.Genuine {
+		if s.log.Authentic(e) != eventstore.Genuine {
 			return nil // whoever checks the log is told elsewhere
+		}
+		r, err := e.Decode()
+		if err != nil {
+			return err
 		}
 		key := ""
 		switch said := r.Event.(type) {
