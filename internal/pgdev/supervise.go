@@ -33,7 +33,6 @@ const (
 
 	pingEvery = 20 * time.Millisecond
 
-	noRoom = "No space left on device"
 	// leastRoom is what a server needs to go on: a file of its write-ahead log. Without
 	// it ends by itself.
 	leastRoom = 16 << 20
@@ -74,8 +73,8 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 		}
 		failures++
 		reason := s.reason()
-		if answered && strings.Contains(reason, noRoom) {
-			failures = min(failures, restartAttempts-1) // it comes back when there is room, however late
+		if answered && s.Full() {
+			failures = min(failures, startAttempts) // it comes back when there is room, however late
 		}
 		limit := startAttempts
 		if answered || strings.HasPrefix(reason, "pre-existing shared memory block") {
