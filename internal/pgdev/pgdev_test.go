@@ -100,7 +100,7 @@ func (f from) Dial(network, address string) (net.Conn, error) {
 
 func (f from) DialTimeout(network, address string, limit time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: limit, LocalAddr: &net.TCPAddr{IP: net.ParseIP(string(f))}}
-	return d.Dial(network, address) //nolint:noctx // the dialer has a time-out
+	return d.Dial(network, address)
 }
 
 // At Listen members of Analysts are let in, by TLS and their password, to the service's
