@@ -123,5 +123,5 @@ $(CLIENTS)/node_modules: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json
 # Built from the tools module, so its version is pinned and checked like every
 # other dependency. The name carries the version: a change of it builds anew.
 $(LINT):
-	cd tools && GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	cd tools && GOGC=$${GOGC:-400} GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	mv $(TOOLS)/golangci-lint $@

@@ -19,7 +19,7 @@ import (
 
 var (
 	hostileSeed  = flag.Uint64("hostile.seed", 1, "seed of the hostile requests")
-	hostileCount = flag.Int("hostile.count", 1500, "how many hostile requests are sent")
+	hostileCount = flag.Int("hostile.count", 1000, "how many hostile requests are sent")
 )
 
 // hostile makes requests that no honest client would send.
