@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -300,7 +302,11 @@ func (a *API) handle(w http.ResponseWriter, r *request) (answer, error) {
 	r.came = body
 	switch {
 	case r.pattern == "":
-		return answer{}, domain.NotFound("path").WithHint("GET /docs shows the paths there are")
+		hint := "GET /docs shows the paths there are"
+		if near := a.table.nearest(r.URL.Path); near != nil {
+			hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+		}
+		return answer{}, domain.NotFound("path").WithHint("%s", hint)
 	case r.route == nil:
 		return answer{}, withHeader(&domain.Error{
 			Kind: domain.KindMethod, Code: domain.CodeMethodNotAllowed,
@@ -345,6 +351,28 @@ func (r *request) name() string {
 	return r.pattern
 }
 
+// maxLoggedPath bounds a path in the log, in bytes.
+const maxLoggedPath = 200
+
+// ourTokens finds what begins as a token of ours does.
+var ourTokens = regexp.MustCompile(`(?:` + strings.Join([]string{
+	domain.LiveKeyPrefix, domain.SandboxKeyPrefix, domain.CheckerKeyPrefix, domain.HookTokenPrefix,
+}, "|") + `)[A-Za-z0-9_-]+`)
+
+// loggedPath is the path without its query, and without what may be a secret in it: a
+// deploy hook's token, wherever it stands.
+func (r *request) loggedPath() string {
+	path := r.URL.Path
+	if token := r.vars["token"]; token != "" {
+		path = strings.ReplaceAll(path, token, "{token}")
+	}
+	path = ourTokens.ReplaceAllString(path, "{token}")
+	if len(path) > maxLoggedPath {
+		path = strings.ToValidUTF8(path[:maxLoggedPath], "") + "…"
+	}
+	return path
+}
+
 // loggedMethod keeps what clients invent out of logs and metrics.
 func loggedMethod(method string) string {
 	switch method {
@@ -357,7 +385,10 @@ func loggedMethod(method string) string {
 
 func (a *API) logAccess(r *request, status, sent int, took time.Duration) {
 	fields := logrus.Fields{
-		"status": status, "bytes": sent, "millis": float64(took.Microseconds()) / 1000,
+		"status": status, "bytes": sent, "millis": float64(took.Microseconds()) / 1000, "path": r.loggedPath(),
+	}
+	if r.caller.accountID != "" {
+		fields["accountId"] = r.caller.accountID
 	}
 	if r.caller.actor != "" {
 		fields["actor"] = r.caller.actor

@@ -137,9 +137,12 @@ func bearer(h http.Header) (string, error) {
 		return "", domain.Unauthorized("the request carries no API key").
 			WithHint("send the header Authorization: Bearer <API_KEY>")
 	}
-	scheme, token, found := strings.Cut(value, " ")
+	scheme, token, _ := strings.Cut(value, " ")
 	token = strings.TrimSpace(token)
-	if !found || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+	switch {
+	case !strings.EqualFold(scheme, "Bearer"):
+		return "", errNoBearer
+	case token == "" || len(token) > maxToken:
 		return "", errBadKey
 	}
 	return token, nil
@@ -148,6 +151,8 @@ func bearer(h http.Header) (string, error) {
 var (
 	errBadKey = domain.Unauthorized("the key is invalid, expired or revoked").
 			WithHint("check the key, or create a new one in the account dashboard")
+	errNoBearer = domain.Unauthorized("the Authorization header is not of the scheme Bearer").
+			WithHint("write Bearer and a blank before the key: Authorization: Bearer <API_KEY>")
 	errNoHook = domain.NotFound("deploy hook").
 			WithHint("use the deployHookUrl that the project's creation answered")
 	errSuspended = &domain.Error{

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -127,13 +128,26 @@ func parseObject(body []byte, p *problems) object {
 	case len(bytes.TrimSpace(body)) == 0:
 		p.add(bodyPath, "must be a JSON object, is empty")
 	case !json.Valid(body): // bounds the depth, too
-		p.add(bodyPath, "must be valid JSON")
+		p.add(bodyPath, "must be valid JSON: %s", whereInvalid(body))
 	case !utf8.Valid(body):
 		p.add(bodyPath, "must be valid UTF-8")
 	default:
 		o.read(bodyPath, body)
 	}
 	return o
+}
+
+// whereInvalid says what keeps a body from being JSON, and where, as an editor
+// counts: lines, and characters in the line, from 1.
+func whereInvalid(body []byte) string {
+	var wrong *json.SyntaxError
+	if !errors.As(json.Unmarshal(body, new(json.RawMessage)), &wrong) {
+		return "it is none"
+	}
+	before := body[:min(max(wrong.Offset-1, 0), int64(len(body)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf("line %d, column %d: %s", line, column, wrong)
 }
 
 // parseOptional is parseObject where an empty body stands for an empty object.

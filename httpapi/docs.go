@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 
 	"humanqa/domain"
@@ -38,9 +40,17 @@ func (a *API) openAPI31(r *request) (answer, error) {
 	return serveFile(r, document31(), cacheAndCheck), nil
 }
 
-// docs is GET /docs: the document, for people.
+// docs is GET /docs: the document, for people, or as Markdown for whoever asks for
+// that rather than for a page.
 func (a *API) docs(r *request) (answer, error) {
-	ans := serveFile(r, openapi.Page(), cacheAndCheck)
+	asked := r.Header.Values("Accept")
+	page, text := reportFormat{types: []string{"text/html"}}, reportFormat{types: []string{"text/markdown"}}
+	file := openapi.Page()
+	if text.quality(asked) > page.quality(asked) {
+		file = openapi.Markdown()
+	}
+	ans := serveFile(r, file, cacheAndCheck)
+	ans.header.Add("Vary", "Accept")
 	ans.header.Set("Content-Security-Policy", pagePolicy)
 	ans.header.Set("Referrer-Policy", "no-referrer")
 	return ans, nil
@@ -60,13 +70,40 @@ func (a *API) docsFile(r *request) (answer, error) {
 	return serveFile(r, file, cache), nil
 }
 
-// serveFile answers with a file, or that the client has it already.
+// serveFile answers with a file, compressed where the client takes that, or that the
+// client has it already.
 func serveFile(r *request, file openapi.File, cache string) answer {
-	tag := `"` + file.Hash + `"`
-	header := http.Header{"Etag": {tag}, "Cache-Control": {cache}}
+	header := http.Header{"Cache-Control": {cache}, "Vary": {"Accept-Encoding"}}
+	body, tag := file.Body, file.Hash
+	if packed := file.Packed(); len(packed) < len(body) && takesGzip(r.Header.Values("Accept-Encoding")) {
+		body, tag = packed, tag+"-gzip"
+		header.Set("Content-Encoding", "gzip")
+	}
+	tag = `"` + tag + `"`
+	header.Set("Etag", tag)
 	if matches(r.Header.Values("If-None-Match"), tag) {
+		header.Del("Content-Encoding")
 		return answer{status: http.StatusNotModified, header: header}
 	}
 	header.Set("Content-Type", file.Type)
-	return answer{status: http.StatusOK, header: header, body: file.Body}
+	return answer{status: http.StatusOK, header: header, body: body}
+}
+
+// takesGzip says that an Accept-Encoding names gzip, by itself or by *, and not with
+// the weight 0 (RFC 9110, section 12.5.3).
+func takesGzip(accept []string) bool {
+	takes := false
+	for _, one := range listed(accept) {
+		name, params, _ := strings.Cut(one, ";")
+		q, weighed := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
+		weight, err := strconv.ParseFloat(q, 64)
+		refused := weighed && (err != nil || weight == 0)
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "gzip", "x-gzip":
+			return !refused
+		case "*":
+			takes = !refused
+		}
+	}
+	return takes
 }

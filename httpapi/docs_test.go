@@ -1,8 +1,12 @@
 package httpapi
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -68,6 +72,105 @@ func TestTheDocumentIsServedToEverybodyAndKept(t *testing.T) {
 		again := s.call("", "GET", path, "", "If-None-Match", r.Header().Get("Etag"))
 		equal(t, again.Code, http.StatusNotModified)
 	}
+}
+
+// An agent asks for text, a browser for a page.
+func TestTheReferenceIsMarkdownForWhoeverAsksForIt(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for accept, want := range map[string]string{
+		"": "text/html", "*/*": "text/html", "text/html,application/xhtml+xml,*/*;q=0.8": "text/html", "text/*": "text/html",
+		"text/markdown": "text/markdown", "text/markdown, text/html;q=0.9, */*;q=0.1": "text/markdown", "text/html, text/markdown;q=0.5": "text/html",
+	} {
+		r := s.call("", "GET", "/docs", "", "Accept", accept)
+		equal(t, accept+": "+r.Header().Get("Content-Type"), accept+": "+want+"; charset=utf-8")
+		equal(t, r.Header().Values("Vary"), []string{"Accept-Encoding", "Accept"})
+	}
+	text := s.call("", "GET", "/docs", "", "Accept", "text/markdown").Body.String()
+	for _, row := range routes {
+		if !strings.Contains(text, "\n### "+row.method+" "+row.pattern+"\n") {
+			t.Errorf("%s %s is not there", row.method, row.pattern)
+		}
+	}
+	for _, part := range []string{
+		"# Human QA Testing Service\n", "## Rate limit\n", "```python\n# BASE_URL=", "\n## Jobs\n\nSubmit, follow",
+		"- `Idempotency-Key` (header): ", `"jobType": "Payment Flow"`, "\n201 Submitted.\n\n```json\n{", "\n402 INSUFFICIENT_CREDITS: ",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q", part)
+		}
+	}
+}
+
+func TestLargeTextsAreCompressedForWhoeverTakesThat(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	fetch := func(path string, headers ...string) *httptest.ResponseRecorder { // call would read the compressed body
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w
+	}
+	for _, path := range []string{"/v1/openapi.json", "/v1/openapi-3.1.json", "/docs", "/docs/rapidoc-min.js"} {
+		plain := fetch(path)
+		packed := fetch(path, "Accept-Encoding", "br, gzip")
+		equal(t, []string{plain.Header().Get("Content-Encoding"), packed.Header().Get("Content-Encoding")}, []string{"", "gzip"})
+		equal(t, packed.Header().Get("Content-Type"), plain.Header().Get("Content-Type"))
+		if size := packed.Body.Len(); size > plain.Body.Len()*2/3 || packed.Header().Get("Etag") == plain.Header().Get("Etag") {
+			t.Errorf("%s: %d bytes of %d, as %s and %s", path, size, plain.Body.Len(), packed.Header().Get("Etag"), plain.Header().Get("Etag"))
+		}
+		unpacked, err := gzip.NewReader(packed.Body)
+		must.NoError(t, err)
+		content, err := io.ReadAll(unpacked)
+		must.NoError(t, err)
+		equal(t, string(content) == plain.Body.String(), true)
+		again := fetch(path, "Accept-Encoding", "gzip", "If-None-Match", packed.Header().Get("Etag"))
+		equal(t, again.Code, http.StatusNotModified)
+	}
+	for accept, want := range map[string]bool{
+		"": false, "identity": false, "gzip;q=0": false, "gzip; q=0.0, *": false, "*": true, "*;q=0": false, "GZIP;q=0.5": true, "gzip;q=x": false,
+	} {
+		equal(t, fmt.Sprint(accept, takesGzip([]string{accept})), fmt.Sprint(accept, want))
+	}
+}
+
+func TestAPathThatLeadsNowhereNamesTheNearest(t *testing.T) {
+	t.Parallel()
+	table := newTable(routes)
+	for path, want := range map[string]string{
+		"/v1/job":                            "/v1/jobs",
+		"/jobs":                              "/v1/jobs",
+		"/v1/jobs/":                          "/v1/jobs",
+		"/V1/Jobs":                           "/v1/jobs",
+		"/v1/jobs/1/ai_report":               "/v1/jobs/{id}/ai-report",
+		"/v1/jobs/1/reports":                 "/v1/jobs/{id}/report",
+		"/v1/hosted/tests":                   "/v1/hosted/test",
+		"/hosted/test":                       "/v1/hosted/test",
+		"/v1/project":                        "/v1/projects",
+		"/v1/projects/1/histroy":             "/v1/projects/{id}/history",
+		"/v1/hook/deploy/x":                  "/v1/hooks/deploy/{token}",
+		"/openapi.json":                      "/v1/openapi.json",
+		"/doc":                               "/docs",
+		"/":                                  "",
+		"/admin":                             "",
+		"/v1/jobs/1/2/3/4":                   "",
+		"/wp-login.php":                      "",
+		strings.Repeat("/a", 100):            "",
+		"/v1/" + strings.Repeat("j", 10_000): "",
+	} {
+		near := table.nearest(path)
+		if len(near) == 0 && want == "" || len(near) > 0 && near[0] == want {
+			continue
+		}
+		t.Errorf("%.40s: %v, want %s first", path, near, want)
+	}
+	s := setup(t)
+	_, key := s.account(0)
+	equal(t, s.call(key, "GET", "/v1/job", "").want(http.StatusNotFound)["hint"], any("did you mean /v1/jobs? GET /docs shows the paths there are"))
+	equal(t, s.call("", "GET", "/nowhere", "").want(http.StatusNotFound)["hint"], any("GET /docs shows the paths there are"))
 }
 
 // absolute finds what would be loaded from another host.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,78 @@ func TestRequestIDs(t *testing.T) {
 		}
 		seen[got] = true
 	}
+}
+
+func TestA401SaysThatBearerIsMissing(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(0)
+	hints := map[string]string{}
+	for name, header := range map[string]string{
+		"nothing": "", "the key alone": key, "another scheme": "Basic " + key, "a colon": "Bearer: " + key, "no key": "Bearer", "another key": "Bearer x",
+	} {
+		r := s.call("", "GET", "/v1/jobs", "", "Authorization", header)
+		hints[name], _ = r.refused(http.StatusUnauthorized, domain.CodeUnauthorized)["hint"].(string)
+	}
+	const bearer, check = "write Bearer and a blank before the key: Authorization: Bearer <API_KEY>", "check the key, or create a new one in the account dashboard"
+	equal(t, hints, map[string]string{
+		"nothing": "send the header Authorization: Bearer <API_KEY>", "the key alone": bearer, "another scheme": bearer, "a colon": bearer,
+		"no key": check, "another key": check,
+	})
+}
+
+// The log names the path and the account, and no secret of either.
+func TestTheLogOfRequestsNamesPathAndAccount(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	accountID, key := s.account(100)
+	_, hook := s.hook(key, withURL)
+	token := hook[strings.LastIndexByte(hook, '/')+1:]
+	jobID := s.submitted(key)
+	asked := map[string]string{}
+	for id, c := range map[string][3]string{
+		"own":     {key, "GET", "/v1/jobs/" + jobID + "?asOf=secret"},
+		"hook":    {"", "POST", hook},
+		"wrong":   {"", "POST", "/v1/hooks/deploy/" + domain.HookTokenPrefix + "nobodys"},
+		"slip":    {"", "POST", "/v1/hook/deploy/" + token},
+		"nowhere": {key, "GET", "/v1/keys/" + key + "/" + strings.Repeat("é", 200)},
+	} {
+		s.call(c[0], c[1], c[2], "", requestIDHeader, id)
+	}
+	for line := range strings.Lines(s.logged.String()) {
+		if _, id, found := strings.Cut(line, "requestId="); found && strings.Contains(line, "msg=request") {
+			id, _, _ = strings.Cut(id, " ")
+			path := logField(line, "path")
+			asked[strings.TrimSpace(id)] = strings.TrimSpace(logField(line, "accountId") + " " + path)
+		}
+	}
+	for id, want := range map[string]string{
+		"own": accountID + " /v1/jobs/" + jobID, "hook": accountID + " /v1/hooks/deploy/{token}", "wrong": "/v1/hooks/deploy/{token}", "slip": "/v1/hook/deploy/{token}",
+	} {
+		equal(t, id+" "+asked[id], id+" "+want)
+	}
+	if nowhere := asked["nowhere"]; !strings.HasPrefix(nowhere, accountID+" /v1/keys/{token}/é") || len(nowhere) > 250 {
+		t.Errorf("a long path: %s", nowhere)
+	}
+	for _, secret := range []string{token, key, "nobodys", "asOf"} {
+		if strings.Contains(s.logged.String(), secret) {
+			t.Errorf("%q is in the log", secret)
+		}
+	}
+}
+
+// logField reads a field of a line as logrus writes it.
+func logField(line, name string) string {
+	_, value, found := strings.Cut(line, " "+name+"=")
+	if !found {
+		return ""
+	}
+	if quoted, err := strconv.QuotedPrefix(value); err == nil {
+		value, _ = strconv.Unquote(quoted) // it is a quoted one
+		return value
+	}
+	value, _, _ = strings.Cut(strings.TrimSpace(value), " ")
+	return value
 }
 
 func TestA400SaysTheNextStep(t *testing.T) {

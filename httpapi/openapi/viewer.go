@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -19,17 +20,30 @@ import (
 //go:embed viewer
 var viewer embed.FS
 
-// File is something to serve. Hash names its content.
+// File is something to serve. Hash names its content; Packed is the content
+// compressed by gzip.
 type File struct {
-	Type string
-	Body []byte
-	Hash string
+	Type   string
+	Body   []byte
+	Hash   string
+	Packed func() []byte
 }
 
 // NewFile gives a content its name.
 func NewFile(contentType string, body []byte) File {
 	sum := sha256.Sum256(body)
-	return File{Type: contentType, Body: body, Hash: hex.EncodeToString(sum[:16])}
+	return File{
+		Type: contentType, Body: body, Hash: hex.EncodeToString(sum[:16]),
+		Packed: sync.OnceValue(func() []byte { return pack(body) }),
+	}
+}
+
+func pack(body []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return out.Bytes()
 }
 
 const plain = "text/plain; charset=utf-8"

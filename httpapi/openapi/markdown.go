@@ -1,0 +1,148 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// The document as Markdown, for whoever reads no page: an agent, a terminal.
+
+type operation struct {
+	Tags        []string
+	Summary     string
+	Description string
+	Parameters  []parameter
+	RequestBody *content
+	Responses   json.RawMessage
+}
+
+type parameter struct {
+	Ref         string `json:"$ref"`
+	Name        string
+	In          string
+	Required    bool
+	Description string
+}
+
+type content struct {
+	Description string
+	Content     map[string]struct {
+		Example  json.RawMessage
+		Examples json.RawMessage
+	}
+}
+
+type member struct {
+	name string
+	raw  json.RawMessage
+}
+
+// Markdown is the whole reference as one text: the introduction, the quickstart's
+// programs, and every operation in the order of its tags.
+var Markdown = sync.OnceValue(func() File {
+	var doc struct {
+		Info struct{ Title, Description string }
+		Tags []struct {
+			Name        string
+			Description string
+		}
+		Paths      json.RawMessage
+		Components struct{ Parameters map[string]parameter }
+	}
+	if err := json.Unmarshal(Document(), &doc); err != nil {
+		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# %s\n\n%s\n", doc.Info.Title, doc.Info.Description)
+	out.WriteString("The same as OpenAPI: `GET /v1/openapi.json` (3.0), `GET /v1/openapi-3.1.json`.\n\n## Quickstart\n")
+	for _, program := range []struct{ file, language string }{
+		{"quickstart.sh", "sh"}, {"quickstart.mjs", "js"}, {"quickstart.py", "python"}, {"quickstart.go.txt", "go"},
+	} {
+		fmt.Fprintf(&out, "\n```%s\n%s```\n", program.language, ViewerFiles()[program.file].Body)
+	}
+	paths := members(doc.Paths)
+	for _, tag := range doc.Tags {
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", tag.Name, strings.TrimSpace(tag.Description))
+		for _, path := range paths {
+			for _, method := range members(path.raw) {
+				var op operation
+				if json.Unmarshal(method.raw, &op) == nil && len(op.Tags) > 0 && op.Tags[0] == tag.Name {
+					op.write(&out, strings.ToUpper(method.name)+" "+path.name, doc.Components.Parameters)
+				}
+			}
+		}
+	}
+	return NewFile("text/markdown; charset=utf-8", out.Bytes())
+})
+
+func (op operation) write(out *bytes.Buffer, call string, shared map[string]parameter) {
+	fmt.Fprintf(out, "\n### %s\n\n%s.\n", call, strings.TrimSuffix(op.Summary, "."))
+	if op.Description != "" {
+		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(op.Description))
+	}
+	for i, p := range op.Parameters {
+		if name, found := strings.CutPrefix(p.Ref, "#/components/parameters/"); found {
+			p = shared[name]
+		}
+		if i == 0 {
+			out.WriteString("\n")
+		}
+		required := ""
+		if p.Required {
+			required = ", required"
+		}
+		fmt.Fprintf(out, "- `%s` (%s%s): %s\n", p.Name, p.In, required, strings.TrimSpace(p.Description))
+	}
+	if op.RequestBody != nil {
+		op.RequestBody.write(out, "Body")
+	}
+	for _, response := range members(op.Responses) {
+		var c content
+		if err := json.Unmarshal(response.raw, &c); err != nil {
+			continue // a $ref; TestTheDocument… finds what is broken
+		}
+		if strings.HasPrefix(response.name, "2") {
+			c.write(out, response.name+" "+c.Description)
+		} else {
+			fmt.Fprintf(out, "\n%s %s\n", response.name, c.Description)
+		}
+	}
+}
+
+// write shows the JSON example, or the first of several.
+func (c content) write(out *bytes.Buffer, title string) {
+	fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(title))
+	example := c.Content["application/json"].Example
+	for _, first := range members(c.Content["application/json"].Examples) {
+		var e struct{ Value json.RawMessage }
+		if json.Unmarshal(first.raw, &e) == nil && e.Value != nil {
+			example = e.Value
+			break
+		}
+	}
+	var indented bytes.Buffer
+	if example != nil && json.Indent(&indented, example, "", "  ") == nil {
+		fmt.Fprintf(out, "\n```json\n%s\n```\n", &indented)
+	}
+}
+
+// members are those of an object, in their order; none of anything else.
+func members(raw json.RawMessage) (all []member) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		name, err := d.Token()
+		text, isText := name.(string)
+		m := member{name: text}
+		if err != nil || !isText || d.Decode(&m.raw) != nil {
+			return all
+		}
+		all = append(all, m)
+	}
+	return all
+}
