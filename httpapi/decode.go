@@ -203,6 +203,18 @@ func (o object) wrong(name, format string, args ...any) {
 	o.problems.add(o.path+name, format, args...)
 }
 
+// TextProblem is what is wrong with a text, wherever it was sent: Postgres has no value
+// for it. Empty: nothing.
+func TextProblem(text string) string {
+	switch {
+	case strings.ContainsRune(text, 0):
+		return "must not contain NUL"
+	case !utf8.ValidString(text):
+		return "must be valid UTF-8"
+	}
+	return ""
+}
+
 // text reads a value that must be a string of at most limit characters.
 func (o object) text(name string, raw json.RawMessage, limit int) (string, bool) {
 	if raw[0] != '"' {
@@ -220,8 +232,8 @@ func (o object) text(name string, raw json.RawMessage, limit int) (string, bool)
 		o.wrong(name, "must be a string")
 		return "", false
 	}
-	if strings.ContainsRune(s, 0) {
-		o.wrong(name, "must not contain NUL")
+	if problem := TextProblem(s); problem != "" {
+		o.wrong(name, "%s", problem)
 		return "", false
 	}
 	return s, true

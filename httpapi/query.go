@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // query reads query parameters the way object reads fields. An empty parameter
@@ -75,8 +74,8 @@ func (q query) text(name string) string {
 		q.looked[name] = true
 	}
 	s := q.values.Get(name)
-	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-		q.problems.add(name, "must be valid UTF-8 without NUL")
+	if problem := TextProblem(s); problem != "" {
+		q.problems.add(name, "%s", problem)
 		return ""
 	}
 	return s

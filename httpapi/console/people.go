@@ -129,8 +129,8 @@ func (d console) withChecker(ctx context.Context, cause command.Cause, g *person
 // same form again makes another link for the same person.
 func (d console) invite(r *ui.Request) (ui.Answer, error) {
 	g, err := grantOf(r)
-	name := strings.TrimSpace(r.PostFormValue("name"))
-	if err == nil && (name == "" || len([]rune(name)) > 120 || strings.ContainsRune(name, 0)) {
+	name, wrong := r.Text("name", credential.MaxName)
+	if err == nil && (name == "" || wrong != nil) {
 		err = domain.Invalid(domain.Detail{Path: "name", Message: "must have 1 to 120 characters"})
 	}
 	if err != nil {

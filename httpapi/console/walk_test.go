@@ -106,6 +106,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	if got := w.Call(guests["operator"], "POST", "/console/accounts/"+account+"/suspend", form("reason", "x"), "Sec-Fetch-Site", "cross-site"); got.Status != 403 {
 		t.Errorf("a form of another site: %d", got.Status)
 	}
+	for _, begins := range []string{"accounts", "people", "pools", "projections", "streams", "checks/{id}"} {
+		w.HostileForms(w.operates("Oscar"), "/console/"+begins, fill, "")
+	}
 	if got := w.Call(guests["operator"], "GET", "/", nil); got.Header.Get("Location") != "/console" {
 		t.Errorf("an operator's place is %q", got.Header.Get("Location"))
 	}

@@ -386,9 +386,9 @@ func (d Deps) rate(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err != nil || rating < 1 || rating > 5 {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "rating", Message: "must be 1 to 5"})
 	}
-	note := strings.TrimSpace(r.PostFormValue("note"))
-	if len([]rune(note)) > maxNote {
-		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "note", Message: fmt.Sprintf("must have at most %d characters", maxNote)})
+	note, err := r.Text("note", maxNote)
+	if err != nil {
+		return ui.Answer{}, err
 	}
 	at, err := d.Commands.RateJob(r.Context(), r.Cause(), j.ID, rating, note)
 	return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#rating")

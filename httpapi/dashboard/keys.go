@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
@@ -68,6 +70,9 @@ func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	in := command.IssueKey{Scope: account.Scope(r.PostFormValue("scope")), ProjectID: r.PostFormValue("project")}
+	if in.ProjectID != "" && uuid.Validate(in.ProjectID) != nil { // it names no stream
+		return ui.Answer{}, domain.NotFound("project")
+	}
 	if days, err := strconv.Atoi(r.PostFormValue("days")); err == nil && days > 0 && days <= 3650 {
 		at := d.Now().Add(time.Duration(days) * 24 * time.Hour).UTC()
 		in.ExpiresAt = &at

@@ -70,13 +70,17 @@ func (d Deps) invite(r *ui.Request) (ui.Answer, error) {
 	if !role.OfAccount() {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "role", Message: "must be owner, developer or viewer"})
 	}
+	name, err := r.Text("name", credential.MaxName)
+	if err != nil {
+		return ui.Answer{}, err
+	}
 	grant := person.Grant{Role: role, AccountID: r.Account.ID}
 	id, at, err := d.Commands.InvitePerson(r.Context(), r.Cause(), grant)
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	r.Visible(at)
-	return d.withLink(r, id, r.PostFormValue("name"), []person.Grant{grant})
+	return d.withLink(r, id, name, []person.Grant{grant})
 }
 
 func (d Deps) withLink(r *ui.Request, personID, name string, grants []person.Grant) (ui.Answer, error) {

@@ -149,6 +149,10 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	for _, begins := range []string{"/dashboard/", "/shared/", "/join/"} {
 		w.HostileIDs(guests["owner"], begins, fill, "")
 	}
+	for _, begins := range []string{"/dashboard/", "/account/", "/join/", "/signin/confirm"} {
+		w.HostileForms(member(person.Owner, ours), begins, fill, "")
+	}
+	w.HostileForms(guest{}, "/signin", fill, "")
 }
 
 // A form of another site changes nothing, whoever's browser sends it; a cookie

@@ -99,6 +99,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			}
 		}
 	}
+	w.HostileForms(ann, "/workbench/sessions/", fill, "")
+	w.HostileForms(guests["developer"], "/dashboard/sessions/", fill, "")
 	for _, path := range []string{"/workbench", "/dashboard"} {
 		if got := w.Call(ann, "POST", path+"/sessions/"+s.SessionID+"/marks", pagetest.Form(), "Sec-Fetch-Site", "cross-site"); got.Status != 403 {
 			t.Errorf("a mark from another site: %d", got.Status)

@@ -4,10 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"mime/multipart"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"humanqa/domain"
+	"humanqa/httpapi"
 )
 
 // Body makes of a form's fields what the API's reader takes; fields gives their
@@ -21,6 +26,44 @@ func Body(r *Request, fields map[string]string) []byte {
 	}
 	raw, _ := json.Marshal(values) // strings always encode
 	return raw
+}
+
+// readForm parses a form that was sent, and refuses a field that the API would refuse,
+// whichever page reads it. No body of another kind is taken for a form, and that of an
+// upload is left alone.
+func (r *Request) readForm(upload bool) error {
+	if upload || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		r.Form, r.PostForm = r.URL.Query(), url.Values{}
+		r.MultipartForm = new(multipart.Form) // so that FormValue leaves the body alone
+	} else if err := r.ParseForm(); err != nil {
+		return domain.Invalid(domain.Detail{Path: "form", Message: "cannot be read"})
+	}
+	var wrong []domain.Detail
+	for _, field := range slices.Sorted(maps.Keys(r.Form)) {
+		if problem := httpapi.TextProblem(field); problem != "" {
+			return domain.Invalid(domain.Detail{Path: "form", Message: problem})
+		}
+		for _, value := range r.Form[field] {
+			if problem := httpapi.TextProblem(value); problem != "" {
+				wrong = append(wrong, domain.Detail{Path: field, Message: problem})
+				break
+			}
+		}
+	}
+	if len(wrong) > 0 {
+		return domain.Invalid(wrong...)
+	}
+	return nil
+}
+
+// Text reads a field of at most so many characters, as the API reads one; blanks around
+// it are no part of it.
+func (r *Request) Text(field string, limit int) (string, error) {
+	text := strings.TrimSpace(r.PostFormValue(field))
+	if n := utf8.RuneCountInString(text); n > limit {
+		return "", domain.Invalid(domain.Detail{Path: field, Message: fmt.Sprintf("must have at most %d characters, has %d", limit, n)})
+	}
+	return text, nil
 }
 
 // Wrongs gives what a person can mend, by the API's path; nil: the error is

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"mime/multipart"
 	"net"
 	"net/http"
 	"net/url"
@@ -240,14 +239,12 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	if led, err := s.admit(r, page); err != nil || led.Redirect != "" {
 		return led, err
 	}
-	if page.Upload {
-		r.MultipartForm = new(multipart.Form) // so that FormValue leaves the body alone
-		return page.Handle(r)
+	if !page.Upload {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		if err := r.ParseForm(); err != nil {
-			return Answer{}, domain.Invalid(domain.Detail{Path: "form", Message: "cannot be read"})
+	if r.Method == http.MethodPost {
+		if err := r.readForm(page.Upload); err != nil {
+			return Answer{}, err
 		}
 	}
 	return page.Handle(r)

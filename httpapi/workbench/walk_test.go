@@ -113,6 +113,10 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			}
 		}
 	}
+	another := w.test(account, "Another test", 2)
+	c = w.claimed(holderID, another)
+	w.HostileForms(holder, "/workbench/", strings.NewReplacer("{id}", another, "{item}", c.Checklist[0].ID, "{evidence}", "none",
+		"{recording}", recording(w, holder, another, c.Token)).Replace, strconv.Itoa(c.Token))
 }
 
 // recording is the id of one that the guest begins.

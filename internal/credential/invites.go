@@ -43,7 +43,7 @@ VALUES ($1, $2, $3, $4, $5, $6)`
 // is shown only here.
 func (s *Store) Invite(ctx context.Context, personID, name string, grants []person.Grant, works time.Duration) (token string, err error) {
 	token = domain.NewToken("")
-	name = strings.TrimSpace(storable(name, maxName))
+	name = strings.TrimSpace(storable(name, MaxName))
 	stored, err := json.Marshal(append([]person.Grant{}, grants...))
 	if err != nil {
 		return "", fmt.Errorf("encode what an invitation is for: %w", err)
@@ -209,8 +209,8 @@ func checkName(name string) []domain.Detail {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
 		return []domain.Detail{{Path: "name", Message: "must not be blank"}}
-	case n > maxName:
-		return []domain.Detail{{Path: "name", Message: fmt.Sprintf("must have at most %d characters", maxName)}}
+	case n > MaxName:
+		return []domain.Detail{{Path: "name", Message: fmt.Sprintf("must have at most %d characters", MaxName)}}
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return []domain.Detail{{Path: "name", Message: "must not have control characters"}}
 	}

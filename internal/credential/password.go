@@ -35,7 +35,7 @@ const (
 	MinPassword = 12
 	MaxPassword = 256
 	maxLogin    = 120
-	maxName     = 120
+	MaxName     = 120
 )
 
 // CheckPassword refuses a password that is too short or too long. Nothing else
