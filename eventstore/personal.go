@@ -80,29 +80,36 @@ func (c *Client) unseal(ctx context.Context, stream, eventType string, data []by
 	var fields map[string]json.RawMessage
 	var sealed string
 	if json.Unmarshal(data, &fields) != nil || json.Unmarshal(fields[sealedField], &sealed) != nil {
-		return nil, nil // it was written before, or Decode refuses it
+		return nil, nil //nolint:nilerr // it was written before, or Decode refuses it
 	}
+	texts, err := c.open(ctx, stream, sealed, names)
+	if err != nil {
+		return nil, fmt.Errorf("open the texts of %s: %w", eventType, err)
+	}
+	delete(fields, sealedField)
+	if json.Unmarshal(texts, &fields) != nil {
+		return texts, nil //nolint:nilerr // damaged: Decode refuses them
+	}
+	return marshal(fields)
+}
+
+// open gives the sealed fields as a JSON object, with words in their place where nobody
+// opens them any more; of what is damaged, what is no JSON.
+func (c *Client) open(ctx context.Context, stream, sealed string, names []string) ([]byte, error) {
 	words := Redacted
 	if c.sealer != nil {
 		plain, err := c.sealer.Unseal(ctx, ownerOf(stream), sealedFor(stream), sealed)
-		switch {
-		case errors.Is(err, domain.ErrShredded):
-			words = Erased
-		case errors.Is(err, domain.ErrUnsealable):
-			return []byte("texts that do not open"), nil
-		case err != nil:
-			return nil, fmt.Errorf("open the texts of %s: %w", eventType, err)
-		default:
-			delete(fields, sealedField)
-			if err := json.Unmarshal(plain, &fields); err != nil {
-				return nil, err
-			}
-			return marshal(fields)
+		if errors.Is(err, domain.ErrUnsealable) {
+			plain, err = []byte("texts that do not open"), nil
 		}
+		if !errors.Is(err, domain.ErrShredded) {
+			return plain, err
+		}
+		words = Erased
 	}
-	delete(fields, sealedField)
+	fields := make(map[string]string, len(names))
 	for _, name := range names {
-		fields[name] = json.RawMessage(`"` + words + `"`)
+		fields[name] = words
 	}
 	return marshal(fields)
 }

@@ -79,8 +79,8 @@ func TestCustomersWordsAreSealedInTheLog(t *testing.T) {
 	if got := string(Redact("account.created", stored)); got != `{"sandbox":true,"sealed":"[sealed]"}` {
 		t.Errorf("it is shown as %s", got)
 	}
-	clear := []byte(`{"name":"Acme <1>","sandbox":true}`)
-	if got := propose(&Client{}); string(got) != string(clear) {
+	before := []byte(`{"name":"Acme <1>","sandbox":true}`)
+	if got := propose(&Client{}); string(got) != string(before) {
 		t.Errorf("without a sealer stored is %s", got)
 	}
 	for name, c := range map[string]struct {
@@ -90,10 +90,10 @@ func TestCustomersWordsAreSealedInTheLog(t *testing.T) {
 		want   string
 	}{
 		"with the key":                {c, stored, nil, "Acme <1>"},
-		"written before":              {c, clear, nil, "Acme <1>"},
+		"written before":              {c, before, nil, "Acme <1>"},
 		"when the key is gone":        {c, stored, domain.ErrShredded, Erased},
 		"without a sealer":            {&Client{}, stored, nil, Redacted},
-		"before, the key is gone now": {c, clear, domain.ErrShredded, "Acme <1>"},
+		"before, the key is gone now": {c, before, domain.ErrShredded, "Acme <1>"},
 	} {
 		seal.fails = c.fails
 		if got, err := read(c.client, stream, c.data); err != nil || got != c.want {
