@@ -181,7 +181,7 @@ func TestAReaderThatIsTooSlowIsCutOff(t *testing.T) {
 		must.NoError(t, err)
 		defer func() {
 			ended <- len(s.tablePlaces.held)
-			panic(recover()) //nolint:forbidigo // as net/http wants it
+			panic(recover()) // as net/http wants it
 		}()
 		ans.sendStream(r, w)
 	}))
