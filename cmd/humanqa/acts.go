@@ -63,8 +63,8 @@ func (r record) run(
 }
 
 // onProjection is act for what follows the log, which has no account.
-func (r record) onProjection(ctx context.Context, core *core, act oversight.Act, name, detail string, do func() error) error {
-	_, err := r.act(ctx, core, operator(""), command.OperatorAct{Act: act, Subject: name, Detail: detail},
+func (r record) onProjection(ctx context.Context, core *core, act oversight.Act, name string, do func() error) error {
+	_, err := r.act(ctx, core, operator(""), command.OperatorAct{Act: act, Subject: name},
 		func(context.Context, command.Cause) (domain.Position, error) { return domain.Position{}, do() })
 	return err
 }

@@ -229,7 +229,7 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 		if c.DryRun {
 			return a.compare(ctx, core, supervisor, names)
 		}
-		return c.onProjection(ctx, core, oversight.Rebuild, subject, "", func() error {
+		return c.onProjection(ctx, core, oversight.Rebuild, subject, func() error {
 			if c.Detach {
 				return a.orderRebuilds(ctx, core, names)
 			}
@@ -322,7 +322,7 @@ func (c *projectionsRetryCmd) Validate() error {
 
 func (c *projectionsRetryCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		err := c.onProjection(ctx, core, oversight.Retry, c.Name, "", func() error { return consumer.Retry(ctx, core.db, c.Name) })
+		err := c.onProjection(ctx, core, oversight.Retry, c.Name, func() error { return consumer.Retry(ctx, core.db, c.Name) })
 		if err != nil {
 			return err
 		}
@@ -341,7 +341,7 @@ type projectionsSkipCmd struct {
 func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
 		of := record{By: c.By, Reason: c.Reason}
-		if err := of.onProjection(ctx, core, oversight.Skip, c.Name, "", func() error { return c.skip(ctx, core) }); err != nil {
+		if err := of.onProjection(ctx, core, oversight.Skip, c.Name, func() error { return c.skip(ctx, core) }); err != nil {
 			return err
 		}
 		return a.ordered(c.Name, "resumed", "it passes over the event")
@@ -395,7 +395,7 @@ func (c *projectionsDropCmd) Validate() error {
 
 func (c *projectionsDropCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		err := c.onProjection(ctx, core, oversight.Drop, c.Name, "", func() error { return consumer.Drop(ctx, core.db, c.Name) })
+		err := c.onProjection(ctx, core, oversight.Drop, c.Name, func() error { return consumer.Drop(ctx, core.db, c.Name) })
 		if err != nil {
 			return err
 		}

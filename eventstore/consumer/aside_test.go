@@ -13,6 +13,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
@@ -328,7 +329,7 @@ func TestWhatIsNotTheEventsSetsNothingAside(t *testing.T) {
 		"08006": false, "25006": false, "28000": false, "40001": false, "40P01": false, "42P01": false, "42501": false, "42703": false,
 		"53100": false, "53200": false, "55P03": false, "57014": false, "57P01": false, "58030": false, "XX001": false,
 	} {
-		if got := consumer.OfEvent(fmt.Errorf("insert: %w", &pq.Error{Code: pq.ErrorCode(code)})); got != of {
+		if got := consumer.OfEvent(fmt.Errorf("insert: %w", &pq.Error{Code: pqerror.Code(code)})); got != of {
 			t.Errorf("%s is the event's: %v", code, got)
 		}
 	}
@@ -358,7 +359,7 @@ func TestWhatIsNotTheEventsSetsNothingAside(t *testing.T) {
 	t.Run("the line stops where a table is gone", func(t *testing.T) {
 		t.Parallel()
 		w := setup(t, faulty{Projector: jobs.Projector{}, stream: domain.JobStream("a1"), fail: func(tx *sqlx.Tx) error {
-			_, err := tx.Exec("SELECT FROM nowhere")
+			_, err := tx.ExecContext(context.Background(), "SELECT FROM nowhere")
 			return err
 		}})
 		modeltest.Lives(w.Log, "a", 3)
