@@ -48,7 +48,7 @@ func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 		}
 	}
 	for _, row := range routes {
-		if row.method != "GET" || row.audience != clients || strings.HasSuffix(row.pattern, "{batchId}/report") { // it still runs
+		if row.method != "GET" || row.audience != clients || strings.HasSuffix(row.pattern, "{batchId}/report") || row.pattern == "/v1/audit/proof" { // it still runs; it wants a parameter
 			continue
 		}
 		r := s.call(key, "GET", of.at(t, row.pattern)+"?zzz=%00&zzz=&Limit=x&LIMIT=0", "")
