@@ -110,7 +110,7 @@ func (l *cappedListener) refuse(c net.Conn) {
 	}
 	go func() {
 		defer func() { <-l.saying }()
-		defer underTLS(c).Close()
+		defer func() { _ = underTLS(c).Close() }()
 		tcp, plain := c.(*net.TCPConn) // TLS would want a handshake first
 		if !plain || tcp.SetDeadline(time.Now().Add(farewellTime)) != nil {
 			return

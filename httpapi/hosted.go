@@ -142,14 +142,12 @@ func (a *API) noteUnused(ctx context.Context, r *request, in command.Webhook, pr
 		return
 	}
 	if in.Secret != "" {
-		r.note("webhookSecret", unusedSetting)
+		r.unused("webhookSecret")
 	}
 	if in.Events != nil {
-		r.note("subscribedWebhookEvents", unusedSetting)
+		r.unused("subscribedWebhookEvents")
 	}
 }
-
-const unusedSetting = "was not used: the project has no webhook; send webhookUrl with it"
 
 // hostedType reads one of the five types of the hosted endpoints, in either
 // spelling; both are empty when the type is to be detected.

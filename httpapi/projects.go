@@ -220,7 +220,7 @@ func (a *API) createProject(r *request) (answer, error) {
 	}
 	return a.write(r, func(ctx context.Context, cause command.Cause) (answer, error) {
 		if in.Events != nil && in.WebhookURL == "" {
-			r.note("subscribedWebhookEvents", unusedSetting)
+			r.unused("subscribedWebhookEvents")
 		}
 		out, err := a.commands.CreateProject(ctx, cause, in)
 		return a.done(ctx, r, out.Position, err, http.StatusCreated, createdProject{
@@ -277,7 +277,7 @@ func (a *API) updateProject(r *request) (answer, error) {
 		}
 		a.visible(ctx, r, at)
 		if in.Events != nil && after.WebhookURL == "" {
-			r.note("subscribedWebhookEvents", unusedSetting)
+			r.unused("subscribedWebhookEvents")
 		}
 		if in.WebhookURL != nil || in.Events != nil {
 			a.WebhooksShown(ctx)

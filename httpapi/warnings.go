@@ -53,9 +53,11 @@ var submissionCalls = sync.OnceValue(func() (all []submission) {
 	return all
 })
 
-// note warns in the answer of what its caller may have meant otherwise.
-func (r *request) note(path, message string) {
-	r.notes = append(r.notes, domain.Detail{Path: path, Message: message})
+// unused warns in the answer that a webhook's setting led to nothing.
+func (r *request) unused(path string) {
+	r.notes = append(r.notes, domain.Detail{
+		Path: path, Message: "was not used: the project has no webhook; send webhookUrl with it",
+	})
 }
 
 // warned adds warnings to an answer.
