@@ -59,17 +59,15 @@ func (h *histories) shows(a *pastAccount, job string) {
 func (h *histories) open(accountID, key string) *pastAccount {
 	a := &pastAccount{key: key, accountID: accountID}
 	a.project = h.project(key, `{"name":"p"}`)
-	for _, path := range []string{
+	a.targets = append(a.targets,
 		"/v1/credits", "/v1/credits/ledger", "/v1/credits/ledger?limit=2", "/v1/credits/statement", "/v1/projects", "/v1/projects?limit=1&offset=1",
-		"/v1/projects/" + a.project, "/v1/projects/" + a.project + "/history",
-		"/v1/jobs", "/v1/jobs?limit=2&offset=1", "/v1/jobs?projectId=" + a.project, "/v1/jobs?since=" + time.Now().UTC().Add(2*time.Second).Format(time.RFC3339),
+		"/v1/projects/"+a.project, "/v1/projects/"+a.project+"/history",
+		"/v1/jobs", "/v1/jobs?limit=2&offset=1", "/v1/jobs?projectId="+a.project, "/v1/jobs?since="+time.Now().UTC().Add(2*time.Second).Format(time.RFC3339),
 		"/v1/jobs?status=pending", "/v1/jobs?status=pending&limit=1&offset=1", "/v1/jobs?status=claimed", "/v1/jobs?status=completed", "/v1/jobs?status=cancelled&limit=1",
 		"/v1/hosted/sessions", "/v1/hosted/sessions?status=lobby", "/v1/hosted/sessions?limit=1&offset=1",
 		"/v1/analytics/pass-rate", "/v1/analytics/pass-rate?by=project,jobType", "/v1/analytics/pass-rate?by=week",
 		"/v1/exports/jobs", "/v1/exports/items?format=csv", "/v1/exports/tests", "/v1/exports/ledger", "/v1/exports/projects", "/v1/exports/accounts",
-	} {
-		a.targets = append(a.targets, path)
-	}
+	)
 	const items = `"checklistItems":[{"description":"a"},{"description":"b","severity":"minor"}]`
 	submit := func() {
 		body := jobWith(items)

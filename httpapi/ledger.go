@@ -146,11 +146,11 @@ func (a *API) creditsStatement(r *request) (answer, error) {
 }
 
 // timeThen is the account's time, as ?asOf= asks for it.
-func (a *API) timeThen(r *request, ledger uint64, at *asked) (time.Time, error) {
+func (a *API) timeThen(r *request, whole uint64, at *asked) (time.Time, error) {
 	if at == nil {
 		return a.accountTime(r.Context(), r)
 	}
-	return a.past.Now(r.Context(), r.caller.accountID, ledger, at.Until)
+	return a.past.Now(r.Context(), r.caller.accountID, whole, at.Until)
 }
 
 var statementColumns = []tabular.Column{

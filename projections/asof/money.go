@@ -61,11 +61,11 @@ func (q *Reads) one(ctx context.Context, stream string, revision uint64) (found 
 
 // Now is the account's time at that place: at a position that of the ledger's
 // newest event up to there.
-func (q *Reads) Now(ctx context.Context, accountID string, ledger uint64, at events.Until) (time.Time, error) {
-	if at.Position == (domain.Position{}) || ledger == 0 {
+func (q *Reads) Now(ctx context.Context, accountID string, length uint64, at events.Until) (time.Time, error) {
+	if at.Position == (domain.Position{}) || length == 0 {
 		return at.Moment, nil
 	}
-	r, _, err := q.one(ctx, domain.CreditsStream(accountID), ledger-1)
+	r, _, err := q.one(ctx, domain.CreditsStream(accountID), length-1)
 	return r.Meta.Time, err
 }
 

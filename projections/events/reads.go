@@ -167,7 +167,7 @@ WHERE `
 func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Until) iter.Seq2[AccountEvent, error] {
 	return func(yield func(AccountEvent, error) bool) {
 		where := &readmodel.Where{Args: []any{accountID, projectID}}
-		rows, err := q.db.QueryxContext(ctx, ofProjectSQL+u.holds(where)+orderEventsSQL, where.Args...) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
+		rows, err := q.db.QueryxContext(ctx, ofProjectSQL+u.holds(where)+orderEventsSQL, where.Args...)
 		if err != nil {
 			yield(AccountEvent{}, fmt.Errorf("read the events of project %s: %w", projectID, err))
 			return
