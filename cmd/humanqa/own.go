@@ -15,7 +15,7 @@ import (
 // too; what is bound later is added then.
 func ownAddresses(cfg Config, postgres ...string) *guard.Own {
 	own := new(guard.Own)
-	for _, address := range []string{cfg.Addr, cfg.AdminAddr, cfg.VoiceAddr, cfg.EventStoreListen, cfg.EventStoreListenInsecure} {
+	for _, address := range []string{cfg.Addr, cfg.AdminAddr, cfg.VoiceAddr, cfg.EventStoreListen, cfg.EventStoreListenInsecure, cfg.PostgresListen} {
 		own.Listens(address)
 	}
 	own.Site(cfg.BaseURL)

@@ -30,6 +30,7 @@ func TestWhereTheServiceIsIsNoPageUnderTest(t *testing.T) {
 		"the log":                  {cfg: Config{EventStoreListen: here}, own: true},
 		"another log":              {cfg: Config{EventStoreURL: "esdb://admin:pw@192.0.2.1:2113," + here + "?tls=false"}, own: true},
 		"a log at its usual port":  {cfg: Config{EventStoreURL: "esdb://127.0.0.1?tls=false"}, own: false},
+		"Postgres, for analysts":   {cfg: Config{PostgresListen: here}, own: true},
 		"Postgres":                 {postgres: "postgres://u:p@" + here + "/db", own: true},
 		"Postgres, in the query":   {postgres: "postgres:///db?host=127.0.0.1&port=" + here[len("127.0.0.1:"):], own: true},
 		"Postgres' socket":         {postgres: "postgres:///db?host=/run/pg&port=" + here[len("127.0.0.1:"):], own: false},

@@ -202,8 +202,8 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 	if third := w.Call(dev, "POST", "/dashboard/jobs", form); third.Header.Get("Location") == first.Header.Get("Location") {
 		t.Error("another form is the same test")
 	}
-	credits := w.Call(dev, "GET", "/dashboard/credits", nil)
-	if !strings.Contains(credits.Body, "3 entries add up to 90") {
+	balance := w.Call(dev, "GET", "/dashboard/credits", nil)
+	if !strings.Contains(balance.Body, "3 entries add up to 90") {
 		t.Error("two tests did not cost ten credits")
 	}
 	month := time.Now().UTC()

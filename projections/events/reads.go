@@ -166,28 +166,35 @@ WHERE `
 // as they come from Postgres.
 func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Until) iter.Seq2[AccountEvent, error] {
 	return func(yield func(AccountEvent, error) bool) {
-		where := &readmodel.Where{Args: []any{accountID, projectID}}
-		rows, err := q.db.QueryxContext(ctx, ofProjectSQL+u.holds(where)+orderEventsSQL, where.Args...)
+		err := q.eachOfProject(ctx, accountID, projectID, u, func(e AccountEvent) bool { return yield(e, nil) })
 		if err != nil {
-			yield(AccountEvent{}, fmt.Errorf("read the events of project %s: %w", projectID, err))
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var row readEventRow
-			err := rows.StructScan(&row)
-			var e AccountEvent
-			if err == nil {
-				e, err = row.event()
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
 			yield(AccountEvent{}, fmt.Errorf("read the events of project %s: %w", projectID, err))
 		}
 	}
+}
+
+// eachOfProject stops when each says so.
+func (q *Reads) eachOfProject(ctx context.Context, accountID, projectID string, u Until, each func(AccountEvent) bool) error {
+	where := &readmodel.Where{Args: []any{accountID, projectID}}
+	rows, err := q.db.QueryxContext(ctx, ofProjectSQL+u.holds(where)+orderEventsSQL, where.Args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var row readEventRow
+		if err := rows.StructScan(&row); err != nil {
+			return err
+		}
+		e, err := row.event()
+		if err != nil {
+			return err
+		}
+		if !each(e) {
+			return nil
+		}
+	}
+	return rows.Err()
 }
 
 // Notices gives what went wrong in the account behind a cursor, the newest first,
