@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -62,6 +63,9 @@ func TestStopIsCleanAndAStartOnTheSameDirectoryKeepsTheData(t *testing.T) {
 	}
 
 	port := s.Port
+	// What a killed server leaves; its number has become another living program's.
+	lock := filepath.Join(s.SocketDir, fmt.Sprintf(".s.PGSQL.%d.lock", port))
+	must.NoError(t, os.WriteFile(lock, []byte(strconv.Itoa(programOf(t, s.SocketDir))+"\n"), 0o644))
 	s = start(t, dir)
 	wantRows(t, s, "kept")
 	if log := serverLog(t, dir); strings.Contains(log, "not properly shut down") {
@@ -268,6 +272,20 @@ func TestAServerAndItsOwnerKilledTogetherAreRecovered(t *testing.T) {
 	kill(t, owner)
 	must.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	wantRows(t, start(t, dir), "acknowledged")
+}
+
+// programOf runs a program under the owner of the path, until the test ends.
+func programOf(t *testing.T, path string) (pid int) {
+	t.Helper()
+	info, err := os.Stat(path)
+	must.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "sleep", "600")
+	if owner := info.Sys().(*syscall.Stat_t); int(owner.Uid) != os.Getuid() { //nolint:forcetypeassert // on Unix
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}}
+	}
+	must.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Wait() }) // it is killed with the test's context
+	return cmd.Process.Pid
 }
 
 func TestABusyChildOfAKilledServerIsWaitedFor(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +108,9 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 				"and analysts' addresses work again once the port is free and the service was started again", s.Port)
 		}
 	}
+	if err := s.dropSocketLock(); err != nil {
+		return nil, err
+	}
 	out, err := os.OpenFile(s.logFile(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the postmaster's output: %w", err)
@@ -136,6 +139,18 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 	}
 	s.current = p
 	return p, nil
+}
+
+// dropSocketLock removes what a dead postmaster left beside its socket. PostgreSQL would
+// take the number in it for a running server where that is a zombie that nobody collects,
+// or another program's by now. The home's lock says that no postmaster of this cluster
+// runs; children of the dead one are known by the cluster's shared memory.
+func (s *Server) dropSocketLock() error {
+	err := os.Remove(filepath.Join(s.SocketDir, ".s.PGSQL."+strconv.Itoa(s.Port)+".lock"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove a stale socket's lock: %w", err)
+	}
+	return nil
 }
 
 // Full says that the disk of the cluster has no room left.
