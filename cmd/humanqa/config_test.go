@@ -31,6 +31,7 @@ func TestTheEnvironmentHasDefaults(t *testing.T) {
 		EvidenceURL:         "file://" + filepath.Join(dir, "evidence"),
 		EventStoreMaxAppend: 1 << 20,
 		RecordingLimit:      1 << 30,
+		MaxConnections:      10_000,
 		RateLimit:           60,
 		CloseEvery:          1000,
 		Roles:               Roles{API: true, Projector: true, Webhooks: true, Policy: true},
