@@ -155,8 +155,8 @@ func (s *Server) dropSocketLock() error {
 
 // Full says that the disk of the cluster has no room left.
 func (s *Server) Full() bool {
-	var fs unix.Statfs_t
-	return unix.Statfs(s.home.data(), &fs) == nil && fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < leastRoom
+	var disk unix.Statfs_t
+	return unix.Statfs(s.home.data(), &disk) == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < leastRoom
 }
 
 // startTied starts cmd on a thread that lives as long as the child: the kernel
