@@ -171,6 +171,9 @@ func setupUnreadable(t *testing.T, change func(*consumer.Limits)) (w *world, at 
 	modeltest.Lives(w.Log, "b", 3)
 	stop = w.Run(w.Sup)
 	w.reach(w.Log.Head(), "jobs", "history", "timers", "people")
+	// The feed tells the log's events in their order: who has read past a place is never
+	// shown what comes there later.
+	w.Eventually("the feed stops", func() bool { return w.Status("events").Failure != nil })
 	return w, at, stop
 }
 
@@ -201,9 +204,6 @@ func TestAnEventThatCannotBeReadIsSetAsideByWhatHandlesIt(t *testing.T) {
 	if s := w.Status("people"); len(s.SetAside) > 0 || s.Failure != nil {
 		t.Errorf("people, who does not handle it: %+v", s)
 	}
-	// The feed tells the log's events in their order: who has read past a place is never
-	// shown what comes there later.
-	w.Eventually("the feed stops", func() bool { return w.Status("events").Failure != nil })
 	if f := w.Status("events").Failure; f.Position != at || f.Category != consumer.CategoryDecode {
 		t.Errorf("events: %+v", f)
 	}
