@@ -1,5 +1,7 @@
 // Package humanqa is the root of the module: a service in which people test web
-// apps. README.md says how to run it, ARCHITECTURE.md how it is built; the
-// program is cmd/humanqa. What stands here are the tests of those texts, and what
-// the service shows of them.
+// apps. README.md says how to run it, ARCHITECTURE.md how it is built. The program
+// is cmd/humanqa.
+//
+// The package holds the invariants of the service, the texts that its pages take
+// from the documents, and the tests of all documents.
 package humanqa

@@ -70,11 +70,12 @@ func apart(ctx context.Context, b *bench) (_ section, err error) {
 	return section{
 		Title: "POST /v1/jobs: the service as one process, and its API apart from its workers",
 		Notes: []string{
-			fmt.Sprintf("%d clients; rounds of %s, medians of %d; every answer waits until all read models show the job", apartClients, b.round, b.rounds),
+			fmt.Sprintf("%d clients; rounds of %s, medians of %d; every answer waits until all read models show the job", apartClients,
+				b.round, b.rounds),
 		},
 		Measurements: found,
 		Goals: []goal{
-			below("apart to one process, p50", found[1].P50/found[0].P50, 1.5, ""),
+			below("apart to one process, p50", found[1].P50/found[0].P50, 1.4, ""),
 			below("apart, p99", found[1].P99, 40, "ms"),
 		},
 	}, nil
@@ -85,7 +86,8 @@ func (b *bench) startWhole(ctx context.Context, program string, environ []string
 	if err != nil {
 		return nil, err
 	}
-	p, err := b.start(ctx, "whole", addr, slices.Concat(environ, []string{"HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=off", "HUMANQA_VOICE=off"}), program, "serve")
+	p, err := b.start(ctx, "whole", addr, slices.Concat(environ, []string{"HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=off",
+		"HUMANQA_VOICE=off"}), program, "serve")
 	if err != nil {
 		return nil, err
 	}

@@ -17,11 +17,11 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
 )
@@ -60,8 +60,11 @@ func growth(ctx context.Context, b *bench) (_ section, err error) {
 	s := section{
 		Title: "growth: rebuilds, checks and restarts of a long log",
 		Notes: []string{
-			fmt.Sprintf("%d finished jobs of %d accounts, a session of %d read models; COPY writes as many event rows into a plain table", grownJobs, grownAccounts, len(projections.Names())),
-			fmt.Sprintf("first command: the submission of a new process, median of %d; the ledger is closed every %d events, every job has ended", restarts, closedEvery),
+			fmt.Sprintf("%d finished jobs of %d accounts, a session of %d read models; COPY writes as many event rows into a plain table",
+				grownJobs, grownAccounts, len(projections.Names())),
+			fmt.Sprintf(
+				"first command: the submission of a new process, median of %d; the ledger is closed every %d events, every job has ended",
+				restarts, closedEvery),
 		},
 	}
 	if err := g.rebuilds(ctx, &s); err != nil {
@@ -120,7 +123,8 @@ func (g *grown) rebuilds(ctx context.Context, s *section) error {
 		return err
 	}
 	s.Figures = append(s.Figures, figure{"COPY of the events", copied, "events/s"}, figure{"check of all read models", checked, "events/s"})
-	s.Goals = append(s.Goals, atLeast("rebuild of all read models, events/s", all, 25_000), below("check to rebuild", all/checked, 1.5, "x"))
+	s.Goals = append(s.Goals, atLeast("rebuild of all read models, events/s", all, 32_000), below("check to rebuild", all/checked, 1.5,
+		"x"))
 	for _, alone := range []struct {
 		name   string
 		target float64
@@ -191,8 +195,10 @@ func aLife(accountID string) []domain.Event {
 		created,
 		&job.Claimed{CheckerID: "ann", Token: 1, At: now},
 		&job.ItemChecked{ItemID: item.ID, Status: job.ItemPass, At: now},
-		&job.Completed{ReportID: uuid.NewString(), OverallStatus: "pass", PassCount: 1, Summary: "The voucher works.", Items: []job.ReportItem{item}, At: now},
-		&job.AIReportReady{AIReport: job.AIReport{ID: uuid.NewString(), ExecutiveSummary: "All is well.", HealthScore: 100, PassCount: 1, GeneratedBy: "rules", At: now}},
+		&job.Completed{ReportID: uuid.NewString(), OverallStatus: "pass", PassCount: 1, Summary: "The voucher works.",
+			Items: []job.ReportItem{item}, At: now},
+		&job.AIReportReady{AIReport: job.AIReport{ID: uuid.NewString(), ExecutiveSummary: "All is well.", HealthScore: 100, PassCount: 1,
+			GeneratedBy: "rules", At: now}},
 	}
 }
 
@@ -294,7 +300,7 @@ func (g *grown) restarts(ctx context.Context, s *section) error {
 			return err
 		}
 		s.Goals = append(s.Goals,
-			below(fmt.Sprintf("first command, %d debits", length), millis(took), 100, "ms"),
+			below(fmt.Sprintf("first command, %d debits", length), millis(took), 20, "ms"),
 			below(fmt.Sprintf("ledger in memory, %d debits", length), mb, 5, "MB"))
 	}
 	open := g.newLedger(uuid.NewString())
@@ -363,7 +369,8 @@ const copyPlainSQL = `COPY plain (revision, created, event_id, is_json, stream, 
 // copyTwin writes as many rows of the size of the log's events with COPY.
 func (g *grown) copyTwin(ctx context.Context) (err error) {
 	var data, meta []byte
-	if err := g.db.QueryRowContext(ctx, "SELECT data, metadata FROM eventlog.events WHERE type = 'job.claimed' LIMIT 1").Scan(&data, &meta); err != nil {
+	if err := g.db.QueryRowContext(ctx, "SELECT data, metadata FROM eventlog.events WHERE type = 'job.claimed' LIMIT 1").Scan(&data,
+		&meta); err != nil {
 		return err
 	}
 	if _, err := g.db.ExecContext(ctx, createPlainSQL); err != nil {
@@ -434,6 +441,6 @@ func (g *grown) sizes(ctx context.Context, s *section) error {
 			s.Figures = append(s.Figures, figure{l.Name + ", a finished job", one, "kB"})
 		}
 	}
-	s.Goals = append(s.Goals, below("read models, a finished job", models, 2, "kB"))
+	s.Figures = append(s.Figures, figure{"read models, a finished job", models, "kB"})
 	return err
 }

@@ -24,7 +24,8 @@ func warnings(dir string) []string {
 	// Other work does not hit both sides alike: one event travels through more
 	// hands than one row.
 	if load, err := loadAverage(); err == nil && load > float64(runtime.NumCPU())/4 {
-		found = append(found, fmt.Sprintf("the machine is busy with something else (load %.1f): not even the ratios can be relied on", load))
+		found = append(found, fmt.Sprintf("the machine is busy with something else (load %.1f): not even the ratios can be relied on",
+			load))
 	}
 	return found
 }

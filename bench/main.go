@@ -21,6 +21,9 @@
 //	postgres.go   a server, a node and a client for the parts in this process
 //	process.go    what runs beside this process
 //	twin          the CRUD twin
+//	rival         River, in a process of its own
+//
+// It is run in its own folder: go -C bench run .
 //
 // Both sides of a comparison get the same machine, the same Postgres settings
 // (durable: fsync and synchronous_commit are on), the same number of clients and
@@ -78,7 +81,9 @@ var parts = []part{
 	{"f", "timers: 10,000 jobs whose SLA ends in the same moment", timers},
 	{"g", "apart: POST /v1/jobs of one process, and of an API whose workers run in another", apart},
 	{"h", "pages: a page of 100,000 jobs, and 200 open dashboards of an account with 4 changes a second", pages},
-	{"i", "webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest; behind events that hang", jobs},
+	{"i",
+		"webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest; behind events that hang",
+		jobs},
 	{"j", "growth: rebuilds and checks of a long log, and the first command after a restart", growth},
 }
 
@@ -125,7 +130,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object")
 	flags.StringVar(&o.profiles, "profile", "", "`folder` for CPU profiles: of this process in each part, and of the service in (b)")
 	flags.Usage = func() {
-		_, _ = fmt.Fprintln(out, "usage: go run ./bench [flags]   (in the repository's root)\n\nparts, in the order they run:")
+		_, _ = fmt.Fprintln(out, "usage: go -C bench run . [flags]   (in the repository's root)\n\nparts, in the order they run:")
 		for _, p := range parts {
 			_, _ = fmt.Fprintf(out, "  %s  %s\n", p.letter, p.about)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestQuantilesComeFromTheSortedLatencies(t *testing.T) {

@@ -86,8 +86,10 @@ func pages(ctx context.Context, b *bench) (section, error) {
 	return section{
 		Title: "pages: a long list, and many open dashboards of one busy account",
 		Notes: []string{
-			fmt.Sprintf("an account with %d jobs; its first page of 50 %d times a second for %s, timed from when it was due", listedJobs, readRate, took),
-			fmt.Sprintf("%d open dashboards of it while %d jobs a second are submitted for %s; each fetches itself when told of a change, as a browser does", dashboards, changeRate, openEnough),
+			fmt.Sprintf("an account with %d jobs; its first page of 50 %d times a second for %s, timed from when it was due", listedJobs,
+				readRate, took),
+			fmt.Sprintf(
+				"%d open dashboards of it while %d jobs a second are submitted for %s; each fetches itself when told of a change, as a browser does", dashboards, changeRate, openEnough),
 			"cores: the service's process and its Postgres, with the dashboards less without them",
 		},
 		Measurements: []measurement{
@@ -135,7 +137,8 @@ func (s *service) openPeople(ctx context.Context, n int) (peopled, error) {
 		}
 		_, token, _ := strings.Cut(opened.Link, "/join/")
 		login := fmt.Sprint("bench", i)
-		if _, err := s.enter(ctx, "/join/"+token, url.Values{"name": {"Bench"}, "login": {login}, "password": {benchPassword}}); err != nil {
+		if _, err := s.enter(ctx, "/join/"+token, url.Values{"name": {"Bench"}, "login": {login}, "password": {benchPassword}}); err !=
+			nil {
 			return peopled{}, err
 		}
 		account.logins = append(account.logins, login)
@@ -244,8 +247,9 @@ func (s *service) watch(ctx context.Context, sessions []string, opened func(), f
 }
 
 func (s *service) dashboard(ctx context.Context, cookie string, opened func(), fetched *atomic.Int64) error {
-	stream, err := s.page(ctx, http.MethodGet, "/live", cookie, nil) //nolint:bodyclose // it is closed below: the linter does not see through page
-	opened()                                                         // or broken: then the watch ends
+	//nolint:bodyclose // it is closed below: the linter does not see through page
+	stream, err := s.page(ctx, http.MethodGet, "/live", cookie, nil)
+	opened() // or broken: then the watch ends
 	if err != nil {
 		return err
 	}

@@ -64,10 +64,12 @@ func reads(ctx context.Context, b *bench) (section, error) {
 	return section{
 		Title: "reads of large accounts, under load",
 		Notes: []string{
-			fmt.Sprintf("an account with %d jobs; a project with %d completed tests; each read %d times a second for %s, timed from when it was due",
+			fmt.Sprintf(
+				"an account with %d jobs; a project with %d completed tests; each read %d times a second for %s, timed from when it was due",
 				listedJobs, historyTests, readRate, took),
 			"once every test has its AI report: the analyst's work is no part of it",
-			fmt.Sprintf("meanwhile %d requests a second of %d other accounts: submissions, lists, single jobs", backgroundRate, len(s.keys)),
+			fmt.Sprintf("meanwhile %d requests a second of %d other accounts: submissions, lists, single jobs", backgroundRate,
+				len(s.keys)),
 		},
 		Measurements: []measurement{
 			summarise("GET /v1/jobs?limit=100", "service", []sample{page}),
@@ -97,7 +99,8 @@ func (s *service) playTests(ctx context.Context, key string, tests int) (project
 			verdict = "fail"
 		}
 		results := []any{map[string]any{"item": "item-1", "status": verdict}}
-		return s.call(ctx, http.StatusOK, http.MethodPost, "/v1/sandbox/jobs/"+jobs[i]+"/play", key, map[string]any{"results": results}, nil)
+		return s.call(ctx, http.StatusOK, http.MethodPost, "/v1/sandbox/jobs/"+jobs[i]+"/play", key, map[string]any{"results": results},
+			nil)
 	})
 	if err != nil {
 		return "", err

@@ -74,7 +74,7 @@ func (b *bench) openService(ctx context.Context) (*service, error) {
 // build makes the program, once.
 func (b *bench) build(ctx context.Context) (program string, err error) {
 	program = filepath.Join(b.work, "humanqa")
-	_, err = call(ctx, nil, "go", "build", "-o", program, "humanqa/cmd/humanqa")
+	_, err = call(ctx, nil, "go", "-C", "..", "build", "-o", program, "./cmd/humanqa") // by its own go.mod
 	return program, err
 }
 

@@ -5,7 +5,7 @@ import "github.com/google/uuid"
 // Credits is an amount of money in whole credits.
 type Credits int64
 
-// idSpace keeps our derived ids apart from everybody else's.
+// idSpace separates our derived ids from all others.
 var idSpace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("humanqa"))
 
 // DeriveID gives the id that follows from another one: the same parent and
@@ -36,7 +36,7 @@ const (
 	HostStreams    = "host-"
 	PersonStreams  = "person-"
 	PoolStreams    = "pool-"
-	// OperatorStreams are by the person who operates.
+	// OperatorStreams are by the operator.
 	OperatorStreams = "operator-"
 )
 

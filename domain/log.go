@@ -42,13 +42,13 @@ type Event interface {
 	EventType() string
 }
 
-// Prelude is an event that is not the last one of its command: another one follows at
+// MoreFollows is an event that is not the last one of its command: another one follows at
 // once, in another stream, and nobody is answered before. What follows the log may wait
 // for that one, for a moment.
-type Prelude interface {
+type MoreFollows interface {
 	Event
-	// Prelude marks the type.
-	Prelude()
+	// MoreFollows marks the type.
+	MoreFollows()
 }
 
 // TypesOf lists the types of events; nil pointers will do.
@@ -78,9 +78,8 @@ type Metadata struct {
 	// CausationID is the id of the event that caused the command; empty when
 	// a caller did.
 	CausationID string `json:"causationId,omitempty"`
-	// Actor is who did it: "key:<id>", "checker:<id>", "operator",
-	// "operator:<person id>",
-	// "policy:<name>".
+	// Actor is the author: "key:<id>", "checker:<id>", "operator", "operator:<person
+	// id>", "policy:<name>".
 	Actor     string    `json:"actor"`
 	AccountID string    `json:"accountId,omitempty"`
 	Time      time.Time `json:"time"`
@@ -105,7 +104,7 @@ type Recorded struct {
 	// Event is nil when this binary does not know the type; consumers count
 	// such events and pass over them.
 	Event Event
-	// Stored is what the log itself keeps, whatever the event means.
+	// Stored holds the log's own facts of an event.
 	Stored Stored
 }
 
@@ -141,8 +140,7 @@ type AppendResult struct {
 
 // The outcomes of an append that a command handler must tell apart.
 var (
-	// ErrWrongRevision: somebody else wrote first; reload the tail and decide
-	// again.
+	// ErrWrongRevision: another process wrote first; reload the tail and decide again.
 	ErrWrongRevision = errors.New("wrong expected revision")
 	// ErrUnknownOutcome: the write may or may not have happened; only the same
 	// stream, revision, ids and bytes may be sent again.

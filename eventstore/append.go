@@ -18,11 +18,13 @@ const maxIncomplete = 3
 // Append writes all events or none, at the expected revision. The bytes are
 // made once: a resend after an unknown outcome sends exactly the same.
 //
-// It fails with domain.ErrWrongRevision (somebody else wrote first),
-// domain.ErrUnknownOutcome (the resends did not tell either), ErrStreamDeleted
-// or domain.ErrRefused (nothing was written), or a refusal of kind unavailable
-// (nothing was sent, or the log has no room).
-func (c *Client) Append(ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error) {
+// It fails with domain.ErrWrongRevision (another writer was first) or
+// domain.ErrUnknownOutcome (the resends did not tell either). With ErrStreamDeleted or
+// domain.ErrRefused nothing was written. With a refusal of kind unavailable nothing was
+// sent, or the log has no room.
+func (c *Client) Append(
+	ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent,
+) (domain.AppendResult, error) {
 	data, err := c.proposals(ctx, stream, events)
 	if err != nil {
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
@@ -35,7 +37,9 @@ func (c *Client) Append(ctx context.Context, stream string, expected domain.Expe
 }
 
 // appendWhole is Append for events that are encoded and fit.
-func (c *Client) appendWhole(ctx context.Context, stream string, expected domain.ExpectedRevision, data []esdb.EventData) (domain.AppendResult, error) {
+func (c *Client) appendWhole(
+	ctx context.Context, stream string, expected domain.ExpectedRevision, data []esdb.EventData,
+) (domain.AppendResult, error) {
 	opts := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
 	switch {
 	case expected >= 0:
@@ -140,16 +144,16 @@ func (c *Client) proposals(ctx context.Context, stream string, events []domain.N
 	return out, nil
 }
 
-// locate finds the position of events that are written for sure: a node may
-// leave it out when it recognises a resend, and for the very first event of a
-// log it may be zero.
+// locate finds the position of events that are written for sure. A node may leave it
+// out when it recognises a resend. For the very first event of a log it may be zero.
 func (c *Client) locate(ctx context.Context, stream string, written domain.AppendResult) (domain.AppendResult, error) {
 	err := c.readStream(ctx, stream, written.Revision, 1, func(e *esdb.RecordedEvent) error {
 		written.Position = positionOf(e)
 		return nil
 	})
 	if err != nil {
-		return domain.AppendResult{}, fmt.Errorf("append to %s: written, but not found again: %w: %w", stream, domain.ErrUnknownOutcome, err)
+		return domain.AppendResult{}, fmt.Errorf("append to %s: written, but not found again: %w: %w", stream, domain.ErrUnknownOutcome,
+			err)
 	}
 	return written, nil
 }

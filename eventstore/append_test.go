@@ -16,9 +16,9 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/node"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestWhatIsAppendedIsLoaded(t *testing.T) {

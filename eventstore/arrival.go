@@ -22,12 +22,13 @@ type arrival struct {
 // isEnd says that nothing comes any more.
 func (a arrival) isEnd() bool { return a.event == nil && a.reached == nil && !a.opened }
 
-// start runs a read inside the library and hands what arrives over a channel,
-// so that its consumer can leave at any time by ending ctx; with the cause
-// errNoAnswer the connection is held to blame. The goroutine ends with ctx, or
-// later if the library does not heed it. suspect has the connection looked at
-// that keeps its consumer waiting.
-func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Client, func(arrival) bool) error) (_ <-chan arrival, suspect func()) {
+// start runs a read inside the library and passes its events over a channel. So its
+// consumer can leave at any time by ending ctx. The cause errNoAnswer blames the
+// connection. The goroutine ends with ctx, or later if the library does not heed it.
+// suspect has the connection looked at that keeps its consumer waiting.
+func start(
+	ctx context.Context, k *connector, run func(context.Context, *esdb.Client, func(arrival) bool) error,
+) (_ <-chan arrival, suspect func()) {
 	arriving := make(chan arrival, 128)
 	var on atomic.Pointer[connection]
 	suspect = func() {
@@ -68,7 +69,7 @@ func start(ctx context.Context, k *connector, run func(context.Context, *esdb.Cl
 			if ctx.Err() == nil {
 				k.release(conn, err)
 			} else {
-				k.leave(conn) // the consumer left: how it ended says nothing
+				k.endCall(conn) // the consumer left: how it ended says nothing
 			}
 			hand(arrival{err: err})
 		}()

@@ -10,8 +10,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // BenchmarkAppend writes through the client to an embedded node, each writer to

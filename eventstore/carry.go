@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// A log stamps what it takes with its own time. An event that is copied from
-// another log carries the time it had there at the end of its metadata; whoever
-// reads it through this package sees metadata and time as they were, to the byte,
-// so that proofs of the event stand in both logs.
+// A log stamps what it takes with its own time. A copied event carries its original
+// time at the end of its metadata. A reader through this package sees the original
+// metadata and time, to the byte. So proofs of the event hold in both logs.
 const (
 	carriedTime = `"$created":`      // ticks of 100 ns since 1970
 	carriedMeta = `{"$metadata":"`   // of metadata that are no JSON object, in base64

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 const catalogueFile = "../docs/event-zero.md"

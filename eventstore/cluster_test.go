@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/eventstore/clustertest"
 	"humanqa/internal/backoff"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/clustertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // story is a service on a cluster: writers that go on whatever happens, and a

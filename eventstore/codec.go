@@ -134,9 +134,11 @@ func marshal(v any) ([]byte, error) {
 // with what can be read of the metadata. Unknown JSON fields are ignored, old
 // versions are upcast, versions of a newer binary are refused.
 func Decode(eventType string, data, meta []byte) (domain.Event, domain.Metadata, error) {
-	var metaErr error
-	m, read := metadataOf(meta)
-	if !read && len(meta) > 0 {
+	var (
+		m       domain.Metadata
+		metaErr error
+	)
+	if len(meta) > 0 {
 		metaErr = json.Unmarshal(meta, &m)
 	}
 	spec, known := registry[eventType]

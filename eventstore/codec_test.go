@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files that are missing")

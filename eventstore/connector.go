@@ -137,13 +137,13 @@ func (k *connector) release(conn *connection, err error) {
 		case classTimeout:
 			k.blame(conn)
 		}
-		k.leave(conn)
+		k.endCall(conn)
 		return
 	}
 	k.mu.Lock()
 	conn.timeouts = 0
 	k.mu.Unlock()
-	k.leave(conn)
+	k.endCall(conn)
 }
 
 // blame counts a time-out against a connection.
@@ -155,8 +155,8 @@ func (k *connector) blame(conn *connection) {
 	}
 }
 
-// leave ends a call that tells nothing of the connection.
-func (k *connector) leave(conn *connection) {
+// endCall ends a call that tells nothing of the connection.
+func (k *connector) endCall(conn *connection) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	conn.calls--
@@ -222,13 +222,13 @@ func (k *connector) dial(up chan struct{}) {
 	}
 }
 
-// connect opens a connection that has answered once. It looks for the node with
-// a client that gives up at once, since a failed look ends a client for good;
-// the client that is kept never gives up, so nobody can be stuck in a dead one.
+// connect opens a connection that has answered once. It looks for the node with a
+// client that gives up at once, since a failed look ends a client for good. The client
+// that it keeps never gives up, so no call can be stuck in a dead one.
 func (k *connector) connect() (*connection, error) {
-	scout := k.config
-	scout.MaxDiscoverAttempts = 1
-	conn, err := k.probe(scout)
+	single := k.config
+	single.MaxDiscoverAttempts = 1
+	conn, err := k.probe(single)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 				o.err = fmt.Errorf("%w: %v", errLibrary, r)
 			}
 			if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errNoAnswer) {
-				k.leave(conn) // the caller left: how it ended says nothing
+				k.endCall(conn) // the caller left: how it ended says nothing
 			} else {
 				k.release(conn, o.err)
 			}

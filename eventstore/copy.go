@@ -45,10 +45,10 @@ type Copied struct {
 	Grown bool
 }
 
-// Copy makes to hold what from holds, up to the end that from has when it
-// begins: every event in the log's order, with stream, revision, id, type, data,
-// metadata and, by its metadata, time. Streams of the server's own ($…) are left
-// out, but for the metadata of other streams. Nothing is written to from.
+// Copy copies the events of from to to, up to the end of from at the beginning. It
+// keeps the log's order, stream, revision, id, type, data, metadata and, by its
+// metadata, time. Streams of the server's own ($…) are left out, but for the metadata
+// of other streams. Nothing is written to from.
 //
 // One append follows the other, so that the order is kept whatever fails. A copy
 // that ended anywhere is gone on with by another: what to holds already is
@@ -62,7 +62,7 @@ func Copy(ctx context.Context, from, to *Client, told func(events int64)) (Copie
 		return Copied{}, err
 	}
 	c.from.until = &head
-	sum, added, err := c.run(ctx)
+	sum, added, err := c.copyMissing(ctx)
 	if err != nil {
 		return Copied{Events: sum.events, Added: added}, err
 	}
@@ -81,7 +81,7 @@ func Copy(ctx context.Context, from, to *Client, told func(events int64)) (Copie
 // Walk calls each for every event that a copy keeps, in the log's order.
 func (c *Client) Walk(ctx context.Context, each func(RawEvent) error) error {
 	for w := walk(c); ; {
-		e, err := w.next(ctx)
+		e, err := w.nextEvent(ctx)
 		if err != nil || e == nil {
 			return err
 		}
@@ -99,19 +99,19 @@ type copying struct {
 	samePlaces bool
 }
 
-// run compares what to holds, and appends the rest.
-func (c *copying) run(ctx context.Context) (sum *summary, added int64, err error) {
+// copyMissing compares what to holds, and appends the rest.
+func (c *copying) copyMissing(ctx context.Context) (sum *summary, added int64, err error) {
 	sum = newSummary()
 	c.samePlaces = true
 	for {
-		was, err := c.to.next(ctx)
+		was, err := c.to.nextEvent(ctx)
 		if err != nil {
 			return sum, 0, fmt.Errorf("the log to copy to: %w", err)
 		}
 		if was == nil {
 			break
 		}
-		is, err := c.from.next(ctx)
+		is, err := c.from.nextEvent(ctx)
 		if err != nil {
 			return sum, 0, fmt.Errorf("the log to copy from: %w", err)
 		}
@@ -131,13 +131,13 @@ func (c *copying) run(ctx context.Context) (sum *summary, added int64, err error
 	var batch []*storedEvent
 	size := 0
 	for {
-		e, err := c.from.next(ctx)
+		e, err := c.from.nextEvent(ctx)
 		if err != nil {
 			return sum, added, fmt.Errorf("the log to copy from: %w", err)
 		}
 		if len(batch) > 0 && (e == nil || e.Stream != batch[0].Stream || e.Type == typeStreamDeleted ||
 			len(batch) == copyAppend || size+len(e.Data) > maxWhole) {
-			if err := c.append(ctx, batch); err != nil {
+			if err := c.appendBatch(ctx, batch); err != nil {
 				return sum, added, err
 			}
 			for _, e := range batch {
@@ -178,8 +178,8 @@ func (c *copying) see(e *storedEvent) error {
 	return nil
 }
 
-// append writes events that follow each other in one stream.
-func (c *copying) append(ctx context.Context, batch []*storedEvent) error {
+// appendBatch writes events that follow each other in one stream.
+func (c *copying) appendBatch(ctx context.Context, batch []*storedEvent) error {
 	first := batch[0]
 	if first.Type == typeStreamDeleted {
 		return c.tombstone(ctx, first)
@@ -203,7 +203,8 @@ func (c *copying) append(ctx context.Context, batch []*storedEvent) error {
 	}
 	_, err := c.target.appendWhole(ctx, first.Stream, expected, data)
 	if errors.Is(err, domain.ErrWrongRevision) {
-		return fmt.Errorf("%w: %s: the events before it in its stream are gone, or somebody else writes to the log to copy to: %w", ErrCannotCopy, first, err)
+		return fmt.Errorf("%w: %s: the events before it in its stream are gone, or somebody else writes to the log to copy to: %w",
+			ErrCannotCopy, first, err)
 	}
 	return err
 }
@@ -228,7 +229,7 @@ func (c *copying) tombstone(ctx context.Context, e *storedEvent) error {
 func (c *copying) verify(ctx context.Context, want *summary) error {
 	got := newSummary()
 	for w := walk(c.target); ; {
-		e, err := w.next(ctx)
+		e, err := w.nextEvent(ctx)
 		if err != nil {
 			return fmt.Errorf("read the copy: %w", err)
 		}
@@ -238,7 +239,8 @@ func (c *copying) verify(ctx context.Context, want *summary) error {
 		got.add(e)
 	}
 	if got.events != want.events || got.content() != want.content() {
-		return fmt.Errorf("the copy is not the same: %d events with hash %s, not %d with %s: somebody else wrote to the log, copy to an empty one",
+		return fmt.Errorf(
+			"the copy is not the same: %d events with hash %s, not %d with %s: somebody else wrote to the log, copy to an empty one",
 			got.events, got.content(), want.events, want.content())
 	}
 	c.samePlaces = got.placesSum() == want.placesSum()
@@ -301,13 +303,13 @@ type walker struct {
 
 func walk(c *Client) *walker { return &walker{client: c} }
 
-// next gives nil behind the last event.
-func (w *walker) next(ctx context.Context) (*storedEvent, error) {
+// nextEvent gives nil behind the last event.
+func (w *walker) nextEvent(ctx context.Context) (*storedEvent, error) {
 	for len(w.page) == 0 {
 		if w.end {
 			return nil, nil
 		}
-		if err := w.read(ctx); err != nil {
+		if err := w.readPage(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -320,7 +322,7 @@ func (w *walker) next(ctx context.Context) (*storedEvent, error) {
 	return e, nil
 }
 
-func (w *walker) read(ctx context.Context) error {
+func (w *walker) readPage(ctx context.Context) error {
 	var page []*storedEvent
 	next, end, err := w.client.readStored(ctx, w.at, !w.inside, copyPage, func() { page = nil },
 		func(_ context.Context, e *esdb.RecordedEvent) error {

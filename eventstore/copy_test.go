@@ -17,8 +17,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 func heard(int64) {}

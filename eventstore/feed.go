@@ -79,41 +79,12 @@ func (f *Feed) Head() domain.Position {
 	return f.ring.head.Position
 }
 
-// unchangedWithin is how long Unchanged waits for what is on its way.
-const unchangedWithin = 10 * time.Millisecond
-
-// Unchanged says that the log has no event of the stream behind one position up to
-// another, which was written: false where it has, or where what came lately does not tell.
-// It asks nobody, so it is cheap right behind an append: whatever was answered before that
-// began stands in front of it.
-func (f *Feed) Unchanged(ctx context.Context, stream string, after, upTo domain.Position) bool {
-	ctx, cancel := context.WithTimeout(ctx, unchangedWithin)
-	defer cancel()
-	for {
-		f.mu.Lock()
-		wake := f.wake
-		if f.ring == nil || !f.ring.covers(At(after)) {
-			f.mu.Unlock()
-			return false
-		}
-		if !f.ring.head.before(At(upTo)) {
-			unchanged := f.ring.unchanged(stream, after, upTo)
-			f.mu.Unlock()
-			return unchanged
-		}
-		f.mu.Unlock()
-		if await(ctx, wake, true) != nil {
-			return false
-		}
-	}
-}
-
 // Next gives what lies behind the checkpoint, up to maxEvents events: whatever
 // has arrived. It blocks until there is something, through outages of the node,
 // and ends with ctx. A known event that cannot be decoded is a *DecodeError
 // once it comes first.
 func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int) (Page, error) {
-	return f.next(ctx, after, maxEvents, f.client.ReadAll)
+	return f.nextPage(ctx, after, maxEvents, f.client.ReadAll)
 }
 
 // Sums, among the types of NextOf, asks for the sums of what the log stores of each event
@@ -124,15 +95,18 @@ const Sums = "$sums"
 // for it have no Event and no Meta, and cost a fraction. None has sums but for who asks
 // for Sums.
 func (f *Feed) NextOf(ctx context.Context, types map[string]bool, after Checkpoint, maxEvents int) (Page, error) {
-	return f.next(ctx, after, maxEvents, func(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) ([]domain.Recorded, domain.Position, bool, error) {
-		return f.client.readOf(ctx, types, after, fromStart, maxEvents)
-	})
+	return f.nextPage(ctx, after, maxEvents,
+		func(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) ([]domain.Recorded, domain.Position, bool, error) {
+			return f.client.readOf(ctx, types, after, fromStart, maxEvents)
+		})
 }
 
 // readPage is how a page of the log is read: Client.ReadAll, or the like.
-type readPage func(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error)
+type readPage func(
+	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+) (events []domain.Recorded, next domain.Position, end bool, err error)
 
-func (f *Feed) next(ctx context.Context, after Checkpoint, maxEvents int, read readPage) (Page, error) {
+func (f *Feed) nextPage(ctx context.Context, after Checkpoint, maxEvents int, read readPage) (Page, error) {
 	maxEvents = max(maxEvents, 1)
 	wait := minBackoff
 	for {
@@ -142,8 +116,8 @@ func (f *Feed) next(ctx context.Context, after Checkpoint, maxEvents int, read r
 		f.mu.Lock()
 		wake, covered := f.wake, false
 		if f.ring != nil && f.ring.covers(after) {
-			if after.before(f.ring.head) {
-				page, err := f.ring.page(after, maxEvents)
+			if after.isBefore(f.ring.head) {
+				page, err := f.ring.pageAfter(after, maxEvents)
 				f.mu.Unlock()
 				return page, err
 			}
@@ -203,7 +177,7 @@ func await(ctx context.Context, wake <-chan struct{}, covered bool) error {
 // Run keeps the feed subscribed until ctx ends, which gives nil. It starts at
 // the end of the log as it finds it. Call it once.
 func (f *Feed) Run(ctx context.Context) error {
-	at, err := f.begin(ctx)
+	at, err := f.findEnd(ctx)
 	if err != nil || ctx.Err() != nil {
 		return f.stopped(ctx, err)
 	}
@@ -213,7 +187,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	f.mu.Unlock()
 
 	for wait := minBackoff; ; {
-		moved, err := f.follow(ctx)
+		moved, err := f.followTail(ctx)
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return f.stopped(ctx, err)
 		}
@@ -233,8 +207,8 @@ func (f *Feed) stopped(ctx context.Context, err error) error {
 	return nil
 }
 
-// begin finds the end of the log, however long the node is away.
-func (f *Feed) begin(ctx context.Context) (Checkpoint, error) {
+// findEnd finds the end of the log, however long the node is away.
+func (f *Feed) findEnd(ctx context.Context) (Checkpoint, error) {
 	for wait := minBackoff; ; wait = pause(ctx, wait) {
 		position, exists, err := f.client.head(ctx)
 		switch {
@@ -247,9 +221,9 @@ func (f *Feed) begin(ctx context.Context) (Checkpoint, error) {
 	}
 }
 
-// follow subscribes behind the newest position and fills the ring until the
+// followTail subscribes behind the newest position and fills the ring until the
 // subscription ends. moved says that it brought anything.
-func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
+func (f *Feed) followTail(ctx context.Context) (moved bool, err error) {
 	f.mu.Lock()
 	from := f.ring.head
 	f.mu.Unlock()
@@ -271,8 +245,8 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 	for {
 		select {
 		case a := <-arriving:
-			batch, err = gather(append(batch[:0], a), arriving)
-			took, takeErr := f.take(ctx, batch)
+			batch, err = collectArrived(append(batch[:0], a), arriving)
+			took, takeErr := f.addBatch(ctx, batch)
 			moved = took || moved
 			if err := errors.Join(err, takeErr); err != nil {
 				return moved, err
@@ -295,9 +269,9 @@ func (f *Feed) follow(ctx context.Context) (moved bool, err error) {
 // errEnded stands in for the end of a subscription without a reason.
 var errEnded = errors.New("the node ended the subscription")
 
-// gather adds what has arrived already. The batch holds what came before the
+// collectArrived adds what has arrived already. The batch holds what came before the
 // end, if that is among it.
-func gather(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
+func collectArrived(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
 	for {
 		if last := batch[len(batch)-1]; last.isEnd() {
 			if last.err == nil {
@@ -317,10 +291,10 @@ func gather(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
 	}
 }
 
-// take decodes a batch and puts it into the ring. Positions only ever grow:
+// addBatch decodes a batch and puts it into the ring. Positions only ever grow:
 // what is not behind head has been here before. An error ends the batch before
 // an event whose parts cannot be read now.
-func (f *Feed) take(ctx context.Context, batch []arrival) (moved bool, err error) {
+func (f *Feed) addBatch(ctx context.Context, batch []arrival) (moved bool, err error) {
 	slots := make([]slot, 0, len(batch))
 	for _, a := range batch {
 		if a.reached != nil {
@@ -348,12 +322,12 @@ func (f *Feed) take(ctx context.Context, batch []arrival) (moved bool, err error
 	defer f.mu.Unlock()
 	for _, s := range slots {
 		switch {
-		case !f.ring.head.before(At(s.position)):
+		case !f.ring.head.isBefore(At(s.position)):
 			continue
 		case s.size == 0:
-			f.ring.advance(s.position)
+			f.ring.moveHead(s.position)
 		default:
-			f.ring.push(s)
+			f.ring.pushSlot(s)
 		}
 		moved = true
 	}
@@ -378,7 +352,7 @@ func (f *Feed) behind(ctx context.Context) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.ring.head.before(Checkpoint{Position: position, Start: !exists})
+	return f.ring.head.isBefore(Checkpoint{Position: position, Start: !exists})
 }
 
 // notify wakes everyone who waits. The caller holds the lock.

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // run starts a feed with a small ring if maxEvents is set.
@@ -50,7 +50,7 @@ func (s *consumer) read(ctx context.Context, f *Feed, n, size int) error {
 			return fmt.Errorf("behind %d events: %w", len(s.notes), err)
 		}
 		for _, r := range page.Events {
-			if !s.at.before(At(r.Position)) {
+			if !s.at.isBefore(At(r.Position)) {
 				return fmt.Errorf("%s is not behind %+v", r.Position, s.at)
 			}
 			s.at = At(r.Position)
@@ -103,39 +103,6 @@ func TestConsumersSeeEveryEventOnceFromTheStart(t *testing.T) {
 	if page := consumers[0].pages[len(consumers[0].pages)-1]; !page.Live {
 		t.Error("the last page is not live")
 	}
-}
-
-func TestAFeedKnowsOfWhatCameLatelyWhetherAStreamChanged(t *testing.T) {
-	t.Parallel()
-	_, c := setup(t)
-	f := run(t, c, 8)
-	before := grow(t, c, "job-1", 0, 1).Position
-	eventually.True(t, "the feed has not seen the first event", func() bool { return f.Head() == before })
-	expect := func(stream string, after, upTo domain.Position, wanted bool) {
-		t.Helper()
-		if got := f.Unchanged(t.Context(), stream, after, upTo); got != wanted {
-			t.Errorf("%s from %s to %s: unchanged is %t", stream, after, upTo, got)
-		}
-	}
-	changed := grow(t, c, "job-2", 0, 1).Position
-	last := grow(t, c, "job-3", 0, 2).Position // seen or on its way
-	expect("job-1", before, last, true)
-	expect("job-2", before, last, false)
-	expect("job-2", changed, last, true)
-	expect("job-3", before, changed, true)
-	expect("job-3", last, before, true)
-	t.Run("but not of what it has not seen", func(t *testing.T) {
-		expect("job-1", before, domain.Position{Commit: 1 << 60, Prepare: 1 << 60}, false)
-		if NewFeed(c, quietLog()).Unchanged(t.Context(), "job-1", before, last) {
-			t.Error("a feed that does not run knows")
-		}
-	})
-	t.Run("nor of what it has forgotten", func(t *testing.T) {
-		newest := grow(t, c, "job-4", 0, 9).Position
-		expect("job-1", before, newest, false)
-		expect("job-1", last, newest, false)
-		expect("job-1", newest, newest, true)
-	})
 }
 
 func TestAFeedOnAnEmptyLogWaitsForTheFirstEvent(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestAFoldShowsTheStateAndNoSecret(t *testing.T) {

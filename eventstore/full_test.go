@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"humanqa/domain"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestALogWithoutRoomRefusesAtOnceAndTakesEventsAgainByItself(t *testing.T) {

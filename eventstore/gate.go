@@ -22,9 +22,8 @@ var errCondemned = errors.New("the connection was replaced")
 // by its own error handling, and looks when the next call asks it for the
 // connection: so no call may ask once an error was handled.
 //
-// Two things of the pinned version (gate_test.go) make that possible to see: it logs an error
-// before it acts on it, and the first thing a call does once it has the
-// connection is to put a deadline on its context.
+// Two habits of the pinned version (gate_test.go) show that. It logs an error before it
+// acts on it. A call with a connection first puts a deadline on its context.
 type gate struct {
 	entering  sync.RWMutex // read-held by calls that have no connection yet
 	condemned bool         // guarded by entering

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // The gate sees a connection turn bad by what the client library logs, and when

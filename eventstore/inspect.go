@@ -39,9 +39,9 @@ const (
 	oldestVersion = 21
 )
 
-// Inspect finds out what the service needs of a log, without writing anything:
-// an append that expects a revision no stream has is refused for that only if it
-// would be allowed. It stops where nothing more can be found out.
+// Inspect checks the service's needs of a log without a write. An append that expects
+// an impossible revision is refused for that reason only if the user may append. It
+// stops where nothing more can be found out.
 func (c *Client) Inspect(ctx context.Context) []Finding {
 	i := inspection{Client: c}
 	version, err := look(ctx, c, func(_ context.Context, client *esdb.Client) (*esdb.ServerVersion, error) {
@@ -133,7 +133,8 @@ func (i *inspection) nodes(ctx context.Context) {
 	if leader == "" {
 		err = fmt.Errorf("none of %s is the leader", strings.Join(alive, ", "))
 	}
-	i.add("nodes", err, fmt.Sprintf("%d, the leader is %s", len(members), leader), "wait for the election, or start the nodes that are down: a majority elects")
+	i.add("nodes", err, fmt.Sprintf("%d, the leader is %s", len(members), leader),
+		"wait for the election, or start the nodes that are down: a majority elects")
 }
 
 func (i *inspection) gossip(ctx context.Context) ([]*gossip.MemberInfo, error) {

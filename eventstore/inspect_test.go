@@ -8,8 +8,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/origin"
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // byName also checks that nothing was found twice.

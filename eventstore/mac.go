@@ -76,16 +76,20 @@ func (c *Client) authenticated(stream string, first uint64, events []esdb.EventD
 	for i := range events {
 		e := &events[i]
 		meta := bytes.TrimSuffix(e.Metadata, []byte("}"))
-		token := macToken(c.macs.Primary, key, stream, first+uint64(i), e.EventType, e.EventID, e.ContentType == esdb.ContentTypeJson, e.Data, meta)
+		token := macToken(c.macs.Primary, key, stream, first+uint64(i), e.EventType, e.EventID, e.ContentType == esdb.ContentTypeJson,
+			e.Data, meta)
 		e.Metadata = bytes.Join([][]byte{meta, []byte(macField), token, []byte(`"}`)}, nil)
 	}
 }
 
-func macToken(id uint32, key []byte, stream string, revision uint64, eventType string, eventID uuid.UUID, isJSON bool, data, meta []byte) []byte {
+func macToken(
+	id uint32, key []byte, stream string, revision uint64, eventType string, eventID uuid.UUID, isJSON bool, data, meta []byte,
+) []byte {
 	dataSum, metaSum := sha256.Sum256(data), sha256.Sum256(meta)
 	mac := hmac.New(sha256.New, key)
 	for _, field := range []string{ // each behind its length, so that none can be read as the end of another
-		macVersion, stream, strconv.FormatUint(revision, 10), eventType, eventID.String(), strconv.FormatBool(isJSON), string(dataSum[:]), string(metaSum[:]),
+		macVersion, stream, strconv.FormatUint(revision, 10), eventType, eventID.String(), strconv.FormatBool(isJSON), string(dataSum[:]),
+		string(metaSum[:]),
 	} {
 		_, _ = fmt.Fprintf(mac, "%d:%s\n", len(field), field) // a hash takes everything
 	}

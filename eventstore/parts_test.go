@@ -16,8 +16,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/origin"
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // setupSmall is a log that takes no more than an original does unless it is set.

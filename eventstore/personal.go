@@ -82,7 +82,7 @@ func (c *Client) unseal(ctx context.Context, stream, eventType string, data []by
 	if json.Unmarshal(data, &fields) != nil || json.Unmarshal(fields[sealedField], &sealed) != nil {
 		return nil, nil //nolint:nilerr // it was written before, or Decode refuses it
 	}
-	texts, err := c.open(ctx, stream, sealed, names)
+	texts, err := c.openFields(ctx, stream, sealed, names)
 	if err != nil {
 		return nil, fmt.Errorf("open the texts of %s: %w", eventType, err)
 	}
@@ -93,9 +93,9 @@ func (c *Client) unseal(ctx context.Context, stream, eventType string, data []by
 	return marshal(fields)
 }
 
-// open gives the sealed fields as a JSON object, with words in their place where nobody
+// openFields gives the sealed fields as a JSON object, with words in their place where nobody
 // opens them any more; of what is damaged, what is no JSON.
-func (c *Client) open(ctx context.Context, stream, sealed string, names []string) ([]byte, error) {
+func (c *Client) openFields(ctx context.Context, stream, sealed string, names []string) ([]byte, error) {
 	words := Redacted
 	if c.sealer != nil {
 		plain, err := c.sealer.Unseal(ctx, ownerOf(stream), sealedFor(stream), sealed)

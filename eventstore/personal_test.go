@@ -12,7 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/account"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // mirror seals by writing backwards; it fails with what is set.

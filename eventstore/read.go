@@ -49,7 +49,7 @@ func (c *Client) Newest(ctx context.Context, stream, eventType string, among int
 		var seen, last uint64
 		err := c.retry(ctx, stream, func() (bool, error) {
 			seen, found = 0, false
-			return false, c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+			return false, c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 				opts := esdb.ReadStreamOptions{From: from, Direction: esdb.Backwards}
 				return client.ReadStream(ctx, stream, opts, page)
 			}, func(e *esdb.RecordedEvent) error {
@@ -95,7 +95,9 @@ func (c *Client) ReadRawPage(ctx context.Context, stream string, from, count uin
 // past them; end says that the page reached the end of the log. A decode error
 // ends the page before the event that caused it, and is given once it comes
 // first.
-func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
+func (c *Client) ReadAll(
+	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+) (events []domain.Recorded, next domain.Position, end bool, err error) {
 	next, end, err = c.readAll(ctx, after, fromStart, maxEvents, func() { events = nil }, func(e RawEvent) error {
 		recorded, err := e.Decode()
 		if err == nil {
@@ -110,7 +112,9 @@ func (c *Client) ReadAll(ctx context.Context, after domain.Position, fromStart b
 }
 
 // ReadAllRaw is ReadAll without a look at what the events mean.
-func (c *Client) ReadAllRaw(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []RawEvent, next domain.Position, end bool, err error) {
+func (c *Client) ReadAllRaw(
+	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+) (events []RawEvent, next domain.Position, end bool, err error) {
 	next, end, err = c.readAll(ctx, after, fromStart, maxEvents, func() { events = nil }, func(e RawEvent) error {
 		events = append(events, e)
 		return nil
@@ -121,28 +125,30 @@ func (c *Client) ReadAllRaw(ctx context.Context, after domain.Position, fromStar
 	return events, next, end, nil
 }
 
-// readOf is ReadAll whose events of other types have no Event and no Meta: nothing of
-// them is looked at but what the log itself says, and their sums among that if the types
-// ask for Sums.
-func (c *Client) readOf(ctx context.Context, types map[string]bool, after domain.Position, fromStart bool, maxEvents int) (events []domain.Recorded, next domain.Position, end bool, err error) {
-	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil }, func(ctx context.Context, e *esdb.RecordedEvent) error {
-		switch {
-		case isSystem(e.EventType):
-			return nil
-		case !types[e.EventType]:
-			events = append(events, raw(e).recorded(types[Sums]))
-			return nil
-		}
-		whole, err := c.whole(ctx, e)
-		if err != nil {
+// readOf is ReadAll, but events of other types have no Event and no Meta. Only the
+// log's own facts of them are read, with their sums if the types ask for Sums.
+func (c *Client) readOf(
+	ctx context.Context, types map[string]bool, after domain.Position, fromStart bool, maxEvents int,
+) (events []domain.Recorded, next domain.Position, end bool, err error) {
+	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil },
+		func(ctx context.Context, e *esdb.RecordedEvent) error {
+			switch {
+			case isSystem(e.EventType):
+				return nil
+			case !types[e.EventType]:
+				events = append(events, raw(e).recorded(types[Sums]))
+				return nil
+			}
+			whole, err := c.whole(ctx, e)
+			if err != nil {
+				return err
+			}
+			recorded, err := whole.decode(types[Sums])
+			if err == nil {
+				events = append(events, recorded)
+			}
 			return err
-		}
-		recorded, err := whole.decode(types[Sums])
-		if err == nil {
-			events = append(events, recorded)
-		}
-		return err
-	})
+		})
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -151,7 +157,9 @@ func (c *Client) readOf(ctx context.Context, types map[string]bool, after domain
 
 // readAll reads a page; begin is called before each attempt at it. System
 // events are passed over.
-func (c *Client) readAll(ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(), each func(RawEvent) error) (next domain.Position, end bool, err error) {
+func (c *Client) readAll(
+	ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(), each func(RawEvent) error,
+) (next domain.Position, end bool, err error) {
 	return c.readStored(ctx, after, fromStart, maxEvents, begin, func(ctx context.Context, e *esdb.RecordedEvent) error {
 		if isSystem(e.EventType) {
 			return nil
@@ -183,7 +191,7 @@ func (c *Client) readStored(ctx context.Context, after domain.Position, fromStar
 		begin()
 		next, seen = after, 0
 		moved := false
-		err := c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+		err := c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			return client.ReadAll(ctx, opts, count)
 		}, func(e *esdb.RecordedEvent) error {
 			seen++
@@ -216,7 +224,7 @@ func (c *Client) Head(ctx context.Context) (domain.Position, error) {
 func (c *Client) head(ctx context.Context) (position domain.Position, exists bool, err error) {
 	err = c.retry(ctx, "$all", func() (bool, error) {
 		position, exists = domain.Position{}, false
-		return false, c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+		return false, c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			return client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, 1)
 		}, func(e *esdb.RecordedEvent) error {
 			position, exists = positionOf(e), true
@@ -236,7 +244,7 @@ func (c *Client) readStream(ctx context.Context, stream string, from, count uint
 		if left == 0 {
 			return false, nil
 		}
-		err := c.read(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+		err := c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			opts := esdb.ReadStreamOptions{From: esdb.Revision(next), Direction: esdb.Forwards}
 			return client.ReadStream(ctx, stream, opts, left)
 		}, func(e *esdb.RecordedEvent) error {
@@ -294,8 +302,10 @@ type consumerError struct{ err error }
 
 func (e *consumerError) Error() string { return e.err.Error() }
 
-// read runs one read to its end. It gives nil only when the node ended it.
-func (c *Client) read(ctx context.Context, open func(context.Context, *esdb.Client) (*esdb.ReadStream, error), each func(*esdb.RecordedEvent) error) error {
+// runRead runs one read to its end. It gives nil only when the node ended it.
+func (c *Client) runRead(
+	ctx context.Context, open func(context.Context, *esdb.Client) (*esdb.ReadStream, error), each func(*esdb.RecordedEvent) error,
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	k := c.connector()

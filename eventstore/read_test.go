@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // The connection is cut again and again while a stream is read.

@@ -21,8 +21,8 @@ type Checkpoint struct {
 // At is the checkpoint of who has read everything up to p.
 func At(p domain.Position) Checkpoint { return Checkpoint{Position: p} }
 
-// before says that a has read less than b.
-func (a Checkpoint) before(b Checkpoint) bool {
+// isBefore says that a has read less than b.
+func (a Checkpoint) isBefore(b Checkpoint) bool {
 	switch {
 	case a.Start || b.Start:
 		return a.Start && !b.Start
@@ -59,10 +59,10 @@ func newRing(at Checkpoint, maxEvents, maxBytes int) *ring {
 	}
 }
 
-// push appends an event behind head and drops the oldest ones as needed.
-func (r *ring) push(s slot) {
+// pushSlot appends an event behind head and drops the oldest ones as needed.
+func (r *ring) pushSlot(s slot) {
 	for r.count == r.maxEvents || r.count > 0 && r.bytes+s.size > r.maxBytes {
-		r.drop()
+		r.dropOldest()
 	}
 	r.slots[(r.first+r.count)%r.maxEvents] = s
 	r.count++
@@ -70,10 +70,10 @@ func (r *ring) push(s slot) {
 	r.head = At(s.position)
 }
 
-// advance moves head past an event that takes no slot.
-func (r *ring) advance(p domain.Position) { r.head = At(p) }
+// moveHead moves head past an event that takes no slot.
+func (r *ring) moveHead(p domain.Position) { r.head = At(p) }
 
-func (r *ring) drop() {
+func (r *ring) dropOldest() {
 	oldest := &r.slots[r.first]
 	r.lower = At(oldest.position)
 	r.bytes -= oldest.size
@@ -84,17 +84,17 @@ func (r *ring) drop() {
 
 // covers says that the ring holds everything behind the checkpoint that the log
 // had up to head.
-func (r *ring) covers(after Checkpoint) bool { return !after.before(r.lower) }
+func (r *ring) covers(after Checkpoint) bool { return !after.isBefore(r.lower) }
 
-// page gives up to limit events behind the checkpoint, which the ring covers and
+// pageAfter gives up to limit events behind the checkpoint, which the ring covers and
 // which lies before head. It ends before an event that could not be decoded,
 // and fails if that one comes first.
-func (r *ring) page(after Checkpoint, limit int) (Page, error) {
-	from := sort.Search(r.count, func(i int) bool { return after.before(At(r.at(i).position)) })
+func (r *ring) pageAfter(after Checkpoint, limit int) (Page, error) {
+	from := sort.Search(r.count, func(i int) bool { return after.isBefore(At(r.slotAt(i).position)) })
 	n := min(limit, r.count-from)
 	p := Page{Events: make([]domain.Recorded, 0, n), Next: after.Position}
 	for i := from; i < from+n; i++ {
-		s := r.at(i)
+		s := r.slotAt(i)
 		if s.failed != nil {
 			if i == from {
 				return Page{}, s.failed
@@ -111,18 +111,4 @@ func (r *ring) page(after Checkpoint, limit int) (Page, error) {
 	return p, nil
 }
 
-// unchanged says that none of the events behind one position up to another, which the
-// ring covers, is of the stream, nor undecodable.
-func (r *ring) unchanged(stream string, after, upTo domain.Position) bool {
-	for i := sort.Search(r.count, func(i int) bool { return after.Compare(r.at(i).position) < 0 }); i < r.count; i++ {
-		switch s := r.at(i); {
-		case upTo.Compare(s.position) < 0:
-			return true
-		case s.failed != nil, s.event.Stream == stream:
-			return false
-		}
-	}
-	return true
-}
-
-func (r *ring) at(i int) *slot { return &r.slots[(r.first+i)%r.maxEvents] }
+func (r *ring) slotAt(i int) *slot { return &r.slots[(r.first+i)%r.maxEvents] }

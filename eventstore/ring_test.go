@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func pos(n int) domain.Position { return domain.Position{Commit: uint64(n), Prepare: uint64(n)} }
@@ -24,11 +24,11 @@ func TestTheRingServesExactlyWhatIsBehindACheckpoint(t *testing.T) {
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			head++
 			if rapid.Bool().Draw(t, "system") {
-				r.advance(pos(head))
+				r.moveHead(pos(head))
 				continue
 			}
 			events[head] = true
-			r.push(slot{event: domain.Recorded{Position: pos(head)}, position: pos(head), size: rapid.IntRange(1, 20).Draw(t, "size")})
+			r.pushSlot(slot{event: domain.Recorded{Position: pos(head)}, position: pos(head), size: rapid.IntRange(1, 20).Draw(t, "size")})
 		}
 		if r.count > r.maxEvents || r.count > 1 && r.bytes > r.maxBytes {
 			t.Fatalf("the ring holds %d events, %d bytes", r.count, r.bytes)
@@ -36,13 +36,13 @@ func TestTheRingServesExactlyWhatIsBehindACheckpoint(t *testing.T) {
 		for at := begin; at < head; at++ {
 			after := Checkpoint{Position: pos(at), Start: at == 0}
 			if !r.covers(after) {
-				if !after.before(r.lower) {
+				if !after.isBefore(r.lower) {
 					t.Fatalf("%d is not covered above %+v", at, r.lower)
 				}
 				continue
 			}
 			limit := rapid.IntRange(1, 10).Draw(t, "limit")
-			page, err := r.page(after, limit)
+			page, err := r.pageAfter(after, limit)
 			must.NoError(t, err)
 			var want []domain.Position
 			last := head

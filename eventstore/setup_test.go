@@ -19,8 +19,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // TestMain also checks that no test left a goroutine behind, connections of the

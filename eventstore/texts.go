@@ -10,8 +10,8 @@ import (
 	"humanqa/domain"
 )
 
-// unstorable are the texts that Postgres has no text or jsonb value for, by the escape
-// that the encoder writes for them and for nothing else: a U+FFFD that was in a text
+// unstorable are the texts without a text or jsonb value in Postgres. They are
+// recognised by the escape that the encoder writes only for them. A U+FFFD of a text
 // stands in its JSON as itself.
 var unstorable = []struct{ escape, message string }{
 	{`\u0000`, "must not contain NUL"},

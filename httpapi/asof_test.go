@@ -17,7 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 var asOfSteps = flag.Int("asof.steps", 12, "how long the histories are that asOf is asked of; of more than 12 every answer is compared")
@@ -329,7 +330,7 @@ func timeless(r result) string {
 			delete(p, "webhookSecretPreviousValidUntil")
 		}
 	}
-	out, err := encode(fields)
+	out, err := wire.Encode(fields)
 	must.NoError(r.t, err)
 	return fmt.Sprint(r.Code, string(out))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
+	"humanqa/internal/testing/commandtest"
 	"humanqa/projections"
 )
 

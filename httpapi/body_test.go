@@ -1,30 +1,21 @@
 package httpapi
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"humanqa/domain"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
-
-// holders are the callers that hold something.
-func (p *places) holders() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.AppendSeq([]string{}, maps.Keys(p.held))
-}
 
 // stalled begins to send the largest body, and stops where it needs a place.
 func (s *service) stalled(addr net.Addr, key, path string) {
@@ -39,45 +30,7 @@ func (s *service) stalled(addr net.Addr, key, path string) {
 
 func halfSent(key, path string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
-		path, key, maxBody, make([]byte, smallBody+1))
-}
-
-// refused says that the owner gets none at once.
-func (p *places) refused(t *testing.T, owner string, n int64) {
-	t.Helper()
-	now, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := p.take(now, owner, n); !domain.IsKind(err, domain.KindUnavailable) {
-		t.Errorf("%s: got %v", owner, err)
-	}
-}
-
-func (p *places) taken(t *testing.T, owner string, n int64) {
-	t.Helper()
-	if err := p.take(t.Context(), owner, n); err != nil {
-		t.Fatalf("%s: %v", owner, err)
-	}
-}
-
-func TestNobodyTakesMoreThanThereIsOrThanTheirShare(t *testing.T) {
-	t.Parallel()
-	p := newPlaces(5, 3, time.Minute)
-	p.taken(t, "a", 2)
-	p.refused(t, "a", 2) // though there are as many
-	p.taken(t, "b", 3)
-	p.refused(t, "c", 1)
-
-	waited := make(chan error, 1)
-	go func() { waited <- p.take(t.Context(), "a", 3) }()
-	p.giveBack("a", 2)
-	p.refused(t, "c", 3)
-	p.giveBack("b", 3)
-	must.NoError(t, <-waited)
-	p.taken(t, "c", 2)
-	p.giveBack("c", 2)
-	p.giveBack("a", 3)
-	equal(t, p.holders(), []string{})
-	equal(t, p.free, int64(5))
+		path, key, wire.MaxBody, make([]byte, wire.SmallBody+1))
 }
 
 func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
@@ -94,24 +47,26 @@ func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 	}
 	checker := s.checker()
 	s.stalled(addr, checker, "/v1/checker/jobs/1/evidence")
-	eventually.True(t, "the slow bodies have come", func() bool { return len(s.spool.disk.holders()) == len(slow)+1 })
+	eventually.True(t, "the slow bodies have come", func() bool { return len(s.spool.Disk.Holders()) == len(slow)+1 })
 	for _, size := range []int{3 << 20, 49 << 20} {
 		status, _ := post(t, srv, key, strings.NewReader(strings.Repeat("x", size)), int64(size))
 		equal(t, status, http.StatusBadRequest) // it was read, and is no JSON; without a place it is a 503
 	}
-	equal(t, s.spool.parse.holders(), []string{})
-	equal(t, len(s.spool.disk.holders()), len(slow)+1) // each still has what it sent
+	equal(t, s.spool.Parse.Holders(), []string{})
+	equal(t, len(s.spool.Disk.Holders()), len(slow)+1) // each still has what it sent
 	for _, id := range slow {
-		s.spool.disk.taken(t, id, spoolShare-3*spoolStep)
-		s.spool.disk.refused(t, id, 3*spoolStep)
-		s.spool.disk.giveBack(id, spoolShare-3*spoolStep)
+		must.NoError(t, s.spool.Disk.Acquire(t.Context(), id, wire.SpoolShare-3*wire.SpoolStep))
+		if s.spool.Disk.TryAcquire(id, 3*wire.SpoolStep) == nil {
+			t.Errorf("%s has more than its share", id)
+		}
+		s.spool.Disk.Release(id, wire.SpoolShare-3*wire.SpoolStep)
 	}
 }
 
 func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	s.spool.dir = t.TempDir()
+	s.spool.Dir = t.TempDir()
 	_, key := s.account(100)
 	padding := strings.Repeat(" ", 3<<20)
 	one := `{"jobs":[` + aJob + `],` + padding + `"of":"me"}`
@@ -120,15 +75,15 @@ func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
 	}
 	equal(t, s.log.Count("job.created"), 1)
 	s.call(key, "POST", "/v1/jobs", one).refused(http.StatusBadRequest, domain.CodeInvalidRequest) // a batch is no job
-	left, err := os.ReadDir(s.spool.dir)
+	left, err := os.ReadDir(s.spool.Dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v are left: %v", left, err)
 	}
-	equal(t, s.spool.disk.holders(), []string{})
+	equal(t, s.spool.Disk.Holders(), []string{})
 
-	s.spool.dir = filepath.Join(s.spool.dir, "nowhere")
+	s.spool.Dir = filepath.Join(s.spool.Dir, "nowhere")
 	s.call(key, "POST", "/v1/jobs", one).refused(http.StatusServiceUnavailable, domain.CodeUnavailable) // a disk that takes nothing
-	equal(t, s.spool.disk.holders(), []string{})
+	equal(t, s.spool.Disk.Holders(), []string{})
 }
 
 func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
@@ -138,7 +93,7 @@ func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
 	during := make(chan []string, 1)
 	s.log.Before(func(string) {
 		select {
-		case during <- s.spool.parse.holders():
+		case during <- s.spool.Parse.Holders():
 		default:
 		}
 	})
@@ -166,7 +121,7 @@ func TestABodyThatArrivesTooSlowlyIsCutOff(t *testing.T) {
 	// A stranger's is not read, but its connection ends as soon.
 	status, _, _ := raw(t, addr, "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{")
 	equal(t, status, http.StatusUnauthorized)
-	equal(t, s.spool.disk.holders(), []string{})
+	equal(t, s.spool.Disk.Holders(), []string{})
 }
 
 func TestABodyHasToKeepTheLeastRate(t *testing.T) {
@@ -174,11 +129,11 @@ func TestABodyHasToKeepTheLeastRate(t *testing.T) {
 	begun := time.Now()
 	var due time.Time
 	p := &paced{
-		ReadCloser: io.NopCloser(io.LimitReader(zeros{}, 30*minRate)), begun: begun, grace: bodyGrace, latest: begun.Add(20 * time.Second),
+		ReadCloser: io.NopCloser(io.LimitReader(zeros{}, 30*wire.MinRate)), begun: begun, grace: wire.BodyGrace, latest: begun.Add(20 * time.Second),
 		due: func(at time.Time) error { due = at; return nil },
 	}
 	var seconds []float64
-	chunk := make([]byte, 6*minRate)
+	chunk := make([]byte, 6*wire.MinRate)
 	for {
 		_, err := p.Read(chunk)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/httpapi/wire"
 )
 
 // Decisions, "failed" and "Checker work".
@@ -52,7 +53,7 @@ func TestAHeartbeatTellsWhenTheSLAEnds(t *testing.T) {
 	beat := w.call("POST", "/heartbeat", "").want(http.StatusOK)
 	due, _ := beat["dueAt"].(string)
 	equal(t, beat, map[string]any{"jobId": id, "status": "claimed", "dueAt": s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["dueAt"]})
-	if at, err := time.Parse(timestampLayout, due); err != nil || time.Until(at) < 50*time.Minute {
+	if at, err := time.Parse(wire.TimestampLayout, due); err != nil || time.Until(at) < 50*time.Minute {
 		t.Errorf("dueAt is %q", due)
 	}
 	w.call("POST", "/release", "").want(http.StatusOK)
@@ -180,7 +181,7 @@ func TestACompletionWhoseWordsWouldBeLostIsRefused(t *testing.T) {
 		`{"":"All is well."}`:                          {"body"},
 		`{"summary":null,"report":"All is well."}`:     {"report"},
 		`{"checkerSummary":7}`:                         {"checkerSummary"},
-		`{"` + strings.Repeat("x", 5000) + `":"a b"}`:  {strings.Repeat("x", maxWord)},
+		`{"` + strings.Repeat("x", 5000) + `":"a b"}`:  {strings.Repeat("x", wire.MaxWord)},
 		`{"recordingUrl":"a b","notes":"two  words "}`: {"notes", "recordingUrl"},
 	} {
 		equal(t, w.call("POST", "/complete", body).paths(), want)

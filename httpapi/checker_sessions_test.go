@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"humanqa/domain/command"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 // A checker's own client sees the room as its page does: all slots, the marks, what
@@ -37,7 +38,7 @@ func TestACheckerLooksIntoTheRoomOfTheirSession(t *testing.T) {
 	token, _ := claim["claimToken"].(string)
 	_, err := s.commands.MarkSession(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "person:dev", AccountID: accountID}, o.id, "dev", "look")
 	must.NoError(t, err)
-	s.call(ann, "PUT", "/v1/checker/jobs/"+o.jobs[0]+"/items/"+first, `{"status":"fail","note":"White"}`, claimTokenHeader, token).want(http.StatusOK) // which waits until all is shown
+	s.call(ann, "PUT", "/v1/checker/jobs/"+o.jobs[0]+"/items/"+first, `{"status":"fail","note":"White"}`, wire.ClaimTokenHeader, token).want(http.StatusOK) // which waits until all is shown
 	answer := s.call(bob, "GET", path, "")
 	room = answer.want(http.StatusOK)
 	with(t, room, map[string]any{"status": "active", "startsWith": nil, "readyCount": 3.0})

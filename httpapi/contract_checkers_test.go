@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/httpapi/wire"
 )
 
 // Decisions, "Checker queue": urgent first, then oldest, and nothing in it
@@ -109,10 +110,10 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 		"GET /v1/checker/jobs/{id}/recordings/{recordingId}", "HEAD /v1/checker/jobs/{id}/recordings/{recordingId}",
 	}
 	for _, row := range routes {
-		name := row.method + " " + row.pattern
+		name := row.Method + " " + row.Pattern
 		body, known := bodies[name]
 		switch {
-		case row.audience != checkers || !strings.HasPrefix(row.pattern, "/v1/checker/jobs/{id}") || slices.Contains(others, name):
+		case row.Audience != wire.Checkers || !strings.HasPrefix(row.Pattern, "/v1/checker/jobs/{id}") || slices.Contains(others, name):
 			continue
 		case !known:
 			t.Errorf("%s has no row in this test", name)
@@ -120,11 +121,11 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 		}
 		for _, stale := range []struct{ key, token string }{{ann, old.token}, {bob, old.token}, {ann, live.token}, {s.checker(), live.token}} {
 			before := s.log.Head()
-			s.call(stale.key, row.method, at(row.pattern, id), body, claimTokenHeader, stale.token).refused(http.StatusConflict, domain.CodeConflict)
+			s.call(stale.key, row.Method, at(row.Pattern, id), body, wire.ClaimTokenHeader, stale.token).refused(http.StatusConflict, domain.CodeConflict)
 			equal(t, s.log.Head(), before)
 		}
-		equal(t, s.call(bob, row.method, at(row.pattern, id), body).paths(), []string{claimTokenHeader})
-		s.call(bob, row.method, at(row.pattern, uuid.NewString()), body, claimTokenHeader, live.token).refused(http.StatusNotFound, domain.CodeNotFound)
+		equal(t, s.call(bob, row.Method, at(row.Pattern, id), body).paths(), []string{wire.ClaimTokenHeader})
+		s.call(bob, row.Method, at(row.Pattern, uuid.NewString()), body, wire.ClaimTokenHeader, live.token).refused(http.StatusNotFound, domain.CodeNotFound)
 	}
 	live.checks(passes, passes).completes("Fine.")
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 // Decisions, "Idempotency-Key": on every POST that charges or
@@ -70,20 +71,20 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		},
 	}
 	for _, row := range routes {
-		if !row.creates {
+		if !row.Creates {
 			continue
 		}
-		name := row.method + " " + row.pattern
+		name := row.Method + " " + row.Pattern
 		t.Run(name, func(t *testing.T) {
 			e, known := effects[name]
 			if !known {
 				t.Fatal("the route has no row in this test")
 			}
 			send := func(key, body string) result {
-				return s.call(e.key, row.method, e.path, body, idempotencyHeader, key, claimTokenHeader, work.token)
+				return s.call(e.key, row.Method, e.path, body, wire.IdempotencyHeader, key, wire.ClaimTokenHeader, work.token)
 			}
 			before := state()
-			equal(t, send("\u00fc", e.body).paths(), []string{idempotencyHeader})
+			equal(t, send("\u00fc", e.body).paths(), []string{wire.IdempotencyHeader})
 			if e.fail != "" { // a 400 is not stored, and does not take the key
 				send("k", e.fail).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
 			}
@@ -126,7 +127,7 @@ func TestACheckersIdempotencyKeyIsTheirOwn(t *testing.T) {
 		w := s.claims(checker, id)
 		defer func() { w.call("POST", "/release", "").want(http.StatusOK) }()
 		return s.call(checker, "POST", "/v1/checker/jobs/"+id+"/items", `{"description":"a","status":"fail"}`,
-			idempotencyHeader, "k", claimTokenHeader, w.token)
+			wire.IdempotencyHeader, "k", wire.ClaimTokenHeader, w.token)
 	}
 	anns := add(ann).want(http.StatusCreated)
 	bobs := add(bob).want(http.StatusCreated)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
+	"humanqa/internal/testing/commandtest"
 )
 
 // Specification, "GET /v1/jobs": the fields of an entry, which are those of the

@@ -8,6 +8,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
 )
 
 // Decisions, "Another account's id": 403 FORBIDDEN is a read-only
@@ -20,21 +22,21 @@ func TestAReadOnlyKeyReadsEverythingAndWritesNothing(t *testing.T) {
 	of := s.belongings(key, "a.example.com")
 	before := s.log.Head()
 	for _, row := range routes {
-		if row.audience != clients {
+		if row.Audience != wire.Clients {
 			continue
 		}
-		r := s.call(reader, row.method, of.at(t, row.pattern), aJob)
-		if row.write {
+		r := s.call(reader, row.Method, of.at(t, row.Pattern), aJob)
+		if row.Write {
 			r.refused(http.StatusForbidden, domain.CodeForbidden)
 			continue
 		}
 		// The AI report is being made, the batch still runs, and a proof is of an event.
-		if row.pattern == "/v1/audit/proof" {
+		if row.Pattern == "/v1/audit/proof" {
 			equal(t, r.paths(), []string{"event"})
 			continue
 		}
-		if r.Code != http.StatusOK && r.Code != http.StatusAccepted && !strings.HasSuffix(row.pattern, "{batchId}/report") {
-			t.Errorf("%s %s: %d %s", row.method, row.pattern, r.Code, r.Body)
+		if r.Code != http.StatusOK && r.Code != http.StatusAccepted && !strings.HasSuffix(row.Pattern, "{batchId}/report") {
+			t.Errorf("%s %s: %d %s", row.Method, row.Pattern, r.Code, r.Body)
 		}
 	}
 	equal(t, s.log.Head(), before)
@@ -67,12 +69,12 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 	before := s.log.Head()
 	valid := `{"name":"x","rating":5,"finalStatus":"passed","since":"2026-11-21"}`
 	for _, row := range routes {
-		if row.audience != clients {
+		if row.Audience != wire.Clients {
 			continue
 		}
-		name := row.method + " " + row.pattern
-		path, body := of.at(t, row.pattern), valid
-		if !strings.Contains(row.pattern, "{") {
+		name := row.Method + " " + row.Pattern
+		path, body := of.at(t, row.Pattern), valid
+		if !strings.Contains(row.Pattern, "{") {
 			sent, known := literal[name]
 			switch {
 			case !known:
@@ -80,13 +82,13 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 				continue
 			case sent == allowed:
 				continue
-			case row.method == "GET":
+			case row.Method == http.MethodGet:
 				path += sent
 			default:
 				body = sent
 			}
 		}
-		if r := s.call(bound, row.method, path, body); r.Code != http.StatusForbidden || !strings.Contains(r.Body.String(), `"FORBIDDEN"`) {
+		if r := s.call(bound, row.Method, path, body); r.Code != http.StatusForbidden || !strings.Contains(r.Body.String(), `"FORBIDDEN"`) {
 			t.Errorf("%s: got %d %s", name, r.Code, r.Body)
 		}
 	}
@@ -114,7 +116,7 @@ type belongings struct{ project, job, batch, session, loop, delivery string }
 // belongings makes one of each. The job is completed.
 func (s *service) belongings(key, host string) belongings {
 	s.t.Helper()
-	tested := s.hosted(key, host, "", skillHeader, "fix", iterationHeader, "1").want(http.StatusCreated)
+	tested := s.hosted(key, host, "", input.SkillHeader, "fix", input.IterationHeader, "1").want(http.StatusCreated)
 	of := belongings{project: tested["projectId"].(string), job: tested["jobId"].(string)}
 	of.loop = s.loopOf(of.project, "fix")
 	of.session = s.openSession(key, `{"url":"https://`+host+`/","slots":[{},{}]}`).id

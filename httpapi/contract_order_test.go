@@ -12,13 +12,14 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
 )
 
 // huge sends a request that says it is larger than is taken.
 func (s *service) huge(key, method, target, body string) result {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, target, strings.NewReader(body))
-	r.ContentLength = maxBody + 1
+	r.ContentLength = wire.MaxBody + 1
 	r.Header.Set("Authorization", "Bearer "+key)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -128,7 +129,7 @@ func TestThe400And404And409And402ComeInThisOrder(t *testing.T) {
 		{"404 before 409", key, "POST", "/v1/jobs/" + theirsPending + "/rating", `{"rating":1}`, nil, 404, domain.CodeNotFound},
 		{"404 before 409", key, "POST", "/v1/projects/" + theirProject + "/webhook/enable", ``, nil, 404, domain.CodeNotFound},
 		{"404 before 409", key, "POST", "/v1/hosted/sessions/" + theirSession.id + "/cancel", ``, nil, 404, domain.CodeNotFound},
-		{"404 before 409", checker, "POST", "/v1/checker/jobs/" + unknown + "/complete", `{}`, []string{claimTokenHeader, "99"}, 404, domain.CodeNotFound},
+		{"404 before 409", checker, "POST", "/v1/checker/jobs/" + unknown + "/complete", `{}`, []string{wire.ClaimTokenHeader, "99"}, 404, domain.CodeNotFound},
 		{"404 before 409", key, "POST", "/v1/jobs/" + unknown + "/retest", ``, under, 404, domain.CodeNotFound},
 
 		{"404 before 402", key, "POST", "/v1/jobs", inUnknown, nil, 404, domain.CodeNotFound},

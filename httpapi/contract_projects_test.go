@@ -9,6 +9,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
 )
 
 // Specification, "GET /v1/projects"; decisions, "List order" and "Counts".
@@ -103,7 +105,7 @@ func TestARefusalThatThePastTellsIsNotStored(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(1000)
-	under := []string{idempotencyHeader, "k"}
+	under := []string{wire.IdempotencyHeader, "k"}
 	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 	projectID, _ := first["projectId"].(string)
 	prepare := func() result {
@@ -174,7 +176,7 @@ func TestACreatedProjectsSecretIsGenerated(t *testing.T) {
 	_, key := s.account(0)
 	id := s.project(key, `{"name":"Shop","webhookUrl":"https://hooks.example.com/in"}`)
 	secret := patched{s, key, id}.secret()
-	if len(secret) < minSecret || len(secret) > maxSecret || !printable(secret) {
+	if len(secret) < input.MinSecret || len(secret) > input.MaxSecret || !input.Printable(secret) {
 		t.Errorf("the secret has %d characters", len(secret))
 	}
 	bare := s.project(key, `{"name":"Bare"}`)

@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 // Decisions, "Unknown keys": ignored on every endpoint, in the body
@@ -22,7 +23,7 @@ func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 	with := func(body string) string { return strings.Replace(body, "{", "{"+odd+",", 1) }
 	checker := s.checker()
 	w := s.claims(checker, s.submittedWith(key, checklistOf(1)))
-	claim := []string{claimTokenHeader, w.token}
+	claim := []string{wire.ClaimTokenHeader, w.token}
 	work := "/v1/checker/jobs/" + w.jobID
 	for _, c := range []struct {
 		key, method, path, body string
@@ -48,12 +49,12 @@ func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 		}
 	}
 	for _, row := range routes {
-		if row.method != "GET" || row.audience != clients || strings.HasSuffix(row.pattern, "{batchId}/report") || row.pattern == "/v1/audit/proof" { // it still runs; it wants a parameter
+		if row.Method != http.MethodGet || row.Audience != wire.Clients || strings.HasSuffix(row.Pattern, "{batchId}/report") || row.Pattern == "/v1/audit/proof" { // it still runs; it wants a parameter
 			continue
 		}
-		r := s.call(key, "GET", of.at(t, row.pattern)+"?zzz=%00&zzz=&Limit=x&LIMIT=0", "")
+		r := s.call(key, "GET", of.at(t, row.Pattern)+"?zzz=%00&zzz=&Limit=x&LIMIT=0", "")
 		if r.Code >= http.StatusMultipleChoices {
-			t.Errorf("GET %s: %d %s", row.pattern, r.Code, r.Body)
+			t.Errorf("GET %s: %d %s", row.Pattern, r.Code, r.Body)
 		}
 	}
 }
@@ -129,7 +130,7 @@ func TestADeployHooksTokenStandsNowhereInTheClear(t *testing.T) {
 		}
 	}
 	for _, e := range s.log.All() {
-		raw, err := encode(e.Event)
+		raw, err := wire.Encode(e.Event)
 		must.NoError(t, err)
 		if strings.Contains(string(raw), token) {
 			t.Errorf("it stands in a %s", e.Type)

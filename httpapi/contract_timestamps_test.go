@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 var (
@@ -80,7 +81,7 @@ func TestEveryTimestampHasOneForm(t *testing.T) {
 	claim := see(checker, "POST", "/v1/checker/claims", `{"jobId":"`+slot+`"}`)
 	see(checker, "POST", "/v1/checker/sessions/"+fmt.Sprint(opened["sessionId"])+"/ready", "")
 	see(checker, "GET", "/v1/checker/sessions/"+fmt.Sprint(opened["sessionId"]), "")
-	see(checker, "POST", "/v1/checker/jobs/"+slot+"/heartbeat", "", claimTokenHeader, fmt.Sprint(claim["claimToken"]))
+	see(checker, "POST", "/v1/checker/jobs/"+slot+"/heartbeat", "", wire.ClaimTokenHeader, fmt.Sprint(claim["claimToken"]))
 	see(key, "POST", "/v1/hosted/sessions/"+of.session+"/cancel", "")
 	s.grant(accountID, 5, time.Hour)
 	s.feed(key, "/v1/jobs/"+failing+"/events", 3)

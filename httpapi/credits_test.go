@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
 )
 
 // grant gives the account a lot that expires after a while; 0: never.
@@ -17,8 +18,8 @@ func (s *service) grant(accountID string, amount domain.Credits, after time.Dura
 	s.t.Helper()
 	var at *time.Time
 	if after > 0 {
-		t := s.now().UTC().Truncate(time.Millisecond).Add(after)
-		at, expiresAt = &t, t.Format(timestampLayout)
+		t := s.deps.Now().UTC().Truncate(time.Millisecond).Add(after)
+		at, expiresAt = &t, t.Format(wire.TimestampLayout)
 	}
 	_, position, err := s.commands.GrantCredits(s.t.Context(), operator(uuid.New()), accountID, amount, at, "test")
 	s.visible(position, err)

@@ -13,7 +13,9 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/internal/must"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 const aWebhook = `{"name":"Shop","webhookUrl":"https://hooks.example.com/in"}`
@@ -116,9 +118,9 @@ func TestWhatIsReplayedOrDroppedMustBeChosen(t *testing.T) {
 	path := "/v1/projects/" + s.project(key, aWebhook)
 	for body, want := range map[string][]string{
 		``: {"body"}, `[]`: {"body"}, `{}`: {"since"}, `{"since":null}`: {"since"}, `{"since":"yesterday"}`: {"since"},
-		`{"since":"2026-01-01","deliveryIds":[]}`:                      {"since"},
-		`{"deliveryIds":["x","` + uuid.NewString() + `",7]}`:           {"deliveryIds[0]", "deliveryIds[2]"},
-		`{"deliveryIds":[` + strings.Repeat(`"",`, maxChosen) + `""]}`: {"deliveryIds", "since"},
+		`{"since":"2026-01-01","deliveryIds":[]}`:                            {"since"},
+		`{"deliveryIds":["x","` + uuid.NewString() + `",7]}`:                 {"deliveryIds[0]", "deliveryIds[2]"},
+		`{"deliveryIds":[` + strings.Repeat(`"",`, input.MaxChosen) + `""]}`: {"deliveryIds", "since"},
 	} {
 		for _, what := range []string{"replay", "drop"} {
 			equal(t, s.call(key, "POST", path+"/webhook/"+what, body).paths(), want)
@@ -144,7 +146,7 @@ func TestARotationOfTheSecret(t *testing.T) {
 	}
 	before := time.Now()
 	first := secret()
-	out := rotate(key, "", idempotencyHeader, "k")
+	out := rotate(key, "", wire.IdempotencyHeader, "k")
 	with(t, out.want(http.StatusOK), map[string]any{
 		"webhookSecret": secret(),
 		"next": "Give your server the new secret within 24 hours. Until then webhook-signature carries a signature of each secret, " +
@@ -159,7 +161,7 @@ func TestARotationOfTheSecret(t *testing.T) {
 		t.Errorf("the old one signs until %v, %v", until, err)
 	}
 	// The answer that was lost can be asked for again; what is stored of it is sealed.
-	equal(t, rotate(key, "", idempotencyHeader, "k").Body.String(), out.Body.String())
+	equal(t, rotate(key, "", wire.IdempotencyHeader, "k").Body.String(), out.Body.String())
 	if strings.Contains(s.stored(), secret()) {
 		t.Error("the secret lies open in the log")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // hook opens a project and gives the path of its deploy hook.

@@ -21,11 +21,12 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain/command"
-	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/webhooks"
+	"humanqa/webhooks/send"
 )
 
 // arrival is a delivery that a receiver took.
@@ -78,12 +79,12 @@ func (s *service) delivering() *receiver {
 	r.Config.ErrorLog = nil
 	s.t.Cleanup(r.Close)
 	local := guard.Allow{netip.MustParsePrefix("127.0.0.0/8")}
-	s.webhookAllow = local
+	s.Limits.WebhookAllow = local
 	ca := filepath.Join(s.t.TempDir(), "ca.pem")
 	must.NoError(s.t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw}), 0o600))
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	report := webhooks.Report{
+	report := send.Report{
 		Disabled: func(ctx context.Context, projectID, deliveryID, reason string) error {
 			_, err := s.commands.DisableWebhook(ctx, command.Cause{CommandID: command.NewCommandID(), Actor: "webhooks"}, projectID, deliveryID, reason)
 			return err
@@ -93,7 +94,7 @@ func (s *service) delivering() *receiver {
 			return err
 		},
 	}
-	d := webhooks.NewDispatcher(s.db, s.deps.Vault, report, webhooks.Config{
+	d := send.NewDispatcher(s.db, s.deps.Vault, report, send.Config{
 		DSN: pgtest.DSN(s.t, s.db), Allow: local, CAFile: ca, Log: quiet,
 		Retries: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
 	})

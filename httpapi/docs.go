@@ -2,12 +2,11 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 
 	"humanqa/domain"
 	"humanqa/httpapi/openapi"
+	"humanqa/httpapi/wire"
 )
 
 // pagePolicy lets the reference page load its own files and call this API, and
@@ -31,37 +30,36 @@ var (
 )
 
 // openAPI is GET /v1/openapi.json.
-func (a *API) openAPI(r *request) (answer, error) {
+func (a *API) openAPI(r *wire.Request) (wire.Answer, error) {
 	return serveFile(r, document30(), cacheAndCheck), nil
 }
 
 // openAPI31 is GET /v1/openapi-3.1.json.
-func (a *API) openAPI31(r *request) (answer, error) {
+func (a *API) openAPI31(r *wire.Request) (wire.Answer, error) {
 	return serveFile(r, document31(), cacheAndCheck), nil
 }
 
 // docs is GET /docs: the document, for people, or as Markdown for whoever asks for
 // that rather than for a page.
-func (a *API) docs(r *request) (answer, error) {
+func (a *API) docs(r *wire.Request) (wire.Answer, error) {
 	asked := r.Header.Values("Accept")
-	page, text := reportFormat{types: []string{"text/html"}}, reportFormat{types: []string{"text/markdown"}}
 	file := openapi.Page()
-	if text.quality(asked) > page.quality(asked) {
+	if wire.Quality(asked, "text/markdown") > wire.Quality(asked, "text/html") {
 		file = openapi.Markdown()
 	}
 	ans := serveFile(r, file, cacheAndCheck)
-	ans.header.Add("Vary", "Accept")
-	ans.header.Set("Content-Security-Policy", pagePolicy)
-	ans.header.Set("Referrer-Policy", "no-referrer")
+	ans.Header.Add("Vary", "Accept")
+	ans.Header.Set("Content-Security-Policy", pagePolicy)
+	ans.Header.Set("Referrer-Policy", "no-referrer")
 	return ans, nil
 }
 
 // docsFile is GET /docs/:file. The page asks for a file by its content's name;
 // that answer never changes.
-func (a *API) docsFile(r *request) (answer, error) {
-	file, ok := openapi.ViewerFiles()[r.vars["file"]]
+func (a *API) docsFile(r *wire.Request) (wire.Answer, error) {
+	file, ok := openapi.ViewerFiles()[r.Vars["file"]]
 	if !ok {
-		return answer{}, domain.NotFound("file")
+		return wire.Answer{}, domain.NotFound("file")
 	}
 	cache := cacheAndCheck
 	if r.URL.Query().Get("v") == file.Hash {
@@ -72,38 +70,19 @@ func (a *API) docsFile(r *request) (answer, error) {
 
 // serveFile answers with a file, compressed where the client takes that, or that the
 // client has it already.
-func serveFile(r *request, file openapi.File, cache string) answer {
+func serveFile(r *wire.Request, file openapi.File, cache string) wire.Answer {
 	header := http.Header{"Cache-Control": {cache}, "Vary": {"Accept-Encoding"}}
 	body, tag := file.Body, file.Hash
-	if packed := file.Packed(); len(packed) < len(body) && takesGzip(r.Header.Values("Accept-Encoding")) {
+	if packed := file.Packed(); len(packed) < len(body) && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
 		body, tag = packed, tag+"-gzip"
 		header.Set("Content-Encoding", "gzip")
 	}
 	tag = `"` + tag + `"`
 	header.Set("Etag", tag)
-	if matches(r.Header.Values("If-None-Match"), tag) {
+	if wire.Matches(r.Header.Values("If-None-Match"), tag) {
 		header.Del("Content-Encoding")
-		return answer{status: http.StatusNotModified, header: header}
+		return wire.Answer{Status: http.StatusNotModified, Header: header}
 	}
 	header.Set("Content-Type", file.Type)
-	return answer{status: http.StatusOK, header: header, body: body}
-}
-
-// takesGzip says that an Accept-Encoding names gzip, by itself or by *, and not with
-// the weight 0 (RFC 9110, section 12.5.3).
-func takesGzip(accept []string) bool {
-	takes := false
-	for _, one := range listed(accept) {
-		name, params, _ := strings.Cut(one, ";")
-		q, weighed := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
-		weight, err := strconv.ParseFloat(q, 64)
-		refused := weighed && (err != nil || weight == 0)
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "gzip", "x-gzip":
-			return !refused
-		case "*":
-			takes = !refused
-		}
-	}
-	return takes
+	return wire.Answer{Status: http.StatusOK, Header: header, Body: body}
 }

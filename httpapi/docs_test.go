@@ -14,8 +14,9 @@ import (
 	"testing"
 
 	"humanqa/httpapi/openapi"
-	"humanqa/internal/apicheck"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/apicheck"
+	"humanqa/internal/testing/must"
 )
 
 // newChecker reads the document as the service serves it.
@@ -31,20 +32,20 @@ func TestTheRoutesAndTheDocumentAreTheSame(t *testing.T) {
 	checker := newChecker(t)
 	var served []string
 	for _, row := range routes {
-		name := row.method + " " + row.pattern
+		name := row.Method + " " + row.Pattern
 		served = append(served, name)
-		op := checker.Operation(row.method, row.pattern)
+		op := checker.Operation(row.Method, row.Pattern)
 		if op == nil {
 			continue // the comparison names it
 		}
 		var keyed bool
 		for _, p := range op.Parameters {
-			keyed = keyed || p.Value.Name == idempotencyHeader
+			keyed = keyed || p.Value.Name == wire.IdempotencyHeader
 		}
-		if keyed != row.creates {
-			t.Errorf("%s: creates is %v, and the document says %v", name, row.creates, keyed)
+		if keyed != row.Creates {
+			t.Errorf("%s: creates is %v, and the document says %v", name, row.Creates, keyed)
 		}
-		want := map[audience]string{public: "public", clients: "clients", checkers: "checkers", hooks: "hooks"}[row.audience]
+		want := map[wire.Audience]string{wire.Public: "public", wire.Clients: "clients", wire.Checkers: "checkers", wire.Hooks: "hooks"}[row.Audience]
 		named := "clients"
 		switch given, isNamed := op.Extensions["x-audience"].(string); {
 		case isNamed:
@@ -52,7 +53,7 @@ func TestTheRoutesAndTheDocumentAreTheSame(t *testing.T) {
 		case op.Security != nil:
 			named = "public"
 		}
-		if asked := op.Security == nil || len(*op.Security) > 0; named != want || asked != (row.audience == clients || row.audience == checkers) {
+		if asked := op.Security == nil || len(*op.Security) > 0; named != want || asked != (row.Audience == wire.Clients || row.Audience == wire.Checkers) {
 			t.Errorf("%s: it is for %s, and the document says %s; a credential: %v", name, want, named, asked)
 		}
 	}
@@ -88,8 +89,8 @@ func TestTheReferenceIsMarkdownForWhoeverAsksForIt(t *testing.T) {
 	}
 	text := s.call("", "GET", "/docs", "", "Accept", "text/markdown").Body.String()
 	for _, row := range routes {
-		if !strings.Contains(text, "\n### "+row.method+" "+row.pattern+"\n") {
-			t.Errorf("%s %s is not there", row.method, row.pattern)
+		if !strings.Contains(text, "\n### "+row.Method+" "+row.Pattern+"\n") {
+			t.Errorf("%s %s is not there", row.Method, row.Pattern)
 		}
 	}
 	for _, part := range []string{
@@ -133,7 +134,7 @@ func TestLargeTextsAreCompressedForWhoeverTakesThat(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"": false, "identity": false, "gzip;q=0": false, "gzip; q=0.0, *": false, "*": true, "*;q=0": false, "GZIP;q=0.5": true, "gzip;q=x": false,
 	} {
-		equal(t, fmt.Sprint(accept, takesGzip([]string{accept})), fmt.Sprint(accept, want))
+		equal(t, fmt.Sprint(accept, wire.TakesGzip([]string{accept})), fmt.Sprint(accept, want))
 	}
 }
 
@@ -219,14 +220,14 @@ func TestTheFormatsOfReportsAreShownAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	checker := newChecker(t)
 	for pattern, name := range map[string]string{
-		"/v1/jobs/{id}/report":           "report.job",
-		"/v1/jobs/bulk/{batchId}/report": "report.batch",
+		"/v1/jobs/{id}/report":           "job",
+		"/v1/jobs/bulk/{batchId}/report": "batch",
 	} {
 		content := checker.Operation("GET", pattern).Responses.Status(http.StatusOK).Value.Content
 		for media, extension := range map[string]string{
 			"application/vnd.ctrf+json": ".ctrf", "application/xml": ".junit", "text/markdown": ".md",
 		} {
-			want, err := os.ReadFile("testdata/" + name + extension)
+			want, err := os.ReadFile("report/testdata/" + name + extension)
 			must.NoError(t, err)
 			shown := content[media].Example
 			for _, example := range content[media].Examples {

@@ -20,7 +20,9 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 func quiet() *logrus.Logger {
@@ -29,9 +31,9 @@ func quiet() *logrus.Logger {
 	return l
 }
 
-func testRequest(t *testing.T) *request {
+func testRequest(t *testing.T) *wire.Request {
 	t.Helper()
-	return &request{Request: httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), id: "req-1", log: quiet()}
+	return &wire.Request{Request: httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), ID: "req-1", Log: quiet()}
 }
 
 func TestEveryErrorHasItsStatusAndCode(t *testing.T) {
@@ -45,11 +47,11 @@ func TestEveryErrorHasItsStatusAndCode(t *testing.T) {
 		{domain.Unauthorized("no"), 401, domain.CodeUnauthorized},
 		{domain.InsufficientCredits(10, 7), 402, domain.CodeInsufficientCredits},
 		{domain.Forbidden("no"), 403, domain.CodeForbidden},
-		{errSuspended, 403, domain.CodeAccountSuspended},
+		{admit.ErrSuspended, 403, domain.CodeAccountSuspended},
 		{domain.NotFound("job"), 404, domain.CodeNotFound},
 		{domain.Conflict("taken"), 409, domain.CodeConflict},
 		{&domain.Error{Kind: domain.KindConflict, Code: domain.CodeSecretConflict}, 409, domain.CodeSecretConflict},
-		{errTooLarge, 413, domain.CodePayloadTooLarge},
+		{wire.ErrTooLarge, 413, domain.CodePayloadTooLarge},
 		{&domain.Error{Kind: domain.KindRateLimited, Code: domain.CodeRateLimited}, 429, domain.CodeRateLimited},
 		{errors.New("disk on fire at /srv/secret"), 500, domain.CodeInternal},
 		{&domain.Error{Message: "of no kind"}, 500, domain.CodeInternal},
@@ -62,16 +64,16 @@ func TestEveryErrorHasItsStatusAndCode(t *testing.T) {
 		{fmt.Errorf("read: %w", context.DeadlineExceeded), 503, domain.CodeUnavailable},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, 503, domain.CodeUnavailable},
 	} {
-		ans := refuse(testRequest(t), fmt.Errorf("wrapped: %w", c.err))
+		ans := wire.Refuse(testRequest(t), fmt.Errorf("wrapped: %w", c.err))
 		var got struct {
 			Error, RequestID string
 			Code             domain.Code
 		}
-		must.NoError(t, json.Unmarshal(ans.body, &got))
-		if ans.status != c.status || got.Code != c.code || got.RequestID != "req-1" || got.Error == "" && c.status != 409 && c.status != 429 {
-			t.Errorf("%v: got %d %s", c.err, ans.status, ans.body)
+		must.NoError(t, json.Unmarshal(ans.Body, &got))
+		if ans.Status != c.status || got.Code != c.code || got.RequestID != "req-1" || got.Error == "" && c.status != 409 && c.status != 429 {
+			t.Errorf("%v: got %d %s", c.err, ans.Status, ans.Body)
 		}
-		if text := string(ans.body); strings.Contains(text, "10.0.0.1") || strings.Contains(text, "secret") && c.status == 500 {
+		if text := string(ans.Body); strings.Contains(text, "10.0.0.1") || strings.Contains(text, "secret") && c.status == 500 {
 			t.Errorf("%v: the cause is shown: %s", c.err, text)
 		}
 	}
@@ -81,7 +83,7 @@ func TestExtrasStandBesideTheEnvelopeButNeverInItsPlace(t *testing.T) {
 	t.Parallel()
 	err := domain.InsufficientCredits(10, 7).With("error", "x").With("code", "x").With("requestId", "x")
 	var got map[string]any
-	must.NoError(t, json.Unmarshal(refuse(testRequest(t), err).body, &got))
+	must.NoError(t, json.Unmarshal(wire.Refuse(testRequest(t), err).Body, &got))
 	want := map[string]any{
 		"error": "not enough credits: 10 required, 7 available", "code": "INSUFFICIENT_CREDITS",
 		"hint":      "add credits to the account, or submit fewer or cheaper jobs",
@@ -98,8 +100,8 @@ func TestWhatAGoneClientCausesIsNotAFault(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r.Request = r.WithContext(ctx)
-	if ans := refuse(r, &pq.Error{Code: "57014"}); ans.status != statusClientGone {
-		t.Errorf("got %d", ans.status)
+	if ans := wire.Refuse(r, &pq.Error{Code: "57014"}); ans.Status != wire.StatusClientGone {
+		t.Errorf("got %d", ans.Status)
 	}
 }
 
@@ -107,7 +109,7 @@ func TestEqualInstantsAreEqualStrings(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 10, 0, 0, 120_456_789, time.FixedZone("", 7200))
 	for _, one := range []time.Time{at, at.UTC()} {
-		got, err := json.Marshal(timestamp(one))
+		got, err := json.Marshal(wire.Timestamp(one))
 		if err != nil || string(got) != `"2026-03-01T08:00:00.120Z"` {
 			t.Errorf("got %s, %v", got, err)
 		}
@@ -118,14 +120,14 @@ func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	eighty := strings.Repeat("aZ09._-x", 10)
 	for _, good := range []string{"a", "A.b_c-9", eighty} {
-		if got := requestID(map[string][]string{requestIDHeader: {good}}); got != good {
+		if got := wire.RequestID(map[string][]string{wire.RequestIDHeader: {good}}); got != good {
 			t.Errorf("%q became %q", good, got)
 		}
 	}
 	seen := map[string]bool{}
 	for _, bad := range []string{"", eighty + "x", "a b", "a\tb", "ä", "a/b", "a\"b", "a\x00"} {
-		got := requestID(map[string][]string{requestIDHeader: {bad}})
-		if got == bad || len(got) != 16 || !validRequestID(got) || seen[got] {
+		got := wire.RequestID(map[string][]string{wire.RequestIDHeader: {bad}})
+		if got == bad || len(got) != 16 || !wire.ValidRequestID(got) || seen[got] {
 			t.Errorf("%q became %q", bad, got)
 		}
 		seen[got] = true
@@ -166,7 +168,7 @@ func TestTheLogOfRequestsNamesPathAndAccount(t *testing.T) {
 		"slip":    {"", "POST", "/v1/hook/deploy/" + token},
 		"nowhere": {key, "GET", "/v1/keys/" + key + "/" + strings.Repeat("é", 200)},
 	} {
-		s.call(c[0], c[1], c[2], "", requestIDHeader, id)
+		s.call(c[0], c[1], c[2], "", wire.RequestIDHeader, id)
 	}
 	for line := range strings.Lines(s.logged.String()) {
 		if _, id, found := strings.Cut(line, "requestId="); found && strings.Contains(line, "msg=request") {
@@ -212,12 +214,12 @@ func TestA400SaysTheNextStep(t *testing.T) {
 	for _, c := range []struct{ key, call, body, want string }{
 		{key, "POST /v1/jobs", strings.Replace(aJob, `"title"`, `"Title"`, 1), "Title is not known and was ignored; did you mean title?"},
 		{key, "POST /v1/jobs", strings.Replace(aJob, `"jobType"`, `"job_type"`, 1), "job_type is not known and was ignored; did you mean jobType?"},
-		{key, "POST /v1/jobs", `{`, hints["body"]},
-		{key, "POST /v1/jobs", strings.Replace(aJob, "https://example.com", "ftp://example.com", 1), hints["url"]},
-		{key, "POST /v1/jobs/bulk", `{"jobs":[` + strings.Replace(aJob, "Payment Flow", "Chess", 1) + `]}`, hints["jobType"]},
-		{key, "GET /v1/jobs?since=yesterday", "", hints["since"]},
-		{key, "GET /v1/events?after=x", "", hints["after"]},
-		{checker, "POST /v1/checker/jobs/" + uuid.NewString() + "/release", "", hints[claimTokenHeader]},
+		{key, "POST /v1/jobs", `{`, wire.Hints["body"]},
+		{key, "POST /v1/jobs", strings.Replace(aJob, "https://example.com", "ftp://example.com", 1), wire.Hints["url"]},
+		{key, "POST /v1/jobs/bulk", `{"jobs":[` + strings.Replace(aJob, "Payment Flow", "Chess", 1) + `]}`, wire.Hints["jobType"]},
+		{key, "GET /v1/jobs?since=yesterday", "", wire.Hints["since"]},
+		{key, "GET /v1/events?after=x", "", wire.Hints["after"]},
+		{checker, "POST /v1/checker/jobs/" + uuid.NewString() + "/release", "", wire.Hints[wire.ClaimTokenHeader]},
 	} {
 		method, path, _ := strings.Cut(c.call, " ")
 		equal(t, s.call(c.key, method, path, c.body).refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], any(c.want))

@@ -21,8 +21,10 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	v1 "humanqa/httpapi/v1"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // feed reads the events from a path. Whatever was answered before is there at
@@ -70,7 +72,7 @@ func TestAJobsEventsAreShownAsWebhooksAre(t *testing.T) {
 	if _, err := uuid.Parse(fmt.Sprint(completed["id"])); err != nil || completed["cursor"] == "" {
 		t.Errorf("id %v, cursor %v", completed["id"], completed["cursor"])
 	}
-	if _, err := time.Parse(timestampLayout, fmt.Sprint(completed["timestamp"])); err != nil {
+	if _, err := time.Parse(wire.TimestampLayout, fmt.Sprint(completed["timestamp"])); err != nil {
 		t.Error(err)
 	}
 	with(t, completed, map[string]any{
@@ -150,22 +152,6 @@ func TestTheAccountsFeedIsReadPageByPage(t *testing.T) {
 		"?after=1-9223372036854775808&limit=": {"after"},
 	} {
 		equal(t, s.call(key, "GET", "/v1/events"+query, "").paths(), paths)
-	}
-}
-
-func TestWhoAsksForAStream(t *testing.T) {
-	t.Parallel()
-	for accept, want := range map[string]bool{
-		"": false, "*/*": false, "application/json": false, "text/*": false,
-		"text/event-stream":                         true,
-		"TEXT/Event-Stream":                         true,
-		"text/event-stream, */*":                    true,
-		"application/json, text/event-stream;q=0.5": false,
-		"text/event-stream;q=0":                     false,
-	} {
-		if got := wantsStream([]string{accept}); got != want {
-			t.Errorf("%q: %v", accept, got)
-		}
 	}
 }
 
@@ -321,7 +307,7 @@ func TestAStreamOutlivesTheServersTimeOuts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.beat = 20 * time.Millisecond
+	s.clients.Beat = 20 * time.Millisecond
 	srv := httptest.NewUnstartedServer(s.API)
 	srv.Config = NewServer(s.API, quiet())
 	srv.Config.ReadTimeout, srv.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
@@ -344,7 +330,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	accountID, _ := s.account(100)
-	s.beat = time.Hour // nothing else looks after the stream
+	s.clients.Beat = time.Hour // nothing else looks after the stream
 	srv := s.online()
 	k, err := s.commands.IssueKey(t.Context(), operator(uuid.New()), accountID, command.IssueKey{Scope: account.ScopeRead})
 	s.visible(k.Position, err)
@@ -375,9 +361,7 @@ func TestStreamsEndWithTheService(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("the drain: %v", err)
 	}
-	s.feedWatch.mu.Lock()
-	defer s.feedWatch.mu.Unlock()
-	if len(s.feedWatch.listeners) > 0 {
+	if s.clients.Followers() > 0 {
 		t.Error("somebody still listens")
 	}
 }
@@ -388,7 +372,7 @@ func TestAKeyHasSoManyStreamsAndNoMore(t *testing.T) {
 	accountID, key := s.account(100)
 	srv := s.online()
 	var open []*stream
-	for range streamsPerKey {
+	for range v1.StreamsPerKey {
 		open = append(open, s.follow(srv.URL, key, "", "").opened())
 	}
 	refused := s.follow(srv.URL, key, "", "")
@@ -413,7 +397,7 @@ func TestABadStreamIsRefusedBeforeItBegins(t *testing.T) {
 	equal(t, s.call(key, "GET", "/v1/events?after=x&types=y", "", sse...).paths(), []string{"after", "types"})
 	equal(t, s.call(key, "GET", "/v1/events", "", append(sse, "Last-Event-ID", "x")...).paths(), []string{"Last-Event-ID"})
 	s.call("", "GET", "/v1/events", "", sse...).refused(http.StatusUnauthorized, domain.CodeUnauthorized)
-	for range streamsPerKey + 1 { // a refused one takes no place
+	for range v1.StreamsPerKey + 1 { // a refused one takes no place
 		equal(t, s.call(key, "GET", "/v1/events?limit=0", "", sse...).paths(), []string{"limit"})
 	}
 }

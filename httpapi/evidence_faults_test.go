@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/httpapi/evidence"
+	"humanqa/internal/testing/must"
 )
 
 // faultyFiles is a bucket that fails, before or behind its work.
 type faultyFiles struct {
-	EvidenceFiles
+	evidence.Files
 	before, behind, reading error
 }
 
@@ -23,14 +24,14 @@ func (f *faultyFiles) Write(ctx context.Context, key, contentType string, about 
 	if f.before != nil {
 		return f.before
 	}
-	return errors.Join(f.EvidenceFiles.Write(ctx, key, contentType, about, content), f.behind)
+	return errors.Join(f.Files.Write(ctx, key, contentType, about, content), f.behind)
 }
 
 func (f *faultyFiles) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if f.reading != nil {
 		return nil, f.reading
 	}
-	return f.EvidenceFiles.Read(ctx, key, offset, length)
+	return f.Files.Read(ctx, key, offset, length)
 }
 
 func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
@@ -44,9 +45,9 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			_, key := s.account(100)
-			good := s.evidenceFiles
-			fault.EvidenceFiles = good
-			s.evidenceFiles = fault
+			good := s.evidence.Files
+			fault.Files = good
+			s.evidence.Files = fault
 			w := s.working(key)
 			r := w.uploads(aPNG)
 			r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
@@ -57,7 +58,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			finished, unfinished := s.pieces()
 			equal(t, []int{finished, unfinished}, []int{0, 2})
 
-			s.evidenceFiles = good
+			s.evidence.Files = good
 			link := w.shown(aPNG) // the same row goes on
 			finished, unfinished = s.pieces()
 			equal(t, []int{finished, unfinished}, []int{1, 1})
@@ -66,14 +67,14 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			s.sweeps()
 			finished, unfinished = s.pieces()
 			equal(t, []int{finished, unfinished}, []int{1, 1})
-			var broken evidenceRow
+			var broken string // its key
 			err := s.db.GetContext(t.Context(), &broken, `UPDATE http_evidence SET begun_at = now() - interval '61 minutes' WHERE stored_at IS NULL
-				RETURNING id, account_id, job_id, content_type, size, false AS stored`)
+				RETURNING account_id || '/' || job_id || '/' || id`)
 			must.NoError(t, err)
 			s.sweeps()
 			finished, unfinished = s.pieces()
 			equal(t, []int{finished, unfinished}, []int{1, 0})
-			if _, err := good.Read(t.Context(), broken.key(), 0, 1); err == nil {
+			if _, err := good.Read(t.Context(), broken, 0, 1); err == nil {
 				t.Error("the file that nobody knows is still there")
 			}
 			equal(t, s.visit(link).Body.String(), aPNG)
@@ -84,7 +85,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 
 func (s *service) sweeps() {
 	s.t.Helper()
-	must.NoError(s.t, s.evidence.sweep(s.t.Context(), s.evidenceFiles))
+	must.NoError(s.t, s.evidence.Sweep(s.t.Context()))
 }
 
 func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
@@ -92,7 +93,7 @@ func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	link := s.working(key).shown(aPNG)
-	s.evidenceFiles = &faultyFiles{EvidenceFiles: s.evidenceFiles, reading: errors.New("out of luck")}
+	s.evidence.Files = &faultyFiles{Files: s.evidence.Files, reading: errors.New("out of luck")}
 	r := s.visit(link)
 	r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 	equal(t, r.Header().Get("Content-Disposition")+r.Header().Get("Etag"), "")
@@ -106,10 +107,10 @@ func (b brittle) Read(p []byte) (int, error) {
 	return n, errors.New("out of luck")
 }
 
-type brittleFiles struct{ EvidenceFiles }
+type brittleFiles struct{ evidence.Files }
 
 func (f brittleFiles) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	r, err := f.EvidenceFiles.Read(ctx, key, offset, length)
+	r, err := f.Files.Read(ctx, key, offset, length)
 	return brittle{r}, err
 }
 
@@ -118,7 +119,7 @@ func TestHalfAFileIsNotTakenForAWholeOne(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	link := s.working(key).shown(aPNG + strings.Repeat("x", 1000))
-	s.evidenceFiles = brittleFiles{s.evidenceFiles}
+	s.evidence.Files = brittleFiles{s.evidence.Files}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(link, "https://qa.example", server.URL, 1), nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 	"humanqa/internal/vault"
 )
 
@@ -22,7 +22,7 @@ func TestALinkOpensWhatItWasSignedForAsLongAsItSays(t *testing.T) {
 	_, key := s.account(100)
 	_, otherKey := s.account(100)
 	now := time.Now()
-	s.now = func() time.Time { return now }
+	s.evidence.Now = func() time.Time { return now }
 	w := s.working(key)
 	link, second, others := w.shown(aPNG), w.shown(aPNG+"2"), s.working(otherKey).shown(aPNG)
 	path, query, _ := strings.Cut(link, "?")
@@ -48,9 +48,9 @@ func TestALinkOpensWhatItWasSignedForAsLongAsItSays(t *testing.T) {
 		}
 	}
 	issued := now
-	now = issued.Truncate(time.Second).Add(linkValid - time.Second)
+	now = issued.Truncate(time.Second).Add(15*time.Minute - time.Second)
 	equal(t, s.visit(link).Code, http.StatusOK)
-	now = issued.Add(linkValid)
+	now = issued.Add(15 * time.Minute)
 	expired := s.visit(link).refused(http.StatusForbidden, domain.CodeForbidden)
 	equal(t, expired["hint"], any("read the report again: it has fresh links"))
 	s.visit(withQuery(t, link, func(q url.Values) { q.Set("signature", flipped(q.Get("signature"))) })).
@@ -64,7 +64,7 @@ func TestTheLinksOfAnExportedReportLast(t *testing.T) {
 	s := setup(t)
 	accountID, key := s.account(100)
 	now := time.Now()
-	s.now = func() time.Time { return now }
+	s.evidence.Now = func() time.Time { return now }
 	w := s.working(key)
 	shot, other := w.shown(aPNG), w.shown(aPNG+"2")
 	w.check(0, `{"status":"fail","screenshotUrl":"`+shot+`"}`)
@@ -136,7 +136,7 @@ func TestAShreddedAccountsLinksEnd(t *testing.T) {
 	s := setup(t)
 	accountID, key := s.account(100)
 	link := s.working(key).shown(aPNG)
-	v, _ := s.vault.(*vault.Vault)
+	v, _ := s.deps.Vault.(*vault.Vault)
 	must.NoError(t, v.Shred(t.Context(), accountID))
 	s.visit(link).refused(http.StatusNotFound, domain.CodeNotFound)
 }

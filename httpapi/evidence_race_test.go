@@ -8,8 +8,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/httpapi/evidence"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // waits returns once a transaction waits for the evidence of a job.
@@ -37,13 +38,13 @@ func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 			return w.call("PUT", "/items/"+w.items[n], `{"status":"pass","screenshotUrl":"`+link+`"}`)
 		}
 		give(0).want(http.StatusOK)
-		id, _ := s.evidenceID(link)
+		id := evidenceIDOf(t, link)
 		claim := command.Claim{JobID: w.jobID}
 		must.NoError(t, s.db.GetContext(t.Context(), &claim.CheckerID, `SELECT checker_id FROM http_evidence WHERE id = $1`, id))
 		claim.Token, _ = strconv.Atoi(w.token)
 		take := func(meanwhile func()) error {
-			return s.DropEvidence(t.Context(), w.jobID, evidencePath+id, func() (command.Hidden, error) {
-				left, _, err := s.commands.HideScreenshot(t.Context(), operator(command.NewCommandID()), claim, w.items[0], evidencePath+id)
+			return s.evidence.Drop(t.Context(), w.jobID, evidence.Prefix+id, func() (command.Hidden, error) {
+				left, _, err := s.commands.HideScreenshot(t.Context(), operator(command.NewCommandID()), claim, w.items[0], evidence.Prefix+id)
 				if meanwhile != nil {
 					meanwhile()
 				}
@@ -61,10 +62,10 @@ func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 			give(1).want(http.StatusOK)
 		} else {
 			taken := make(chan error, 1)
-			must.NoError(t, s.GiveEvidence(t.Context(), w.jobID, []string{evidencePath + id}, func() error {
+			must.NoError(t, s.evidence.Give(t.Context(), w.jobID, []string{evidence.Prefix + id}, func() error {
 				go func() { taken <- take(nil) }()
 				s.waits()
-				in := command.CheckItem{ItemID: w.items[1], Status: "pass", Screenshots: []string{evidencePath + id}}
+				in := command.CheckItem{ItemID: w.items[1], Status: "pass", Screenshots: []string{evidence.Prefix + id}}
 				_, _, err := s.commands.CheckItem(t.Context(), operator(command.NewCommandID()), claim, in)
 				return err
 			}))

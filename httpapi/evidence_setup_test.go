@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/httpapi/evidence"
+	"humanqa/internal/testing/must"
 )
 
 const aPNG = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89 not much more"
@@ -74,6 +75,14 @@ func (s *service) pieces() (finished, unfinished int) {
 		Scan(&finished, &unfinished)
 	must.NoError(s.t, err)
 	return finished, unfinished
+}
+
+// evidenceIDOf is the id of the piece that a link leads to.
+func evidenceIDOf(t *testing.T, link string) string {
+	t.Helper()
+	u, err := url.Parse(link)
+	must.NoError(t, err)
+	return strings.TrimPrefix(u.Path, evidence.Prefix)
 }
 
 func withQuery(t *testing.T, link string, change func(url.Values)) string {

@@ -15,7 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 // An item has several pictures, a verdict can be taken back, and the report shows
@@ -287,19 +288,20 @@ func TestEvidenceHasItsLimits(t *testing.T) {
 	_, key := s.account(100)
 	w := s.working(key)
 	const aGIF, anMP4 = "GIF89a\x01\x00\x01\x00", "\x00\x00\x00\x20ftypisom\x00\x00\x02\x00isomiso2avc1mp41"
-	w.uploads(aGIF + strings.Repeat("\x00", maxImage-len(aGIF))).want(http.StatusCreated)
-	over := w.uploads(aGIF+strings.Repeat("\x00", maxImage-len(aGIF)+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	const imageLimit, videoLimit = 10 << 20, wire.MaxBody - 64<<10
+	w.uploads(aGIF + strings.Repeat("\x00", imageLimit-len(aGIF))).want(http.StatusCreated)
+	over := w.uploads(aGIF+strings.Repeat("\x00", imageLimit-len(aGIF)+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
 	equal(t, over["error"], any("a file of the type image/gif may have 10485760 bytes, this one has 10485761"))
-	video := anMP4 + strings.Repeat("\x00", maxVideo-len(anMP4))
+	video := anMP4 + strings.Repeat("\x00", videoLimit-len(anMP4))
 	up := w.uploads(video).want(http.StatusCreated)
-	equal(t, up["size"], any(float64(maxVideo)))
+	equal(t, up["size"], any(float64(videoLimit)))
 	w.uploads(video+"\x00").refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
 	w.uploads(video+strings.Repeat("\x00", 1<<20)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
 	link, _ := up["url"].(string)
-	if got := s.visit(link).Body.Len(); got != maxVideo {
+	if got := s.visit(link).Body.Len(); got != videoLimit {
 		t.Errorf("%d bytes came back", got)
 	}
-	equal(t, s.spool.disk.holders(), []string{}) // everything was given back
+	equal(t, s.spool.Disk.Holders(), []string{}) // everything was given back
 	finished, unfinished := s.pieces()
 	equal(t, []int{finished, unfinished}, []int{2, 0})
 }
@@ -313,7 +315,7 @@ func TestAJobHoldsSoManyPieces(t *testing.T) {
 	_, err := s.db.ExecContext(t.Context(), `
 		INSERT INTO http_evidence (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
 		SELECT gen_random_uuid(), account_id, job_id, checker_id, decode(md5(n::text), 'hex'), content_type, size, begun_at, stored_at
-		FROM http_evidence, generate_series(1, $1) AS n`, maxEvidence-2)
+		FROM http_evidence, generate_series(1, $1) AS n`, 200-2)
 	must.NoError(t, err)
 	// Of many at once that want the last place, one gets it.
 	var uploads sync.WaitGroup

@@ -16,8 +16,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	v1 "humanqa/httpapi/v1"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/tabular"
+	"humanqa/internal/testing/must"
 )
 
 // An account takes away its own rows and no other's, in three formats that hold
@@ -121,9 +123,9 @@ func TestAnAccountHasTwoPlaces(t *testing.T) {
 	s := setup(t)
 	accountID, key := s.account(10)
 	_, other := s.account(10)
-	for of, targets := range map[*places][]string{
-		s.tablePlaces: {"/v1/exports/jobs", "/v1/credits/statement"},
-		s.pastPlaces:  {"/v1/credits?asOf=2026-01-01", "/v1/jobs?asOf=2026-01-01", "/v1/exports/jobs?asOf=2026-01-01"},
+	for of, targets := range map[*wire.Quota][]string{
+		s.clients.ExportQuota: {"/v1/exports/jobs", "/v1/credits/statement"},
+		s.PastReads:           {"/v1/credits?asOf=2026-01-01", "/v1/jobs?asOf=2026-01-01", "/v1/exports/jobs?asOf=2026-01-01"},
 	} {
 		ask := func(key string, full bool) {
 			t.Helper()
@@ -139,7 +141,7 @@ func TestAnAccountHasTwoPlaces(t *testing.T) {
 		}
 		var leave []func()
 		take := func(owner string) {
-			give, err := takePlace(of, "x", owner)
+			give, err := of.Enter("x", owner)
 			must.NoError(t, err)
 			leave = append(leave, give)
 		}
@@ -148,7 +150,7 @@ func TestAnAccountHasTwoPlaces(t *testing.T) {
 		take(accountID)
 		ask(key, true)
 		ask(other, false)
-		for i := range placesHere - placesEach {
+		for i := range v1.QuotaOfNode - v1.QuotaOfAccount {
 			take(fmt.Sprint("account ", i))
 		}
 		ask(other, true)
@@ -156,7 +158,7 @@ func TestAnAccountHasTwoPlaces(t *testing.T) {
 			give()
 			give() // once is enough
 		}
-		for range 2 * placesEach { // each is given back with its answer
+		for range 2 * v1.QuotaOfAccount { // each is given back with its answer
 			ask(key, false)
 		}
 	}
@@ -167,11 +169,11 @@ func TestAnAccountHasTwoPlaces(t *testing.T) {
 func TestAReaderThatIsTooSlowIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	s.readGrace = 50 * time.Millisecond
+	s.clients.ReadGrace = 50 * time.Millisecond
 	ended := make(chan int, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		r := &request{Request: hr, caller: caller{accountID: "acc"}, log: s.API.log}
-		ans, err := s.tableOf(r, tabular.NDJSON, "endless", []tabular.Column{{Name: "text"}}, func(_ context.Context, each func([]any) error) error {
+		r := &wire.Request{Request: hr, Caller: wire.Caller{AccountID: "acc"}, Log: s.API.log}
+		ans, err := s.clients.TableOf(r, tabular.NDJSON, "endless", []tabular.Column{{Name: "text"}}, func(_ context.Context, each func([]any) error) error {
 			for {
 				if err := each([]any{strings.Repeat("x", 1<<10)}); err != nil {
 					return err
@@ -180,10 +182,10 @@ func TestAReaderThatIsTooSlowIsCutOff(t *testing.T) {
 		})
 		must.NoError(t, err)
 		defer func() {
-			ended <- len(s.tablePlaces.held)
+			ended <- len(s.clients.ExportQuota.Holders())
 			panic(recover()) // as net/http wants it
 		}()
-		ans.sendStream(r, w)
+		ans.SendStream(r, w)
 	}))
 	const little = 4 << 10 // what the kernel holds counts as read
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {

@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/httpapi/wire"
 )
 
 const (
@@ -56,13 +57,13 @@ type healthBody struct {
 }
 
 // healthz is GET /healthz: the process answers.
-func (a *API) healthz(*request) (answer, error) {
-	return reply(http.StatusOK, healthBody{Status: "ok"})
+func (a *API) healthz(*wire.Request) (wire.Answer, error) {
+	return wire.Reply(http.StatusOK, healthBody{Status: "ok"})
 }
 
 // readyz is GET /readyz: log, Postgres and projections are there and caught
 // up; else 503 with every reason.
-func (a *API) readyz(r *request) (answer, error) {
+func (a *API) readyz(r *wire.Request) (wire.Answer, error) {
 	var notes, problems []Problem
 	for _, p := range a.ready.problems(r.Context()) {
 		if p.Note {
@@ -72,10 +73,10 @@ func (a *API) readyz(r *request) (answer, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return answer{}, (&domain.Error{
+		return wire.Answer{}, (&domain.Error{
 			Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
 			Message: problems[0].Part + ": " + problems[0].Reason,
 		}).With("problems", problems)
 	}
-	return reply(http.StatusOK, healthBody{Status: "ready", Notes: notes})
+	return wire.Reply(http.StatusOK, healthBody{Status: "ready", Notes: notes})
 }

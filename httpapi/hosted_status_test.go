@@ -19,9 +19,9 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/domain/job"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/jobs"
 )
 
@@ -81,29 +81,6 @@ func TestAJobThatEndedWithoutAReportKeepsItsState(t *testing.T) {
 		body := s.call(key, "GET", "/v1/hosted/status/"+id, "").want(http.StatusOK)
 		equal(t, body["result"], nil)
 		with(t, body, map[string]any{"status": status, "isFinal": true, "progressPercent": 0.0, "aiReportStatus": nil})
-	}
-}
-
-func TestProgress(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name           string
-		status         job.Status
-		total, checked int
-		want           int
-	}{
-		{"no checklist yet", job.StatusClaimed, 0, 0, 0},
-		{"nothing checked", job.StatusClaimed, 3, 0, 0},
-		{"rounded down", job.StatusClaimed, 3, 2, 66},
-		{"all checked, not submitted", job.StatusClaimed, 3, 3, 99},
-		{"pending, with ticks of an earlier claim", job.StatusPending, 2, 1, 0},
-		{"completed", job.StatusCompleted, 3, 3, 100},
-		{"completed without a list", job.StatusCompleted, 0, 0, 100},
-		{"failed with all checked", job.StatusFailed, 3, 3, 99},
-	} {
-		if got := progress(c.status, checklistState{TotalItems: c.total, CheckedItems: c.checked}); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
 	}
 }
 
@@ -183,7 +160,7 @@ func (s *service) held(run func()) (answered <-chan struct{}) {
 	each, done := make(chan struct{}), make(chan struct{})
 	db := sqlx.NewDb(sql.OpenDB(looks{connector, each}), "postgres")
 	s.t.Cleanup(func() { _ = db.Close() })
-	s.reads.Jobs = jobs.NewReads(db)
+	s.deps.Reads.Jobs = jobs.NewReads(db)
 	go func() {
 		defer close(done)
 		run()
@@ -257,7 +234,7 @@ func TestAHeldStatusEndsWithItsClient(t *testing.T) {
 	answered := s.held(func() { s.ServeHTTP(httptest.NewRecorder(), r) })
 	hangUp()
 	<-answered
-	if logged := s.logged.String(); !strings.Contains(logged, fmt.Sprintf("status=%d", statusClientGone)) {
+	if logged := s.logged.String(); !strings.Contains(logged, fmt.Sprintf("status=%d", wire.StatusClientGone)) {
 		t.Errorf("the log says %s", logged)
 	}
 }

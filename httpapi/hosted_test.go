@@ -13,7 +13,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/httpapi/input"
+	"humanqa/internal/testing/must"
 )
 
 const (
@@ -268,22 +269,22 @@ func TestTheHeadersOfAnAgentsLoop(t *testing.T) {
 		headers []string
 		paths   []string
 	}{
-		{[]string{skillHeader, "fix"}, []string{iterationHeader}},
-		{[]string{iterationHeader, "1"}, []string{skillHeader}},
-		{[]string{skillHeader, " ", iterationHeader, "1"}, []string{skillHeader}},
-		{[]string{skillHeader, strings.Repeat("x", 101), iterationHeader, "1"}, []string{skillHeader}},
-		{[]string{skillHeader, "é", iterationHeader, "one"}, []string{iterationHeader, skillHeader}},
-		{[]string{skillHeader, "fix", iterationHeader, "0"}, []string{iterationHeader}},
-		{[]string{skillHeader, "fix", iterationHeader, "1.5"}, []string{iterationHeader}},
-		{[]string{skillHeader, "fix", iterationHeader, ""}, []string{iterationHeader}},
-		{[]string{skillHeader, "fix", iterationHeader, "1", maxIterationsHeader, "0"}, []string{maxIterationsHeader}},
+		{[]string{input.SkillHeader, "fix"}, []string{input.IterationHeader}},
+		{[]string{input.IterationHeader, "1"}, []string{input.SkillHeader}},
+		{[]string{input.SkillHeader, " ", input.IterationHeader, "1"}, []string{input.SkillHeader}},
+		{[]string{input.SkillHeader, strings.Repeat("x", 101), input.IterationHeader, "1"}, []string{input.SkillHeader}},
+		{[]string{input.SkillHeader, "é", input.IterationHeader, "one"}, []string{input.IterationHeader, input.SkillHeader}},
+		{[]string{input.SkillHeader, "fix", input.IterationHeader, "0"}, []string{input.IterationHeader}},
+		{[]string{input.SkillHeader, "fix", input.IterationHeader, "1.5"}, []string{input.IterationHeader}},
+		{[]string{input.SkillHeader, "fix", input.IterationHeader, ""}, []string{input.IterationHeader}},
+		{[]string{input.SkillHeader, "fix", input.IterationHeader, "1", input.MaxIterationsHeader, "0"}, []string{input.MaxIterationsHeader}},
 	} {
 		equal(t, s.hosted(key, "a.example.com", "", c.headers...).paths(), c.paths)
 	}
 	s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 	equal(t, s.log.Count("loop_session.started"), 0)
 	for _, n := range []string{"1", "2"} {
-		s.hosted(key, "a.example.com", "", skillHeader, "fix", iterationHeader, n).want(http.StatusCreated)
+		s.hosted(key, "a.example.com", "", input.SkillHeader, "fix", input.IterationHeader, n).want(http.StatusCreated)
 	}
 	equal(t, []int{s.log.Count("loop_session.started"), s.log.Count("loop_session.iterated")}, []int{1, 2})
 }

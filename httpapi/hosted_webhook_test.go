@@ -14,7 +14,7 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
@@ -162,7 +162,7 @@ func TestASecretIsKnownAgainWhateverItsFingerprintWasMadeFrom(t *testing.T) {
 	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
 	url, secret := `,"webhookUrl":"`+hookURL+`"`, `,"webhookSecret":"`
 	s.hosted(bound, "any.example.com", url).want(http.StatusCreated)
-	sealed, err := s.vault.Seal(t.Context(), id, domain.ProjectStream(own), []byte(secretS))
+	sealed, err := s.deps.Vault.Seal(t.Context(), id, domain.ProjectStream(own), []byte(secretS))
 	must.NoError(t, err)
 	s.happened(domain.ProjectStream(own), time.Now(), &project.SecretSet{SecretID: "s", Sealed: sealed, Fingerprint: "older", At: time.Now(), Rotated: true})
 	s.hosted(bound, "any.example.com", url+secret+secretS+`"`).want(http.StatusCreated)

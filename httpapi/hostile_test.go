@@ -14,7 +14,8 @@ import (
 
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 var (
@@ -145,9 +146,9 @@ func (h *hostile) query() string {
 }
 
 // target is the pattern with something in each of its variables.
-func (h *hostile) target(row route) string {
-	for strings.Contains(row.pattern, "{") {
-		before, rest, _ := strings.Cut(row.pattern, "{")
+func (h *hostile) target(row wire.Route) string {
+	for strings.Contains(row.Pattern, "{") {
+		before, rest, _ := strings.Cut(row.Pattern, "{")
 		name, after, _ := strings.Cut(rest, "}")
 		value := pick(h, []string{
 			pick(h, h.own), pick(h, h.own), pick(h, h.foreign), uuid.NewString(), "%00", "%2e%2e", "x%2Fy", strings.Repeat("a", 200), "%F0%9F%A7%A8", "'", "%FF",
@@ -160,9 +161,9 @@ func (h *hostile) target(row route) string {
 		case name == "file":
 			value = pick(h, []string{"page.css", "page.html", "..%2fpage.html", "%00", "rapidoc.LICENSE.txt"})
 		}
-		row.pattern = before + value + after
+		row.Pattern = before + value + after
 	}
-	return row.pattern + h.query()
+	return row.Pattern + h.query()
 }
 
 func (h *hostile) headers() []string {
@@ -230,22 +231,22 @@ func TestHostileRequests(t *testing.T) {
 	reached := map[string]bool{}
 	for i := range *hostileCount {
 		row := routes[i%len(routes)] // every route as often as the next
-		method := row.method
+		method := row.Method
 		if h.IntN(10) == 0 {
 			method = pick(h, allMethods)
 		}
-		key := s.keyFor(row.audience, keyB, checker)
+		key := s.keyFor(row.Audience, keyB, checker)
 		switch {
 		case h.IntN(20) == 0:
 			key = pick(h, []string{"", "x", checker, keyB, h.hook})
-		case strings.HasPrefix(row.pattern, "/v1/sandbox/") && h.IntN(2) == 0:
+		case strings.HasPrefix(row.Pattern, "/v1/sandbox/") && h.IntN(2) == 0:
 			key = sandbox
 		}
 		target, body := h.target(row), h.body(t)
 		r := s.call(key, method, target, body, h.headers()...)
 		codes[r.Code]++
 		if r.Code < 400 {
-			reached[row.method+" "+row.pattern] = true
+			reached[row.Method+" "+row.Pattern] = true
 		}
 		if r.Code == http.StatusInternalServerError || r.Code == http.StatusServiceUnavailable || t.Failed() {
 			t.Fatalf("seed %d, request %d: %s %s %.2000q: %d %.500s", *hostileSeed, i, method, target, body, r.Code, r.Body)
@@ -254,7 +255,7 @@ func TestHostileRequests(t *testing.T) {
 			t.Fatalf("seed %d, request %d: %s %s splits its headers: %v", *hostileSeed, i, method, target, r.Header())
 		}
 		hidden := secrets
-		if row.audience != checkers { // checkers see every account's queue
+		if row.Audience != wire.Checkers { // checkers see every account's queue
 			hidden = append(slices.Clip(secrets), append(ids, "a-secret-way-in")...)
 		}
 		for _, foreign := range hidden {

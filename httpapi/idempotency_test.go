@@ -15,9 +15,12 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/httpapi/admit"
+	v1 "humanqa/httpapi/v1"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 const replayedHeader = "Idempotent-Replayed"
@@ -175,7 +178,7 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	accountID, key := s.account(100)
-	at := scope{owner: accountID, path: "/v1/jobs", key: "k"}
+	at := admit.KeyScope{Owner: accountID, Path: "/v1/jobs", Key: "k"}
 	under := []string{"Idempotency-Key", "k"}
 	ctx := t.Context()
 
@@ -196,15 +199,15 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 	// was stored counts.
 	var issued uuid.UUID
 	must.NoError(t, s.db.GetContext(ctx, &issued, `SELECT command_id FROM http_idempotency`))
-	earlier, err := s.idempotency.finish(ctx, at, issued, answer{status: 201, body: []byte(`{"late":true}`)})
-	if err != nil || earlier == nil || strings.Contains(string(earlier.body), "late") {
+	earlier, err := s.writer.Keys.StoreAnswer(ctx, at, issued, wire.Answer{Status: 201, Body: []byte(`{"late":true}`)})
+	if err != nil || earlier == nil || strings.Contains(string(earlier.Body), "late") {
 		t.Errorf("got %v, %v", earlier, err)
 	}
 }
 
 // slowCommands blocks submissions until they are let go.
 type slowCommands struct {
-	Commands
+	v1.Commands
 	begun, goOn chan struct{}
 }
 
@@ -218,13 +221,13 @@ func (c slowCommands) SubmitJob(ctx context.Context, cause command.Cause, in com
 // lives, however slowly, keeps its own.
 func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
 	t.Parallel()
-	if leaseFor > 3*time.Second || renewEvery > leaseFor/3 {
-		t.Errorf("a lease of %s is renewed every %s", leaseFor, renewEvery)
+	if admit.LeaseFor > 3*time.Second || admit.RenewEvery > admit.LeaseFor/3 {
+		t.Errorf("a lease of %s is renewed every %s", admit.LeaseFor, admit.RenewEvery)
 	}
 	s := setup(t)
 	_, key := s.account(100)
-	slow := slowCommands{s.API.commands, make(chan struct{}), make(chan struct{})}
-	s.API.commands = slow
+	slow := slowCommands{s.clients.Commands, make(chan struct{}), make(chan struct{})}
+	s.clients.Commands = slow
 	answered := make(chan result, 1)
 	go func() { answered <- s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k") }()
 	<-slow.begun
@@ -279,17 +282,17 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	other := strings.Replace(aJob, "Checkout", "Another", 1)
 	s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").want(http.StatusCreated)
 	equal(t, s.log.Count("job.created"), 2)
-	must.NoError(t, s.idempotency.sweep(t.Context()))
+	must.NoError(t, s.writer.Keys.Sweep(t.Context()))
 	equal(t, s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").Header().Get(replayedHeader), "true")
 	age()
-	must.NoError(t, s.idempotency.sweep(t.Context()))
+	must.NoError(t, s.writer.Keys.Sweep(t.Context()))
 	var left int
 	must.NoError(t, s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_idempotency`))
 	equal(t, left, 0)
 }
 
 // brokenVault cannot seal: the answer cannot be stored.
-type brokenVault struct{ Vault }
+type brokenVault struct{ admit.Vault }
 
 func (brokenVault) Seal(context.Context, string, string, []byte) (string, error) {
 	return "", errors.New("no key")
@@ -299,9 +302,9 @@ func TestAnAnswerThatCannotBeStoredIsNotSent(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.idempotency.vault = brokenVault{s.vault}
+	s.writer.Keys.Vault = brokenVault{s.deps.Vault}
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
-	s.idempotency.vault = s.vault
+	s.writer.Keys.Vault = s.deps.Vault
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
 	equal(t, s.log.Count("job.created"), 1)
 }

@@ -16,9 +16,11 @@ import (
 
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	v1 "humanqa/httpapi/v1"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections"
 )
 
@@ -110,7 +112,7 @@ func TestWhatAChecklistItemMustHold(t *testing.T) {
 
 // submissions notes what SubmitJob is told.
 type submissions struct {
-	Commands
+	v1.Commands
 	last command.SubmitJob
 }
 
@@ -124,8 +126,8 @@ func TestOnlyASynchronousChecklistIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	spy := &submissions{Commands: s.API.commands}
-	s.API.commands = spy
+	spy := &submissions{Commands: s.clients.Commands}
+	s.clients.Commands = spy
 	for field, want := range map[string]bool{
 		`"generateChecklist":"sync"`: true, `"generateChecklist":"async"`: false, `"generateChecklist":null`: false, `"x":0`: false,
 	} {
@@ -173,13 +175,13 @@ func TestSinceIsStrictlyAfter(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	text, _ := s.call(key, "GET", "/v1/jobs/"+s.submitted(key), "").want(http.StatusOK)["createdAt"].(string)
-	at, err := time.Parse(timestampLayout, text)
+	at, err := time.Parse(wire.TimestampLayout, text)
 	must.NoError(t, err)
 	zone := time.FixedZone("", 2*60*60)
 	for since, want := range map[string]float64{
 		text: 0,
-		at.Add(-time.Millisecond).Format(timestampLayout):                            1,
-		at.Add(time.Millisecond).Format(timestampLayout):                             0,
+		at.Add(-time.Millisecond).Format(wire.TimestampLayout):                       1,
+		at.Add(time.Millisecond).Format(wire.TimestampLayout):                        0,
 		at.In(zone).Format(time.RFC3339Nano):                                         0, // its "+" arrives as a blank
 		url.QueryEscape(at.In(zone).Add(-time.Millisecond).Format(time.RFC3339Nano)): 1,
 		at.Add(-24 * time.Hour).Format(time.DateOnly):                                1,
@@ -202,7 +204,7 @@ func TestAJobThatMissedItsSLA(t *testing.T) {
 	createdAt := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["createdAt"]
 	s.claims(s.checker(), id)
 	var late atomic.Pointer[time.Time] // read by goroutines of the service's
-	now := s.now()
+	now := s.deps.Now()
 	late.Store(&now)
 	commands := command.New(command.Deps{
 		Log: s.log, Sealer: s.deps.Vault, AI: commandtest.AI{}, Reads: commandtest.NoReads{},
@@ -217,7 +219,7 @@ func TestAJobThatMissedItsSLA(t *testing.T) {
 		body := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)
 		want := map[string]any{
 			"status": "pending", "claimedAt": nil, "createdAt": createdAt, "requeueCount": float64(miss), "isFinal": false,
-			"creditsUsed": 5.0, "failReason": nil, "lastFailedSlaAt": now.UTC().Format(timestampLayout),
+			"creditsUsed": 5.0, "failReason": nil, "lastFailedSlaAt": now.UTC().Format(wire.TimestampLayout),
 		}
 		if miss == 3 {
 			want["status"], want["isFinal"], want["creditsUsed"], want["failReason"] = "failed", true, 0.0, "sla"

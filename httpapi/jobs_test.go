@@ -13,6 +13,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
 )
 
 // with checks that the body holds these values, and takes them out of it.
@@ -55,7 +57,7 @@ func TestTheLifeOfAJob(t *testing.T) {
 		t.Error("reportId is there before the report")
 	}
 	createdAt, _ := pending["createdAt"].(string)
-	if at, err := time.Parse(timestampLayout, createdAt); err != nil || time.Since(at) > time.Minute {
+	if at, err := time.Parse(wire.TimestampLayout, createdAt); err != nil || time.Since(at) > time.Minute {
 		t.Errorf("createdAt is %q", createdAt)
 	}
 	rest := with(t, pending, map[string]any{
@@ -313,13 +315,13 @@ func TestReadModelsThatLagDelayTheAnswerButDontPreventIt(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	waited := make(chan time.Duration, 1)
-	s.API.waitFor = func(ctx context.Context, _ domain.Position) error {
+	s.writer.WaitFor = func(ctx context.Context, _ domain.Position) error {
 		deadline, _ := ctx.Deadline()
 		waited <- time.Until(deadline)
 		return context.DeadlineExceeded
 	}
 	s.call(key, "POST", "/v1/jobs", aJob).want(http.StatusCreated)
-	if got := <-waited; got > visibleWithin {
+	if got := <-waited; got > admit.VisibleWithin {
 		t.Errorf("the answer would wait %s", got)
 	}
 }

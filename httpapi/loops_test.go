@@ -10,7 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // iterate submits a hosted test as an agent does.

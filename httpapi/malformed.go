@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"humanqa/domain"
+	"humanqa/httpapi/wire"
 )
 
 // net/http answers a request that it cannot parse (an escape that is none in
@@ -93,9 +94,9 @@ func malformed(status int) []byte {
 // bareAnswer is the whole answer to a connection that has no request yet, and ends
 // it. headers end in CRLF each.
 func bareAnswer(status int, headers string, e *domain.Error) []byte {
-	id := requestID(nil)
-	body := envelope(e, id)
+	id := wire.RequestID(nil)
+	body := wire.Envelope(e, id)
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n"+
 		"Content-Type: application/json; charset=utf-8\r\n%sX-Content-Type-Options: nosniff\r\n%s: %s\r\n\r\n%s",
-		status, http.StatusText(status), len(body), headers, requestIDHeader, id, body)
+		status, http.StatusText(status), len(body), headers, wire.RequestIDHeader, id, body)
 }

@@ -11,7 +11,8 @@ import (
 	"strconv"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 // net/http refuses an expectation that is none before any handler, and with
@@ -24,7 +25,7 @@ func TestAnUnknownExpectationGetsTheEnvelope(t *testing.T) {
 		status, id, body := raw(t, addr, fmt.Sprintf("POST /v1/jobs HTTP/%s\r\nHost: x\r\nExpect: wonders\r\nContent-Length: 2\r\n\r\n{}", version))
 		var e struct{ Error, Code, RequestID string }
 		if err := json.Unmarshal([]byte(body), &e); err != nil || status != http.StatusExpectationFailed ||
-			!validRequestID(id) || e.RequestID != id || e.Code != "INVALID_REQUEST" || e.Error == "" {
+			!wire.ValidRequestID(id) || e.RequestID != id || e.Code != "INVALID_REQUEST" || e.Error == "" {
 			t.Errorf("HTTP/%s: %d, request id %q: %q", version, status, id, body)
 		}
 	}
@@ -52,9 +53,9 @@ func TestAFileMayHoldTheBytesOfARefusal(t *testing.T) {
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(file)))
-		out := &streamWriter{w: w, c: http.NewResponseController(w)}
+		out := wire.NewStreamWriter(w)
 		for _, part := range parts {
-			if out.write(part) != nil {
+			if out.Send(part) != nil {
 				return
 			}
 		}

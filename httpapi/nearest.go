@@ -3,6 +3,8 @@ package httpapi
 import (
 	"slices"
 	"strings"
+
+	"humanqa/httpapi/wire"
 )
 
 // A path that leads nowhere is often near one that leads somewhere: its hint names
@@ -64,10 +66,10 @@ func patternDistance(segments, pattern []string) int {
 		if strings.HasPrefix(p, "{") {
 			continue
 		}
-		if len(segments[i]) > maxSlip {
+		if len(segments[i]) > wire.MaxSlip {
 			return -1
 		}
-		d := distance(plain(segments[i]), plain(p), farSegment)
+		d := wire.Distance(wire.Plain(segments[i]), wire.Plain(p), farSegment)
 		switch {
 		case d >= farSegment || d > 0 && d >= len(p)-1:
 			return -1

@@ -14,7 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func eventList(names ...string) []any {

@@ -1,11 +1,15 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"humanqa/domain"
+	"humanqa/httpapi/wire"
 )
 
 func TestTimesInQueries(t *testing.T) {
@@ -28,14 +32,14 @@ func TestTimesInQueries(t *testing.T) {
 		"%FF":                                  "refused",
 		"2026-03-01T10:00:00Z'%20OR%20'1'='1'": "refused",
 	} {
-		var p problems
-		at := parseQuery("since="+raw, &p).time("since")
+		var p wire.Problems
+		at := wire.ParseQuery("since="+raw, &p).Time("since")
 		got := "absent"
 		switch {
-		case p.err() != nil:
+		case p.Err() != nil:
 			got = "refused"
 		case at != nil:
-			got = at.Format(timestampLayout)
+			got = at.Format(wire.TimestampLayout)
 			if at.Location() != time.UTC {
 				t.Errorf("%s: not in UTC", raw)
 			}
@@ -59,9 +63,9 @@ func TestNumbersInQueries(t *testing.T) {
 		"limit=1;x=":                    {"query: must be well formed"},
 		"limit=99999999999999999999999": {"limit: must be a whole number from 1 to 100"},
 	} {
-		var p problems
-		parseQuery(raw, &p).integer("limit", 20, 1, 100)
-		if got := details(t, p.err()); !reflect.DeepEqual(got, want) {
+		var p wire.Problems
+		wire.ParseQuery(raw, &p).Integer("limit", 20, 1, 100)
+		if got := detailsOf(t, p.Err()); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %v, want %v", raw, got, want)
 		}
 	}
@@ -92,13 +96,30 @@ func TestAParameterThatIsNotKnownIsNeverSilence(t *testing.T) {
 	equal(t, s.call(s.checker(), "GET", "/v1/checker/queue?limits=1", "").Header().Get("X-Warnings"), `"limits" is not known and was ignored; did you mean limit?`)
 
 	for _, row := range routes {
-		if row.method != "GET" || row.past || row.audience == checkers || row.audience == hooks {
+		if row.Method != http.MethodGet || row.Past || row.Audience == wire.Checkers || row.Audience == wire.Hooks {
 			continue
 		}
-		r := s.call(s.keyFor(row.audience, key, ""), row.method, at(row.pattern, project)+"?asOf=2026-01-01", "")
+		r := s.call(s.keyFor(row.Audience, key, ""), row.Method, at(row.Pattern, project)+"?asOf=2026-01-01", "")
 		equal(t, r.paths(), []string{"asOf"})
 		if body := r.Body.String(); !strings.Contains(body, "GET /v1/jobs, /v1/jobs/bulk/{batchId}, ") {
-			t.Errorf("%s does not say what takes asOf: %s", row.pattern, body)
+			t.Errorf("%s does not say what takes asOf: %s", row.Pattern, body)
 		}
 	}
+}
+
+func detailsOf(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var refused *domain.Error
+	if !errors.As(err, &refused) || refused.Kind != domain.KindInvalid {
+		t.Fatalf("got %v, want an invalid request", err)
+	}
+	list, _ := refused.Extras["details"].([]domain.Detail)
+	var out []string
+	for _, d := range list {
+		out = append(out, d.Path+": "+d.Message)
+	}
+	return out
 }

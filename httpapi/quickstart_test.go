@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"humanqa/httpapi/openapi"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
 )
 

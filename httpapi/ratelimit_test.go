@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -15,7 +14,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/internal/must"
+	"humanqa/httpapi/admit"
+	"humanqa/internal/testing/must"
 )
 
 // limited is a second service that stands on the same parts with the limit as
@@ -190,90 +190,6 @@ func TestADeployHookHasItsProjectsLimitAndAGuessThatOfItsAddress(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsAHostOrAnIPv6Network(t *testing.T) {
-	t.Parallel()
-	for remote, want := range map[string]string{
-		"192.0.2.1:80": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1",
-		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::/64", "[fe80::1%eth0]:80": "fe80::/64",
-		"@": "unknown", "": "unknown",
-	} {
-		equal(t, address(remote), want)
-	}
-}
-
-// Above rateSlots a slot holds several requests, and the limit still stands.
-func TestAHighLimitIsKeptInABoundedRow(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	l := newLimiter(s.db, 0)
-	take := func() quota {
-		q, err := l.take(t.Context(), "key:busy", 1000)
-		must.NoError(t, err)
-		return q
-	}
-	for left := 999; left >= 0; left-- {
-		q := take()
-		if !q.admitted || q.remaining != left {
-			t.Fatalf("%+v, want %d left", q, left)
-		}
-	}
-	for range 3 {
-		if q := take(); q.admitted || q.remaining != 0 {
-			t.Fatalf("%+v, want a refusal", q)
-		}
-	}
-	var slots int
-	if err := s.db.Get(&slots, `SELECT cardinality(slots) FROM http_rate WHERE caller = 'key:busy'`); err != nil || slots > rateSlots {
-		t.Errorf("%d slots, %v", slots, err)
-	}
-	s.age(time.Minute)
-	equal(t, take().remaining, 999)
-}
-
-// Requests that are counted together leave the row as each by itself would have.
-func TestPlacesThatAreTakenTogetherAreCountedOneByOne(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	l := newLimiter(s.db, 0)
-	row := func(caller string) (layout [2]int) {
-		must.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT cardinality(slots), last FROM http_rate WHERE caller = $1`, caller).Scan(&layout[0], &layout[1]))
-		return layout
-	}
-	many := func(caller string, limit, n int) []quota {
-		quotas, err := l.takeMany(t.Context(), caller, limit, n)
-		if err != nil || len(quotas) != n {
-			t.Fatalf("%d for %d: %v", len(quotas), n, err)
-		}
-		return quotas
-	}
-	for _, limit := range []int{60, 700} { // a slot each, and three in one
-		alone, together := fmt.Sprint("alone ", limit), fmt.Sprint("together ", limit)
-		for _, n := range []int{1, 5, 3, 2, 1, 17, 4} {
-			var want []quota
-			for range n {
-				want = append(want, many(alone, limit, 1)...)
-			}
-			for i, q := range many(together, limit, n) {
-				if !q.admitted || q.remaining != want[i].remaining {
-					t.Errorf("limit %d: of %d the place %d leaves %+v, want %+v", limit, n, i, q, want[i])
-				}
-			}
-			equal(t, row(together), row(alone))
-		}
-	}
-	// 33 places are taken.
-	admitted := 0
-	for _, q := range many("together 60", 60, 40) {
-		if q.admitted {
-			admitted++
-		}
-	}
-	equal(t, admitted, 27)
-	equal(t, many("together 60", 60, 1)[0].admitted, false)
-	equal(t, len(many("a few", 2, 5)), 5)
-	equal(t, row("a few"), [2]int{2, 1})
-}
-
 func TestAClockThatIsSetBackNeitherOpensNorCloses(t *testing.T) {
 	t.Parallel()
 	s := setup(t).limited(0)
@@ -292,7 +208,7 @@ func TestSilentCallersAreForgotten(t *testing.T) {
 	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
 	s.age(2 * time.Minute)
 	s.call("nobody", "GET", "/v1/credits", "").refused(http.StatusUnauthorized, domain.CodeUnauthorized)
-	must.NoError(t, s.limits.sweep(t.Context()))
+	must.NoError(t, s.gate.Limits.Sweep(t.Context()))
 	var callers []string
 	must.NoError(t, s.db.Select(&callers, `SELECT caller FROM http_rate`))
 	equal(t, strings.Join(callers, " "), "address:192.0.2.1")
@@ -304,15 +220,15 @@ func TestAKeyThatMayNotCallTakesNoPlaceHoweverManyAsk(t *testing.T) {
 	accountID, key := s.account(0)
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond)
 	ends := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ExpiresAt: &end})
-	l := newLimiter(s.db, 4)
+	l := admit.NewLimiter(s.db, 4)
 	take := func(token string, now time.Time, n int) (admitted, refused int) {
-		keys, err := l.takeManyAsKey(t.Context(), domain.HashToken(token), now, n)
+		keys, err := l.CountKeyRequests(t.Context(), domain.HashToken(token), now, n)
 		must.NoError(t, err)
 		for _, k := range keys {
 			switch {
-			case k.refused != nil:
+			case k.Refused != nil:
 				refused++
-			case k.quota.admitted:
+			case k.Allowance.Admitted:
 				admitted++
 			}
 		}
@@ -347,19 +263,5 @@ func TestAKeyThatMayNotCallTakesNoPlaceHoweverManyAsk(t *testing.T) {
 	before := places()
 	if admitted, refused := take(ends, time.Now(), 2); admitted != 0 || refused != 2 || places() != before {
 		t.Errorf("suspended: %d are admitted and %d refused, %d places are taken", admitted, refused, places()-before)
-	}
-}
-
-// The times of a row are sorted once, not for each place of the statement that names them.
-func TestARowsTimesAreLookedAtOnce(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	for _, query := range []string{takeSQL, takeAsKeySQL} {
-		var plan []string
-		must.NoError(t, s.db.Select(&plan, "EXPLAIN "+strings.NewReplacer(
-			"$1", "'a'", "$2", "60", "$3", "1", "$4", "60000000", "$5", "1", "$6", "now()").Replace(query)))
-		if n := strings.Count(strings.Join(plan, "\n"), "Function Scan on unnest"); n != 1 {
-			t.Errorf("%d times:\n%s", n, strings.Join(plan, "\n"))
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"humanqa/httpapi/wire"
 	"humanqa/internal/guard"
 )
 
@@ -30,7 +31,7 @@ func (reach Reach) Settle(r *http.Request) {
 		return
 	}
 	r.RemoteAddr = reach.client(peer, r.Header.Values("X-Forwarded-For"))
-	if said := listed(r.Header.Values("X-Forwarded-Proto")); len(said) > 0 {
+	if said := wire.Listed(r.Header.Values("X-Forwarded-Proto")); len(said) > 0 {
 		if nearest := said[len(said)-1]; nearest == "http" || nearest == "https" {
 			r.URL.Scheme = nearest
 		}
@@ -45,7 +46,7 @@ func (reach Reach) trusts(addr netip.Addr) bool {
 // written down, last, who asked it. What a client wrote there itself stands
 // further in front, and is never reached.
 func (reach Reach) client(peer netip.AddrPort, forwarded []string) string {
-	list := listed(forwarded)
+	list := wire.Listed(forwarded)
 	at := peer.String()
 	for i := len(list) - 1; i >= 0; i-- {
 		addr, ok := forwardedAddr(list[i])
@@ -67,16 +68,4 @@ func forwardedAddr(text string) (netip.Addr, bool) {
 	}
 	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	return addr.Unmap(), err == nil
-}
-
-// listed are those of a header that is a list, over all of its lines.
-func listed(lines []string) (list []string) {
-	for _, line := range lines {
-		for part := range strings.SplitSeq(line, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
-		}
-	}
-	return list
 }

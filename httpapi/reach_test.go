@@ -5,8 +5,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"humanqa/httpapi/admit"
 	"humanqa/internal/guard"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestOnlyATrustedProxySaysWhoAsked(t *testing.T) {
@@ -35,7 +36,7 @@ func TestOnlyATrustedProxySaysWhoAsked(t *testing.T) {
 		r.RemoteAddr = c.peer
 		r.Header["X-Forwarded-For"], r.Header["X-Forwarded-Proto"] = c.forwarded, c.proto
 		Reach{TLS: c.tls, Proxies: proxies}.Settle(r)
-		gotAddress, gotScheme := Address(r.RemoteAddr), r.URL.Scheme
+		gotAddress, gotScheme := admit.Address(r.RemoteAddr), r.URL.Scheme
 		if gotAddress != c.address || gotScheme != c.scheme {
 			t.Errorf("%s: %s by %s, want %s by %s", name, gotAddress, gotScheme, c.address, c.scheme)
 		}

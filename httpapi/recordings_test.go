@@ -19,10 +19,13 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/v1/checkers"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/webmtest"
 	"humanqa/internal/vault"
 	"humanqa/internal/webm"
-	"humanqa/internal/webm/webmtest"
 )
 
 var aFilm = webmtest.Film{Seconds: 6, Frame: 300}.Bytes()
@@ -36,7 +39,7 @@ func (w *work) recording() (id string) {
 func (w *work) sends(id string, at int, part []byte) result {
 	w.s.t.Helper()
 	return w.s.call(w.checker, "PATCH", "/v1/checker/jobs/"+w.jobID+"/recordings/"+id, string(part),
-		claimTokenHeader, w.token, uploadOffsetHeader, strconv.Itoa(at))
+		wire.ClaimTokenHeader, w.token, checkers.UploadOffsetHeader, strconv.Itoa(at))
 }
 
 // sendsAll sends the film in three parts.
@@ -52,7 +55,7 @@ func (s *service) assembles(later time.Duration) {
 	s.t.Helper()
 	_, err := s.db.ExecContext(s.t.Context(), `UPDATE http_recordings SET due_at = due_at - make_interval(secs => $1)`, later.Seconds())
 	must.NoError(s.t, err)
-	for s.nextRecording(s.t.Context()) {
+	for s.evidence.AssembleNext(s.t.Context()) {
 	}
 	s.visible(s.log.Head(), nil)
 }
@@ -86,7 +89,7 @@ func TestARecordingBecomesTheReports(t *testing.T) {
 	begun := w.call("POST", "/recordings", `{"startedMsAgo":1500}`)
 	body := begun.want(http.StatusCreated)
 	id, _ := body["recordingId"].(string)
-	equal(t, begun.Header().Get(uploadOffsetHeader), "0")
+	equal(t, begun.Header().Get(checkers.UploadOffsetHeader), "0")
 	started, err := time.Parse(time.RFC3339, fmt.Sprint(body["startedAt"]))
 	if err != nil || time.Since(started) < 1500*time.Millisecond || time.Since(started) > time.Minute {
 		t.Errorf("it started at %v", body["startedAt"])
@@ -95,7 +98,7 @@ func TestARecordingBecomesTheReports(t *testing.T) {
 
 	first := w.sends(id, 0, aFilm[:1000])
 	equal(t, first.want(http.StatusOK)["offset"], any(1000.0))
-	equal(t, first.Header().Get(uploadOffsetHeader), "1000")
+	equal(t, first.Header().Get(checkers.UploadOffsetHeader), "1000")
 	// The answer was lost, a part is missing, a part comes before it: each is told
 	// where to go on.
 	for _, offset := range []int{0, 999, 1001, 5000} {
@@ -106,7 +109,7 @@ func TestARecordingBecomesTheReports(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD"} {
 		r := s.call(w.checker, method, "/v1/checker/jobs/"+w.jobID+"/recordings/"+id, "")
 		equal(t, r.Code, http.StatusOK)
-		equal(t, r.Header().Get(uploadOffsetHeader), "1000")
+		equal(t, r.Header().Get(checkers.UploadOffsetHeader), "1000")
 	}
 	w.sends(id, 1000, aFilm[1000:]).want(http.StatusOK)
 
@@ -223,7 +226,7 @@ func TestARecordingIsItsClaimsAlone(t *testing.T) {
 		if method == "POST" {
 			path += "/finish"
 		}
-		return s.call(checker, method, path, "x", claimTokenHeader, token, uploadOffsetHeader, "100")
+		return s.call(checker, method, path, "x", wire.ClaimTokenHeader, token, checkers.UploadOffsetHeader, "100")
 	}
 	stranger := s.checker()
 	for _, method := range []string{"GET", "HEAD", "PATCH", "POST"} {
@@ -255,21 +258,21 @@ func TestARecordingsLimits(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.recordingLimit = 9 << 20
+	s.evidence.RecordingLimit = 9 << 20
 	w := s.working(key)
 	one, two := w.recording(), w.recording()
-	w.sends(one, 0, make([]byte, maxRecordingPart+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
-	largest := append(bytes.Clone(aFilm), make([]byte, maxRecordingPart-len(aFilm))...)
+	w.sends(one, 0, make([]byte, evidence.MaxRecordingPart+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	largest := append(bytes.Clone(aFilm), make([]byte, evidence.MaxRecordingPart-len(aFilm))...)
 	w.sends(one, 0, largest).want(http.StatusOK)
 	// Both together are the claim's.
 	w.sends(two, 0, largest[:1<<20]).want(http.StatusOK)
 	w.sends(two, 1<<20, []byte("x")).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
-	w.sends(one, maxRecordingPart, []byte("x")).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
-	for range maxRecordings - 2 {
+	w.sends(one, evidence.MaxRecordingPart, []byte("x")).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	for range 30 - 2 {
 		w.recording()
 	}
 	w.call("POST", "/recordings", "").refused(http.StatusConflict, domain.CodeConflict)
-	equal(t, w.sends(one, -1, nil).paths(), []string{uploadOffsetHeader})
+	equal(t, w.sends(one, -1, nil).paths(), []string{checkers.UploadOffsetHeader})
 	// Claimed again, it is the same job and the same checker. Another one has room.
 	w.call("POST", "/release", "").want(http.StatusOK)
 	again := s.claims(w.checker, w.jobID)
@@ -286,14 +289,14 @@ func TestACheckersRecordingsOfADayAreBounded(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.recordingLimit = int64(len(aFilm))
+	s.evidence.RecordingLimit = int64(len(aFilm))
 	checker := s.checker()
 	record := func() (w *work, id string) {
 		t.Helper()
 		w = s.claims(checker, s.submittedWith(key, checklistOf(1)))
 		return w, w.recording()
 	}
-	for range recordingsOfDay {
+	for range 8 {
 		w, id := record()
 		w.sends(id, 0, aFilm).want(http.StatusOK)
 		w.call("POST", "/release", "").want(http.StatusOK)
@@ -306,7 +309,7 @@ func TestACheckersRecordingsOfADayAreBounded(t *testing.T) {
 
 // heldFiles holds what is written until it is let go.
 type heldFiles struct {
-	EvidenceFiles
+	evidence.Files
 	begun, letGo chan struct{}
 }
 
@@ -316,7 +319,7 @@ func (h *heldFiles) Write(ctx context.Context, key, contentType string, about ma
 	case <-h.letGo:
 	case <-ctx.Done():
 	}
-	return h.EvidenceFiles.Write(ctx, key, contentType, about, content)
+	return h.Files.Write(ctx, key, contentType, about, content)
 }
 
 // A part counts from before its file is written, whether or not it will be the
@@ -325,9 +328,9 @@ func TestPartsOnTheirWayCount(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.recordingLimit = int64(len(aFilm)) + 10
-	held := &heldFiles{EvidenceFiles: s.evidenceFiles, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
-	s.evidenceFiles = held
+	s.evidence.RecordingLimit = int64(len(aFilm)) + 10
+	held := &heldFiles{Files: s.evidence.Files, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
+	s.evidence.Files = held
 	w := s.working(key)
 	id := w.recording()
 	answered := make(chan int)
@@ -340,7 +343,7 @@ func TestPartsOnTheirWayCount(t *testing.T) {
 
 // fullFiles are on a disk that is as full as it says.
 type fullFiles struct {
-	EvidenceFiles
+	evidence.Files
 	free, total int64
 }
 
@@ -352,12 +355,12 @@ func TestANearlyFullDiskRefusesRecordingsFirst(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	account, key := s.account(100)
-	good := s.evidenceFiles
-	disk := &fullFiles{EvidenceFiles: good, total: 100 << 30}
-	s.evidenceFiles = disk
+	good := s.evidence.Files
+	disk := &fullFiles{Files: good, total: 100 << 30}
+	s.evidence.Files = disk
 	w := s.working(key)
 	id := w.recording()
-	disk.free = keptFree + 1000
+	disk.free = 1<<30 + 1000
 	w.sends(id, 0, aFilm[:1000]).want(http.StatusOK)
 	disk.free -= 1000
 	full := w.sends(id, 1000, aFilm[1000:])
@@ -385,20 +388,20 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	good := s.evidenceFiles
+	good := s.evidence.Files
 	w := s.working(key)
 	id := w.recording()
 	w.sends(id, 0, aFilm[:700]).want(http.StatusOK)
 	for _, fault := range []*faultyFiles{{before: errors.New("out of luck")}, {behind: errors.New("out of luck")}} {
-		fault.EvidenceFiles, s.evidenceFiles = good, fault
+		fault.Files, s.evidence.Files = good, fault
 		w.sends(id, 700, aFilm[700:]).refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
-		s.evidenceFiles = good
+		s.evidence.Files = good
 	}
 	w.sends(id, 700, aFilm[700:]).want(http.StatusOK)
 	var keys []string
 	listed := func() int {
 		keys = nil
-		err := StoredEvidence(t.Context(), s.db, func(jobID, key string, size int64) error {
+		err := evidence.StoredFiles(t.Context(), s.db, func(jobID, key string, size int64) error {
 			keys = append(keys, key)
 			r, err := good.Read(t.Context(), key, 0, size)
 			if err == nil {
@@ -414,10 +417,10 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 
 	// The bucket is away while the file is made, then it is not.
 	w.call("POST", "/recordings/"+id+"/finish", "").want(http.StatusOK)
-	s.evidenceFiles = &faultyFiles{EvidenceFiles: good, behind: errors.New("out of luck")}
+	s.evidence.Files = &faultyFiles{Files: good, behind: errors.New("out of luck")}
 	s.assembles(0)
 	equal(t, len(s.attached()), 0)
-	s.evidenceFiles = good
+	s.evidence.Files = good
 	s.assembles(time.Minute)
 	equal(t, len(s.attached()), 1)
 	w.checks(passes).completes("Fine.")
@@ -426,7 +429,7 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 
 	sweep := func() {
 		t.Helper()
-		must.NoError(t, s.recordings.sweep(t.Context(), good))
+		must.NoError(t, s.evidence.Sweep(t.Context()))
 	}
 	there := func(key string) bool {
 		r, err := good.Read(t.Context(), key, 0, 1)
@@ -466,15 +469,15 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	busy := w.recording()
 	w.sends(busy, 0, aFilm[:500]).want(http.StatusOK)
 	s.set(`UPDATE http_recordings SET taken_until = now() + interval '10 minutes' WHERE id = $1`, busy)
-	late := partRow{ID: uuid.NewString(), RecordingID: open, AccountID: account, JobID: w.jobID, At: 500, Size: 1}
-	_, err := s.db.NamedExecContext(t.Context(), reservePartSQL, late)
-	must.NoError(t, err)
-	must.NoError(t, s.evidenceFiles.Write(t.Context(), account+"/"+w.jobID+"/"+uuid.NewString(), "video/webm", nil, strings.NewReader("stray")))
+	late := uuid.NewString()
+	s.set(`INSERT INTO http_recording_parts (id, recording_id, account_id, job_id, at, size, begun_at)
+		VALUES ($1, $2, $3, $4, 500, 1, now())`, late, open, account, w.jobID)
+	must.NoError(t, s.evidence.Files.Write(t.Context(), account+"/"+w.jobID+"/"+uuid.NewString(), "video/webm", nil, strings.NewReader("stray")))
 
 	must.NoError(t, s.deps.Vault.(*vault.Vault).Shred(t.Context(), account))
 	erase := func(wantMore bool, wantUnderWay int) {
 		t.Helper()
-		n, underWay, err := Erase(t.Context(), s.db, s.evidenceFiles, account)
+		n, underWay, err := evidence.Erase(t.Context(), s.db, s.evidence.Files, account)
 		if err != nil || (n > 0) != wantMore || underWay != wantUnderWay {
 			t.Errorf("%d erased, %d under way, %v", n, underWay, err)
 		}
@@ -483,7 +486,7 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	equal(t, s.sizeOf(account), 0)
 	s.assembles(20 * time.Minute) // it finds the account erased
 	erase(false, 1)
-	s.set(`UPDATE http_recording_parts SET begun_at = now() - interval '61 seconds' WHERE id = $1`, late.ID)
+	s.set(`UPDATE http_recording_parts SET begun_at = now() - interval '61 seconds' WHERE id = $1`, late)
 	erase(true, 0)
 	erase(false, 0)
 	w.sends(open, 500, aFilm[500:]).refused(http.StatusNotFound, domain.CodeNotFound)
@@ -530,13 +533,13 @@ func (s *service) sizeOf(account string) (files int) {
 func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	_, key := s.account(100)
+	account, key := s.account(100)
 	w := s.working(key)
 	id := w.recording()
 	w.sends(id, 0, aFilm[:500]).want(http.StatusOK)
 	codes := make([]int, 6)
-	held := &heldFiles{EvidenceFiles: s.evidenceFiles, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
-	s.evidenceFiles = held
+	held := &heldFiles{Files: s.evidence.Files, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
+	s.evidence.Files = held
 	var senders sync.WaitGroup
 	for n := range codes {
 		senders.Go(func() { codes[n] = w.sends(id, 500, bytes.Repeat([]byte{byte(n)}, 100+n)).Code })
@@ -555,21 +558,27 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 			t.Errorf("the answers are %v", codes)
 		}
 	}
-	row, err := getRecording(t.Context(), s.db, s.checkerOf(w), w.jobID, id)
-	must.NoError(t, err)
-	parts, err := s.recordings.parts(t.Context(), row)
-	must.NoError(t, err)
-	all, err := io.ReadAll(&partsReader{ctx: t.Context(), files: s.evidenceFiles, parts: parts})
-	if err != nil || !bytes.Equal(all, append(bytes.Clone(aFilm[:500]), bytes.Repeat([]byte{byte(won)}, 100+won)...)) {
-		t.Errorf("%d won, and %d bytes are there, %v", won, len(all), err)
+	var parts []struct {
+		Key  string `db:"key"`
+		Size int64  `db:"size"`
+	}
+	must.NoError(t, s.db.SelectContext(t.Context(), &parts, `
+		SELECT account_id || '/' || job_id || '/' || id AS key, size
+		FROM http_recording_parts
+		WHERE recording_id = $1 AND stored_at IS NOT NULL
+		ORDER BY at`, id))
+	var all []byte
+	for _, p := range parts {
+		part, err := s.evidence.Files.Read(t.Context(), p.Key, 0, p.Size)
+		must.NoError(t, err)
+		content, err := io.ReadAll(part)
+		must.NoError(t, errors.Join(err, part.Close()))
+		all = append(all, content...)
+	}
+	if !bytes.Equal(all, append(bytes.Clone(aFilm[:500]), bytes.Repeat([]byte{byte(won)}, 100+won)...)) {
+		t.Errorf("%d won, and %d bytes are there", won, len(all))
 	}
 	var rows int
 	must.NoError(t, s.db.GetContext(t.Context(), &rows, `SELECT count(*) FROM http_recording_parts`))
-	equal(t, []int{rows, s.sizeOf(row.AccountID)}, []int{2, 4}) // a file has another beside it
-}
-
-func (s *service) checkerOf(w *work) (id string) {
-	s.t.Helper()
-	must.NoError(s.t, s.db.GetContext(s.t.Context(), &id, `SELECT checker_id FROM http_recordings WHERE job_id = $1 LIMIT 1`, w.jobID))
-	return id
+	equal(t, []int{rows, s.sizeOf(account)}, []int{2, 4}) // a file has another beside it
 }

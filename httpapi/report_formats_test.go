@@ -1,149 +1,15 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"encoding/xml"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/job"
-	"humanqa/internal/must"
-	"humanqa/projections/jobs"
+	"humanqa/internal/testing/must"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		must.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	must.NoError(t, err)
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
-	}
-}
-
-// The fixed reports that the golden files show.
-
-var (
-	reportCreated   = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
-	reportClaimed   = reportCreated.Add(10 * time.Minute)
-	reportCompleted = reportCreated.Add(25*time.Minute + 500*time.Millisecond)
-)
-
-func plainReport() testedJob {
-	item := func(n int, text string, severity job.Severity, status job.ItemStatus, note, reason string) job.ReportItem {
-		return job.ReportItem{
-			Item:   job.Item{ID: fmt.Sprintf("item-%d", n), Key: fmt.Sprintf("key-%d", n), Description: text, Severity: severity},
-			Status: status, Note: note, Reason: reason,
-		}
-	}
-	failed := item(2, "The card is charged once", job.Critical, job.ItemFail, "It is charged twice.", "")
-	failed.ExpectedOutcome, failed.ScreenshotURL = "one receipt", "https://qa.example/e/1.png?a=1&b=2"
-	return testedJob{
-		Outline: jobs.Outline{
-			ID: "0198a000-0000-7000-8000-000000000001",
-			Submission: job.Submission{
-				ProjectID: "0198a000-0000-7000-8000-00000000000a", Title: "Checkout", URL: "https://example.com/shop?a=1&b_c=2",
-				Type: job.PaymentFlow, TypeEcho: "Payment Flow", Target: job.Target{Device: "phone", Browser: "Firefox"},
-			},
-			Progress: jobs.Progress{
-				Status: job.StatusCompleted, ReportID: "0198a000-0000-7000-8000-0000000000ff", OverallStatus: job.OverallFail,
-				CreatedAt: reportCreated, ClaimedAt: &reportClaimed, CompletedAt: &reportCompleted,
-			},
-		},
-		page: "https://qa.example/dashboard/jobs/0198a000-0000-7000-8000-000000000001",
-		report: &jobs.Report{
-			OverallStatus: job.OverallFail, PassCount: 1, FailCount: 2, SkipCount: 1, Summary: "The card is charged twice.",
-			RecordingURL: "https://qa.example/e/1.webm", CreatedAt: reportCompleted,
-			Items: []job.ReportItem{
-				item(1, "The cart opens", job.Major, job.ItemPass, "", ""), failed,
-				item(3, "Mail arrives", job.Minor, job.ItemSkip, "No mailbox was given.", "no_access"),
-				item(4, "The footer is readable", job.Minor, job.ItemFail, "", ""),
-			},
-		},
-	}
-}
-
-// hostileReport tries to break out of every format.
-func hostileReport() testedJob {
-	t := plainReport()
-	t.Title = "# <b>x</b> | ]]> \x00\x1b[31m \u202egnp.exe"
-	t.URL = "https://example.com/a|b?q=<script>"
-	t.report.Summary = "1. not a list\n\n## nor a heading\n```\n<img src=x onerror=alert(1)>"
-	t.report.RecordingURL = "https://example.com/v|1_2.webm"
-	t.report.Items = t.report.Items[1:2]
-	t.report.PassCount, t.report.FailCount, t.report.SkipCount = 0, 1, 0
-	i := &t.report.Items[0]
-	i.Description = "a | b\n| --- |\n[click](javascript:alert(1)) &lt; `x` *y* _z_ ~~w~~ \\"
-	i.Note = "]]></failure><testcase name=\"forged\"/>\x0b\ufffe\r\n& more"
-	return t
-}
-
-func unreported() testedJob {
-	t := plainReport()
-	t.ID, t.Title = "0198a000-0000-7000-8000-000000000002", "Sign-up"
-	t.page = "https://qa.example/dashboard/jobs/" + t.ID
-	t.Status, t.ReportID, t.OverallStatus, t.report, t.CompletedAt = job.StatusFailed, "", "", nil, nil
-	t.FailReason, t.FailedAt = job.FailSLA, &reportCompleted
-	return t
-}
-
-func TestReportsInEveryFormat(t *testing.T) {
-	t.Parallel()
-	batch := "0198a000-0000-7000-8000-0000000000bb"
-	for name, o := range map[string]outcome{
-		"job":     {title: "Checkout", jobs: []testedJob{plainReport()}},
-		"hostile": {title: "hostile", jobs: []testedJob{hostileReport()}},
-		"batch":   {title: "Batch " + batch, batchID: batch, jobs: []testedJob{plainReport(), unreported()}},
-	} {
-		for _, f := range reportFormats[1:] {
-			ans, err := f.answer(nil, o)
-			must.NoError(t, err)
-			got := ans.body
-			format := f.names[0]
-			switch format {
-			case "junit":
-				wellFormed(t, got)
-			case "ctrf":
-				var pretty bytes.Buffer
-				must.NoError(t, json.Indent(&pretty, got, "", "  "))
-				got = append(pretty.Bytes(), '\n')
-			}
-			golden(t, "report."+name+"."+format, got)
-		}
-	}
-}
-
-func wellFormed(t *testing.T, raw []byte) {
-	t.Helper()
-	d := xml.NewDecoder(bytes.NewReader(raw))
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("%v in %s", err, raw)
-		}
-		if start, ok := token.(xml.StartElement); ok && len(start.Attr) > 0 && start.Attr[0].Value == "forged" {
-			t.Error("a note became an element")
-		}
-	}
-}
 
 func TestAReportComesInTheFormatThatIsAskedFor(t *testing.T) {
 	t.Parallel()
@@ -199,9 +65,9 @@ func TestAReportThatDoesNotExistYetIs404InEveryFormat(t *testing.T) {
 	id := s.submitted(key)
 	batch := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(2, nil)).want(http.StatusCreated)
 	s.claims(s.checker(), texts(batch["jobIds"])[0]).checks(passes).completes("Fine.")
-	for _, f := range reportFormats {
+	for _, format := range []string{"json", "junit", "ctrf", "md"} {
 		for _, path := range []string{"/v1/jobs/" + id, fmt.Sprintf("/v1/jobs/bulk/%s", batch["batchId"])} {
-			r := s.call(key, "GET", path+"/report?format="+f.names[0], "")
+			r := s.call(key, "GET", path+"/report?format="+format, "")
 			if r.refused(http.StatusNotFound, domain.CodeNotFound)["hint"] == nil {
 				t.Errorf("%s: no hint", path)
 			}
@@ -229,7 +95,19 @@ func TestABatchsReportNamesTheJobsThatHaveNone(t *testing.T) {
 		"withoutReport": []any{map[string]any{"jobId": jobIDs[1], "status": "cancelled"}},
 	})
 
-	var suites junitSuites
+	var suites struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Errors   int `xml:"errors,attr"`
+		Skipped  int `xml:"skipped,attr"`
+		Suites   []struct {
+			Cases []struct {
+				Error struct {
+					Message string `xml:"message,attr"`
+				} `xml:"error"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
 	must.NoError(t, xml.Unmarshal(s.call(key, "GET", path+"?format=junit", "").Body.Bytes(), &suites))
 	equal(t, []int{len(suites.Suites), suites.Tests, suites.Failures, suites.Errors, suites.Skipped}, []int{3, 3, 1, 1, 0})
 	equal(t, suites.Suites[1].Cases[0].Error.Message, "the job was cancelled (client)")

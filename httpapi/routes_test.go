@@ -21,7 +21,9 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/internal/must"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/credits"
 )
 
@@ -33,13 +35,13 @@ func at(pattern, id string) string {
 }
 
 // keyFor is the credential the audience wants.
-func (s *service) keyFor(who audience, client, checker string) string {
+func (s *service) keyFor(who wire.Audience, client, checker string) string {
 	switch who {
-	case clients:
+	case wire.Clients:
 		return client
-	case checkers:
+	case wire.Checkers:
 		return checker
-	case public:
+	case wire.Public:
 	}
 	return ""
 }
@@ -48,21 +50,21 @@ func TestTheTableAgreesWithItself(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, row := range routes {
-		name := row.method + " " + row.pattern
+		name := row.Method + " " + row.Pattern
 		if seen[name] {
 			t.Errorf("%s stands twice", name)
 		}
 		seen[name] = true
-		if row.audience != audienceOf(row.pattern) {
+		if row.Audience != audienceOf(row.Pattern) {
 			t.Errorf("%s: its audience is not that of its path", name)
 		}
-		reads := row.method == "GET" || row.method == "HEAD" || row.pattern == "/v1/estimate" // checks a body, and writes nothing
-		if row.write == reads || row.creates && !row.write {
+		reads := row.Method == http.MethodGet || row.Method == http.MethodHead || row.Pattern == "/v1/estimate" // checks a body, and writes nothing
+		if row.Write == reads || row.Creates && !row.Write {
 			t.Errorf("%s: write or creates is wrong", name)
 		}
-		m := newTable(routes).find(httptest.NewRequestWithContext(t.Context(), row.method, at(row.pattern, uuid.NewString()), nil))
-		if m.route == nil || m.pattern != row.pattern {
-			t.Errorf("%s leads to %q", name, m.pattern)
+		m := newTable(routes).find(httptest.NewRequestWithContext(t.Context(), row.Method, at(row.Pattern, uuid.NewString()), nil))
+		if m.Route == nil || m.RoutePattern != row.Pattern {
+			t.Errorf("%s leads to %q", name, m.RoutePattern)
 		}
 	}
 }
@@ -74,9 +76,9 @@ func TestEveryWrongMethodIs405WithAllow(t *testing.T) {
 	checker := s.checker()
 	for pattern, rows := range s.table.patterns {
 		var allowed []string
-		var who audience
+		var who wire.Audience
 		for method, row := range rows {
-			allowed, who = append(allowed, method), row.audience
+			allowed, who = append(allowed, method), row.Audience
 		}
 		slices.Sort(allowed)
 		for _, method := range allMethods {
@@ -96,11 +98,11 @@ func TestEveryRouteWantsItsCredential(t *testing.T) {
 	_, key := s.account(100)
 	checker := s.checker()
 	for _, row := range routes {
-		if row.audience == public || row.audience == hooks { // a hook's credential is its path: see deploy_test.go
+		if row.Audience == wire.Public || row.Audience == wire.Hooks { // a hook's credential is its path: see deploy_test.go
 			continue
 		}
-		for _, wrong := range []string{"", "qa_live_unknown", s.keyFor(clients+checkers-row.audience, key, checker)} {
-			s.call(wrong, row.method, at(row.pattern, uuid.NewString()), "garbage").
+		for _, wrong := range []string{"", "qa_live_unknown", s.keyFor(wire.Clients+wire.Checkers-row.Audience, key, checker)} {
+			s.call(wrong, row.Method, at(row.Pattern, uuid.NewString()), "garbage").
 				refused(http.StatusUnauthorized, domain.CodeUnauthorized)
 		}
 	}
@@ -120,15 +122,15 @@ func TestEveryRouteKeepsAccountsApart(t *testing.T) {
 	before := s.log.Head()
 	valid := `{"name":"B's","rating":5,"finalStatus":"passed","since":"2026-11-21"}` // for each route that reads one
 	for _, row := range routes {
-		if !strings.Contains(row.pattern, "{") || row.audience != clients {
+		if !strings.Contains(row.Pattern, "{") || row.Audience != wire.Clients {
 			continue
 		}
 		key := keyB
-		if strings.HasPrefix(row.pattern, "/v1/sandbox/") {
+		if strings.HasPrefix(row.Pattern, "/v1/sandbox/") {
 			key = sandbox
 		}
 		for _, id := range idsA {
-			s.call(key, row.method, at(row.pattern, id), valid).refused(http.StatusNotFound, domain.CodeNotFound)
+			s.call(key, row.Method, at(row.Pattern, id), valid).refused(http.StatusNotFound, domain.CodeNotFound)
 		}
 	}
 	inProject := strings.Replace(aJob, "{", `{"projectId":"`+projectA+`",`, 1)
@@ -273,7 +275,7 @@ func TestFaultsAreLoggedAndNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
-			s.limits = newLimiter(broken{c.err}.db(), 0)
+			s.gate.Limits = admit.NewLimiter(broken{c.err}.db(), 0)
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/jobs", nil)
 			r.Header.Set("Authorization", "Bearer sesame")
 			r.Header.Set("X-Request-Id", "trace-me")
@@ -306,7 +308,7 @@ func TestAFaultBehindAHandlerIsAnAnswerToo(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			_, key := s.account(0)
-			s.reads.Credits = credits.NewReads(broken{c.err}.db())
+			s.deps.Reads.Credits = credits.NewReads(broken{c.err}.db())
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/credits", nil)
 			r.Header.Set("Authorization", "Bearer "+key)
 			w := httptest.NewRecorder()

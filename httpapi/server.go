@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
 )
 
 const (
@@ -26,7 +29,7 @@ const (
 // NewServer wraps a handler with the time-outs that face the open network. One
 // that can Stop is told when the server is about to.
 func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
-	return newServer(h, log, bodyGrace)
+	return newServer(h, log, wire.BodyGrace)
 }
 
 func newServer(h http.Handler, log logrus.FieldLogger, grace time.Duration) *http.Server {
@@ -34,7 +37,7 @@ func newServer(h http.Handler, log logrus.FieldLogger, grace time.Duration) *htt
 		Handler:           pacedBodies(h, grace),
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       readTime,
-		WriteTimeout:      readTime + handleTime + commandTime,
+		WriteTimeout:      readTime + handleTime + admit.CommandTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaders,
 		ErrorLog:          stdlog.New(logWriter{log}, "", 0),

@@ -16,8 +16,9 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // junk is a body of n bytes that nobody has to keep.
@@ -32,7 +33,7 @@ func (junkReader) Read(p []byte) (int, error) { return copy(p, junkPage), nil }
 // online serves the API on a real connection.
 func (s *service) online() *httptest.Server {
 	s.t.Helper()
-	return s.onlineWith(bodyGrace)
+	return s.onlineWith(wire.BodyGrace)
 }
 
 // onlineWith is online, where bodies have another time before the least rate
@@ -73,14 +74,14 @@ func TestBodiesOverTheLimitAre413BeforeAnyParsing(t *testing.T) {
 		declared bool
 		status   int
 	}{
-		"one byte over, declared":  {maxBody + 1, declared, 413},
-		"one byte over, chunked":   {maxBody + 1, chunked, 413},
-		"far over, chunked":        {maxBody + 8<<20, chunked, 413},
-		"exactly at the limit":     {maxBody, declared, 400},
-		"at the limit, chunked":    {maxBody, chunked, 400},
+		"one byte over, declared":  {wire.MaxBody + 1, declared, 413},
+		"one byte over, chunked":   {wire.MaxBody + 1, chunked, 413},
+		"far over, chunked":        {wire.MaxBody + 8<<20, chunked, 413},
+		"exactly at the limit":     {wire.MaxBody, declared, 400},
+		"at the limit, chunked":    {wire.MaxBody, chunked, 400},
 		"junk, small":              {10, declared, 400},
 		"junk over 1 MB":           {3 << 20, chunked, 400},
-		"one megabyte to the byte": {smallBody, chunked, 400},
+		"one megabyte to the byte": {wire.SmallBody, chunked, 400},
 	} {
 		length := int64(-1)
 		if c.declared {
@@ -95,8 +96,8 @@ func TestBodiesOverTheLimitAre413BeforeAnyParsing(t *testing.T) {
 			t.Errorf("%s: got %d %v", name, status, body)
 		}
 	}
-	equal(t, s.spool.disk.holders(), []string{}) // every place was left again
-	status, _ := post(t, srv, "nobody", junk(maxBody+1), maxBody+1)
+	equal(t, s.spool.Disk.Holders(), []string{}) // every place was left again
+	status, _ := post(t, srv, "nobody", junk(wire.MaxBody+1), wire.MaxBody+1)
 	equal(t, status, http.StatusUnauthorized) // 401 comes first
 }
 
@@ -106,7 +107,7 @@ func TestAClientThatAsksBeforeItSendsIsToldAtOnce(t *testing.T) {
 	_, key := s.account(100)
 	srv := s.online()
 	status, _, _ := raw(t, srv.Listener.Addr(), fmt.Sprintf(
-		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, maxBody+1))
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", key, wire.MaxBody+1))
 	equal(t, status, http.StatusRequestEntityTooLarge)
 }
 
@@ -120,7 +121,7 @@ func TestA413IsAnsweredBeforeTheRestHasCome(t *testing.T) {
 	const size = 60 << 20
 	request := fmt.Sprintf("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, size)
 	for name, begun := range map[string]string{"declared": request, "chunked": fmt.Sprintf(
-		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", key, size, make([]byte, maxBody+1))} {
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", key, size, make([]byte, wire.MaxBody+1))} {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), addr.Network(), addr.String())
 		must.NoError(t, err)
 		must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))

@@ -14,7 +14,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
-	"humanqa/eventstore/logtest"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/logtest"
 )
 
 const twoSlots = `{"url":"https://shop.example.com/","slots":[{},{}]}`
@@ -39,7 +40,7 @@ func (s *service) openSession(key, body string, headers ...string) openedSession
 	}
 	at, _ := out.body["readyDeadline"].(string)
 	var err error
-	if out.deadline, err = time.Parse(timestampLayout, at); err != nil {
+	if out.deadline, err = time.Parse(wire.TimestampLayout, at); err != nil {
 		s.t.Fatalf("readyDeadline: %v", err)
 	}
 	return out
@@ -179,13 +180,13 @@ func TestASessionAnswersItsHandle(t *testing.T) {
 		"sessionId": o.id, "projectId": o.project, "status": "lobby", "checkerCount": 3.0,
 		"creditsDeducted": 30.0, "creditsCharged": 30.0, "creditsRemaining": 70.0, "checklistItemCount": 1.0,
 		"jobType": "General QA", "jobTypeCode": "general_qa", "isHostedApp": true,
-		"readyDeadline": o.deadline.Format(timestampLayout), "sessionUrl": "https://qa.example/dashboard/sessions/" + o.id,
+		"readyDeadline": o.deadline.Format(wire.TimestampLayout), "sessionUrl": "https://qa.example/dashboard/sessions/" + o.id,
 		"slots": []any{slot(1, "Buyer", "iPhone 15"), slot(2, "Checker 2", nil), slot(3, "Checker 3", nil)},
 	})
 
 	read := s.session(key, o)
 	created, _ := read["createdAt"].(string)
-	if at, err := time.Parse(timestampLayout, created); err != nil || !at.Add(15*time.Minute).Equal(o.deadline) {
+	if at, err := time.Parse(wire.TimestampLayout, created); err != nil || !at.Add(15*time.Minute).Equal(o.deadline) {
 		t.Errorf("created at %s, ready until %s", created, o.deadline)
 	}
 	delete(read, "createdAt")
@@ -203,7 +204,7 @@ func TestASessionAnswersItsHandle(t *testing.T) {
 		"sessionId": o.id, "projectId": o.project, "status": "lobby", "url": "https://shop.replit.app/cart", "feature": "the cart",
 		"scenarioBrief": "buy the last pair", "voiceEnabled": false, "jobType": "General QA", "jobTypeCode": "general_qa",
 		"checkerCount": 3.0, "readyCount": 0.0, "checklistItemCount": 1.0, "creditsCharged": 30.0, "creditsRefunded": 0.0, "creditsExpired": 0.0,
-		"readyDeadline": o.deadline.Format(timestampLayout), "startedAt": nil, "closedAt": nil, "closeReason": nil,
+		"readyDeadline": o.deadline.Format(wire.TimestampLayout), "startedAt": nil, "closedAt": nil, "closeReason": nil,
 		"passCount": 0.0, "failCount": 0.0, "sessionUrl": "https://qa.example/dashboard/sessions/" + o.id,
 		"slots": []any{
 			seen(1, "Buyer", "iPhone 15", "iOS", nil), seen(2, "Checker 2", nil, nil, "3G"), seen(3, "Checker 3", nil, nil, nil),
@@ -312,7 +313,7 @@ func TestTheLifeOfASession(t *testing.T) {
 	early.refused(http.StatusConflict, domain.CodeConflict)
 	equal(t, s.call(bob, "POST", "/v1/checker/sessions/"+o.id+"/ready", "").want(http.StatusOK), map[string]any{
 		"sessionId": o.id, "status": "lobby", "slot": 2.0, "jobId": o.jobs[1], "readyCount": 2.0, "checkerCount": 3.0,
-		"readyDeadline": o.deadline.Format(timestampLayout),
+		"readyDeadline": o.deadline.Format(wire.TimestampLayout),
 	})
 
 	s.settleAt(o, o.deadline) // the third never came

@@ -24,15 +24,17 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/logtest"
+	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/openapi"
-	"humanqa/httpapi/pagetest/alltest"
-	"humanqa/internal/apicheck"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/apicheck"
+	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pagetest/alltest"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
@@ -103,6 +105,10 @@ func setup(t *testing.T) *service {
 		}
 	})
 	s.waitFor = supervisor.WaitFor
+	spool := wire.NewSpool("")
+	kept := evidence.New(evidence.Deps{
+		DB: db, Files: files, Commands: s.commands, Vault: v, Spool: spool, BaseURL: "https://qa.example", Log: logger, Now: time.Now,
+	})
 	s.deps = Deps{
 		Commands: s.commands,
 		Reads:    reads,
@@ -115,7 +121,7 @@ func setup(t *testing.T) *service {
 			return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil
 		},
 		Ready: func(context.Context) []Problem { return s.problems },
-		DB:    db, Vault: v, Evidence: files, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
+		DB:    db, Vault: v, Spool: spool, Evidence: kept, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
 	s.API = New(s.deps)
@@ -231,7 +237,7 @@ func (s *service) callWith(ctx context.Context, key, method, target, body string
 func checkEnvelope(t *testing.T, what string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	id := w.Header().Get("X-Request-Id")
-	if !validRequestID(id) {
+	if !wire.ValidRequestID(id) {
 		t.Errorf("%s: x-request-id is %q", what, id)
 	}
 	if w.Code == http.StatusInternalServerError {
@@ -315,3 +321,6 @@ func equal(t *testing.T, got, want any) {
 		t.Errorf("got\n%v\nwant\n%v", got, want)
 	}
 }
+
+// routes is the table, to be walked.
+var routes = routesOf(new(API))

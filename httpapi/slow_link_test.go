@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/webm/webmtest"
+	"humanqa/httpapi/v1/checkers"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/webmtest"
 )
 
 // thin is a connection by which no more than 3 Mbit go out in a second.
@@ -64,7 +66,7 @@ func TestTenCheckersOnThinLinesFinishAtOnce(t *testing.T) {
 			return err
 		}
 		r.Header.Set("Authorization", "Bearer "+c.checker)
-		r.Header.Set(claimTokenHeader, c.token)
+		r.Header.Set(wire.ClaimTokenHeader, c.token)
 		for n := 0; n < len(headers); n += 2 {
 			r.Header.Set(headers[n], headers[n+1])
 		}
@@ -92,7 +94,7 @@ func TestTenCheckersOnThinLinesFinishAtOnce(t *testing.T) {
 				method, path, body string
 				headers            []string
 			}{
-				{"PATCH", "/recordings/" + c.film, string(film), []string{uploadOffsetHeader, "0"}},
+				{"PATCH", "/recordings/" + c.film, string(film), []string{checkers.UploadOffsetHeader, "0"}},
 				{"POST", "/recordings/" + c.film + "/finish", "", nil},
 				{"POST", "/complete", `{"summary":"Fine."}`, nil},
 			} {

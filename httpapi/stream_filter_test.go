@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	v1 "humanqa/httpapi/v1"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/events"
 )
 
@@ -19,11 +21,11 @@ func TestAStreamReadsWhatIsNotForItOnce(t *testing.T) {
 	accountID, key := s.account(100)
 	_, other := s.account(100)
 	rec := httptest.NewRecorder()
-	w := &streamWriter{w: rec, c: http.NewResponseController(rec)}
-	f := events.Filter{Types: []string{(*job.Failed)(nil).EventType()}, Limit: streamPage}
+	w := &wire.StreamWriter{W: rec, C: http.NewResponseController(rec)}
+	f := events.Filter{Types: []string{(*job.Failed)(nil).EventType()}, Limit: v1.StreamPage}
 	read := func(want string) {
 		t.Helper()
-		more, err := s.sendEvents(t.Context(), accountID, &f, w)
+		more, err := s.clients.SendEvents(t.Context(), accountID, &f, w)
 		if err != nil || more {
 			t.Fatalf("there may be more: %t, %v", more, err)
 		}
@@ -31,7 +33,7 @@ func TestAStreamReadsWhatIsNotForItOnce(t *testing.T) {
 	}
 	newest := func() string {
 		t.Helper()
-		cursor, err := s.reads.Events.Newest(t.Context())
+		cursor, err := s.deps.Reads.Events.Newest(t.Context())
 		must.NoError(t, err)
 		return cursor
 	}

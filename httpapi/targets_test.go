@@ -13,8 +13,9 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/guard"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/people"
 )
 
@@ -101,7 +102,7 @@ func TestAPrivateHostIsTestedWhereACheckerReachesIt(t *testing.T) {
 			}
 			body := r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)
 			equal(t, r.paths(), []string{path})
-			if hint := fmt.Sprint(body["hint"]); c.url != reserved && hint != privateHint {
+			if hint := fmt.Sprint(body["hint"]); c.url != reserved && hint != wire.PrivateHint {
 				t.Errorf("%s: %s: the hint is %q", name, call, hint)
 			}
 		}
@@ -110,7 +111,7 @@ func TestAPrivateHostIsTestedWhereACheckerReachesIt(t *testing.T) {
 	// What the service itself fetches does not depend on who asks.
 	review := strings.ReplaceAll(strings.Replace(aJob, "Payment Flow", "AI Review", 1), "https://example.com/", "http://127.0.0.1:3000/")
 	body := s.call(own, "POST", "/v1/jobs", review).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
-	equal(t, body["hint"], any(reviewHint))
+	equal(t, body["hint"], any(wire.ReviewHint))
 	s.call(own, "POST", "/v1/hosted/test", `{"url":"http://127.0.0.1:3000/","jobType":"ai_review"}`).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
 	other := *s
 	other.API = allowing
@@ -130,16 +131,16 @@ func TestAPrivateHostIsTestedNoMoreOnceNoCheckerReachesIt(t *testing.T) {
 	row, err := s.deps.Reads.Jobs.Job(t.Context(), accountID, jobID)
 	must.NoError(t, err)
 	of := people.Account{ID: accountID}
-	must.NoError(t, s.CheckTarget(t.Context(), of, row))
+	must.NoError(t, s.Limits.StillAllowed(t.Context(), of, row))
 
 	at, err := s.commands.ChoosePool(t.Context(), operator(uuid.New()), accountID, "")
 	s.visible(at, err)
 	for _, path := range []string{"/v1/jobs/" + jobID + "/retest", hook} {
 		r := s.call(key, "POST", path, "")
-		equal(t, r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], any(privateHint))
+		equal(t, r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], any(wire.PrivateHint))
 		equal(t, r.paths(), []string{"url"})
 	}
-	if err := s.CheckTarget(t.Context(), of, row); err == nil || !strings.Contains(err.Error(), "its own pool of checkers") {
+	if err := s.Limits.StillAllowed(t.Context(), of, row); err == nil || !strings.Contains(err.Error(), "its own pool of checkers") {
 		t.Errorf("the page says %v", err) // it shows no hint
 	}
 }

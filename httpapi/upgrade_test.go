@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // After an upgrade a read model shows the rows of the version before until its

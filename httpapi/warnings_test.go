@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
 )
 
 // slips are bodies with a slip or two, by the call they are sent to, and the
@@ -42,10 +45,10 @@ var slips = map[string]struct {
 func TestASubmissionsAnswerWarnsOfSlipsAndItsChargeStands(t *testing.T) {
 	t.Parallel()
 	for _, row := range routes {
-		name := row.method + " " + row.pattern
+		name := row.Method + " " + row.Pattern
 		c, known := slips[name]
-		if known != row.submits {
-			t.Errorf("%s: it submits: %v; this test has a row: %v", name, row.submits, known)
+		if known != row.Submits {
+			t.Errorf("%s: it submits: %v; this test has a row: %v", name, row.Submits, known)
 		}
 		if !known {
 			continue
@@ -54,11 +57,11 @@ func TestASubmissionsAnswerWarnsOfSlipsAndItsChargeStands(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			_, key := s.account(100)
-			path := row.pattern
-			if row.audience == hooks {
+			path := row.Pattern
+			if row.Audience == wire.Hooks {
 				_, path = s.hook(key, "")
 			}
-			r := s.call(key, row.method, path, c.body, idempotencyHeader, "slip")
+			r := s.call(key, row.Method, path, c.body, wire.IdempotencyHeader, "slip")
 			if r.Code >= 300 {
 				t.Fatalf("%d: %s", r.Code, r.Body)
 			}
@@ -68,10 +71,10 @@ func TestASubmissionsAnswerWarnsOfSlipsAndItsChargeStands(t *testing.T) {
 				paths = append(paths, fmt.Sprint(field(list, n, "path")))
 			}
 			equal(t, paths, c.paths)
-			if charged := s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)["used"] != 0.0; charged != row.creates {
+			if charged := s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)["used"] != 0.0; charged != row.Creates {
 				t.Errorf("charged: %v", charged)
 			}
-			again := s.call(key, row.method, path, c.body, idempotencyHeader, "slip")
+			again := s.call(key, row.Method, path, c.body, wire.IdempotencyHeader, "slip")
 			equal(t, again.Body.String(), r.Body.String())
 		})
 	}
@@ -112,7 +115,7 @@ func TestWhatIsASlip(t *testing.T) {
 		"prio priority": false, "urn2 url": false, "name title": false, "jobs jobType": false, "é url": false, " url": false,
 	} {
 		name, known, _ := strings.Cut(pair, " ")
-		if near(name, known) != want {
+		if wire.Near(name, known) != want {
 			t.Errorf("%q for %q: %v", name, known, !want)
 		}
 	}
@@ -133,13 +136,13 @@ func TestWarningsAreBounded(t *testing.T) {
 		body string
 		want int
 	}{
-		"many slips":                 {`{"jobs":[` + strings.Repeat(`{"url":"u"`+keys("url%d", 9)+`},`, 19) + `{}]}`, maxWarnings},
+		"many slips":                 {`{"jobs":[` + strings.Repeat(`{"url":"u"`+keys("url%d", 9)+`},`, 19) + `{}]}`, wire.MaxWarnings},
 		"slips behind unknown keys":  {`{"jobs":[{"url":"u"` + keys("a-key-of-nobody-%03d", 240) + `},{"url":"u"` + keys("url%d", 9) + `}]}`, 0},
 		"a slip of a very long name": {`{"jobs":[{"url":"u"},{"` + strings.Repeat("priority", 1000) + `":1}]}`, 0},
 	} {
-		var p problems
-		readBulk(parseObject([]byte(c.body), &p))
-		if got := len(p.warnings()); got != c.want {
+		var p wire.Problems
+		input.Bulk(wire.ParseObject([]byte(c.body), &p))
+		if got := len(p.Warnings(input.Submissions())); got != c.want {
 			t.Errorf("%s: %d warnings, not %d", name, got, c.want)
 		}
 	}
@@ -149,9 +152,9 @@ func TestWarningsAreBounded(t *testing.T) {
 func TestTheFieldsOfEachSubmissionAreKnown(t *testing.T) {
 	t.Parallel()
 	checker := newChecker(t)
-	for _, submission := range submissionCalls() {
-		method, pattern, _ := strings.Cut(submission.call, " ")
+	for _, submission := range input.Submissions() {
+		method, pattern, _ := strings.Cut(submission.Name, " ")
 		schema := checker.Operation(method, pattern).RequestBody.Value.Content["application/json"].Schema.Value
-		equal(t, slices.Compact(slices.Sorted(slices.Values(submission.fields))), slices.Sorted(maps.Keys(schema.Properties)))
+		equal(t, slices.Compact(slices.Sorted(slices.Values(submission.Fields))), slices.Sorted(maps.Keys(schema.Properties)))
 	}
 }

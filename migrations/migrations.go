@@ -1,11 +1,10 @@
-// Package migrations is the whole SQL schema, embedded, and the one way to
-// apply it. Files are numbered and never change once released: a later change
-// is a later file.
+// Package migrations is the whole SQL schema, embedded, and the only way to apply it.
+// Files are numbered and never change once released: a later change is a later file.
 //
-// Each file is one transaction, so a crash leaves the schema at the end of some
-// file, and the next start goes on from there. A session advisory lock lets
-// several processes start at once: one migrates, the others wait for it and
-// find nothing left to do.
+// Each file is one transaction. So a crash leaves the schema at the end of some file,
+// and the next start continues from there. A session advisory lock lets several
+// processes start at once: one migrates, and the others wait and find nothing left to
+// do.
 package migrations
 
 import (
@@ -95,9 +94,11 @@ func Check(ctx context.Context, db *sql.DB) error {
 	case err != nil:
 		return err
 	case version > newest:
-		return fmt.Errorf("%w: its schema is %d, this binary knows %d: use the newer binary, or a backup from before the upgrade", ErrNewer, version, newest)
+		return fmt.Errorf("%w: its schema is %d, this binary knows %d: use the newer binary, or a backup from before the upgrade", ErrNewer,
+			version, newest)
 	case version < newest:
-		return fmt.Errorf("%w: its schema is %d, this binary needs %d: start humanqa serve of this version, which migrates it", ErrOlder, version, newest)
+		return fmt.Errorf("%w: its schema is %d, this binary needs %d: start humanqa serve of this version, which migrates it", ErrOlder,
+			version, newest)
 	}
 	return nil
 }

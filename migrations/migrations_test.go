@@ -12,8 +12,8 @@ import (
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
 
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/migrations"
 )
 

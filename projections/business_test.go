@@ -24,8 +24,8 @@ import (
 	"humanqa/domain/person"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/overall"
 )
 

@@ -7,9 +7,9 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections"
-	"humanqa/projections/modeltest"
 )
 
 func TestCommandsReadTheNewestProjectOfTheHost(t *testing.T) {

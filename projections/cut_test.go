@@ -12,12 +12,12 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/events"
 	"humanqa/projections/history"
 	"humanqa/projections/jobs"
 	"humanqa/projections/loops"
-	"humanqa/projections/modeltest"
 	"humanqa/projections/sessions"
 	"humanqa/projections/timers"
 )
@@ -87,7 +87,7 @@ func TestALoopsStreamIsOneHoweverOftenItBeginsAnew(t *testing.T) {
 			&loop.Ended{SessionID: id, FinalStatus: loop.StatusOutOfCredits, Alert: true, At: modeltest.Noon})
 	}
 	w.CutAnyhow(events.Projector{})
-	if n := w.Count(`SELECT COUNT(*) FROM cut1.account_events JOIN cut1.event_streams USING (position)`); n != 3 {
+	if n := w.Count(`SELECT COUNT(*) FROM cut1.account_events JOIN cut1.event_streams USING (stream)`); n != 3 {
 		t.Errorf("%d of 3 events have a stream", n)
 	}
 }

@@ -9,11 +9,11 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 // A supervisor turns the log into rows; whoever wrote waits for the position of

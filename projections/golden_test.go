@@ -17,11 +17,11 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections"
-	"humanqa/projections/modeltest"
 )
 
 var update = flag.Bool("update", false, "write the golden log if it is missing, and the sums of its rows")
@@ -78,6 +78,11 @@ func TestTheGoldenLogLeadsToTheSameRows(t *testing.T) {
 	must.NoError(t, err)
 	var want map[string]goldenModel
 	must.NoError(t, json.Unmarshal(text, &want))
+	for name := range want {
+		if _, there := got[name]; !there {
+			t.Errorf("the read model %s is gone. Is it meant to be? Then -update.", name)
+		}
+	}
 	for name, is := range got {
 		switch was, known := want[name]; {
 		case !known || was.Version != is.Version:

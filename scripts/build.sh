@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Builds a program, and says what it does while that takes long: on a bare
-# machine go fetches and compiles for minutes without a word.
+# Builds a program and shows its progress: on a bare machine go fetches and compiles
+# for minutes without a word.
 #
 #	scripts/build.sh bin/humanqa ./cmd/humanqa
 #
-# LDFLAGS are the linker's. Unset, the symbols and lines that only a debugger reads
-# stay out: stack traces, profiles and --version don't need them.
+# LDFLAGS go to the linker. By default they leave out the symbols and lines for
+# debuggers: stack traces, profiles and --version don't need them.
 #
-# The compiler spends a fifth of its time on collecting garbage of processes that
-# end within seconds; four times the heap is still below 500 MB each.
+# The compiler spends a fifth of its time on garbage of processes that end within
+# seconds. Four times the heap is still below 500 MB each.
 set -euo pipefail
 export GOGC=${GOGC:-400}
 go=${GO:-go} out=$1 package=$2
 "$(dirname "$0")/needs-go.sh" "$go"
 
-# report counts go's lines, one a module or a package, and shows now and then how
-# far it is. What is neither is an error of go's, and is passed on.
+# report counts go's lines, one a module or a package, and shows the progress now and
+# then. Any other line is an error of go, and is passed on.
 report() {
 	local doing=$1 of=$2 count=0 line
 	while IFS= read -r line; do
@@ -33,7 +33,7 @@ report() {
 	done
 }
 
-# Lists what is not in the build cache, and fetches the modules for it.
+# Lists the packages outside the build cache, and fetches their modules.
 stale=$(mktemp)
 trap 'rm -f "$stale"' EXIT
 "$go" list -deps -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$package" 2>&1 >"$stale" | report "fetched modules:" ""
@@ -44,7 +44,7 @@ if ((total > 50)); then
 fi
 "$go" build -v -ldflags "${LDFLAGS--s -w}" -o "$out" "$package" 2>&1 | report "compiled" " of $total"
 
-# What root builds in somebody's checkout stays theirs.
+# Files that root builds in another user's checkout keep that owner.
 if [[ $(id -u) -eq 0 && $out == bin/* ]]; then
 	chown "$(stat -c %u:%g . 2>/dev/null || stat -f %u:%g .)" bin "$out"
 fi

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Installs the browser that the tests of pages look at them with, unless there is
-# one. Silent when nothing is to do. Where it cannot be installed those tests are
-# skipped; under CI=true they fail.
+# Installs the browser for the tests of pages, if there is none. Silent when there is
+# nothing to do. Without a browser those tests are skipped; under CI=true they fail.
 set -euo pipefail
 
-# The same names, in the same order, as internal/browsertest.
+# The same names, in the same order, as internal/testing/browsertest.
 for name in chromium chromium-browser google-chrome; do
 	if command -v "$name" >/dev/null; then
 		exit 0

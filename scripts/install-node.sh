@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Node.js and npm unless they are there. Silent when nothing is to do.
+# Installs Node.js and npm if they are missing. Silent when there is nothing to do.
 set -euo pipefail
 
 if command -v node >/dev/null && command -v npm >/dev/null; then

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing: PostgreSQL's server programs (postgres, initdb), and,
-# when asked for by name, the clients that README.md is tried with: curl and jq.
-# Silent when nothing is to do. Starts no server and makes no cluster: the service
-# runs its own.
+# Installs missing programs: PostgreSQL's server programs (postgres, initdb), and by
+# name the clients in the examples of README.md: curl and jq. Silent when there is
+# nothing to do. It starts no server and makes no cluster: the service runs its own.
 #
 #	scripts/install.sh [curl] [jq]
 set -euo pipefail
@@ -38,7 +37,7 @@ as_root() {
 	fi
 }
 
-# What a package manager has to say is shown only when it fails.
+# The output of a package manager is shown only when it fails.
 quietly() {
 	local log
 	log=$(mktemp)
@@ -72,8 +71,8 @@ may_install() {
 
 install_postgres() {
 	if command -v apt-get >/dev/null; then
-		# Debian would create and start a cluster with the package. This file has
-		# to be there before the server package is configured.
+		# Debian would create and start a cluster with the package. This file must exist
+		# before the server package is configured.
 		apt_install postgresql-common
 		as_root sed -i 's/^#\? *create_main_cluster *=.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
 		apt_install postgresql
@@ -93,8 +92,8 @@ if ! have_postgres; then
 	have_postgres || fail "PostgreSQL was installed, but postgres and initdb are not where they should be"
 fi
 
-# The service runs without these: nobody is asked for a password, and nothing
-# fails, for their sake.
+# The service runs without these. So the script asks for no password for them, and
+# does not fail without them.
 missing=()
 for client in "$@"; do
 	command -v "$client" >/dev/null || missing+=("$client")

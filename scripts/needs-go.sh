@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says in one line that Go is missing, or too old to fetch the one that go.mod names.
+# Prints one line if Go is missing, or too old to fetch the version in go.mod.
 #
 #	scripts/needs-go.sh go
 set -euo pipefail

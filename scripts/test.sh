@@ -1,25 +1,24 @@
 #!/usr/bin/env bash
-# Runs the test suite: in two groups at once, so that no core rests while the tests
-# of one wait.
+# Runs the test suite in two groups at once, so that no core rests while the tests of
+# one group wait.
 #
 #	scripts/test.sh [package …]
 #
-# GO, RACE and TEST_FLAGS are the Makefile's. Packages that start goroutines, in
-# their code or in their tests, run with $RACE; in the others the race detector has
-# nothing to find. Pages run without it too ($PAGES_RACE): they are walked in a
-# browser by hundreds, over code that the other packages test with it.
+# GO, RACE and TEST_FLAGS come from the Makefile. Packages that start goroutines, in
+# their code or in their tests, run with $RACE. In the others the race detector has
+# nothing to find. Pages also run without it ($PAGES_RACE): a browser walks hundreds
+# of them, over code that the other packages test with it.
 #
-# go vet's checks are left to the linter, which runs all of them; symbols that only a
-# debugger reads stay out. The compiler gets four times the heap, as in build.sh, the
-# tests do not; and none of them waits for a second, as the race detector has it, when
-# it has ended.
+# The linter runs all checks of go vet, so they are left out here, and so are symbols
+# for debuggers. The compiler gets four times the heap, as in build.sh, and the tests
+# do not. The race detector's wait of a second at a test's end is off.
 set -euo pipefail
 go=${GO:-go}
 pages='/httpapi/(dashboard|workbench|console|room)$'
-# What takes longest starts first, so that it does not run alone in the end.
-slow='cmd/humanqa httpapi eventstore/consumer eventstore/node httpapi/dashboard httpapi/workbench httpapi/room httpapi/console'
+# The slowest packages start first, so that none runs alone in the end.
+slow='cmd/humanqa internal/service httpapi eventstore/consumer eventstore/node httpapi/dashboard httpapi/workbench httpapi/room httpapi/console'
 
-# starts_goroutines says whether a package that has tests does.
+# starts_goroutines reports whether a package with tests starts goroutines.
 starts_goroutines() {
 	compgen -G "$1/*_test.go" >/dev/null &&
 		grep -qE '^([^"`/]*[^[:alnum:]_"`/])?(go (func[^[:alnum:]]|[[:alnum:]_.]+\()|[[:alnum:]_]+\.Go\()' "$1"/*.go
@@ -45,10 +44,14 @@ run() {
 }
 
 echo "go test ${RACE:-} ${flags[*]}: ${#raced[@]} packages that start goroutines, and ${#plain[@]} others and pages ${PAGES_RACE:-without the race detector}"
-# The second group's lines come when it has ended: those of both would mix.
+failed=0
+# With all packages of the service come those of bench, a module of its own.
+if [[ ${*:-./...} == ./... ]]; then
+	(cd bench && run ./...) || failed=1
+fi
+# The second group prints its lines when it has ended, so that they do not mix.
 later=$(mktemp)
 trap 'rm -f "$later"' EXIT
-failed=0
 if [[ ${#plain[@]} -gt 0 ]]; then
 	run ${PAGES_RACE:-} "${plain[@]}" >"$later" 2>&1 &
 fi

@@ -9,44 +9,45 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/project"
 	"humanqa/domain/subscription"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/hooktest"
 )
 
 // What concerns the whole account goes to the projects whose list names it, and
 // to nobody else: not to those without a list, not to another account's.
 func TestEventsOfTheAccountGoWhereTheyAreNamed(t *testing.T) {
 	b := setup(t)
-	e := b.endpoint(status(http.StatusOK))
+	e := b.Endpoint(hooktest.Status(http.StatusOK))
 	list := func(names ...string) *[]string { return &names }
 	both := list(subscription.OfAccount()...)
-	b.project("ops", e.URL+"/ops", both)
-	b.project("low", e.URL+"/low", list(subscription.CreditsLow, "job.created"))
-	b.project("shop", e.URL+"/shop", nil)
-	b.log.RecordAs(domain.Metadata{Time: at, AccountID: "other"}, domain.ProjectStream("theirs"),
-		&project.Created{AccountID: "other", Name: "theirs", At: at},
-		&project.WebhookSet{URL: e.URL + "/theirs", Events: both, At: at})
-	b.dispatch()
-	stop := b.subscribe()
+	b.Project("ops", e.URL+"/ops", both)
+	b.Project("low", e.URL+"/low", list(subscription.CreditsLow, "job.created"))
+	b.Project("shop", e.URL+"/shop", nil)
+	b.Events.RecordAs(domain.Metadata{Time: hooktest.At, AccountID: "other"}, domain.ProjectStream("theirs"),
+		&project.Created{AccountID: "other", Name: "theirs", At: hooktest.At},
+		&project.WebhookSet{URL: e.URL + "/theirs", Events: both, At: hooktest.At})
+	b.Dispatch()
+	stop := b.Subscribe()
 	spend := func(amount, after domain.Credits) {
-		b.log.record(domain.CreditsStream("acc"), &credits.Debited{JobID: "j", Amount: amount, BalanceAfter: after})
+		b.Events.Add(domain.CreditsStream("acc"), &credits.Debited{JobID: "j", Amount: amount, BalanceAfter: after})
 	}
-	b.log.record(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 30, BalanceAfter: 30})
+	b.Events.Add(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 30, BalanceAfter: 30})
 	spend(5, 25)
 	spend(10, 15)
 	spend(5, 10) // low already
-	b.subscribed()
+	b.Subscribed()
 	stop()
-	stop = b.subscribe() // who hears is known after a restart, too
-	b.on("shop", &project.SettingsChanged{Name: "Shop", At: at})
-	b.log.RecordAs(domain.Metadata{Time: at}, domain.ProjectStream("shop"),
-		&project.WebhookDisabled{DeliveryID: "d1", Reason: "answered 500 four times", At: at})
-	b.subscribed()
+	stop = b.Subscribe() // the listeners are known after a restart, too
+	b.Change("shop", &project.SettingsChanged{Name: "Shop", At: hooktest.At})
+	b.Events.RecordAs(domain.Metadata{Time: hooktest.At}, domain.ProjectStream("shop"),
+		&project.WebhookDisabled{DeliveryID: "d1", Reason: "answered 500 four times", At: hooktest.At})
+	b.Subscribed()
 	got := map[string]string{}
 	for range 3 {
-		r := e.next()
-		got[r.path+" "+r.event()] = r.body
+		r := e.Next()
+		got[r.Path+" "+r.Event()] = r.Body
 	}
-	e.none()
+	e.None()
 	for _, want := range []struct{ at, file string }{
 		{"/ops account.credits_low", "account.credits_low.json"},
 		{"/low account.credits_low", "account.credits_low.json"},
@@ -60,40 +61,40 @@ func TestEventsOfTheAccountGoWhereTheyAreNamed(t *testing.T) {
 	}
 
 	// A list that names it no longer hears nothing more.
-	b.on("ops", &project.WebhookSet{URL: e.URL + "/ops", Events: list("job.created"), At: at})
-	b.on("low", &project.WebhookCleared{At: at})
-	b.log.record(domain.CreditsStream("acc"), &credits.Granted{LotID: "m", Amount: 20, BalanceAfter: 30})
+	b.Change("ops", &project.WebhookSet{URL: e.URL + "/ops", Events: list("job.created"), At: hooktest.At})
+	b.Change("low", &project.WebhookCleared{At: hooktest.At})
+	b.Events.Add(domain.CreditsStream("acc"), &credits.Granted{LotID: "m", Amount: 20, BalanceAfter: 30})
 	spend(20, 10)
-	b.subscribed()
-	e.none()
+	b.Subscribed()
+	e.None()
 	stop()
 }
 
 // A project whose endpoint hangs holds nobody else's news of the account up.
 func TestEventsOfTheAccountDoNotWaitForAnotherProject(t *testing.T) {
 	b := setup(t)
-	b.cfg.Retries = nil
-	e := b.endpoint(func(w http.ResponseWriter, r *http.Request) {
+	b.Config.Retries = nil
+	e := b.Endpoint(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/slow") {
-			hang(w, r)
+			hooktest.Hang(w, r)
 		}
 	})
 	named := []string{subscription.CreditsLow}
-	b.project("slow", e.URL+"/slow", &named)
-	b.project("ops", e.URL+"/ops", &named)
-	b.dispatch()
-	b.subscribe()
-	b.log.record(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 30, BalanceAfter: 30})
+	b.Project("slow", e.URL+"/slow", &named)
+	b.Project("ops", e.URL+"/ops", &named)
+	b.Dispatch()
+	b.Subscribe()
+	b.Events.Add(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 30, BalanceAfter: 30})
 	for range 2 {
-		b.log.record(domain.CreditsStream("acc"), &credits.Debited{JobID: "j", Amount: 15, BalanceAfter: 15},
+		b.Events.Add(domain.CreditsStream("acc"), &credits.Debited{JobID: "j", Amount: 15, BalanceAfter: 15},
 			&credits.Refunded{JobID: "j", Amount: 15, BalanceAfter: 30})
 	}
 	came := 0
 	eventually.True(t, "both come to the one that answers", func() bool {
 		for {
 			select {
-			case r := <-e.requests:
-				if r.path == "/ops" {
+			case r := <-e.Requests:
+				if r.Path == "/ops" {
 					came++
 				}
 			default:

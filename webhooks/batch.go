@@ -10,21 +10,23 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/project"
+	"humanqa/internal/pgpool"
 )
 
 // lockConcerned locks the endpoints that get something: a project's own events
 // always do, those of its jobs only where there is a URL.
 const lockConcerned = `
-SELECT ` + endpointColumns + `
+SELECT ` + EndpointColumns + `
 FROM webhooks.endpoints
 WHERE project_id = ANY($1) AND (url <> '' OR project_id = ANY($2))
 ORDER BY project_id
 FOR UPDATE`
 
-// plan is what the steps, walked in the log's order, lead to.
-type plan struct {
-	endpoints map[string]*endpoint
+// batchPlan is what the steps of a batch lead to.
+type batchPlan struct {
+	endpoints map[string]*EndpointRow
 	changed   []string // project ids
 	hold      []string // project ids
 	rotated   []string // project ids
@@ -38,7 +40,7 @@ type row struct {
 	state string
 }
 
-func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, steps []step) error {
+func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) error {
 	erased := distinct(steps, func(st step) string { return st.erased })
 	steps = slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.erased != "" })
 	if err := s.writeSteps(ctx, tx, steps); err != nil {
@@ -73,20 +75,20 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	own := slices.Clone(steps)
 	own = slices.DeleteFunc(own, func(st step) bool { return st.body != nil })
 	byProject := func(st step) string { return st.projectID }
-	var current []endpoint
+	var current []EndpointRow
 	err := tx.SelectContext(ctx, &current, lockConcerned,
 		pq.Array(distinct(steps, byProject)), pq.Array(distinct(own, byProject)))
 	if err != nil {
 		return fmt.Errorf("lock endpoints: %w", err)
 	}
-	p := walk(current, steps)
+	p := foldSteps(current, steps)
 	for _, id := range p.changed {
 		if err := saveEndpoint(ctx, tx, p.endpoints[id]); err != nil {
 			return err
 		}
 	}
 	if len(p.hold) > 0 {
-		if _, err := tx.ExecContext(ctx, holdDeliveries, pq.Array(p.hold)); err != nil {
+		if _, err := tx.ExecContext(ctx, HoldDeliveries, pq.Array(p.hold)); err != nil {
 			return fmt.Errorf("hold deliveries: %w", err)
 		}
 	}
@@ -95,20 +97,21 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 			return fmt.Errorf("start deliveries afresh: %w", err)
 		}
 	}
-	touched := distinct(append(distinct(p.rows, func(r row) string { return r.projectID }), p.changed...), func(id string) string { return id })
+	touched := distinct(append(distinct(p.rows, func(r row) string { return r.projectID }), p.changed...),
+		func(id string) string { return id })
 	switch {
 	case len(p.rows) > 0:
 		return s.insertRows(ctx, tx, p, touched)
 	case len(touched) > 0:
-		return poke(ctx, tx, touched)
+		return scheduleEndpoints(ctx, tx, touched)
 	}
 	return nil
 }
 
-// walk folds the steps in their order: an event meets the endpoint as it stood
+// foldSteps folds the steps in their order: an event meets the endpoint as it stood
 // then, so a new endpoint hears only of what came after it.
-func walk(current []endpoint, steps []step) plan {
-	p := plan{endpoints: make(map[string]*endpoint, len(current))}
+func foldSteps(current []EndpointRow, steps []step) batchPlan {
+	p := batchPlan{endpoints: make(map[string]*EndpointRow, len(current))}
 	for i := range current {
 		p.endpoints[current[i].ProjectID] = &current[i]
 	}
@@ -116,13 +119,13 @@ func walk(current []endpoint, steps []step) plan {
 		e := p.endpoints[st.projectID]
 		if st.body == nil {
 			if e == nil {
-				e = &endpoint{ProjectID: st.projectID, AccountID: st.Meta.AccountID, Enabled: true, Announced: true}
+				e = &EndpointRow{ProjectID: st.projectID, AccountID: st.Meta.AccountID, Enabled: true, Announced: true}
 				p.endpoints[st.projectID] = e
 			}
-			p.settings(e, st)
+			p.applySettings(e, st)
 			continue
 		}
-		if e == nil || !e.wants(st.kind) {
+		if e == nil || !e.wantsKind(st.kind) {
 			continue
 		}
 		r := row{step: st, id: deliveryID(st.projectID, st.ID), state: "pending"}
@@ -134,12 +137,14 @@ func walk(current []endpoint, steps []step) plan {
 	return p
 }
 
-// changes says whether a project's settings are other ones now.
-func (p *plan) changes(projectID string) bool { return slices.Contains(p.changed, projectID) }
+// changesSettings says whether a project's settings are other ones now.
+func (p *batchPlan) changesSettings(projectID string) bool {
+	return slices.Contains(p.changed, projectID)
+}
 
-func (p *plan) settings(e *endpoint, st step) {
-	changed, hold := e.apply(st.Event)
-	if changed && !p.changes(st.projectID) {
+func (p *batchPlan) applySettings(e *EndpointRow, st step) {
+	changed, hold := e.applyEvent(st.Event)
+	if changed && !p.changesSettings(st.projectID) {
 		p.changed = append(p.changed, st.projectID)
 	}
 	if _, rotated := st.Event.(*project.SecretSet); rotated {
@@ -155,6 +160,21 @@ func (p *plan) settings(e *endpoint, st step) {
 		}
 	}
 }
+
+// HoldDeliveries leaves running attempts their leases: a success still counts.
+// A test event is about the endpoint as it was: it is never held.
+const HoldDeliveries = `
+UPDATE webhooks.deliveries
+SET state = CASE WHEN event = '` + announce.TestName + `' THEN 'dropped' ELSE 'held' END,
+	settled_at = CASE WHEN event = '` + announce.TestName + `' THEN now() END
+WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity'`
+
+// startAfresh gives what waits all its attempts again: those of before were made with
+// one secret, and the last of them must not be the only one under two.
+const startAfresh = `
+UPDATE webhooks.deliveries
+SET failures = 0
+WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity' AND failures > 0`
 
 // deliveryID is the id of the one delivery of an event to an endpoint.
 func deliveryID(projectID string, event uuid.UUID) uuid.UUID {
@@ -175,7 +195,7 @@ SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	last_error = excluded.last_error, last_success_at = excluded.last_success_at,
 	due_at = NULL`
 
-func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
+func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *EndpointRow) error {
 	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,
 		e.PreviousUntil, e.NewSecret, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cap,
 		e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt)
@@ -185,56 +205,55 @@ func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *endpoint) error {
 	return nil
 }
 
-// insertDeliveries also pokes: a delivery waits for each round trip.
+// insertDeliveries also schedules the endpoints: a delivery waits for each round trip.
 const insertDeliveries = `
-WITH ` + inserted + `, ` + poked + wakeDispatchers
+WITH ` + inserted + `, ` + scheduled + wakeDispatchers
 
-const inserted = `inserted AS (
-	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
+const inserted = `given AS (
 	SELECT *
-	FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::bigint[], $8::bytea[], $9::text[])
+	FROM json_to_recordset($2) AS g (id uuid, project_id text, event_id uuid, event text, ordering_key text, revision bigint, body text,
+		state text, offered boolean)
+), inserted AS (
+	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
+	SELECT id, project_id, event_id, event, ordering_key, revision, convert_to(body, 'UTF8'), state
+	FROM given
 	ON CONFLICT (id) DO NOTHING
 	RETURNING id
 )`
 
-// newRows are rows as insertDeliveries takes them.
-type newRows struct {
-	ids, projects, events, kinds, keys, states []string
-	revisions                                  []int64
-	bodies                                     [][]byte
+// newDelivery is a row as insertDeliveries takes it.
+type newDelivery struct {
+	ID          string `json:"id"`
+	ProjectID   string `json:"project_id"`
+	EventID     string `json:"event_id"`
+	Event       string `json:"event"`
+	OrderingKey string `json:"ordering_key"`
+	Revision    uint64 `json:"revision"`
+	Body        string `json:"body"` // JSON, so text
+	State       string `json:"state"`
+	Offered     bool   `json:"offered"` // for direct dispatch
 }
 
-func columnsOf(rows []row) (n newRows) {
+func newDeliveries(rows []row, offered []string) (list []newDelivery) {
 	for _, r := range rows {
-		n.ids = append(n.ids, r.id.String())
-		n.projects = append(n.projects, r.projectID)
-		n.events = append(n.events, r.ID.String())
-		n.kinds = append(n.kinds, r.kind.Name)
-		n.keys = append(n.keys, r.orderingKey())
-		n.revisions = append(n.revisions, int64(r.Revision))
-		n.bodies = append(n.bodies, r.body)
-		n.states = append(n.states, r.state)
+		id := r.id.String()
+		list = append(list, newDelivery{
+			ID: id, ProjectID: r.projectID, EventID: r.ID.String(), Event: r.kind.Name, OrderingKey: r.orderingKey(),
+			Revision: r.Revision, Body: string(r.body), State: r.state, Offered: slices.Contains(offered, id),
+		})
 	}
-	return n
+	return list
 }
 
-func (n newRows) args(touched []string) []any {
-	return []any{
-		pq.Array(touched), pq.Array(n.ids), pq.Array(n.projects), pq.Array(n.events), pq.Array(n.kinds),
-		pq.Array(n.keys), pq.Array(n.revisions), pq.Array(n.bodies), pq.Array(n.states),
-	}
-}
-
-// insertRows writes new deliveries. What may go at once is handed over, and what
+// insertRows writes new deliveries. What may go at once is sent directly, and what
 // waits is looked at by the next claim.
-func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p plan, touched []string) error {
-	n := columnsOf(p.rows)
-	if s.to != nil {
-		if offered := s.to.offer(p); len(offered) > 0 {
-			return s.to.hand(ctx, tx, n, touched, p, offered)
+func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, touched []string) error {
+	if s.direct != nil {
+		if lease := s.direct.ReservePlaces(p.candidates()); len(lease.Deliveries) > 0 {
+			return s.insertLeased(ctx, tx, p, touched, lease)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, insertDeliveries, n.args(touched)...); err != nil {
+	if _, err := tx.ExecContext(ctx, insertDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, nil))); err != nil {
 		return fmt.Errorf("insert deliveries: %w", err)
 	}
 	return nil
@@ -247,4 +266,16 @@ func (r row) orderingKey() string {
 		return r.Stream + " for " + r.projectID
 	}
 	return r.Stream
+}
+
+func distinct[T any](list []T, key func(T) string) []string {
+	seen := make(map[string]bool, len(list))
+	var keys []string
+	for _, v := range list {
+		if k := key(v); !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }

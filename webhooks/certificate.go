@@ -1,19 +1,16 @@
 package webhooks
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	"humanqa/internal/selfsigned"
 )
 
 const (
@@ -45,24 +42,20 @@ func loopbackCertificate(dir string, now time.Time) (tls.Certificate, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return tls.Certificate{}, fmt.Errorf("make the certificates' directory: %w", err)
 	}
-	ca, cert, key, err := makeCertificates(now)
+	authority, leaf, err := makeCertificates()
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate for loopback: %w", err)
+		return tls.Certificate{}, err
 	}
 	for _, f := range []struct {
 		path string
 		data []byte
 		mode os.FileMode
-	}{{keyFile, key, 0o600}, {certFile, cert, 0o644}, {CAFile(dir), ca, 0o644}} {
+	}{{keyFile, leaf.Key, 0o600}, {certFile, leaf.Certificate, 0o644}, {CAFile(dir), authority.Certificate, 0o644}} {
 		if err := replaceFile(f.path, f.data, f.mode); err != nil {
 			return tls.Certificate{}, err
 		}
 	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("use the certificate: %w", err)
-	}
-	return pair, nil
+	return leaf.TLS()
 }
 
 // readCertificate says false unless all three files belong together and are
@@ -82,41 +75,25 @@ func readCertificate(certFile, keyFile, caFile string, now time.Time) (tls.Certi
 	return cert, err == nil
 }
 
-func makeCertificates(now time.Time) (ca, cert, key []byte, err error) {
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "humanqa listen (local trials)"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+func makeCertificates() (authority, leaf selfsigned.Pair, err error) {
+	authority, err = selfsigned.New(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "humanqa listen (local trials)"},
+		IsCA:    true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true, PermittedDNSDomains: loopbackNames, PermittedIPRanges: loopbackNets,
-	}
-	caDER, err := x509.CreateCertificate(rand.Reader, authority, authority, &caKey.PublicKey, caKey)
+	}, certificateLife, nil)
 	if err != nil {
-		return nil, nil, nil, err
+		return authority, leaf, err
 	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano() + 1), Subject: pkix.Name{CommonName: "humanqa listen"},
-		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+	signer, err := authority.TLS()
+	if err != nil {
+		return authority, leaf, err
+	}
+	leaf, err = selfsigned.New(&x509.Certificate{
+		Subject:  pkix.Name{CommonName: "humanqa listen"},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: loopbackNames, IPAddresses: loopbackIPs,
-	}
-	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, authority, &leafKey.PublicKey, caKey)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(leafKey)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	block := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
-	return block("CERTIFICATE", caDER), block("CERTIFICATE", leafDER), block("PRIVATE KEY", keyDER), nil
+	}, certificateLife, &signer)
+	return authority, leaf, err
 }
 
 // replaceFile never shows half a file, nor a key to others.

@@ -12,8 +12,8 @@ import (
 	"humanqa/domain/project"
 )
 
-// endpoint is a row of webhooks.endpoints.
-type endpoint struct {
+// EndpointRow is a row of webhooks.endpoints.
+type EndpointRow struct {
 	ProjectID      string         `db:"project_id"`
 	AccountID      string         `db:"account_id"`
 	URL            string         `db:"url"`
@@ -31,51 +31,62 @@ type endpoint struct {
 	DueAt          *time.Time     `db:"due_at"`
 	LeaseID        *uuid.UUID     `db:"lease_id"` // the dispatcher that sends; nil: none does
 	InFlight       pq.StringArray `db:"in_flight"`
-	standing
+	EndpointHealth
 }
 
-// endpointColumns are those of an endpoint: a column that a later version adds does
+// What a receiver made of the new secret of a rotation: EndpointRow.NewSecret. It ends with the overlap.
+const (
+	SecretNotAccepted = ""
+	// SecretAccepted: the last success had X-Service-Signature of the new secret. That alone
+	// proves nothing: a receiver may verify webhook-signature, or nothing at all.
+	SecretAccepted = "accepted"
+	// SecretConfirmed: the same delivery had been refused just before, with the previous
+	// secret. The receiver has the new one: the log is to be told.
+	SecretConfirmed = "confirmed"
+)
+
+// EndpointColumns are those of an endpoint: a column that a later version adds does
 // not get in the way of this one.
-const endpointColumns = `project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret, generation, enabled, disabled_by,
+const EndpointColumns = `project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret, generation, enabled, disabled_by,
 	disabled_reason, announced, cap, due_at, lease_id, in_flight, consecutive_failures, failing_since, last_error, last_success_at`
 
-// standing is how an endpoint has answered lately.
-type standing struct {
+// EndpointHealth is how an endpoint has answered lately.
+type EndpointHealth struct {
 	ConsecutiveFailures int        `db:"consecutive_failures"` // attempts since the last success
 	FailingSince        *time.Time `db:"failing_since"`        // the first of them
 	LastError           string     `db:"last_error"`           // of the latest of them
 	LastSuccessAt       *time.Time `db:"last_success_at"`
 }
 
-// concerns says whether apply has a use for an event.
-func concerns(event domain.Event) bool {
-	changed, _ := new(endpoint).apply(event)
+// changesEndpoint says whether an event changes an endpoint.
+func changesEndpoint(event domain.Event) bool {
+	changed, _ := new(EndpointRow).applyEvent(event)
 	return changed
 }
 
-// apply folds one event of the project into the endpoint. hold says that
-// whatever waits to be sent has to be held now. Events that are no concern of the
+// applyEvent folds one event of the project into the endpoint. hold says that
+// all deliveries that wait have to be held now. Events that are no concern of the
 // webhook change nothing.
-func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
+func (e *EndpointRow) applyEvent(event domain.Event) (changed, hold bool) {
 	switch event := event.(type) {
 	case *project.Created:
 		e.AccountID = event.AccountID
 	case *project.WebhookSet:
 		if event.URL != e.URL {
-			e.standing = standing{}
+			e.EndpointHealth = EndpointHealth{}
 		}
 		e.URL, e.Events = event.URL, nil
 		if event.Events != nil {
 			e.Events = append(pq.StringArray{}, *event.Events...) // empty is not nil
 		}
-		e.enable()
+		e.enableAfresh()
 	case *project.WebhookCleared:
-		e.URL, e.Events, e.standing = "", nil, standing{}
-		e.enable()
+		e.URL, e.Events, e.EndpointHealth = "", nil, EndpointHealth{}
+		e.enableAfresh()
 		hold = true
 	case *project.WebhookEnabled:
-		e.standing = standing{LastSuccessAt: e.LastSuccessAt}
-		e.enable()
+		e.EndpointHealth = EndpointHealth{LastSuccessAt: e.LastSuccessAt}
+		e.enableAfresh()
 	case *project.WebhookDisabled:
 		e.Enabled, e.Announced = false, true
 		e.DisabledBy, e.DisabledReason = event.DeliveryID, event.Reason
@@ -85,29 +96,29 @@ func (e *endpoint) apply(event domain.Event) (changed, hold bool) {
 		if event.PreviousUntil != nil {
 			e.PreviousSecret, e.PreviousUntil = e.Secret, event.PreviousUntil
 		}
-		e.Secret, e.NewSecret = event.Sealed, notAccepted
+		e.Secret, e.NewSecret = event.Sealed, SecretNotAccepted
 		e.Resets++
 	case *project.RotationFinished:
-		e.PreviousSecret, e.PreviousUntil, e.NewSecret = "", nil, notAccepted
+		e.PreviousSecret, e.PreviousUntil, e.NewSecret = "", nil, SecretNotAccepted
 	default:
 		return false, false
 	}
 	return true, hold
 }
 
-// enable starts afresh: failures of requests that are still running don't
+// enableAfresh starts afresh: failures of requests that are still running don't
 // count any more.
-func (e *endpoint) enable() {
+func (e *EndpointRow) enableAfresh() {
 	e.Resets++
 	e.Enabled, e.Announced, e.Cap = true, true, 0
 	e.DisabledBy, e.DisabledReason = "", ""
 }
 
-// wants says whether the endpoint is subscribed to that kind. The kinds that a
+// wantsKind says whether the endpoint is subscribed to that kind. The kinds that a
 // list cannot name are sent only when it was omitted (decisions,
 // "Unnamed events"), those of the account only when it names them (decisions,
 // "Account events").
-func (e *endpoint) wants(kind announce.Kind) bool {
+func (e *EndpointRow) wantsKind(kind announce.Kind) bool {
 	switch {
 	case e.URL == "":
 		return false

@@ -39,21 +39,21 @@ var errHeadless = errors.New("the stream does not start as a job or a session do
 
 var errSeen = errors.New("seen enough")
 
-// enrich gives what an announced event is to be told with.
-func (n *enricher) enrich(ctx context.Context, r domain.Recorded) (announce.Enrichment, error) {
+// enrichEvent gives what an announced event is to be told with.
+func (n *enricher) enrichEvent(ctx context.Context, r domain.Recorded) (announce.Enrichment, error) {
 	switch e := r.Event.(type) {
 	case *loop.Ended:
 		return announce.Enrichment{Submission: job.Submission{ProjectID: e.ProjectID}}, nil
 	case *session.Started, *session.Completed: // two in a session's life: not worth remembering
-		return n.load(ctx, r.Stream, r.Revision)
+		return n.loadStream(ctx, r.Stream, r.Revision)
 	case *project.WebhookDisabled:
-		return n.load(ctx, r.Stream, r.Revision)
+		return n.loadStream(ctx, r.Stream, r.Revision)
 	case *credits.Debited:
 		return announce.Enrichment{Submission: job.Submission{AccountID: r.StreamID()}}, nil
 	}
 	about, begins := announce.Begin(r)
 	if !begins {
-		known, err := n.recall(ctx, r)
+		known, err := n.recallJob(ctx, r)
 		if err != nil {
 			return announce.Enrichment{}, err
 		}
@@ -64,21 +64,21 @@ func (n *enricher) enrich(ctx context.Context, r domain.Recorded) (announce.Enri
 	return about, nil
 }
 
-// recall gives what the job has told before the event.
-func (n *enricher) recall(ctx context.Context, r domain.Recorded) (announce.Enrichment, error) {
+// recallJob gives what the job has told before the event.
+func (n *enricher) recallJob(ctx context.Context, r domain.Recorded) (announce.Enrichment, error) {
 	about, known := n.known.Get(r.Stream)
 	_, analysed := r.Event.(*job.AIReportReady)
 	switch {
 	case analysed && about.ReportID == "": // it passed by long ago, or when there was no webhook
-		return n.load(ctx, r.Stream, r.Revision)
+		return n.loadStream(ctx, r.Stream, r.Revision)
 	case !known:
-		return n.load(ctx, r.Stream, 1)
+		return n.loadStream(ctx, r.Stream, 1)
 	}
 	return about, nil
 }
 
-// load folds the stream's events before a revision.
-func (n *enricher) load(ctx context.Context, stream string, before uint64) (announce.Enrichment, error) {
+// loadStream folds the stream's events before a revision.
+func (n *enricher) loadStream(ctx context.Context, stream string, before uint64) (announce.Enrichment, error) {
 	var about announce.Enrichment
 	headed := false
 	err := n.log.Load(ctx, stream, 0, func(r domain.Recorded) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
-	"humanqa/internal/place"
+	"humanqa/internal/cursor"
 )
 
 // The states of a delivery. A held one belongs to an endpoint that was
@@ -100,7 +100,7 @@ type DeliveryDetail struct {
 
 // Headers are those that an attempt was sent with, but what HTTP itself adds.
 func (w DeliveryDetail) Headers(a Attempt) []Header {
-	return headers(w.Event, w.ID.String(), a.At, signatures{service: a.Signature, standard: a.Standard})
+	return Headers(w.Event, w.ID.String(), a.At, Signatures{Service: a.Signature, Standard: a.Standard})
 }
 
 // DeliveryFilter narrows a list; empty fields don't.
@@ -115,7 +115,7 @@ type DeliveryFilter struct {
 // IsCursor says whether a text may stand for a place in a list; the empty one
 // does, for its beginning.
 func IsCursor(text string) bool {
-	_, err := place.Parse(text)
+	_, err := cursor.Parse(text)
 	return err == nil
 }
 
@@ -140,7 +140,7 @@ func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f Del
 	if f.Limit < 1 || f.Limit > 100 {
 		f.Limit = 20
 	}
-	narrowed, args := f.narrow([]any{accountID, projectID, f.Limit + 1})
+	narrowed, args := f.conditions([]any{accountID, projectID, f.Limit + 1})
 	list = []Delivery{}
 	if err := l.db.SelectContext(ctx, &list, fmt.Sprintf(listDeliveries, narrowed), args...); err != nil {
 		return nil, "", fmt.Errorf("list deliveries: %w", err)
@@ -148,15 +148,15 @@ func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f Del
 	if len(list) > f.Limit {
 		list = list[:f.Limit]
 		last := list[f.Limit-1]
-		next = place.Place{At: last.CreatedAt, ID: last.ID.String()}.String()
+		next = cursor.Cursor{At: last.CreatedAt, ID: last.ID.String()}.String()
 	}
 	return list, next, nil
 }
 
-// narrow gives the filter's conditions, and the arguments with theirs. What is not
+// conditions gives the filter's conditions, and the arguments with theirs. What is not
 // asked for is not in the statement: a plan that has to hold for any filter finds
 // the rare rows of none. A state is spelled out, because indexes are about some.
-func (f DeliveryFilter) narrow(args []any) (conditions string, all []any) {
+func (f DeliveryFilter) conditions(args []any) (conditions string, all []any) {
 	condition := func(format string, more ...any) {
 		places := make([]any, len(more))
 		for i := range more {
@@ -180,7 +180,7 @@ func (f DeliveryFilter) narrow(args []any) (conditions string, all []any) {
 	if f.JobID != "" {
 		condition("d.ordering_key = $%d", domain.JobStream(f.JobID))
 	}
-	if after, err := place.Parse(f.After); err == nil && !after.IsBeginning() {
+	if after, err := cursor.Parse(f.After); err == nil && !after.IsBeginning() {
 		condition("(d.created_at, d.id) < ($%d, $%d)", after.At, after.ID)
 	}
 	return conditions, args
@@ -240,7 +240,7 @@ type Health struct {
 	ProjectID string `db:"project_id"`
 	URL       string `db:"url"`
 	Enabled   bool   `db:"enabled"`
-	standing
+	EndpointHealth
 	// PreviousUntil is until when the secret of before signs too; nil: it does
 	// not.
 	PreviousUntil *time.Time `db:"previous_until"`

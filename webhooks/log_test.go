@@ -15,13 +15,14 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/hooktest"
+	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
 )
 
 func (b *bundle) health(projectID string) webhooks.Health {
 	b.Helper()
-	all, err := b.record().Health(context.Background(), "acc", projectID)
+	all, err := b.DeliveryLog().Health(context.Background(), "acc", projectID)
 	must.NoError(b, err)
 	return all[projectID]
 }
@@ -29,28 +30,28 @@ func (b *bundle) health(projectID string) webhooks.Health {
 // An owner sees a failing endpoint before it is disabled.
 func TestHealthTellsOfFailuresBeforeTheWebhookIsDisabled(t *testing.T) {
 	b := setup(t)
-	b.cfg.Retries = []time.Duration{10 * time.Millisecond, 10 * time.Minute}
+	b.Config.Retries = []time.Duration{10 * time.Millisecond, 10 * time.Minute}
 	var code atomic.Int64
 	code.Store(http.StatusOK)
-	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
-	b.project("p1", e.URL, nil)
-	b.project("p2", e.URL, nil)
-	b.subscribe()
-	b.subscribed()
+	e := b.Endpoint(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
+	b.Project("p1", e.URL, nil)
+	b.Project("p2", e.URL, nil)
+	b.Subscribe()
+	b.Subscribed()
 	if h := b.health("p1"); h.Status() != webhooks.HealthOK || h.LastSuccessAt != nil || h.URL != e.URL {
 		t.Errorf("before anything: %+v", h)
 	}
-	b.dispatch()
-	b.submit("p1", "j1")
-	b.settled("p1", map[string]int{"delivered": 1})
+	b.Dispatch()
+	b.Submit("p1", "j1")
+	b.Settled("p1", map[string]int{"delivered": 1})
 	first := b.health("p1")
 	if first.Status() != webhooks.HealthOK || first.LastSuccessAt == nil {
 		t.Errorf("after a success: %+v", first)
 	}
 
 	code.Store(http.StatusBadGateway)
-	b.submit("p1", "j2")
-	b.eventually("two attempts have failed", func() bool { return b.health("p1").ConsecutiveFailures == 2 })
+	b.Submit("p1", "j2")
+	b.Eventually("two attempts have failed", func() bool { return b.health("p1").ConsecutiveFailures == 2 })
 	failing := b.health("p1")
 	if failing.Status() != webhooks.HealthFailing || failing.LastError != "answered 502" || failing.FailingSince == nil ||
 		failing.FailingSince.Before(*first.LastSuccessAt) || !failing.LastSuccessAt.Equal(*first.LastSuccessAt) {
@@ -59,36 +60,36 @@ func TestHealthTellsOfFailuresBeforeTheWebhookIsDisabled(t *testing.T) {
 	if h := b.health("p2"); h.Status() != webhooks.HealthOK {
 		t.Errorf("another one: %+v", h)
 	}
-	if all, err := b.record().Health(context.Background(), "other", "p1"); err != nil || len(all) != 0 {
+	if all, err := b.DeliveryLog().Health(context.Background(), "other", "p1"); err != nil || len(all) != 0 {
 		t.Errorf("another account is told %v, %v", all, err)
 	}
 
 	// The second retry would take ten minutes: sent at once, it is the last one.
-	waiting := b.deliveries("p1")[1]
+	waiting := b.Deliveries("p1")[1]
 	if next := waiting.NextAttemptAt(); next == nil || time.Until(*next) < 5*time.Minute {
 		t.Errorf("the next attempt is at %v", next)
 	}
-	b.exec(`UPDATE webhooks.deliveries SET failures = 2 WHERE id = $1`, waiting.ID)
-	b.exec(`UPDATE webhooks.deliveries SET due_at = now() WHERE id = $1`, waiting.ID)
-	b.exec(`UPDATE webhooks.endpoints SET due_at = now()`)
-	b.settled("p1", map[string]int{"delivered": 1, "failed": 1})
-	<-b.told
-	b.submit("p1", "j3")
-	b.settled("p1", map[string]int{"delivered": 1, "failed": 1, "held": 1})
+	b.Exec(`UPDATE webhooks.deliveries SET failures = 2 WHERE id = $1`, waiting.ID)
+	b.Exec(`UPDATE webhooks.deliveries SET due_at = now() WHERE id = $1`, waiting.ID)
+	b.Exec(`UPDATE webhooks.endpoints SET due_at = now()`)
+	b.Settled("p1", map[string]int{"delivered": 1, "failed": 1})
+	<-b.Told
+	b.Submit("p1", "j3")
+	b.Settled("p1", map[string]int{"delivered": 1, "failed": 1, "held": 1})
 	if h := b.health("p1"); h.Status() != webhooks.HealthDisabled || h.ConsecutiveFailures != 3 || h.Held != 1 || h.Failed != 1 {
 		t.Errorf("disabled: %+v", h)
 	}
 
-	b.on("p1", &project.WebhookDisabled{At: at}, &project.WebhookEnabled{At: at})
-	b.subscribed()
+	b.Change("p1", &project.WebhookDisabled{At: hooktest.At}, &project.WebhookEnabled{At: hooktest.At})
+	b.Subscribed()
 	if h := b.health("p1"); h.Status() != webhooks.HealthOK || h.ConsecutiveFailures != 0 || h.FailingSince != nil || h.LastError != "" || h.Held != 1 {
 		t.Errorf("enabled again: %+v", h)
 	}
 	code.Store(http.StatusOK)
-	if n, err := b.record().Replay(context.Background(), "acc", "p1", webhooks.Chosen{}); err != nil || n != 2 {
+	if n, err := b.DeliveryLog().Replay(context.Background(), "acc", "p1", webhooks.Chosen{}); err != nil || n != 2 {
 		t.Errorf("Replay gives %d, %v", n, err)
 	}
-	b.settled("p1", map[string]int{"delivered": 3})
+	b.Settled("p1", map[string]int{"delivered": 3})
 }
 
 func TestATestEventIsSentOnceAndDisablesNothing(t *testing.T) {
@@ -96,45 +97,45 @@ func TestATestEventIsSentOnceAndDisablesNothing(t *testing.T) {
 	b := setup(t)
 	var code atomic.Int64
 	code.Store(http.StatusInternalServerError)
-	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
-	b.project("p1", e.URL+"/hook", nil)
-	b.subscribe()
-	b.subscribed()
-	b.dispatch()
+	e := b.Endpoint(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
+	b.Project("p1", e.URL+"/hook", nil)
+	b.Subscribe()
+	b.Subscribed()
+	b.Dispatch()
 
 	id, sent := uuid.New(), time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 	for range 2 { // the same one
-		must.NoError(t, b.record().Test(ctx, "acc", "p1", id, sent))
+		must.NoError(t, b.DeliveryLog().Test(ctx, "acc", "p1", id, sent))
 	}
-	if err := b.record().Test(ctx, "other", "p1", uuid.New(), sent); !domain.IsKind(err, domain.KindNotFound) {
+	if err := b.DeliveryLog().Test(ctx, "other", "p1", uuid.New(), sent); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("another account's test gives %v", err)
 	}
-	r := e.next()
-	if r.event() != "webhook.test" || r.delivery() != id.String() || r.path != "/hook" {
-		t.Errorf("%s %s came to %s", r.event(), r.delivery(), r.path)
+	r := e.Next()
+	if r.Event() != "webhook.test" || r.Delivery() != id.String() || r.Path != "/hook" {
+		t.Errorf("%s %s came to %s", r.Event(), r.Delivery(), r.Path)
 	}
-	golden(t, "webhook.test.json", pretty(t, r.body))
-	if err := webhooks.Verify([]byte("secret of p1"), r.header, []byte(r.body), time.Now()); err != nil {
+	golden(t, "webhook.test.json", pretty(t, r.Body))
+	if err := webhooks.Verify([]byte("secret of p1"), r.Header, []byte(r.Body), time.Now()); err != nil {
 		t.Errorf("it does not verify: %v", err)
 	}
-	b.settled("p1", map[string]int{"failed": 1})
+	b.Settled("p1", map[string]int{"failed": 1})
 	if h := b.health("p1"); h.Status() != webhooks.HealthOK || h.Failed != 0 {
 		t.Errorf("a test left the health %+v", h)
 	}
-	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{}); err != nil || n != 0 {
+	if n, err := b.DeliveryLog().Replay(ctx, "acc", "p1", webhooks.Chosen{}); err != nil || n != 0 {
 		t.Errorf("a replay takes %d tests along, %v", n, err)
 	}
 	// Sent again by its id it is the same event, once more.
 	code.Store(http.StatusOK)
-	must.NoError(t, b.record().Redeliver(ctx, "acc", "p1", id))
-	if again := e.next(); again.delivery() != r.delivery() || again.body != r.body {
+	must.NoError(t, b.DeliveryLog().Redeliver(ctx, "acc", "p1", id))
+	if again := e.Next(); again.Delivery() != r.Delivery() || again.Body != r.Body {
 		t.Error("the redelivery is another event")
 	}
-	b.settled("p1", map[string]int{"delivered": 1})
+	b.Settled("p1", map[string]int{"delivered": 1})
 
-	b.on("p1", &project.WebhookDisabled{At: at})
-	b.subscribed()
-	if err := b.record().Test(ctx, "acc", "p1", uuid.New(), sent); !domain.IsKind(err, domain.KindConflict) {
+	b.Change("p1", &project.WebhookDisabled{At: hooktest.At})
+	b.Subscribed()
+	if err := b.DeliveryLog().Test(ctx, "acc", "p1", uuid.New(), sent); !domain.IsKind(err, domain.KindConflict) {
 		t.Errorf("a test of a disabled webhook gives %v", err)
 	}
 }
@@ -143,64 +144,64 @@ func TestATestEventIsSentOnceAndDisablesNothing(t *testing.T) {
 // is no more. Old ones go, also those that failed.
 func TestATestEventIsNeverHeld(t *testing.T) {
 	b := setup(t)
-	e := b.endpoint(status(http.StatusOK))
-	b.project("p1", e.URL, nil)
-	b.subscribe()
-	b.subscribed()
+	e := b.Endpoint(hooktest.Status(http.StatusOK))
+	b.Project("p1", e.URL, nil)
+	b.Subscribe()
+	b.Subscribed()
 	for range 2 {
-		must.NoError(t, b.record().Test(context.Background(), "acc", "p1", uuid.New(), time.Now()))
+		must.NoError(t, b.DeliveryLog().Test(context.Background(), "acc", "p1", uuid.New(), time.Now()))
 	}
-	b.on("p1", &project.WebhookDisabled{At: at})
-	b.settled("p1", map[string]int{"dropped": 2})
-	b.exec(`UPDATE webhooks.deliveries SET state = 'failed', settled_at = now() - interval '31 days'
+	b.Change("p1", &project.WebhookDisabled{At: hooktest.At})
+	b.Settled("p1", map[string]int{"dropped": 2})
+	b.Exec(`UPDATE webhooks.deliveries SET state = 'failed', settled_at = now() - interval '31 days'
 		WHERE id = (SELECT id FROM webhooks.deliveries LIMIT 1)`)
-	b.dispatch()
-	b.settled("p1", map[string]int{"dropped": 1})
-	e.none()
+	b.Dispatch()
+	b.Settled("p1", map[string]int{"dropped": 1})
+	e.None()
 }
 
 func TestARedeliveryIsOneMoreAttemptOfTheSameDelivery(t *testing.T) {
 	ctx := context.Background()
 	b := setup(t)
-	e := b.endpoint(status(http.StatusOK))
-	b.project("p1", e.URL, nil)
-	b.submit("p1", "j1")
-	b.subscribe()
-	stop := b.dispatch()
-	first := e.next()
-	b.settled("p1", map[string]int{"delivered": 1})
-	id := b.deliveries("p1")[0].ID
-	must.NoError(t, b.record().Redeliver(ctx, "acc", "p1", id))
-	if again := e.next(); again.delivery() != first.delivery() || again.body != first.body {
+	e := b.Endpoint(hooktest.Status(http.StatusOK))
+	b.Project("p1", e.URL, nil)
+	b.Submit("p1", "j1")
+	b.Subscribe()
+	stop := b.Dispatch()
+	first := e.Next()
+	b.Settled("p1", map[string]int{"delivered": 1})
+	id := b.Deliveries("p1")[0].ID
+	must.NoError(t, b.DeliveryLog().Redeliver(ctx, "acc", "p1", id))
+	if again := e.Next(); again.Delivery() != first.Delivery() || again.Body != first.Body {
 		t.Error("it is another delivery")
 	}
-	b.settled("p1", map[string]int{"delivered": 1})
-	if n := len(b.attempts("p1", first.delivery())); n != 2 {
+	b.Settled("p1", map[string]int{"delivered": 1})
+	if n := len(b.Attempts("p1", first.Delivery())); n != 2 {
 		t.Errorf("%d attempts are logged", n)
 	}
 	for _, of := range []struct {
 		account, project string
 		id               uuid.UUID
 	}{{"other", "p1", id}, {"acc", "p1", uuid.New()}, {"acc", "p2", id}} {
-		if err := b.record().Redeliver(ctx, of.account, of.project, of.id); !domain.IsKind(err, domain.KindNotFound) {
+		if err := b.DeliveryLog().Redeliver(ctx, of.account, of.project, of.id); !domain.IsKind(err, domain.KindNotFound) {
 			t.Errorf("%v: %v, want not found", of, err)
 		}
 	}
 	stop()
 
 	// While a request is under way it is not sent beside it.
-	b.exec(`UPDATE webhooks.deliveries SET state = 'pending'`)
-	b.exec(`UPDATE webhooks.endpoints SET lease_id = gen_random_uuid(), leased_until = now() + interval '1 minute', in_flight = ARRAY[$1::uuid] WHERE project_id = 'p1'`, id)
-	must.NoError(t, b.record().Redeliver(ctx, "acc", "p1", id))
-	d := b.deliveries("p1")[0]
+	b.Exec(`UPDATE webhooks.deliveries SET state = 'pending'`)
+	b.Exec(`UPDATE webhooks.endpoints SET lease_id = gen_random_uuid(), leased_until = now() + interval '1 minute', in_flight = ARRAY[$1::uuid] WHERE project_id = 'p1'`, id)
+	must.NoError(t, b.DeliveryLog().Redeliver(ctx, "acc", "p1", id))
+	d := b.Deliveries("p1")[0]
 	if !d.Sending || d.NextAttemptAt() != nil {
 		t.Errorf("the running request was given up: %+v", d)
 	}
-	b.exec(`UPDATE webhooks.deliveries SET state = 'delivered'`)
-	b.exec(`UPDATE webhooks.endpoints SET lease_id = NULL, leased_until = NULL, in_flight = '{}'`)
-	b.on("p1", &project.WebhookDisabled{At: at})
-	b.subscribed()
-	if err := b.record().Redeliver(ctx, "acc", "p1", id); !domain.IsKind(err, domain.KindConflict) {
+	b.Exec(`UPDATE webhooks.deliveries SET state = 'delivered'`)
+	b.Exec(`UPDATE webhooks.endpoints SET lease_id = NULL, leased_until = NULL, in_flight = '{}'`)
+	b.Change("p1", &project.WebhookDisabled{At: hooktest.At})
+	b.Subscribed()
+	if err := b.DeliveryLog().Redeliver(ctx, "acc", "p1", id); !domain.IsKind(err, domain.KindConflict) {
 		t.Errorf("to a disabled webhook: %v, want a conflict", err)
 	}
 }
@@ -208,23 +209,23 @@ func TestARedeliveryIsOneMoreAttemptOfTheSameDelivery(t *testing.T) {
 func TestTheListOfDeliveries(t *testing.T) {
 	ctx := context.Background()
 	b := setup(t)
-	b.project("p1", "https://hooks.example.com/", nil)
-	b.project("p2", "https://hooks.example.com/", nil)
+	b.Project("p1", "https://hooks.example.com/", nil)
+	b.Project("p2", "https://hooks.example.com/", nil)
 	for i := range 5 {
 		id := fmt.Sprint("j", i)
-		b.submit("p1", id)
-		b.log.record(domain.JobStream(id), claimed(), completed())
+		b.Submit("p1", id)
+		b.Events.Add(domain.JobStream(id), hooktest.Claimed(), hooktest.Completed())
 	}
-	b.submit("p2", "elsewhere")
-	b.on("p1", &project.WebhookDisabled{At: at})
-	b.subscribe()
-	b.subscribed()
-	b.exec(`UPDATE webhooks.deliveries SET state = 'failed' WHERE ordering_key = 'job-j1' AND event = 'job.claimed'`)
+	b.Submit("p2", "elsewhere")
+	b.Change("p1", &project.WebhookDisabled{At: hooktest.At})
+	b.Subscribe()
+	b.Subscribed()
+	b.Exec(`UPDATE webhooks.deliveries SET state = 'failed' WHERE ordering_key = 'job-j1' AND event = 'job.claimed'`)
 
 	list := func(f webhooks.DeliveryFilter) (ids []string) {
 		t.Helper()
 		for {
-			page, next, err := b.record().Deliveries(ctx, "acc", "p1", f)
+			page, next, err := b.DeliveryLog().Deliveries(ctx, "acc", "p1", f)
 			must.NoError(t, err)
 			for _, d := range page {
 				ids = append(ids, d.JobID()+" "+d.Event)
@@ -256,7 +257,7 @@ func TestTheListOfDeliveries(t *testing.T) {
 			t.Errorf("%+v lists %v", f, got)
 		}
 	}
-	if got, next, err := b.record().Deliveries(ctx, "other", "p1", webhooks.DeliveryFilter{}); err != nil || len(got) != 0 || next != "" {
+	if got, next, err := b.DeliveryLog().Deliveries(ctx, "other", "p1", webhooks.DeliveryFilter{}); err != nil || len(got) != 0 || next != "" {
 		t.Errorf("another account is shown %v, %q, %v", got, next, err)
 	}
 	for _, no := range []string{"x", "!", "LjAwMDAwMDAw", "enp6enp6enp6enp6eg"} {
@@ -271,65 +272,65 @@ func TestTheListOfDeliveries(t *testing.T) {
 func TestALongOutageIsReplayedInOrder(t *testing.T) {
 	ctx := context.Background()
 	b := setup(t)
-	b.project("p1", "https://hooks.example.com/", nil)
-	b.on("p1", &project.WebhookDisabled{At: at})
-	b.subscribe()
-	b.subscribed()
+	b.Project("p1", "https://hooks.example.com/", nil)
+	b.Change("p1", &project.WebhookDisabled{At: hooktest.At})
+	b.Subscribe()
+	b.Subscribed()
 	const kept = 4321
-	b.exec(`
+	b.Exec(`
 INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state, created_at)
 SELECT gen_random_uuid(), 'p1', gen_random_uuid(), 'job.created', 'job-' || n % 7, n, '', CASE n % 3 WHEN 0 THEN 'failed' ELSE 'held' END,
 	now() - interval '1 hour' + n * interval '1 millisecond'
 FROM generate_series(1, $1::integer) AS n`, kept)
-	b.on("p1", &project.WebhookEnabled{At: at})
-	b.subscribed()
-	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{IDs: []uuid.UUID{}}); err != nil || n != 0 {
+	b.Change("p1", &project.WebhookEnabled{At: hooktest.At})
+	b.Subscribed()
+	if n, err := b.DeliveryLog().Replay(ctx, "acc", "p1", webhooks.Chosen{IDs: []uuid.UUID{}}); err != nil || n != 0 {
 		t.Errorf("of none named it replays %d, %v", n, err)
 	}
 	since := b.moment(`SELECT created_at FROM webhooks.deliveries WHERE revision = 100`)
-	if n, err := b.record().Drop(ctx, "acc", "p1", webhooks.Chosen{Since: since.Add(4 * time.Second)}); err != nil || n != kept-4100 {
+	if n, err := b.DeliveryLog().Drop(ctx, "acc", "p1", webhooks.Chosen{Since: since.Add(4 * time.Second)}); err != nil || n != kept-4100 {
 		t.Errorf("Drop gives %d, %v", n, err)
 	}
-	if n, err := b.record().Replay(ctx, "acc", "p1", webhooks.Chosen{Since: since}); err != nil || n != 4000 {
+	if n, err := b.DeliveryLog().Replay(ctx, "acc", "p1", webhooks.Chosen{Since: since}); err != nil || n != 4000 {
 		t.Errorf("Replay gives %d, %v", n, err)
 	}
-	states := b.states("p1")
+	states := b.States("p1")
 	if states["pending"] != 4000 || states["dropped"] != kept-4100 || states["held"]+states["failed"] != 100 {
 		t.Errorf("left are %v", states)
 	}
 	var first, last int
-	if err := b.db.QueryRow(`SELECT min(revision), max(revision) FROM webhooks.deliveries WHERE state = 'pending'`).Scan(&first, &last); err != nil || first != 101 || last != 4100 {
+	if err := b.DB.QueryRow(`SELECT min(revision), max(revision) FROM webhooks.deliveries WHERE state = 'pending'`).Scan(&first, &last); err != nil || first != 101 || last != 4100 {
 		t.Errorf("replayed are %d to %d, %v", first, last, err)
 	}
 }
 
 func (b *bundle) moment(query string) (at time.Time) {
 	b.Helper()
-	must.NoError(b, b.db.Get(&at, query))
+	must.NoError(b, b.DB.Get(&at, query))
 	return at
 }
 
 // The bytes are the same in the list, on the wire, and after a replay.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	b := setup(t)
-	e := b.endpoint(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("thank you")) })
-	b.project("p1", e.URL+"/hook?token=theirs", nil)
-	b.submit("p1", "j1")
-	b.log.record(domain.JobStream("j1"), &job.Cancelled{Reason: "client", At: at})
-	b.subscribe()
-	b.dispatch()
+	e := b.Endpoint(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("thank you")) })
+	b.Project("p1", e.URL+"/hook?token=theirs", nil)
+	b.Submit("p1", "j1")
+	b.Events.Add(domain.JobStream("j1"), &job.Cancelled{Reason: "client", At: hooktest.At})
+	b.Subscribe()
+	b.Dispatch()
 	for range 2 {
-		r := e.next()
-		b.eventually("it is settled", func() bool { return len(b.attempts("p1", r.delivery())) == 1 })
-		whole, err := b.record().Delivery(context.Background(), "acc", "", uuid.MustParse(r.delivery()))
-		if err != nil || string(whole.Body) != r.body || !json.Valid(whole.Body) || whole.Event != r.event() || whole.ProjectID != "p1" {
-			t.Errorf("sent was %s, shown is %+v, %v", r.body, whole, err)
+		r := e.Next()
+		b.Eventually("it is settled", func() bool { return len(b.Attempts("p1", r.Delivery())) == 1 })
+		whole, err := b.DeliveryLog().Delivery(context.Background(), "acc", "", uuid.MustParse(r.Delivery()))
+		if err != nil || string(whole.Body) != r.Body || !json.Valid(whole.Body) || whole.Event != r.Event() || whole.ProjectID != "p1" {
+			t.Errorf("sent was %s, shown is %+v, %v", r.Body, whole, err)
 		}
 		shown := http.Header{}
 		for _, h := range whole.Headers(whole.Attempts[0]) {
 			shown.Set(h.Name, h.Value)
 		}
-		sent := r.header.Clone()
+		sent := r.Header.Clone()
 		sent.Del("Content-Length") // HTTP's own
 		sent.Del("Connection")
 		if len(shown) != len(sent) {

@@ -16,7 +16,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/session"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/hooktest"
+	"humanqa/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -30,46 +31,46 @@ type told struct {
 }
 
 func stories() []told {
-	inSession := created("p1")
+	inSession := hooktest.Created("p1")
 	inSession.SessionID, inSession.Urgent = "sess", true
-	unlisted := created("p1")
+	unlisted := hooktest.Created("p1")
 	unlisted.Items = nil
 	var list []told
 	job1, job2, job3 := domain.JobStream("j1"), domain.JobStream("j2"), domain.JobStream("j3")
 	list = append(list,
 		told{job1, inSession, "job.created.session.json"},
-		told{job1, claimed(), "job.claimed.json"},
-		told{job1, &job.Heartbeat{Token: 1, At: at}, ""},
-		told{job1, completed(), "job.completed.json"},
+		told{job1, hooktest.Claimed(), "job.claimed.json"},
+		told{job1, &job.Heartbeat{Token: 1, At: hooktest.At}, ""},
+		told{job1, hooktest.Completed(), "job.completed.json"},
 		told{job1, analysed(), "job.ai_report_ready.json"},
-		told{job1, &job.Rated{Rating: 5, Note: "well done", At: at}, ""},
+		told{job1, &job.Rated{Rating: 5, Note: "well done", At: hooktest.At}, ""},
 
-		told{job2, created("p1"), "job.created.json"},
-		told{job2, &job.Cancelled{Reason: "client", Refund: 5, At: at}, "job.cancelled.json"},
+		told{job2, hooktest.Created("p1"), "job.created.json"},
+		told{job2, &job.Cancelled{Reason: "client", Refund: 5, At: hooktest.At}, "job.cancelled.json"},
 
 		told{job3, unlisted, "job.created.no_checklist.json"},
-		told{job3, &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: at.Add(time.Hour), At: at}, "job.failed_sla.json"},
-		told{job3, &job.UntestableReported{CheckerID: "ann-the-checker", Reason: "no_access", At: at}, ""},
-		told{job3, &job.SLAMissed{RequeueCount: 3, Refund: 5, At: at}, "job.failed_sla.last.json"},
-		told{job3, &job.Failed{Reason: "sla", Refund: 5, At: at}, "job.failed.json"},
+		told{job3, &job.SLAMissed{RequeueCount: 1, Requeued: true, DueAt: hooktest.At.Add(time.Hour), At: hooktest.At}, "job.failed_sla.json"},
+		told{job3, &job.UntestableReported{CheckerID: "ann-the-checker", Reason: "no_access", At: hooktest.At}, ""},
+		told{job3, &job.SLAMissed{RequeueCount: 3, Refund: 5, At: hooktest.At}, "job.failed_sla.last.json"},
+		told{job3, &job.Failed{Reason: "sla", Refund: 5, At: hooktest.At}, "job.failed.json"},
 	)
 	lobby := domain.SessionStream("sess")
 	list = append(list,
 		told{lobby, openSession(), ""},
-		told{lobby, &session.SlotReady{Slot: 1, CheckerID: "ann-the-checker", At: at}, ""},
-		told{lobby, &session.Started{Ready: []int{1, 3}, Dropped: []int{2}, DueAt: at.Add(time.Hour), At: at}, "job.session_ready.json"},
-		told{lobby, &session.Completed{PassCount: 1, FailCount: 1, At: at}, "job.session_completed.json"},
+		told{lobby, &session.SlotReady{Slot: 1, CheckerID: "ann-the-checker", At: hooktest.At}, ""},
+		told{lobby, &session.Started{Ready: []int{1, 3}, Dropped: []int{2}, DueAt: hooktest.At.Add(time.Hour), At: hooktest.At}, "job.session_ready.json"},
+		told{lobby, &session.Completed{PassCount: 1, FailCount: 1, At: hooktest.At}, "job.session_completed.json"},
 	)
 	ended := loop.Ended{
 		SessionID: "loop-session", ProjectID: "p1", ProjectName: "Shop", Skill: "fix-until-green",
-		FinalStatus: loop.StatusStuckSameBug, Iterations: 4, CreditsSpent: 20, FinalReportID: "rep", Alert: true, At: at,
+		FinalStatus: loop.StatusStuckSameBug, Iterations: 4, CreditsSpent: 20, FinalReportID: "rep", Alert: true, At: hooktest.At,
 	}
 	snoozed, noReport := ended, ended
 	snoozed.Alert = false
 	noReport.FinalReportID, noReport.FinalStatus = "", loop.StatusOutOfCredits
 	loops := domain.LoopStream("l1")
 	return append(list,
-		told{loops, &loop.Started{SessionID: "loop-session", ProjectID: "p1", At: at}, ""},
+		told{loops, &loop.Started{SessionID: "loop-session", ProjectID: "p1", At: hooktest.At}, ""},
 		told{loops, &snoozed, ""},
 		told{loops, &ended, "loop_session.ended.json"},
 		told{loops, &noReport, "loop_session.ended.no_report.json"},
@@ -84,7 +85,7 @@ func openSession() *session.Created {
 				{Slot: 2, RoleLabel: "Checker 2", JobID: "j2"},
 				{Slot: 3, RoleLabel: "Seller", JobID: "j3"},
 			},
-		}, At: at,
+		}, At: hooktest.At,
 	}
 }
 
@@ -95,7 +96,7 @@ func analysed() *job.AIReportReady {
 			ItemID: "i1", Title: "Crash", Severity: job.Critical, Description: "It crashes.",
 			ReproductionSteps: []string{"Open it."}, SuggestedFix: "Don't crash.",
 		}},
-		PassCount: 1, FailCount: 3, SkipCount: 1, Recommendations: []string{"Fix it."}, GeneratedBy: "rules", At: at,
+		PassCount: 1, FailCount: 3, SkipCount: 1, Recommendations: []string{"Fix it."}, GeneratedBy: "rules", At: hooktest.At,
 	}}
 }
 
@@ -108,32 +109,32 @@ func TestPayloads(t *testing.T) {
 	}{{"read in one go", false}, {"with a restart before each event", true}} {
 		t.Run(way.name, func(t *testing.T) {
 			b := setup(t)
-			e := b.endpoint(status(http.StatusOK))
-			b.project("p1", e.URL, nil)
-			b.dispatch()
-			stop := b.subscribe()
+			e := b.Endpoint(hooktest.Status(http.StatusOK))
+			b.Project("p1", e.URL, nil)
+			b.Dispatch()
+			stop := b.Subscribe()
 			for _, s := range stories() {
 				if way.restart {
 					stop()
-					stop = b.subscribe()
+					stop = b.Subscribe()
 				}
-				b.log.record(s.stream, s.event)
-				b.subscribed()
+				b.Events.Add(s.stream, s.event)
+				b.Subscribed()
 				if s.file == "" {
 					continue
 				}
-				r := e.next()
-				if kind, _ := announce.Of(s.event); r.event() != kind.Name {
-					t.Errorf("%s came, want %s", r.event(), kind.Name)
+				r := e.Next()
+				if kind, _ := announce.Of(s.event); r.Event() != kind.Name {
+					t.Errorf("%s came, want %s", r.Event(), kind.Name)
 				}
 				for _, secret := range []string{"ann-the-checker", "sealed-credentials", "sealed-instructions", "secret of"} {
-					if strings.Contains(r.body, secret) {
-						t.Errorf("%s shows %q", r.event(), secret)
+					if strings.Contains(r.Body, secret) {
+						t.Errorf("%s shows %q", r.Event(), secret)
 					}
 				}
-				golden(t, s.file, pretty(t, r.body))
+				golden(t, s.file, pretty(t, r.Body))
 			}
-			e.none()
+			e.None()
 		})
 	}
 }

@@ -65,9 +65,13 @@ type Receiver struct {
 // NewReceiver makes the certificates where they are missing or old, and
 // listens. Run answers; Close gives up without Run.
 func NewReceiver(ctx context.Context, cfg ReceiverConfig) (*Receiver, error) {
-	set(&cfg.Addr, "127.0.0.1:0")
+	if cfg.Addr == "" {
+		cfg.Addr = "127.0.0.1:0"
+	}
 	if cfg.Log == nil {
-		cfg.Log = silent()
+		quiet := logrus.New()
+		quiet.SetOutput(io.Discard)
+		cfg.Log = quiet
 	}
 	cert, err := loopbackCertificate(cfg.Dir, time.Now())
 	if err != nil {
@@ -82,7 +86,7 @@ func NewReceiver(ctx context.Context, cfg ReceiverConfig) (*Receiver, error) {
 	}
 	r := &Receiver{cfg: cfg, listener: listener}
 	r.server = &http.Server{
-		Handler:           http.HandlerFunc(r.receive),
+		Handler:           http.HandlerFunc(r.receiveDelivery),
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}},
 		ErrorLog:          log.New(debugLog{cfg.Log}, "", 0),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -123,7 +127,7 @@ func (r *Receiver) Run(ctx context.Context) error {
 	return nil
 }
 
-func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
+func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "only POST", http.StatusMethodNotAllowed)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
 )
 
@@ -20,11 +20,11 @@ func (b *bundle) receiver(dir, secret string) (*webhooks.Receiver, <-chan webhoo
 	b.Helper()
 	arrived := make(chan webhooks.Received, 10)
 	r, err := webhooks.NewReceiver(context.Background(), webhooks.ReceiverConfig{
-		Dir: dir, Secret: func() []byte { return []byte(secret) }, Log: b.cfg.Log,
+		Dir: dir, Secret: func() []byte { return []byte(secret) }, Log: b.Config.Log,
 		Received: func(_ context.Context, got webhooks.Received) int { arrived <- got; return http.StatusNoContent },
 	})
 	must.NoError(b, err)
-	b.run(r.Run)
+	b.RunLoop(r.Run)
 	return r, arrived
 }
 
@@ -32,16 +32,16 @@ func TestAReceiverTakesAndVerifiesWhatIsDelivered(t *testing.T) {
 	b := setup(t)
 	dir := filepath.Join(t.TempDir(), "listen")
 	r, arrived := b.receiver(dir, "secret of p1")
-	b.cfg.CAFile = r.CAFile()
-	b.project("p1", r.URL(), nil)
-	b.submit("p1", "j1")
-	b.subscribe()
-	b.dispatch()
+	b.Config.CAFile = r.CAFile()
+	b.Project("p1", r.URL(), nil)
+	b.Submit("p1", "j1")
+	b.Subscribe()
+	b.Dispatch()
 	got := <-arrived
 	if !got.Verified || got.Err != nil || got.Event != "job.created" || got.DeliveryID == "" || !bytes.Contains(got.Body, []byte(`"j1"`)) {
 		t.Errorf("it received %+v", got)
 	}
-	b.settled("p1", map[string]int{"delivered": 1})
+	b.Settled("p1", map[string]int{"delivered": 1})
 
 	info, err := os.Stat(filepath.Join(dir, "key.pem"))
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -51,18 +51,18 @@ func TestAReceiverTakesAndVerifiesWhatIsDelivered(t *testing.T) {
 
 func TestAReceiverRefusesAWrongSignature(t *testing.T) {
 	b := setup(t)
-	b.cfg.Retries = []time.Duration{}
+	b.Config.Retries = []time.Duration{}
 	r, arrived := b.receiver(t.TempDir(), "not the secret")
-	b.cfg.CAFile = r.CAFile()
-	b.project("p1", r.URL(), nil)
-	b.submit("p1", "j1")
-	b.subscribe()
-	b.dispatch()
+	b.Config.CAFile = r.CAFile()
+	b.Project("p1", r.URL(), nil)
+	b.Submit("p1", "j1")
+	b.Subscribe()
+	b.Dispatch()
 	if got := <-arrived; got.Verified || got.Err == nil {
 		t.Errorf("it received %+v", got)
 	}
-	b.settled("p1", map[string]int{"failed": 1})
-	if d := b.deliveries("p1")[0]; d.LastStatus.Int64 != http.StatusUnauthorized {
+	b.Settled("p1", map[string]int{"failed": 1})
+	if d := b.Deliveries("p1")[0]; d.LastStatus.Int64 != http.StatusUnauthorized {
 		t.Errorf("it answered %d", d.LastStatus.Int64)
 	}
 }

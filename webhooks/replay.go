@@ -28,7 +28,7 @@ type Chosen struct {
 const changedAtOnce = 2000
 
 const lockOwn = `
-SELECT ` + endpointColumns + `
+SELECT ` + EndpointColumns + `
 FROM webhooks.endpoints
 WHERE account_id = $1 AND project_id = $2
 FOR UPDATE`
@@ -62,8 +62,8 @@ const dropDeliveries = `
 UPDATE webhooks.deliveries
 SET state = 'dropped', settled_at = now()` + chosen
 
-// sends refuses what needs an endpoint that is sent to.
-func (e endpoint) sends() error {
+// checkSends refuses where nothing is sent to the endpoint.
+func (e EndpointRow) checkSends() error {
 	switch {
 	case e.URL == "":
 		return domain.Conflict("the project has no webhook").WithHint("set webhookUrl first")
@@ -77,17 +77,19 @@ func (e endpoint) sends() error {
 // how many; a delivery in another state, or with a request under way, is not
 // counted. The endpoint must be enabled.
 func (l *Log) Replay(ctx context.Context, accountID, projectID string, c Chosen) (int, error) {
-	return l.change(ctx, accountID, projectID, replayDeliveries, c, endpoint.sends)
+	return l.changeDeliveries(ctx, accountID, projectID, replayDeliveries, c, EndpointRow.checkSends)
 }
 
 // Drop gives up on held and failed deliveries. It answers how many.
 func (l *Log) Drop(ctx context.Context, accountID, projectID string, c Chosen) (int, error) {
-	return l.change(ctx, accountID, projectID, dropDeliveries, c, func(endpoint) error { return nil })
+	return l.changeDeliveries(ctx, accountID, projectID, dropDeliveries, c, func(EndpointRow) error { return nil })
 }
 
-// change may be cut off between two of its transactions: what was changed stays,
+// changeDeliveries may be cut off between two of its transactions: what was changed stays,
 // and the same call goes on with the rest.
-func (l *Log) change(ctx context.Context, accountID, projectID, query string, c Chosen, allowed func(endpoint) error) (changed int, err error) {
+func (l *Log) changeDeliveries(
+	ctx context.Context, accountID, projectID, query string, c Chosen, allowed func(EndpointRow) error,
+) (changed int, err error) {
 	var named []string // nil: all; empty: none
 	if c.IDs != nil {
 		named = []string{}
@@ -101,7 +103,7 @@ func (l *Log) change(ctx context.Context, accountID, projectID, query string, c 
 	}
 	for {
 		var n int64
-		err := l.locked(ctx, accountID, projectID, func(tx *sqlx.Tx, e endpoint) error {
+		err := l.withLockedEndpoint(ctx, accountID, projectID, func(tx *sqlx.Tx, e EndpointRow) error {
 			if err := allowed(e); err != nil {
 				return err
 			}
@@ -126,11 +128,11 @@ func (l *Log) change(ctx context.Context, accountID, projectID, query string, c 
 	}
 }
 
-// locked changes deliveries under their endpoint's lock and wakes the
+// withLockedEndpoint changes deliveries under their endpoint's lock and wakes the
 // dispatchers.
-func (l *Log) locked(ctx context.Context, accountID, projectID string, change func(*sqlx.Tx, endpoint) error) error {
+func (l *Log) withLockedEndpoint(ctx context.Context, accountID, projectID string, change func(*sqlx.Tx, EndpointRow) error) error {
 	return pgpool.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
-		var e endpoint
+		var e EndpointRow
 		err := tx.GetContext(ctx, &e, lockOwn, accountID, projectID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return domain.NotFound("project")
@@ -141,7 +143,7 @@ func (l *Log) locked(ctx context.Context, accountID, projectID string, change fu
 		if err := change(tx, e); err != nil {
 			return err
 		}
-		return poke(ctx, tx, []string{projectID})
+		return scheduleEndpoints(ctx, tx, []string{projectID})
 	})
 }
 
@@ -158,7 +160,7 @@ SELECT EXISTS (SELECT FROM webhooks.deliveries WHERE id = $1 AND project_id = $2
 // that waits for its next attempt goes at once. While a request is under way
 // nothing changes: it is being sent. The endpoint must be enabled.
 func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uuid.UUID) error {
-	return l.locked(ctx, accountID, projectID, func(tx *sqlx.Tx, e endpoint) error {
+	return l.withLockedEndpoint(ctx, accountID, projectID, func(tx *sqlx.Tx, e EndpointRow) error {
 		var there bool
 		if err := tx.GetContext(ctx, &there, delivers, id, projectID); err != nil {
 			return fmt.Errorf("find a delivery: %w", err)
@@ -166,7 +168,7 @@ func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uui
 		if !there {
 			return domain.NotFound("delivery")
 		}
-		if err := e.sends(); err != nil {
+		if err := e.checkSends(); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, redeliver, id, projectID); err != nil {
@@ -190,8 +192,8 @@ func (l *Log) Test(ctx context.Context, accountID, projectID string, id uuid.UUI
 	if err != nil {
 		return err
 	}
-	return l.locked(ctx, accountID, projectID, func(tx *sqlx.Tx, e endpoint) error {
-		if err := e.sends(); err != nil {
+	return l.withLockedEndpoint(ctx, accountID, projectID, func(tx *sqlx.Tx, e EndpointRow) error {
+		if err := e.checkSends(); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, insertTest, id, projectID, body); err != nil {

@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/subscription"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/generation"
 )
 
 // SubscriberName is the subscriber's name among what follows the log.
@@ -31,7 +32,7 @@ type Subscriber struct {
 	db       *sqlx.DB
 	enricher *enricher
 	baseURL  string
-	to       *Dispatcher // is handed what may go at once; nil: nobody is
+	direct   DirectSender // nil: everything waits for a claim
 
 	// urls holds the projects that have a URL, and maybe some that had one: the
 	// events of all others are not worth a look. Only the owner of the lease
@@ -74,7 +75,7 @@ func (*Subscriber) InOrder(stream string) bool {
 func (*Subscriber) Handles() []string {
 	var types []string
 	for _, spec := range project.Specs() {
-		if e := spec.New(); concerns(e) {
+		if e := spec.New(); changesEndpoint(e) {
 			types = append(types, e.EventType())
 		}
 	}
@@ -105,9 +106,9 @@ func (s *Subscriber) Begin(ctx context.Context) error {
 	for _, id := range ids {
 		s.urls[id] = true
 	}
-	var named []endpoint
+	var named []EndpointRow
 	if err := s.db.SelectContext(ctx, &named, listListeners, pq.Array(subscription.OfAccount())); err != nil {
-		return fmt.Errorf("list who hears of their account: %w", err)
+		return fmt.Errorf("list the listeners of accounts: %w", err)
 	}
 	s.listeners = make(map[string]string, len(named))
 	for _, e := range named {
@@ -130,7 +131,7 @@ type step struct {
 func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
 	var steps []step
 	for _, r := range batch {
-		own, failed := s.prepareOne(ctx, r)
+		own, failed := s.prepareEvent(ctx, r)
 		if failed != nil {
 			err = fmt.Errorf("%s in %s: %w", r.Type, r.Stream, failed)
 			break
@@ -139,18 +140,19 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 		done++
 	}
 	if len(steps) > 0 {
-		write = func(ctx context.Context, tx *sqlx.Tx) error { return s.write(ctx, tx, steps) }
+		write = func(ctx context.Context, tx *sqlx.Tx) error { return s.writeBatch(ctx, tx, steps) }
 	}
 	return write, done, err
 }
 
-// prepareOne gives what one event does: it may change an endpoint, and be
-// announced, to its project or to whoever hears of the whole account.
-func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (steps []step, err error) {
-	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok && concerns(r.Event) {
+// prepareEvent gives the steps of one event. It may change an endpoint. It may be announced
+// to its project, or to all projects of the account that listen.
+func (s *Subscriber) prepareEvent(ctx context.Context, r domain.Recorded) (steps []step, err error) {
+	if id, ok := strings.CutPrefix(r.Stream, domain.ProjectStreams); ok && changesEndpoint(r.Event) {
 		if e, ok := r.Event.(*project.WebhookSet); ok && e.URL != "" {
 			s.urls[id] = true
-			if e.Events != nil && slices.ContainsFunc(*e.Events, func(name string) bool { return slices.Contains(subscription.OfAccount(), name) }) {
+			if e.Events != nil && slices.ContainsFunc(*e.Events,
+				func(name string) bool { return slices.Contains(subscription.OfAccount(), name) }) {
 				s.listeners[id] = r.Meta.AccountID
 			}
 		}
@@ -163,7 +165,7 @@ func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (steps [
 	if !announced || len(s.urls) == 0 || kind.OfAccount && len(s.listeners) == 0 {
 		return steps, nil
 	}
-	about, err := s.enricher.enrich(ctx, r)
+	about, err := s.enricher.enrichEvent(ctx, r)
 	if errors.Is(err, errHeadless) {
 		return nil, noPayload(err)
 	}
@@ -172,7 +174,7 @@ func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (steps [
 	}
 	hears := []string{about.ProjectID}
 	if kind.OfAccount {
-		hears = s.hearing(about.AccountID)
+		hears = s.listenersOf(about.AccountID)
 	}
 	hears = slices.DeleteFunc(hears, func(id string) bool { return !s.urls[id] })
 	if len(hears) == 0 {
@@ -188,8 +190,8 @@ func (s *Subscriber) prepareOne(ctx context.Context, r domain.Recorded) (steps [
 	return steps, nil
 }
 
-// hearing are the projects whose list names an event of the account.
-func (s *Subscriber) hearing(accountID string) (ids []string) {
+// listenersOf are the projects whose list names an event of the account.
+func (s *Subscriber) listenersOf(accountID string) (ids []string) {
 	for id, of := range s.listeners {
 		if of == accountID {
 			ids = append(ids, id)
@@ -201,5 +203,5 @@ func (s *Subscriber) hearing(accountID string) (ids []string) {
 
 // noPayload marks what trying again cannot change.
 func noPayload(err error) error {
-	return &consumer.PoisonError{Category: consumer.CategoryPayload, Err: fmt.Errorf("no payload can be made: %w", err)}
+	return &consumer.PoisonError{Category: generation.CategoryPayload, Err: fmt.Errorf("no payload can be made: %w", err)}
 }

@@ -115,7 +115,8 @@ func (s *store) open(ctx context.Context, credits domain.Credits) (key string, e
 	if _, err := s.db.ExecContext(ctx, openAccountSQL, accountID.String()); err != nil {
 		return "", fmt.Errorf("open an account: %w", err)
 	}
-	if _, err := s.db.ExecContext(ctx, openKeySQL, domain.HashToken(key), accountID.String(), accountID.String()+".1", account.ScopeFull); err != nil {
+	if _, err := s.db.ExecContext(ctx, openKeySQL, domain.HashToken(key), accountID.String(), accountID.String()+".1",
+		account.ScopeFull); err != nil {
 		return "", fmt.Errorf("issue a key: %w", err)
 	}
 	if _, err := s.db.ExecContext(ctx, openBalanceSQL, accountID, credits); err != nil {

@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/vault"
@@ -88,10 +89,10 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 		FeedShown:     func(context.Context) error { return nil },
 		WebhooksShown: func(context.Context) error { return nil },
 		Ready:         func(context.Context) []httpapi.Problem { return nil },
-		DB:            db, Vault: secrets, Log: c.Log.WithField("part", "api"), Now: time.Now,
+		DB:            db, Vault: secrets, Spool: wire.NewSpool(""), Log: c.Log.WithField("part", "api"), Now: time.Now,
 		BaseURL: "http://" + c.Addr,
 		// Counted like the service's, only never too many.
-		RateLimit: httpapi.MaxRateLimit,
+		RateLimit: admit.MaxRateLimit,
 	})
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.Addr)

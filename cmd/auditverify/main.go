@@ -231,7 +231,8 @@ func (v *verifier) read(file io.Reader) error {
 		v.fail("there is no checkpoint to hold it against")
 	case v.bad == 0:
 		root := v.log.root()
-		_, _ = fmt.Fprintf(v.out, "ok: %d events, %d checkpoints, root %s\n", v.log.size, v.held, base64.StdEncoding.EncodeToString(root[:]))
+		_, _ = fmt.Fprintf(v.out, "ok: %d events, %d checkpoints, root %s\n", v.log.size, v.held,
+			base64.StdEncoding.EncodeToString(root[:]))
 	}
 	return nil
 }

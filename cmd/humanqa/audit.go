@@ -2,106 +2,25 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
-	"humanqa/eventstore/consumer"
-	"humanqa/internal/backoff"
+	"humanqa/internal/service"
 	"humanqa/projections/auditlog"
 )
-
-// logIsAsSigned is the invariant that the audit holds (ARCHITECTURE.md).
-const logIsAsSigned = 22
-
-// treeLimit is how long a command waits for the tree to show the log's end.
-const treeLimit = 5 * time.Minute
-
-func (c *core) signer() *auditlog.Signer {
-	return auditlog.NewSigner(c.db, c.log, c.vault, c.clock.Now)
-}
-
-// growTree waits until the tree holds every event there is by now. Where no
-// service runs, this process grows it.
-func (c *core) growTree(ctx context.Context, a *app) error {
-	head, err := c.log.Head(ctx)
-	if err != nil || head == (domain.Position{}) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, treeLimit)
-	defer cancel()
-	if !c.served {
-		feed := eventstore.NewFeed(c.log, quiet(a.log)) // not run: it then reads pages
-		grower := consumer.New(c.db, feed, quiet(a.log), auditlog.Projector{})
-		growing, stop := context.WithCancel(ctx)
-		grown := make(chan error, 1)
-		go func() { grown <- grower.Run(growing) }()
-		defer func() {
-			stop()
-			if err := <-grown; err != nil {
-				a.log.WithError(err).Warn("the tree did not grow in order")
-			}
-		}()
-	}
-	for {
-		all, err := consumer.List(ctx, c.db)
-		if err != nil {
-			return err
-		}
-		for _, s := range all {
-			switch {
-			case s.Name != auditlog.Name || !s.Serving:
-			case s.Failure != nil:
-				return fmt.Errorf("the tree stopped growing at %s: %s: humanqa projections list", s.Failure.Position, s.Failure.Detail)
-			case s.Position.Compare(head) >= 0:
-				return nil
-			}
-		}
-		if backoff.Wait(ctx, 50*time.Millisecond) != nil {
-			return errors.New("the tree did not get to the log's end: does a process with the role projector run? humanqa projections list")
-		}
-	}
-}
-
-// newCheckpoint signs the log as it is.
-func (c *core) newCheckpoint(ctx context.Context, a *app) (auditlog.Checkpoint, error) {
-	if err := c.growTree(ctx, a); err != nil {
-		return auditlog.Checkpoint{}, err
-	}
-	signed, found, err := c.signer().Sign(ctx)
-	if errors.Is(err, auditlog.ErrForked) {
-		return signed, fmt.Errorf("%w: humanqa audit verify says where", err)
-	}
-	if err == nil && !found {
-		err = errors.New("the log is empty: there is nothing to sign")
-	}
-	return signed, err
-}
-
-// checkpoint is the newest one, for the API.
-func (c *core) checkpoint(ctx context.Context) (note, verifier string, err error) {
-	signed, found, err := c.signer().Latest(ctx)
-	if err != nil || !found {
-		return "", "", err
-	}
-	verifier, err = c.signer().Verifier(ctx)
-	return signed.Note, verifier, err
-}
 
 type auditKeyCmd struct{}
 
 func (auditKeyCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *core) error {
-		verifier, err := c.signer().Verifier(ctx)
+	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
+		verifier, err := c.Signer().Verifier(ctx)
 		if err != nil {
 			return err
 		}
@@ -124,8 +43,8 @@ type printedCheckpoint struct {
 }
 
 func (auditCheckpointCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *core) error {
-		signed, err := c.newCheckpoint(ctx, a)
+	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
+		signed, err := c.NewCheckpoint(ctx, a.log)
 		if err != nil {
 			return err
 		}
@@ -142,12 +61,12 @@ type auditProveCmd struct {
 }
 
 func (p *auditProveCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *core) error {
+	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
 		in, err := p.checkpoint(ctx, a, c)
 		if err != nil {
 			return err
 		}
-		proof, err := auditlog.Prove(ctx, auditlog.NewTree(c.db), p.Event, in)
+		proof, err := auditlog.Prove(ctx, auditlog.NewTree(c.DB), p.Event, in)
 		if err != nil {
 			return err
 		}
@@ -155,43 +74,22 @@ func (p *auditProveCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-func (p *auditProveCmd) checkpoint(ctx context.Context, a *app, c *core) (auditlog.Checkpoint, error) {
+func (p *auditProveCmd) checkpoint(ctx context.Context, a *app, c *service.Core) (auditlog.Checkpoint, error) {
 	if p.Against == "" {
-		return c.newCheckpoint(ctx, a)
+		return c.NewCheckpoint(ctx, a.log)
 	}
-	kept, err := c.kept(ctx, []string{p.Against})
+	kept, err := c.Installation().ReadCheckpoints(ctx, []string{p.Against})
 	if err != nil {
 		return auditlog.Checkpoint{}, err
 	}
 	return kept[0], nil
 }
 
-// kept reads checkpoints that somebody kept.
-func (c *core) kept(ctx context.Context, files []string) ([]auditlog.Checkpoint, error) {
-	verifier, err := c.signer().Verifier(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var kept []auditlog.Checkpoint
-	for _, file := range files {
-		signed, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		one, err := auditlog.Open(string(signed), verifier)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		kept = append(kept, one)
-	}
-	return kept, nil
-}
-
 type auditVerifyCmd struct {
-	Against []string `type:"existingfile" placeholder:"CHECKPOINT" help:"A checkpoint that somebody kept; may be given several times."`
+	Against []string `type:"existingfile" placeholder:"CHECKPOINT" help:"A checkpoint from a file that humanqa audit checkpoint wrote. May be repeated."`
 }
 
-// verified is what audit verify answers.
+// verified is the answer of audit verify.
 type verified struct {
 	Events      int64           `json:"events"`
 	InTree      int64           `json:"inTree"`      // of them, when the check began
@@ -202,13 +100,14 @@ type verified struct {
 }
 
 func (v *auditVerifyCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *core) error {
+	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
 		var out verified
-		err := c.withCheck(ctx, v.Against, func(check *auditlog.Check) error {
-			return auditlog.Each(ctx, c.log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
+		err := c.Installation().AgainstTree(ctx, v.Against, func(check *auditlog.Check) error {
+			return auditlog.Each(ctx, c.Log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
 		}, func(check *auditlog.Check, findings []audit.Finding) {
 			out = verified{
-				Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(), Findings: findings,
+				Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(),
+				Findings:   findings,
 				MACsBehind: "none",
 			}
 			if b := check.Bound(); b.Key != "" {
@@ -236,48 +135,6 @@ func (v *auditVerifyCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// withCheck holds the log that see reads against its tree and its checkpoints,
-// those that are stored and those of the files.
-func (c *core) withCheck(ctx context.Context, files []string, see func(*auditlog.Check) error, done func(*auditlog.Check, []audit.Finding)) error {
-	kept, err := c.kept(ctx, files)
-	if err != nil {
-		return err
-	}
-	tx, err := c.db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // it only reads
-	check, err := auditlog.NewCheck(ctx, tx, c.signer(), kept)
-	if err != nil {
-		return err
-	}
-	if err := see(check); err != nil {
-		return err
-	}
-	found, err := check.Findings(ctx)
-	if err != nil {
-		return err
-	}
-	findings := make([]audit.Finding, len(found))
-	for i, f := range found {
-		findings[i] = audit.Finding{Invariant: logIsAsSigned, Stream: f.Stream, Problem: f.Problem}
-		if f.Stream == "" {
-			findings[i].Stream = "$all"
-		}
-	}
-	done(check, findings)
-	return nil
-}
-
-// checkAll checks the whole log, for the keeper.
-func (c *core) checkAll(ctx context.Context) (findings int, err error) {
-	err = c.withCheck(ctx, nil, func(check *auditlog.Check) error {
-		return auditlog.Each(ctx, c.log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
-	}, func(_ *auditlog.Check, found []audit.Finding) { findings = len(found) })
-	return findings, err
-}
-
 type auditAcceptCmd struct {
 	Reason string `required:"" help:"Why the log is accepted; it stands in the log."`
 }
@@ -285,17 +142,17 @@ type auditAcceptCmd struct {
 // Run lets the audit begin anew where it has found something that an operator knows of:
 // a signing key or a keyset that was made anew, a time under an older version.
 func (x *auditAcceptCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *core) error {
+	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
 		if strings.TrimSpace(x.Reason) == "" {
 			return errors.New("the reason is empty")
 		}
-		if err := c.binding.AcceptKey(ctx, "operator", x.Reason); err != nil {
+		if err := c.Binding.AcceptKey(ctx, "operator", x.Reason); err != nil {
 			return err
 		}
-		if err := c.signer().Accept(ctx); err != nil {
+		if err := c.Signer().Accept(ctx); err != nil {
 			return err
 		}
-		verifier, err := c.signer().Verifier(ctx)
+		verifier, err := c.Signer().Verifier(ctx)
 		if err != nil {
 			return err
 		}
@@ -310,8 +167,8 @@ type auditExportCmd struct {
 }
 
 func (x *auditExportCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *core) (err error) {
-		signed, err := c.newCheckpoint(ctx, a)
+	return a.withCore(ctx, func(ctx context.Context, c *service.Core) (err error) {
+		signed, err := c.NewCheckpoint(ctx, a.log)
 		if err != nil {
 			return err
 		}
@@ -324,7 +181,7 @@ func (x *auditExportCmd) Run(ctx context.Context, a *app) error {
 			defer func() { err = errors.Join(err, file.Close()) }()
 			out = file
 		}
-		events, err := auditlog.Export(ctx, c.log, c.signer(), signed, out)
+		events, err := auditlog.Export(ctx, c.Log, c.Signer(), signed, out)
 		if err != nil || x.Out == "" {
 			return err
 		}

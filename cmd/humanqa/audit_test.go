@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // A witness keeps a checkpoint, an operator changes an event by SQL, and

@@ -20,8 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/service"
+	"humanqa/internal/service/backup"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // album is a client and a checker who only make evidence.
@@ -121,7 +123,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	}
 	jobs, pictures := atLeast(3)
 	file := filepath.Join(t.TempDir(), "backup.zip")
-	var made saved
+	var made backup.Saved
 	p.cli(&made, "backup", file)
 	atLeast(6) // the load goes on after it
 	l.stop()
@@ -162,7 +164,8 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	newEmbedded(t).restore(second, made.Events)
 }
 
-// restore makes the data directory of a backup, in which nothing is wrong.
+// restore makes the data directory of a backup, in which nothing is wrong: the
+// command itself checks every invariant.
 func (p *program) restore(file string, events int64) {
 	p.t.Helper()
 	var out restored
@@ -170,11 +173,8 @@ func (p *program) restore(file string, events int64) {
 	if out.DataDir != p.dir || out.Events != int(events) || len(out.Findings) != 0 || out.Made.IsZero() {
 		p.t.Errorf("restore printed %+v, want %d events and no findings", out, events)
 	}
-	if entries, err := os.ReadDir(p.dir); err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == restoreMark }) {
+	if entries, err := os.ReadDir(p.dir); err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == service.RestoreMark }) {
 		p.t.Errorf("the data directory holds %v, %v", entries, err)
-	}
-	if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
-		p.t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
 	}
 }
 
@@ -183,10 +183,9 @@ func TestARestoreRefusesWhatItWouldSpoilOrCannotTrust(t *testing.T) {
 	p := newEmbedded(t)
 	s := p.start("--demo")
 	_, key := p.newAccount(5)
-	s.stop()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "backup.zip")
-	var made saved
+	var made backup.Saved
 	p.cli(&made, "backup", file)
 	whole, err := os.ReadFile(file)
 	must.NoError(t, err)
@@ -217,7 +216,8 @@ func TestARestoreRefusesWhatItWouldSpoilOrCannotTrust(t *testing.T) {
 
 	p.refuses("backup.zip exists already: name another file", "backup", file)
 	p.refuses(p.dir+" is not empty, and nothing is written over", "restore", file)
-	p.start().stop() // it still does
+	s.call(http.StatusOK, "GET", "/v1/credits", key, nil) // it still does
+	s.stop()
 	full := newEmbedded(t)
 	must.NoError(t, os.MkdirAll(filepath.Join(full.dir, "holiday"), 0o700))
 	full.refuses("is not empty", "restore", file)
@@ -243,11 +243,11 @@ func (p *program) refuses(want string, args ...string) {
 
 // Nobody takes half a restore for a service's data, and the same command goes
 // on with it.
-func restoreCutOff(t *testing.T, file string, made saved, key string) {
+func restoreCutOff(t *testing.T, file string, made backup.Saved, key string) {
 	q := newEmbedded(t)
 	q.restore(file, made.Events)
 	// As a crash before its last step leaves it.
-	must.NoError(t, os.WriteFile(filepath.Join(q.dir, restoreMark), nil, 0o600))
+	must.NoError(t, os.WriteFile(filepath.Join(q.dir, service.RestoreMark), nil, 0o600))
 	for _, args := range [][]string{{"serve"}, {"fsck"}, {"backup", file + ".2"}} {
 		q.refuses("a restore into "+q.dir+" was cut off: run humanqa restore again", args...)
 	}
@@ -280,9 +280,9 @@ func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	if want := "the file of evidence " + lost + " is lost\n"; exitCode(err) != exitFailed || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, want) {
 		t.Errorf("fsck: %v %q, want %q", err, stdout, want)
 	}
-	s.stop()
-	var made saved
+	var made backup.Saved
 	p.cli(&made, "backup", filepath.Join(t.TempDir(), "backup.zip"))
+	s.stop()
 	if !slices.Equal(made.Missing, []string{lost}) || made.Evidence != len(pictures)-1 {
 		t.Errorf("backup printed %+v, want it without %s", made, lost)
 	}

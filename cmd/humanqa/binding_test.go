@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"humanqa/eventstore/node"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/service/logging"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // A service whose log is an address at which another log begins to answer, by a
@@ -77,7 +80,7 @@ func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testin
 func TestTheStartSaysWhatTheLogLacks(t *testing.T) {
 	t.Parallel()
 	n, err := node.Start(t.Context(), node.Config{
-		DSN: pgtest.NewDSN(t), Listen: "localhost:0", CertDir: t.TempDir(), Log: quiet(newLogger(Config{}, t.Output())),
+		DSN: pgtest.NewDSN(t), Listen: "localhost:0", CertDir: t.TempDir(), Log: logging.Quiet(logging.New("", logrus.PanicLevel, t.Output())),
 	})
 	must.NoError(t, err)
 	t.Cleanup(func() { _ = n.Close(t.Context()) }) // cut off

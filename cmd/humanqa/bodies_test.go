@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // most is the largest memory that a body of the largest kind may bring the

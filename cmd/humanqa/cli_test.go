@@ -15,8 +15,9 @@ import (
 	"testing"
 
 	"humanqa/domain/oversight"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/service"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // One service serves all of these; each has an account of its own. They come one
@@ -287,7 +288,7 @@ func mistakes(t *testing.T, s *instance) {
 		{exitFailed, "job not found: check the id", []string{"job", "cancel", "--job", "nothing"}},
 		{exitFailed, "job not found: check the id", []string{"job", "untestable", "--job", "nothing"}},
 		{exitFailed, "project not found: check the id", []string{"project", "secret", "--project", "nothing"}},
-		{exitFailed, "stream job-nothing not found: streams are named", []string{"replay", "job-nothing"}},
+		{exitFailed, "stream job-nothing not found: a stream's name begins", []string{"replay", "job-nothing"}},
 		{exitFailed, "job streams of account nobody not found", []string{"replay", "--account", "nobody"}},
 		{exitUsage, "neither a time", []string{"replay", "job-1", "--until", "yesterday"}},
 		{exitUsage, "name one stream", []string{"replay"}},
@@ -327,9 +328,9 @@ func TestADataDirectoryIsPrivateAndCanBeUsedWithoutItsService(t *testing.T) {
 			t.Errorf("%s: %v %v, want %v", name, info, err, want)
 		}
 	}
-	first, err := readDemo(p.dir)
+	first, err := service.ReadDemo(p.dir)
 	must.NoError(t, err)
-	if first.BaseURL != "http://"+p.addr || p.call(http.StatusOK, "GET", "/v1/credits", first.APIKey, nil).number("available") != demoCredits {
+	if first.BaseURL != "http://"+p.addr || p.call(http.StatusOK, "GET", "/v1/credits", first.APIKey, nil).number("available") != service.DemoCredits {
 		t.Errorf("demo file %+v", first)
 	}
 	p.call(http.StatusOK, "GET", "/v1/checker/queue", first.CheckerKey, nil)
@@ -349,9 +350,9 @@ func TestADataDirectoryIsPrivateAndCanBeUsedWithoutItsService(t *testing.T) {
 	if r := s.call(http.StatusOK, "GET", "/v1/credits", key, nil); r.number("available") != 25 {
 		t.Errorf("credits: %s", r.body)
 	}
-	if second, err := readDemo(p.dir); err != nil || second != first {
+	if second, err := service.ReadDemo(p.dir); err != nil || second != first {
 		t.Errorf("the second start wrote %+v, %v", second, err)
 	}
-	s.stop()
 	p.fsck()
+	s.stop()
 }

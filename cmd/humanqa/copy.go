@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"humanqa/eventstore"
-	"humanqa/eventstore/consumer"
-	"humanqa/internal/datadir"
-	"humanqa/internal/pgdev"
+	"humanqa/eventstore/binding"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
 )
 
 // ownLog names this installation's embedded node, where an address is asked for.
@@ -25,7 +24,7 @@ type eventstoreCopyCmd struct {
 	Rebind bool   `help:"Then take this installation's database along, so that the service goes on with the copy. The service has to be stopped."`
 }
 
-// copied is what copy answers.
+// copied is the answer of copy.
 type copied struct {
 	Events     int64  `json:"events"`
 	Added      int64  `json:"added"`
@@ -39,19 +38,19 @@ func (c *eventstoreCopyCmd) Run(ctx context.Context, a *app) (err error) {
 	if c.From == c.To {
 		return errors.New("FROM and TO are the same log")
 	}
-	var home *core
+	var home *service.Core
 	if c.Rebind || c.From == ownLog || c.To == ownLog {
-		if home, err = a.openHome(ctx); err != nil {
+		if home, err = service.OpenHome(ctx, a.cfg, logging.Quiet(a.log)); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, home.close(ctx)) }()
-		if home.served && (c.Rebind || c.To == ownLog) {
+		defer func() { err = errors.Join(err, home.Close(ctx)) }()
+		if home.Served && (c.Rebind || c.To == ownLog) {
 			return errors.New("the service runs: stop it first; copy without --rebind beforehand, then the rest takes a moment")
 		}
 	}
 	open := func(what, url string) (*eventstore.Client, error) {
 		if url == ownLog {
-			return home.log, nil
+			return home.Log, nil
 		}
 		return a.openLog(what, url)
 	}
@@ -71,9 +70,10 @@ func (c *eventstoreCopyCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	if c.Rebind {
 		if out.Grown {
-			return fmt.Errorf("%d events are copied, but more were written meanwhile: stop every service that uses the log, and copy again", out.Events)
+			return fmt.Errorf("%d events are copied, but more were written meanwhile: stop every service that uses the log, and copy again",
+				out.Events)
 		}
-		if err := consumer.Rebind(ctx, home.db, from, to); err != nil {
+		if err := binding.Rebind(ctx, home.DB, from, to); err != nil {
 			return fmt.Errorf("the log is copied, but the database still belongs to the first one: %w", err)
 		}
 		out.Rebound = true
@@ -87,7 +87,7 @@ func (c *eventstoreCopyCmd) copy(ctx context.Context, a *app, from, to *eventsto
 	done, err := eventstore.Copy(ctx, from, to, func(events int64) {
 		if !a.json && time.Since(told) > copyTells {
 			told = time.Now()
-			_, _ = fmt.Fprintf(a.told, "%d events\n", events) // nobody is owed it
+			_, _ = fmt.Fprintf(a.told, "%d events\n", events) // it is only progress
 		}
 	})
 	if err != nil {
@@ -107,19 +107,4 @@ func (c copied) String() string {
 		line += "\nto go on with the copy: stop the service and copy again with --rebind"
 	}
 	return line
-}
-
-// openHome opens this installation's own Postgres and node, whatever log the
-// service is set to use: a stopped one is started without its workers.
-func (a *app) openHome(ctx context.Context) (*core, error) {
-	cfg := a.cfg
-	cfg.EventStoreURL = ""
-	log := quiet(a.log)
-	home, err := joinOrStart(ctx, cfg,
-		func() (*core, error) { return attachCore(ctx, cfg, log) },
-		func() (*core, error) { return startUnbound(ctx, cfg, log, nil) })
-	if errors.Is(err, datadir.ErrInUse) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, pgdev.ErrNotRunning)) {
-		return nil, fmt.Errorf("a service of this installation runs, on a log that is not embedded: stop it first: %w", err)
-	}
-	return home, err
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/eventstore"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 var copyEvents = flag.Int("copy.events", 0, "how many events TestAServiceMovesToAnotherLogAndBack copies, under load and killed twice; 0: a few")

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/testing/must"
 )
 
 // Whatever command is typed in the wrong place, nothing is made there.

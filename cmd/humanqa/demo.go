@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain/announce"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/service"
 )
 
 const (
@@ -29,12 +30,12 @@ type demoCmd struct{}
 func (c *demoCmd) Run(ctx context.Context, a *app) error {
 	ctx, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
-	if !hasData(a.cfg) {
-		return fmt.Errorf("%w: start it with make run (humanqa serve --demo) first", noData(a.cfg))
+	if !service.HasData(a.cfg) {
+		return fmt.Errorf("%w: start it with make run (humanqa serve --demo) first", service.NoData(a.cfg))
 	}
-	file, err := readDemo(a.cfg.DataDir)
+	file, err := service.ReadDemo(a.cfg.DataDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: start the service with make run (humanqa serve --demo) first", demoPath(a.cfg.DataDir))
+		return fmt.Errorf("there is no %s: start the service with make run (humanqa serve --demo) first", service.DemoPath(a.cfg.DataDir))
 	}
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) error {
 	if a.json {
 		d.out = io.Discard
 	}
-	told, err := d.tell(ctx)
+	told, err := d.tellStory(ctx)
 	if err != nil {
 		return fmt.Errorf("step %d: %w", d.steps, err)
 	}
@@ -56,7 +57,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) error {
 // demo is one telling.
 type demo struct {
 	app   *app
-	file  demoFile
+	file  service.DemoFile
 	out   io.Writer
 	http  *http.Client
 	steps int
@@ -81,7 +82,7 @@ var demoItems = []struct{ Description, ExpectedOutcome, Severity, Status, Note s
 	{"Read the receipt on a phone", "Nothing is cut off", "minor", "pass", ""},
 }
 
-func (d *demo) tell(ctx context.Context) (t told, err error) {
+func (d *demo) tellStory(ctx context.Context) (t told, err error) {
 	d.step("How many credits does the account have?")
 	if t.CreditsBefore, err = d.credits(ctx); err != nil {
 		return t, err
@@ -89,7 +90,7 @@ func (d *demo) tell(ctx context.Context) (t told, err error) {
 	d.say("%d available", t.CreditsBefore)
 
 	d.step("A receiver for webhooks starts on this machine.")
-	receiver, err := openInbox(ctx, receiverDir(d.app.cfg), d.app.log)
+	receiver, err := openInbox(ctx, service.ReceiverDir(d.app.cfg), d.app.log)
 	if err != nil {
 		return t, err
 	}
@@ -110,7 +111,7 @@ func (d *demo) tell(ctx context.Context) (t told, err error) {
 	d.say("as: humanqa project secret --project %s", t.ProjectID)
 
 	d.step("The client submits a job with credentials and three things to check.")
-	charged, err := d.submit(ctx, &t)
+	charged, err := d.submitJob(ctx, &t)
 	if err != nil {
 		return t, err
 	}
@@ -120,7 +121,7 @@ func (d *demo) tell(ctx context.Context) (t told, err error) {
 	}
 
 	d.step("A checker claims it. Only they see the credentials.")
-	claim, err := d.claim(ctx, t.JobID)
+	claim, err := d.claimJob(ctx, t.JobID)
 	if err != nil {
 		return t, err
 	}
@@ -130,12 +131,12 @@ func (d *demo) tell(ctx context.Context) (t told, err error) {
 	}
 
 	d.step("The checker tests and ticks each item.")
-	if err := d.check(ctx, claim); err != nil {
+	if err := d.checkItems(ctx, claim); err != nil {
 		return t, err
 	}
 
 	d.step("The checker completes the job.")
-	if err := d.complete(ctx, claim, &t); err != nil {
+	if err := d.completeJob(ctx, claim, &t); err != nil {
 		return t, err
 	}
 	d.say("report %s: %s", t.ReportID, t.OverallStatus)
@@ -158,7 +159,7 @@ func (d *demo) tell(ctx context.Context) (t told, err error) {
 	}
 	t.ReportPage = announce.ReportPage(ui.Origin(d.file.BaseURL), t.JobID)
 	_, err = fmt.Fprintf(d.out, "\nAll of it is in the log, without a secret:\n  %[1]s replay job-%[2]s\n  %[1]s replay credits-%[3]s\n"+
-		"\nThe finished report, for whoever came in by the owner's link that make run printed:\n  %[4]s\n",
+		"\nThe finished report, for the owner, by the link that make run printed:\n  %[4]s\n",
 		os.Args[0], t.JobID, d.file.AccountID, t.ReportPage)
 	return t, err
 }

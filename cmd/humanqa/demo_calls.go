@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"humanqa/domain/command"
+	"humanqa/internal/service"
 )
 
 func (d *demo) credits(ctx context.Context) (int64, error) {
@@ -40,8 +41,8 @@ func (d *demo) clearWebhook(ctx context.Context, projectID string) {
 }
 
 func (d *demo) handSecret(ctx context.Context, projectID string, in *inbox) error {
-	return d.app.withCore(ctx, func(ctx context.Context, core *core) error {
-		secret, err := core.commands.WebhookSecret(ctx, projectID)
+	return d.app.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		secret, err := core.Commands.WebhookSecret(ctx, projectID)
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (d *demo) handSecret(ctx context.Context, projectID string, in *inbox) erro
 	})
 }
 
-func (d *demo) submit(ctx context.Context, t *told) (charged int64, err error) {
+func (d *demo) submitJob(ctx context.Context, t *told) (charged int64, err error) {
 	items := make([]map[string]string, len(demoItems))
 	for i, item := range demoItems {
 		items[i] = map[string]string{
@@ -99,7 +100,7 @@ type demoClaim struct {
 	key string
 }
 
-func (d *demo) claim(ctx context.Context, jobID string) (demoClaim, error) {
+func (d *demo) claimJob(ctx context.Context, jobID string) (demoClaim, error) {
 	c := demoClaim{key: d.file.CheckerKey}
 	body := map[string]any{"jobId": jobID}
 	err := d.call(ctx, http.MethodPost, "/v1/checker/claims", c.key, "", body, http.StatusCreated, &c)
@@ -124,17 +125,17 @@ func (d *demo) claim(ctx context.Context, jobID string) (demoClaim, error) {
 }
 
 func (d *demo) anotherChecker(ctx context.Context) (key string, err error) {
-	err = d.app.withCore(ctx, func(ctx context.Context, core *core) error {
+	err = d.app.withCore(ctx, func(ctx context.Context, core *service.Core) error {
 		var checker command.CreatedChecker
-		checker, err := core.commands.CreateChecker(ctx, operator(""), "Demo checker", nil)
+		checker, err := core.Commands.CreateChecker(ctx, service.OperatorCause(""), "Demo checker", nil)
 		key = checker.Token
-		core.waitVisible(ctx, checker.Position)
+		core.WaitVisible(ctx, checker.Position)
 		return err
 	})
 	return key, err
 }
 
-func (d *demo) check(ctx context.Context, c demoClaim) error {
+func (d *demo) checkItems(ctx context.Context, c demoClaim) error {
 	for i, item := range c.Checklist {
 		verdict := demoItems[i]
 		path := "/v1/checker/jobs/" + c.JobID + "/items/" + item.ID
@@ -148,7 +149,7 @@ func (d *demo) check(ctx context.Context, c demoClaim) error {
 	return nil
 }
 
-func (d *demo) complete(ctx context.Context, c demoClaim, t *told) error {
+func (d *demo) completeJob(ctx context.Context, c demoClaim, t *told) error {
 	var out struct {
 		ReportID      string `json:"reportId"`
 		OverallStatus string `json:"overallStatus"`

@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/service"
+	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
 )
 
@@ -63,7 +64,7 @@ func demoStory(t *testing.T, p *instance) {
 // A demo that was cut off leaves its checker with a job, and they may have only
 // one.
 func demoCutOff(t *testing.T, p *instance) {
-	d, err := readDemo(p.dir)
+	d, err := service.ReadDemo(p.dir)
 	must.NoError(t, err)
 	p.call(http.StatusCreated, "POST", "/v1/jobs", d.APIKey, submission(1))
 	p.call(http.StatusCreated, "POST", "/v1/checker/claims", d.CheckerKey, map[string]string{})

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // The documents whose commands tests run as they stand there.

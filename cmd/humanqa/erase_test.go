@@ -15,9 +15,12 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain/person"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/service"
+	"humanqa/internal/service/erase"
+	"humanqa/internal/service/logging"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // Decisions, "Erasure": an account is erased by a command that is cut off behind
@@ -38,7 +41,7 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 	p.refuses("account not found", "account", "erase", "--account", "nobody", "--by", "Ann", "--reason", "asked for")
 	s.stop()
 
-	erase := []string{"account", "erase", "--account", gone.account, "--by", "Ann Operator", "--reason", "the customer asked for it"}
+	eraseArgs := []string{"account", "erase", "--account", gone.account, "--by", "Ann Operator", "--reason", "the customer asked for it"}
 	cutOff(t, p, gone, other)
 	s = p.start()
 	var shown struct{ Status, Name string }
@@ -51,7 +54,7 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 		Erased int
 	}
 	for range 2 { // what is finished is finished
-		if p.cli(&said, erase...); said.Status != "erased" {
+		if p.cli(&said, eraseArgs...); said.Status != "erased" {
 			t.Errorf("erase printed %+v", said)
 		}
 	}
@@ -159,22 +162,22 @@ func newClient(p *program, name string) *client {
 // service that is stopped. The other account's owner is a member of both.
 func cutOff(t *testing.T, p *program, gone, other *client) {
 	t.Helper()
-	cfg, err := parseConfig(p.environ)
+	cfg, err := service.ParseConfig(p.environ)
 	must.NoError(t, err)
-	core, err := openCore(t.Context(), cfg, newLogger(cfg, io.Discard))
+	core, err := service.Open(t.Context(), cfg, logging.New(cfg.LogFormat, cfg.LogLevel, io.Discard))
 	must.NoError(t, err)
 	defer func() {
-		if err := core.close(t.Context()); err != nil {
+		if err := core.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
-	_, err = core.commands.GrantRole(t.Context(), operator(gone.account), other.person, person.Grant{Role: person.Viewer, AccountID: gone.account})
+	_, err = core.Commands.GrantRole(t.Context(), service.OperatorCause(gone.account), other.person, person.Grant{Role: person.Viewer, AccountID: gone.account})
 	must.NoError(t, err)
-	e, err := core.erasure(t.Context(), cfg, &accountEraseCmd{Account: gone.account, By: "Ann Operator", Reason: "the customer asked for it"})
+	e, err := erase.New(t.Context(), core, gone.account, "Ann Operator", "the customer asked for it")
 	must.NoError(t, err)
-	defer func() { _ = e.files.Close() }()
-	for end := range e.steps() {
-		for _, step := range e.steps()[:end+1] {
+	defer e.Close()
+	for end := range e.Steps() {
+		for _, step := range e.Steps()[:end+1] {
 			if _, err := step(t.Context()); err != nil {
 				t.Fatalf("step %d: %v", end, err)
 			}

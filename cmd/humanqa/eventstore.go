@@ -4,22 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/sirupsen/logrus"
 	"humanqa/domain"
-
 	"humanqa/eventstore"
 	"humanqa/eventstore/node"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
 )
 
 // openLog opens the log at an address that was given as what.
 func (a *app) openLog(what, url string) (*eventstore.Client, error) {
-	if err := checkURL(what, url, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"); err != nil {
+	if err := service.CheckURL(what, url, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"); err != nil {
 		return nil, err
 	}
-	return eventstore.Open(url, quiet(a.log))
+	return eventstore.Open(url, logging.Quiet(a.log))
 }
 
 type eventstoreCheckCmd struct {
@@ -34,7 +33,7 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	var log *eventstore.Client
 	if url == "" {
-		log, err = eventstore.OpenSocket(socketPath(a.cfg.DataDir), quiet(a.log))
+		log, err = eventstore.OpenSocket(service.SocketPath(a.cfg.DataDir), logging.Quiet(a.log))
 	} else {
 		log, err = a.openLog("URL", url)
 	}
@@ -46,7 +45,7 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 	var lines []string
 	missing := 0
 	for _, f := range findings {
-		lines = append(lines, findingLine(f))
+		lines = append(lines, service.FindingLine(f))
 		if !f.OK {
 			missing++
 		}
@@ -57,7 +56,8 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	if missing > 0 {
-		return fmt.Errorf("%d of %d things that the service needs of its log are missing: the lines above say what to do", missing, len(findings))
+		return fmt.Errorf("%d of %d things that the service needs of its log are missing: the lines above name the next steps", missing,
+			len(findings))
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ type eventstoreReaderCmd struct {
 
 // Run needs no database: the node looks the password up where it is put.
 func (c *eventstoreReaderCmd) Run(a *app) error {
-	dir := nodeCertificates(a.cfg)
+	dir := service.NodeCertificates(a.cfg)
 	if c.End {
 		was, err := node.DropReader(dir)
 		if err != nil {
@@ -91,27 +91,4 @@ func (c *eventstoreReaderCmd) Run(a *app) error {
 	return a.print(struct {
 		URL string `json:"url"`
 	}{url}, "%s   (shown once: it reads the whole log and appends nothing)", url)
-}
-
-func findingLine(f eventstore.Finding) string {
-	if f.OK {
-		return fmt.Sprintf("ok    %-17s  %s", f.What, oneLine(f.Detail))
-	}
-	return fmt.Sprintf("FAIL  %-17s  %s: %s", f.What, oneLine(f.Detail), f.Hint)
-}
-
-// tellMissing says at the start what an operator's log lacks, line by line as
-// eventstore check does.
-func (c *core) tellMissing(ctx context.Context, log logrus.FieldLogger) {
-	findings := c.log.Inspect(ctx)
-	if !slices.ContainsFunc(findings, func(f eventstore.Finding) bool { return !f.OK }) {
-		return
-	}
-	for _, f := range findings {
-		if line := findingLine(f); f.OK {
-			log.Info(line)
-		} else {
-			log.Error(line)
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/internal/service"
 	"humanqa/internal/tabular"
 	"humanqa/projections/analytics"
 	"humanqa/projections/auditlog"
@@ -53,7 +54,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.withCore(ctx, func(ctx context.Context, core *core) (err error) {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) (err error) {
 		out := a.out
 		if c.Out != "" {
 			file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -77,13 +78,13 @@ func (c *exportCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-func (c *exportCmd) write(ctx context.Context, core *core, since *time.Time, to io.Writer) (rows int64, err error) {
+func (c *exportCmd) write(ctx context.Context, core *service.Core, since *time.Time, to io.Writer) (rows int64, err error) {
 	buffered := bufio.NewWriterSize(to, 1<<16)
 	view, columns := analytics.View{}, auditlog.EventColumns
 	if c.Table != exportEvents {
 		view, _ = analytics.Find(c.Table)
 		columns = view.Table()
-		if err := analytics.Prepare(ctx, core.db); err != nil { // a service of this version may not have run yet
+		if err := analytics.Prepare(ctx, core.DB); err != nil { // a service of this version may not have run yet
 			return 0, fmt.Errorf("%w: start humanqa serve of this version once", err)
 		}
 	}
@@ -94,11 +95,11 @@ func (c *exportCmd) write(ctx context.Context, core *core, since *time.Time, to 
 	each := func(row []any) error { rows++; return w.Write(row) }
 	if c.Table == exportEvents {
 		var erased map[string]bool
-		if erased, err = core.vault.Shredded(ctx); err == nil {
-			err = auditlog.Each(ctx, core.log, c.event(since, erased, each))
+		if erased, err = core.Vault.Shredded(ctx); err == nil {
+			err = auditlog.Each(ctx, core.Log, c.event(since, erased, each))
 		}
 	} else {
-		err = analytics.NewReads(core.db).Each(ctx, view, analytics.Filter{AccountID: c.Account, Since: since}, each)
+		err = analytics.NewReads(core.DB).Each(ctx, view, analytics.Filter{AccountID: c.Account, Since: since}, each)
 	}
 	return rows, errors.Join(err, w.Close(), buffered.Flush())
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // What is taken away is as much as there is, without what is sealed, and an

@@ -18,6 +18,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
 	"humanqa/webhooks"
 )
 
@@ -60,7 +62,7 @@ func (a answerer) answer(sender context.Context, r webhooks.Received) (status in
 	began := time.Now()
 	status, err := a.forward(sender, r)
 	if err != nil {
-		return http.StatusBadGateway, "not passed on: " + oneLine(err.Error())
+		return http.StatusBadGateway, "not passed on: " + logging.OneLine(err.Error())
 	}
 	return status, fmt.Sprintf("passed on in %d ms", time.Since(began).Milliseconds())
 }
@@ -87,15 +89,15 @@ func (a answerer) forward(ctx context.Context, r webhooks.Received) (status int,
 
 // projectHook is a project whose webhook comes to a listener for a while.
 type projectHook struct {
-	core      *core
+	core      *service.Core
 	projectID string
 	cause     command.Cause
 }
 
 // openHook finds the project. One whose webhook goes to a server of somebody's
 // is left alone.
-func openHook(ctx context.Context, core *core, projectID string) (*projectHook, error) {
-	cause, st, err := projectOf(ctx, core.log, projectID)
+func openHook(ctx context.Context, core *service.Core, projectID string) (*projectHook, error) {
+	cause, st, err := projectOf(ctx, core.Log, projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func projectOf(ctx context.Context, log domain.Log, projectID string) (command.C
 		owner = account.Evolve(owner, r.Event)
 		return nil
 	})
-	cause := operator(st.AccountID)
+	cause := service.OperatorCause(st.AccountID)
 	cause.Sandbox = owner.Sandbox
 	return cause, st, err
 }
@@ -139,14 +141,14 @@ func onLoopback(raw string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// giveBack clears the project's webhook, unless somebody has pointed it elsewhere
+// clearURL clears the project's webhook, unless somebody has pointed it elsewhere
 // meanwhile; what happens from now on is sent nowhere.
-func (h *projectHook) giveBack(ctx context.Context, from string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), visibleLimit)
+func (h *projectHook) clearURL(ctx context.Context, from string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), service.VisibleLimit)
 	defer cancel()
-	_, st, err := projectOf(ctx, h.core.log, h.projectID)
+	_, st, err := projectOf(ctx, h.core.Log, h.projectID)
 	if err == nil && st.WebhookURL == from {
-		err = h.point(ctx, "")
+		err = h.setURL(ctx, "")
 	}
 	if err != nil {
 		return fmt.Errorf("the project's webhook still goes to this machine, clear its webhookUrl: %w", err)
@@ -154,22 +156,22 @@ func (h *projectHook) giveBack(ctx context.Context, from string) error {
 	return nil
 }
 
-// point sends the project's webhook there. What a listener that was killed left
+// setURL sends the project's webhook there. What a listener that was killed left
 // behind is enabled again.
-func (h *projectHook) point(ctx context.Context, to string) error {
+func (h *projectHook) setURL(ctx context.Context, to string) error {
 	cause := h.cause
 	cause.CommandID = command.NewCommandID()
-	_, at, err := h.core.commands.UpdateProject(ctx, cause, h.projectID, command.UpdateProject{WebhookURL: &to})
+	_, at, err := h.core.Commands.UpdateProject(ctx, cause, h.projectID, command.UpdateProject{WebhookURL: &to})
 	if err != nil {
 		return err
 	}
-	h.core.waitVisible(ctx, at)
+	h.core.WaitVisible(ctx, at)
 	return nil
 }
 
-// secret is read anew for each delivery: it may be rotated meanwhile.
-func (h *projectHook) secret(ctx context.Context, log logrus.FieldLogger) []byte {
-	secret, err := h.core.commands.WebhookSecret(ctx, h.projectID)
+// currentSecret is read anew for each delivery: it may be rotated meanwhile.
+func (h *projectHook) currentSecret(ctx context.Context, log logrus.FieldLogger) []byte {
+	secret, err := h.core.Commands.WebhookSecret(ctx, h.projectID)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		log.WithError(err).Error("the project's secret cannot be read: nothing is verified")
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // fullDiskStory has Postgres answer the log's writer as it does when the disk is full.

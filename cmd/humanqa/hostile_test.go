@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // strangers is a server of webhook endpoints, one a path, most of them hostile.

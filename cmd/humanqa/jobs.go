@@ -10,54 +10,55 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/oversight"
 	"humanqa/domain/project"
+	"humanqa/internal/service"
 )
 
 type jobCancelCmd struct {
-	record `embed:""`
-	Job    string `required:"" help:"The job's id."`
+	auditTrail `embed:""`
+	Job        string `required:"" help:"The job's id."`
 }
 
 func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
-	return a.endJob(ctx, c.record, oversight.CancelJob, c.Job,
+	return a.endJob(ctx, c.auditTrail, oversight.CancelJob, c.Job,
 		func(ctx context.Context, commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
 			return commands.CancelJob(ctx, cause, c.Job, job.CancelOperator)
 		})
 }
 
 type jobUntestableCmd struct {
-	record `embed:""`
-	Job    string `required:"" help:"The job's id."`
+	auditTrail `embed:""`
+	Job        string `required:"" help:"The job's id."`
 }
 
 func (c *jobUntestableCmd) Run(ctx context.Context, a *app) error {
-	return a.endJob(ctx, c.record, oversight.FailJob, c.Job,
+	return a.endJob(ctx, c.auditTrail, oversight.FailJob, c.Job,
 		func(ctx context.Context, commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
 			failed, err := commands.FailJob(ctx, cause, c.Job, job.FailUntestable)
 			return command.CancelledJob(failed), err
 		})
 }
 
-// endJob ends a job at the operator's word and says what went back.
+// endJob ends a job for the operator and prints the refund.
 func (a *app) endJob(
-	ctx context.Context, on record, act oversight.Act, jobID string,
+	ctx context.Context, on auditTrail, act oversight.Act, jobID string,
 	end func(context.Context, *command.Service, command.Cause) (command.CancelledJob, error),
 ) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		cause, err := operatorOn(ctx, core.log, domain.JobStream(jobID))
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		cause, err := operatorOn(ctx, core.Log, domain.JobStream(jobID))
 		if err != nil {
 			return err
 		}
 		var ended command.CancelledJob
-		at, err := on.act(ctx, core, cause, command.OperatorAct{
+		at, err := on.record(ctx, core, cause, command.OperatorAct{
 			Act: act, Subject: domain.JobStream(jobID), AccountID: cause.AccountID,
 		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			ended, err = end(ctx, core.commands, cause)
+			ended, err = end(ctx, core.Commands, cause)
 			return ended.Position, err
 		})
 		if err != nil {
 			return err
 		}
-		core.waitVisible(ctx, at)
+		core.WaitVisible(ctx, at)
 		return a.print(struct {
 			JobID            string         `json:"jobId"`
 			Status           job.Status     `json:"status"`
@@ -73,7 +74,7 @@ func (a *app) endJob(
 // the log, because the read models of a stopped service may be behind.
 func operatorOn(ctx context.Context, log domain.Log, stream string) (command.Cause, error) {
 	enough := errors.New("enough")
-	cause := operator("")
+	cause := service.OperatorCause("")
 	err := log.Load(ctx, stream, 0, func(r domain.Recorded) error {
 		switch created := r.Event.(type) {
 		case *job.Created:
@@ -97,22 +98,22 @@ func operatorOn(ctx context.Context, log domain.Log, stream string) (command.Cau
 // this is the operator's way to what the dashboard shows its owner, whose people
 // see that somebody looked.
 type projectSecretCmd struct {
-	record  `embed:""`
-	Project string `required:"" help:"The project's id."`
+	auditTrail `embed:""`
+	Project    string `required:"" help:"The project's id."`
 }
 
 func (c *projectSecretCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
 		stream := domain.ProjectStream(c.Project)
-		cause, err := operatorOn(ctx, core.log, stream)
+		cause, err := operatorOn(ctx, core.Log, stream)
 		if err != nil {
 			return err
 		}
 		var secret string
-		_, err = c.act(ctx, core, cause, command.OperatorAct{
+		_, err = c.record(ctx, core, cause, command.OperatorAct{
 			Act: oversight.Look, Subject: stream, AccountID: cause.AccountID, Detail: "webhook secret",
 		}, func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
-			secret, err = core.commands.WebhookSecret(ctx, c.Project)
+			secret, err = core.Commands.WebhookSecret(ctx, c.Project)
 			return at, err
 		})
 		if err != nil {

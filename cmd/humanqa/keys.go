@@ -10,14 +10,15 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
+	"humanqa/internal/service"
 )
 
 type keyCreateCmd struct {
-	record  `embed:""`
-	Account string        `required:"" help:"The account's id."`
-	Scope   account.Scope `enum:"full,read" default:"full" help:"What the key may do: full or read."`
-	Project string        `help:"Bind the key to one project."`
-	Expires time.Duration `help:"How long the key works, such as 24h; without it for ever."`
+	auditTrail `embed:""`
+	Account    string        `required:"" help:"The account's id."`
+	Scope      account.Scope `enum:"full,read" default:"full" help:"The rights of the key: full or read."`
+	Project    string        `help:"Bind the key to one project."`
+	Expires    time.Duration `help:"How long the key works, such as 24h; without it for ever."`
 }
 
 // Validate is called by kong.
@@ -25,12 +26,12 @@ func (c *keyCreateCmd) Validate() error {
 	if c.Expires < 0 {
 		return errors.New("--expires must not be negative")
 	}
-	return c.record.Validate()
+	return c.auditTrail.Validate()
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
 	var key command.IssuedKey
-	return c.run(ctx, a, operator(c.Account), command.OperatorAct{
+	return c.runRecorded(ctx, a, service.OperatorCause(c.Account), command.OperatorAct{
 		Act: oversight.IssueKey, Subject: domain.AccountStream(c.Account), AccountID: c.Account, Detail: string(c.Scope),
 	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
 		key, err = commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
@@ -46,8 +47,8 @@ func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
 }
 
 type keyRevokeCmd struct {
-	record `embed:""`
-	Key    string `required:"" help:"The key's id (not the key itself)."`
+	auditTrail `embed:""`
+	Key        string `required:"" help:"The key's id (not the key itself)."`
 }
 
 // Validate is called by kong. A key's id names its account.
@@ -55,12 +56,12 @@ func (c *keyRevokeCmd) Validate() error {
 	if _, _, ok := strings.Cut(c.Key, "."); !ok {
 		return errors.New("--key wants the key's id, as key create printed it")
 	}
-	return c.record.Validate()
+	return c.auditTrail.Validate()
 }
 
 func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
 	accountID, _, _ := strings.Cut(c.Key, ".")
-	return c.run(ctx, a, operator(accountID), command.OperatorAct{
+	return c.runRecorded(ctx, a, service.OperatorCause(accountID), command.OperatorAct{
 		Act: oversight.RevokeKey, Subject: domain.AccountStream(accountID), AccountID: accountID, Detail: c.Key,
 	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (domain.Position, error) {
 		return commands.RevokeKey(ctx, cause, accountID, c.Key)
@@ -73,9 +74,9 @@ func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
 }
 
 type checkerCreateCmd struct {
-	record  `embed:""`
-	Name    string   `required:"" help:"What the checker is called."`
-	Account []string `help:"An account the checker belongs to: its jobs are never shown to them. May be repeated."`
+	auditTrail `embed:""`
+	Name       string   `required:"" help:"The checker's name."`
+	Account    []string `help:"An account the checker belongs to: its jobs are never shown to them. May be repeated."`
 }
 
 // Validate is called by kong.
@@ -83,13 +84,13 @@ func (c *checkerCreateCmd) Validate() error {
 	if strings.TrimSpace(c.Name) == "" {
 		return errors.New("--name must not be blank")
 	}
-	return c.record.Validate()
+	return c.auditTrail.Validate()
 }
 
 func (c *checkerCreateCmd) Run(ctx context.Context, a *app) error {
 	var checker command.CreatedChecker
-	cause := operator("")
-	return c.run(ctx, a, cause, command.OperatorAct{
+	cause := service.OperatorCause("")
+	return c.runRecorded(ctx, a, cause, command.OperatorAct{
 		Act: oversight.CreateChecker, Subject: domain.CheckerStream(command.NewCheckerID(cause)),
 	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
 		checker, err = commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)

@@ -14,13 +14,14 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/internal/service"
 	"humanqa/webhooks"
 )
 
 type listenCmd struct {
 	SecretFile string `type:"path" xor:"secret" help:"File with the signing secret to verify with; it may be written later."`
 	Project    string `xor:"secret" help:"Have this project's webhook come here, and verify with its secret, until this ends."`
-	ForwardTo  string `help:"Pass what arrives, and is right, on to this URL, byte for byte, and answer as it does."`
+	ForwardTo  string `help:"Forward each accepted delivery to this URL, byte for byte, and return its answer."`
 	Answer     int    `default:"0" help:"Answer every delivery with this status, such as 500, instead of passing it on."`
 	Hang       bool   `help:"Answer nothing, until the sender gives up."`
 	Addr       string `default:"127.0.0.1:0" help:"Loopback address to listen on."`
@@ -59,23 +60,23 @@ type heard struct {
 func (c *listenCmd) Run(ctx context.Context, a *app) error {
 	dir := c.Dir
 	if dir == "" {
-		if !hasData(a.cfg) {
-			return fmt.Errorf("%w; or name a directory for the certificates with --dir", noData(a.cfg))
+		if !service.HasData(a.cfg) {
+			return fmt.Errorf("%w; or name a directory for the certificates with --dir", service.NoData(a.cfg))
 		}
-		dir = receiverDir(a.cfg)
+		dir = service.ReceiverDir(a.cfg)
 	}
 	if c.Project == "" {
 		return c.listen(ctx, a, dir, func() []byte { return readSecret(c.SecretFile, a.log) }, nil)
 	}
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		if !core.served { // else the data directory would be held for as long as this listens
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		if !core.Served { // else the data directory would be held for as long as this listens
 			return errors.New("no service is running here: start it, then listen for the project")
 		}
 		hook, err := openHook(ctx, core, c.Project)
 		if err != nil {
 			return err
 		}
-		return c.listen(ctx, a, dir, func() []byte { return hook.secret(ctx, a.log) }, hook)
+		return c.listen(ctx, a, dir, func() []byte { return hook.currentSecret(ctx, a.log) }, hook)
 	})
 }
 
@@ -96,7 +97,7 @@ func (c *listenCmd) listen(ctx context.Context, a *app, dir string, secret func(
 		Addr:   c.Addr,
 		Secret: secret,
 		Received: func(sender context.Context, r webhooks.Received) int {
-			h, signature := c.hear(r)
+			h, signature := c.describeDelivery(r)
 			if r.Err != nil {
 				tell(h, signature)
 				return webhooks.NoAnswer // the receiver refuses it
@@ -126,8 +127,8 @@ func (c *listenCmd) listen(ctx context.Context, a *app, dir string, secret func(
 		"listening at %s\n\nThe service delivers here if it was started with --demo, or with\n  HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8\n  HUMANQA_WEBHOOK_CA_FILE=%s\n",
 		receiver.URL(), receiver.CAFile())
 	if err == nil && hook != nil {
-		if err = hook.point(ctx, receiver.URL()); err == nil {
-			defer func() { err = errors.Join(err, hook.giveBack(ctx, receiver.URL())) }()
+		if err = hook.setURL(ctx, receiver.URL()); err == nil {
+			defer func() { err = errors.Join(err, hook.clearURL(ctx, receiver.URL())) }()
 		}
 	}
 	if err != nil {
@@ -150,8 +151,8 @@ func readSecret(file string, log logrus.FieldLogger) []byte {
 	return bytes.TrimSpace(secret)
 }
 
-// hear says what one delivery is, and what its signature is worth.
-func (c *listenCmd) hear(r webhooks.Received) (h heard, signature string) {
+// describeDelivery says what one delivery is, and what its signature is worth.
+func (c *listenCmd) describeDelivery(r webhooks.Received) (h heard, signature string) {
 	h = heard{Event: r.Event, DeliveryID: r.DeliveryID, Verified: r.Verified, Body: r.Body}
 	signature = "signature verified"
 	switch {

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/eventstore"
-	"humanqa/eventstore/consumer"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
 	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
@@ -52,49 +52,21 @@ func printPage[T any, L fmt.Stringer](a *app, name string, p page, found []T, to
 	return a.print(map[string]any{name: listed, "total": total}, "%s", strings.Join(lines, "\n"))
 }
 
-// catchUpWithin is how long a list waits for the read models. They may have a
-// crash to catch up with.
-const catchUpWithin = time.Minute
-
 // withReads runs a command on read models that show everything that has been
 // written. Where no service is at work they are brought up to it here.
-func (a *app) withReads(ctx context.Context, do func(context.Context, *core, *projections.Reads) error) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		head, err := core.log.Head(ctx)
+func (a *app) withReads(ctx context.Context, do func(context.Context, *service.Core, *projections.Reads) error) error {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		head, err := core.Log.Head(ctx)
 		if err != nil {
 			return err
 		}
-		if core.served {
-			core.waitVisible(ctx, head)
-		} else if err := core.project(ctx, a, head); err != nil {
+		if core.Served {
+			core.WaitVisible(ctx, head)
+		} else if err := core.CatchUp(ctx, a.log, head); err != nil {
 			return err
 		}
-		return do(ctx, core, projections.NewReads(core.db))
+		return do(ctx, core, projections.NewReads(core.DB))
 	})
-}
-
-// project brings the read models up to a position.
-func (c *core) project(ctx context.Context, a *app, to domain.Position) (err error) {
-	log := quiet(a.log)
-	feed := eventstore.NewFeed(c.log, log)
-	models := consumer.New(c.db, feed, log, projections.All()...)
-	if err := models.Prepare(ctx); err != nil {
-		return err
-	}
-	workers, running := newCrew(ctx)
-	var workerStops stops
-	workerStops.add("feed", workerStop, workers.start("feed", feed.Run))
-	workerStops.add("projections", workerStop, workers.start("projections", models.Run))
-	defer func() { err = errors.Join(err, workerStops.run(ctx)) }()
-	limited, cancel := context.WithTimeout(running, catchUpWithin)
-	defer cancel()
-	if err := models.WaitFor(limited, to); err != nil && running.Err() == nil {
-		log.WithError(err).Warn("the read models are behind: start the service, or see humanqa projections list")
-	}
-	if ctx.Err() == nil && running.Err() != nil {
-		return context.Cause(running)
-	}
-	return ctx.Err()
 }
 
 type accountListCmd struct {
@@ -127,11 +99,11 @@ func (l listedAccount) String() string {
 	if l.Sandbox {
 		kind = "sandbox"
 	}
-	return fmt.Sprintf("%s  %-9s  %-7s  %s", l.AccountID, l.Status, kind, oneLine(l.Name))
+	return fmt.Sprintf("%s  %-9s  %-7s  %s", l.AccountID, l.Status, kind, logging.OneLine(l.Name))
 }
 
 func (c *accountListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
 		found, total, err := reads.Access.Accounts(ctx, c.access())
 		if err != nil {
 			return err
@@ -145,14 +117,14 @@ type accountShowCmd struct {
 }
 
 func (c *accountShowCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, core *core, reads *projections.Reads) error {
+	return a.withReads(ctx, func(ctx context.Context, core *service.Core, reads *projections.Reads) error {
 		found, err := reads.Access.Account(ctx, c.Account)
 		if err != nil {
 			return err
 		}
-		cause := operator(c.Account)
+		cause := service.OperatorCause(c.Account)
 		cause.Sandbox = found.Sandbox
-		now, err := core.commands.AccountTime(ctx, cause)
+		now, err := core.Commands.AccountTime(ctx, cause)
 		if err != nil {
 			return err
 		}
@@ -230,7 +202,7 @@ func (l listedKey) String() string {
 }
 
 func (c *keyListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
 		if _, err := reads.Access.Account(ctx, c.Account); err != nil {
 			return err
 		}
@@ -254,7 +226,7 @@ type listedChecker struct {
 }
 
 func (l listedChecker) String() string {
-	line := l.CheckerID + "  " + oneLine(l.Name)
+	line := l.CheckerID + "  " + logging.OneLine(l.Name)
 	if len(l.Accounts) > 0 {
 		line += "  of " + strings.Join(l.Accounts, ", ")
 	}
@@ -262,7 +234,7 @@ func (l listedChecker) String() string {
 }
 
 func (c *checkerListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
 		found, total, err := reads.Access.Checkers(ctx, c.access())
 		if err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
@@ -43,18 +45,18 @@ func listedProjectOf(p projects.Project) listedProject {
 }
 
 func (l listedProject) String() string {
-	line := fmt.Sprintf("%s  %s  %5d jobs  %s", l.ProjectID, l.CreatedAt.Format(time.RFC3339), l.Jobs, oneLine(l.Name))
+	line := fmt.Sprintf("%s  %s  %5d jobs  %s", l.ProjectID, l.CreatedAt.Format(time.RFC3339), l.Jobs, logging.OneLine(l.Name))
 	if l.WebhookHost != nil {
 		line += "  webhook to " + *l.WebhookHost
 	}
 	if l.Reason != nil {
-		line += ", disabled: " + oneLine(*l.Reason)
+		line += ", disabled: " + logging.OneLine(*l.Reason)
 	}
 	return line
 }
 
 func (c *projectListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
 		if _, err := reads.Access.Account(ctx, c.Account); err != nil {
 			return err
 		}
@@ -101,11 +103,11 @@ func given(s string) *string {
 }
 
 func (l listedJob) String() string {
-	return fmt.Sprintf("%s  %s  %-9s  %s", l.JobID, l.CreatedAt.Format(time.RFC3339), l.Status, oneLine(l.Title))
+	return fmt.Sprintf("%s  %s  %-9s  %s", l.JobID, l.CreatedAt.Format(time.RFC3339), l.Status, logging.OneLine(l.Title))
 }
 
 func (c *jobListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *core, reads *projections.Reads) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
 		if _, err := reads.Access.Account(ctx, c.Account); err != nil {
 			return err
 		}
@@ -165,8 +167,8 @@ func shownJobOf(j jobs.Job) shownJob {
 }
 
 func (c *jobShowCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, core *core, reads *projections.Reads) error {
-		cause, err := operatorOn(ctx, core.log, domain.JobStream(c.Job))
+	return a.withReads(ctx, func(ctx context.Context, core *service.Core, reads *projections.Reads) error {
+		cause, err := operatorOn(ctx, core.Log, domain.JobStream(c.Job))
 		if err != nil {
 			return err
 		}
@@ -176,11 +178,12 @@ func (c *jobShowCmd) Run(ctx context.Context, a *app) error {
 		}
 		s := shownJobOf(found)
 		text := fmt.Sprintf("%s\naccount   %s\nurl       %s\ncredits   %d\nitems     %d of %d checked\ndue       %s",
-			s.listedJob, s.AccountID, oneLine(s.URL), s.CreditsUsed, s.ItemsChecked, s.Items, s.DueAt.Format(time.RFC3339))
+			s.listedJob, s.AccountID, logging.OneLine(s.URL), s.CreditsUsed, s.ItemsChecked, s.Items, s.DueAt.Format(time.RFC3339))
 		for _, l := range []struct {
 			name  string
 			value *string
-		}{{"project", s.ProjectID}, {"session", s.SessionID}, {"parent", s.ParentJobID}, {"result", s.OverallStatus}, {"report", s.ReportID}, {"reason", s.EndReason}} {
+		}{{"project", s.ProjectID}, {"session", s.SessionID}, {"parent", s.ParentJobID}, {"result", s.OverallStatus},
+			{"report", s.ReportID}, {"reason", s.EndReason}} {
 			if l.value != nil {
 				text += fmt.Sprintf("\n%-8s  %s", l.name, *l.value)
 			}

@@ -1,10 +1,13 @@
 // Command humanqa is the whole service and its operator's commands in one
 // binary.
 //
-//	serve.go     the service, wired on one screen
-//	core.go      what service and commands both stand on, and who starts it
-//	config.go    the environment
-//	the others   one file a group of commands
+//	main.go          the command line: every command there is
+//	serve.go         starts the service, which internal/service wires
+//	audit_trail.go   the record of operators' commands
+//	the others       one file a group of commands
+//
+// listen.go, forward.go, trigger.go and demo.go are developers' tools; all other
+// commands are operators'.
 package main
 
 import (
@@ -21,6 +24,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
 )
 
 // commands is the command line; each command's Run is in its group's file.
@@ -36,7 +41,7 @@ type commands struct {
 		Create    accountCreateCmd    `cmd:"" help:"Open an account and issue its first key."`
 		Suspend   accountSuspendCmd   `cmd:"" help:"Stop every key of an account."`
 		Reinstate accountReinstateCmd `cmd:"" help:"End a suspension."`
-		Erase     accountEraseCmd     `cmd:"" help:"End an account for good and erase what can be: secrets, evidence, people, webhooks. What it did stays."`
+		Erase     accountEraseCmd     `cmd:"" help:"End an account for good and erase its secrets, evidence, people and webhooks. Its history stays."`
 	} `cmd:"" help:"Accounts."`
 	Key struct {
 		List   keyListCmd   `cmd:"" help:"List an account's keys; never the keys themselves."`
@@ -51,19 +56,19 @@ type commands struct {
 		Create checkerCreateCmd `cmd:"" help:"Register a checker and issue their key."`
 	} `cmd:"" help:"Checkers."`
 	Person struct {
-		Invite personInviteCmd `cmd:"" help:"Make a one-time link for somebody who is to sign in."`
-		Link   personLinkCmd   `cmd:"" help:"Make a new one-time link for somebody who lost their way in."`
+		Invite personInviteCmd `cmd:"" help:"Make a one-time link for a new person to sign in by."`
+		Link   personLinkCmd   `cmd:"" help:"Make a new one-time link for a person without a way in."`
 	} `cmd:"" help:"People who sign in."`
 	Job struct {
 		List       jobListCmd       `cmd:"" help:"List an account's jobs, the newest first."`
-		Show       jobShowCmd       `cmd:"" help:"Show how a job stands."`
+		Show       jobShowCmd       `cmd:"" help:"Show a job and its state."`
 		Cancel     jobCancelCmd     `cmd:"" help:"Cancel a pending job and refund it."`
 		Untestable jobUntestableCmd `cmd:"" help:"Fail a job that cannot be tested and refund it."`
 	} `cmd:"" help:"Jobs."`
 	Project struct {
 		List   projectListCmd   `cmd:"" help:"List an account's projects, the newest first."`
 		Secret projectSecretCmd `cmd:"" help:"Show the signing secret of a project's webhook."`
-	} `cmd:"" help:"What the dashboard shows of a project."`
+	} `cmd:"" help:"Projects."`
 
 	Replay      replayCmd `cmd:"" help:"Print a stream's events, one line each, secrets as [sealed]."`
 	Projections struct {
@@ -75,30 +80,30 @@ type commands struct {
 	} `cmd:"" help:"Read models."`
 
 	Eventstore struct {
-		Check  eventstoreCheckCmd  `cmd:"" help:"Look whether the log has what the service needs; exit 1 and what to do if not."`
-		Reader eventstoreReaderCmd `cmd:"" help:"Make a password by which others read the log and append nothing; again: a new one."`
-		Copy   eventstoreCopyCmd   `cmd:"" help:"Copy a log to another server, event by event, and check the copy; go on where a copy ended."`
+		Check  eventstoreCheckCmd  `cmd:"" help:"Check that the log has the rights and limits that the service needs. Exit 1 with the next step if not."`
+		Reader eventstoreReaderCmd `cmd:"" help:"Make a password that may read the log and append nothing. Run it again for a new one."`
+		Copy   eventstoreCopyCmd   `cmd:"" help:"Copy a log to another server, event by event, and check the copy. A second run continues the first."`
 	} `cmd:"" help:"The event log."`
 
 	Audit struct {
 		Checkpoint auditCheckpointCmd `cmd:"" help:"Sign the log as it is; keep the result elsewhere."`
 		Key        auditKeyCmd        `cmd:"" help:"Show the log's name and public key, by which checkpoints are verified."`
 		Prove      auditProveCmd      `cmd:"" help:"Prove that an event is in the log, as one JSON object."`
-		Verify     auditVerifyCmd     `cmd:"" help:"Hold the log against every checkpoint; exit 1 and name what was changed."`
-		Accept     auditAcceptCmd     `cmd:"" help:"Have the audit begin anew where its findings are known: a key that was made anew, a time under an older version."`
-		Export     auditExportCmd     `cmd:"" help:"Write the log as lines of JSON that anybody can verify offline."`
-	} `cmd:"" help:"Proofs that the log is the one that was."`
+		Verify     auditVerifyCmd     `cmd:"" help:"Compare the log with every checkpoint. Exit 1 with the changes if there are any."`
+		Accept     auditAcceptCmd     `cmd:"" help:"Restart the audit after known findings: a new key, or a time under an older version."`
+		Export     auditExportCmd     `cmd:"" help:"Write the log as lines of JSON, for checks offline."`
+	} `cmd:"" help:"Proofs that the log was not changed."`
 
-	Export  exportCmd `cmd:"" help:"Write events, jobs, items, ledger entries, tests, projects or accounts as rows, without what is sealed."`
+	Export  exportCmd `cmd:"" help:"Write events, jobs, items, ledger entries, tests, projects or accounts as rows, without sealed fields."`
 	Analyst struct {
 		Create analystCreateCmd `cmd:"" help:"Make a database role that reads schema analytics and nothing else."`
-	} `cmd:"" help:"People who ask the database."`
+	} `cmd:"" help:"Roles of the database for analysts."`
 
 	Backup  backupCmd  `cmd:"" help:"Write everything into one file, while the service runs or is stopped."`
-	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it. It trusts the file: restore only what you made, or had from somebody you trust."`
+	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it. It trusts the file: restore only files from a source that you trust."`
 	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
 	Listen  listenCmd  `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them."`
-	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project, so that its webhook is sent it."`
+	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project, and so a delivery to its webhook."`
 	Demo    demoCmd    `cmd:"" help:"Tell one job's life against a running 'humanqa serve --demo'."`
 	Version versionCmd `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
 }
@@ -126,12 +131,7 @@ func main() {
 // run is main without the process around it.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	var c commands
-	parser, err := kong.New(&c,
-		kong.Name("humanqa"),
-		kong.Description("Human QA testing as a service: submit a URL, a person tests it, read the report."),
-		kong.Writers(stdout, stderr),
-		whoIsHere(),
-	)
+	parser, err := newParser(&c, kong.Writers(stdout, stderr), currentUser())
 	if err != nil {
 		return tell(stderr, exitFailed, err)
 	}
@@ -139,11 +139,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return tell(stderr, exitUsage, fmt.Errorf("%w: see humanqa --help", err))
 	}
-	cfg, err := parseConfig(environ)
+	cfg, err := service.ParseConfig(environ)
 	if err != nil {
 		return tell(stderr, exitUsage, err)
 	}
-	a := &app{cfg: cfg, json: c.JSON, out: stdout, told: stderr, log: newLogger(cfg, stderr)}
+	a := &app{cfg: cfg, json: c.JSON, out: stdout, told: stderr, log: logging.New(cfg.LogFormat, cfg.LogLevel, stderr)}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(a); err != nil {
 		return tell(stderr, exitFailed, err)
@@ -151,12 +151,19 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return exitDone
 }
 
-// app is what every command is given beside its flags.
+// newParser reads the command line into c.
+func newParser(c *commands, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
+		kong.Name("humanqa"),
+		kong.Description("Human QA testing as a service: submit a URL, a person tests it, read the report."))...)
+}
+
+// app is given to every command beside its flags.
 type app struct {
-	cfg  Config
+	cfg  service.Config
 	json bool
 	out  io.Writer
-	told io.Writer // what a person who waits is told
+	told io.Writer // progress, for a person at a terminal
 	log  *logrus.Logger
 }
 
@@ -172,7 +179,7 @@ func (a *app) print(object any, format string, args ...any) error {
 // tell writes the one line that a failure gets, with the next step where one is
 // known.
 func tell(w io.Writer, code int, err error) int {
-	line := oneLine(err.Error())
+	line := logging.OneLine(err.Error())
 	var refusal *domain.Error
 	if errors.As(err, &refusal) {
 		switch {
@@ -184,4 +191,14 @@ func tell(w io.Writer, code int, err error) int {
 	}
 	_, _ = fmt.Fprintln(w, "humanqa:", line) // nowhere left to complain
 	return code
+}
+
+// withCore runs a command on the core.
+func (a *app) withCore(ctx context.Context, do func(context.Context, *service.Core) error) (err error) {
+	c, err := service.Open(ctx, a.cfg, logging.Quiet(a.log))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close(ctx)) }()
+	return do(ctx, c)
 }

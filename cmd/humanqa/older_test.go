@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // testdata/older is a backup of a service as of commit a2244a7 (schema 18, jobs of

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // Links that a terminal prints lead in, as often as somebody loses their way.

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,14 +19,17 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/httpapi/openapi"
-	"humanqa/httpapi/pagetest/alltest"
-	"humanqa/internal/apicheck"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
+	"humanqa/internal/testing/apicheck"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pagetest/alltest"
+	"humanqa/internal/testing/pgtest"
 )
 
 // runAsHumanqa makes the test binary be the program under test, so that the
@@ -71,7 +73,7 @@ func newEmbedded(t testing.TB, extra ...string) *program {
 	must.NoError(t, listener.Close())
 	checker, err := documented()
 	must.NoError(t, err)
-	p := &program{t: t, dir: newDataDir(t), addr: addr, client: &http.Client{
+	p := &program{t: t, dir: pgtest.NewDataDir(t), addr: addr, client: &http.Client{
 		Timeout: 30 * time.Second,
 		// Whatever a test is about, every answer is as the document says.
 		Transport: checker.Transport(&http.Transport{MaxIdleConnsPerHost: 128}, func(err error) { t.Error(err) }),
@@ -89,27 +91,6 @@ func newEmbedded(t testing.TB, extra ...string) *program {
 		"HUMANQA_RATE_LIMIT=1000000") // a test is faster than any client may be
 	p.environ = append(p.environ, extra...)
 	return p
-}
-
-// newDataDir names a data directory that is not there yet, and removes at the
-// end what a service makes of it.
-func newDataDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hq") //nolint:usetesting // a unix socket's path has to be short
-	must.NoError(t, err)
-	data := filepath.Join(dir, "data")
-	t.Cleanup(func() {
-		// As root the cluster lives elsewhere (pgdev), and only a link is here.
-		if cluster, err := filepath.EvalSymlinks(filepath.Join(data, "postgres")); err == nil {
-			if err := os.RemoveAll(cluster); err != nil {
-				t.Errorf("remove %s: %v", cluster, err)
-			}
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("remove %s: %v", dir, err)
-		}
-	})
-	return data
 }
 
 func (p *program) command(ctx context.Context, args ...string) *exec.Cmd {
@@ -384,6 +365,24 @@ func (p *program) newChecker() (id, key string) {
 	var out struct{ CheckerID, CheckerKey string }
 	p.cli(&out, "checker", "create", "--name", "Ann")
 	return out.CheckerID, out.CheckerKey
+}
+
+// newCheckers are keys of checkers, made by one command's connection.
+func (p *program) newCheckers(n int) (keys []string) {
+	p.t.Helper()
+	cfg, err := service.ParseConfig(p.environ)
+	must.NoError(p.t, err)
+	core, err := service.Open(p.t.Context(), cfg, logging.New(cfg.LogFormat, cfg.LogLevel, io.Discard))
+	must.NoError(p.t, err)
+	defer func() { must.NoError(p.t, core.Close(p.t.Context())) }()
+	var last domain.Position
+	for range n {
+		checker, err := core.Commands.CreateChecker(p.t.Context(), service.OperatorCause(""), "Ann", nil)
+		must.NoError(p.t, err)
+		keys, last = append(keys, checker.Token), checker.Position
+	}
+	core.WaitVisible(p.t.Context(), last)
+	return keys
 }
 
 // submission is a valid body of POST /v1/jobs with n items, and extra fields

@@ -13,6 +13,10 @@ import (
 	"humanqa/domain/oversight"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/service"
+	"humanqa/internal/service/fsck"
+	"humanqa/internal/service/logging"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/webhooks"
@@ -67,8 +71,8 @@ func (l listedProjection) runBy() string {
 }
 
 func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		head, err := core.log.Head(ctx)
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		head, err := core.Log.Head(ctx)
 		if err != nil {
 			return err
 		}
@@ -92,7 +96,8 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 				fmt.Fprintf(&text, "\n  note: %s", note)
 			}
 			for _, s := range l.SetAside {
-				fmt.Fprintf(&text, "\n  set aside: %s, from its %s at %s on (%s, tried %d times): %s", s.Stream, s.Type, s.Position, s.Category, s.Attempts, s.Detail)
+				fmt.Fprintf(&text, "\n  set aside: %s, from its %s at %s on (%s, tried %d times): %s", s.Stream, s.Type, s.Position,
+					s.Category, s.Attempts, s.Detail)
 			}
 		}
 		return a.print(struct {
@@ -102,8 +107,8 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-func listProjections(ctx context.Context, core *core, head domain.Position) ([]listedProjection, error) {
-	all, err := consumer.List(ctx, core.db)
+func listProjections(ctx context.Context, core *service.Core, head domain.Position) ([]listedProjection, error) {
+	all, err := consumer.List(ctx, core.DB)
 	if err != nil {
 		return nil, err
 	}
@@ -116,20 +121,21 @@ func listProjections(ctx context.Context, core *core, head domain.Position) ([]l
 			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt, Owner: s.Owner,
 		}
 		if l.Lag > 0 {
-			if l.LagSeconds, err = core.lag(ctx, s); err != nil {
+			if l.LagSeconds, err = lag(ctx, core, s); err != nil {
 				return nil, err
 			}
 		}
-		l.Obstacle, l.Notes = oneLine(s.Obstacle), s.Notes()
+		l.Obstacle, l.Notes = logging.OneLine(s.Obstacle), s.Notes()
 		for _, a := range s.SetAside {
 			l.SetAside = append(l.SetAside, listedAside{
 				Stream: a.Stream, Type: a.Type, At: a.At, Due: a.Due,
-				listedFailure: listedFailure{Position: a.Position.String(), Category: string(a.Category), Detail: oneLine(a.Detail), Attempts: a.Attempts},
+				listedFailure: listedFailure{Position: a.Position.String(), Category: string(a.Category), Detail: logging.OneLine(a.Detail),
+					Attempts: a.Attempts},
 			})
 		}
 		if f := s.Failure; f != nil {
 			l.Failure = &listedFailure{
-				Position: f.Position.String(), Category: string(f.Category), Detail: oneLine(f.Detail), Attempts: f.Attempts,
+				Position: f.Position.String(), Category: string(f.Category), Detail: logging.OneLine(f.Detail), Attempts: f.Attempts,
 			}
 		}
 		listed = append(listed, l)
@@ -146,15 +152,15 @@ func behind(at, head domain.Position) uint64 {
 
 // lag is the age of the first event behind a projection, in seconds: positions are
 // bytes on an original server, and tell nobody how late the rows are.
-func (c *core) lag(ctx context.Context, s consumer.Status) (float64, error) {
+func lag(ctx context.Context, c *service.Core, s consumer.Status) (float64, error) {
 	at, fromStart := s.Position, !s.Started
 	for {
-		events, next, end, err := c.log.ReadAllRaw(ctx, at, fromStart, 1)
+		events, next, end, err := c.Log.ReadAllRaw(ctx, at, fromStart, 1)
 		if err != nil {
 			return 0, err
 		}
 		if len(events) > 0 {
-			return max(c.clock.Now().Sub(events[0].Created).Seconds(), 0), nil
+			return max(c.Clock.Now().Sub(events[0].Created).Seconds(), 0), nil
 		}
 		if end { // what is left is the server's own
 			return 0, nil
@@ -175,7 +181,7 @@ func following() []string { return append(projections.Names(), auditlog.Name, we
 
 // stoppable is the argument of retry and skip.
 type stoppable struct {
-	Name string `arg:"" help:"What stopped, or has set a stream aside, as projections list shows it."`
+	Name string `arg:"" help:"The name of the stopped consumer, or of the one that set a stream aside, as projections list shows it."`
 }
 
 // Validate is called by kong.
@@ -191,16 +197,16 @@ func oneOf(name, otherwise string, known []string) error {
 }
 
 type projectionsRebuildCmd struct {
-	record `embed:""`
-	Name   string `arg:"" optional:"" help:"The read model's name, as projections list shows it."`
-	All    bool   `help:"Every read model, with one pass over the log. What an interrupt leaves is gone on with."`
-	Detach bool   `xor:"how" help:"Only order it; the service builds it, now or when it starts."`
-	DryRun bool   `xor:"how" help:"Build nothing: fold the log beside the rows that serve, and show what differs; exit 1 if anything does."`
+	auditTrail `embed:""`
+	Name       string `arg:"" optional:"" help:"The read model's name, as projections list shows it."`
+	All        bool   `help:"Every read model, with one pass over the log. An interrupted rebuild continues."`
+	Detach     bool   `xor:"how" help:"Only order it; the service builds it, now or when it starts."`
+	DryRun     bool   `xor:"how" help:"Build nothing: fold the log beside the rows that serve, and show the differences. Exit 1 if there are any."`
 }
 
 // Validate is called by kong.
 func (c *projectionsRebuildCmd) Validate() error {
-	if err := c.record.Validate(); err != nil {
+	if err := c.auditTrail.Validate(); err != nil {
 		return err
 	}
 	if c.All != (c.Name == "") {
@@ -219,17 +225,17 @@ func rebuildable() []string { return append(projections.Names(), auditlog.Name) 
 // them, and tells how far it is. What an interrupt leaves half built is gone on
 // with by the service, or by the same command.
 func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
 		names, subject := []string{c.Name}, c.Name
 		if c.All {
 			names, subject = rebuildable(), "every read model"
 		}
-		feed := eventstore.NewFeed(core.log, quiet(a.log))
-		supervisor := consumer.New(core.db, feed, quiet(a.log), append(projections.All(), auditlog.Projector{})...)
+		feed := eventstore.NewFeed(core.Log, logging.Quiet(a.log))
+		supervisor := consumer.New(core.DB, feed, logging.Quiet(a.log), append(projections.All(), auditlog.Projector{})...)
 		if c.DryRun {
 			return a.compare(ctx, core, supervisor, names)
 		}
-		return c.onProjection(ctx, core, oversight.Rebuild, subject, func() error {
+		return c.recordOnProjection(ctx, core, oversight.Rebuild, subject, func() error {
 			if c.Detach {
 				return a.orderRebuilds(ctx, core, names)
 			}
@@ -243,9 +249,9 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-func (a *app) orderRebuilds(ctx context.Context, core *core, names []string) error {
+func (a *app) orderRebuilds(ctx context.Context, core *service.Core, names []string) error {
 	for _, name := range names {
-		if err := consumer.RequestRebuild(ctx, core.db, name); err != nil {
+		if err := generation.RequestRebuild(ctx, core.DB, name); err != nil {
 			return err
 		}
 		if err := a.ordered(name, "rebuild ordered", "follow it with humanqa projections list"); err != nil {
@@ -272,13 +278,13 @@ func (a *app) rebuild(ctx context.Context, supervisor *consumer.Supervisor, name
 }
 
 // compare tells what a rebuild would change.
-func (a *app) compare(ctx context.Context, core *core, supervisor *consumer.Supervisor, names []string) error {
+func (a *app) compare(ctx context.Context, core *service.Core, supervisor *consumer.Supervisor, names []string) error {
 	findings := []audit.Finding{}
 	differences, err := supervisor.VerifyAll(ctx, names)
 	if err != nil {
 		return err
 	}
-	aside, err := setAside(ctx, core, names)
+	aside, err := fsck.SetAside(ctx, core.DB, names)
 	if err != nil {
 		return err
 	}
@@ -290,7 +296,7 @@ func (a *app) compare(ctx context.Context, core *core, supervisor *consumer.Supe
 		}
 	}
 	for i, name := range names {
-		found := findingsOf(name, differences[i])
+		found := fsck.RowFindings(name, differences[i])
 		findings = append(findings, found...)
 		for _, f := range found {
 			if !a.json {
@@ -311,18 +317,18 @@ func (a *app) compare(ctx context.Context, core *core, supervisor *consumer.Supe
 }
 
 type projectionsRetryCmd struct {
-	record    `embed:""`
-	stoppable `embed:""`
+	auditTrail `embed:""`
+	stoppable  `embed:""`
 }
 
 // Validate is called by kong.
 func (c *projectionsRetryCmd) Validate() error {
-	return errors.Join(c.record.Validate(), c.stoppable.Validate())
+	return errors.Join(c.auditTrail.Validate(), c.stoppable.Validate())
 }
 
 func (c *projectionsRetryCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		err := c.onProjection(ctx, core, oversight.Retry, c.Name, func() error { return consumer.Retry(ctx, core.db, c.Name) })
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		err := c.recordOnProjection(ctx, core, oversight.Retry, c.Name, func() error { return generation.Retry(ctx, core.DB, c.Name) })
 		if err != nil {
 			return err
 		}
@@ -335,13 +341,13 @@ type projectionsSkipCmd struct {
 
 	Position string `help:"The event's, as projections list shows it, where several are set aside."`
 	Reason   string `required:"" help:"Why the event may be left out; kept on record."`
-	By       string `default:"operator" help:"Who decides that; kept on record."`
+	By       string `default:"operator" help:"The operator's name, for the record."`
 }
 
 func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		of := record{By: c.By, Reason: c.Reason}
-		if err := of.onProjection(ctx, core, oversight.Skip, c.Name, func() error { return c.skip(ctx, core) }); err != nil {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		of := auditTrail{By: c.By, Reason: c.Reason}
+		if err := of.recordOnProjection(ctx, core, oversight.Skip, c.Name, func() error { return c.skip(ctx, core) }); err != nil {
 			return err
 		}
 		return a.ordered(c.Name, "resumed", "it passes over the event")
@@ -350,8 +356,8 @@ func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
 
 // skip takes out an event that the line stopped at, or that was set aside: the only one, or
 // the one that is named.
-func (c *projectionsSkipCmd) skip(ctx context.Context, core *core) error {
-	all, err := consumer.List(ctx, core.db)
+func (c *projectionsSkipCmd) skip(ctx context.Context, core *service.Core) error {
+	all, err := consumer.List(ctx, core.DB)
 	if err != nil {
 		return err
 	}
@@ -369,7 +375,7 @@ func (c *projectionsSkipCmd) skip(ctx context.Context, core *core) error {
 	case len(failed) > 1:
 		return fmt.Errorf("%s has %d events to skip: name one with --position", c.Name, len(failed))
 	}
-	return consumer.Skip(ctx, core.db, c.Name, failed[0], c.By, c.Reason)
+	return generation.Skip(ctx, core.DB, c.Name, failed[0], c.By, c.Reason)
 }
 
 // Validate is called by kong.
@@ -381,8 +387,8 @@ func (c *projectionsSkipCmd) Validate() error {
 }
 
 type projectionsDropCmd struct {
-	record `embed:""`
-	Name   string `arg:"" help:"What no binary runs any more, as projections list shows it."`
+	auditTrail `embed:""`
+	Name       string `arg:"" help:"The name of a read model that no binary runs any more, as projections list shows it."`
 }
 
 // Validate is called by kong.
@@ -390,12 +396,12 @@ func (c *projectionsDropCmd) Validate() error {
 	if slices.Contains(following(), c.Name) {
 		return fmt.Errorf("this binary runs %s: projections rebuild builds it anew", c.Name)
 	}
-	return c.record.Validate()
+	return c.auditTrail.Validate()
 }
 
 func (c *projectionsDropCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		err := c.onProjection(ctx, core, oversight.Drop, c.Name, func() error { return consumer.Drop(ctx, core.db, c.Name) })
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		err := c.recordOnProjection(ctx, core, oversight.Drop, c.Name, func() error { return generation.Drop(ctx, core.DB, c.Name) })
 		if err != nil {
 			return err
 		}

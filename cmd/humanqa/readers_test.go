@@ -16,7 +16,7 @@ import (
 	"github.com/sirupsen/logrus/hooks/test"
 
 	"humanqa/eventstore"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 var clientsDir = flag.String("clients", "", "the folder of others' clients, installed; see make contract")

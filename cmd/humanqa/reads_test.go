@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 const (

@@ -13,11 +13,11 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 var rebuildKills = flag.Int("rebuild.kills", 3, "how often TestARebuildOfAllThatIsKilledGoesOn kills")
@@ -31,6 +31,7 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, "HUMANQA_ROLES=api,projector,webhooks") // nothing happens by itself
 	db := pgtest.NewDB(t, p.dsn())
+	db.SetMaxOpenConns(1)
 	events := fillLog(t, db)
 	s := p.start()
 	eventually.True(t, "all have read the log, also those that gather", func() bool {
@@ -45,7 +46,7 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 	seed := rand.Uint64()
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
 	t.Logf("seed %d", seed)
-	var before map[string]generation
+	var before map[string]built
 	goesOn := func() {
 		t.Helper()
 		after := generations(t, db)
@@ -67,6 +68,13 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 			t.Fatalf("the rebuild failed: %v\n%s", s.err, s.said())
 		}
 		s.kill()
+		// Postgres may still commit what the dead one had sent.
+		eventually.True(t, "the connections of the dead one are gone", func() bool {
+			var others int
+			must.NoError(t, db.GetContext(t.Context(), &others, `SELECT count(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`))
+			return others == 0
+		})
 		goesOn()
 		// The dead one's leases end fifteen seconds later.
 		_, err := db.ExecContext(t.Context(), `UPDATE projection_checkpoints SET lease_until = now() - interval '1 second' WHERE owner IS NOT NULL`)
@@ -123,7 +131,7 @@ FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::b
 	return len(all)
 }
 
-type generation struct {
+type built struct {
 	Schema  string `db:"schema_name"`
 	State   string `db:"status"`
 	Serving bool   `db:"serving"`
@@ -131,12 +139,12 @@ type generation struct {
 }
 
 // generations gives those that serve or are being built, by their schemas.
-func generations(t *testing.T, db *sqlx.DB) map[string]generation {
+func generations(t *testing.T, db *sqlx.DB) map[string]built {
 	t.Helper()
-	var rows []generation
+	var rows []built
 	err := db.SelectContext(t.Context(), &rows, `SELECT schema_name, status, serving, commit_position FROM projection_checkpoints WHERE status <> 'retired'`)
 	must.NoError(t, err)
-	out := map[string]generation{}
+	out := map[string]built{}
 	for _, r := range rows {
 		out[r.Schema] = r
 	}

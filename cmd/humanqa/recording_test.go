@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/webm"
 )
 

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
+	"humanqa/internal/service"
 	"humanqa/projections/auditlog"
 )
 
@@ -106,13 +107,13 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
 		events := 0
 		var beyond *replayed // the first event that is not told of
 		folds := map[string]*eventstore.Fold{}
 		tell := func(e eventstore.RawEvent) error {
 			var meta domain.Metadata
-			_ = json.Unmarshal(e.Meta, &meta) // one that cannot be read has no time and nobody
+			_ = json.Unmarshal(e.Meta, &meta) // metadata that cannot be read have no time and no actor
 			if stop.passed(e, meta.Time) {
 				if beyond == nil {
 					beyond = &replayed{Stream: e.Stream, Position: e.Position.String(), at: meta.Time}
@@ -142,9 +143,9 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if c.Account != "" {
-			err = auditlog.Each(ctx, core.log, ofAccount(c.Account, c.Category, tell))
+			err = auditlog.Each(ctx, core.Log, ofAccount(c.Account, c.Category, tell))
 		} else {
-			err = core.log.ReadRaw(ctx, c.Stream, tell)
+			err = core.Log.ReadRaw(ctx, c.Stream, tell)
 		}
 		if errors.Is(err, errEnough) {
 			err = nil
@@ -157,7 +158,7 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 		}
 		if err == nil && events == 0 {
 			err = domain.NotFound("stream " + c.Stream).WithHint(
-				"streams are named by what they hold, such as job-<id> or credits-<account id>")
+				"a stream's name begins with its category, such as job-<id> or credits-<account id>")
 		}
 		return err
 	})

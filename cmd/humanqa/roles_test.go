@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // readmeSettings gives the settings of each process that README.md starts in

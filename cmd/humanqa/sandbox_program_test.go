@@ -4,13 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/service"
+	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
 )
 
@@ -133,7 +135,7 @@ func (p *program) happened(t *testing.T, stream string, want map[string]int) {
 // freePort is a loopback address that nobody uses.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := listen(t.Context(), "a test", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must.NoError(t, err)
 	defer func() { _ = l.Close() }() // nobody connects
 	return l.Addr().String()
@@ -151,7 +153,7 @@ type mailbox struct {
 }
 
 // inboxes is where the certificates lie that a service with --demo delivers to.
-func (p *program) inboxes() string { return receiverDir(Config{DataDir: p.dir}) }
+func (p *program) inboxes() string { return service.ReceiverDir(service.Config{DataDir: p.dir}) }
 
 func (p *program) openInboxFor(t *testing.T) *mailbox {
 	t.Helper()

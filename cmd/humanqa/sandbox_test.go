@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/eventually"
 )
 
 // A story is what a client plays in a sandbox. It calls blow where a crash

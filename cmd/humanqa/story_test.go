@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // One service serves all the stories below; each has an account of its own. The
@@ -135,13 +135,7 @@ func parallelSubmits(t *testing.T, s *instance) {
 func parallelClaims(t *testing.T, s *instance) {
 	_, key := s.newAccount(5)
 	id := s.call(201, "POST", "/v1/jobs", key, submission(1)).text("jobId")
-	checkers := make([]string, 64)
-	inParallel(8, func(worker int) int {
-		for i := worker; i < len(checkers); i += 8 {
-			_, checkers[i] = s.newChecker()
-		}
-		return 0
-	})
+	checkers := s.newCheckers(64)
 	statuses := inParallel(len(checkers), func(i int) int {
 		r, err := s.try("POST", "/v1/checker/claims", checkers[i], map[string]any{"jobId": id})
 		if err != nil {
@@ -308,24 +302,36 @@ func secondService(t *testing.T, s *instance) {
 // A closed terminal is a stop like any other.
 func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(signal.String(), func(t *testing.T) {
-			t.Parallel()
-			if ossignal.Ignored(signal) {
-				t.Skip("the tests run under nohup, and so does the service")
-			}
-			stopUnderLoad(t, signal)
-		})
+	p := newProgram(t)
+	s := p.start()
+	_, key := s.newAccount(5 * 400)
+	jobs := s.stopUnderLoad(key, syscall.SIGTERM)
+	if !ossignal.Ignored(syscall.SIGHUP) { // else these tests run under nohup, and so does the service
+		s = p.start()
+		jobs = append(jobs, s.stopUnderLoad(key, syscall.SIGHUP)...)
+	}
+
+	// Under nohup a terminal that is closed ends nothing.
+	again := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
+	again.waitReady(2 * time.Minute)
+	must.NoError(t, again.cmd.Process.Signal(syscall.SIGHUP))
+	for _, id := range jobs {
+		again.call(200, "GET", "/v1/jobs/"+id, key, nil)
+	}
+	if r := again.call(200, "GET", "/v1/credits", key, nil); r.number("used") != 5*r.number("jobs")+5*len(jobs) {
+		t.Errorf("%d jobs were acknowledged, credits: %s", len(jobs), r.body)
+	}
+	again.fsck()
+	if !again.running() {
+		t.Error("the service is gone")
 	}
 }
 
-func stopUnderLoad(t *testing.T, signal syscall.Signal) {
-	s := newProgram(t).start()
-	_, key := s.newAccount(5 * 200)
-	var (
-		mu   sync.Mutex
-		jobs []string
-	)
+// stopUnderLoad ends the service by the signal while eight clients submit, and
+// gives the jobs that were acknowledged.
+func (s *instance) stopUnderLoad(key string, signal syscall.Signal) (jobs []string) {
+	s.t.Helper()
+	var mu sync.Mutex
 	answered := make(chan struct{}, 1000)
 	var clients sync.WaitGroup
 	for range 8 {
@@ -346,31 +352,10 @@ func stopUnderLoad(t *testing.T, signal syscall.Signal) {
 		select {
 		case <-answered:
 		case <-time.After(time.Minute):
-			t.Fatal("no answers")
+			s.t.Fatal("no answers")
 		}
 	}
 	s.stopBy(signal)
 	clients.Wait()
-
-	again := s.start()
-	for _, id := range jobs {
-		again.call(200, "GET", "/v1/jobs/"+id, key, nil)
-	}
-	if r := again.call(200, "GET", "/v1/credits", key, nil); r.number("used") != 5*r.number("jobs")+5*len(jobs) {
-		t.Errorf("%d jobs were acknowledged, credits: %s", len(jobs), r.body)
-	}
-	again.fsck()
-}
-
-func TestNohupOutlivesAClosedTerminal(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	s := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
-	s.waitReady(2 * time.Minute)
-	must.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
-	// What it does with the signal it has done by the time it has answered this.
-	s.newAccount(0)
-	if !s.running() {
-		t.Error("the service is gone")
-	}
+	return jobs
 }

@@ -14,15 +14,17 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/service"
+	"humanqa/internal/service/logging"
 	"humanqa/webhooks"
 )
 
 type triggerCmd struct {
 	Event   string `arg:"" help:"The event, such as job.completed; webhook.test needs no sandbox."`
-	Project string `required:"" help:"The project's id. Its account must be a sandbox: robots play what leads to the event."`
+	Project string `required:"" help:"The project's id. Its account must be a sandbox: robots play the steps that lead to the event."`
 }
 
-// triggered is what the command has made happen.
+// triggered is the outcome of the command.
 type triggered struct {
 	Event      string `json:"event"`
 	ProjectID  string `json:"projectId"`
@@ -45,17 +47,17 @@ func (t triggered) what() string {
 // stories lead to the events, each by the shortest way that the service itself
 // would go. Events on the way are sent, too; a test costs the sandbox's credits.
 var stories = map[string][]step{
-	announce.TestName:       {(*trigger).test},
-	"job.created":           {(*trigger).submit},
-	"job.claimed":           {(*trigger).submit, (*trigger).play},
-	"job.completed":         {(*trigger).submit, (*trigger).play},
-	"job.ai_report_ready":   {(*trigger).submit, (*trigger).play}, // the analysis follows by itself
-	"job.cancelled":         {(*trigger).submit, (*trigger).cancel},
-	"job.failed":            {(*trigger).submit, (*trigger).fail},
-	"job.failed_sla":        {(*trigger).submit, (*trigger).miss},
-	"job.session_ready":     {(*trigger).gather},
-	"job.session_completed": {(*trigger).gather, (*trigger).playSlots},
-	"loop_session.ended":    {(*trigger).loop, (*trigger).play},
+	announce.TestName:       {(*trigger).sendTest},
+	"job.created":           {(*trigger).submitJob},
+	"job.claimed":           {(*trigger).submitJob, (*trigger).playJob},
+	"job.completed":         {(*trigger).submitJob, (*trigger).playJob},
+	"job.ai_report_ready":   {(*trigger).submitJob, (*trigger).playJob}, // the analysis follows by itself
+	"job.cancelled":         {(*trigger).submitJob, (*trigger).cancelJob},
+	"job.failed":            {(*trigger).submitJob, (*trigger).failJob},
+	"job.failed_sla":        {(*trigger).submitJob, (*trigger).missSLA},
+	"job.session_ready":     {(*trigger).openSession},
+	"job.session_completed": {(*trigger).openSession, (*trigger).playSlots},
+	"loop_session.ended":    {(*trigger).startLoop, (*trigger).playJob},
 }
 
 type step func(*trigger, context.Context) error
@@ -63,7 +65,7 @@ type step func(*trigger, context.Context) error
 // trigger is a story that is being played.
 type trigger struct {
 	triggered
-	core     *core
+	core     *service.Core
 	operator command.Cause
 	slots    []string // the jobs of the session
 	at       domain.Position
@@ -81,17 +83,19 @@ const (
 func (c *triggerCmd) Run(ctx context.Context, a *app) error {
 	story, known := stories[c.Event]
 	if !known {
-		return fmt.Errorf("there is no event %s: name one of %s", oneLine(c.Event), strings.Join(slices.Sorted(maps.Keys(stories)), ", "))
+		return fmt.Errorf("there is no event %s: name one of %s", logging.OneLine(c.Event), strings.Join(slices.Sorted(maps.Keys(stories)),
+			", "))
 	}
-	return a.withCore(ctx, func(ctx context.Context, core *core) error {
-		cause, st, err := projectOf(ctx, core.log, c.Project)
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		cause, st, err := projectOf(ctx, core.Log, c.Project)
 		switch {
 		case err != nil:
 			return err
 		case st.WebhookURL == "":
 			return fmt.Errorf("project %s has no webhook: humanqa listen --project gives it one", c.Project)
 		case !cause.Sandbox && c.Event != announce.TestName:
-			return fmt.Errorf("project %s is no sandbox's: take one of an account that was created with --sandbox, or send webhook.test", c.Project)
+			return fmt.Errorf("project %s is no sandbox's: take one of an account that was created with --sandbox, or send webhook.test",
+				c.Project)
 		}
 		t := &trigger{triggered: triggered{Event: c.Event, ProjectID: c.Project}, core: core, operator: cause}
 		for _, step := range story {
@@ -99,7 +103,7 @@ func (c *triggerCmd) Run(ctx context.Context, a *app) error {
 				return err
 			}
 		}
-		core.waitVisible(ctx, t.at)
+		core.WaitVisible(ctx, t.at)
 		return a.print(t.triggered, "%s: %s", t.Event, t.what())
 	})
 }
@@ -116,21 +120,22 @@ func (t *trigger) reached(at domain.Position, err error) error {
 	return err
 }
 
-func (t *trigger) test(ctx context.Context) error {
+func (t *trigger) sendTest(ctx context.Context) error {
 	id := uuid.New()
 	t.DeliveryID = id.String()
-	return webhooks.NewLog(t.core.db).Test(ctx, t.operator.AccountID, t.ProjectID, id, t.core.clock.Now())
+	return webhooks.NewLog(t.core.DB).Test(ctx, t.operator.AccountID, t.ProjectID, id, t.core.Clock.Now())
 }
 
 func (t *trigger) submission(source string) job.Submission {
 	return job.Submission{
 		ProjectID: t.ProjectID, URL: storyURL, Title: "humanqa trigger " + t.Event, Feature: "sign in",
-		Description: "A test that humanqa trigger plays.", Type: job.GeneralQA, TypeEcho: "General QA", SLAMinutes: storySLA, Source: source,
+		Description: "A test that humanqa trigger plays.", Type: job.GeneralQA, TypeEcho: "General QA", SLAMinutes: storySLA,
+		Source: source,
 	}
 }
 
-func (t *trigger) submit(ctx context.Context) error {
-	out, err := t.core.commands.SubmitJob(ctx, t.cause(), command.SubmitJob{
+func (t *trigger) submitJob(ctx context.Context) error {
+	out, err := t.core.Commands.SubmitJob(ctx, t.cause(), command.SubmitJob{
 		Submission: t.submission("api"),
 		Items: []command.NewItem{
 			{Key: "opens", Description: "The page opens", Severity: job.Critical},
@@ -141,11 +146,11 @@ func (t *trigger) submit(ctx context.Context) error {
 	return t.reached(out.Position, err)
 }
 
-// play has a robot claim, check and complete the job. One item fails, so that the
+// playJob has a robot claim, check and complete the job. One item fails, so that the
 // report shows how that looks.
-func (t *trigger) play(ctx context.Context) error {
+func (t *trigger) playJob(ctx context.Context) error {
 	var first string
-	err := t.core.log.Load(ctx, domain.JobStream(t.JobID), 0, func(r domain.Recorded) error {
+	err := t.core.Log.Load(ctx, domain.JobStream(t.JobID), 0, func(r domain.Recorded) error {
 		switch e := r.Event.(type) {
 		case *job.Created:
 			first = firstOf(e.Items, first)
@@ -161,7 +166,7 @@ func (t *trigger) play(ctx context.Context) error {
 	if first != "" {
 		results = []command.PlayResult{{Item: first, Status: job.ItemFail, Note: "The button does nothing."}}
 	}
-	_, at, err := t.core.commands.PlayJob(ctx, t.cause(), t.JobID, results, "Played by humanqa trigger.")
+	_, at, err := t.core.Commands.PlayJob(ctx, t.cause(), t.JobID, results, "Played by humanqa trigger.")
 	return t.reached(at, err)
 }
 
@@ -172,24 +177,24 @@ func firstOf(items []job.Item, otherwise string) string {
 	return items[0].ID
 }
 
-func (t *trigger) cancel(ctx context.Context) error {
-	out, err := t.core.commands.CancelJob(ctx, t.cause(), t.JobID, job.CancelClient)
+func (t *trigger) cancelJob(ctx context.Context) error {
+	out, err := t.core.Commands.CancelJob(ctx, t.cause(), t.JobID, job.CancelClient)
 	return t.reached(out.Position, err)
 }
 
-func (t *trigger) fail(ctx context.Context) error {
-	out, err := t.core.commands.FailJob(ctx, t.cause(), t.JobID, job.FailUntestable)
+func (t *trigger) failJob(ctx context.Context) error {
+	out, err := t.core.Commands.FailJob(ctx, t.cause(), t.JobID, job.FailUntestable)
 	return t.reached(out.Position, err)
 }
 
-// miss moves the sandbox's clock past the SLA; the running service does the rest.
-func (t *trigger) miss(ctx context.Context) error {
-	out, err := t.core.commands.AdvanceClock(ctx, t.cause(), storySLA*time.Minute+time.Second)
+// missSLA moves the sandbox's clock past the SLA; the running service does the rest.
+func (t *trigger) missSLA(ctx context.Context) error {
+	out, err := t.core.Commands.AdvanceClock(ctx, t.cause(), storySLA*time.Minute+time.Second)
 	return t.reached(out.Position, err)
 }
 
-func (t *trigger) gather(ctx context.Context) error {
-	out, err := t.core.commands.CreateSession(ctx, t.cause(), command.NewSession{
+func (t *trigger) openSession(ctx context.Context) error {
+	out, err := t.core.Commands.CreateSession(ctx, t.cause(), command.NewSession{
 		Test:  command.HostedTest{Submission: t.submission("session"), Host: storyHost},
 		Slots: []command.NewSlot{{}, {}}, ScenarioBrief: "Two robots that humanqa trigger plays.",
 	})
@@ -200,14 +205,14 @@ func (t *trigger) gather(ctx context.Context) error {
 	for _, slot := range out.Slots {
 		t.slots = append(t.slots, slot.JobID)
 	}
-	ready, err := t.core.commands.ReadySlots(ctx, t.cause(), t.SessionID, nil)
+	ready, err := t.core.Commands.ReadySlots(ctx, t.cause(), t.SessionID, nil)
 	return t.reached(ready.Position, err)
 }
 
 func (t *trigger) playSlots(ctx context.Context) error {
 	for _, id := range t.slots {
 		t.JobID = id
-		if err := t.play(ctx); err != nil {
+		if err := t.playJob(ctx); err != nil {
 			return err
 		}
 	}
@@ -215,9 +220,9 @@ func (t *trigger) playSlots(ctx context.Context) error {
 	return nil
 }
 
-// loop begins an agent's loop of one iteration: when its test fails, it is over.
-func (t *trigger) loop(ctx context.Context) error {
-	out, err := t.core.commands.TestHosted(ctx, t.cause(), command.HostedTest{
+// startLoop begins an agent's loop of one iteration: when its test fails, it is over.
+func (t *trigger) startLoop(ctx context.Context) error {
+	out, err := t.core.Commands.TestHosted(ctx, t.cause(), command.HostedTest{
 		Submission: t.submission("loop"), Host: storyHost,
 		Loop: &command.LoopStep{Skill: "humanqa-trigger", Iteration: 1, MaxIterations: 1},
 	})

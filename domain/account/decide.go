@@ -137,8 +137,8 @@ func DecideRevokeKey(s State, keyID string) ([]domain.Event, error) {
 // ErrErased refuses what would go on with an account that is no more.
 var ErrErased = domain.Conflict("the account was erased").WithHint("open another one")
 
-// DecideErase ends the account and every key of it. by is the operator's name. A
-// repeat changes nothing, whatever it says.
+// DecideErase ends the account and every key of it. by is the operator's name. A repeat
+// changes nothing.
 func DecideErase(s State, by, reason string) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:

@@ -1,6 +1,6 @@
-// Package account is the life of a customer's account: created, suspended,
-// reinstated, erased, and the API keys issued for it. Everything here is pure; time
-// and ids come in with the command.
+// Package account is the life of a customer's account: created, suspended, reinstated,
+// erased, and the API keys issued for it. Everything here is pure: time and ids come in
+// with the command.
 package account
 
 import (
@@ -9,7 +9,7 @@ import (
 	"humanqa/domain"
 )
 
-// Scope says what an API key may do.
+// Scope is the set of rights of an API key.
 type Scope string
 
 // The scopes of an API key.
@@ -32,8 +32,8 @@ type Suspended struct {
 // Reinstated ends a suspension.
 type Reinstated struct{}
 
-// KeyIssued says that an API key exists. Only its SHA-256 is kept; the token
-// itself was shown once.
+// KeyIssued issues an API key. Only its SHA-256 is kept; the token itself was shown
+// once.
 type KeyIssued struct {
 	KeyID     string     `json:"keyId"`
 	Hash      string     `json:"hash"`   // lower-case hex SHA-256 of the token
@@ -48,30 +48,29 @@ type KeyRevoked struct {
 	KeyID string `json:"keyId"`
 }
 
-// ClockAdvanced moves the time of a sandbox account; OffsetSeconds is how far
-// it is ahead in all (decisions, "Sandbox clock"). AdvanceID is one a call: a call
-// that is repeated moves it once.
+// ClockAdvanced moves the time of a sandbox account. OffsetSeconds is its whole
+// distance from real time (decisions, "Sandbox clock"). Each call has its own
+// AdvanceID, so a repeated call moves the clock once.
 type ClockAdvanced struct {
 	AdvanceID     string `json:"advanceId"`
 	Seconds       int64  `json:"seconds"`
 	OffsetSeconds int64  `json:"offsetSeconds"`
 }
 
-// PoolChosen keeps the account's tests to the checkers of a pool; without an id any
-// checker may take them again (decisions, "Pools").
+// PoolChosen keeps the account's tests to the checkers of a pool. Without an id any
+// checker may take them (decisions, "Pools").
 type PoolChosen struct {
 	PoolID string `json:"poolId,omitempty"`
 }
 
-// Erased ends an account for good, at an operator's word (decisions,
-// "Erasure"). Nothing is done for it any more; what of it can be erased is from
-// here on.
+// Erased ends an account for good, by an operator's order (decisions, "Erasure"). The
+// service does nothing for it any more, and begins to erase its data.
 type Erased struct {
 	By     string `json:"by"` // the operator's name
 	Reason string `json:"reason"`
 }
 
-// ErasureFinished says that nothing is left of the account that can be erased.
+// ErasureFinished records that no erasable data of the account are left.
 type ErasureFinished struct{}
 
 func (*Created) EventType() string    { return "account.created" }

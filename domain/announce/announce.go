@@ -1,10 +1,9 @@
-// Package announce says what the outside world is told of: which events of the
-// log are announced, under which public name, whether a project's list may name
-// them, and what is said. Webhooks and the feed of events both announce, so
-// they say the same.
+// Package announce is the catalogue of public events. It lists the announced events of
+// the log, their public names, the names that a project's list may hold, and the
+// payloads. Webhooks and the feed of events both render from it, so they agree.
 //
-// A new announcement is one line of a table, beside the payload it names:
-// job.go, session.go, loop.go and account.go.
+// A new announcement is one line of a table and its payload: job.go, session.go,
+// loop.go and account.go.
 package announce
 
 import (
@@ -91,8 +90,8 @@ func Subscribable() (names []string) {
 	return names
 }
 
-// Of gives the kind under which an event is announced; announced is false for
-// events that nobody outside hears of.
+// Of gives the kind under which an event is announced; announced is false for events
+// that are not public.
 func Of(e domain.Event) (k Kind, announced bool) {
 	if e == nil {
 		return Kind{}, false
@@ -135,9 +134,9 @@ type subject struct {
 	baseURL string
 }
 
-// Render gives the bytes that announce an event: the same event and enrichment
-// always give the same ones. announced is false, and nothing else is given, for
-// events without a Kind. An error means that no second try will do better.
+// Render gives the bytes that announce an event. The same event and enrichment always
+// give the same bytes. For events without a Kind announced is false, and there is no
+// other result. An error means that no second try will do better.
 func Render(baseURL string, r domain.Recorded, about Enrichment) (body []byte, announced bool, err error) {
 	k, announced := Of(r.Event)
 	if !announced {

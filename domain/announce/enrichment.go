@@ -12,9 +12,9 @@ import (
 // Enrichment is what an announcement says beside the event itself: what its
 // stream has told so far. All of it is fixed by the time the event happens.
 type Enrichment struct {
-	// Submission is the job's, without the long texts, which nothing announces.
-	// Of a session, a loop or a ledger it only says whose it is; of a project also
-	// what it is called.
+	// Submission is the job's, without the long texts, which nothing announces. Of a
+	// session, a loop or a ledger it holds only the account; of a project also the
+	// name.
 	job.Submission
 	ReportID string `json:"reportId,omitempty"` // once the job is completed
 
@@ -64,7 +64,8 @@ func (n *Enrichment) Learn(e domain.Event) bool {
 // Types lists the events, by their names in the log, that are announced or tell
 // what announcements say.
 func Types() []string {
-	types := domain.TypesOf((*session.Created)(nil), (*loop.Started)(nil), (*project.Created)(nil), (*project.SettingsChanged)(nil), (*credits.Granted)(nil))
+	types := domain.TypesOf((*session.Created)(nil), (*loop.Started)(nil), (*project.Created)(nil), (*project.SettingsChanged)(nil),
+		(*credits.Granted)(nil))
 	for _, k := range catalogue {
 		types = append(types, k.Type)
 	}

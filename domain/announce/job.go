@@ -56,7 +56,7 @@ type createdData struct {
 	Source             string         `json:"source"`
 }
 
-// claimedData never says who claimed.
+// claimedData never names the checker.
 type claimedData struct {
 	common
 	ClaimedAt string `json:"claimedAt"`

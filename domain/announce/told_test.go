@@ -17,7 +17,7 @@ import (
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // fill gives every field a value of its own.

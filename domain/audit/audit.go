@@ -1,6 +1,6 @@
-// Package audit holds the whole log against what must always be true of it
-// (ARCHITECTURE.md, "Invariants" 1 to 4, 6, 7 and 8). It is a fold like any
-// other: See takes every event in the log's order, Findings says what is wrong.
+// Package audit checks the whole log against invariants (ARCHITECTURE.md, "Invariants"
+// 1 to 4, 6, 7 and 8). It is a fold like any other: See takes every event in the log's
+// order, and Findings lists the broken ones.
 package audit
 
 import (
@@ -38,8 +38,8 @@ type Audit struct {
 	revisions map[string]uint64 // by stream: the next revision
 	ledgers   map[string]*ledger
 	jobs      map[string]*life
-	sessions  map[string]*gathering
-	// people are those who work as checkers, by actor: as whom.
+	sessions  map[string]*sessionRecord
+	// people maps the actors of people with checkers to these checkers.
 	people   map[string][]string
 	findings []Finding
 }
@@ -80,7 +80,7 @@ func New() *Audit {
 		revisions: make(map[string]uint64),
 		ledgers:   make(map[string]*ledger),
 		jobs:      make(map[string]*life),
-		sessions:  make(map[string]*gathering),
+		sessions:  make(map[string]*sessionRecord),
 		people:    make(map[string][]string),
 	}
 }
@@ -107,7 +107,7 @@ func (a *Audit) See(r domain.Recorded) {
 	}
 }
 
-// AccountOf is whose a job is; empty for one that was not seen.
+// AccountOf is the account of a job; empty for an unseen job.
 func (a *Audit) AccountOf(jobID string) string {
 	if j := a.jobs[jobID]; j != nil {
 		return j.account
@@ -115,8 +115,8 @@ func (a *Audit) AccountOf(jobID string) string {
 	return ""
 }
 
-// seePerson notes as whom a person may work. One that may no longer can have
-// decided before: who ever might is known.
+// seePerson records the checkers of a person. One that may no longer can have decided
+// before: who ever might is known.
 func (a *Audit) seePerson(r domain.Recorded, actor string) {
 	var g person.Grant
 	switch e := r.Event.(type) {

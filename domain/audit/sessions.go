@@ -9,8 +9,8 @@ import (
 	"humanqa/domain/session"
 )
 
-// gathering is what the audit keeps of a session.
-type gathering struct {
+// sessionRecord is what the audit keeps of a session.
+type sessionRecord struct {
 	status   session.Status
 	slots    []session.Slot
 	dropped  []int
@@ -26,7 +26,7 @@ func (a *Audit) seeSession(r domain.Recorded, sessionID string) {
 			a.find(8, r.Stream, "is created again")
 			return
 		}
-		a.sessions[sessionID] = &gathering{status: session.StatusLobby, slots: e.Slots}
+		a.sessions[sessionID] = &sessionRecord{status: session.StatusLobby, slots: e.Slots}
 		return
 	}
 	if g == nil {
@@ -70,7 +70,7 @@ func (a *Audit) ended(jobID string) bool {
 }
 
 // openSlots gives the slots of the session whose jobs outlived it.
-func (a *Audit) openSlots(g *gathering, now time.Time) (open []int) {
+func (a *Audit) openSlots(g *sessionRecord, now time.Time) (open []int) {
 	if g.closedAt.IsZero() || now.Sub(g.closedAt) <= settledWithin {
 		return nil
 	}

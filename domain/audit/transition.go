@@ -19,7 +19,7 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	}
 	switch e := r.Event.(type) {
 	case *job.Claimed, *job.Released, *job.UntestableReported, *job.SLAMissed:
-		a.claim(r, j)
+		a.checkClaim(r, j)
 	case *job.ItemChecked, *job.FindingAdded, *job.Heartbeat, *job.MomentMarked:
 		a.work(r, j)
 	case *job.ChecklistWritten:
@@ -55,8 +55,8 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	}
 }
 
-// claim checks what begins and ends claims (invariant 7).
-func (a *Audit) claim(r domain.Recorded, j *life) {
+// checkClaim checks what begins and ends claims (invariant 7).
+func (a *Audit) checkClaim(r domain.Recorded, j *life) {
 	switch e := r.Event.(type) {
 	case *job.Claimed:
 		a.legal(r, j, job.StatusPending)

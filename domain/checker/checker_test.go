@@ -8,7 +8,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/checker"
-	"humanqa/domain/scenario"
+	"humanqa/internal/testing/scenario"
 )
 
 type decide = scenario.Decide[checker.State]

@@ -56,7 +56,8 @@ func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
 			case e == "" || slices.ContainsFunc(kept, func(k string) bool { return strings.EqualFold(k, e) }):
 				continue
 			case len([]rune(e)) > maxEntry || strings.ContainsFunc(e, unicode.IsControl):
-				wrong = append(wrong, domain.Detail{Path: path, Message: "must have entries of 80 characters at most, all of which can be seen"})
+				wrong = append(wrong, domain.Detail{Path: path,
+					Message: "must have entries of 80 characters at most, all of which can be seen"})
 			}
 			kept = append(kept, e)
 		}
@@ -75,9 +76,9 @@ func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
 	return []domain.Event{&p}, nil
 }
 
-// DecideTake reserves one of the checker's limit places for a job. live says
-// whether an earlier reservation still stands for a claim; those it denies are
-// dropped, and so is an earlier one of the same job.
+// DecideTake reserves one of the checker's limit places for a job. live reports whether
+// an earlier reservation still stands for a claim. DecideTake drops the others, and an
+// earlier reservation of the same job.
 func DecideTake(s State, take Reservation, live func(Reservation) bool, limit int) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("checker")

@@ -1,5 +1,5 @@
-// Package checker is a human tester: their key, and which job's claim they
-// took last. Everything here is pure.
+// Package checker is a human tester: their key, and the job of their latest claim.
+// Everything here is pure.
 package checker
 
 import (
@@ -13,36 +13,36 @@ type Created struct {
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
 	Prefix string `json:"prefix"`
-	// Accounts the checker belongs to; their jobs are never shown to them.
+	// Accounts of the checker; their jobs are never shown to the checker.
 	Accounts []string `json:"accounts,omitempty"`
 }
 
-// Reservation is one of the checker's places, held for a job. Token is how
-// many claims the job had seen when it was reserved: a later one tells that
-// the claim this reservation was for has been decided.
+// Reservation is one of the checker's places, held for a job. Token is the number of
+// claims that the job had seen at that time. A later number shows that the claim of
+// this reservation has been decided.
 type Reservation struct {
 	JobID string    `json:"jobId"`
 	Token int       `json:"token"`
 	At    time.Time `json:"at"`
 }
 
-// ClaimTaken reserves one of the checker's places for a job, before the job
-// itself is asked. A reservation is void once its claim was lost, released or
-// ended, or was never made (we crashed between the two writes): whoever takes
-// the next claim looks at the job and drops it. Held is every reservation that
-// is left, oldest first, the new one last.
+// ClaimTaken reserves one of the checker's places for a job, before the command asks
+// the job itself. A reservation is void once its claim was lost, released or ended. It
+// is also void if the claim was never made, because of a crash between the two writes.
+// The next claim of the checker looks at the job and drops a void reservation. Held
+// lists every reservation that is left, oldest first, the new one last.
 type ClaimTaken struct {
 	Held []Reservation `json:"held"`
 }
 
-// Bound says which person works as this checker; it is theirs for good. They
-// get no job of an account they have a role in.
+// Bound names the person behind this checker, for good. The person gets no job of an
+// account in which they have a role.
 type Bound struct {
 	PersonID string `json:"personId"`
 }
 
-// Profiled is what a checker says of themselves: the languages they speak, and
-// what they can test on. It takes the place of what they said before.
+// Profiled is a checker's own profile: languages and test devices. It replaces the
+// earlier profile.
 type Profiled struct {
 	Languages []string `json:"languages"`
 	Devices   []string `json:"devices"` // in their own words, such as "iPhone 15, iOS 18"

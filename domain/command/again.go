@@ -10,15 +10,16 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
-// A submission that was cut off between its charge and its job is given up by
-// the policy after a while: the job's stream is closed (job.voided), the charge
-// given back. The same command, sent again, begins anew as a command that derives
-// from it, for a job of its own. What was given up stays so for ever, and whoever
-// comes with the command follows the same way: of all the jobs that it may lead
-// to one lives at most, and is charged.
+// After a while the policy gives up a submission that was cut off between its charge
+// and its job. It closes the job's stream (job.voided) and refunds the charge. The same
+// command, sent again, begins anew as a command that derives from it, for a job of its
+// own. A submission that was given up stays so for ever, and every repeat of the
+// command takes the same way. Of all its possible jobs at most one lives and is
+// charged.
 
 // maxRounds bounds how often one submission begins anew: the policy waits longer
 // than a round takes.
@@ -44,7 +45,7 @@ func anew[R any](cause Cause, submit func(Cause) (R, error), isGivenUp func(Caus
 		case !givenUp:
 			return out, err
 		}
-		cause = cause.step("again")
+		cause = cause.Step("again")
 	}
 	return out, err
 }
@@ -55,32 +56,32 @@ func ownJob(cause Cause) string { return domain.DeriveID(cause.CommandID, "job")
 // giveBack says whether the job was given up, and sees to its refund: the new
 // charge must not wait for that.
 func (s *Service) giveBack(ctx context.Context, cause Cause, jobID string) (givenUp bool, err error) {
-	givenUp, err = read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) bool {
+	givenUp, err = repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) bool {
 		return st.Status == job.StatusVoided && st.AccountID == cause.AccountID
 	})
 	if err != nil || !givenUp {
 		return false, err
 	}
-	_, err = s.RefundJob(ctx, cause.step("give back "+jobID), jobID, "job_never_created")
+	_, err = s.RefundJob(ctx, cause.Step("give back "+jobID), jobID, "job_never_created")
 	if domain.IsKind(err, domain.KindNotFound) { // it was never charged
 		err = nil
 	}
 	return true, err
 }
 
-// sessionGivenUp says whether the command's session was given up, and sees to
-// the refunds of its slots: it never began, or it was abandoned or expired,
-// and a slot's job never came. One that its client cancelled was not.
+// sessionGivenUp reports whether the command's session was given up, and refunds its
+// slots. Such a session never began, or it was abandoned or expired before a slot's job
+// came. One that its client cancelled was not.
 func (s *Service) sessionGivenUp(ctx context.Context, cause Cause, slots int) (bool, error) {
 	sessionID, jobIDs := ownSession(cause, slots)
-	st, err := s.session(ctx, sessionID)
+	st, err := s.readSession(ctx, sessionID)
 	if err != nil {
 		return false, err
 	}
 	switch st.Status {
 	case session.StatusExpired:
 	case session.StatusCancelled:
-		if abandoned, err := s.abandoned(ctx, cause, sessionID); err != nil || !abandoned {
+		if abandoned, err := s.wasAbandoned(ctx, cause, sessionID); err != nil || !abandoned {
 			return false, err
 		}
 	default:
@@ -93,7 +94,7 @@ func (s *Service) sessionGivenUp(ctx context.Context, cause Cause, slots int) (b
 		}
 		return false, err
 	}
-	if _, err := s.settleSlots(ctx, cause.step("give back"), st, true); err != nil {
+	if _, err := s.settleSlots(ctx, cause.Step("give back"), st, true); err != nil {
 		return false, err
 	}
 	return s.anyVoided(ctx, jobIDs)
@@ -119,5 +120,5 @@ func (s *Service) batchAgain(ctx context.Context, cause Cause, jobIDs []string) 
 			jobIDs[i], found = domain.DeriveID(uuid.MustParse(id), "again").String(), true
 		}
 	}
-	return cause.step("charge " + strings.Join(jobIDs, " ")), found, nil
+	return cause.Step("charge " + strings.Join(jobIDs, " ")), found, nil
 }

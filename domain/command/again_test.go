@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 // cutOff lets a submission fail between its charge and its job, the n-th to be

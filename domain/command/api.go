@@ -3,35 +3,14 @@ package command
 import (
 	"time"
 
-	"github.com/google/uuid"
-
 	"humanqa/domain"
-	"humanqa/domain/account"
+	"humanqa/domain/command/settings"
 	"humanqa/domain/job"
-	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
 
-// Cause says which command this is and who stands behind it. The same
-// CommandID always has the same effect: whatever ids a command needs derive
-// from it.
-type Cause struct {
-	CommandID     uuid.UUID
-	CorrelationID string // x-request-id
-	CausationID   string // id of the event that a policy reacts to
-	Actor         string // key:<id>, checker:<id>, operator, policy:<name>
-	AccountID     string // whose data the command is about
-	// Sandbox says that the account is one: its time is its own (see
-	// Service.clock).
-	Sandbox bool
-	// NotBefore is an instant that has come, whatever this machine's clock says:
-	// the due time of the timer that a policy acts on.
-	NotBefore time.Time
-	// AskedAt is when the command was asked for, the same for every repeat of
-	// it; zero where nobody remembers. A charge that was asked for after its
-	// ledger was closed needs no look at what the close left behind.
-	AskedAt time.Time
-}
+// Cause says which command this is and who stands behind it.
+type Cause = domain.Cause
 
 // Credentials are what a checker needs to sign in. They are sealed before they
 // reach an event.
@@ -226,11 +205,7 @@ type PlayResult struct {
 }
 
 // AdvancedClock is a sandbox account's time after a move.
-type AdvancedClock struct {
-	Now      time.Time
-	Ahead    time.Duration // of the service's time
-	Position domain.Position
-}
+type AdvancedClock = settings.AdvancedClock
 
 // CancelledJob is the outcome of a cancellation, the same for a repeat.
 // Refunded is what came back, Expired what went into lots that have expired.
@@ -312,69 +287,36 @@ type CompleteJob struct {
 }
 
 // CreateProject opens a project. Events nil: the list was omitted.
-type CreateProject struct {
-	Name              string
-	Description       *string
-	DefaultURL        *string
-	DefaultJobType    *string
-	DefaultSLAMinutes *int
-	WebhookURL        string
-	Events            *[]string
-}
+type CreateProject = settings.CreateProject
 
 // CreatedProject carries the deploy hook's token, which is shown only here.
-type CreatedProject struct {
-	ProjectID string
-	Name      string
-	HookToken string
-	Position  domain.Position
-}
+type CreatedProject = settings.CreatedProject
 
 // RotatedSecret is a webhook's signing secret after a rotation. Secret is shown
 // only here; it is empty when a rotation was finished.
-type RotatedSecret struct {
-	Secret string
-	// PreviousUntil is until when the secret of before signs too, by the wall's
-	// clock; nil: it does not.
-	PreviousUntil *time.Time
-	RotatedAt     time.Time // zero before the first rotation
-	Position      domain.Position
-}
+type RotatedSecret = settings.RotatedSecret
 
 // Field is one field of a PATCH: absent, cleared, or a value.
-type Field[T any] = project.Field[T]
+type Field[T any] = settings.Field[T]
 
 // UpdateProject changes the fields that are given. WebhookURL "" clears the
 // webhook; Events nil leaves the list untouched.
-type UpdateProject struct {
-	Name              *string
-	Description       Field[string]
-	DefaultURL        Field[string]
-	DefaultJobType    Field[string]
-	DefaultSLAMinutes Field[int]
-	WebhookURL        *string
-	Events            *[]string
-	// LoopAlertsSnoozedUntil holds loop_session.ended back.
-	LoopAlertsSnoozedUntil Field[time.Time]
-}
+type UpdateProject = settings.UpdateProject
 
 // IssueKey describes a new API key.
-type IssueKey struct {
-	Scope     account.Scope
-	ProjectID string
-	ExpiresAt *time.Time
-}
+type IssueKey = settings.IssueKey
 
 // IssuedKey carries the token, which is shown only here.
-type IssuedKey struct {
-	KeyID    string
-	Token    string
-	Position domain.Position
-}
+type IssuedKey = settings.IssuedKey
 
 // CreatedChecker carries the checker's key, which is shown only here.
-type CreatedChecker struct {
-	CheckerID string
-	Token     string
-	Position  domain.Position
-}
+type CreatedChecker = settings.CreatedChecker
+
+// OperatorAct is what an operator sets out to do.
+type OperatorAct = settings.OperatorAct
+
+// NewAccountID is the id of the account that CreateAccount opens for that cause.
+func NewAccountID(cause Cause) string { return settings.NewAccountID(cause) }
+
+// NewCheckerID is the id of the checker that CreateChecker registers for that cause.
+func NewCheckerID(cause Cause) string { return settings.NewCheckerID(cause) }

@@ -8,9 +8,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/must"
 )
 
 // beaten is the log of a process that another one is faster than: it runs first

@@ -5,21 +5,22 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
 // CancelJob ends a pending job of the account and gives its credits back. A
 // repeat answers the same and refunds nothing more. reason is client or
 // operator.
 func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason string) (CancelledJob, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return CancelledJob{}, err
 	}
-	expired, err := s.wouldExpire(ctx, cause, jobID)
+	expired, err := s.ledger.ExpiringRefund(ctx, cause, jobID)
 	if err != nil {
 		return CancelledJob{}, err
 	}
-	price, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	price, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, price *domain.Credits) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
@@ -31,28 +32,27 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 	if err != nil {
 		return CancelledJob{}, err
 	}
-	back, err := s.refund(ctx, cause, jobID, reason)
+	back, err := s.ledger.Refund(ctx, cause, jobID, reason)
 	if err != nil {
 		return CancelledJob{}, err
 	}
 	return CancelledJob{
 		JobID: jobID, Status: job.StatusCancelled,
-		CreditsRefunded: price - back.expired, CreditsExpired: back.expired, CreditsRemaining: back.remaining,
-		Position: written.Position.Max(back.at),
+		CreditsRefunded: price - back.Expired, CreditsExpired: back.Expired, CreditsRemaining: back.Remaining,
+		Position: written.Position.Max(back.At),
 	}, nil
 }
 
 // RefundJob gives the debit of an ended job back, once.
 func (s *Service) RefundJob(ctx context.Context, cause Cause, jobID, reason string) (domain.Position, error) {
-	back, err := s.refund(ctx, cause, jobID, reason)
-	return back.at, err
+	back, err := s.ledger.Refund(ctx, cause, jobID, reason)
+	return back.At, err
 }
 
-// VoidJob settles a debit whose job may never have come: it closes the job's
-// stream, so that a late job.created loses, and gives the credits back. A job
-// that did come is left alone.
+// VoidJob settles a debit without a job. It closes the job's stream, so that a late
+// job.created loses, and refunds the credits. A job that did come is left alone.
 func (s *Service) VoidJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	came, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	came, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, came *bool) ([]domain.Event, error) {
 			*came = st.Exists
 			if *came {

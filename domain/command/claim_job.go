@@ -9,16 +9,17 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
-// reservedFor is how long a reservation stands for a claim that has not reached
-// its job: longer than any append may take, so that a crash between the two
-// writes blocks the checker's place only that long.
-const reservedFor = 2 * appendTimeout
+// reservedFor bounds a reservation for a claim that has not reached its job. It is
+// longer than any append may take. So a crash between the two writes blocks the
+// checker's place only that long.
+const reservedFor = 2 * repository.AppendTimeout
 
-// ClaimJob gives the checker a pending job. The log decides: of many who
-// claim at once one gets the job, the others a conflict. A repeat by the
-// claimant answers the same claim.
+// ClaimJob gives the checker a pending job. The log decides: of many claims at once one
+// gets the job, and the others get a conflict. A repeat by the claimant answers the
+// same claim.
 //
 // The place among the checker's claims is reserved first, the job second: a
 // crash in between leaves a reservation that a later claim finds void.
@@ -30,20 +31,21 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 		ClaimedJob
 		job job.State // only what the brief needs
 	}
-	g, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, g *granted) ([]domain.Event, error) {
-		events, err := job.DecideClaim(st, checkerID, s.Now())
-		if err != nil {
-			return nil, err
-		}
-		g.ClaimedJob = claimedJob(jobID, st)
-		for _, e := range events {
-			if claimed, ok := e.(*job.Claimed); ok {
-				g.Token, g.DueAt = claimed.Token, claimed.DueAt
+	g, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, g *granted) ([]domain.Event, error) {
+			events, err := job.DecideClaim(st, checkerID, s.Now())
+			if err != nil {
+				return nil, err
 			}
-		}
-		g.job = briefed(st)
-		return events, nil
-	})
+			g.ClaimedJob = claimedJob(jobID, st)
+			for _, e := range events {
+				if claimed, ok := e.(*job.Claimed); ok {
+					g.Token, g.DueAt = claimed.Token, claimed.DueAt
+				}
+			}
+			g.job = briefed(st)
+			return events, nil
+		})
 	if err != nil {
 		return ClaimedJob{}, err
 	}
@@ -60,7 +62,8 @@ func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim Claime
 	if err != nil {
 		return ClaimedJob{}, false, err
 	}
-	taken, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) []checker.Reservation { return st.Held })
+	taken, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID),
+		func(st checker.State) []checker.Reservation { return st.Held })
 	if err != nil {
 		return ClaimedJob{}, false, err
 	}
@@ -70,7 +73,7 @@ func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim Claime
 		job  job.State // only what the brief needs
 	}
 	for _, r := range taken {
-		l, err := read(ctx, s.jobs, domain.JobStream(r.JobID), func(st job.State) live {
+		l, err := repository.Read(ctx, s.jobs, domain.JobStream(r.JobID), func(st job.State) live {
 			if st.Status != job.StatusClaimed || st.CheckerID != checkerID || hidden(st.AccountID) {
 				return live{}
 			}
@@ -94,10 +97,11 @@ func (s *Service) CompletedBy(ctx context.Context, checkerID, jobID string) (at 
 	if err != nil {
 		return domain.Position{}, false, err
 	}
-	completed, written, err := execute(ctx, s.jobs, Cause{}, domain.JobStream(jobID), func(st job.State, completed *bool) ([]domain.Event, error) {
-		*completed = st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
-		return nil, nil
-	})
+	completed, written, err := repository.Execute(ctx, s.jobs, Cause{}, domain.JobStream(jobID),
+		func(st job.State, completed *bool) ([]domain.Event, error) {
+			*completed = st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
+			return nil, nil
+		})
 	return written.Position, completed, err
 }
 
@@ -125,7 +129,7 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 	if err != nil {
 		return err
 	}
-	refusal, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) error {
+	refusal, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) error {
 		_, err := job.DecideClaim(st, checkerID, s.Now())
 		return err
 	})
@@ -154,7 +158,8 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 		return nil
 	}
 	// Which of the places are taken is asked of the jobs themselves.
-	held, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) []checker.Reservation { return st.Held })
+	held, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID),
+		func(st checker.State) []checker.Reservation { return st.Held })
 	if err != nil {
 		return err
 	}
@@ -166,13 +171,14 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 		}
 		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.Now().Sub(r.At) < reservedFor
 	}
-	_, _, err = execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID), func(st checker.State, _ *none) ([]domain.Event, error) {
-		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
-			func(r checker.Reservation) bool {
-				alive, seen := live[r]
-				return alive || !seen // one that came since we looked counts
-			}, s.ClaimsPerChecker)
-	})
+	_, _, err = repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
+		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
+			return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
+				func(r checker.Reservation) bool {
+					alive, seen := live[r]
+					return alive || !seen // one that came since we looked counts
+				}, s.ClaimsPerChecker)
+		})
 	return err
 }
 
@@ -180,15 +186,16 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 // (decisions, "Pools"): it is not found. It also says whether the account is
 // suspended.
 func (s *Service) offered(ctx context.Context, accountID, checkerID string) (suspended bool, err error) {
-	type standing struct {
+	type accountState struct {
 		suspended bool
 		poolID    string
 	}
-	of, err := read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) standing { return standing{st.Suspended, st.PoolID} })
+	of, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID),
+		func(st account.State) accountState { return accountState{st.Suspended, st.PoolID} })
 	if err != nil {
 		return false, err
 	}
-	in, err := s.inPool(ctx, of.poolID, checkerID)
+	in, err := s.InPool(ctx, of.poolID, checkerID)
 	if err == nil && !in {
 		err = domain.NotFound("job")
 	}
@@ -204,7 +211,7 @@ type claimState struct {
 }
 
 func (s *Service) readClaim(ctx context.Context, jobID string) (claimState, error) {
-	return read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) claimState {
+	return repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) claimState {
 		if !st.Exists {
 			return claimState{}
 		}
@@ -219,7 +226,7 @@ func (s *Service) readClaim(ctx context.Context, jobID string) (claimState, erro
 // brief opens what was sealed for the claimant.
 func (s *Service) brief(ctx context.Context, jobID string, st job.State) (Brief, error) {
 	out := Brief{Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature}
-	if err := s.casting(ctx, jobID, st.SessionID, &out); err != nil {
+	if err := s.briefSlot(ctx, jobID, st.SessionID, &out); err != nil {
 		return Brief{}, err
 	}
 	stream := domain.JobStream(jobID)

@@ -5,9 +5,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/must"
 )
 
 func TestSixtyFourParallelClaimsOfOneJobGiveItToOneChecker(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/domain/repository"
 )
 
 // CheckItem records the claimant's verdict on an item of the list. A stale
@@ -39,7 +40,9 @@ type Hidden struct {
 
 // HideScreenshot takes a picture away from an item of the list, and leaves its
 // verdict as it is.
-func (s *Service) HideScreenshot(ctx context.Context, cause Cause, claim Claim, itemID, screenshot string) (Hidden, domain.Position, error) {
+func (s *Service) HideScreenshot(
+	ctx context.Context, cause Cause, claim Claim, itemID, screenshot string,
+) (Hidden, domain.Position, error) {
 	return s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot, Remove: true})
 }
 
@@ -131,14 +134,14 @@ func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in 
 // ReleaseJob puts the claimed job back into the queue; the verdicts so far
 // stay as a draft for the next checker.
 func (s *Service) ReleaseJob(ctx context.Context, cause Cause, claim Claim) (domain.Position, error) {
-	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *none) ([]domain.Event, error) {
+	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
 		return job.DecideRelease(st, claim.CheckerID, claim.Token, s.Now())
 	})
 	return at, err
 }
 
-// claimant runs a command on a job for whoever holds its claim. A job that is
-// hidden from the checker is not found.
+// claimant runs a command on a job for the holder of its claim. A job that is hidden
+// from the checker is not found.
 func claimant[R any](
 	ctx context.Context, s *Service, cause Cause, claim Claim, decide func(job.State, *R) ([]domain.Event, error),
 ) (R, domain.Position, error) {
@@ -146,29 +149,29 @@ func claimant[R any](
 	if err != nil {
 		return *new(R), domain.Position{}, err
 	}
-	r, written, err := execute(ctx, s.jobs, cause, domain.JobStream(claim.JobID), func(st job.State, r *R) ([]domain.Event, error) {
-		if hidden(st.AccountID) {
-			return nil, domain.NotFound("job")
-		}
-		return decide(st, r)
-	})
+	r, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(claim.JobID),
+		func(st job.State, r *R) ([]domain.Event, error) {
+			if hidden(st.AccountID) {
+				return nil, domain.NotFound("job")
+			}
+			return decide(st, r)
+		})
 	return r, written.Position, err
 }
 
-// hiddenFrom says of which accounts the checker must not know a job or a
-// session: those they belong to, by themselves or as the person who works as
-// this checker.
+// hiddenFrom lists the accounts whose jobs and sessions the checker must not see: those
+// of the checker, and those of its person.
 func (s *Service) hiddenFrom(ctx context.Context, checkerID string) (func(accountID string) bool, error) {
 	type known struct {
 		accounts []string
 		personID string
 	}
-	own, err := read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) known {
+	own, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) known {
 		return known{slices.Clone(c.Accounts), c.PersonID}
 	})
 	var who person.State
 	if err == nil && own.personID != "" {
-		who, err = read(ctx, s.people, domain.PersonStream(own.personID), func(st person.State) person.State { return st })
+		who, err = repository.Read(ctx, s.people, domain.PersonStream(own.personID), func(st person.State) person.State { return st })
 	}
 	return func(accountID string) bool {
 		return slices.Contains(own.accounts, accountID) || who.BelongsTo(accountID)

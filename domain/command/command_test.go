@@ -16,8 +16,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 func TestTwentyParallelSubmitsWithCreditsForOneMakeOneJob(t *testing.T) {

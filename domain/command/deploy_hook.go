@@ -5,11 +5,12 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/project"
+	"humanqa/domain/repository"
 )
 
 // HookToken shows the token of the project's deploy hook, for the dashboard.
 func (s *Service) HookToken(ctx context.Context, accountID, projectID string) (string, error) {
-	st, err := read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
+	st, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
 		return project.State{AccountID: st.AccountID, HookID: st.HookID}
 	})
 	switch {
@@ -18,25 +19,29 @@ func (s *Service) HookToken(ctx context.Context, accountID, projectID string) (s
 	case st.AccountID == "" || st.AccountID != accountID:
 		return "", domain.NotFound("project")
 	}
-	return s.hookToken(ctx, accountID, projectID, st.HookID)
+	return s.DeployHookToken(ctx, accountID, projectID, st.HookID)
 }
 
 // RotateHook gives the project's deploy hook another token. The one of before
 // opens nothing any more. userID is who did it; nil: nobody who signs in.
-func (s *Service) RotateHook(ctx context.Context, cause Cause, projectID string, userID *string) (token string, at domain.Position, err error) {
+func (s *Service) RotateHook(
+	ctx context.Context, cause Cause, projectID string, userID *string,
+) (token string, at domain.Position, err error) {
 	hookID := domain.DeriveID(cause.CommandID, "hook").String()
-	if token, err = s.hookToken(ctx, cause.AccountID, projectID, hookID); err != nil {
+	if token, err = s.DeployHookToken(ctx, cause.AccountID, projectID, hookID); err != nil {
 		return "", domain.Position{}, err
 	}
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return "", domain.Position{}, err
 	}
-	_, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("project")
-		}
-		return project.DecideRotateHook(st, project.HookRotated{HookID: hookID, HookHash: domain.HashToken(token), At: now, UserID: userID})
-	})
+	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+			if !st.Exists || st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			return project.DecideRotateHook(st, project.HookRotated{HookID: hookID, HookHash: domain.HashToken(token), At: now,
+				UserID: userID})
+		})
 	return token, written.Position, err
 }

@@ -9,8 +9,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 func aDeploy(keys ...string) command.Deploy {

@@ -6,24 +6,21 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
+	"humanqa/domain/repository"
 )
 
 // EstimateJob says what a submission would cost, and writes nothing.
 func (s *Service) EstimateJob(ctx context.Context, cause Cause, in SubmitJob) (Estimate, error) {
-	minutes := in.SLAMinutes
-	if in.ProjectID != "" {
-		p, err := s.defaults(ctx, cause.AccountID, in.ProjectID)
-		if err != nil {
-			return Estimate{}, err
-		}
-		minutes = cmp.Or(minutes, p.slaMinutes)
-	}
-	minutes = cmp.Or(minutes, defaultSLAMinutes)
-	now, err := s.clock(ctx, cause)
+	sla, err := s.projectSLA(ctx, cause.AccountID, in.ProjectID)
 	if err != nil {
 		return Estimate{}, err
 	}
-	available, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
+	minutes := cmp.Or(in.SLAMinutes, sla, defaultSLAMinutes)
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return Estimate{}, err
+	}
+	available, err := repository.Read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
 		return st.Available(now)
 	})
 	return Estimate{

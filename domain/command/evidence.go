@@ -7,8 +7,8 @@ import (
 	"humanqa/domain/job"
 )
 
-// CollectEvidence says whose job the claimant is about to add evidence to. It
-// is a sign of life; who does not hold the claim is refused like everywhere.
+// CollectEvidence gives the account of the job to which the claimant adds evidence. It
+// is a sign of life. A checker without the claim is refused as everywhere.
 func (s *Service) CollectEvidence(ctx context.Context, cause Cause, claim Claim) (accountID string, err error) {
 	accountID, _, err = claimant(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
 		*accountID = st.AccountID

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestAGrantToASandboxGoesByTheSandboxesTime(t *testing.T) {

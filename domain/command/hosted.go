@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/repository"
 )
 
 // TestHosted submits a hosted test: project and type are found by themselves,
@@ -27,7 +28,7 @@ func (s *Service) TestHosted(ctx context.Context, cause Cause, in HostedTest) (H
 func (s *Service) testHosted(
 	ctx context.Context, cause Cause, jobID string, in HostedTest, deployKeys []string,
 ) (out HostedJob, living string, err error) {
-	if out, found, err := s.submitted(ctx, cause, jobID); found || err != nil {
+	if out, found, err := s.findSubmitted(ctx, cause, jobID); found || err != nil {
 		return out, "", err
 	}
 	prepared, err := s.prepareTest(ctx, cause, in, []string{jobID}, deployKeys)
@@ -42,7 +43,7 @@ func (s *Service) testHosted(
 			return HostedJob{}, "", err
 		}
 	}
-	handle, err := s.submit(ctx, cause, jobID, test)
+	handle, err := s.chargeAndOpen(ctx, cause, jobID, test)
 	if err != nil {
 		return HostedJob{}, "", s.tellLoop(ctx, cause, prepared.projectID, in.Loop, jobID, err)
 	}
@@ -83,10 +84,10 @@ func (s *Service) tellLoop(ctx context.Context, cause Cause, projectID string, s
 	return err
 }
 
-// submitted answers a repeat: a job of that id is there already.
-func (s *Service) submitted(ctx context.Context, cause Cause, jobID string) (out HostedJob, found bool, err error) {
+// findSubmitted answers a repeat: a job of that id is there already.
+func (s *Service) findSubmitted(ctx context.Context, cause Cause, jobID string) (out HostedJob, found bool, err error) {
 	loopID := ""
-	out, err = read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) HostedJob {
+	out, err = repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) HostedJob {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return HostedJob{}
 		}
@@ -114,24 +115,24 @@ func (s *Service) submitted(ctx context.Context, cause Cause, jobID string) (out
 			return HostedJob{}, false, err
 		}
 	}
-	out.CreditsRemaining, err = s.available(ctx, cause)
+	out.CreditsRemaining, err = s.availableCredits(ctx, cause)
 	return out, true, err
 }
 
-// available is what the account can spend now.
-func (s *Service) available(ctx context.Context, cause Cause) (domain.Credits, error) {
-	now, err := s.clock(ctx, cause)
+// availableCredits is what the account can spend now.
+func (s *Service) availableCredits(ctx context.Context, cause Cause) (domain.Credits, error) {
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return 0, err
 	}
-	return read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
+	return repository.Read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
 		return st.Available(now)
 	})
 }
 
 // ownedProject reads a project; one of another account does not exist.
 func (s *Service) ownedProject(ctx context.Context, cause Cause, projectID string) (project.State, error) {
-	p, err := read(ctx, s.projects, domain.ProjectStream(projectID), func(p project.State) project.State { return p })
+	p, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(p project.State) project.State { return p })
 	switch {
 	case err != nil:
 		return project.State{}, fmt.Errorf("read project %s: %w", projectID, err)

@@ -9,9 +9,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/must"
 )
 
 // toldReads answers what a test says the read models know.

@@ -5,21 +5,22 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
 // A job that fails is refunded like one that is cancelled: the job decides,
 // the ledger follows, and every repeat refunds again what a crash in between
 // left owing.
 
-// MissSLA puts a job whose SLA has ended back into the queue, or fails it. A
-// job that is not due any more is left alone. A timer is about the SLA that it
-// was set for: fired again, however late, it must not end the next one.
+// MissSLA puts a job back into the queue after the end of its SLA, or fails it. A job
+// that is not due any more is left alone. A timer is about the SLA that it was set for:
+// fired again, however late, it must not end the next one.
 func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	ended, err := s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+	ended, err := s.endJob(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
 		if due := cause.NotBefore; !due.IsZero() && due.Before(st.DueAt) {
 			return nil, nil
 		}
@@ -32,7 +33,9 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 // be tested. The job is pending again after the first checker's word, and
 // failed after the second's. The checker acts for no account; what they decide
 // may refund the job's, so its account stands behind the events.
-func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim, reason, note string) (job.Status, domain.Position, error) {
+func (s *Service) ReportUntestable(
+	ctx context.Context, cause Cause, claim Claim, reason, note string,
+) (job.Status, domain.Position, error) {
 	target, err := s.readClaim(ctx, claim.JobID)
 	if err != nil {
 		return "", domain.Position{}, err
@@ -45,7 +48,7 @@ func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim
 		return "", domain.Position{}, domain.NotFound("job")
 	}
 	cause.AccountID = target.account
-	ended, err := s.end(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
+	ended, err := s.endJob(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
 		return job.DecideUntestable(st, job.Untestable{
 			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: s.Now(),
 		})
@@ -56,11 +59,11 @@ func (s *Service) ReportUntestable(ctx context.Context, cause Cause, claim Claim
 // FailJob ends a job with a full refund, at the operator's word. reason is
 // untestable or operator.
 func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string) (FailedJob, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return FailedJob{}, err
 	}
-	return s.end(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+	return s.endJob(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
 		if st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("job")
 		}
@@ -68,9 +71,9 @@ func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string
 	})
 }
 
-// end runs a decision that may fail the job, and refunds the account once it
+// endJob runs a decision that may fail the job, and refunds the account once it
 // has.
-func (s *Service) end(
+func (s *Service) endJob(
 	ctx context.Context, cause Cause, jobID string, decide func(job.State) ([]domain.Event, error),
 ) (FailedJob, error) {
 	type ending struct {
@@ -78,46 +81,65 @@ func (s *Service) end(
 		reason string
 		refund domain.Credits
 	}
-	expired, err := s.wouldExpire(ctx, cause, jobID)
+	expired, err := s.ledger.ExpiringRefund(ctx, cause, jobID)
 	if err != nil {
 		return FailedJob{}, err
 	}
-	end, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, end *ending) ([]domain.Event, error) {
-		events, err := decide(st)
-		events = foretold(events, expired)
-		*end = ending{status: st.Status, reason: st.FailReason, refund: st.Refund}
-		for _, e := range events {
-			switch e := e.(type) {
-			case *job.UntestableReported, *job.SLAMissed:
-				end.status = job.StatusPending
-			case *job.Failed:
-				end.status, end.reason, end.refund = job.StatusFailed, e.Reason, e.Refund
+	end, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, end *ending) ([]domain.Event, error) {
+			events, err := decide(st)
+			events = foretold(events, expired)
+			*end = ending{status: st.Status, reason: st.FailReason, refund: st.Refund}
+			for _, e := range events {
+				switch e := e.(type) {
+				case *job.UntestableReported, *job.SLAMissed:
+					end.status = job.StatusPending
+				case *job.Failed:
+					end.status, end.reason, end.refund = job.StatusFailed, e.Reason, e.Refund
+				}
 			}
-		}
-		return events, err
-	})
+			return events, err
+		})
 	out := FailedJob{JobID: jobID, Status: end.status, Position: written.Position}
 	if err != nil || end.status != job.StatusFailed {
 		return out, err
 	}
-	back, err := s.refund(ctx, cause, jobID, end.reason)
-	out.CreditsRefunded, out.CreditsExpired = end.refund-back.expired, back.expired
-	out.CreditsRemaining, out.Position = back.remaining, out.Position.Max(back.at)
+	back, err := s.ledger.Refund(ctx, cause, jobID, end.reason)
+	out.CreditsRefunded, out.CreditsExpired = end.refund-back.Expired, back.Expired
+	out.CreditsRemaining, out.Position = back.Remaining, out.Position.Max(back.At)
 	return out, err
 }
 
 // ReleaseSilent takes a claim back that nothing was heard of for too long. The
 // claimant's next call finds the claim ended.
 func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
-		if due := cause.NotBefore; !due.IsZero() && due.Before(st.SignOfLife.Add(job.SilentAfter)) {
-			return nil, nil // the timer's silence was broken: another timer watches the next
-		}
-		return job.DecideReleaseSilent(st, now)
-	})
+	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, _ *repository.None) ([]domain.Event, error) {
+			if due := cause.NotBefore; !due.IsZero() && due.Before(st.SignOfLife.Add(job.SilentAfter)) {
+				return nil, nil // the timer's silence was broken: another timer watches the next
+			}
+			return job.DecideReleaseSilent(st, now)
+		})
 	return written.Position, err
+}
+
+// foretold are the events that end a job, with what its refund will lose.
+func foretold(events []domain.Event, expired domain.Credits) []domain.Event {
+	for _, e := range events {
+		switch e := e.(type) {
+		case *job.Cancelled:
+			e.RefundExpired = expired
+		case *job.Failed:
+			e.RefundExpired = expired
+		case *job.SLAMissed:
+			if !e.Requeued {
+				e.RefundExpired = expired
+			}
+		}
+	}
+	return events
 }

@@ -14,11 +14,11 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 // openSealer marks what was sealed instead of hiding it.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"humanqa/domain/command"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestATestNamesTheLoopSessionThatCountsIt(t *testing.T) {

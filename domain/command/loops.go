@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
+	"humanqa/domain/repository"
 )
 
 // LoopID names the loop of an agent's skill on a project.
@@ -30,38 +31,40 @@ func (s *Service) joinLoop(
 		return "", "", err
 	}
 	loopID = LoopID(projectID, step.Skill)
-	sessionID, _, err = execute(ctx, s.loops, cause, domain.LoopStream(loopID), func(st loop.State, joined *string) ([]domain.Event, error) {
-		events, err := loop.DecideJoin(st, loop.Join{
-			SessionID: domain.DeriveID(cause.CommandID, "loop session").String(),
-			AccountID: cause.AccountID, ProjectID: projectID, Skill: step.Skill, MaxIterations: step.MaxIterations,
-			JobID: jobID, Iteration: step.Iteration, Credits: price,
-		}, at)
-		*joined = st.Jobs[jobID]
-		for _, e := range events {
-			if counted, ok := e.(*loop.Iterated); ok {
-				*joined = counted.SessionID
+	sessionID, _, err = repository.Execute(ctx, s.loops, cause, domain.LoopStream(loopID),
+		func(st loop.State, joined *string) ([]domain.Event, error) {
+			events, err := loop.DecideJoin(st, loop.Join{
+				SessionID: domain.DeriveID(cause.CommandID, "loop session").String(),
+				AccountID: cause.AccountID, ProjectID: projectID, Skill: step.Skill, MaxIterations: step.MaxIterations,
+				JobID: jobID, Iteration: step.Iteration, Credits: price,
+			}, at)
+			*joined = st.Jobs[jobID]
+			for _, e := range events {
+				if counted, ok := e.(*loop.Iterated); ok {
+					*joined = counted.SessionID
+				}
 			}
-		}
-		return events, err
-	})
+			return events, err
+		})
 	return loopID, sessionID, err
 }
 
 // loopSession is the session that a job was counted into.
 func (s *Service) loopSession(ctx context.Context, loopID, jobID string) (sessionID string, err error) {
-	return read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Jobs[jobID] })
+	return repository.Read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Jobs[jobID] })
 }
 
-// loopOutOfCredits ends the loop session whose next test could not be paid, if
-// one runs.
+// loopOutOfCredits ends the running loop session after a test without enough credits.
 func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID string, step LoopStep, jobID string) error {
 	at, err := s.loopSetting(ctx, cause, projectID)
 	if err != nil {
 		return err
 	}
 	// A step of its own: the test may have joined under the command's own id.
-	_, _, err = execute(ctx, s.loops, cause.step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill)),
-		func(st loop.State, _ *none) ([]domain.Event, error) { return loop.DecideOutOfCredits(st, jobID, at) })
+	_, _, err = repository.Execute(ctx, s.loops, cause.Step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill)),
+		func(st loop.State, _ *repository.None) ([]domain.Event, error) {
+			return loop.DecideOutOfCredits(st, jobID, at)
+		})
 	return err
 }
 
@@ -82,15 +85,15 @@ func (s *Service) AbandonLoop(ctx context.Context, cause Cause, loopID string) (
 }
 
 // RecordLoopOutcome tells the loop what became of a test, once that is known. A test
-// whose job never came is known once its charge is settled; until then it
-// fails. One that was never charged is not waited for: nobody would settle it.
-// If its client comes back it is submitted, and the loop takes no notice.
+// without a job is known once its charge is settled; until then the call fails. A test
+// without a charge is not waited for: nothing would settle it. If its client comes back
+// it is submitted, and the loop takes no notice.
 func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jobID string) (domain.Position, error) {
 	type test struct {
 		loop.Outcome
 		status job.Status // empty: the job has not come
 	}
-	of, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) test {
+	of, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) test {
 		t := test{status: st.Status, Outcome: loop.Outcome{JobID: jobID, FailingKeys: []string{}}}
 		switch {
 		case st.Report != nil:
@@ -111,7 +114,7 @@ func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jo
 	case err != nil:
 		return domain.Position{}, err
 	case of.status == "":
-		charged, err := s.charged(ctx, loopID, jobID)
+		charged, err := s.isCharged(ctx, loopID, jobID)
 		if err != nil {
 			return domain.Position{}, err
 		}
@@ -130,25 +133,25 @@ func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jo
 	})
 }
 
-// charged says whether a test of the loop was paid for.
-func (s *Service) charged(ctx context.Context, loopID, jobID string) (bool, error) {
-	accountID, err := read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Session.AccountID })
+// isCharged says whether a test of the loop was paid for.
+func (s *Service) isCharged(ctx context.Context, loopID, jobID string) (bool, error) {
+	accountID, err := repository.Read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Session.AccountID })
 	if err != nil {
 		return false, err
 	}
-	return read(ctx, s.ledgers, domain.CreditsStream(accountID), func(st credits.State) bool {
+	return repository.Read(ctx, s.ledgers, domain.CreditsStream(accountID), func(st credits.State) bool {
 		_, charged := st.Debit(jobID)
 		return charged
 	})
 }
 
-// onLoop runs a command on a loop that there is. Policies and checkers don't
-// know whose it is: the loop does.
+// onLoop runs a command on a loop that there is. Policies and checkers don't know its
+// account: the loop does.
 func (s *Service) onLoop(
 	ctx context.Context, cause Cause, loopID string, decide func(loop.State, loop.Setting) ([]domain.Event, error),
 ) (domain.Position, error) {
 	type owner struct{ accountID, projectID string }
-	of, err := read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) owner {
+	of, err := repository.Read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) owner {
 		return owner{st.Session.AccountID, st.Session.ProjectID}
 	})
 	switch {
@@ -164,14 +167,14 @@ func (s *Service) onLoop(
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := execute(ctx, s.loops, cause, domain.LoopStream(loopID),
-		func(st loop.State, _ *none) ([]domain.Event, error) { return decide(st, at) })
+	_, written, err := repository.Execute(ctx, s.loops, cause, domain.LoopStream(loopID),
+		func(st loop.State, _ *repository.None) ([]domain.Event, error) { return decide(st, at) })
 	return written.Position, err
 }
 
 // loopSetting reads what the end of a session depends on.
 func (s *Service) loopSetting(ctx context.Context, cause Cause, projectID string) (loop.Setting, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return loop.Setting{}, err
 	}
@@ -179,7 +182,7 @@ func (s *Service) loopSetting(ctx context.Context, cause Cause, projectID string
 		name    string
 		snoozed time.Time
 	}
-	p, err := read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) alerts {
+	p, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) alerts {
 		a := alerts{name: st.Name}
 		if until := st.LoopAlertsSnoozedUntil; until != nil {
 			a.snoozed = *until

@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 // iterate submits the next test of the agent's loop.

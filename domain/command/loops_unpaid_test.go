@@ -6,7 +6,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/loop"
-	"humanqa/eventstore/logtest"
+	"humanqa/internal/testing/logtest"
 )
 
 // A test joins its loop before it is paid for: a crash between the two leaves

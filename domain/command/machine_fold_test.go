@@ -12,12 +12,12 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/internal/testing/commandtest"
 )
 
 // What the log adds up to, and what the read models know of it.

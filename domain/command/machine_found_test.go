@@ -8,8 +8,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 // What TestNoHistoryOfCommandsBreaksTheLog has found, told shortly.

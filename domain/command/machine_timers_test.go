@@ -14,7 +14,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // firing is a timer that was fired, and when for the first time.

@@ -20,8 +20,8 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 // tenant is an account of the world.
@@ -136,7 +136,6 @@ func (w *world) restart(i int) {
 		// Only the machine closes: what happens in the background has no order.
 		CloseEvery: math.MaxInt,
 	})
-	w.services[i].Follow(recent{w.log})
 }
 
 func (w *world) clock(i int) time.Time {

@@ -5,24 +5,25 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
-// MarkSession keeps a moment that a person of the account, who watches, points
-// out to all in the room. The same command marks once.
+// MarkSession keeps a moment that a person of the account marks for all in the room.
+// The same command marks once.
 func (s *Service) MarkSession(ctx context.Context, cause Cause, sessionID, personID, note string) (domain.Position, error) {
-	st, err := s.session(ctx, sessionID)
+	st, err := s.readSession(ctx, sessionID)
 	if err != nil {
 		return domain.Position{}, err
 	}
 	if !st.Exists || st.AccountID != cause.AccountID {
 		return domain.Position{}, domain.NotFound("session")
 	}
-	return s.mark(ctx, cause, sessionID, st, session.Marked{PersonID: personID, Note: note})
+	return s.recordMark(ctx, cause, sessionID, st, session.Marked{PersonID: personID, Note: note})
 }
 
-// MarkSlot is MarkSession by the checker of one of its slots, who holds its job or
-// has completed it.
+// MarkSlot is MarkSession by the checker of a slot that holds its job or has completed
+// it.
 func (s *Service) MarkSlot(ctx context.Context, cause Cause, checkerID, sessionID, note string) (domain.Position, error) {
 	st, err := s.sessionFor(ctx, checkerID, sessionID)
 	if err != nil {
@@ -34,17 +35,19 @@ func (s *Service) MarkSlot(ctx context.Context, cause Cause, checkerID, sessionI
 	if err != nil {
 		return domain.Position{}, err
 	}
-	return s.mark(ctx, cause, sessionID, st, session.Marked{Slot: slot.Slot, CheckerID: checkerID, Note: note})
+	return s.recordMark(ctx, cause, sessionID, st, session.Marked{Slot: slot.Slot, CheckerID: checkerID, Note: note})
 }
 
-func (s *Service) mark(ctx context.Context, cause Cause, sessionID string, st session.State, m session.Marked) (domain.Position, error) {
+func (s *Service) recordMark(
+	ctx context.Context, cause Cause, sessionID string, st session.State, m session.Marked,
+) (domain.Position, error) {
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
 	m.ID, m.At = domain.DeriveID(cause.CommandID, "mark").String(), now
-	_, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, _ *none) ([]domain.Event, error) { return session.DecideMark(st, m) })
+	_, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, _ *repository.None) ([]domain.Event, error) { return session.DecideMark(st, m) })
 	return written.Position, err
 }

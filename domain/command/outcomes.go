@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/repository"
 )
 
 // jobOutcomes tells what became of a job. One that nobody had heard of when the
@@ -32,13 +33,13 @@ func (s *Service) readOutcomes(ctx context.Context, cause Cause, p project.State
 	if len(since) == 0 {
 		return nil, nil
 	}
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return nil, err
 	}
 	outcomes := make(jobOutcomes, len(since))
 	for id, at := range since {
-		outcomes[id], err = read(ctx, s.jobs, domain.JobStream(id), func(st job.State) project.Outcome {
+		outcomes[id], err = repository.Read(ctx, s.jobs, domain.JobStream(id), func(st job.State) project.Outcome {
 			switch {
 			case st.Status == job.StatusCompleted:
 				return project.Reported

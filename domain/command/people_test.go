@@ -7,8 +7,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/must"
 )
 
 func (b bundle) invited(t *testing.T, g person.Grant) string {

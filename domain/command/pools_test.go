@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // Decisions, "Pools": who is not in the pool that an account is kept to gets no

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/host"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/repository"
 )
 
 const (
@@ -75,20 +76,20 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 	for i, id := range jobIDs {
 		charges[i] = credits.Charge{JobID: id, Amount: Price(jobType, in.Urgent)}
 	}
-	if err := s.affords(ctx, cause, charges...); err != nil {
+	if err := s.ledger.CheckFunds(ctx, cause, charges...); err != nil {
 		if !to.state.Exists { // an agent cannot have a loop there
 			return preparation{}, err
 		}
 		return preparation{}, s.tellLoop(ctx, cause, to.projectID, in.Loop, jobIDs[0], err)
 	}
 
-	if winner, err := s.link(ctx, cause, in, to); err != nil {
+	if winner, err := s.linkHost(ctx, cause, in, to); err != nil {
 		return preparation{}, err
 	} else if winner != to.projectID {
 		return s.prepareTest(ctx, cause, in, jobIDs, deployKeys) // the host is linked now: no third round
 	}
 	test.JobIDs, test.DeployKeys = jobIDs, deployKeys
-	prepared, _, err := execute(ctx, s.projects, cause, domain.ProjectStream(to.projectID),
+	prepared, _, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(to.projectID),
 		func(st project.State, p *preparation) ([]domain.Event, error) {
 			if living := livingDeploy(st, deployKeys, jobIDs[0], outcomes); living != "" {
 				p.living = living
@@ -120,16 +121,16 @@ type destination struct {
 	linked    bool // or needs no link
 }
 
-// findProject names the project: the caller's, the host's, the newest one whose
-// default URL has the host, or one still to be opened (decisions,
-// "Auto-link"). The id of that one derives from account and host, so that two
-// first tests at once open one project.
+// findProject names the project: the caller's, the host's, the newest one with the host
+// in its default URL, or a new one (decisions, "Auto-link"). The id of that one derives
+// from account and host, so that two first tests at once open one project.
 func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (destination, error) {
 	if in.ProjectID != "" {
 		p, err := s.ownedProject(ctx, cause, in.ProjectID)
 		return destination{projectID: in.ProjectID, state: p, linked: true}, err
 	}
-	id, err := read(ctx, s.hosts, domain.HostStream(cause.AccountID, in.Host), func(st host.State) string { return st.ProjectID })
+	id, err := repository.Read(ctx, s.hosts, domain.HostStream(cause.AccountID, in.Host),
+		func(st host.State) string { return st.ProjectID })
 	if err != nil {
 		return destination{}, err
 	}
@@ -149,17 +150,17 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 	return destination{projectID: id, state: p, linked: linked}, err
 }
 
-// link binds the host to the project and says which project it is bound to.
-func (s *Service) link(ctx context.Context, cause Cause, in HostedTest, to destination) (string, error) {
+// linkHost binds the host to the project and says which project it is bound to.
+func (s *Service) linkHost(ctx context.Context, cause Cause, in HostedTest, to destination) (string, error) {
 	if to.linked {
 		return to.projectID, nil
 	}
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return "", err
 	}
 	link := host.Linked{AccountID: cause.AccountID, Host: in.Host, ProjectID: to.projectID, At: now}
-	winner, _, err := execute(ctx, s.hosts, cause, domain.HostStream(cause.AccountID, in.Host),
+	winner, _, err := repository.Execute(ctx, s.hosts, cause, domain.HostStream(cause.AccountID, in.Host),
 		func(st host.State, winner *string) ([]domain.Event, error) {
 			*winner = cmp.Or(st.ProjectID, to.projectID)
 			return host.DecideLink(st, link)
@@ -169,7 +170,7 @@ func (s *Service) link(ctx context.Context, cause Cause, in HostedTest, to desti
 
 // testCommand is what the test asks of its project, but for the fixes.
 func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, of destination) (project.TestCommand, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return project.TestCommand{}, err
 	}
@@ -178,17 +179,17 @@ func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, o
 	}
 	switch {
 	case test.Supplied:
-		test.Secret, err = s.sealSecret(ctx, cause, of.projectID, []byte(in.Webhook.Secret))
+		test.Secret, err = s.SealSecret(ctx, cause, of.projectID, []byte(in.Webhook.Secret))
 		if err == nil && s.sameSecret(ctx, cause, of, in.Webhook.Secret) {
 			test.Secret.Fingerprint = of.state.Secret.Fingerprint
 		}
 	case in.Webhook.URL != "" && of.state.Secret.ID == "":
-		test.Secret, err = s.newSecret(ctx, cause, of.projectID)
+		test.Secret, err = s.NewSecret(ctx, cause, of.projectID)
 	}
 	if err != nil || of.state.Exists {
 		return test, err
 	}
-	token, err := s.hookToken(ctx, cause.AccountID, of.projectID, "")
+	token, err := s.DeployHookToken(ctx, cause.AccountID, of.projectID, "")
 	test.Open = project.CreateCommand{
 		AccountID: cause.AccountID, Name: shorten(in.Host, maxProjectName), Host: in.Host, HookHash: domain.HashToken(token),
 	}
@@ -207,7 +208,9 @@ func (s *Service) sameSecret(ctx context.Context, cause Cause, of destination, s
 
 // readHistory gives the test's type, found by what the project has been tested for,
 // and the project's open failures.
-func (s *Service) readHistory(ctx context.Context, cause Cause, in HostedTest, of destination) (t job.Type, echo string, failures []Regression, err error) {
+func (s *Service) readHistory(
+	ctx context.Context, cause Cause, in HostedTest, of destination,
+) (t job.Type, echo string, failures []Regression, err error) {
 	tested := false
 	if of.state.Exists {
 		if tested, err = s.Reads.Tested(ctx, cause.AccountID, of.projectID); err != nil {

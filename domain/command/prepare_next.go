@@ -8,12 +8,13 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/repository"
 )
 
 // PrepareNext queues fixes for the project's next test (specification, "POST
 // /v1/hosted/prepare-next"). Two that mean the same item are one.
 func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string, fixes []PreparedFix) (PreparedFixes, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return PreparedFixes{}, err
 	}
@@ -36,12 +37,13 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
 		})
 	}
-	_, written, err := execute(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State, _ *none) ([]domain.Event, error) {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("project")
-		}
-		return project.DecidePrepare(st, batch)
-	})
+	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+			if !st.Exists || st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			return project.DecidePrepare(st, batch)
+		})
 	out.Position = written.Position
 	return out, err
 }

@@ -5,20 +5,22 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
 // RateJob records the client's rating of a completed job; a later one replaces
 // an earlier one.
 func (s *Service) RateJob(ctx context.Context, cause Cause, jobID string, rating int, note string) (domain.Position, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
-		if st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("job")
-		}
-		return job.DecideRate(st, rating, note, now)
-	})
+	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, _ *repository.None) ([]domain.Event, error) {
+			if st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("job")
+			}
+			return job.DecideRate(st, rating, note, now)
+		})
 	return written.Position, err
 }

@@ -5,11 +5,12 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
-// Record says whose job it is that the claimant goes on recording. It is a sign of
-// life; who does not hold the claim is refused like everywhere, but for the one
-// whose claim ended with the report: they may still send what they recorded.
+// Record gives the account of the job that the claimant continues to record. It is a
+// sign of life. A checker without the claim is refused as everywhere. But after the
+// report its checker may still send the rest of the recording.
 func (s *Service) Record(ctx context.Context, cause Cause, claim Claim) (accountID string, err error) {
 	accountID, _, err = claimant(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
 		*accountID = st.AccountID
@@ -20,16 +21,17 @@ func (s *Service) Record(ctx context.Context, cause Cause, claim Claim) (account
 
 // HoldsClaim says that the claim is alive.
 func (s *Service) HoldsClaim(ctx context.Context, claim Claim) (bool, error) {
-	return read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) bool {
+	return repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) bool {
 		return st.Holds(claim.CheckerID, claim.Token)
 	})
 }
 
 // AttachRecording takes a recording that is whole into the job.
 func (s *Service) AttachRecording(ctx context.Context, cause Cause, jobID string, r job.Recording) (domain.Position, error) {
-	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
-		return job.DecideAttachRecording(st, r, s.Now())
-	})
+	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, _ *repository.None) ([]domain.Event, error) {
+			return job.DecideAttachRecording(st, r, s.Now())
+		})
 	return written.Position, err
 }
 
@@ -45,7 +47,7 @@ func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, labe
 	if err != nil || sessionID == "" {
 		return at, err
 	}
-	shared, err := s.MarkSlot(ctx, cause.step("room"), claim.CheckerID, sessionID, label)
+	shared, err := s.MarkSlot(ctx, cause.Step("room"), claim.CheckerID, sessionID, label)
 	if domain.IsKind(err, domain.KindConflict) {
 		err = nil // it is full, or over: the moment stays the slot's own
 	}

@@ -5,6 +5,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
 // Retest submits a job of the account once more: everything that was
@@ -15,7 +16,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 		newJob
 		sealed job.State // only what the brief needs
 	}
-	o, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *original {
+	o, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *original {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil
 		}
@@ -50,6 +51,6 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 	}
 	o.Credentials, o.AccessInstructions = secrets.Credentials, secrets.AccessInstructions
 	return again(ctx, s, cause, func(cause Cause) (SubmittedJob, error) {
-		return s.submit(ctx, cause, ownJob(cause), o.newJob)
+		return s.chargeAndOpen(ctx, cause, ownJob(cause), o.newJob)
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestARetestClonesWhatWasSubmitted(t *testing.T) {

@@ -3,41 +3,22 @@ package command
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/account"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
-
-// AdvanceClock moves a sandbox account's time. Whatever gets due by it happens
-// by itself, soon after.
-func (s *Service) AdvanceClock(ctx context.Context, cause Cause, by time.Duration) (AdvancedClock, error) {
-	advanceID := domain.DeriveID(cause.CommandID, "advance").String()
-	ahead, written, err := execute(ctx, s.accounts, cause, domain.AccountStream(cause.AccountID),
-		func(st account.State, ahead *time.Duration) ([]domain.Event, error) {
-			events, err := account.DecideAdvance(st, advanceID, by)
-			*ahead = st.Advances[advanceID] // a repeat
-			for _, e := range events {
-				if advanced, ok := e.(*account.ClockAdvanced); ok {
-					*ahead = time.Duration(advanced.OffsetSeconds) * time.Second
-				}
-			}
-			return events, err
-		})
-	return AdvancedClock{Now: s.Now().Add(ahead), Ahead: ahead, Position: written.Position}, err
-}
 
 // PlayJob has a robot checker claim, check and complete a sandbox job. Items
 // that are not named pass. Playing it again answers the first report.
 func (s *Service) PlayJob(
 	ctx context.Context, cause Cause, jobID string, results []PlayResult, summary string,
 ) (job.Completed, domain.Position, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return job.Completed{}, domain.Position{}, err
 	}
-	report, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	report, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, report *job.Completed) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
@@ -15,7 +16,7 @@ import (
 // its lobby; no slots means all of them. The last one's word starts the
 // session.
 func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string, slots []int) (CheckerSession, error) {
-	st, err := s.session(ctx, sessionID)
+	st, err := s.readSession(ctx, sessionID)
 	switch {
 	case err != nil:
 		return CheckerSession{}, err
@@ -28,19 +29,20 @@ func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string,
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return CheckerSession{}, err
 	}
 	var own CheckerSession
 	for _, slot := range taken {
-		_, _, err := execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State, _ *none) ([]domain.Event, error) {
-			return job.DecideRobotClaim(j, now)
-		})
+		_, _, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID),
+			func(j job.State, _ *repository.None) ([]domain.Event, error) {
+				return job.DecideRobotClaim(j, now)
+			})
 		if err != nil {
 			return CheckerSession{}, err
 		}
-		own, err = s.enter(ctx, cause.step(fmt.Sprintf("slot %d", slot.Slot)), sessionID, st, slot, job.Player)
+		own, err = s.enterSession(ctx, cause.Step(fmt.Sprintf("slot %d", slot.Slot)), sessionID, st, slot, job.Player)
 		if err != nil {
 			return CheckerSession{}, err
 		}

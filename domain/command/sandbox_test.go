@@ -11,7 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // setSandbox is a stage whose account is a sandbox with 100 credits.

@@ -1,14 +1,3 @@
-// Package command runs what callers ask for against the log. api.go is all that
-// can be asked, and what is answered; a file holds one command, or those of one
-// subject. Each loads (or has cached) the streams it touches, lets the pure
-// decide functions of the aggregates decide, and appends what follows at the
-// expected revision.
-//
-// A command that touches several streams keeps one order: settings first
-// (idempotent), money last but one, the job last. A crash in between leaves a
-// charge without a job, never a job without a charge; package policy settles
-// the charge. What ends a job is the other way round: the job decides, the
-// refund follows, and the policy repeats a refund that did not.
 package command
 
 import (
@@ -20,6 +9,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
+	"humanqa/domain/command/money"
+	"humanqa/domain/command/settings"
 	"humanqa/domain/credits"
 	"humanqa/domain/host"
 	"humanqa/domain/job"
@@ -28,6 +19,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/domain/pool"
 	"humanqa/domain/project"
+	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
@@ -43,13 +35,8 @@ const (
 	jobsBytes = 32 << 20
 )
 
-// Sealer keeps secrets: package internal/vault. A sealed text opens only for
-// the account and the stream it was sealed for.
-type Sealer interface {
-	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
-	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
-	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
-}
+// Sealer keeps secrets: package internal/vault.
+type Sealer = settings.Sealer
 
 // ChecklistBrief is what a checklist is written from.
 type ChecklistBrief struct {
@@ -60,7 +47,7 @@ type ChecklistBrief struct {
 	Feature     string
 	// Failures are the project's open ones, newest first.
 	Failures []Regression
-	// AccountID is whose budget the writing counts against.
+	// AccountID is the account with the budget for the writing.
 	AccountID string
 }
 
@@ -97,8 +84,8 @@ type Review struct {
 // An error means that it may work later; an adapter that can never answer falls
 // back to the rules and says so in "by".
 type AI interface {
-	// Instant says that Checklist asks nobody, so that a submission need not
-	// put it off.
+	// Instant says that Checklist asks no server, so that a submission need not
+	// postpone it.
 	Instant() bool
 	// Checklist writes the list of a job that came without one; by is "rules",
 	// or a model's name.
@@ -109,13 +96,13 @@ type AI interface {
 	Review(ctx context.Context, url string) (Review, error)
 }
 
-// Reads is what the read models know that a command starts from. They may
-// be a moment old: whatever must hold is decided on the log.
+// Reads is what the read models know that a command starts from. They may be a moment
+// old: the log decides everything that must hold.
 type Reads interface {
-	// ProjectForHost is the account's newest project whose defaultUrl has that
-	// host (lower case, no default port, no "www.").
+	// ProjectForHost is the account's newest project with that host in its defaultUrl
+	// (lower case, no default port, no "www.").
 	ProjectForHost(ctx context.Context, accountID, host string) (projectID string, found bool, err error)
-	// OpenFailures are the items of the project whose latest result is fail, the
+	// OpenFailures are the items of the project with fail as their latest result, the
 	// newest first, at most limit.
 	OpenFailures(ctx context.Context, accountID, projectID string, limit int) ([]Regression, error)
 	// Tested says whether the project ever had a job.
@@ -144,21 +131,21 @@ type Deps struct {
 
 // Service runs commands. It may be used by many goroutines.
 type Service struct {
+	*settings.Commands
 	Deps
-	accounts  *repository[account.State]
-	checkers  *repository[checker.State]
-	ledgers   *repository[credits.State]
-	projects  *repository[project.State]
-	jobs      *repository[job.State]
-	hosts     *repository[host.State]
-	sessions  *repository[session.State]
-	loops     *repository[loop.State]
-	people    *repository[person.State]
-	pools     *repository[pool.State]
-	oversight *repository[oversight.State]
-	books     books
-	recent    Recent // nil: the log is asked
-	inherited inheritances
+
+	ledger    *money.Ledger
+	accounts  *repository.Repository[account.State]
+	checkers  *repository.Repository[checker.State]
+	ledgers   *repository.Repository[credits.State]
+	projects  *repository.Repository[project.State]
+	jobs      *repository.Repository[job.State]
+	hosts     *repository.Repository[host.State]
+	sessions  *repository.Repository[session.State]
+	loops     *repository.Repository[loop.State]
+	people    *repository.Repository[person.State]
+	pools     *repository.Repository[pool.State]
+	oversight *repository.Repository[oversight.State]
 }
 
 // New makes a Service.
@@ -166,66 +153,52 @@ func New(d Deps) *Service {
 	clock := d.Now
 	d.Now = func() time.Time { return clock().UTC().Truncate(time.Millisecond) }
 	if d.CloseEvery == 0 {
-		d.CloseEvery = closeEvery
+		d.CloseEvery = money.CloseEvery
 	}
 	s := &Service{
 		Deps:      d,
-		accounts:  newRepository(d.Log, d.Now, othersCached, account.Evolve),
-		checkers:  newRepository(d.Log, d.Now, othersCached, checker.Evolve),
-		ledgers:   newRepository(d.Log, d.Now, ledgersCached, credits.Evolve),
-		projects:  newRepository(d.Log, d.Now, projectsCached, project.Evolve),
-		jobs:      newRepository(d.Log, d.Now, jobsCached, job.Evolve),
-		hosts:     newRepository(d.Log, d.Now, projectsCached, host.Evolve),
-		sessions:  newRepository(d.Log, d.Now, othersCached, session.Evolve),
-		loops:     newRepository(d.Log, d.Now, othersCached, loop.Evolve),
-		people:    newRepository(d.Log, d.Now, othersCached, person.Evolve),
-		pools:     newRepository(d.Log, d.Now, othersCached, pool.Evolve),
-		oversight: newRepository(d.Log, d.Now, othersCached, oversight.Evolve),
+		accounts:  repository.New(d.Log, d.Now, othersCached, account.Evolve),
+		checkers:  repository.New(d.Log, d.Now, othersCached, checker.Evolve),
+		ledgers:   repository.New(d.Log, d.Now, ledgersCached, credits.Evolve),
+		projects:  repository.New(d.Log, d.Now, projectsCached, project.Evolve),
+		jobs:      repository.New(d.Log, d.Now, jobsCached, job.Evolve),
+		hosts:     repository.New(d.Log, d.Now, projectsCached, host.Evolve),
+		sessions:  repository.New(d.Log, d.Now, othersCached, session.Evolve),
+		loops:     repository.New(d.Log, d.Now, othersCached, loop.Evolve),
+		people:    repository.New(d.Log, d.Now, othersCached, person.Evolve),
+		pools:     repository.New(d.Log, d.Now, othersCached, pool.Evolve),
+		oversight: repository.New(d.Log, d.Now, othersCached, oversight.Evolve),
 	}
-	s.jobs.most = jobsBytes
-	s.ledgers.closedBy = (*credits.Closed)(nil).EventType()
+	s.jobs.MaxBytes = jobsBytes
+	s.ledgers.ClosedBy = (*credits.Closed)(nil).EventType()
+	s.Commands = settings.New(settings.Repositories{
+		Accounts: s.accounts, Checkers: s.checkers, Projects: s.projects, People: s.people, Pools: s.pools, Oversight: s.oversight,
+	}, d.Sealer, d.Now)
+	ended := func(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
+		return d.Reads.Ended(ctx, accountID, jobIDs)
+	}
+	s.ledger = money.New(money.Config{
+		Log: d.Log, Now: d.Now, Clock: s.AccountTime, Ended: ended, Ledgers: s.ledgers, Jobs: s.jobs,
+		CloseEvery: d.CloseEvery, CloseFailed: d.CloseFailed,
+	})
 	return s
 }
 
 // Drain waits until every command that was accepted has been written or given
 // up.
 func (s *Service) Drain() {
-	s.books.stop()
-	s.accounts.wait()
-	s.checkers.wait()
-	s.ledgers.wait()
-	s.projects.wait()
-	s.jobs.wait()
-	s.hosts.wait()
-	s.sessions.wait()
-	s.loops.wait()
-	s.people.wait()
-	s.pools.wait()
-	s.oversight.wait()
-}
-
-// clock is the account's time: the service's, or what a sandbox has made of it
-// (decisions, "Sandbox clock").
-func (s *Service) clock(ctx context.Context, cause Cause) (time.Time, error) {
-	now := s.Now()
-	if cause.Sandbox {
-		ahead, err := read(ctx, s.accounts, domain.AccountStream(cause.AccountID), func(st account.State) time.Duration {
-			return st.Ahead
-		})
-		if err != nil {
-			return now, err
-		}
-		now = now.Add(ahead)
-	}
-	if now.Before(cause.NotBefore) {
-		return cause.NotBefore, nil
-	}
-	return now, nil
-}
-
-// AccountTime is the time that the account's reads go by.
-func (s *Service) AccountTime(ctx context.Context, cause Cause) (time.Time, error) {
-	return s.clock(ctx, cause)
+	s.ledger.StopCloses()
+	s.accounts.Wait()
+	s.checkers.Wait()
+	s.ledgers.Wait()
+	s.projects.Wait()
+	s.jobs.Wait()
+	s.hosts.Wait()
+	s.sessions.Wait()
+	s.loops.Wait()
+	s.people.Wait()
+	s.pools.Wait()
+	s.oversight.Wait()
 }
 
 // NewCommandID makes the id of a command that nobody will repeat.

@@ -5,10 +5,11 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
-// SessionReady says that the checker waits in the lobby; the last one's word
+// ReadySession says that the checker waits in the lobby; the last one's word
 // starts the session. They must hold the claim of one of its jobs. A session of
 // an account the checker belongs to is not found: they must not even know of
 // it.
@@ -21,16 +22,16 @@ func (s *Service) ReadySession(ctx context.Context, cause Cause, checkerID, sess
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	return s.enter(ctx, cause, sessionID, st, slot, checkerID)
+	return s.enterSession(ctx, cause, sessionID, st, slot, checkerID)
 }
 
-// enter has whoever holds the slot's job get ready, and begins the slots' work
-// if that starts the session.
-func (s *Service) enter(
+// enterSession makes the holder of the slot's job ready, and begins the slots' work if
+// that starts the session.
+func (s *Service) enterSession(
 	ctx context.Context, cause Cause, sessionID string, st session.State, slot session.Slot, checkerID string,
 ) (CheckerSession, error) {
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return CheckerSession{}, err
 	}
@@ -38,7 +39,7 @@ func (s *Service) enter(
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
 			events, err := session.DecideReady(st, slot.Slot, checkerID, work, now)
 			if err != nil {
@@ -56,8 +57,8 @@ func (s *Service) enter(
 	return own, err
 }
 
-// LeaveSession takes the checker out of the session and gives their claim up.
-// Whoever has left already is told the same again.
+// LeaveSession takes the checker out of the session and gives their claim up. A checker
+// that has left already gets the same answer again.
 func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sessionID string) (CheckerSession, error) {
 	st, err := s.sessionFor(ctx, checkerID, sessionID)
 	if err != nil {
@@ -71,11 +72,11 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 		return CheckerSession{}, err
 	}
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
 			events, err := session.DecideLeave(st, slot.Slot, checkerID, now)
 			if err != nil {
@@ -88,16 +89,17 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 		return CheckerSession{}, err
 	}
 	own := checkerSession(sessionID, after, slot)
-	_, released, err := execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State, _ *none) ([]domain.Event, error) {
-		return job.DecideLeave(j, checkerID, now)
-	})
+	_, released, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID),
+		func(j job.State, _ *repository.None) ([]domain.Event, error) {
+			return job.DecideLeave(j, checkerID, now)
+		})
 	own.Position = written.Position.Max(released.Position)
 	return own, err
 }
 
 // sessionFor reads a session that the checker may know of.
 func (s *Service) sessionFor(ctx context.Context, checkerID, sessionID string) (session.State, error) {
-	st, err := s.session(ctx, sessionID)
+	st, err := s.readSession(ctx, sessionID)
 	if err != nil {
 		return session.State{}, err
 	}
@@ -114,7 +116,7 @@ func (s *Service) sessionFor(ctx context.Context, checkerID, sessionID string) (
 // slotOf finds the slot with such a job; the zero slot if there is none.
 func (s *Service) slotOf(ctx context.Context, st session.State, such func(job.State) bool) (session.Slot, error) {
 	for _, slot := range st.Slots {
-		found, err := read(ctx, s.jobs, domain.JobStream(slot.JobID), such)
+		found, err := repository.Read(ctx, s.jobs, domain.JobStream(slot.JobID), such)
 		if err != nil || found {
 			return slot, err
 		}
@@ -129,12 +131,12 @@ func checkerSession(sessionID string, st session.State, slot session.Slot) Check
 	}
 }
 
-// casting adds to a slot's brief what its checker plays in the session.
-func (s *Service) casting(ctx context.Context, jobID, sessionID string, brief *Brief) error {
+// briefSlot adds to a slot's brief what its checker plays in the session.
+func (s *Service) briefSlot(ctx context.Context, jobID, sessionID string, brief *Brief) error {
 	if sessionID == "" {
 		return nil
 	}
-	st, err := s.session(ctx, sessionID)
+	st, err := s.readSession(ctx, sessionID)
 	if err != nil {
 		return err
 	}

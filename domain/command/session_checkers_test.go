@@ -9,7 +9,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestTheLastReadyCheckerStartsTheSession(t *testing.T) {

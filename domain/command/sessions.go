@@ -9,6 +9,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
@@ -26,12 +27,12 @@ func (s *Service) CreateSession(ctx context.Context, cause Cause, in NewSession)
 
 func (s *Service) createSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {
 	sessionID, jobIDs := ownSession(cause, len(in.Slots))
-	begun, err := s.session(ctx, sessionID)
+	begun, err := s.readSession(ctx, sessionID)
 	if err != nil {
 		return CreatedSession{}, err
 	}
 	if begun.Exists {
-		whole, err := s.whole(ctx, begun)
+		whole, err := s.isWhole(ctx, begun)
 		if err != nil {
 			return CreatedSession{}, err
 		}
@@ -45,7 +46,7 @@ func (s *Service) createSession(ctx context.Context, cause Cause, in NewSession)
 			}
 		}
 		if whole || begun.Closed() {
-			remaining, err := s.available(ctx, cause)
+			remaining, err := s.availableCredits(ctx, cause)
 			return handleOf(sessionID, begun, remaining), err
 		}
 		// What was settled then holds, whatever would be found now.
@@ -53,13 +54,12 @@ func (s *Service) createSession(ctx context.Context, cause Cause, in NewSession)
 	}
 	handle, err := s.openSession(ctx, cause, sessionID, jobIDs, in)
 	if domain.IsKind(err, domain.KindConflict) {
-		return CreatedSession{}, s.abandon(ctx, cause, sessionID, err)
+		return CreatedSession{}, s.abandonSession(ctx, cause, sessionID, err)
 	}
 	return handle, err
 }
 
-// openSession charges the slots and writes whatever of the session is not there
-// yet.
+// openSession charges the slots and writes the missing parts of the session.
 func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string, jobIDs []string, in NewSession) (CreatedSession, error) {
 	drafts, err := s.draftSlots(ctx, cause, sessionID, jobIDs, in)
 	if err != nil {
@@ -69,14 +69,14 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 	for i, id := range jobIDs {
 		charges[i] = credits.Charge{JobID: id, Amount: drafts[i].Price}
 	}
-	remaining, _, err := s.debits(ctx, cause, charges...)
+	remaining, err := s.ledger.Debit(ctx, cause, charges...)
 	if err != nil {
 		return CreatedSession{}, err
 	}
 	if err := s.stillCharged(ctx, cause, jobIDs); err != nil {
 		return CreatedSession{}, err
 	}
-	opened, written, err := create(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	opened, written, err := repository.Create(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, opened *session.State) ([]domain.Event, error) {
 			if st.Exists {
 				*opened = st.Clone() // the id derives from the command: a repeat
@@ -92,7 +92,7 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 	handle := handleOf(sessionID, opened, remaining)
 	handle.Position = written.Position
 	for i, id := range jobIDs {
-		j, err := s.open(ctx, cause, id, drafts[i])
+		j, err := s.openJob(ctx, cause, id, drafts[i])
 		if err != nil {
 			return CreatedSession{}, err
 		}
@@ -101,16 +101,16 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 	return handle, nil
 }
 
-// stillCharged looks at the slots before their session begins. If the orphan
-// policy was faster and gave a charge back, all the others that wait for their
-// jobs are given back too: the read models pass over what happened to a slot
-// before they heard of its session, which then would wait for it.
+// stillCharged looks at the slots before their session begins. If the orphan policy was
+// faster and refunded a charge, all other charges without jobs are refunded too. The
+// read models ignore events of a slot before its session, and the session would then
+// wait for that slot.
 func (s *Service) stillCharged(ctx context.Context, cause Cause, jobIDs []string) error {
 	if late, err := s.anyVoided(ctx, jobIDs); err != nil || !late {
 		return err
 	}
 	for _, id := range jobIDs {
-		if _, err := s.VoidJob(ctx, cause.step("give up "+id), id); err != nil {
+		if _, err := s.VoidJob(ctx, cause.Step("give up "+id), id); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Service) stillCharged(ctx context.Context, cause Cause, jobIDs []string
 // anyVoided says whether one of the jobs was given up before it came.
 func (s *Service) anyVoided(ctx context.Context, jobIDs []string) (bool, error) {
 	for _, id := range jobIDs {
-		voided, err := read(ctx, s.jobs, domain.JobStream(id), func(j job.State) bool { return j.Status == job.StatusVoided })
+		voided, err := repository.Read(ctx, s.jobs, domain.JobStream(id), func(j job.State) bool { return j.Status == job.StatusVoided })
 		if err != nil || voided {
 			return voided, err
 		}
@@ -128,10 +128,10 @@ func (s *Service) anyVoided(ctx context.Context, jobIDs []string) (bool, error) 
 	return false, nil
 }
 
-// abandon cancels a session that cannot become whole, because the charge of a
-// slot whose job was late has been given back. What stopped it is the answer.
-func (s *Service) abandon(ctx context.Context, cause Cause, sessionID string, stopped error) error {
-	_, err := s.CancelSession(ctx, cause.step("abandon"), sessionID)
+// abandonSession cancels a session that cannot become whole, because the charge of a
+// slot with a late job has been refunded. What stopped it is the answer.
+func (s *Service) abandonSession(ctx context.Context, cause Cause, sessionID string, stopped error) error {
+	_, err := s.CancelSession(ctx, cause.Step("abandon"), sessionID)
 	var refusal *domain.Error
 	if err != nil && (!errors.As(err, &refusal) || refusal.Kind == domain.KindUnavailable) {
 		return err
@@ -139,12 +139,12 @@ func (s *Service) abandon(ctx context.Context, cause Cause, sessionID string, st
 	return stopped
 }
 
-// abandoned says whether it was abandon that cancelled the session: the log
+// wasAbandoned says whether it was abandon that cancelled the session: the log
 // names the command of each event.
-func (s *Service) abandoned(ctx context.Context, cause Cause, sessionID string) (own bool, err error) {
-	err = s.sessions.log.Load(ctx, domain.SessionStream(sessionID), 0, func(r domain.Recorded) error {
+func (s *Service) wasAbandoned(ctx context.Context, cause Cause, sessionID string) (own bool, err error) {
+	err = s.Log.Load(ctx, domain.SessionStream(sessionID), 0, func(r domain.Recorded) error {
 		if _, ok := r.Event.(*session.Cancelled); ok {
-			own = r.Meta.CommandID == cause.step("abandon").CommandID
+			own = r.Meta.CommandID == cause.Step("abandon").CommandID
 		}
 		return nil
 	})
@@ -154,10 +154,10 @@ func (s *Service) abandoned(ctx context.Context, cause Cause, sessionID string) 
 	return own, nil
 }
 
-// whole says that no job of a session that was begun is missing.
-func (s *Service) whole(ctx context.Context, st session.State) (bool, error) {
+// isWhole says that no job of a session that was begun is missing.
+func (s *Service) isWhole(ctx context.Context, st session.State) (bool, error) {
 	for _, slot := range st.Slots {
-		came, err := read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
+		came, err := repository.Read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
 		if err != nil || !came {
 			return false, err
 		}
@@ -175,11 +175,11 @@ func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string,
 	}
 	slot := prepared.newJob(in.Test)
 	slot.Source, slot.SessionID, slot.Wait = "session", sessionID, true
-	common, err := s.draft(ctx, cause, slot)
+	common, err := s.draftJob(ctx, cause, slot)
 	if err != nil {
 		return nil, err
 	}
-	first, err := read(ctx, s.jobs, domain.JobStream(jobIDs[0]), func(j job.State) job.Created {
+	first, err := repository.Read(ctx, s.jobs, domain.JobStream(jobIDs[0]), func(j job.State) job.Created {
 		return job.Created{Items: slices.Clone(j.Items), GeneratedBy: j.GeneratedBy}
 	})
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string,
 	for i, id := range jobIDs {
 		drafts[i] = common
 		drafts[i].SessionSlot, drafts[i].Target = i+1, in.Slots[i].Target
-		if err := s.seal(ctx, &drafts[i], id, slot.SubmitJob); err != nil {
+		if err := s.sealSecrets(ctx, &drafts[i], id, slot.SubmitJob); err != nil {
 			return nil, err
 		}
 	}
@@ -227,27 +227,27 @@ func handleOf(sessionID string, st session.State, remaining domain.Credits) Crea
 	}
 }
 
-// CancelSession ends a session of the account and refunds the slots that have
-// not ended. A repeat answers the same and refunds nothing more. A session
-// whose jobs have all ended is completed, whether that was written down yet or
-// not, and so is one whose last job ends meanwhile. A crash after the first job
-// was cancelled leaves the rest to the policy.
+// CancelSession ends a session of the account and refunds the slots that have not
+// ended. A repeat answers the same and refunds nothing more. A session is completed
+// when all its jobs have ended, even before that is recorded. The same holds if the
+// last job ends meanwhile. A crash after the first job was cancelled leaves the rest to
+// the policy.
 func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID string) (CancelledSession, error) {
-	known, err := s.session(ctx, sessionID)
+	known, err := s.readSession(ctx, sessionID)
 	if err != nil {
 		return CancelledSession{}, err
 	}
 	if !known.Exists || known.AccountID != cause.AccountID {
 		return CancelledSession{}, domain.NotFound("session")
 	}
-	if _, _, err := s.advance(ctx, cause.step("complete"), sessionID, known, session.DecideComplete); err != nil {
+	if _, _, err := s.advanceSession(ctx, cause.Step("complete"), sessionID, known, session.DecideComplete); err != nil {
 		return CancelledSession{}, err
 	}
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return CancelledSession{}, err
 	}
-	st, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	st, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
 			events, err := session.DecideCancel(st, session.CancelClient, now)
 			*after = foldedInto(st, events)
@@ -260,7 +260,7 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 	if err != nil {
 		return CancelledSession{}, err
 	}
-	st, ended, err := s.advance(ctx, cause.step("end"), sessionID, st, session.DecideComplete)
+	st, ended, err := s.advanceSession(ctx, cause.Step("end"), sessionID, st, session.DecideComplete)
 	switch {
 	case err != nil:
 		return CancelledSession{}, err
@@ -274,7 +274,7 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 		return CancelledSession{}, err
 	}
 	out.CreditsRefunded, out.CreditsExpired = of.back, of.expired
-	out.CreditsRemaining, err = s.available(ctx, cause)
+	out.CreditsRemaining, err = s.availableCredits(ctx, cause)
 	return out, err
 }
 
@@ -283,7 +283,7 @@ type refunds struct{ back, expired domain.Credits }
 
 // refundsOf adds up what the session's slots were given back.
 func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) (of refunds, err error) {
-	debits, err := read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) []*credits.Debit {
+	debits, err := repository.Read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) []*credits.Debit {
 		debits := make([]*credits.Debit, len(st.Slots))
 		for i, slot := range st.Slots {
 			if !ledger.LeftBehind(slot.JobID) {
@@ -298,7 +298,7 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 	}
 	for i, d := range debits {
 		if d == nil {
-			if d, err = s.past(ctx, cause.AccountID, st.Slots[i].JobID); err != nil {
+			if d, err = s.ledger.PastDebit(ctx, cause.AccountID, st.Slots[i].JobID); err != nil {
 				return of, err
 			}
 		}
@@ -311,9 +311,9 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 	return of, nil
 }
 
-// session is what the log holds of a session; the zero state if there is none.
-func (s *Service) session(ctx context.Context, sessionID string) (session.State, error) {
-	return read(ctx, s.sessions, domain.SessionStream(sessionID), session.State.Clone)
+// readSession is what the log holds of a session; the zero state if there is none.
+func (s *Service) readSession(ctx context.Context, sessionID string) (session.State, error) {
+	return repository.Read(ctx, s.sessions, domain.SessionStream(sessionID), session.State.Clone)
 }
 
 // foldedInto is a state of its own, with the events folded in.

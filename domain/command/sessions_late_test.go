@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
-	"humanqa/eventstore/logtest"
+	"humanqa/internal/testing/logtest"
 )
 
 // slowLog tells after each append to the ledger, before its writer hears of it.

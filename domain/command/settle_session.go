@@ -6,20 +6,21 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
-// SettleSession does what the session's time and its jobs ask for: the end of
-// the lobby, the start of the slots' clocks, the cancellation and the refund of
-// the slots that are out, the end of the session. It may be called at any time
-// and as often as one likes; every step finds out by itself whether it is due.
+// SettleSession does every due step of the session: the end of the lobby, the start of
+// the slots' clocks, the cancellation and refund of dropped slots, the end of the
+// session. It may be called at any time and as often as one likes; every step finds out
+// by itself whether it is due.
 func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID string) (domain.Position, error) {
-	st, err := s.session(ctx, sessionID)
+	st, err := s.readSession(ctx, sessionID)
 	if err != nil || !st.Exists {
 		return domain.Position{}, err
 	}
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
-	st, ended, err := s.advance(ctx, cause.step("deadline"), sessionID, st, session.DecideDeadline)
+	st, ended, err := s.advanceSession(ctx, cause.Step("deadline"), sessionID, st, session.DecideDeadline)
 	if err != nil {
 		return domain.Position{}, err
 	}
@@ -31,16 +32,16 @@ func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID stri
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, done, err := s.advance(ctx, cause.step("complete"), sessionID, st, session.DecideComplete)
+	_, done, err := s.advanceSession(ctx, cause.Step("complete"), sessionID, st, session.DecideComplete)
 	return ended.Max(settled).Max(done), err
 }
 
-// advance asks for a step that the session takes by itself.
-func (s *Service) advance(
+// advanceSession asks for a step that the session takes by itself.
+func (s *Service) advanceSession(
 	ctx context.Context, cause Cause, sessionID string, st session.State,
 	decide func(session.State, []session.Work, time.Time) []domain.Event,
 ) (session.State, domain.Position, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return st, domain.Position{}, err
 	}
@@ -48,7 +49,7 @@ func (s *Service) advance(
 	if err != nil {
 		return st, domain.Position{}, err
 	}
-	after, written, err := execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
 			events := decide(st, work, now)
 			*after = foldedInto(st, events)
@@ -63,7 +64,7 @@ func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Wor
 	work := make([]session.Work, len(st.Slots))
 	for i, slot := range st.Slots {
 		var err error
-		work[i], err = read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
+		work[i], err = repository.Read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
 			w := session.Work{Claim: session.Claim{CheckerID: j.CheckerID, Token: j.Token}}
 			switch j.Status {
 			case job.StatusCompleted:
@@ -105,26 +106,26 @@ func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State
 }
 
 func (s *Service) startSlot(ctx context.Context, cause Cause, slot session.Slot, st session.State) (domain.Position, error) {
-	_, written, err := execute(ctx, s.jobs, cause.step("start"), domain.JobStream(slot.JobID),
-		func(j job.State, _ *none) ([]domain.Event, error) {
+	_, written, err := repository.Execute(ctx, s.jobs, cause.Step("start"), domain.JobStream(slot.JobID),
+		func(j job.State, _ *repository.None) ([]domain.Event, error) {
 			return job.DecideStartSlot(j, st.DueAt, st.StartedAt)
 		})
 	return written.Position, err
 }
 
-// dropSlot cancels the slot's job and refunds it, also one that has failed and
-// whose own refund has not come. A job that never came, by a crash between the
-// session and its jobs, is closed to come, as VoidJob does.
+// dropSlot cancels the slot's job and refunds it. It also refunds a failed job without
+// a refund. A job that never came, by a crash between the session and its jobs, is
+// closed to come, as VoidJob does.
 func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, reason string) (domain.Position, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	expired, err := s.wouldExpire(ctx, cause, slot.JobID)
+	expired, err := s.ledger.ExpiringRefund(ctx, cause, slot.JobID)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	owed, written, err := execute(ctx, s.jobs, cause.step("drop"), domain.JobStream(slot.JobID),
+	owed, written, err := repository.Execute(ctx, s.jobs, cause.Step("drop"), domain.JobStream(slot.JobID),
 		func(j job.State, why *string) ([]domain.Event, error) {
 			switch {
 			case j.Status == job.StatusCompleted:
@@ -143,12 +144,6 @@ func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, 
 	if err != nil || owed == "" {
 		return written.Position, err
 	}
-	back, err := s.refund(ctx, cause.step("refund "+slot.JobID), slot.JobID, owed)
-	return written.Position.Max(back.at), err
-}
-
-// step is a part of the command that is told apart from the others in the log.
-func (c Cause) step(name string) Cause {
-	c.CommandID = domain.DeriveID(c.CommandID, name)
-	return c
+	back, err := s.ledger.Refund(ctx, cause.Step("refund "+slot.JobID), slot.JobID, owed)
+	return written.Position.Max(back.At), err
 }

@@ -11,9 +11,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/command/commandtest"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/must"
 )
 
 // stage is a bundle whose clock, AI and past the test decides.

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
 const defaultSLAMinutes = 60
@@ -23,55 +24,50 @@ type newJob struct {
 	SubmitJob
 	// Prepared are the ids of the prepared fixes that Regressions verify.
 	Prepared []string
-	// GeneratedBy is who wrote Items, when the client did not.
+	// GeneratedBy is the author of Items if it is not the client.
 	GeneratedBy string
 	// Regressions open the list. They bring their keys and origins; another
 	// item with the key of one of them is left out.
 	Regressions []job.Item
-	// Inherits are the project's defaults for what the submission leaves open.
-	Inherits *inheritance
+	// DefaultSLA holds where the submission names none, in minutes; 0: defaultSLAMinutes.
+	DefaultSLA int
 }
 
-// submit charges the account and opens the job: money before the job, so that
+// chargeAndOpen charges the account and opens the job: money before the job, so that
 // a crash in between leaves a charge to settle, never a job without one. The
 // id must derive from the command; the same command submits the same job once.
-func (s *Service) submit(ctx context.Context, cause Cause, jobID string, in newJob) (SubmittedJob, error) {
+func (s *Service) chargeAndOpen(ctx context.Context, cause Cause, jobID string, in newJob) (SubmittedJob, error) {
 	if in.Wait && !s.AI.Instant() {
-		// A list that nobody can pay for is not worth the writing.
-		if err := s.affords(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(in.Type, in.Urgent)}); err != nil {
+		// A list that the account cannot pay for is not worth the writing.
+		if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(in.Type, in.Urgent)}); err != nil {
 			return SubmittedJob{}, err
 		}
 	}
-	created, err := s.draft(ctx, cause, in)
+	created, err := s.draftJob(ctx, cause, in)
 	if err != nil {
 		return SubmittedJob{}, err
 	}
-	if err := s.seal(ctx, &created, jobID, in.SubmitJob); err != nil {
+	if err := s.sealSecrets(ctx, &created, jobID, in.SubmitJob); err != nil {
 		return SubmittedJob{}, err
 	}
-	remaining, charged, err := s.debits(ctx, cause, credits.Charge{JobID: jobID, Amount: created.Price})
+	remaining, err := s.ledger.Debit(ctx, cause, credits.Charge{JobID: jobID, Amount: created.Price})
 	if err != nil {
 		return SubmittedJob{}, err
 	}
-	if err := s.inheritSLA(ctx, in.Inherits, charged, &created); err != nil {
-		return SubmittedJob{}, err
-	}
-	handle, err := s.open(ctx, cause, jobID, created)
+	handle, err := s.openJob(ctx, cause, jobID, created)
 	handle.CreditsRemaining = remaining
 	return handle, err
 }
 
-// draft writes the event, but for what is sealed under the job's id. Without
-// items it has the checklist written: now, or later (WriteChecklist) when that
-// takes its time and nobody wants to wait. An AI review makes its own list.
-func (s *Service) draft(ctx context.Context, cause Cause, in newJob) (job.Created, error) {
-	now, err := s.clock(ctx, cause)
+// draftJob writes the event, but for what is sealed under the job's id. Without items
+// it has the checklist written: now, or later (WriteChecklist) if that takes long and
+// the client does not wait. An AI review makes its own list.
+func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Created, error) {
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return job.Created{}, err
 	}
-	if in.Inherits == nil {
-		in.SLAMinutes = cmp.Or(in.SLAMinutes, defaultSLAMinutes)
-	}
+	in.SLAMinutes = cmp.Or(in.SLAMinutes, in.DefaultSLA, defaultSLAMinutes)
 	created := job.Created{
 		Submission: in.Submission, Prepared: in.Prepared, GeneratedBy: in.GeneratedBy, CreatedAt: now,
 	}
@@ -83,7 +79,7 @@ func (s *Service) draft(ctx context.Context, cause Cause, in newJob) (job.Create
 		created.Regressions = in.Regressions
 		return created, nil
 	default:
-		items, created.GeneratedBy, err = s.write(ctx, ChecklistBrief{
+		items, created.GeneratedBy, err = s.composeChecklist(ctx, ChecklistBrief{
 			Type: in.Type, URL: in.URL, Title: in.Title, Description: in.Description, Feature: in.Feature,
 			AccountID: cause.AccountID,
 		}, in.ProjectID)
@@ -95,9 +91,9 @@ func (s *Service) draft(ctx context.Context, cause Cause, in newJob) (job.Create
 	return created, nil
 }
 
-// write has a checklist written. It never comes back empty: a job without a
-// list is one whose list is still to come.
-func (s *Service) write(ctx context.Context, brief ChecklistBrief, projectID string) ([]NewItem, string, error) {
+// composeChecklist has a checklist written. It never comes back empty: a job without a
+// list is a job that waits for its list.
+func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, projectID string) ([]NewItem, string, error) {
 	var err error
 	if projectID != "" {
 		if brief.Failures, err = s.Reads.OpenFailures(ctx, brief.AccountID, projectID, briefedFailures); err != nil {
@@ -143,9 +139,9 @@ func checklist(regressions []job.Item, items []NewItem) []job.Item {
 	return out
 }
 
-// seal puts what only the claimant may see into the event, bound to the job's
+// sealSecrets puts what only the claimant may see into the event, bound to the job's
 // stream.
-func (s *Service) seal(ctx context.Context, created *job.Created, jobID string, in SubmitJob) error {
+func (s *Service) sealSecrets(ctx context.Context, created *job.Created, jobID string, in SubmitJob) error {
 	stream := domain.JobStream(jobID)
 	if in.Credentials != nil {
 		plain, err := json.Marshal(in.Credentials)
@@ -170,27 +166,28 @@ func (s *Service) seal(ctx context.Context, created *job.Created, jobID string, 
 var errGivenBack = domain.Conflict("the submission was abandoned and its charge given back").
 	WithHint("submit again, with a new Idempotency-Key")
 
-// open creates the job of a charge that was made. The answer leaves out what
+// openJob creates the job of a charge that was made. The answer leaves out what
 // the account has left. A job that is there already is a repeat, answered with
 // what was submitted then.
-func (s *Service) open(ctx context.Context, cause Cause, jobID string, created job.Created) (SubmittedJob, error) {
-	handle, written, err := create(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, h *SubmittedJob) ([]domain.Event, error) {
-		*h = SubmittedJob{
-			JobID: jobID, Status: job.StatusPending,
-			EstimatedMinutes:   estimate(created.SLAMinutes, created.Urgent),
-			CreditsDeducted:    created.Price,
-			ChecklistItemCount: len(created.Items),
-		}
-		switch {
-		case st.Status == job.StatusVoided:
-			return nil, errGivenBack
-		case st.Exists:
-			h.EstimatedMinutes = estimate(st.SLAMinutes, st.Urgent)
-			h.CreditsDeducted, h.ChecklistItemCount = st.Price, len(st.Items)
-			return nil, nil
-		}
-		return job.DecideCreate(st, created)
-	})
+func (s *Service) openJob(ctx context.Context, cause Cause, jobID string, created job.Created) (SubmittedJob, error) {
+	handle, written, err := repository.Create(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, h *SubmittedJob) ([]domain.Event, error) {
+			*h = SubmittedJob{
+				JobID: jobID, Status: job.StatusPending,
+				EstimatedMinutes:   estimate(created.SLAMinutes, created.Urgent),
+				CreditsDeducted:    created.Price,
+				ChecklistItemCount: len(created.Items),
+			}
+			switch {
+			case st.Status == job.StatusVoided:
+				return nil, errGivenBack
+			case st.Exists:
+				h.EstimatedMinutes = estimate(st.SLAMinutes, st.Urgent)
+				h.CreditsDeducted, h.ChecklistItemCount = st.Price, len(st.Items)
+				return nil, nil
+			}
+			return job.DecideCreate(st, created)
+		})
 	if err != nil {
 		return SubmittedJob{}, fmt.Errorf("submit job %s: %w", jobID, err)
 	}

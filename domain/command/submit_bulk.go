@@ -11,11 +11,11 @@ import (
 	"humanqa/domain/job"
 )
 
-// SubmitBulk submits all jobs or none: every job is drafted before anything is
-// written, and all are charged by one append. A crash between the charge and
-// the jobs leaves some of them to come: the same command sent again completes
-// the batch, and where nobody sends it what never came is refunded. Sent after
-// that, it completes the batch with new jobs in the place of those.
+// SubmitBulk submits all jobs or none: every job is drafted before anything is written,
+// and all are charged by one append. After a crash between the charge and the jobs some
+// jobs are missing. The same command sent again completes the batch. Without it, the
+// missing jobs are refunded. Sent after that, it completes the batch with new jobs in
+// the place of those.
 func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (out SubmittedBatch, err error) {
 	jobIDs := make([]string, len(jobs))
 	for i := range jobs {
@@ -50,20 +50,16 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 		charges[i] = credits.Charge{JobID: batch.JobIDs[i], Amount: Price(jobs[i].Type, jobs[i].Urgent)}
 		batch.CreditsDeducted += charges[i].Amount
 	}
-	drafts, inherit, err := s.draftBatch(ctx, cause, batch, jobs, charges)
+	drafts, err := s.draftBatch(ctx, cause, batch, jobs, charges)
 	if err != nil {
 		return SubmittedBatch{}, err
 	}
-	var charged domain.Position
-	if batch.CreditsRemaining, charged, err = s.debits(ctx, charging, charges...); err != nil {
+	if batch.CreditsRemaining, err = s.ledger.Debit(ctx, charging, charges...); err != nil {
 		return SubmittedBatch{}, err
 	}
 	handles := make([]SubmittedJob, len(jobs))
 	err = together(len(jobs), func(i int) (err error) {
-		if err := s.inheritSLA(ctx, inherit[i], charged, &drafts[i]); err != nil {
-			return err
-		}
-		handles[i], err = s.open(ctx, cause, batch.JobIDs[i], drafts[i])
+		handles[i], err = s.openJob(ctx, cause, batch.JobIDs[i], drafts[i])
 		return err
 	})
 	for _, h := range handles {
@@ -76,27 +72,32 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 // draftBatch writes the batch's events. Nothing reaches the log.
 func (s *Service) draftBatch(
 	ctx context.Context, cause Cause, batch SubmittedBatch, jobs []SubmitJob, charges []credits.Charge,
-) (drafts []job.Created, inherit []*inheritance, err error) {
+) ([]job.Created, error) {
 	submissions := make([]newJob, len(jobs))
-	inherit = make([]*inheritance, len(jobs))
+	slas := map[string]int{} // by project
 	for i, in := range jobs {
-		if inherit[i], err = s.inherit(ctx, cause.AccountID, in.ProjectID); err != nil {
-			return nil, nil, err
+		sla, known := slas[in.ProjectID]
+		if !known {
+			var err error
+			if sla, err = s.projectSLA(ctx, cause.AccountID, in.ProjectID); err != nil {
+				return nil, err
+			}
+			slas[in.ProjectID] = sla
 		}
 		in.BatchID, in.BatchIndex = batch.BatchID, i
-		submissions[i] = newJob{SubmitJob: in, Inherits: inherit[i]}
+		submissions[i] = newJob{SubmitJob: in, DefaultSLA: sla}
 	}
 	if !s.AI.Instant() { // lists that nobody can pay for are not worth the writing
-		if err := s.affords(ctx, cause, charges...); err != nil {
-			return nil, nil, err
+		if err := s.ledger.CheckFunds(ctx, cause, charges...); err != nil {
+			return nil, err
 		}
 	}
-	drafts = make([]job.Created, len(jobs))
-	return drafts, inherit, together(len(jobs), func(i int) (err error) {
-		if drafts[i], err = s.draft(ctx, cause, submissions[i]); err != nil {
+	drafts := make([]job.Created, len(jobs))
+	return drafts, together(len(jobs), func(i int) (err error) {
+		if drafts[i], err = s.draftJob(ctx, cause, submissions[i]); err != nil {
 			return err
 		}
-		return s.seal(ctx, &drafts[i], batch.JobIDs[i], jobs[i])
+		return s.sealSecrets(ctx, &drafts[i], batch.JobIDs[i], jobs[i])
 	})
 }
 

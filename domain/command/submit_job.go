@@ -8,11 +8,24 @@ import (
 // InsufficientCredits, or NotFound for a project that is not the account's;
 // nothing is written then. The same command submits the same job once.
 func (s *Service) SubmitJob(ctx context.Context, cause Cause, in SubmitJob) (SubmittedJob, error) {
-	inherits, err := s.inherit(ctx, cause.AccountID, in.ProjectID)
+	sla, err := s.projectSLA(ctx, cause.AccountID, in.ProjectID)
 	if err != nil {
 		return SubmittedJob{}, err
 	}
 	return again(ctx, s, cause, func(cause Cause) (SubmittedJob, error) {
-		return s.submit(ctx, cause, ownJob(cause), newJob{SubmitJob: in, Inherits: inherits})
+		return s.chargeAndOpen(ctx, cause, ownJob(cause), newJob{SubmitJob: in, DefaultSLA: sla})
 	})
+}
+
+// projectSLA checks that the project, if there is one, is the account's, and gives its
+// default in minutes; 0: it has none.
+func (s *Service) projectSLA(ctx context.Context, accountID, projectID string) (minutes int, err error) {
+	if projectID == "" {
+		return 0, nil
+	}
+	p, err := s.ownedProject(ctx, Cause{AccountID: accountID}, projectID)
+	if err == nil && p.DefaultSLAMinutes != nil {
+		minutes = *p.DefaultSLAMinutes
+	}
+	return minutes, err
 }

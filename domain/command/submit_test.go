@@ -10,7 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // plain is a submission without a list.

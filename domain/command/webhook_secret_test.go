@@ -7,7 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestARotatedSecretIsShownOnceAndKnownAgainByItsCommand(t *testing.T) {

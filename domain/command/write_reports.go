@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/repository"
 )
 
 // What the AI writes is written outside of any decision: it takes its time,
@@ -20,7 +21,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 		projectID   string
 		regressions []job.Item
 	}
-	w, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *waiting {
+	w, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *waiting {
 		if !st.NeedsChecklist() {
 			return nil
 		}
@@ -35,12 +36,12 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 	if err != nil || w == nil {
 		return domain.Position{}, err
 	}
-	items, by, err := s.write(ctx, w.brief, w.projectID)
+	items, by, err := s.composeChecklist(ctx, w.brief, w.projectID)
 	if err != nil {
 		return domain.Position{}, err
 	}
 	list := checklist(w.regressions, items)
-	return s.after(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideWriteChecklist(st, list, by, now)
 	})
 }
@@ -48,7 +49,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 // AnalyseJob has the AI analyse a completed job's report, once. The analysis
 // has the job's own id, so that two that raced are one.
 func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	brief, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *AnalysisBrief {
+	brief, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *AnalysisBrief {
 		if st.Report == nil || st.AIReport != nil {
 			return nil
 		}
@@ -65,9 +66,9 @@ func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (do
 		return domain.Position{}, domain.Unavailable(fmt.Errorf("analyse job %s: %w", jobID, err))
 	}
 	report.ID = domain.CommandIDFor("ai-report", jobID).String()
-	// The counts are facts, whatever the analyst makes of them.
+	// The counts are facts, and the analyst cannot change them.
 	report.PassCount, report.FailCount, report.SkipCount = brief.Report.PassCount, brief.Report.FailCount, brief.Report.SkipCount
-	return s.after(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		report := report
 		report.At = now
 		return job.DecideAnalysed(st, report)
@@ -80,7 +81,7 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 		url  string
 		list []job.Item
 	}
-	w, err := read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *waiting {
+	w, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *waiting {
 		if st.Type != job.AIReview || st.Status != job.StatusPending {
 			return nil
 		}
@@ -94,7 +95,7 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 		return domain.Position{}, domain.Unavailable(fmt.Errorf("review job %s: %w", jobID, err))
 	}
 	items := reviewed(w.list, review.Items)
-	return s.after(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideRobotComplete(st, job.RobotCompletion{
 			Robot: job.Reviewer, ReportID: domain.DeriveID(cause.CommandID, "report").String(),
 			Summary: review.Summary, Items: items, At: now,
@@ -126,16 +127,17 @@ func reviewed(list []job.Item, found []job.ReportItem) []job.ReportItem {
 	return items
 }
 
-// after decides on what was written, at the account's time.
-func (s *Service) after(
+// decideWritten decides on what was written, at the account's time.
+func (s *Service) decideWritten(
 	ctx context.Context, cause Cause, jobID string, decide func(job.State, time.Time) ([]domain.Event, error),
 ) (domain.Position, error) {
-	now, err := s.clock(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := execute(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State, _ *none) ([]domain.Event, error) {
-		return decide(st, now)
-	})
+	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, _ *repository.None) ([]domain.Event, error) {
+			return decide(st, now)
+		})
 	return written.Position, err
 }

@@ -10,13 +10,13 @@ import (
 	"humanqa/domain"
 )
 
-// Closed closes the book: whatever a later decision needs of the events before
-// it, so that a fold may begin here. A debit that is not in it was left behind:
-// its job has ended, and the debit is settled for good, kept by a job that was
-// completed or given back (docs/decisions.md, "Closing the books").
+// Closed closes the book. It holds everything that a later decision needs of earlier
+// events, so that a fold may begin here. A debit outside it was left behind: its job
+// has ended, and the debit is settled for good. It was either kept by a completed job
+// or given back (docs/decisions.md, "Closing the books").
 type Closed struct {
 	Number  int            `json:"number"` // of the ledger's closes, from 1
-	At      time.Time      `json:"at"`     // later than any debit before it was asked for
+	At      time.Time      `json:"at"`     // later than the AskedAt of every debit before it
 	Granted domain.Credits `json:"granted"`
 	Used    domain.Credits `json:"used"` // net of refunds
 	Expired domain.Credits `json:"expired"`
@@ -34,8 +34,7 @@ type Closed struct {
 	BalanceAfter domain.Credits  `json:"balanceAfter"`
 }
 
-// ClosedLot is a lot as a close finds it. Swept says that its expiry is
-// recorded.
+// ClosedLot is a lot at the time of a close. Swept is true once its expiry is recorded.
 type ClosedLot struct {
 	LotID     string         `json:"lotId"`
 	Left      domain.Credits `json:"left"`
@@ -50,8 +49,8 @@ type OpenDebits struct {
 	JobIDs []string       `json:"jobIds"`
 }
 
-// KeptDebit is a debit that several lots paid, that cost nothing, or whose
-// refund is not what its job was told. Part.Expired is as in Refunded.
+// KeptDebit is a debit that several lots paid, a debit of 0, or one with a refund that
+// differs from its job's. Part.Expired is as in Refunded.
 type KeptDebit struct {
 	JobID    string         `json:"jobId"`
 	Amount   domain.Credits `json:"amount"`
@@ -62,9 +61,9 @@ type KeptDebit struct {
 // EventType implements domain.Event.
 func (*Closed) EventType() string { return "credits.closed" }
 
-// UnsureError refuses to charge for jobs of which the open book knows nothing,
-// and whose debits may stand in an older one: what became of the jobs has to be
-// asked of the log first (Charge.Past).
+// UnsureError refuses to charge for jobs without a debit in the open book. Their debits
+// may stand in an older one, so the caller first asks the log about the jobs
+// (Charge.Past).
 type UnsureError struct {
 	Closes int
 	JobIDs []string
@@ -131,13 +130,13 @@ func (s State) Book() Book {
 	return Book{Events: s.events, Debits: len(s.debits), Closes: s.closes, Lots: len(s.lots), OpenedAt: s.closedAt}
 }
 
-// Full says that it is time to close: after so many events, and not before
-// there are as many as debits had to be kept. So all closes of a ledger whose
-// jobs don't end are together no longer than the ledger.
+// Full says that it is time to close: after so many events, and not before there are as
+// many as debits had to be kept. So even if no job ends, all closes of a ledger
+// together are no longer than the ledger.
 func (s State) Full(every int) bool { return s.events >= max(every, s.kept) }
 
-// Unsettled lists the debits that a close would have to ask after: refunded
-// ones, whose jobs have ended, and the others.
+// Unsettled lists the debits that a close would have to check: refunded ones of ended
+// jobs, and the others.
 func (s State) Unsettled() (refunded, open []string) {
 	for id, d := range s.debits {
 		if d.refunded {
@@ -157,8 +156,7 @@ func DecideClose(s State, settled map[string]Settled, now time.Time) ([]domain.E
 	if err := s.sound(); err != nil || s.events == 0 {
 		return nil, err
 	}
-	// Later than all that was asked for before, by whatever clock: whoever asks
-	// later has asked for something else.
+	// Later than every earlier request, by any clock: a later request is another one.
 	at := now
 	for _, t := range []time.Time{s.closedAt, s.askedAt} {
 		if !at.After(t) {
@@ -200,11 +198,11 @@ func DecideClose(s State, settled map[string]Settled, now time.Time) ([]domain.E
 	return []domain.Event{e}, nil
 }
 
-// close opens a new book. Where the events before are known, they must say what
+// closeBook opens a new book. Where the events before are known, they must say what
 // the close says; else it is all there is.
-func (s *State) close(e *Closed) {
+func (s *State) closeBook(e *Closed) {
 	if s.events == 0 && s.closes == 0 {
-		s.begin(e)
+		s.startBook(e)
 	} else {
 		s.compare(e)
 	}
@@ -246,8 +244,8 @@ func (s *State) close(e *Closed) {
 	s.events, s.kept = 0, len(kept)
 }
 
-// begin takes over what a close says of all before it.
-func (s *State) begin(e *Closed) {
+// startBook takes over what a close says of all before it.
+func (s *State) startBook(e *Closed) {
 	*s = State{
 		balance: 0, granted: e.Granted, used: e.Used, expired: e.Expired, charged: e.Debits,
 		byID: make(map[string]int, len(e.Lots)), damage: s.damage, low: e.LowBelow,
@@ -309,7 +307,7 @@ func (e *Closed) each() []KeptDebit {
 	return append(all, e.Kept...)
 }
 
-// Keeps lists the jobs whose debits stay.
+// Keeps lists the jobs with debits that stay.
 func (e *Closed) Keeps() map[string]bool {
 	kept := make(map[string]bool)
 	for _, d := range e.each() {

@@ -9,8 +9,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
-	"humanqa/domain/scenario"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/scenario"
 )
 
 type decide = scenario.Decide[credits.State]

@@ -48,12 +48,12 @@ func DecideGrant(
 type Charge struct {
 	JobID  string
 	Amount domain.Credits
-	// AskedAt is when the command was first asked for, the same for every
-	// repeat of it. Zero: nobody knows.
+	// AskedAt is when the command was first asked for, the same for every repeat of it.
+	// Zero: unknown.
 	AskedAt time.Time
-	// KnownTo is the close up to which the log was asked what became of the job;
-	// Past is the debit that was left behind then, nil if the job has not ended.
-	// See UnsureError.
+	// KnownTo is the close up to which the caller asked the log about the job. Past is
+	// the debit that was left behind then, nil if the job has not ended. See
+	// UnsureError.
 	KnownTo int
 	Past    *Debit
 }
@@ -105,7 +105,8 @@ func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, err
 				open, taken = open[1:], 0
 			}
 		}
-		events = append(events, &Debited{JobID: c.JobID, Amount: c.Amount, Parts: parts, BalanceAfter: balance, AskedAt: c.AskedAt, LowBelow: s.low})
+		events = append(events, &Debited{JobID: c.JobID, Amount: c.Amount, Parts: parts, BalanceAfter: balance, AskedAt: c.AskedAt,
+			LowBelow: s.low})
 	}
 	return events, nil
 }

@@ -1,7 +1,7 @@
-// Package credits is the ledger of one account: lots granted, debits for jobs,
-// refunds to the lots the money came from, and lots that expire. Every event
-// carries the balance after it, so that a stream proves itself. Everything
-// here is pure; time and ids come in with the command.
+// Package credits is the ledger of one account: lots granted, debits for jobs, refunds
+// to the lots of the debit, and lots that expire. Every event carries the balance after
+// it, so that a stream proves itself. Everything here is pure: time and ids come in
+// with the command.
 package credits
 
 import (
@@ -10,8 +10,8 @@ import (
 	"humanqa/domain"
 )
 
-// Part is an amount taken from, or given back to, one lot. Expired, only in a
-// refund, says that the lot had expired by then: the amount is lost.
+// Part is an amount taken from one lot, or given back to it. Expired occurs only in a
+// refund: the lot had expired by then, and the amount is lost.
 type Part struct {
 	LotID   string         `json:"lotId"`
 	Amount  domain.Credits `json:"amount"`
@@ -34,25 +34,25 @@ type Debited struct {
 	Amount       domain.Credits `json:"amount"`
 	Parts        []Part         `json:"parts"`
 	BalanceAfter domain.Credits `json:"balanceAfter"`
-	// AskedAt is when the command that charges was first asked for; absent if
-	// nobody knows. Every repeat of it says the same.
+	// AskedAt is the time of the first request for this charge; absent if it is
+	// unknown. It is equal for every repeat.
 	AskedAt time.Time `json:"askedAt,omitzero"`
 	// LowBelow is the limit in force (LowSet); absent: DefaultLow.
 	LowBelow *domain.Credits `json:"lowBelow,omitempty"`
 }
 
-// Prelude implements domain.Prelude: the job follows.
-func (*Debited) Prelude() {}
+// MoreFollows implements domain.MoreFollows: the job follows.
+func (*Debited) MoreFollows() {}
 
-// LowSet says below how many credits the account wants to hear of it; 0: never.
+// LowSet sets the limit below which the credits count as low; 0 turns the notice off.
 type LowSet struct {
 	Below        domain.Credits `json:"below"`
 	BalanceAfter domain.Credits `json:"balanceAfter"`
 }
 
-// Refunded gives a debit back, whole and once, to the lots it came from. What
-// returns to a lot that expired in the meantime is lost to the account at
-// once: BalanceAfter leaves it out and Expired says how much it was.
+// Refunded gives a debit back, whole and once, to its lots. The part for a lot that has
+// expired is lost to the account at once. BalanceAfter leaves that part out, and
+// Expired is its amount.
 type Refunded struct {
 	JobID        string         `json:"jobId"`
 	Amount       domain.Credits `json:"amount"`
@@ -62,7 +62,7 @@ type Refunded struct {
 	BalanceAfter domain.Credits `json:"balanceAfter"`
 }
 
-// LotExpired takes what was left in a lot out of the account.
+// LotExpired takes the rest of a lot out of the account.
 type LotExpired struct {
 	LotID        string         `json:"lotId"`
 	Amount       domain.Credits `json:"amount"`

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// DefaultLow is where credits are low for who has set no limit: below four
-	// tests.
+	// DefaultLow is the limit of an account without its own: four tests.
 	DefaultLow domain.Credits = 20
 	// MaxLow bounds the limit.
 	MaxLow domain.Credits = 1_000_000

@@ -11,7 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // TestNoHistoryBreaksTheLedger runs random commands at random moments and

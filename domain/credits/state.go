@@ -9,13 +9,12 @@ import (
 	"humanqa/domain"
 )
 
-// State is a ledger after some events. It belongs to its fold: Evolve changes
-// maps and slices in place, so that an event costs the same however long the
-// ledger is, and a state that was passed to Evolve must not be used again.
+// State is a ledger after some events. It belongs to its fold: Evolve changes maps and
+// slices in place, so an event costs the same at any length of the ledger. Do not use a
+// state again after passing it to Evolve.
 //
-// A debit stays until a close leaves it behind (a job is charged once), so it
-// is kept small: 16 bytes and the job's id, and the parts only of a debit that
-// several lots paid.
+// A debit stays until a close leaves it behind (a job is charged once), so it is small:
+// 16 bytes and the job's id. Only a debit that several lots paid keeps its parts.
 type State struct {
 	balance domain.Credits // left in all lots that were not swept
 	granted domain.Credits
@@ -80,8 +79,8 @@ type Debit struct {
 	Expired domain.Credits
 }
 
-// Balance is what the last event's balanceAfter says: all that is left in lots
-// whose expiry is not recorded yet.
+// Balance is the last event's balanceAfter: the rest of all lots without a recorded
+// expiry.
 func (s State) Balance() domain.Credits { return s.balance }
 
 // Granted is the sum of all grants: Balance + Used + Expired.
@@ -93,9 +92,8 @@ func (s State) Used() domain.Credits { return s.used }
 // Expired is what lots lost by their recorded expiry.
 func (s State) Expired() domain.Credits { return s.expired }
 
-// Damage is not nil when the stream contradicts itself: an event whose
-// balanceAfter is not what the events before it add up to. Nothing may be
-// decided on such a ledger.
+// Damage is not nil when the stream contradicts itself: an event's balanceAfter differs
+// from the sum of the events before it. Nothing may be decided on such a ledger.
 func (s State) Damage() error { return s.damage }
 
 // Available is what can be spent at that moment, lots that expired but were
@@ -183,7 +181,7 @@ func Evolve(s State, e domain.Event) State {
 		s.low = &e.Below
 		s.prove(e, e.BalanceAfter)
 	case *Closed:
-		s.close(e)
+		s.closeBook(e)
 		s.prove(e, e.BalanceAfter)
 		return s
 	default:
@@ -199,8 +197,8 @@ func (s *State) grant(e *Granted) {
 	}
 	l := lot{id: e.LotID}
 	if e.ExpiresAt != nil {
-		// Timers and answers know milliseconds: who is told that the lot expires
-		// at a moment must find it expired then.
+		// Timers and answers know milliseconds: at the announced moment the lot must be
+		// expired.
 		l.expiresAt = e.ExpiresAt.Truncate(time.Millisecond)
 	}
 	s.lots = append(s.lots, l)
@@ -222,7 +220,7 @@ func (s *State) debit(e *Debited) {
 			s.damaged("job %s was paid from the unknown lot %s", e.JobID, p.LotID)
 			return
 		}
-		s.take(i, p.Amount)
+		s.takeFromLot(i, p.Amount)
 		shares = append(shares, share{lot: int32(i), amount: p.Amount})
 	}
 	switch len(shares) {
@@ -278,7 +276,7 @@ func (s *State) expire(e *LotExpired) {
 		s.damaged("the unknown lot %s expired", e.LotID)
 		return
 	}
-	s.take(i, e.Amount)
+	s.takeFromLot(i, e.Amount)
 	s.lots[i].swept = true
 	s.expired += e.Amount
 }
@@ -299,8 +297,8 @@ func (s *State) give(i int, amount domain.Credits) {
 	s.balance += amount
 }
 
-// take removes from a lot; one that is used up leaves open.
-func (s *State) take(i int, amount domain.Credits) {
+// takeFromLot removes from a lot; one that is used up leaves open.
+func (s *State) takeFromLot(i int, amount domain.Credits) {
 	l := &s.lots[i]
 	if amount < 0 || amount > l.left {
 		s.damaged("%d credits were taken from lot %s, which holds %d", amount, l.id, l.left)

@@ -1,6 +1,6 @@
-// Package host remembers which project the hosted tests of a host belong to.
-// The log decides: of two first tests at once one links the host, and the
-// other finds the link. Everything here is pure.
+// Package host remembers the project of the hosted tests of a host. The log decides: of
+// two first tests at once, one links the host and the other finds the link. Everything
+// here is pure.
 package host
 
 import (

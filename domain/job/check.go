@@ -203,9 +203,8 @@ func (s State) freeKey(finding Item) string {
 	return keyed[len(keyed)-1].Key
 }
 
-// DecideComplete ends the job with its report. Every item of the list needs a
-// verdict. The same claim completing again is a repeat, whatever it says: the
-// first report stands.
+// DecideComplete ends the job with its report. Every item of the list needs a verdict.
+// A second completion by the same claim is a repeat: the first report stands.
 func DecideComplete(s State, c Completion) ([]domain.Event, error) {
 	if s.Status == StatusCompleted && s.CheckerID == c.CheckerID && s.Token == c.Token {
 		return nil, nil

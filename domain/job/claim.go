@@ -28,10 +28,10 @@ func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, erro
 	case len(s.Items) == 0:
 		return nil, errNoList()
 	}
-	return []domain.Event{s.claim(checkerID, now)}, nil
+	return []domain.Event{s.claimedEvent(checkerID, now)}, nil
 }
 
-func (s State) claim(checkerID string, now time.Time) *Claimed {
+func (s State) claimedEvent(checkerID string, now time.Time) *Claimed {
 	return &Claimed{CheckerID: checkerID, Token: s.Token + 1, DueAt: s.DueAt, At: now}
 }
 
@@ -42,8 +42,8 @@ const (
 	ReleaseLeft    = "left"    // they left the session
 )
 
-// DecideRelease puts the job back into the queue. The same claim releasing
-// again, while nobody else took the job, is a repeat.
+// DecideRelease puts the job back into the queue. A second release by the same claim is
+// a repeat, as long as no other checker took the job.
 func DecideRelease(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
 	if s.Status == StatusPending && token > 0 && s.Token == token && s.ReleasedBy == checkerID {
 		return nil, nil
@@ -54,7 +54,7 @@ func DecideRelease(s State, checkerID string, token int, now time.Time) ([]domai
 	return []domain.Event{&Released{Token: token, Reason: ReleaseChecker, At: now}}, nil
 }
 
-// DecideLeave gives up whatever claim the checker holds on a session's slot.
+// DecideLeave gives up the checker's claim on a session's slot.
 func DecideLeave(s State, checkerID string, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -104,9 +104,9 @@ func working(s State, checkerID string, token int) error {
 	return begun(s)
 }
 
-// fenced refuses work that is not under the live claim: the checker must be
-// the claimant and the token the claim's own. A checker whose claim ended, or
-// who lost it and claimed again, holds an older token.
+// fenced refuses work that is not under the live claim: the checker must be the
+// claimant and the token the claim's own. After the end of a claim, or after a new
+// claim, a checker's old token is stale.
 func fenced(s State, checkerID string, token int) error {
 	switch {
 	case !s.Exists:

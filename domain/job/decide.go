@@ -49,8 +49,8 @@ func errNoList() error {
 	return domain.Conflict("the checklist is being written").WithHint("try again in a moment")
 }
 
-// DecideCancel ends a job that nobody holds, with a full refund. Only its
-// session cancels a session's slot, also one that is claimed.
+// DecideCancel ends a job without a claim, with a full refund. Only its session cancels
+// a session's slot, also one that is claimed.
 func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {
 	bySession := reason == CancelSessionExpired || reason == CancelSessionCancelled
 	switch {

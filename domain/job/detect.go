@@ -15,9 +15,9 @@ var (
 	paymentPairs = [][2]string{{"credit", "card"}, {"credit", "cards"}, {"debit", "card"}, {"debit", "cards"}}
 )
 
-// Detect finds the type of a hosted test that names none: payment words in the
-// feature or the URL, then the first look at a project, then anything else
-// (decisions, "Type detection").
+// Detect finds the type of a hosted test without one. It looks for payment words in the
+// feature or the URL, and then for a project's first test (decisions, "Type
+// detection").
 func Detect(rawURL, feature string, tested bool) Type {
 	switch {
 	case aboutMoney(feature) || aboutMoney(unescaped(rawURL)):

@@ -1,6 +1,5 @@
-// Package job is the life of one test: submitted, claimed, completed.
-// Everything here is pure; time and ids come in with the command, secrets come
-// in sealed.
+// Package job is the life of one test: submitted, claimed, completed. Everything here
+// is pure: time and ids come in with the command. Secrets come in sealed.
 package job
 
 import (
@@ -9,13 +8,12 @@ import (
 	"humanqa/domain"
 )
 
-// Status is where a job stands (specification, "Job states"; decisions,
-// "Job states").
+// Status is the state of a job (specification, "Job states"; decisions, "Job states").
 type Status string
 
-// The states. Completed, cancelled and failed are ends and absorb. A voided job
-// is never shown: its submission crashed between the charge and the job, the
-// charge was given back, and a late job.created must lose.
+// The states. Completed, cancelled and failed are ends and absorb. A voided job is
+// never shown. Its submission crashed between the charge and the job, the charge
+// was given back, and a late job.created must lose.
 const (
 	StatusPending   Status = "pending"
 	StatusClaimed   Status = "claimed"
@@ -25,7 +23,7 @@ const (
 	StatusVoided    Status = "voided"
 )
 
-// Ended says that the state is an end that clients see.
+// Ended reports whether the state is an end that clients see.
 func (s Status) Ended() bool {
 	return s == StatusCompleted || s == StatusCancelled || s == StatusFailed
 }
@@ -33,7 +31,7 @@ func (s Status) Ended() bool {
 // ItemStatus is the verdict on one checklist item.
 type ItemStatus string
 
-// The verdicts. ItemPending is what an unchecked item shows.
+// The verdicts. An unchecked item shows ItemPending.
 const (
 	ItemPass    ItemStatus = "pass"
 	ItemFail    ItemStatus = "fail"
@@ -58,12 +56,12 @@ type Item struct {
 	Description     string   `json:"description"`
 	ExpectedOutcome string   `json:"expectedOutcome,omitempty"`
 	Severity        Severity `json:"severity"`
-	// Origin says why the project's past put the item here; empty: it did not.
+	// Origin is the reason that the project's past put the item here; empty without one.
 	Origin Origin `json:"origin,omitempty"`
 }
 
-// Origin is where a regression item comes from (decisions,
-// "Open failures" and "prepare-next").
+// Origin is the source of a regression item (decisions, "Open failures" and
+// "prepare-next").
 type Origin string
 
 // The origins.
@@ -72,18 +70,16 @@ const (
 	PreparedFix Origin = "prepared_fix" // queued by prepare-next
 )
 
-// Created submits a job. Its credits were debited before under the same job
-// id.
+// Created submits a job. Its credits were debited earlier, under the same job id.
 type Created struct {
 	Submission
 	// Items is empty while the checklist is still to be written.
 	Items       []Item `json:"items"`
-	GeneratedBy string `json:"generatedBy,omitempty"` // who wrote the checklist when the client did not
-	// Regressions, without ids, open a list that is still to be written; a list
-	// that is there holds them.
+	GeneratedBy string `json:"generatedBy,omitempty"` // author of a checklist that is not the client's
+	// Regressions, without ids, open a list that is still to be written; a written
+	// list holds them.
 	Regressions []Item `json:"regressions,omitempty"`
-	// Prepared are the ids of the project's prepared fixes that the list
-	// verifies.
+	// Prepared are the ids of prepared fixes that the list verifies.
 	Prepared []string `json:"prepared,omitempty"`
 	// Credentials and AccessInstructions are sealed (vault, bound to this
 	// stream); only the current claimant ever sees them open.
@@ -92,8 +88,8 @@ type Created struct {
 	CreatedAt          time.Time `json:"createdAt"`
 }
 
-// Claimed says that a checker took the job. The token fences every later
-// call: work sent under an older token is refused. DueAt is when the SLA ends.
+// Claimed gives the job to a checker. The token fences every later call: work under an
+// older token is refused. DueAt is the end of the SLA.
 type Claimed struct {
 	CheckerID string    `json:"checkerId"`
 	Token     int       `json:"token"`
@@ -101,15 +97,15 @@ type Claimed struct {
 	At        time.Time `json:"at"`
 }
 
-// Released puts a claimed job back into the queue; ticks stay as a draft for
-// the next checker.
+// Released puts a claimed job back into the queue. Its verdicts stay as a draft for the
+// next checker.
 type Released struct {
 	Token  int       `json:"token"`
 	Reason string    `json:"reason"` // checker, silent, left
 	At     time.Time `json:"at"`
 }
 
-// ItemChecked is the claimant's verdict on an item of the list; a later one
+// ItemChecked is the claimant's verdict on an item of the list. A later verdict
 // replaces an earlier one. Severity is empty unless the checker overrode it.
 type ItemChecked struct {
 	ItemID        string     `json:"itemId"`
@@ -123,8 +119,7 @@ type ItemChecked struct {
 	At                 time.Time `json:"at"`
 }
 
-// FindingAdded is something the checker saw outside the list: an item with its
-// verdict.
+// FindingAdded is a finding outside the list: an item with its verdict.
 type FindingAdded struct {
 	Item   Item       `json:"item"`
 	Status ItemStatus `json:"status"`
@@ -143,7 +138,7 @@ type ReportItem struct {
 	MoreScreenshotURLs []string `json:"moreScreenshotUrls,omitempty"`
 }
 
-// Screenshots are all pictures of the item, in the order they came in.
+// Screenshots are all pictures of the item, in the order of their arrival.
 func (i ReportItem) Screenshots() []string { return screenshots(i.ScreenshotURL, i.MoreScreenshotURLs) }
 
 func screenshots(first string, more []string) []string {
@@ -168,17 +163,17 @@ type Completed struct {
 	At            time.Time    `json:"at"`
 }
 
-// ChecklistWritten brings the list of a job that was submitted without one.
+// ChecklistWritten adds the list of a job that was submitted without one.
 type ChecklistWritten struct {
 	Items       []Item    `json:"items"`
 	GeneratedBy string    `json:"generatedBy"`
 	At          time.Time `json:"at"`
 }
 
-// SLAMissed ends the claim, if there is one. Requeued puts the job back into
-// the queue until DueAt; else the job has failed, and job.failed follows in the
-// same append. RequeueCount is how often it went back: a miss that fails the job
-// does not count.
+// SLAMissed ends the claim, if there is one. Requeued puts the job back into the queue
+// until DueAt. Otherwise the job has failed, and job.failed follows in the same append.
+// RequeueCount counts the returns to the queue; the miss that fails the job does not
+// count.
 type SLAMissed struct {
 	RequeueCount int            `json:"requeueCount"`
 	Requeued     bool           `json:"requeued"`
@@ -190,9 +185,9 @@ type SLAMissed struct {
 	At            time.Time      `json:"at"`
 }
 
-// UntestableReported is a checker's word that the job cannot be tested. It ends
-// the claim; a second checker's, or the operator's, word makes job.failed
-// follow in the same append.
+// UntestableReported is a checker's report that the job cannot be tested. It ends the
+// claim. A report by a second checker or an operator adds job.failed in the same
+// append.
 type UntestableReported struct {
 	CheckerID string    `json:"checkerId"`
 	Token     int       `json:"token"`
@@ -213,7 +208,7 @@ type Failed struct {
 	At            time.Time      `json:"at"`
 }
 
-// Heartbeat says that the claimant is still at work.
+// Heartbeat is a sign of life of the claimant.
 type Heartbeat struct {
 	Token int       `json:"token"`
 	At    time.Time `json:"at"`
@@ -240,7 +235,7 @@ type AIReport struct {
 	At               time.Time `json:"at"`
 }
 
-// Bug is a failed item as the analysis sees it.
+// Bug is a failed item in the analysis.
 type Bug struct {
 	ItemID            string   `json:"itemId,omitempty"`
 	Title             string   `json:"title"`
@@ -250,12 +245,12 @@ type Bug struct {
 	SuggestedFix      string   `json:"suggestedFix"`
 }
 
-// AIReportReady brings the analysis of the completed job.
+// AIReportReady adds the analysis of the completed job.
 type AIReportReady struct {
 	AIReport
 }
 
-// Rated is the client's rating of the checker's work; a later one replaces an
+// Rated is the client's rating of the checker's work. A later rating replaces an
 // earlier one.
 type Rated struct {
 	Rating int       `json:"rating"` // 1 to 5
@@ -263,20 +258,20 @@ type Rated struct {
 	At     time.Time `json:"at"`
 }
 
-// Cancelled ends a job that nobody had claimed. The refund follows in the
-// ledger; Refund is its amount.
+// Cancelled ends a job without a claim. The refund follows in the ledger; Refund is its
+// amount.
 type Cancelled struct {
 	Reason string         `json:"reason"` // client, operator, session_expired, session_cancelled
 	Refund domain.Credits `json:"refund"`
-	// RefundExpired is what of Refund goes into lots that have expired, as the
-	// ledger stood when the job ended. The refund itself has the last word.
+	// RefundExpired is the part of Refund for lots that had expired when the job
+	// ended. The refund itself has the last word.
 	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
 	SessionID     string         `json:"sessionId,omitempty"`
 	LoopID        string         `json:"loopId,omitempty"`
 	At            time.Time      `json:"at"`
 }
 
-// Voided closes the stream of a job that never came (see StatusVoided).
+// Voided closes the stream of a job whose creation was lost (see StatusVoided).
 type Voided struct {
 	AccountID string    `json:"accountId"`
 	At        time.Time `json:"at"`

@@ -19,10 +19,10 @@ const (
 // MaxSLAMisses is how often a job may miss its SLA: with the last one it fails.
 const MaxSLAMisses = 3
 
-// DecideMissSLA ends the claim of a job whose SLA has run out. The job goes
-// back into the queue and its clock starts again; the third miss fails it with
-// a full refund. A session's slot fails on its first: its session cannot wait.
-// Before the SLA's end, and after the job's, there is nothing to miss.
+// DecideMissSLA ends the claim of a job at the end of its SLA. The job goes back into
+// the queue and its clock starts again; the third miss fails it with a full refund. A
+// session's slot fails on its first: its session cannot wait. Before the SLA's end, and
+// after the job's, there is nothing to miss.
 func DecideMissSLA(s State, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -49,9 +49,9 @@ type Untestable struct {
 	At        time.Time
 }
 
-// DecideUntestable ends the claim with the claimant's word that the job cannot
-// be tested. The first one's puts the job back into the queue, for somebody
-// else; the word of a second checker fails it with a full refund.
+// DecideUntestable ends the claim with the claimant's word that the job cannot be
+// tested. The first report puts the job back into the queue, for another checker. A
+// second checker's report fails it with a full refund.
 func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
 	said := slices.Contains(s.Untestable, u.CheckerID)
 	if said && s.Token == u.Token && s.ReleasedBy == u.CheckerID {
@@ -72,7 +72,7 @@ func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
 	return events, nil
 }
 
-// DecideFail ends a job at the operator's word, whoever holds it.
+// DecideFail ends a job by the operator's order, also under a claim.
 func DecideFail(s State, reason string, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:

@@ -6,7 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/domain/scenario"
+	"humanqa/internal/testing/scenario"
 )
 
 type decide = scenario.Decide[job.State]

@@ -50,10 +50,10 @@ func slugOf(text string) (slug string, lossy bool) {
 	return slug, lossy || slug == ""
 }
 
-// UniqueKeys gives the items, in a new slice, with a key each that no other
-// one has: an explicit key as it stands, a derived one where it is empty, and
-// "-2", "-3" … behind a key that is taken. Explicit keys are served first, so
-// a derived one never takes theirs; the same list always gets the same keys.
+// UniqueKeys gives the items, in a new slice, with a unique key each. An explicit key
+// stays, an empty one is derived, and a key that is taken gets "-2", "-3" … Explicit
+// keys are served first, so a derived one never takes theirs; the same list always gets
+// the same keys.
 func UniqueKeys(items []Item) []Item {
 	keyed := slices.Clone(items)
 	taken := make(map[string]bool, len(items))

@@ -6,11 +6,11 @@ import (
 	"humanqa/domain"
 )
 
-// MaxMoments bounds how many moments of a test can be marked.
+// MaxMoments bounds the marked moments of a test.
 const MaxMoments = 100
 
-// Recording is a film of the test, by its claimant. What happened at a time is
-// seen that long after StartedAt.
+// Recording is a film of the test by its claimant. A moment is as far into the film as
+// it is after StartedAt.
 type Recording struct {
 	ID          string    `json:"id"`
 	Token       int       `json:"token"` // of the claim
@@ -21,21 +21,21 @@ type Recording struct {
 	DurationMs  int64     `json:"durationMs,omitempty"` // 0: not known
 }
 
-// Moment is one that the claimant marked.
+// Moment is a marked moment of the test.
 type Moment struct {
 	ID    string    `json:"id"`
 	Label string    `json:"label,omitempty"`
 	At    time.Time `json:"at"`
 }
 
-// RecordingAttached says that a recording is whole, and there to be seen. It may
-// come after the report, and after the claim's end.
+// RecordingAttached adds a complete recording to the job. It may come after the report,
+// and after the claim's end.
 type RecordingAttached struct {
 	Recording
 	At time.Time `json:"at"`
 }
 
-// MomentMarked is the claimant's "look here", in the recording.
+// MomentMarked is a moment that the claimant marked in the recording.
 type MomentMarked struct {
 	Moment
 	Token int `json:"token"`
@@ -62,8 +62,8 @@ func DecideRecord(s State, checkerID string, token int, now time.Time) ([]domain
 // Holds says that the claim is alive.
 func (s State) Holds(checkerID string, token int) bool { return fenced(s, checkerID, token) == nil }
 
-// DecideAttachRecording takes a recording into the job, whatever has become of it.
-// The same one again is a repeat.
+// DecideAttachRecording adds a recording to the job in any state. The same one again is
+// a repeat.
 func DecideAttachRecording(s State, r Recording, now time.Time) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("job")

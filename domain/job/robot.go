@@ -14,8 +14,8 @@ const (
 	Player   = "sandbox"   // plays sandbox jobs
 )
 
-// IsRobot says that the checker is no person: nobody to rate, to rest, or to
-// fall silent.
+// IsRobot reports whether the checker is a robot. A robot is not rated, does not rest,
+// and never falls silent.
 func IsRobot(checkerID string) bool { return checkerID == Reviewer || checkerID == Player }
 
 // DecideRobotClaim has the player take a sandbox slot, so that its session can
@@ -29,12 +29,11 @@ func DecideRobotClaim(s State, now time.Time) ([]domain.Event, error) {
 	case s.SessionID == "":
 		return nil, domain.Conflict("the job is no slot of a session")
 	}
-	return []domain.Event{s.claim(Player, now)}, nil
+	return []domain.Event{s.claimedEvent(Player, now)}, nil
 }
 
-// RobotCompletion is a robot's whole work on a job. Items is the report: every
-// item of the list, and whatever else was found, each with a verdict. An empty
-// key is derived.
+// RobotCompletion is a robot's whole work on a job. Items is the report: every item of
+// the list, and other findings, each with a verdict. An empty key is derived.
 type RobotCompletion struct {
 	Robot    string
 	ReportID string
@@ -82,11 +81,10 @@ func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
 	if s.Status == StatusClaimed {
 		return []domain.Event{completed}, nil
 	}
-	return []domain.Event{s.claim(c.Robot, c.At), completed}, nil
+	return []domain.Event{s.claimedEvent(c.Robot, c.At), completed}, nil
 }
 
-// robotMay refuses a job that is not for that robot, or that somebody else
-// holds.
+// robotMay refuses a job that is not for that robot, or that another checker holds.
 func robotMay(s State, robot string) error {
 	switch {
 	case !s.Exists:

@@ -23,23 +23,23 @@ type State struct {
 	AccessInstructions string // sealed
 	CreatedAt          time.Time
 
-	// The SLA. DueAt is when it ends, from the submission on: a re-queue moves
-	// it, and so does the start of a slot's session; until then, StartedAt zero,
-	// a slot's SLA does not run. A claim has no clock of its own.
+	// The SLA. DueAt is its end, from the submission on. A re-queue moves it, and so
+	// does the start of a slot's session. Until that start a slot's SLA does not run,
+	// and StartedAt is zero. A claim has no clock of its own.
 	DueAt        time.Time
 	StartedAt    time.Time
 	RequeueCount int
 
-	// The claim. Token counts the claims ever made, so that it fences the work
-	// of earlier ones. CheckerID and ClaimedAt are zero without a live or
-	// completed claim, SignOfLife is when the claimant was last heard of;
-	// ReleasedBy is who gave the claim of Token up.
+	// The claim. Token counts the claims ever made, so that it fences the work of
+	// earlier ones. CheckerID and ClaimedAt are zero without a live or completed claim.
+	// SignOfLife is the time of the claimant's last call. ReleasedBy is the checker
+	// that gave the claim of Token up.
 	CheckerID  string
 	Token      int
 	ClaimedAt  time.Time
 	SignOfLife time.Time
 	ReleasedBy string
-	// Untestable are the checkers who said that the job cannot be tested.
+	// Untestable are the checkers that reported the job as untestable.
 	Untestable []string
 
 	// The draft of the report. Verdicts, by item id, and Findings outlive a
@@ -75,7 +75,7 @@ type Verdict struct {
 	More          []string // pictures beside the first
 }
 
-// Waiting says that the job is a slot whose session has not started.
+// Waiting says that the job is a slot of a session that has not started.
 func (s State) Waiting() bool { return s.SessionID != "" && s.StartedAt.IsZero() }
 
 // ReportID is empty until a report exists.

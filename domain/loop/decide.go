@@ -66,7 +66,7 @@ func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 		if again := j.Iteration == 1 && s.Session.Iterations > 0; !again && !s.Session.silent(at.Now) {
 			return []domain.Event{iterated}, nil
 		}
-		events = append(events, s.Session.end(StatusAbandoned, at))
+		events = append(events, s.Session.endedEvent(StatusAbandoned, at))
 	}
 	if j.MaxIterations == 0 {
 		j.MaxIterations = DefaultMaxIterations
@@ -97,11 +97,11 @@ func DecideRecordOutcome(s State, o Outcome, at Setting) ([]domain.Event, error)
 	}
 	switch {
 	case o.Overall == "pass":
-		events = append(events, after.end(StatusPassed, at))
+		events = append(events, after.endedEvent(StatusPassed, at))
 	case o.ReportID != "" && s.Session.inARow(o.FailingKeys) >= stuckAfter:
-		events = append(events, after.end(StatusStuckSameBug, at))
+		events = append(events, after.endedEvent(StatusStuckSameBug, at))
 	case known >= s.Session.MaxIterations:
-		events = append(events, after.end(StatusMaxIterations, at))
+		events = append(events, after.endedEvent(StatusMaxIterations, at))
 	}
 	return events, nil
 }
@@ -121,7 +121,7 @@ func DecideFinalize(s State, sessionID string, final Status, at Setting) ([]doma
 	case !slices.Contains(Ends(), final):
 		return nil, domain.Invalid(domain.Detail{Path: "finalStatus", Message: "is not how a loop session ends"})
 	}
-	return []domain.Event{s.Session.end(final, at)}, nil
+	return []domain.Event{s.Session.endedEvent(final, at)}, nil
 }
 
 // DecideOutOfCredits ends the session that runs, if there is one: its next
@@ -132,13 +132,13 @@ func DecideOutOfCredits(s State, unpaid string, at Setting) ([]domain.Event, err
 	}
 	price, joined := s.Session.Open[unpaid]
 	if !joined {
-		return []domain.Event{s.Session.end(StatusOutOfCredits, at)}, nil
+		return []domain.Event{s.Session.endedEvent(StatusOutOfCredits, at)}, nil
 	}
 	after := s.Session // the maps stay the state's: only plain fields change
 	after.Spent -= price
 	return []domain.Event{
 		&OutcomeRecorded{SessionID: after.ID, JobID: unpaid, FailingKeys: []string{}, Refund: price, At: at.Now},
-		after.end(StatusOutOfCredits, at),
+		after.endedEvent(StatusOutOfCredits, at),
 	}, nil
 }
 
@@ -147,7 +147,7 @@ func DecideAbandon(s State, at Setting) ([]domain.Event, error) {
 	if s.Session.Status != StatusRunning || !s.Session.silent(at.Now) {
 		return nil, nil
 	}
-	return []domain.Event{s.Session.end(StatusAbandoned, at)}, nil
+	return []domain.Event{s.Session.endedEvent(StatusAbandoned, at)}, nil
 }
 
 // Ends lists how a session ends.
@@ -155,8 +155,7 @@ func Ends() []Status {
 	return []Status{StatusPassed, StatusStuckSameBug, StatusOutOfCredits, StatusMaxIterations, StatusAbandoned}
 }
 
-// alarming are the ends that somebody should hear of (specification, "Event
-// kinds").
+// alarming are the ends that are announced (specification, "Event kinds").
 func (s Status) alarming() bool {
 	return s == StatusStuckSameBug || s == StatusOutOfCredits || s == StatusMaxIterations
 }
@@ -175,7 +174,7 @@ func (s Session) inARow(failing []string) int {
 	return 1
 }
 
-func (s Session) end(final Status, at Setting) *Ended {
+func (s Session) endedEvent(final Status, at Setting) *Ended {
 	return &Ended{
 		SessionID: s.ID, ProjectID: s.ProjectID, ProjectName: at.ProjectName, Skill: s.Skill,
 		FinalStatus: final, Iterations: s.Iterations, CreditsSpent: s.Spent, FinalReportID: s.ReportID,

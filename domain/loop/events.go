@@ -1,7 +1,6 @@
-// Package loop follows auto-test agents: hosted tests that one agent skill
-// repeats on one project until they pass, or until something is wrong
-// (decisions, "Loops"). Everything here is pure; time and ids come in with
-// the command.
+// Package loop follows the loops of agents: one agent skill repeats hosted tests on one
+// project until they pass or the loop fails (decisions, "Loops"). Everything here is
+// pure: time and ids come in with the command.
 package loop
 
 import (
@@ -10,7 +9,7 @@ import (
 	"humanqa/domain"
 )
 
-// Status is where a loop session stands.
+// Status is the state of a loop session.
 type Status string
 
 // The states. All but StatusRunning are ends.
@@ -34,7 +33,7 @@ type Started struct {
 	At            time.Time `json:"at"`
 }
 
-// Iterated counts a test into the session. Iteration is what the agent said.
+// Iterated counts a test into the session. Iteration is the agent's own number.
 type Iterated struct {
 	SessionID string         `json:"sessionId"`
 	JobID     string         `json:"jobId"`
@@ -54,8 +53,8 @@ type OutcomeRecorded struct {
 	At          time.Time      `json:"at"`
 }
 
-// Ended ends the session. Alert says that loop_session.ended goes out: the end
-// is a bad one and the project's alerts were not snoozed.
+// Ended ends the session. Alert is true if loop_session.ended goes out: the end is a
+// bad one, and the project's alerts were not snoozed.
 type Ended struct {
 	SessionID     string         `json:"sessionId"`
 	ProjectID     string         `json:"projectId"`

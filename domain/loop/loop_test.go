@@ -7,7 +7,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/loop"
-	"humanqa/domain/scenario"
+	"humanqa/internal/testing/scenario"
 )
 
 type decide = scenario.Decide[loop.State]

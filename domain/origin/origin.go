@@ -1,6 +1,6 @@
-// Package origin holds what a log says of itself: its name, for what was
-// projected from one log must never go on with another, and the parts of events
-// that are too large for one append. Everything here is pure.
+// Package origin holds the log's statements about itself. They are its name, because
+// rows of one log must never continue with another log, and the parts of events too
+// large for one append. Everything here is pure.
 package origin
 
 import (
@@ -14,23 +14,23 @@ import (
 // Stream holds the log's name as its first event; the first one counts.
 const Stream = "log-origin"
 
-// Named says which log this is. A new log begins with it; one that is older
-// than this event type is named when a service first runs on it.
+// Named gives the log its name. A new log begins with it. An older log gets it when a
+// service first runs on it.
 type Named struct {
 	LogID string    `json:"logId"`
 	At    time.Time `json:"at"`
-	// AuditKey is as in KeyBound. Logs that are older than that have none.
+	// AuditKey is as in KeyBound. Older logs have none.
 	AuditKey string `json:"auditKey,omitempty"`
 }
 
 // EventType implements domain.Event.
 func (*Named) EventType() string { return "log.named" }
 
-// KeyBound says by which key the log's checkpoints are signed, and that every event of
-// the service carries a MAC from here on. A service appends it to a log that is older
-// than that, and an operator who accepts a log whose audit has findings.
+// KeyBound names the key that signs the log's checkpoints. Every event of the service
+// carries a MAC from here on. A service appends it to a log from before MACs. An
+// operator appends it to accept a log with findings of the audit.
 type KeyBound struct {
-	// AuditKey is the SHA-256, in hex, of what checkpoints are verified by.
+	// AuditKey is the SHA-256, in hex, of the public key of checkpoints.
 	AuditKey string    `json:"auditKey"`
 	At       time.Time `json:"at"`
 	// Reason is the operator's.
@@ -40,8 +40,7 @@ type KeyBound struct {
 // EventType implements domain.Event.
 func (*KeyBound) EventType() string { return "log.key_bound" }
 
-// Part is a piece of the data of an event that follows elsewhere (package
-// eventstore).
+// Part is a piece of the data of an event that follows elsewhere (package eventstore).
 type Part struct {
 	Data []byte `json:"part"`
 }

@@ -1,6 +1,6 @@
-// Package oversight is what operators do by their office: every act is a fact
-// with who, what, to whom and why, before it has any other effect. One stream an
-// operator. Everything here is pure.
+// Package oversight records the acts of operators. Every act is a fact with operator,
+// act, subject and reason, before it has any other effect. Each operator has one
+// stream. Everything here is pure.
 package oversight
 
 import (
@@ -16,7 +16,7 @@ type Act string
 
 // The acts.
 const (
-	Look          Act = "look" // into what belongs to a client; its people see it
+	Look          Act = "look" // into a client's data; the client's people see it
 	GrantCredits  Act = "grant_credits"
 	Suspend       Act = "suspend_account"
 	Reinstate     Act = "reinstate_account"
@@ -53,14 +53,14 @@ func Acts() []Act {
 	}
 }
 
-// Words says what was done, as a sentence about somebody goes on.
+// Words gives the act as the verb of a sentence.
 func (a Act) Words() string {
 	if words := map[Act]string{
 		Look: "looked into", GrantCredits: "granted credits to", Suspend: "suspended", Reinstate: "reinstated",
 		ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "made a new way in for", GrantRole: "gave a role to",
 		RevokeRole: "took a role from", Disable: "disabled", CreatePool: "made", AddChecker: "added a checker to",
 		RemoveChecker: "took a checker out of", Rebuild: "ordered a rebuild of", Retry: "had another try made by",
-		Skip: "had an event passed over by", Drop: "dropped", Check: "started a check of", CancelCheck: "cancelled a check of",
+		Skip: "skipped an event in", Drop: "dropped", Check: "started a check of", CancelCheck: "cancelled a check of",
 		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "made a key of", RevokeKey: "ended a key of",
 		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "called untestable",
 	}[a]; words != "" {
@@ -77,30 +77,29 @@ const (
 	maxUser       = 100
 )
 
-// OnCommandLine is who acts there under that name, in place of a person's id:
-// whoever reaches the service's own database is no person with a sign-in.
+// OnCommandLine is the operator's id for a user of the command line. Such a user
+// reaches the service's own database and has no sign-in.
 func OnCommandLine(user string) string { return onCommandLine + user }
 
-// WhoOnCommandLine is the name, if that is where the operator acted.
+// WhoOnCommandLine gives the user's name if the operator acted on the command line.
 func WhoOnCommandLine(personID string) (user string, is bool) {
 	return strings.CutPrefix(personID, onCommandLine)
 }
 
-// Acted says that an operator set out to do something. Its effect, if it has one
-// in the log, follows under the same correlation id.
+// Acted records that an operator began an act. Its effect in the log, if there is one,
+// follows under the same correlation id.
 type Acted struct {
 	ActID    string `json:"actId"`
-	PersonID string `json:"personId"` // the operator, or who it was on the command line
+	PersonID string `json:"personId"` // the operator, or a user of the command line
 	Act      Act    `json:"act"`
-	Subject  string `json:"subject"` // what it is done to: a stream, or the name of a read model
-	// AccountID is the account that it concerns, whose people see a look.
+	Subject  string `json:"subject"` // a stream, or the name of a read model
+	// AccountID is the account of the subject; its people see a look.
 	AccountID string `json:"accountId,omitempty"`
 	Detail    string `json:"detail,omitempty"` // such as an amount, or a role
 	Reason    string `json:"reason"`
 }
 
-// Refused says that what an operator set out to do was not done, or that nobody
-// knows whether it was.
+// Refused records that an act was not done, or that its outcome is unknown.
 type Refused struct {
 	ActID   string `json:"actId"`
 	Problem string `json:"problem"`

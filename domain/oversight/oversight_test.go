@@ -6,7 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/oversight"
-	"humanqa/domain/scenario"
+	"humanqa/internal/testing/scenario"
 )
 
 func TestAnActHasAReasonAndIsWrittenOnce(t *testing.T) {

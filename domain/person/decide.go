@@ -17,7 +17,7 @@ func DecideInvite(s State, g Grant) ([]domain.Event, error) {
 	case s.Exists:
 		return nil, domain.Conflict("the person exists already")
 	}
-	if err := g.check(); err != nil {
+	if err := g.checkFields(); err != nil {
 		return nil, err
 	}
 	return []domain.Event{&Invited{g}}, nil
@@ -46,7 +46,7 @@ func DecideGrant(s State, g Grant) ([]domain.Event, error) {
 	case s.Has(g):
 		return nil, nil
 	}
-	if err := g.check(); err != nil {
+	if err := g.checkFields(); err != nil {
 		return nil, err
 	}
 	if id := s.CheckerID(); g.Role == Checker && id != "" {
@@ -80,8 +80,8 @@ func DecideDisable(s State, reason string) ([]domain.Event, error) {
 
 var errDisabled = domain.Conflict("the person is disabled").WithHint("invite them anew")
 
-// check refuses a grant that says too little or too much.
-func (g Grant) check() error {
+// checkFields refuses a grant that says too little or too much.
+func (g Grant) checkFields() error {
 	known := append(AccountRoles(), Checker, Operator)
 	var wrong []domain.Detail
 	if !slices.Contains(known, g.Role) {

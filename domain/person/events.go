@@ -1,6 +1,6 @@
-// Package person is somebody who signs in: invited, joined, and what they may
-// do. What they are called and how they prove who they are is in no event: those
-// are rows that can be erased (internal/credential). Everything here is pure.
+// Package person is a person with a sign-in: invited, joined, and their roles. No event
+// holds their name or their passkeys and passwords: those are rows that can be erased
+// (internal/credential). Everything here is pure.
 package person
 
 import (
@@ -9,11 +9,11 @@ import (
 	"humanqa/domain"
 )
 
-// Role is what somebody may do (decisions, "Roles").
+// Role is a set of rights (decisions, "Roles").
 type Role string
 
-// The roles. The first three belong to one account each, and include those that
-// stand below them.
+// The roles. The first three belong to one account each, and each includes the
+// next.
 const (
 	Owner     Role = "owner"     // members, keys, secrets
 	Developer Role = "developer" // jobs, projects, webhooks
@@ -28,8 +28,8 @@ func AccountRoles() []Role { return []Role{Owner, Developer, Viewer} }
 // OfAccount says that the role belongs to an account.
 func (r Role) OfAccount() bool { return slices.Contains(AccountRoles(), r) }
 
-// Includes says that whoever has the role may do what the other one may. Only
-// roles of accounts include others.
+// Includes reports whether the role has all rights of the other one. Only roles of
+// accounts include others.
 func (r Role) Includes(other Role) bool {
 	if r == other {
 		return true
@@ -45,17 +45,17 @@ type Grant struct {
 	CheckerID string `json:"checkerId,omitempty"` // of a checker
 }
 
-// Invited makes a person. The grant holds from here on, but nobody can sign in
-// as them before they joined.
+// Invited makes a person. The role holds from here on, but the person cannot sign in
+// before they have joined.
 type Invited struct {
 	Grant
 }
 
-// Joined says that the person took the invitation up.
+// Joined records that the person accepted the invitation.
 type Joined struct{}
 
-// RoleGranted gives a person a role. A role of an account takes the place of
-// the one they had there.
+// RoleGranted gives a person a role. It replaces their earlier role in the same
+// account.
 type RoleGranted struct {
 	Grant
 }
@@ -65,7 +65,7 @@ type RoleRevoked struct {
 	Grant
 }
 
-// Disabled ends all a person may do, for good.
+// Disabled ends all rights of a person, for good.
 type Disabled struct {
 	Reason string `json:"reason,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/person"
-	"humanqa/domain/scenario"
+	"humanqa/internal/testing/scenario"
 )
 
 type decide = scenario.Decide[person.State]

@@ -67,10 +67,9 @@ func (Silence) Handles() []string {
 	)...)
 }
 
-// React implements Rule: a sign of life sets the timer, the claim's end clears
-// it; the start of a slot's session counts as one. Robots only claim what they
-// complete at once, or a slot whose session has not begun: they are never
-// silent.
+// React implements Rule: a sign of life sets the timer, the claim's end clears it; the
+// start of a slot's session counts as one. Robots claim only jobs that they complete at
+// once, or slots of a session that has not begun: they are never silent.
 func (p Silence) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *job.Claimed:

@@ -17,8 +17,8 @@ type Loops interface {
 	AbandonLoop(ctx context.Context, cause command.Cause, loopID string) (domain.Position, error)
 }
 
-// settledAfter is when at the latest the charge of a test is settled whose job
-// never came (Orphans).
+// settledAfter bounds the time until the charge of a test without a job is settled
+// (Orphans).
 const settledAfter = 3 * orphanAfter
 
 // LoopOutcomes tells a loop what became of its tests.
@@ -38,7 +38,7 @@ func (LoopOutcomes) Handles() []string {
 func (p LoopOutcomes) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *loop.Iterated:
-		c := p.after(r, r.StreamID(), e.JobID, settledAfter)
+		c := p.changeAfter(r, r.StreamID(), e.JobID, settledAfter)
 		c.First = true
 		return []Change{c}
 	case *loop.OutcomeRecorded:
@@ -57,10 +57,10 @@ func (p LoopOutcomes) ended(r domain.Recorded, loopID string) []Change {
 	if loopID == "" {
 		return nil
 	}
-	return []Change{p.after(r, loopID, r.StreamID(), 0)}
+	return []Change{p.changeAfter(r, loopID, r.StreamID(), 0)}
 }
 
-func (p LoopOutcomes) after(r domain.Recorded, loopID, jobID string, after time.Duration) Change {
+func (p LoopOutcomes) changeAfter(r domain.Recorded, loopID, jobID string, after time.Duration) Change {
 	return Change{Timer: Timer{
 		Kind: p.Kind(), Key: loopID + "/" + jobID, AccountID: r.Meta.AccountID,
 		DueAt: r.Meta.Time.Add(after), WallClock: true,
@@ -74,7 +74,7 @@ func (p LoopOutcomes) Fire(ctx context.Context, t Timer) error {
 	return err
 }
 
-// LoopSilence ends loop sessions whose agent has gone away.
+// LoopSilence ends loop sessions without calls of their agent.
 type LoopSilence struct{ Loops Loops }
 
 // Kind implements Policy.

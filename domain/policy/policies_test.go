@@ -15,7 +15,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/policy"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -1,15 +1,21 @@
-// Package policy is what happens by itself: reactions to events that issue
-// commands nobody asked for.
+// Package policy holds the automatic actions: reactions to events that issue commands.
+// The SLA, silent claims, checklists, analyses, AI reviews, sessions, loops, expiring
+// lots and refunds after a crash all work this way.
 //
-// A policy is two halves. React is pure: it says which timers an event sets or
-// clears; a projector keeps those timers as rows, in the transaction of its
-// checkpoint. Fire is what a due timer does: a command whose id derives from
-// the event that set the timer, so that firing twice (a restart, two nodes, a
-// lease that ran out) has one effect.
+// A policy has two halves. React is pure: it gives the timers that an event sets or
+// clears. A projector (projections/timers) keeps those timers as rows, in the
+// transaction of its checkpoint. Fire runs when a timer is due. It issues a command
+// whose id derives from the event that set the timer. So firing twice (a restart, two
+// nodes, a lease that ran out) has one effect.
 //
-// A Fire that succeeded settles the timer as that event set it: it never comes
-// back, not even when the timers are rebuilt from the log, until a later event
-// sets it again. One that failed comes back after a while.
+// A node takes a due timer under a lease, and the firing renews it. A successful Fire
+// settles the timer for the event that set it, in policy.leases, which no rebuild
+// touches. So a rebuild, a restart, a second node or a clock set back changes nothing.
+// A later event sets the timer again. A failed Fire is tried again after a while.
+//
+// Events are stamped, and timers due, by Postgres' clock (internal/pgclock). A sandbox
+// account has its own clock (account.clock_advanced). Its timers are due by it, and its
+// commands are dated by it.
 package policy
 
 import (
@@ -27,11 +33,11 @@ import (
 type Timer struct {
 	Kind string
 	Key  string
-	// AccountID is whose data the timer is about. It may be empty where no
-	// sandbox has such timers.
+	// AccountID is the account of the timer's data. It may be empty where no sandbox
+	// has such timers.
 	AccountID string
 	// DueAt is the account's time: a sandbox's clock may get there early. With
-	// WallClock it is the service's, which nobody moves.
+	// WallClock it is the service's time, which no client moves.
 	DueAt     time.Time
 	WallClock bool
 
@@ -74,7 +80,7 @@ type Policy interface {
 	Fire(context.Context, Timer) error
 }
 
-// Pooled is a policy whose Fire waits for somebody outside, such as a model. It
+// Pooled is a policy with a Fire that waits for an outside party, such as a model. It
 // must not keep the others waiting.
 type Pooled interface {
 	// Pool names the places that its firings take.
@@ -104,22 +110,22 @@ type Outcome struct {
 
 // Timers are the rows that the projector keeps, and the leases on them.
 type Timers interface {
-	// TakeDue leases up to limit due timers of the kinds to the caller; no
-	// other node gets them until the lease ends. perAccount bounds how many of
-	// one account's are leased at a time, by anybody; 0: nothing does.
+	// TakeDue leases up to limit due timers of the kinds to the caller. No other node
+	// gets them until the lease ends. perAccount bounds the leased timers of one
+	// account over all nodes; 0: no bound.
 	TakeDue(ctx context.Context, kinds []string, limit, perAccount int, lease time.Duration) ([]Timer, error)
 	// Renew prolongs the lease of a timer that is being fired, from now on; false:
 	// it has been taken over, or settled.
 	Renew(ctx context.Context, t Timer, lease time.Duration) (held bool, err error)
-	// Settle ends the leases of what was fired. An outcome whose lease has been
-	// taken over meanwhile is passed over.
+	// Settle ends the leases of what was fired. An outcome is ignored if another node
+	// has taken the lease over.
 	Settle(ctx context.Context, outcomes []Outcome) error
 	// Next says how long it is until a timer of the kinds gets due, as things
 	// stand; false: none will within that time.
 	Next(ctx context.Context, kinds []string, within time.Duration) (time.Duration, bool, error)
 	// Wake gives a channel that says when timers were set.
 	Wake(ctx context.Context) <-chan struct{}
-	// Forget drops what is kept of leases whose timers are long gone.
+	// Forget drops the leases of timers that are long gone.
 	Forget(ctx context.Context) error
 }
 
@@ -159,8 +165,8 @@ func commandID(t Timer) uuid.UUID {
 	return domain.CommandIDFor("policy", t.Kind, t.Key, t.CauseID)
 }
 
-// cause is who stands behind the command. Postgres decided that the timer is
-// due; this machine's clock may be behind.
+// cause identifies the actor of the command. Postgres decided that the timer is due;
+// this machine's clock may be behind.
 func cause(t Timer) command.Cause {
 	c := command.Cause{
 		CommandID: commandID(t), CausationID: t.CauseID, Actor: fmt.Sprintf("policy:%s", t.Kind),

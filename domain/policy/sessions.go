@@ -38,8 +38,8 @@ func (Sessions) Handles() []string {
 
 // React implements Rule. A session's own timer is its deadline; its start, or
 // its end, takes that one's place. The end of a slot's job has a timer of its
-// own, so that of two jobs neither's is lost. A slot that is cancelled tells that
-// the session is: what a crash leaves of it is finished.
+// own: of two jobs neither's is lost, and none puts off the session's. A slot that is
+// cancelled tells that the session is: what a crash leaves of it is finished.
 func (p Sessions) React(r domain.Recorded) []Change {
 	id := r.StreamID()
 	switch e := r.Event.(type) {
@@ -50,22 +50,22 @@ func (p Sessions) React(r domain.Recorded) []Change {
 	case *session.Started, *session.Expired, *session.Cancelled:
 		return []Change{p.soon(r, id, settleAfter)}
 	case *job.Completed:
-		return p.ended(r, e.SessionID)
+		return p.ended(r, e.SessionID, 0)
 	case *job.Failed:
-		return p.ended(r, e.SessionID)
+		return p.ended(r, e.SessionID, 0)
 	case *job.Cancelled:
 		if e.Reason == job.CancelSessionCancelled {
-			return []Change{p.soon(r, e.SessionID, settleAfter)}
+			return p.ended(r, e.SessionID, settleAfter)
 		}
 	}
 	return nil
 }
 
-func (p Sessions) ended(r domain.Recorded, sessionID string) []Change {
+func (p Sessions) ended(r domain.Recorded, sessionID string, after time.Duration) []Change {
 	if sessionID == "" {
 		return nil
 	}
-	return []Change{p.soon(r, sessionID+"/"+r.StreamID(), 0)}
+	return []Change{p.soon(r, sessionID+"/"+r.StreamID(), after)}
 }
 
 func (p Sessions) soon(r domain.Recorded, key string, after time.Duration) Change {

@@ -13,7 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/domain/session"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestWhatSetsASessionsTimers(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhatSetsASessionsTimers(t *testing.T) {
 		"an expiry is finished":             {own, &session.Expired{}, soon("s1", written.Add(5*time.Second))},
 		"a cancellation is finished":        {own, &session.Cancelled{}, soon("s1", written.Add(5*time.Second))},
 		"a slot's report":                   {slot, &job.Completed{SessionID: "s1"}, soon("s1/j1", written)},
-		"a slot that is given up":           {slot, &job.Cancelled{SessionID: "s1", Reason: job.CancelSessionCancelled}, soon("s1", written.Add(5*time.Second))},
+		"a slot that is given up":           {slot, &job.Cancelled{SessionID: "s1", Reason: job.CancelSessionCancelled}, soon("s1/j1", written.Add(5*time.Second))},
 		"a slot that expired":               {slot, &job.Cancelled{SessionID: "s1", Reason: job.CancelSessionExpired}, nil},
 		"a job that is cancelled":           {slot, &job.Cancelled{Reason: job.CancelClient}, nil},
 		"a slot's failure":                  {slot, &job.Failed{SessionID: "s1"}, soon("s1/j1", written)},

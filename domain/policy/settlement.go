@@ -27,9 +27,8 @@ type Money interface {
 	ExpireLots(ctx context.Context, cause command.Cause) (domain.Position, error)
 }
 
-// Orphans settles debits whose job never came: a crash between the two
-// appends of a submission (invariant 4). A crash has nothing to do with a
-// sandbox's clock.
+// Orphans settles debits without a job, after a crash between the two appends of a
+// submission (invariant 4). A crash has nothing to do with a sandbox's clock.
 type Orphans struct{ Money Money }
 
 // Kind implements Policy.

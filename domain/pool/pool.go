@@ -1,4 +1,4 @@
-// Package pool is a circle of checkers that an account's tests may be kept to
+// Package pool is a group of checkers to which an account's tests may be kept
 // (decisions, "Pools"). Everything here is pure.
 package pool
 
@@ -13,19 +13,20 @@ import (
 // MaxName bounds a pool's name, in characters.
 const MaxName = 80
 
-// Created makes a pool. One of an account holds that account's own checkers, and
-// no other may ask for it.
+// Created makes a pool. A pool of an account holds that account's own checkers, and no
+// other account may use it.
 type Created struct {
 	Name      string `json:"name"`
 	AccountID string `json:"accountId,omitempty"`
 }
 
-// CheckerAdded takes a checker in.
+// CheckerAdded adds a checker to the pool.
 type CheckerAdded struct {
 	CheckerID string `json:"checkerId"`
 }
 
-// CheckerRemoved takes a checker out; what they have claimed they may finish.
+// CheckerRemoved removes a checker from the pool. The checker may finish their claimed
+// jobs.
 type CheckerRemoved struct {
 	CheckerID string `json:"checkerId"`
 }
@@ -52,10 +53,10 @@ type State struct {
 	Checkers  []string // in the order in which they came
 }
 
-// Has says that the checker belongs to the pool.
+// Has reports whether the checker is in the pool.
 func (s State) Has(checkerID string) bool { return slices.Contains(s.Checkers, checkerID) }
 
-// Serves says that the account may ask for the pool.
+// Serves reports whether the account may use the pool.
 func (s State) Serves(accountID string) bool {
 	return s.Exists && (s.AccountID == "" || s.AccountID == accountID)
 }
@@ -74,7 +75,7 @@ func Evolve(s State, e domain.Event) State {
 	return s
 }
 
-// DecideCreate makes the pool. The same words again are a repeat.
+// DecideCreate makes the pool. The same request again is a repeat.
 func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	c.Name = strings.TrimSpace(c.Name)
 	switch {
@@ -88,7 +89,7 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	return []domain.Event{&c}, nil
 }
 
-// DecideAdd takes a checker in. One who is in is a repeat.
+// DecideAdd adds a checker. A second addition is a repeat.
 func DecideAdd(s State, checkerID string) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -99,7 +100,7 @@ func DecideAdd(s State, checkerID string) ([]domain.Event, error) {
 	return []domain.Event{&CheckerAdded{CheckerID: checkerID}}, nil
 }
 
-// DecideRemove takes a checker out. One who is not in is a repeat.
+// DecideRemove removes a checker. A second removal is a repeat.
 func DecideRemove(s State, checkerID string) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:

@@ -6,7 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/pool"
-	"humanqa/domain/scenario"
+	"humanqa/internal/testing/scenario"
 )
 
 type decide = scenario.Decide[pool.State]

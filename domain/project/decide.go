@@ -204,10 +204,10 @@ func DecideDisable(s State, deliveryID, reason string, at time.Time) ([]domain.E
 // (decisions, "Rotation").
 const Overlap = 24 * time.Hour
 
-// DecideRotate replaces the secret; wall is the time of the wall's clock. While
-// an earlier rotation overlaps, a third secret would leave a receiver that knows
-// the second one with nothing to verify: only a rotation without an overlap,
-// which a leak calls for, may come then. The same secret again is a repeat.
+// DecideRotate replaces the secret; wall is the time of the wall's clock. During the
+// overlap of an earlier rotation, a receiver that knows the second secret could verify
+// nothing under a third. So only a rotation without an overlap, for a leak, is possible
+// then. The same secret again is a repeat.
 func DecideRotate(s State, secret SecretSet, wall time.Time) ([]domain.Event, error) {
 	again := slices.ContainsFunc(s.Rotations, func(r Rotation) bool { return r.SecretID == secret.SecretID })
 	switch {
@@ -221,7 +221,8 @@ func DecideRotate(s State, secret SecretSet, wall time.Time) ([]domain.Event, er
 		return nil, domain.Conflict("the secret was rotated once more since").WithHint("read the present one in the dashboard")
 	case secret.PreviousUntil != nil && s.overlaps(wall):
 		return nil, domain.Conflict("the last rotation is not finished").
-			WithHint(`finish it ({"finish": true}) once your receiver knows the new secret, or replace a leaked one at once ({"immediate": true})`)
+			WithHint(
+				`finish it ({"finish": true}) once your receiver knows the new secret, or replace a leaked one at once ({"immediate": true})`)
 	}
 	secret.Rotated = true
 	return []domain.Event{&secret}, nil

@@ -1,6 +1,6 @@
-// Package project groups jobs: default settings, the webhook and its signing
-// secret, the deploy hook. Everything here is pure; time and ids come in with
-// the command, secrets come in sealed.
+// Package project groups jobs: default settings, the webhook and its signing secret,
+// the deploy hook. Everything here is pure: time and ids come in with the command.
+// Secrets come in sealed.
 package project
 
 import (
@@ -21,26 +21,26 @@ type Created struct {
 	// HookHash is the lower-case hex SHA-256 of the deploy hook's token, which
 	// was shown once.
 	HookHash string `json:"hookHash"`
-	// Host is set on a project that a hosted test opened by itself.
+	// Host is set on a project that a hosted test opened.
 	Host string    `json:"host,omitempty"`
 	At   time.Time `json:"at"`
 }
 
-// SettingsChanged replaces the plain settings; each field holds the value
-// after the change, nil where it is cleared.
+// SettingsChanged replaces the plain settings. Each field holds the value after the
+// change, nil for a cleared one.
 type SettingsChanged struct {
 	Name              string  `json:"name"`
 	Description       *string `json:"description,omitempty"`
 	DefaultURL        *string `json:"defaultUrl,omitempty"`
 	DefaultJobType    *string `json:"defaultJobType,omitempty"`
 	DefaultSLAMinutes *int    `json:"defaultSlaMinutes,omitempty"`
-	// LoopAlertsSnoozedUntil holds loop_session.ended back until then.
+	// LoopAlertsSnoozedUntil suppresses loop_session.ended until then.
 	LoopAlertsSnoozedUntil *time.Time `json:"loopAlertsSnoozedUntil,omitempty"`
 	At                     time.Time  `json:"at"`
 }
 
-// Prepared is a fix to verify with the next test. BugID is the failed item it
-// fixes, empty for a fix in plain words; Key is the item's key.
+// Prepared is a fix to verify with the next test. BugID is the failed item that it
+// fixes, empty for a fix in plain words. Key is the item's key.
 type Prepared struct {
 	ID              string `json:"id"`
 	BugID           string `json:"bugId,omitempty"`
@@ -50,18 +50,18 @@ type Prepared struct {
 	Severity        string `json:"severity"`
 }
 
-// RegressionsPrepared queues fixes (specification, "POST
-// /v1/hosted/prepare-next"). A key that is queued already is replaced.
+// RegressionsPrepared queues fixes (specification, "POST /v1/hosted/prepare-next"). It
+// replaces a queued fix with the same key.
 type RegressionsPrepared struct {
 	BatchID string     `json:"batchId"` // one a call
 	Items   []Prepared `json:"items"`
 	At      time.Time  `json:"at"`
 }
 
-// RegressionsAttached takes fixes out of the queue for a test: JobIDs is one
-// job, or the slots of a session. They count as queued again once every one of
-// these jobs has ended without a report. Forgotten are fixes of earlier tests
-// that were verified and leave for good.
+// RegressionsAttached takes fixes out of the queue for a test. JobIDs is one job, or
+// the slots of a session. The fixes count as queued again once every one of these jobs
+// has ended without a report. Forgotten are verified fixes of earlier tests, which
+// leave for good.
 type RegressionsAttached struct {
 	JobIDs    []string  `json:"jobIds"`
 	Items     []string  `json:"items"` // ids of Prepared
@@ -69,8 +69,8 @@ type RegressionsAttached struct {
 	At        time.Time `json:"at"`
 }
 
-// DeployReceived remembers which job a deploy led to, by each of the keys it
-// came under ("key:…", "commit:…").
+// DeployReceived remembers the job of a deploy, by each key of the deploy ("key:…",
+// "commit:…").
 type DeployReceived struct {
 	Keys  []string  `json:"keys"`
 	JobID string    `json:"jobId"`
@@ -87,18 +87,17 @@ func (e *DeployReceived) Commit() string {
 	return ""
 }
 
-// HookRotated replaces the deploy hook's token: the one of before opens nothing
-// any more.
+// HookRotated replaces the deploy hook's token. The old token opens nothing any more.
 type HookRotated struct {
-	// HookID is what the new token is derived from, beside the project.
+	// HookID and the project give the new token.
 	HookID   string    `json:"hookId"`
 	HookHash string    `json:"hookHash"`
 	At       time.Time `json:"at"`
-	UserID   *string   `json:"userId"` // who did it; nil: nobody who signs in
+	UserID   *string   `json:"userId"` // the person; nil without a signed-in person
 }
 
-// WebhookSet points the project's webhook at a URL and (re-)enables it.
-// Events nil means every kind; empty means none.
+// WebhookSet points the project's webhook at a URL and enables it. Events nil means
+// every kind; empty means none.
 type WebhookSet struct {
 	URL    string    `json:"url"`
 	Events *[]string `json:"events"`
@@ -110,32 +109,32 @@ type WebhookCleared struct {
 	At time.Time `json:"at"`
 }
 
-// SecretSet gives the project its signing secret, or replaces it. Sealed is
-// the ciphertext (vault, bound to the project's stream); Fingerprint is the
-// vault's keyed hash, by which the same secret is known again without being
-// opened. Rotated is false for the first secret of a project.
+// SecretSet gives the project its signing secret, or replaces it. Sealed is the
+// ciphertext (vault, bound to the project's stream). Fingerprint is the vault's keyed
+// hash, which recognises the same secret without opening it. Rotated is false for the
+// first secret of a project.
 type SecretSet struct {
 	SecretID    string    `json:"secretId"`
 	Sealed      string    `json:"sealed"`
 	Fingerprint string    `json:"fingerprint"`
 	At          time.Time `json:"at"`
-	// UserID is the person who rotated, KeyID the API key; both are empty where
+	// UserID is the person that rotated, KeyID the API key. Both are empty if
 	// neither did.
 	UserID  *string `json:"userId"`
 	KeyID   string  `json:"keyId,omitempty"`
 	Rotated bool    `json:"rotated"`
-	// PreviousUntil is until when the secret of before signs beside this one. It
-	// is a time of the wall's clock, as the dispatcher's is that signs; At is the
-	// account's, which a sandbox moves. Nil: the old secret ended at once.
+	// PreviousUntil ends the overlap, in which the previous secret also signs. It is
+	// wall-clock time, like the dispatcher's. At is the account's time, which a
+	// sandbox moves. Nil: the old secret ended at once.
 	PreviousUntil *time.Time `json:"previousValidUntil,omitempty"`
 }
 
-// ByReceiver is the RotationFinished.By of a rotation that its receiver ended: it
-// accepted the new secret and had refused the previous one.
+// ByReceiver is the RotationFinished.By of a rotation that its receiver ended. The
+// receiver accepted the new secret after it had refused the previous one.
 const ByReceiver = "receiver"
 
-// RotationFinished ends the overlap early: the receiver knows the new secret. A
-// person said so, or an API key; or By is ByReceiver.
+// RotationFinished ends the overlap early, because the receiver knows the new secret. A
+// person or an API key ordered it, or By is ByReceiver.
 type RotationFinished struct {
 	At     time.Time `json:"at"`
 	UserID *string   `json:"userId"`
@@ -143,15 +142,15 @@ type RotationFinished struct {
 	By     string    `json:"by,omitempty"`
 }
 
-// WebhookDisabled stops deliveries after the last retry of one failed
-// (specification, "Delivery rules" 3).
+// WebhookDisabled stops deliveries after the last retry of one failed (specification,
+// "Delivery rules" 3).
 type WebhookDisabled struct {
 	DeliveryID string    `json:"deliveryId,omitempty"`
 	Reason     string    `json:"reason"`
 	At         time.Time `json:"at"`
 }
 
-// WebhookEnabled ends that.
+// WebhookEnabled resumes deliveries.
 type WebhookEnabled struct {
 	At time.Time `json:"at"`
 }

@@ -7,7 +7,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/project"
-	"humanqa/domain/scenario"
+	"humanqa/internal/testing/scenario"
 )
 
 type decide = scenario.Decide[project.State]

@@ -18,8 +18,8 @@ type Fix struct {
 	AttachedAt time.Time
 }
 
-// Outcome is what became of a job that took fixes along. The project's stream
-// does not know: whoever decides asks the jobs.
+// Outcome is what became of a job that took fixes along. The project's stream does not
+// know, so the caller asks the jobs.
 type Outcome int
 
 // The outcomes.

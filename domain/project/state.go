@@ -35,8 +35,8 @@ type State struct {
 	// every kind, empty means none.
 	WebhookURL string
 	Events     *[]string
-	// Disabled stops deliveries; DisabledBy is the delivery that failed for
-	// good, empty when somebody asked for it.
+	// Disabled stops deliveries; DisabledBy is the delivery that failed for good, empty
+	// if a person disabled the webhook.
 	Disabled       bool
 	DisabledBy     string
 	DisabledReason string

@@ -102,7 +102,7 @@ func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time
 		events = append(events, &SlotReady{Slot: slot, CheckerID: claim.CheckerID, Token: claim.Token, At: now})
 	}
 	if len(ready) == len(s.Slots) {
-		events = append(events, s.start(ready, now))
+		events = append(events, s.startedEvent(ready, now))
 	}
 	return events, nil
 }
@@ -133,7 +133,7 @@ func DecideDeadline(s State, work []Work, now time.Time) []domain.Event {
 	if !AtDeadline(len(ready), len(s.Slots)).Starts {
 		return append(events, &Expired{ReadyCount: len(ready), At: now})
 	}
-	return append(events, s.start(ready, now))
+	return append(events, s.startedEvent(ready, now))
 }
 
 // DecideComplete ends a session that has started once every live slot's job has
@@ -244,7 +244,7 @@ func (s State) present(work []Work, now time.Time) (map[int]Claim, []domain.Even
 	return ready, left
 }
 
-func (s State) start(ready map[int]Claim, now time.Time) *Started {
+func (s State) startedEvent(ready map[int]Claim, now time.Time) *Started {
 	e := &Started{Ready: []int{}, Dropped: []int{}, DueAt: now.Add(s.SLA()), At: now}
 	for _, slot := range s.Slots {
 		if _, ok := ready[slot.Slot]; ok {

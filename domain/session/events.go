@@ -1,6 +1,6 @@
-// Package session is the life of a synchronized test: a lobby, 2 to 10 slots
-// that are jobs of their own, a start together, an end. Everything here is
-// pure; time and ids come in with the command.
+// Package session is the life of a synchronized test: a lobby, 2 to 10 slots that are
+// jobs of their own, a start together, an end. Everything here is pure: time and ids
+// come in with the command.
 package session
 
 import (
@@ -10,7 +10,7 @@ import (
 	"humanqa/domain/job"
 )
 
-// Status is where a session stands (decisions, "Session states").
+// Status is the state of a session (decisions, "Session states").
 type Status string
 
 // The states. StatusCompleted, StatusExpired and StatusCancelled are ends and absorb.
@@ -30,7 +30,7 @@ type Slot struct {
 	Target    job.Target `json:"target,omitzero"`
 }
 
-// Submission is what was asked for: in the event, the state and the read model.
+// Submission is the request: in the event, the state and the read model.
 type Submission struct {
 	AccountID     string         `json:"accountId"`
 	ProjectID     string         `json:"projectId"`
@@ -48,15 +48,15 @@ type Submission struct {
 	Slots         []Slot         `json:"slots"`
 }
 
-// Created opens the lobby. The slots' jobs were charged before, and follow.
+// Created opens the lobby. The jobs of the slots were charged earlier, and follow.
 type Created struct {
 	Submission
 	ReadyDeadline time.Time `json:"readyDeadline"`
 	At            time.Time `json:"at"`
 }
 
-// SlotReady says that the checker who holds the slot's job, by the claim of that
-// token, waits in the lobby.
+// SlotReady records that the slot's checker waits in the lobby. The checker holds the
+// slot's job by the claim of that token.
 type SlotReady struct {
 	Slot      int       `json:"slot"`
 	CheckerID string    `json:"checkerId"`
@@ -64,15 +64,15 @@ type SlotReady struct {
 	At        time.Time `json:"at"`
 }
 
-// SlotLeft takes that back.
+// SlotLeft ends the readiness of a slot.
 type SlotLeft struct {
 	Slot      int       `json:"slot"`
 	CheckerID string    `json:"checkerId"`
 	At        time.Time `json:"at"`
 }
 
-// Started begins the test with the slots that are ready; the others' jobs are
-// cancelled and refunded.
+// Started begins the test with the slots that are ready. The jobs of the other slots
+// are cancelled and refunded.
 type Started struct {
 	Ready   []int     `json:"ready"`
 	Dropped []int     `json:"dropped"`
@@ -80,8 +80,8 @@ type Started struct {
 	At      time.Time `json:"at"`
 }
 
-// Marked keeps a moment that somebody in the room pointed out to all: the checker
-// of a slot, or a person of the account.
+// Marked keeps a moment for all participants. The checker of a slot or a person of the
+// account marked it.
 type Marked struct {
 	ID        string    `json:"id"`
 	Slot      int       `json:"slot,omitempty"`      // the checker's; 0: of the account
@@ -91,21 +91,20 @@ type Marked struct {
 	At        time.Time `json:"at"`
 }
 
-// Completed ends the session once every live slot's job has ended. The
-// counts are jobs.
+// Completed ends the session once every live slot's job has ended. The counts are jobs.
 type Completed struct {
 	PassCount int       `json:"passCount"`
 	FailCount int       `json:"failCount"`
 	At        time.Time `json:"at"`
 }
 
-// Expired ends a lobby that fewer than two were ready in at the deadline.
+// Expired ends a lobby with fewer than two ready slots at the deadline.
 type Expired struct {
 	ReadyCount int       `json:"readyCount"`
 	At         time.Time `json:"at"`
 }
 
-// Cancelled ends the session at the client's or an operator's word.
+// Cancelled ends the session by order of the client or an operator.
 type Cancelled struct {
 	Reason string    `json:"reason"` // client, operator
 	At     time.Time `json:"at"`

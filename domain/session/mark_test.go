@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"humanqa/domain"
-	"humanqa/domain/scenario"
 	"humanqa/domain/session"
+	"humanqa/internal/testing/scenario"
 )
 
 func marked(id string, slot int, checkerID string) session.Marked {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/scenario"
 	"humanqa/domain/session"
+	"humanqa/internal/testing/scenario"
 )
 
 var (

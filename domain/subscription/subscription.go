@@ -1,6 +1,5 @@
-// Package subscription lists the events that a project's list may name. What
-// they say is in domain/announce; here are only the names, so that the project
-// can hold a list against them.
+// Package subscription lists the events that a project's list may name. It holds only
+// the names, so that the project can check a list. The payloads are in domain/announce.
 package subscription
 
 import "slices"

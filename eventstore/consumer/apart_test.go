@@ -9,11 +9,11 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 // apart is a world whose consumers run in one process, and whose reads wait in

@@ -12,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 // InOrder is a consumer that does not go on without an event of some streams: what it
@@ -29,7 +30,7 @@ type SetAside struct {
 	Revision uint64
 	Position domain.Position
 	Type     string
-	Category Category
+	Category generation.Category
 	Detail   string
 	Attempts int // at this event
 	At       time.Time
@@ -38,18 +39,18 @@ type SetAside struct {
 
 // asideRow is a row of projection_set_aside.
 type asideRow struct {
-	Name       string    `db:"name"`
-	Generation int       `db:"generation"`
-	Stream     string    `db:"stream"`
-	Revision   int64     `db:"revision"`
-	Commit     int64     `db:"commit_position"`
-	Prepare    int64     `db:"prepare_position"`
-	Type       string    `db:"type"`
-	Category   Category  `db:"category"`
-	Detail     string    `db:"detail"`
-	Attempts   int       `db:"attempts"`
-	At         time.Time `db:"set_aside_at"`
-	Due        time.Time `db:"due_at"`
+	Name       string              `db:"name"`
+	Generation int                 `db:"generation"`
+	Stream     string              `db:"stream"`
+	Revision   int64               `db:"revision"`
+	Commit     int64               `db:"commit_position"`
+	Prepare    int64               `db:"prepare_position"`
+	Type       string              `db:"type"`
+	Category   generation.Category `db:"category"`
+	Detail     string              `db:"detail"`
+	Attempts   int                 `db:"attempts"`
+	At         time.Time           `db:"set_aside_at"`
+	Due        time.Time           `db:"due_at"`
 }
 
 func (r asideRow) position() domain.Position {
@@ -120,12 +121,6 @@ WHERE name = $1
   AND generation = $2
   AND stream = $3`
 
-const asideDueSQL = `
-UPDATE projection_set_aside
-SET due_at = clock_timestamp()
-WHERE name = $1
-  AND ($2 < 0 OR commit_position = $2 AND prepare_position = $3)`
-
 // listAside gives what every generation has set aside, by schema's name and number.
 func listAside(ctx context.Context, q sqlx.QueryerContext) (map[string][]SetAside, error) {
 	var rows []asideRow
@@ -143,7 +138,7 @@ func listAside(ctx context.Context, q sqlx.QueryerContext) (map[string][]SetAsid
 func generationKey(name string, number int) string { return fmt.Sprintf("%s %d", name, number) }
 
 // loadAside gives what a generation has set aside, or what of it is due.
-func loadAside(ctx context.Context, q sqlx.QueryerContext, g generation, due bool) ([]asideRow, error) {
+func loadAside(ctx context.Context, q sqlx.QueryerContext, g generation.Generation, due bool) ([]asideRow, error) {
 	var rows []asideRow
 	if err := sqlx.SelectContext(ctx, q, &rows, asideOfSQL, g.Name, g.Number, due); err != nil {
 		return nil, fmt.Errorf("read what %s has set aside: %w", g.Schema, err)
@@ -160,9 +155,9 @@ func byStream(rows []asideRow) map[string]domain.Position {
 	return of
 }
 
-// waits says that the event is set aside, or waits behind one that is.
-func (f *following) waits(e *domain.Recorded) bool {
-	at, is := f.aside[e.Stream]
+// isSetAside says that the event is set aside, or waits behind one that is.
+func (t *tenure) isSetAside(e *domain.Recorded) bool {
+	at, is := t.aside[e.Stream]
 	return is && e.Position.Compare(at) >= 0
 }
 
@@ -187,92 +182,93 @@ func ofEvent(err error) bool {
 	return false
 }
 
-// setAside goes on without an event that failed by itself, and without its stream; or it
+// setEventAside goes on without an event that failed by itself, and without its stream; or it
 // stops there: where the order of the stream matters to others, where the event is not
 // known to be the cause, and where so much was set aside that it is the code.
-func (f *following) setAside(ctx context.Context, e domain.Recorded, cause error) error {
+func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause error) error {
 	failure := failureAt(e.Position, cause)
-	ordered, _ := f.consumer.(InOrder)
-	if f.witness || !ofEvent(cause) || len(f.aside) >= f.limits.Aside || ordered != nil && ordered.InOrder(e.Stream) {
-		return f.stop(ctx, failure)
+	ordered, _ := t.runner.consumer.(InOrder)
+	if t.runner.raw || !ofEvent(cause) || len(t.aside) >= t.runner.limits.Aside || ordered != nil && ordered.InOrder(e.Stream) {
+		return t.stopLine(ctx, failure)
 	}
-	commit, prepare := columns(eventstore.At(e.Position))
-	err := f.commit(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, setAsideSQL, f.Name, f.Number, e.Stream, int64(e.Revision), commit, prepare, //nolint:gosec // no stream is that long
-			e.Type, failure.Category, failure.Detail, f.limits.Again.Seconds())
+	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))
+	err := t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, setAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, e.Stream, int64(e.Revision), commit,
+			prepare, //nolint:gosec // no stream is that long
+			e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds())
 		return err
 	}, 0, eventstore.At(e.Position))
 	if err != nil {
 		return fmt.Errorf("set %s aside: %w", e.Stream, err)
 	}
-	f.aside[e.Stream] = e.Position
-	f.log.WithFields(logrus.Fields{
+	t.aside[e.Stream] = e.Position
+	t.runner.log.WithFields(logrus.Fields{
 		"stream": e.Stream, "category": failure.Category, "position": failure.Position.String(), "detail": failure.Detail,
 	}).Error("an event cannot be applied, its stream was set aside: see `humanqa projections list`")
 	return nil
 }
 
-// tryAgain applies what was set aside, as far as that can be done by now: all of it, or
+// retrySetAside applies what was set aside, as far as that can be done by now: all of it, or
 // what is due. One that is built is not asked: it would meet the events out of order.
-func (f *following) tryAgain(ctx context.Context, due bool) error {
-	if f.State != Live {
+func (t *tenure) retrySetAside(ctx context.Context, due bool) error {
+	if t.lease.Gen.State != generation.Live {
 		return nil
 	}
-	rows, err := loadAside(ctx, f.db, f.generation, due)
+	rows, err := loadAside(ctx, t.runner.db, t.lease.Gen, due)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	if f.skips, err = loadSkips(ctx, f.db, f.Name); err != nil {
+	if t.skips, err = generation.LoadSkips(ctx, t.runner.db, t.lease.Gen.Name); err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if err := f.tryStream(ctx, row); err != nil {
+		if err := t.retryStream(ctx, row); err != nil {
 			return fmt.Errorf("try %s again: %w", row.Stream, err)
 		}
 	}
 	return nil
 }
 
-// tryStream applies the events of a stream, from the one that was set aside to where the
+// retryStream applies the events of a stream, from the one that was set aside to where the
 // checkpoint stands, up to the first that fails. Other streams have gone on meanwhile, so
 // a read model is built anew then, in the log's order.
-func (f *following) tryStream(ctx context.Context, row asideRow) error {
-	w, err := f.waiting(ctx, row)
+func (t *tenure) retryStream(ctx context.Context, row asideRow) error {
+	w, err := t.loadBacklog(ctx, row)
 	if err != nil {
 		return err
 	}
 	for len(w.events) > 0 {
-		n := min(len(w.events), f.limits.Live)
-		err := f.applyLate(ctx, row, w, n)
+		n := min(len(w.events), t.runner.limits.Live)
+		err := t.applyBacklog(ctx, row, w, n)
 		if n > 1 && err != nil && !transient(err) {
 			n = 1 // to be told by the event that is to blame
-			err = f.applyLate(ctx, row, w, n)
+			err = t.applyBacklog(ctx, row, w, n)
 		}
 		switch {
 		case err == nil:
 		case transient(err):
 			return err
 		default:
-			return f.stillAside(ctx, row, w.events[0], err)
+			return t.keepSetAside(ctx, row, w.events[0], err)
 		}
 		w.events = w.events[n:]
 	}
 	if w.unreadable != nil {
-		return f.stillAside(ctx, row, w.unreadable.Event, w.unreadable)
+		return t.keepSetAside(ctx, row, w.unreadable.Event, w.unreadable)
 	}
-	if _, waits := f.aside[row.Stream]; waits { // all that waited was skipped
-		if err := f.applyLate(ctx, row, w, 0); err != nil {
+	if _, waits := t.aside[row.Stream]; waits { // all that waited was skipped
+		if err := t.applyBacklog(ctx, row, w, 0); err != nil {
 			return err
 		}
 	}
-	f.skipped += w.skipped
-	f.log.WithField("stream", row.Stream).Info("what was set aside is applied")
+	t.lease.Skipped += w.skipped
+	t.runner.log.WithField("stream", row.Stream).Info("what was set aside is applied")
 	return nil
 }
 
-// waiting is what a generation has set aside of a stream: the events that it handles, up
+// backlog is what a generation has set aside of a stream: the events that it handles, up
 // to one that cannot be read.
-type waiting struct {
+type backlog struct {
 	events     []domain.Recorded
 	unreadable *eventstore.DecodeError // nil: there is none
 	skipped    int64
@@ -281,16 +277,16 @@ type waiting struct {
 // errEnough ends a load.
 var errEnough = errors.New("enough")
 
-func (f *following) waiting(ctx context.Context, row asideRow) (w waiting, err error) {
+func (t *tenure) loadBacklog(ctx context.Context, row asideRow) (w backlog, err error) {
 	for from := uint64(row.Revision); ; from = w.unreadable.Revision + 1 { //nolint:gosec // never below zero
 		w.unreadable = nil
-		err := f.source.Load(ctx, row.Stream, from, func(e domain.Recorded) error {
+		err := t.runner.source.Load(ctx, row.Stream, from, func(e domain.Recorded) error {
 			switch {
-			case !reached(f.seen, e.Position):
+			case !generation.Reached(t.lease.Seen, e.Position):
 				return errEnough
-			case f.skips[e.Position]:
+			case t.skips[e.Position]:
 				w.skipped++
-			case f.handles[e.Type]:
+			case t.runner.handles[e.Type]:
 				w.events = append(w.events, e)
 			}
 			return nil
@@ -300,60 +296,61 @@ func (f *following) waiting(ctx context.Context, row asideRow) (w waiting, err e
 			return w, nil
 		case !known:
 			return w, fmt.Errorf("read it: %w", err)
-		case !reached(f.seen, w.unreadable.Position):
+		case !generation.Reached(t.lease.Seen, w.unreadable.Position):
 			w.unreadable = nil
 			return w, nil
-		case f.skips[w.unreadable.Position]:
+		case t.skips[w.unreadable.Position]:
 			w.skipped++
-		case f.handles[w.unreadable.Type]:
+		case t.runner.handles[w.unreadable.Type]:
 			return w, nil
 		}
 	}
 }
 
-// applyLate writes the first n of the events that wait, and where the stream waits then.
-func (f *following) applyLate(ctx context.Context, row asideRow, w waiting, n int) error {
-	write, _, err := f.prepare(ctx, w.events[:n])
+// applyBacklog writes the first n of the events that wait, and where the stream waits then.
+func (t *tenure) applyBacklog(ctx context.Context, row asideRow, w backlog, n int) error {
+	write, _, err := t.prepareBatch(ctx, w.events[:n])
 	switch {
 	case err != nil && !poisonous(err):
 		return fmt.Errorf("%w: prepare: %w", errLater, err)
 	case err != nil:
 		return err
 	}
-	_, projects := f.consumer.(Projector)
-	next, left := w.from(n)
-	err = f.commit(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
+	_, projects := t.runner.consumer.(Projector)
+	next, left := w.nextAfter(n)
+	err = t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
 		if write != nil && n > 0 {
 			if err := write(ctx, tx); err != nil {
 				return err
 			}
 		}
 		if projects && n > 0 {
-			if _, err := tx.ExecContext(ctx, requestRebuildSQL, f.Name); err != nil {
+			if err := generation.RequestRebuild(ctx, tx, t.lease.Gen.Name); err != nil {
 				return err
 			}
 		}
 		if !left {
-			_, err := tx.ExecContext(ctx, noLongerAsideSQL, f.Name, f.Number, row.Stream)
+			_, err := tx.ExecContext(ctx, noLongerAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream)
 			return err
 		}
-		commit, prepare := columns(eventstore.At(next.Position))
-		_, err := tx.ExecContext(ctx, waitsAtSQL, f.Name, f.Number, row.Stream, int64(next.Revision), commit, prepare, next.Type) //nolint:gosec // no stream is that long
+		commit, prepare := generation.PositionColumns(eventstore.At(next.Position))
+		_, err := tx.ExecContext(ctx, waitsAtSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream, int64(next.Revision), commit, prepare,
+			next.Type) //nolint:gosec // no stream is that long
 		return err
-	}, n, f.seen)
+	}, n, t.lease.Seen)
 	switch {
 	case err != nil:
 		return err
 	case left:
-		f.aside[row.Stream] = next.Position
+		t.aside[row.Stream] = next.Position
 	default:
-		delete(f.aside, row.Stream)
+		delete(t.aside, row.Stream)
 	}
 	return nil
 }
 
-// from is the event at which the stream waits once n were applied.
-func (w waiting) from(n int) (next domain.Recorded, left bool) {
+// nextAfter is the event at which the stream waits once n were applied.
+func (w backlog) nextAfter(n int) (next domain.Recorded, left bool) {
 	switch {
 	case n < len(w.events):
 		return w.events[n], true
@@ -363,17 +360,18 @@ func (w waiting) from(n int) (next domain.Recorded, left bool) {
 	return next, false
 }
 
-// stillAside notes where the stream waits now, and why.
-func (f *following) stillAside(ctx context.Context, row asideRow, e domain.Recorded, cause error) error {
+// keepSetAside notes where the stream waits now, and why.
+func (t *tenure) keepSetAside(ctx context.Context, row asideRow, e domain.Recorded, cause error) error {
 	failure := failureAt(e.Position, cause)
-	commit, prepare := columns(eventstore.At(e.Position))
-	err := f.commit(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, stillAsideSQL, f.Name, f.Number, row.Stream, int64(e.Revision), commit, prepare, //nolint:gosec // no stream is that long
-			e.Type, failure.Category, failure.Detail, f.limits.Again.Seconds(), maxAgain.Seconds())
+	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))
+	err := t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, stillAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream, int64(e.Revision), commit,
+			prepare, //nolint:gosec // no stream is that long
+			e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds(), maxAgain.Seconds())
 		return err
-	}, 0, f.seen)
+	}, 0, t.lease.Seen)
 	if err == nil {
-		f.aside[row.Stream] = e.Position
+		t.aside[row.Stream] = e.Position
 	}
 	return err
 }

@@ -20,11 +20,12 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 // aside is a world whose read model access goes on without the stream of one account,
@@ -73,9 +74,9 @@ func TestAnEventThatCannotBeAppliedIsSetAsideWithItsStream(t *testing.T) {
 	t.Parallel()
 	a := setupAside(t)
 	a.shows("[k2]", "[k1 k4]")
-	a.Eventually("access is live", func() bool { return a.Status("access").State == consumer.Live })
+	a.Eventually("access is live", func() bool { return a.Status("access").State == generation.Live })
 	s := a.Status("access")
-	if s.State != consumer.Live || s.Failure != nil || s.Problem() != "" || len(s.SetAside) != 1 {
+	if s.State != generation.Live || s.Failure != nil || s.Problem() != "" || len(s.SetAside) != 1 {
 		t.Fatalf("got %+v", s)
 	}
 	got := s.SetAside[0]
@@ -84,7 +85,7 @@ func TestAnEventThatCannotBeAppliedIsSetAsideWithItsStream(t *testing.T) {
 	}
 	got.At, got.Due, got.Detail = time.Time{}, time.Time{}, ""
 	if want := (consumer.SetAside{
-		Stream: "account-acc", Revision: 2, Position: a.bad, Type: "account.key_issued", Category: consumer.CategoryConstraint, Attempts: 1,
+		Stream: "account-acc", Revision: 2, Position: a.bad, Type: "account.key_issued", Category: generation.CategoryConstraint, Attempts: 1,
 	}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -109,7 +110,7 @@ func TestARebuildSetsAsideWhatTheServingRowsDo(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	a.Sound(a.Sup, "access")
-	must.NoError(t, consumer.DropRetired(a.Ctx(), a.DB, 0))
+	must.NoError(t, generation.DropRetired(a.Ctx(), a.DB, 0))
 	if n := a.Count("SELECT count(*) FROM projection_set_aside"); n != 1 {
 		t.Errorf("%d streams are set aside, want that of the generation that serves", n)
 	}
@@ -118,14 +119,14 @@ func TestARebuildSetsAsideWhatTheServingRowsDo(t *testing.T) {
 func TestAnEventThatWasSetAsideIsSkippedAndItsStreamGoesOn(t *testing.T) {
 	t.Parallel()
 	a := setupAside(t)
-	if err := consumer.Skip(a.Ctx(), a.DB, "access", domain.Position{Commit: 6, Prepare: 6}, "ops", "a guess"); err == nil {
+	if err := generation.Skip(a.Ctx(), a.DB, "access", domain.Position{Commit: 6, Prepare: 6}, "ops", "a guess"); err == nil {
 		t.Error("an event was skipped that was not set aside")
 	}
-	must.NoError(t, consumer.Skip(a.Ctx(), a.DB, "access", a.bad, "ops", "issued twice"))
+	must.NoError(t, generation.Skip(a.Ctx(), a.DB, "access", a.bad, "ops", "issued twice"))
 	a.Eventually("the stream goes on", func() bool { return len(a.asideOf("access")) == 0 })
 	a.shows("[k2 k3]", "[k1 k4]")
 	a.Eventually("the event is counted", func() bool { return a.Status("access").Skipped == 1 })
-	if skips, err := consumer.Skips(a.Ctx(), a.DB, "access"); err != nil || len(skips) != 1 || skips[0].Position != a.bad || skips[0].Detail == "" {
+	if skips, err := generation.Skips(a.Ctx(), a.DB, "access"); err != nil || len(skips) != 1 || skips[0].Position != a.bad || skips[0].Detail == "" {
 		t.Errorf("skips: %+v, %v", skips, err)
 	}
 	a.Eventually("the rows are built anew, in the log's order", func() bool { return a.Status("access").Generation == 2 })
@@ -137,21 +138,21 @@ func TestAnEventThatWasSetAsideIsSkippedAndItsStreamGoesOn(t *testing.T) {
 func TestAStreamThatFailsAgainWaitsAtTheEventThatFailed(t *testing.T) {
 	t.Parallel()
 	a := setupAside(t)
-	must.NoError(t, consumer.Retry(a.Ctx(), a.DB, "access"))
+	must.NoError(t, generation.Retry(a.Ctx(), a.DB, "access"))
 	a.Eventually("it is tried again", func() bool { s := a.asideOf("access"); return len(s) == 1 && s[0].Attempts == 2 })
 	again := a.Log.Record(a.stream, modeltest.Issued(4)) // another one's, too
 	a.Log.Record(a.stream, modeltest.Issued(5))
 	a.Reach(a.Sup)
-	must.NoError(t, consumer.Skip(a.Ctx(), a.DB, "access", a.bad, "ops", "issued twice"))
+	must.NoError(t, generation.Skip(a.Ctx(), a.DB, "access", a.bad, "ops", "issued twice"))
 	a.Eventually("it waits at the next", func() bool {
 		s := a.asideOf("access")
 		return len(s) == 1 && s[0].Position == again && s[0].Attempts > 0
 	})
 	a.shows("[k2 k3]", "[k1 k4]")
-	if s := a.asideOf("access")[0]; s.Attempts != 1 || s.Revision != 4 || s.Category != consumer.CategoryConstraint {
+	if s := a.asideOf("access")[0]; s.Attempts != 1 || s.Revision != 4 || s.Category != generation.CategoryConstraint {
 		t.Errorf("got %+v", s)
 	}
-	if err := consumer.Retry(a.Ctx(), a.DB, "jobs"); err == nil {
+	if err := generation.Retry(a.Ctx(), a.DB, "jobs"); err == nil {
 		t.Error("a projection that has set nothing aside was told to try again")
 	}
 }
@@ -197,14 +198,14 @@ func TestAnEventThatCannotBeReadIsSetAsideByWhatHandlesIt(t *testing.T) {
 	t.Parallel()
 	w, at, _ := setupUnreadable(t, func(*consumer.Limits) {})
 	for _, name := range []string{"jobs", "timers"} {
-		if s := w.asideOf(name); len(s) != 1 || s[0].Position != at || s[0].Category != consumer.CategoryDecode || s[0].Type != "job.claimed" {
+		if s := w.asideOf(name); len(s) != 1 || s[0].Position != at || s[0].Category != generation.CategoryDecode || s[0].Type != "job.claimed" {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
 	if s := w.Status("people"); len(s.SetAside) > 0 || s.Failure != nil {
 		t.Errorf("people, who does not handle it: %+v", s)
 	}
-	if f := w.Status("events").Failure; f.Position != at || f.Category != consumer.CategoryDecode {
+	if f := w.Status("events").Failure; f.Position != at || f.Category != generation.CategoryDecode {
 		t.Errorf("events: %+v", f)
 	}
 	if got := w.statusOfBad(); got != "pending" {
@@ -221,12 +222,12 @@ func TestWhatWasSetAsideIsAppliedOnceThatCanBeDone(t *testing.T) {
 	}{
 		"by an operator's word": {again: func(w *world) {
 			for _, name := range []string{"jobs", "timers", "events"} {
-				must.NoError(w.T, consumer.Retry(w.Ctx(), w.DB, name))
+				must.NoError(w.T, generation.Retry(w.Ctx(), w.DB, name))
 			}
 		}},
 		"by itself, after a while": {
 			change: func(l *consumer.Limits) { l.Again = 10 * time.Millisecond },
-			again:  func(w *world) { must.NoError(w.T, consumer.Retry(w.Ctx(), w.DB, "events")) },
+			again:  func(w *world) { must.NoError(w.T, generation.Retry(w.Ctx(), w.DB, "events")) },
 		},
 		"by the next process": {},
 	} {
@@ -245,7 +246,7 @@ func TestWhatWasSetAsideIsAppliedOnceThatCanBeDone(t *testing.T) {
 			w.Log.Spoil(at.Commit, false)
 			if c.again == nil {
 				w.Run(sup)
-				must.NoError(t, consumer.Retry(w.Ctx(), w.DB, "events"))
+				must.NoError(t, generation.Retry(w.Ctx(), w.DB, "events"))
 			} else {
 				c.again(w)
 			}
@@ -299,7 +300,7 @@ func TestAFoldThatPanicsAtAnEventSetsItAside(t *testing.T) {
 	modeltest.Lives(w.Log, "a", 3)
 	w.Run(w.Sup)
 	w.Reach(w.Sup)
-	if s := w.asideOf("jobs"); len(s) != 1 || s[0].Stream != "job-a1" || s[0].Detail != "panic: no such thing" || s[0].Category != consumer.CategoryApply {
+	if s := w.asideOf("jobs"); len(s) != 1 || s[0].Stream != "job-a1" || s[0].Detail != "panic: no such thing" || s[0].Category != generation.CategoryApply {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -315,7 +316,7 @@ func TestANULOfAnOlderBinaryIsSetAside(t *testing.T) {
 	w.Log.Record(domain.JobStream("a3"), &job.Rated{Rating: 5, At: modeltest.Noon})
 	modeltest.Lives(w.Log, "b", 4)
 	w.Reach(w.Sup)
-	if s := w.asideOf("jobs"); len(s) != 1 || s[0].Position != at || s[0].Category != consumer.CategoryData || !strings.Contains(s[0].Detail, "Unicode") {
+	if s := w.asideOf("jobs"); len(s) != 1 || s[0].Position != at || s[0].Category != generation.CategoryData || !strings.Contains(s[0].Detail, "Unicode") {
 		t.Errorf("got %+v", s)
 	}
 	w.Sound(w.Sup, projections.Names()...)
@@ -386,7 +387,7 @@ func TestOnlyTheOwnerOfTheLeaseSetsAside(t *testing.T) {
 	w.Exec("UPDATE projection_checkpoints SET lease_until = now() - interval '1 hour'")
 	heir, err := w.Sup.Acquire(w.Ctx(), p, "heir", time.Hour)
 	must.NoError(t, err)
-	if err := old.SetAside(w.Ctx(), events[1], errors.New("it fails")); !errors.Is(err, consumer.ErrNotOwner) {
+	if err := old.SetAside(w.Ctx(), events[1], errors.New("it fails")); !errors.Is(err, generation.ErrNotOwner) {
 		t.Errorf("got %v", err)
 	}
 	if n := w.Count("SELECT count(*) FROM projection_set_aside"); n != 0 {

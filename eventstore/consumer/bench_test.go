@@ -10,11 +10,11 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections"
-	"humanqa/projections/modeltest"
 )
 
 // BenchmarkSubmissions is what the projections cost a submission: a debit and a

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 	"humanqa/projections/projects"
 )
 

@@ -2,13 +2,13 @@ package consumer
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 // Consumer follows the log into Postgres. It is a Projector, or a Preparer.
@@ -46,7 +46,7 @@ type Projector interface {
 type Preparer interface {
 	Consumer
 	// Begin is called when the lease was taken: what the consumer remembers of
-	// its rows may be out of date. Until the next call nobody else writes them.
+	// its rows may be out of date. Until the next call no other process writes them.
 	Begin(ctx context.Context) error
 	// Prepare says what the batch leads to; a nil Write is nothing, which moves
 	// the checkpoint a little later. With an error, done events of the batch are
@@ -57,43 +57,34 @@ type Preparer interface {
 }
 
 // Write is what a Preparer writes, in the transaction that moves its checkpoint. Its
-// statements are planned once, and for plain index scans (planOnce).
+// statements are planned once, and for plain index scans (generation.PlanOnce).
 type Write func(ctx context.Context, tx *sqlx.Tx) error
 
 // Committer is a Preparer that hears, after each transaction in which something was to be
-// written for it, whether that was committed: nil, or why nobody can be sure.
+// written for it, whether that was committed: nil, or why that is not known.
 type Committer interface {
 	Committed(err error)
 }
 
-// Lazy is a consumer that WaitFor does not wait for. Who reads it right behind a
-// write waits then (CatchUp).
+// Lazy is a consumer that WaitFor does not wait for. A request that reads it right
+// behind a write waits then (CatchUp).
 type Lazy interface {
-	// Gather is the least time between two batches, unless somebody waits (CatchUp).
+	// Gather is the least time between two batches, unless a request waits (CatchUp).
 	// Consumers with the same share transactions. Zero: as promptly as can be, together
 	// with those that are waited for.
 	Gather() time.Duration
 }
 
-// Witness is a consumer that sees every event: of types that this binary does
-// not know too, and such as nobody can decode, which have no Event then. What it
-// keeps does not depend on what events mean, so nothing is skipped for it.
-type Witness interface {
-	// Witness marks the type.
-	Witness()
+// RawConsumer is a consumer that sees every event, also of types that this binary does
+// not know and events that cannot be decoded, which have no Event then. Its rows do not
+// depend on what events mean, so nothing is skipped for it.
+type RawConsumer interface {
+	// RawConsumer marks the type.
+	RawConsumer()
 }
 
-// Table is a table of a read model, or a view of one that is listed before. DDL holds
-// its CREATE statements, with {schema} where the schema's name belongs. Indexes holds
-// those of what only readers look for: a build beside the serving rows makes them once
-// those are there, which costs a fraction and packs them densely. What the fold itself
-// finds rows by belongs to the DDL.
-type Table struct {
-	Name    string
-	DDL     string
-	Indexes string
-	View    bool // it has no rows of its own
-}
+// Table is a table of a read model.
+type Table = generation.Table
 
 // Source is where runners read the log: eventstore.Feed.
 type Source interface {
@@ -107,15 +98,15 @@ type Source interface {
 	Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error
 }
 
-// Selective is a Source that decodes only what somebody looks at, which is half of
-// what reading the log costs: nothing for a Witness.
+// Selective is a Source that decodes only the types that are asked for: decoding is half of
+// the cost of reading the log: nothing for a RawConsumer.
 type Selective interface {
 	// NextOf is Next whose events of other types may lack Event and Meta, and all of them
 	// their sums unless the types have eventstore.Sums.
 	NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
 }
 
-// nextOf is how a source is read for who looks at these types, nil being all.
+// nextOf reads a source for the given types; nil: for all.
 func nextOf(s Source, types map[string]bool) func(context.Context, eventstore.Checkpoint, int) (eventstore.Page, error) {
 	selective, ok := s.(Selective)
 	if !ok || types == nil {
@@ -126,11 +117,11 @@ func nextOf(s Source, types map[string]bool) func(context.Context, eventstore.Ch
 	}
 }
 
-// handledBy is the set of types whose events a consumer wants decoded. A witness
-// keeps sums of what the log holds, whatever it means.
+// handledBy is the set of types whose events a consumer wants decoded. A raw
+// consumer keeps sums of what the log holds, whatever it means.
 func handledBy(c Consumer) map[string]bool {
 	types := map[string]bool{}
-	if _, witness := c.(Witness); witness {
+	if _, raw := c.(RawConsumer); raw {
 		types[eventstore.Sums] = true
 		return types
 	}
@@ -140,7 +131,5 @@ func handledBy(c Consumer) map[string]bool {
 	return types
 }
 
-// In puts the schema's name into a statement. Names come from schemaName only.
-func In(schema, query string) string {
-	return strings.ReplaceAll(query, "{schema}", schema)
-}
+// In puts the schema's name into a statement.
+func In(schema, query string) string { return generation.In(schema, query) }

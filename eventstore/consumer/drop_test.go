@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/access"
 	"humanqa/projections/loops"
-	"humanqa/projections/modeltest"
 )
 
 // A read model that a release, or its owner, gave up keeps nothing from serving, and can
@@ -33,23 +34,23 @@ func TestAReadModelThatNoBinaryRunsIsANoteAndCanBeDropped(t *testing.T) {
 		return found
 	}
 	s := of("loops")
-	s.Stalled, s.Failure = time.Hour, &consumer.Failure{Category: consumer.CategoryData}
+	s.Stalled, s.Failure = time.Hour, &generation.Failure{Category: generation.CategoryData}
 	if notes := s.Notes(); s.Problem() != "" || len(notes) != 1 || !strings.Contains(notes[0], "`humanqa projections drop loops` removes it") {
 		t.Errorf("problem %q, notes %q", s.Problem(), notes)
 	}
 
-	if err := consumer.Drop(w.Ctx(), w.DB, "loops"); !errors.Is(err, consumer.ErrRuns) {
+	if err := generation.Drop(w.Ctx(), w.DB, "loops"); !errors.Is(err, generation.ErrRuns) {
 		t.Errorf("it runs: %v", err)
 	}
 	stop()
 	w.Exec("CREATE VIEW mine AS SELECT count(*) FROM readmodel.loop_sessions")
-	if err := consumer.Drop(w.Ctx(), w.DB, "loops"); err == nil || !strings.Contains(err.Error(), "view mine depends on view readmodel.loop_sessions") {
+	if err := generation.Drop(w.Ctx(), w.DB, "loops"); err == nil || !strings.Contains(err.Error(), "view mine depends on view readmodel.loop_sessions") {
 		t.Errorf("a view stands on it: %v", err)
 	}
 	w.Exec("DROP VIEW mine")
 	w.Exec("INSERT INTO projection_skips (name, commit_position, prepare_position, detail, who, why) VALUES ('loops', 1, 1, '', 'x', 'x')")
-	must.NoError(t, consumer.RequestRebuild(w.Ctx(), w.DB, "loops"))
-	must.NoError(t, consumer.Drop(w.Ctx(), w.DB, "loops"))
+	must.NoError(t, generation.RequestRebuild(w.Ctx(), w.DB, "loops"))
+	must.NoError(t, generation.Drop(w.Ctx(), w.DB, "loops"))
 	if s := of("loops"); s != nil {
 		t.Errorf("it is there: %+v", s)
 	}
@@ -57,7 +58,7 @@ func TestAReadModelThatNoBinaryRunsIsANoteAndCanBeDropped(t *testing.T) {
 		+ (SELECT count(*) FROM projection_skips) + (SELECT count(*) FROM projection_rebuilds)`); n != 0 {
 		t.Errorf("%d things are left of it", n)
 	}
-	if err := consumer.Drop(w.Ctx(), w.DB, "loops"); err == nil {
+	if err := generation.Drop(w.Ctx(), w.DB, "loops"); err == nil {
 		t.Error("nothing was dropped")
 	}
 	if s := of("access"); s == nil || !s.Serving || s.Foreign {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 // The package's tests fold real read models, which import it: they stand
@@ -14,11 +17,8 @@ import (
 
 // What the tests compare with and run by themselves.
 var (
-	ErrNotOwner = errNotOwner
-	ErrOldCode  = errOldCode
-	DropRetired = dropRetired
-	Transient   = transient
-	OfEvent     = ofEvent
+	Transient = transient
+	OfEvent   = ofEvent
 )
 
 // ListenerName is what a connection is called whose process waits for others'.
@@ -36,62 +36,65 @@ func (s *Supervisor) ChangeLimits(change func(*Limits)) {
 
 // VerifyGeneration verifies any generation up to its own checkpoint.
 func (s *Supervisor) VerifyGeneration(ctx context.Context, name string, number int) ([]Difference, error) {
-	return s.verify(ctx, name, s.joinPass(name), getGenerationSQL, name, number)
+	return s.verifyGeneration(ctx, name, s.joinScan(name), func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
+		g, _, err := generation.Get(ctx, q, name, number)
+		return g, err
+	})
 }
 
 // Tenure is one owner's time with the first generation's lease.
-type Tenure struct{ f *following }
+type Tenure struct{ f *tenure }
 
 // Acquire takes the lease of the projector's first generation; nil when
 // somebody else has it.
 func (s *Supervisor) Acquire(ctx context.Context, c Consumer, owner string, length time.Duration) (*Tenure, error) {
-	g, exists, err := getGeneration(ctx, s.db, c.Name(), 1)
+	g, exists, err := generation.Get(ctx, s.db, c.Name(), 1)
 	if err != nil || !exists {
 		return nil, fmt.Errorf("read the first generation: %v, %w", exists, err)
 	}
-	r := s.runner(c, g)
+	r := s.newRunner(c, g)
 	r.owner = owner
-	l, err := acquire(ctx, s.db, g, owner, length)
+	l, err := generation.Acquire(ctx, s.db, g, owner, length)
 	if l == nil || err != nil {
 		return nil, err
 	}
-	return &Tenure{&following{runner: r, lease: l}}, nil
+	return &Tenure{&tenure{runner: r, lease: l}}, nil
 }
 
 // Choose keeps the events that the projector handles.
-func (t *Tenure) Choose(events []domain.Recorded) []domain.Recorded { return t.f.choose(events) }
+func (t *Tenure) Choose(events []domain.Recorded) []domain.Recorded { return t.f.selectEvents(events) }
 
 // Commit applies a batch and moves the checkpoint to its end.
 func (t *Tenure) Commit(ctx context.Context, batch []domain.Recorded) error {
-	write, _, err := t.f.prepare(ctx, batch)
+	write, _, err := t.f.prepareBatch(ctx, batch)
 	if err != nil {
 		return err
 	}
-	return t.f.commit(ctx, write, len(batch), eventstore.At(batch[len(batch)-1].Position))
+	return t.f.commitBatch(ctx, write, len(batch), eventstore.At(batch[len(batch)-1].Position))
 }
 
 // SetAside goes on without an event.
 func (t *Tenure) SetAside(ctx context.Context, e domain.Recorded, cause error) error {
 	t.f.aside = map[string]domain.Position{}
-	return t.f.setAside(ctx, e, cause)
+	return t.f.setEventAside(ctx, e, cause)
 }
 
 // Stored is the checkpoint as the owner knows it.
-func (t *Tenure) Stored() eventstore.Checkpoint { return t.f.stored }
+func (t *Tenure) Stored() eventstore.Checkpoint { return t.f.lease.Stored }
 
 // Believe makes the owner think that the checkpoint is elsewhere.
-func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.stored = at }
+func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.lease.Stored = at }
 
 // Pass is one pass over the log of a source, for several readers.
 func Pass(source Source, size int) (join func(at eventstore.Checkpoint, types ...string) (next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), leave func())) {
-	p := newPass(source, size)
+	p := newSharedScan(source, size)
 	return func(at eventstore.Checkpoint, types ...string) (func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), func()) {
 		handled := map[string]bool{}
 		for _, t := range types {
 			handled[t] = true
 		}
-		r := p.join(at, handled)
-		return r.next, r.leave
+		r := p.addReader(at, handled)
+		return r.nextPage, r.leaveScan
 	}
 }
 

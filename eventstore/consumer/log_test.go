@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"humanqa/domain"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 // The same on the real log: the embedded node, the official client, the feed.

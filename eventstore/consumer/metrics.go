@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 // scrapeLimit bounds the one query that a scrape makes.
@@ -43,7 +44,8 @@ func (s *Supervisor) Collector() prometheus.Collector { return collector{s} }
 type collector struct{ s *Supervisor }
 
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lagDesc, lateDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc, asideDesc} {
+	for _, d := range []*prometheus.Desc{lagDesc, lateDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc,
+		asideDesc} {
 		to <- d
 	}
 }
@@ -72,7 +74,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			stopped = 1
 		}
 		gauge(lagDesc, float64(status.Lag))
-		if late, err := c.s.late(ctx, status, time.Now()); err == nil {
+		if late, err := c.s.lateness(ctx, status, time.Now()); err == nil {
 			gauge(lateDesc, late.Seconds())
 		} else {
 			c.s.log.WithError(err).WithField("consumer", status.Name).Debug("how late it is cannot be read")
@@ -89,11 +91,11 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// late is the age of the first event that a generation has not seen: positions are
-// bytes on an original server, and tell nobody how late the rows are.
-func (s *Supervisor) late(ctx context.Context, of Status, now time.Time) (time.Duration, error) {
+// lateness is the age of the first event that a generation has not seen: positions are
+// bytes on an original server, and do not say how late the rows are.
+func (s *Supervisor) lateness(ctx context.Context, of Status, now time.Time) (time.Duration, error) {
 	at := eventstore.Checkpoint{Position: of.Position, Start: !of.Started}
-	for head := headOf(s.source); !atLeast(at, head); {
+	for head := headOf(s.source); !generation.AtLeast(at, head); {
 		page, err := s.source.Next(ctx, at, 1)
 		var undecodable *eventstore.DecodeError
 		switch {

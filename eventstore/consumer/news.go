@@ -10,23 +10,19 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 const (
-	// checkpointsChannel is told of checkpoints that moved (newsOf), in the transaction
-	// that moves them, while a process with a connection of listenerName waits
-	// for consumers that run elsewhere. Nobody else pays for it: Postgres commits
-	// the transactions that notify one after the other.
-	checkpointsChannel = "humanqa_checkpoints"
-	listenerName       = "humanqa waits"
+	listenerName = "humanqa waits"
 )
 
-// newsOf is what checkpointsChannel is told of projections that got to a place: its
+// newsOf is what generation.Channel is told of projections that got to a place: its
 // columns, their names, and a seal, all parted by blanks. Every role of the database
 // may notify and listen; the seal is made with the owner of the first one's lease,
-// which only who may read the checkpoints knows.
+// which only readers of the checkpoints know.
 func newsOf(owner string, to eventstore.Checkpoint, names ...string) string {
-	commit, prepare := columns(to)
+	commit, prepare := generation.PositionColumns(to)
 	news := fmt.Sprintf("%d %d %s", commit, prepare, strings.Join(names, " "))
 	return news + " " + sealOf(owner, news)
 }
@@ -37,19 +33,19 @@ func sealOf(owner, news string) string {
 	return hex.EncodeToString(seal.Sum(nil))
 }
 
-// told takes what newsOf says. Whatever else comes has the checkpoints looked at: a new
+// acceptNews takes what newsOf says. Whatever else comes has the checkpoints looked at: a new
 // connection, another owner, a process of an older version.
-func (a *arrivals) told(news string) (taken bool) {
-	names, at, known := a.read(news)
-	a.hears.Store(known)
+func (t *progressTracker) acceptNews(news string) (taken bool) {
+	names, at, known := t.parseNews(news)
+	t.hears.Store(known)
 	for _, name := range names {
-		a.advance(name, at)
+		t.noteProgress(name, at)
 	}
 	return known
 }
 
-// read gives what the news say, if they are to be believed.
-func (a *arrivals) read(news string) (names []string, at eventstore.Checkpoint, known bool) {
+// parseNews gives what the news say, if they are to be believed.
+func (t *progressTracker) parseNews(news string) (names []string, at eventstore.Checkpoint, known bool) {
 	body, seal := news[:max(strings.LastIndexByte(news, ' '), 0)], news[strings.LastIndexByte(news, ' ')+1:]
 	fields := strings.Fields(body)
 	if len(fields) < 3 {
@@ -57,26 +53,26 @@ func (a *arrivals) read(news string) (names []string, at eventstore.Checkpoint, 
 	}
 	commit, errCommit := strconv.ParseUint(fields[0], 10, 64)
 	prepare, errPrepare := strconv.ParseUint(fields[1], 10, 64)
-	owner := a.ownerOf(fields[2])
+	owner := t.ownerOf(fields[2])
 	if errCommit != nil || errPrepare != nil || owner == "" || !hmac.Equal([]byte(seal), []byte(sealOf(owner, body))) {
 		return nil, at, false
 	}
 	return fields[2:], eventstore.At(domain.Position{Commit: commit, Prepare: prepare}), true
 }
 
-// ownedBy notes whose lease a projection's is.
-func (a *arrivals) ownedBy(name string, owner *string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if one := a.each[name]; one != nil && owner != nil {
+// setOwner notes the owner of a projection's lease.
+func (t *progressTracker) setOwner(name string, owner *string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.each[name]; one != nil && owner != nil {
 		one.owner = *owner
 	}
 }
 
-func (a *arrivals) ownerOf(name string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if one := a.each[name]; one != nil {
+func (t *progressTracker) ownerOf(name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.each[name]; one != nil {
 		return one.owner
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 func TestNewsAreBelievedOfTheLeasesOwnerOnly(t *testing.T) {
@@ -28,16 +29,16 @@ func TestNewsAreBelievedOfTheLeasesOwnerOnly(t *testing.T) {
 		"blanks":               {"  ", owner, false},
 		"of a stranger":        {"99 99 jobs ", "", false},
 	} {
-		a := newArrivals(nil, []Consumer{named{name: "jobs"}, named{name: "history"}, named{name: "people"}})
+		a := newProgressTracker(nil, []Consumer{named{name: "jobs"}, named{name: "history"}, named{name: "people"}})
 		if c.owner != "" {
-			a.ownedBy("jobs", &c.owner)
+			a.setOwner("jobs", &c.owner)
 		}
-		if got := a.told(c.news); got != c.believe || a.hears.Load() != c.believe {
+		if got := a.acceptNews(c.news); got != c.believe || a.hears.Load() != c.believe {
 			t.Errorf("%s: believed is %v", name, got)
 		}
 		for projection, want := range map[string]bool{"jobs": c.believe, "history": c.believe, "people": false} {
-			if got := reached(a.at(projection), at.Position); got != want {
-				t.Errorf("%s: %s is at %v", name, projection, a.at(projection))
+			if got := generation.Reached(a.positionOf(projection), at.Position); got != want {
+				t.Errorf("%s: %s is at %v", name, projection, a.positionOf(projection))
 			}
 		}
 	}

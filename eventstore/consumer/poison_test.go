@@ -7,8 +7,9 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 )
 
 // poisoned is a world whose read model access has stopped at one event: it may set nothing
@@ -50,7 +51,7 @@ func (p poisoned) knows(hash string) bool {
 
 func (p poisoned) skip() {
 	p.T.Helper()
-	must.NoError(p.T, consumer.Skip(p.Ctx(), p.DB, "access", p.at, "ops", "issued twice"))
+	must.NoError(p.T, generation.Skip(p.Ctx(), p.DB, "access", p.at, "ops", "issued twice"))
 	p.Reach(p.Sup)
 }
 
@@ -66,7 +67,7 @@ func TestAStoppedLineSaysWhereAndWhy(t *testing.T) {
 	t.Parallel()
 	p := setupPoisoned(t)
 	s := p.Status("access")
-	if f := s.Failure; f.Category != consumer.CategoryConstraint || f.Position != p.at || f.Detail == "" {
+	if f := s.Failure; f.Category != generation.CategoryConstraint || f.Position != p.at || f.Detail == "" {
 		t.Errorf("got %+v", f)
 	}
 	if problem := s.Problem(); problem != "projection access stopped at 3/3 (constraint)" {
@@ -89,9 +90,9 @@ func TestWhoWaitsForAStoppedLineIsToldAtOnce(t *testing.T) {
 func TestARetryOfAStoppedLineCounts(t *testing.T) {
 	t.Parallel()
 	p := setupPoisoned(t)
-	must.NoError(t, consumer.Retry(p.Ctx(), p.DB, "access"))
+	must.NoError(t, generation.Retry(p.Ctx(), p.DB, "access"))
 	p.stops(2)
-	if err := consumer.Retry(p.Ctx(), p.DB, "jobs"); err == nil {
+	if err := generation.Retry(p.Ctx(), p.DB, "jobs"); err == nil {
 		t.Error("a projection that runs was retried")
 	}
 }
@@ -99,14 +100,14 @@ func TestARetryOfAStoppedLineCounts(t *testing.T) {
 func TestASkipNamesTheEventAndTheReason(t *testing.T) {
 	t.Parallel()
 	p := setupPoisoned(t)
-	if err := consumer.Skip(p.Ctx(), p.DB, "access", domain.Position{Commit: 2, Prepare: 2}, "ops", "a guess"); err == nil {
+	if err := generation.Skip(p.Ctx(), p.DB, "access", domain.Position{Commit: 2, Prepare: 2}, "ops", "a guess"); err == nil {
 		t.Error("an event was skipped that stopped nothing")
 	}
-	if err := consumer.Skip(p.Ctx(), p.DB, "access", p.at, "ops", ""); err == nil {
+	if err := generation.Skip(p.Ctx(), p.DB, "access", p.at, "ops", ""); err == nil {
 		t.Error("an event was skipped for no reason")
 	}
 	p.skip()
-	skips, err := consumer.Skips(p.Ctx(), p.DB, "access")
+	skips, err := generation.Skips(p.Ctx(), p.DB, "access")
 	if err != nil || len(skips) != 1 {
 		t.Fatalf("skips: %+v, %v", skips, err)
 	}
@@ -122,7 +123,7 @@ func TestTheLineGoesOnBehindASkip(t *testing.T) {
 	if !p.knows("hash2") {
 		t.Error("what follows the event was not applied")
 	}
-	if s := p.Status("access"); s.Skipped != 1 || s.Failure != nil || s.State != consumer.Live {
+	if s := p.Status("access"); s.Skipped != 1 || s.Failure != nil || s.State != generation.Live {
 		t.Errorf("got %+v", s)
 	}
 	p.Sound(p.Sup, "access")

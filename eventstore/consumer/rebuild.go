@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 	"humanqa/internal/pgpool"
 )
 
@@ -36,35 +37,35 @@ func (s *Supervisor) Rebuild(ctx context.Context, name string, progress func(Pro
 	return s.RebuildAll(ctx, []string{name}, progress)
 }
 
-// RebuildAll is Rebuild for several projections, with one pass over the log. It
+// RebuildAll is Rebuild for several projections, with one scan of the log. It
 // ends with the first that stops.
 func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress func(Progress)) error {
 	if err := s.Prepare(ctx); err != nil {
 		return err
 	}
-	begun := make([]generation, len(names))
+	begun := make([]generation.Generation, len(names))
 	built := make([]Consumer, len(names))
 	for i, name := range names {
-		p := s.projector(name)
+		p := s.projectorNamed(name)
 		if p == nil {
 			return fmt.Errorf("there is no projection %s", name)
 		}
 		built[i] = p
 		err := pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
-			begun[i], err = startBuild(ctx, tx, p)
+			begun[i], err = generation.StartBuild(ctx, tx, p)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	defer s.builds.expect(built)()
+	defer s.scan.expectReaders(built)()
 	runners := newRunnerSet(s, s.consumers)
-	defer runners.wait()
+	defer runners.waitForRunners()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	for _, g := range begun {
-		runners.start(ctx, g)
+		runners.startRunner(ctx, g)
 	}
 	var (
 		watching sync.WaitGroup
@@ -72,7 +73,7 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 	)
 	for _, g := range begun {
 		watching.Go(func() {
-			err := s.watch(ctx, g, func(p Progress) {
+			err := s.watchBuild(ctx, g, func(p Progress) {
 				telling.Lock()
 				defer telling.Unlock()
 				if progress != nil {
@@ -88,27 +89,27 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 	return context.Cause(ctx)
 }
 
-// watch reports until the generation serves.
-func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(Progress)) error {
+// watchBuild reports until the generation serves.
+func (s *Supervisor) watchBuild(ctx context.Context, begun generation.Generation, progress func(Progress)) error {
 	meter := newMeter(begun)
 	tick := time.NewTicker(min(progressEvery, s.limits.StandBy))
 	defer tick.Stop()
 	for {
-		serves := s.arrivals.nextToServe()
-		now, exists, err := getGeneration(ctx, s.db, begun.Name, begun.Number)
+		serves := s.tracker.nextServing()
+		now, exists, err := generation.Get(ctx, s.db, begun.Name, begun.Number)
 		switch {
 		case err != nil:
 			return err
 		case !exists:
 			return fmt.Errorf("the rebuild of %s was dropped", begun.Name)
 		}
-		p := meter.progress(now.Applied-begun.Applied, now.checkpoint(), s.source.Head())
+		p := meter.progress(now.Applied-begun.Applied, now.Checkpoint(), s.source.Head())
 		p.Applied, p.Done = now.Applied, now.Serving
 		progress(p)
-		if f := now.failure(); f != nil {
+		if f := now.Failure(); f != nil {
 			return &StoppedError{Name: now.Name, Failure: *f}
 		}
-		if now.Serving || now.State == Retired {
+		if now.Serving || now.State == generation.Retired {
 			return nil
 		}
 		select {
@@ -122,17 +123,17 @@ func (s *Supervisor) watch(ctx context.Context, begun generation, progress func(
 
 // meter measures a build from where it was when the watch began.
 type meter struct {
-	begun generation
+	begun generation.Generation
 	at    time.Time
 }
 
-func newMeter(begun generation) meter { return meter{begun: begun, at: time.Now()} }
+func newMeter(begun generation.Generation) meter { return meter{begun: begun, at: time.Now()} }
 
 // progress extrapolates the log's positions, which need not be dense, at the
 // speed so far.
 func (m meter) progress(applied int64, at eventstore.Checkpoint, head domain.Position) Progress {
 	elapsed := time.Since(m.at)
-	commit, _ := columns(at)
+	commit, _ := generation.PositionColumns(at)
 	p := Progress{
 		Name: m.begun.Name, Generation: m.begun.Number, Applied: m.begun.Applied + applied,
 		Position: at.Position, Head: head,

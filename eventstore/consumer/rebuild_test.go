@@ -9,12 +9,13 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 	"humanqa/projections/projects"
 )
 
@@ -110,7 +111,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	// At rest both stand at the same position and can be compared directly.
 	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", nil))
 	w.Equal(jobs.Projector{}, jobsSchema(2), jobsSchema(3))
-	if s := w.Status("jobs"); s.Schema != jobsSchema(3) || s.State != consumer.Live {
+	if s := w.Status("jobs"); s.Schema != jobsSchema(3) || s.State != generation.Live {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -135,7 +136,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 	w.Sound(next, "jobs")
 	w.soundAt(w.Sup, "jobs", 1)
 	stopOld()
-	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); !errors.Is(err, consumer.ErrOldCode) {
+	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); !errors.Is(err, generation.ErrOldCode) {
 		t.Errorf("old code was let loose on new rows: %v", err)
 	}
 }
@@ -180,8 +181,8 @@ func TestARebuildCanBeOrderedFromAnotherProcess(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Sup.ChangeLimits(func(l *consumer.Limits) { l.Retired = 0 })
-	must.NoError(t, consumer.RequestRebuild(w.Ctx(), w.DB, "credits"))
-	must.NoError(t, consumer.RequestRebuild(w.Ctx(), w.DB, "credits"))
+	must.NoError(t, generation.RequestRebuild(w.Ctx(), w.DB, "credits"))
+	must.NoError(t, generation.RequestRebuild(w.Ctx(), w.DB, "credits"))
 	w.Run(w.Sup) // on an empty log: zero events is a normal case
 	w.Eventually("generation 2 serves", func() bool { return w.Status("credits").Generation == 2 })
 	w.Eventually("the old generation is dropped", func() bool {
@@ -208,18 +209,18 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	var n int
 	must.NoError(t, reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM "+jobsSchema(1)+".jobs"))
 	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", nil))
-	if err := consumer.DropRetired(w.Ctx(), w.DB, 0); !consumer.Transient(err) {
+	if err := generation.DropRetired(w.Ctx(), w.DB, 0); !consumer.Transient(err) {
 		t.Fatalf("the rows were taken from under their reader: %v", err)
 	}
 	modeltest.Lives(w.Log, "b", 10)
 	w.Reach(w.Sup)
 	must.NoError(t, reader.Commit())
-	must.NoError(t, consumer.DropRetired(w.Ctx(), w.DB, 0))
+	must.NoError(t, generation.DropRetired(w.Ctx(), w.DB, 0))
 	if n := w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = $1", jobsSchema(1)); n != 0 {
 		t.Error("the old rows are still there")
 	}
 }
 
-func jobsSchema(generation int) string {
-	return fmt.Sprintf("jobs_v%d_g%d", jobs.Projector{}.Version(), generation)
+func jobsSchema(number int) string {
+	return fmt.Sprintf("jobs_v%d_g%d", jobs.Projector{}.Version(), number)
 }

@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 	"humanqa/internal/backoff"
 )
 
@@ -21,20 +22,22 @@ type Limits struct {
 	StandBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
 	Store         time.Duration // how long a checkpoint may be ahead in memory once the log is quiet
 	Gather        time.Duration // the least time between two batches of a live projection
-	Hold          time.Duration // how long the group waits for what follows a domain.Prelude
+	Hold          time.Duration // how long the shared batch waits for what follows a domain.MoreFollows
+	Shared        time.Duration // how long a transaction of several consumers may take
+	CoolDown      time.Duration // how long a consumer that failed one writes by itself
 	Aside         int           // how many streams a generation goes on without
 	Again         time.Duration // the first pause before one of them is tried again
 	Backoff       time.Duration // the first pause after a transient failure
 	MaxBackoff    time.Duration
 	Retired       time.Duration // how long a replaced generation is kept
-	Report        time.Duration // how often a build that nobody watches tells of itself
+	Report        time.Duration // how often a build logs its progress
 }
 
 func defaultLimits() Limits {
 	return Limits{
 		Live: 500, Rebuild: 2000,
 		Lease: 15 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
-		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond,
+		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond, Shared: time.Second, CoolDown: time.Minute,
 		Aside: 100, Again: time.Minute,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		Retired: time.Minute, Report: 5 * time.Second,
@@ -48,28 +51,28 @@ var errStopped = errors.New("the line stopped")
 // runner advances one generation while it has the lease, and stands by while
 // it has not.
 type runner struct {
-	db       *sqlx.DB
-	source   Source
-	builds   *pass
-	log      logrus.FieldLogger
-	arrivals *arrivals
-	notifies *atomic.Bool
-	limits   Limits
-	consumer Consumer
-	handles  map[string]bool
-	witness  bool // it sees every event
-	owner    string
-	group    *group        // nil: it always goes by itself
-	target   generation    // which generation; its state is read anew with every lease
-	due      chan struct{} // holds one token: something that was set aside is to be tried again
+	db          *sqlx.DB
+	source      Source
+	scan        *sharedScan
+	log         logrus.FieldLogger
+	tracker     *progressTracker
+	notifies    *atomic.Bool
+	limits      Limits
+	consumer    Consumer
+	handles     map[string]bool
+	raw         bool // it sees every event
+	owner       string
+	batch       *sharedBatch          // nil: it always goes by itself
+	target      generation.Generation // which generation; its state is read anew with every lease
+	setAsideDue chan struct{}         // holds one token: something that was set aside is to be tried again
 }
 
-// remind has the runner try again what was set aside.
-func (r *runner) remind() {
+// remindSetAside has the runner try again what was set aside.
+func (r *runner) remindSetAside() {
 	select {
-	case r.due <- struct{}{}:
-		if r.group != nil {
-			r.group.wake()
+	case r.setAsideDue <- struct{}{}:
+		if r.batch != nil {
+			r.batch.wake()
 		}
 	default: // it has been told
 	}
@@ -79,14 +82,14 @@ func (r *runner) remind() {
 func (r *runner) run(ctx context.Context) {
 	wait := r.limits.Backoff
 	for ctx.Err() == nil {
-		progressed, err := r.hold(ctx)
+		progressed, err := r.holdLease(ctx)
 		pause := r.limits.StandBy
 		switch {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, errGone):
 			return
-		case err == nil, errors.Is(err, errNotOwner), errors.Is(err, errStopped):
+		case err == nil, errors.Is(err, generation.ErrNotOwner), errors.Is(err, errStopped):
 			wait = r.limits.Backoff
 		default:
 			if progressed {
@@ -106,46 +109,46 @@ const takeTime = 2 * time.Second
 // errGone says that the generation was replaced or removed.
 var errGone = errors.New("the generation is gone")
 
-// hold takes the lease, if it can be had, and follows the log until it loses it.
-func (r *runner) hold(ctx context.Context) (progressed bool, err error) {
+// holdLease takes the lease, if it can be had, and follows the log until it loses it.
+func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 	// Not cut off by a stop: a lease that was taken is always given back.
 	taking, done := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
-	l, err := acquire(taking, r.db, r.target, r.owner, r.limits.Lease)
+	l, err := generation.Acquire(taking, r.db, r.target, r.owner, r.limits.Lease)
 	done()
 	if err != nil {
 		return false, err
 	}
 	if l == nil {
-		g, exists, err := getGeneration(ctx, r.db, r.target.Name, r.target.Number)
-		if err == nil && (!exists || g.State == Retired) {
+		g, exists, err := generation.Get(ctx, r.db, r.target.Name, r.target.Number)
+		if err == nil && (!exists || g.State == generation.Retired) {
 			err = errGone
 		}
 		return false, err
 	}
-	f := &following{runner: r, lease: l}
-	if l.Serving {
-		f.serve()
+	f := &tenure{runner: r, lease: l}
+	if l.Gen.Serving {
+		f.beginReporting()
 	}
-	defer f.leave()
-	if l.State == Building {
-		f.build = r.builds.join(l.seen, r.handles)
-		defer f.build.leave()
+	defer f.endReporting()
+	if l.Gen.State == generation.Building {
+		f.scanReader = r.scan.addReader(l.Seen, r.handles)
+		defer f.scanReader.leaveScan()
 	}
-	before := l.stored
-	err = f.follow(ctx)
-	if errors.Is(err, errNotOwner) {
+	before := l.Stored
+	err = f.followLog(ctx)
+	if errors.Is(err, generation.ErrNotOwner) {
 		r.log.Info("another runner has taken the consumer over, standing by")
 	}
 	// Also when ctx has ended: a service that stops lets the next one start.
 	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if ctx.Err() != nil && l.seen != l.stored {
-		_ = f.store(farewell) // else those events are read again, which is harmless
+	if ctx.Err() != nil && l.Seen != l.Stored {
+		_ = f.storeCheckpoint(farewell) // else those events are read again, which is harmless
 	}
-	if releaseErr := l.release(farewell, r.db); releaseErr != nil {
+	if releaseErr := l.Release(farewell, r.db); releaseErr != nil {
 		r.log.WithError(releaseErr).Debug("the lease was not released and will end by itself")
 	}
-	return l.stored != before, err
+	return l.Stored != before, err
 }
 
 // headOf is the log's end as far as the source knows it.

@@ -15,11 +15,12 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 // broken is the jobs projector with faults.
@@ -104,7 +105,7 @@ func TestApplyingABatchTwiceIsImpossible(t *testing.T) {
 		after := tenure.Stored()
 		tenure.Believe(before) // as if the commit's answer had been lost
 		for to := from + 1; to <= len(batch); to += 7 {
-			if err := tenure.Commit(w.Ctx(), batch[from:to]); !errors.Is(err, consumer.ErrNotOwner) {
+			if err := tenure.Commit(w.Ctx(), batch[from:to]); !errors.Is(err, generation.ErrNotOwner) {
 				t.Fatalf("the same batch again: %v", err)
 			}
 		}
@@ -189,7 +190,7 @@ func TestATakeOverDuringABatchFencesTheOldOwner(t *testing.T) {
 	}
 	old, heir := acquire("old", time.Nanosecond), acquire("heir", time.Nanosecond)
 	batch := old.Choose(w.Log.All())
-	if err := old.Commit(w.Ctx(), batch); !errors.Is(err, consumer.ErrNotOwner) {
+	if err := old.Commit(w.Ctx(), batch); !errors.Is(err, generation.ErrNotOwner) {
 		t.Errorf("the old owner's batch: %v", err)
 	}
 	if err := heir.Commit(w.Ctx(), batch); err != nil {

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections"
-	"humanqa/projections/modeltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -18,12 +18,12 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
-	"humanqa/eventstore/clustertest"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/clustertest"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // sightings writes down every event that comes, in the order in which it comes.

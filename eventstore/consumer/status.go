@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 // stallAfter is how long a projection may stand still behind the log's end
@@ -24,13 +25,13 @@ type Status struct {
 	Code       int
 	Generation int
 	Schema     string
-	State      State
+	State      generation.State
 	Serving    bool
 	Started    bool            // it has seen an event
 	Position   domain.Position // of the last event seen
 	// Lag is how far the log's end lies ahead, in positions: in events on the
-	// embedded node, in bytes on an original server, so it is shown to nobody as
-	// a measure of lateness. 0 when the log's end is not known.
+	// embedded node, in bytes on an original server, so it is no
+	// measure of lateness. 0 when the log's end is not known.
 	Lag uint64
 	// Ahead says that the log ends before the checkpoint. For a moment that is
 	// two clocks being read; if it stays, the log has lost its tail.
@@ -38,9 +39,9 @@ type Status struct {
 	Applied int64
 	Unknown int64 // events of types that the binary did not know
 	Skipped int64 // events passed over by an operator's word
-	// Owner runs it: machine:process/id. Empty: nobody does right now.
+	// Owner runs it: machine:process/id. Empty: no process does right now.
 	Owner   string
-	Failure *Failure // nil while the line runs
+	Failure *generation.Failure // nil while the line runs
 	// SetAside are the streams that it goes on without.
 	SetAside []SetAside
 	// Foreign says that this binary has no code of that name: another one has written the
@@ -73,7 +74,8 @@ func (s Status) Problem() string {
 	case s.Failure != nil:
 		return fmt.Sprintf("projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
 	case s.Stalled >= stallAfter && s.Ahead:
-		return fmt.Sprintf("projection %s stands at %s, beyond the log's end: was the log restored from a backup? rebuild it", s.Name, s.Position)
+		return fmt.Sprintf("projection %s stands at %s, beyond the log's end: was the log restored from a backup? rebuild it", s.Name,
+			s.Position)
 	case s.Stalled >= stallAfter:
 		return fmt.Sprintf("projection %s stands at %s for %s, short of the log's end", s.Name, s.Position, s.Stalled.Round(time.Second))
 	}
@@ -81,11 +83,13 @@ func (s Status) Problem() string {
 }
 
 // Notes say, a line each, what an operator should know of a generation that does what it
-// can: nothing that keeps the service from serving. They name no stream: anybody may read
-// them.
+// can: nothing that keeps the service from serving. They name no stream, since /readyz shows them
+// without a key.
 func (s Status) Notes() (notes []string) {
 	if s.Foreign {
-		return []string{fmt.Sprintf("projection %s is none of this binary's, and nothing here keeps it up to date: `humanqa projections drop %s` removes it", s.Name, s.Name)}
+		return []string{fmt.Sprintf(
+			"projection %s is none of this binary's, and nothing here keeps it up to date: `humanqa projections drop %s` removes it",
+			s.Name, s.Name)}
 	}
 	if n := len(s.SetAside); n > 0 {
 		streams := "1 stream"
@@ -93,7 +97,8 @@ func (s Status) Notes() (notes []string) {
 			streams = fmt.Sprintf("%d streams", n)
 		}
 		first := s.SetAside[0]
-		notes = append(notes, fmt.Sprintf("projection %s goes on without %s, since the event at %s (%s)", s.Name, streams, first.Position, first.Category))
+		notes = append(notes, fmt.Sprintf("projection %s goes on without %s, since the event at %s (%s)", s.Name, streams, first.Position,
+			first.Category))
 	}
 	return notes
 }
@@ -113,7 +118,7 @@ func (s Status) Failed() (at []domain.Position) {
 // List gives every generation that is not retired, without what only a running
 // service knows (Lag, Stalled).
 func List(ctx context.Context, db *sqlx.DB) ([]Status, error) {
-	all, err := listGenerations(ctx, db)
+	all, err := generation.ListAll(ctx, db)
 	if err != nil {
 		return nil, err
 	}
@@ -130,18 +135,18 @@ func tellAside(ctx context.Context, db *sqlx.DB, list []Status) error {
 	return err
 }
 
-func statuses(all []generation) []Status {
+func statuses(all []generation.Generation) []Status {
 	list := make([]Status, 0, len(all))
 	for _, g := range all {
-		if g.State == Retired {
+		if g.State == generation.Retired {
 			continue
 		}
-		at := g.checkpoint()
+		at := g.Checkpoint()
 		status := Status{
 			Name: g.Name, Version: g.Version, Generation: g.Number, Schema: g.Schema, State: g.State,
 			Serving: g.Serving, Started: !at.Start, Position: at.Position,
 			Applied: g.Applied, Unknown: g.Unknown, Skipped: g.Skipped,
-			Failure: g.failure(), Obstacle: g.Obstacle, UpdatedAt: g.UpdatedAt.UTC(),
+			Failure: g.Failure(), Obstacle: g.Obstacle, UpdatedAt: g.UpdatedAt.UTC(),
 		}
 		if g.Owner != nil {
 			status.Owner = *g.Owner
@@ -154,18 +159,18 @@ func statuses(all []generation) []Status {
 // Status gives every generation with its lag behind the log's end. A
 // registered projection without a generation is an error: nothing prepared it.
 func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
-	all, err := listGenerations(ctx, s.db)
+	all, err := generation.ListAll(ctx, s.db)
 	if err != nil {
 		return nil, err
 	}
-	s.observe(all)
+	s.observeStalls(all)
 	list := statuses(all)
 	if err := tellAside(ctx, s.db, list); err != nil {
 		return nil, err
 	}
 	head := s.source.Head()
 	for _, c := range s.consumers {
-		if serving, _ := find(all, c); serving == nil {
+		if serving, _ := generation.Find(all, c); serving == nil {
 			return nil, fmt.Errorf("%s was never prepared", c.Name())
 		}
 	}
@@ -173,14 +178,14 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 		status := &list[i]
 		c := byName(s.consumers, status.Name)
 		if status.Foreign = c == nil; !status.Foreign {
-			status.Code = versionOf(c)
+			status.Code = generation.VersionOf(c)
 		}
-		at := s.known(*status)
+		at := s.knownCheckpoint(*status)
 		status.Started, status.Position = !at.Start, at.Position
 		switch {
 		case atEnd(at, head):
 			continue
-		case reached(at, head):
+		case generation.Reached(at, head):
 			status.Ahead = true
 		default:
 			status.Lag = head.Commit - at.Position.Commit
@@ -195,20 +200,20 @@ func atEnd(at eventstore.Checkpoint, head domain.Position) bool {
 	return head == domain.Position{} || !at.Start && at.Position == head
 }
 
-// known is the checkpoint, or where this process's runner is beyond it.
-func (s *Supervisor) known(status Status) eventstore.Checkpoint {
+// knownCheckpoint is the checkpoint, or where this process's runner is beyond it.
+func (s *Supervisor) knownCheckpoint(status Status) eventstore.Checkpoint {
 	at := eventstore.Checkpoint{Position: status.Position, Start: !status.Started}
-	if here := s.arrivals.at(status.Name); status.Serving && atLeast(here, at) {
+	if here := s.tracker.positionOf(status.Name); status.Serving && generation.AtLeast(here, at) {
 		return here
 	}
 	return at
 }
 
-// observe notes which generations stand still.
-func (s *Supervisor) observe(all []generation) {
+// observeStalls notes which generations stand still.
+func (s *Supervisor) observeStalls(all []generation.Generation) {
 	head := s.source.Head()
 	for _, status := range statuses(all) {
-		at := s.known(status)
+		at := s.knownCheckpoint(status)
 		s.stalls.observe(status.Schema, at, atEnd(at, head), time.Now())
 	}
 }

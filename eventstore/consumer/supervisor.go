@@ -17,6 +17,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 )
@@ -26,10 +27,10 @@ import (
 type Supervisor struct {
 	db        *sqlx.DB
 	source    Source
-	builds    *pass // over the log, for all that is being built or verified
+	scan      *sharedScan // over the log, for all that is being built or verified
 	log       logrus.FieldLogger
 	consumers []Consumer
-	arrivals  *arrivals
+	tracker   *progressTracker
 	stalls    stalls
 	limits    Limits
 	notifies  atomic.Bool // another process waits for what runs here
@@ -39,23 +40,24 @@ type Supervisor struct {
 // API calls Prepare, WaitFor and Status, and never Run.
 func New(db *sqlx.DB, source Source, log logrus.FieldLogger, consumers ...Consumer) *Supervisor {
 	return &Supervisor{
-		db: db, source: source, builds: newPass(source, defaultLimits().Rebuild), log: log.WithField("component", "consumers"), consumers: consumers,
-		arrivals: newArrivals(db, consumers), limits: defaultLimits(),
+		db: db, source: source, scan: newSharedScan(source, defaultLimits().Rebuild), log: log.WithField("component", "consumers"),
+		consumers: consumers,
+		tracker:   newProgressTracker(db, consumers), limits: defaultLimits(),
 	}
 }
 
 // SetLimits changes the sizes and times of all runners, before Run.
-func (s *Supervisor) SetLimits(l Limits) { s.limits, s.builds = l, newPass(s.source, l.Rebuild) }
+func (s *Supervisor) SetLimits(l Limits) { s.limits, s.scan = l, newSharedScan(s.source, l.Rebuild) }
 
 // Prepare creates the schemas and views of projections that are new. It is
 // safe to call by any number of processes at once, and by Run itself.
 func (s *Supervisor) Prepare(ctx context.Context) error {
-	return prepare(ctx, s.db, s.consumers)
+	return generation.Prepare(ctx, s.db, s.consumers)
 }
 
 // Run keeps a runner for every generation that this binary's code can advance,
 // until ctx ends, which gives nil; then all leases are released.
-func (s *Supervisor) Run(ctx context.Context) error { return s.run(ctx, s.consumers) }
+func (s *Supervisor) Run(ctx context.Context) error { return s.runConsumers(ctx, s.consumers) }
 
 // Only gives a Run for some of the consumers.
 func (s *Supervisor) Only(names ...string) func(context.Context) error {
@@ -65,24 +67,24 @@ func (s *Supervisor) Only(names ...string) func(context.Context) error {
 			wanted = append(wanted, c)
 		}
 	}
-	return func(ctx context.Context) error { return s.run(ctx, wanted) }
+	return func(ctx context.Context) error { return s.runConsumers(ctx, wanted) }
 }
 
-func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
+func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) error {
 	if err := s.Prepare(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
 	}
-	defer s.builds.expect(consumers)() // whichever of them is built
+	defer s.scan.expectReaders(consumers)() // whichever of them is built
 	runners := newRunnerSet(s, consumers)
-	defer runners.wait()
-	runners.share(ctx)
+	defer runners.waitForRunners()
+	runners.startBatches(ctx)
 	tick := time.NewTicker(s.limits.StandBy)
 	defer tick.Stop()
 	for blind := false; ; {
-		err := s.look(ctx, runners)
+		err := s.lookForWork(ctx, runners)
 		if err != nil && !blind && ctx.Err() == nil { // once an outage, not once a tick
 			s.log.WithError(err).Warn("the projections' orders cannot be read, trying again")
 		}
@@ -99,7 +101,7 @@ func (s *Supervisor) run(ctx context.Context, consumers []Consumer) error {
 // orders to rebuild and whether another process waits for what runs here, which are
 // the same on each row. Before the first generation there is nothing to do.
 const lookSQL = `
-SELECT ` + generationColumns + `, around.*,
+SELECT ` + generation.Columns + `, around.*,
     EXISTS (
         SELECT FROM projection_set_aside a
         WHERE (a.name, a.generation) = (projection_checkpoints.name, projection_checkpoints.generation)
@@ -113,10 +115,10 @@ CROSS JOIN (
               AND application_name = $1) AS waited) around
 ORDER BY name, generation`
 
-// look takes orders, starts what has no runner yet, and clears away.
-func (s *Supervisor) look(ctx context.Context, runners *runnerSet) error {
+// lookForWork takes orders, starts what has no runner yet, and clears away.
+func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error {
 	var seen []struct {
-		generation
+		generation.Generation
 		Orders pq.StringArray `db:"orders"`
 		Waited bool           `db:"waited"`
 		Due    bool           `db:"due"` // something that was set aside
@@ -132,25 +134,25 @@ func (s *Supervisor) look(ctx context.Context, runners *runnerSet) error {
 		return err
 	}
 	retired := false
-	all := make([]generation, len(seen))
+	all := make([]generation.Generation, len(seen))
 	for i, g := range seen {
-		all[i] = g.generation
-		if g.State == Retired {
+		all[i] = g.Generation
+		if g.State == generation.Retired {
 			retired = true
 			continue
 		}
-		runners.start(ctx, g.generation)
+		runners.startRunner(ctx, g.Generation)
 		if g.Due {
-			runners.remind(g.Schema)
+			runners.remindRunner(g.Schema)
 		}
 	}
-	s.observe(all)
+	s.observeStalls(all)
 	if !retired {
 		return nil
 	}
-	err := dropRetired(ctx, s.db, s.limits.Retired)
+	err := generation.DropRetired(ctx, s.db, s.limits.Retired)
 	if err != nil && transient(err) {
-		return nil // somebody still reads it, the next look may find it free
+		return nil // a reader still holds it, the next look may find it free
 	}
 	return err
 }
@@ -165,41 +167,17 @@ func (c *runnerSet) takeOrders(ctx context.Context, names []string) error {
 			continue
 		}
 		err := pgpool.InTx(ctx, c.s.db, func(tx *sqlx.Tx) error {
-			if err := one(tx.ExecContext(ctx, takeRebuildSQL, name)); err != nil {
+			if err := generation.TakeOrder(ctx, tx, name); err != nil {
 				return err
 			}
-			_, err := startBuild(ctx, tx, p)
+			_, err := generation.StartBuild(ctx, tx, p)
 			return err
 		})
-		if err != nil && !errors.Is(err, errNotOwner) && !errors.Is(err, errOldCode) {
+		if err != nil && !errors.Is(err, generation.ErrNotOwner) && !errors.Is(err, generation.ErrOldCode) {
 			return fmt.Errorf("follow the order to rebuild %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-// errOldCode says that a newer binary's generation serves.
-var errOldCode = errors.New("this binary's code is older than what serves")
-
-// startBuild creates the next generation, or gives the one that is being built
-// already.
-func startBuild(ctx context.Context, tx *sqlx.Tx, p Projector) (generation, error) {
-	if _, err := tx.ExecContext(ctx, lockGenerationsSQL); err != nil {
-		return generation{}, fmt.Errorf("lock the generations: %w", err)
-	}
-	all, err := listGenerations(ctx, tx)
-	if err != nil {
-		return generation{}, err
-	}
-	switch serving, building := find(all, p); {
-	case building != nil:
-		return *building, nil
-	case serving == nil:
-		return generation{}, fmt.Errorf("projection %s was never started", p.Name())
-	case serving.Version > p.Version():
-		return generation{}, fmt.Errorf("projection %s: version %d, not %d: %w", p.Name(), p.Version(), serving.Version, errOldCode)
-	}
-	return create(ctx, tx, p, all, false)
 }
 
 // Follow reads the log from a position on until ctx ends, which gives nil, so
@@ -207,10 +185,10 @@ func startBuild(ctx context.Context, tx *sqlx.Tx, p Projector) (generation, erro
 // have nothing to do; dsn is for being told when those have moved. Without it
 // they wait until every stored checkpoint has passed the position.
 func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Position) error {
-	a := s.arrivals
+	a := s.tracker
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
-	a.follow(at, func() <-chan struct{} {
-		return pgpool.ListenTo(ctx, pgpool.Named(dsn, listenerName), checkpointsChannel, a.told, nil)
+	a.startFollowing(at, func() <-chan struct{} {
+		return pgpool.ListenTo(ctx, pgpool.Named(dsn, listenerName), generation.Channel, a.acceptNews, nil)
 	})
 	for ctx.Err() == nil {
 		page, err := s.source.Next(ctx, at, s.limits.Live)
@@ -219,15 +197,15 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 		case ctx.Err() != nil:
 		case errors.As(err, &unreadable):
 			at = eventstore.At(unreadable.Position)
-			a.sawUnreadable(unreadable.Position)
+			a.noteUnreadable(unreadable.Position)
 		case err != nil:
-			// Meanwhile who waits is served by what was followed before, and by the
-			// stored checkpoints.
+			// Meanwhile waits end by what was followed before, and by the stored
+			// checkpoints.
 			s.log.WithError(err).WithField("again_in", s.limits.MaxBackoff.String()).Warn("the log cannot be followed")
 			_ = backoff.Wait(ctx, s.limits.MaxBackoff) // the loop finds out that ctx has ended
 		default:
 			at = eventstore.At(page.Next)
-			a.saw(page.Events, page.Next)
+			a.notePage(page.Events, page.Next)
 		}
 	}
 	return nil
@@ -238,20 +216,20 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 // there that it handles. It fails at once with a *StoppedError if one of them
 // stopped before it.
 func (s *Supervisor) WaitFor(ctx context.Context, position domain.Position) error {
-	return s.arrivals.wait(ctx, position)
+	return s.tracker.waitFor(ctx, position)
 }
 
 // CatchUp blocks until the named projection's serving generation has seen what
 // the others show by now: for reading a lazy one behind a write.
 func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
-	return s.arrivals.catchUp(ctx, name)
+	return s.tracker.waitForShown(ctx, name)
 }
 
 // runnerSet is the runners of some consumers in one process, one for each generation.
 type runnerSet struct {
 	s         *Supervisor
 	consumers []Consumer
-	groups    map[sharing]*group // empty: each goes by itself
+	batches   map[batchKey]*sharedBatch // empty: each goes by itself
 	running   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -262,31 +240,31 @@ func newRunnerSet(s *Supervisor, consumers []Consumer) *runnerSet {
 	return &runnerSet{s: s, consumers: consumers, started: map[string]*runner{}}
 }
 
-// share has consumers of a kind share their transactions.
-func (c *runnerSet) share(ctx context.Context) {
-	c.groups = map[sharing]*group{}
+// startBatches has consumers of a kind share their transactions.
+func (c *runnerSet) startBatches(ctx context.Context) {
+	c.batches = map[batchKey]*sharedBatch{}
 	for _, one := range c.consumers {
-		with := sharingOf(one)
-		if c.groups[with] != nil {
+		with := batchKeyOf(one)
+		if c.batches[with] != nil {
 			continue
 		}
-		g := newGroup(c.s, with.gather)
-		c.groups[with] = g
+		g := newSharedBatch(c.s, with.gather)
+		c.batches[with] = g
 		c.running.Go(func() { g.run(ctx) })
 	}
 }
 
-// sharing is what the consumers of a group have in common. What Preparers write the world
+// batchKey is what the consumers of a shared batch have in common. What Preparers write the world
 // outside waits for, and others for the rows that they lock: the read models are not in
 // the way.
-type sharing struct {
+type batchKey struct {
 	gather   time.Duration
 	prepares bool
 }
 
-func sharingOf(c Consumer) sharing {
+func batchKeyOf(c Consumer) batchKey {
 	_, prepares := c.(Preparer)
-	return sharing{gatherOf(c), prepares}
+	return batchKey{gatherOf(c), prepares}
 }
 
 // gatherOf is how long a consumer gathers that is not waited for; zero: it follows at once.
@@ -297,11 +275,11 @@ func gatherOf(c Consumer) time.Duration {
 	return 0
 }
 
-// start starts a runner for the generation, if its code is in this binary and
+// startRunner starts a runner for the generation, if its code is in this binary and
 // it has none.
-func (c *runnerSet) start(ctx context.Context, g generation) {
+func (c *runnerSet) startRunner(ctx context.Context, g generation.Generation) {
 	wanted := byName(c.consumers, g.Name)
-	if wanted == nil || versionOf(wanted) != g.Version {
+	if wanted == nil || generation.VersionOf(wanted) != g.Version {
 		return
 	}
 	c.mu.Lock()
@@ -309,8 +287,8 @@ func (c *runnerSet) start(ctx context.Context, g generation) {
 	if c.started[g.Schema] != nil {
 		return
 	}
-	r := c.s.runner(wanted, g)
-	r.group = c.groups[sharingOf(wanted)]
+	r := c.s.newRunner(wanted, g)
+	r.batch = c.batches[batchKeyOf(wanted)]
 	c.started[g.Schema] = r
 	c.running.Go(func() {
 		r.run(ctx)
@@ -320,16 +298,16 @@ func (c *runnerSet) start(ctx context.Context, g generation) {
 	})
 }
 
-// remind tells the generation's runner that something is to be tried again.
-func (c *runnerSet) remind(schema string) {
+// remindRunner tells the generation's runner that something is to be tried again.
+func (c *runnerSet) remindRunner(schema string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.started[schema]; r != nil {
-		r.remind()
+		r.remindSetAside()
 	}
 }
 
-func (c *runnerSet) wait() { c.running.Wait() }
+func (c *runnerSet) waitForRunners() { c.running.Wait() }
 
 // byName is the consumer of that name, nil if there is none here.
 func byName(consumers []Consumer, name string) Consumer {
@@ -341,20 +319,11 @@ func byName(consumers []Consumer, name string) Consumer {
 	return nil
 }
 
-// projector is the one of that name, nil if there is none here that can be
+// projectorNamed is the one of that name, nil if there is none here that can be
 // folded anew.
-func (s *Supervisor) projector(name string) Projector {
+func (s *Supervisor) projectorNamed(name string) Projector {
 	p, _ := byName(s.consumers, name).(Projector)
 	return p
-}
-
-// versionOf is the version of a consumer's rows; those that cannot be rebuilt
-// have only one.
-func versionOf(c Consumer) int {
-	if p, ok := c.(Projector); ok {
-		return p.Version()
-	}
-	return 1
 }
 
 // newOwner names a holder of leases: the machine, the process, and what sets it
@@ -367,11 +336,11 @@ func newOwner() string {
 	return fmt.Sprintf("%s:%d/%s", host, os.Getpid(), uuid.NewString())
 }
 
-func (s *Supervisor) runner(c Consumer, g generation) *runner {
-	_, witness := c.(Witness)
+func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
+	_, raw := c.(RawConsumer)
 	return &runner{
-		db: s.db, source: s.source, builds: s.builds, arrivals: s.arrivals, limits: s.limits, notifies: &s.notifies,
+		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handledBy(c), witness: witness, owner: newOwner(), target: g, due: make(chan struct{}, 1),
+		consumer: c, handles: handledBy(c), raw: raw, owner: newOwner(), target: g, setAsideDue: make(chan struct{}, 1),
 	}
 }

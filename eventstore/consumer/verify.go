@@ -14,6 +14,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
 )
 
 // Difference is a row that a projection has and the fold of the log has not,
@@ -48,37 +49,37 @@ WHERE i.indrelid = $1::regclass
 ORDER BY array_position(i.indkey, a.attnum)`
 
 // Verify folds the log anew, up to the serving generation's checkpoint, and
-// compares every row (ARCHITECTURE.md, invariant 9). It holds nobody up: rows and
+// compares every row (ARCHITECTURE.md, invariant 9). It holds no runner up: rows and
 // checkpoint are read from one snapshot, the fold's own tables live and die in
 // the same transaction. What the generation has set aside is left out of the fold, too:
 // its Status names it.
 func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, error) {
-	return s.verify(ctx, name, s.joinPass(name), servingGenerationSQL, name)
+	return s.verifyGeneration(ctx, name, s.joinScan(name), servingOf(name))
 }
 
-// joinPass takes part in the pass over the log, from its beginning.
-func (s *Supervisor) joinPass(name string) *reader {
+// joinScan takes part in the shared scan of the log, from its beginning.
+func (s *Supervisor) joinScan(name string) *scanReader {
 	types := map[string]bool{}
-	if p := s.projector(name); p != nil {
+	if p := s.projectorNamed(name); p != nil {
 		types = handledBy(p)
 	}
-	return s.builds.join(eventstore.Checkpoint{Start: true}, types)
+	return s.scan.addReader(eventstore.Checkpoint{Start: true}, types)
 }
 
-// VerifyAll verifies several projections with one pass over the log. The
+// VerifyAll verifies several projections with one scan of the log. The
 // differences are in the order of the names.
 func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Difference, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	differences := make([][]Difference, len(names))
 	var folding sync.WaitGroup
-	logs := make([]*reader, len(names)) // nobody runs ahead before all are there
+	logs := make([]*scanReader, len(names)) // none runs ahead before all are there
 	for i := range names {
-		logs[i] = s.joinPass(names[i])
+		logs[i] = s.joinScan(names[i])
 	}
 	for i, name := range names {
 		folding.Go(func() {
-			found, err := s.verify(ctx, name, logs[i], servingGenerationSQL, name)
+			found, err := s.verifyGeneration(ctx, name, logs[i], servingOf(name))
 			if err != nil {
 				cancel(fmt.Errorf("%s: %w", name, err))
 			}
@@ -89,10 +90,19 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 	return differences, context.Cause(ctx)
 }
 
-// verify compares the generation that the query selects.
-func (s *Supervisor) verify(ctx context.Context, name string, log *reader, query string, args ...any) ([]Difference, error) {
-	defer log.leave()
-	p := s.projector(name)
+// loadGeneration reads the generation that is verified.
+type loadGeneration func(context.Context, sqlx.QueryerContext) (generation.Generation, error)
+
+func servingOf(name string) loadGeneration {
+	return func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
+		return generation.Serving(ctx, q, name)
+	}
+}
+
+// verifyGeneration compares a generation with the fold of the log.
+func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *scanReader, load loadGeneration) ([]Difference, error) {
+	defer log.leaveScan()
+	p := s.projectorNamed(name)
 	if p == nil {
 		return nil, fmt.Errorf("there is no projection %s", name)
 	}
@@ -101,21 +111,21 @@ func (s *Supervisor) verify(ctx context.Context, name string, log *reader, query
 		return nil, fmt.Errorf("verify projection %s: %w", name, err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing in it is meant to stay
-	var g generation
-	if err := tx.GetContext(ctx, &g, query, args...); err != nil {
-		return nil, fmt.Errorf("read the checkpoint of %s: %w", name, err)
+	g, err := load(ctx, tx)
+	if err != nil {
+		return nil, err
 	}
 	if g.Version != p.Version() {
 		return nil, fmt.Errorf("projection %s has rows of version %d, this binary folds version %d", name, g.Version, p.Version())
 	}
 	scratch := name + "_verify_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	if err := CreateTables(ctx, tx, p, scratch); err != nil {
+	if err := generation.CreateTables(ctx, tx, p, scratch); err != nil {
 		return nil, err
 	}
 	if err := s.foldInto(ctx, tx, p, scratch, log, g); err != nil {
 		return nil, fmt.Errorf("fold the log for %s: %w", name, err)
 	}
-	log.leave() // what follows is Postgres' own
+	log.leaveScan() // what follows is Postgres' own
 	var differences []Difference
 	for _, t := range p.Tables() {
 		if t.View {
@@ -138,8 +148,10 @@ func (s *Supervisor) verify(ctx context.Context, name string, log *reader, query
 }
 
 // foldInto applies the log up to a generation's checkpoint, as the runner of a rebuild does.
-func (s *Supervisor) foldInto(ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *reader, of generation) error {
-	skips, err := loadSkips(ctx, s.db, p.Name())
+func (s *Supervisor) foldInto(
+	ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *scanReader, of generation.Generation,
+) error {
+	skips, err := generation.LoadSkips(ctx, s.db, p.Name())
 	if err != nil {
 		return err
 	}
@@ -147,23 +159,24 @@ func (s *Supervisor) foldInto(ctx context.Context, tx *sqlx.Tx, p Projector, sch
 	if err != nil {
 		return err
 	}
-	f := following{runner: s.runner(p, generation{}), lease: &lease{}, skips: skips, aside: byStream(aside)}
-	to := of.checkpoint()
-	for at := (eventstore.Checkpoint{Start: true}); !atLeast(at, to); {
-		page, err := log.next(ctx, at)
+	f := tenure{runner: s.newRunner(p, generation.Generation{}), lease: &generation.Lease{}, skips: skips, aside: byStream(aside)}
+	to := of.Checkpoint()
+	for at := (eventstore.Checkpoint{Start: true}); !generation.AtLeast(at, to); {
+		page, err := log.nextPage(ctx, at)
 		var undecodable *eventstore.DecodeError
 		switch {
-		case errors.As(err, &undecodable) && f.witness:
+		case errors.As(err, &undecodable) && f.runner.raw:
 			page = eventstore.Page{Events: []domain.Recorded{undecodable.Event}, Next: undecodable.Position}
-		case errors.As(err, &undecodable) && (skips[undecodable.Position] || !f.handles[undecodable.Type] || f.waits(&undecodable.Event)):
+		case errors.As(err, &undecodable) && (skips[undecodable.Position] || !f.runner.handles[undecodable.Type] ||
+			f.isSetAside(&undecodable.Event)):
 			at = eventstore.At(undecodable.Position)
 			continue
 		case err != nil:
 			return err
 		}
-		batch := until(f.choose(page.Events), to.Position)
+		batch := until(f.selectEvents(page.Events), to.Position)
 		if len(batch) > 0 {
-			if err := f.fold(ctx, tx, schema, batch); err != nil {
+			if err := f.foldBatch(ctx, tx, schema, batch); err != nil {
 				return err
 			}
 		}

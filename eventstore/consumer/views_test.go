@@ -14,8 +14,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 )
 
 // tallies is a read model of one table, whose columns a version can change.

@@ -11,12 +11,12 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections"
 	"humanqa/projections/credits"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {

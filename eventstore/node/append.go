@@ -10,6 +10,8 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+
+	"humanqa/eventstore/node/store"
 )
 
 const (
@@ -38,7 +40,7 @@ type streamsServer struct {
 func streamName(id *shared.StreamIdentifier) (string, error) {
 	name := string(id.GetStreamName())
 	switch {
-	case name == "" || name == metaPrefix:
+	case name == "" || name == store.MetaPrefix:
 		return "", invalid("the stream name is empty")
 	case len(name) > maxStreamName:
 		return "", invalid("the stream name is too long")
@@ -60,7 +62,7 @@ func writableStream(id *shared.StreamIdentifier) (string, error) {
 		return "", err
 	case name == "$all":
 		return "", invalid("$all can't be written")
-	case strings.HasPrefix(name, metaPrefix+metaPrefix):
+	case strings.HasPrefix(name, store.MetaPrefix+store.MetaPrefix):
 		return "", invalid("metadata has no metadata stream")
 	}
 	return name, nil
@@ -74,7 +76,19 @@ type proposal interface {
 	GetData() []byte
 }
 
-func (w *write) propose(p proposal) error {
+// pendingAppend is an append whose events are still arriving.
+type pendingAppend struct {
+	*store.Write
+
+	limit int // of the data, in bytes
+	data  int // bytes of data so far
+}
+
+func (n *Node) newAppend(ctx context.Context, stream string, expected int64) *pendingAppend {
+	return &pendingAppend{Write: store.NewWrite(ctx, store.OpAppend, stream, expected), limit: n.config.MaxAppendSize}
+}
+
+func (a *pendingAppend) propose(p proposal) error {
 	id, ok := idFromProto(p.GetId())
 	if !ok {
 		return invalid("the event id is not a uuid")
@@ -92,73 +106,34 @@ func (w *write) propose(p proposal) error {
 		return invalid("the event type is empty, too long or contains NUL")
 	}
 	// Like the original's, the limit counts data only.
-	w.data += len(p.GetData())
-	w.size += len(p.GetData()) + len(p.GetCustomMetadata()) + len(kind)
-	if w.data > w.limit || w.size > maxAppendBytes || len(w.events) >= maxAppendEvents {
-		return maxAppendSizeExceeded(w.limit)
-	}
-	w.events = append(w.events, proposed{
-		id: id, json: contentType == contentTypeJSON, kind: kind, data: p.GetData(), metadata: p.GetCustomMetadata(),
+	a.data += len(p.GetData())
+	events, bytes := a.Propose(store.Proposed{
+		ID: id, JSON: contentType == contentTypeJSON, Type: kind, Data: p.GetData(), Metadata: p.GetCustomMetadata(),
 	})
+	if a.data > a.limit || bytes > maxAppendBytes || events > maxAppendEvents {
+		return maxAppendSizeExceeded(a.limit)
+	}
 	return nil
-}
-
-func newWrite(ctx context.Context, op operation, stream string, expected int64) *write {
-	return &write{ctx: ctx, op: op, stream: stream, expected: expected, done: make(chan outcome, 1)}
-}
-
-// newAppend is a write that events are proposed to.
-func (n *Node) newAppend(ctx context.Context, stream string, expected int64) *write {
-	w := newWrite(ctx, opAppend, stream, expected)
-	w.limit = n.config.MaxAppendSize
-	return w
 }
 
 // expectedRevision reads the revision that a client expects. Its maximum is how
 // older clients spell "no stream".
 func expectedRevision(v uint64) int64 {
 	if v == math.MaxUint64 {
-		return expectNoStream
+		return store.ExpectNoStream
 	}
 	return lastOf(v)
 }
 
-// submit hands a write to the writer and waits for its outcome. A caller that
-// gives up does not undo anything: the outcome is then unknown to it.
-func (n *Node) submit(w *write) (outcome, error) {
-	if err := n.enqueue(w); err != nil {
-		return outcome{}, err
-	}
-	select {
-	case out := <-w.done:
-		return out, out.err
-	case <-w.ctx.Done():
-		return outcome{}, w.ctx.Err()
-	case <-n.writer.done:
-		return outcome{}, errClosing
-	}
-}
-
-func (n *Node) enqueue(w *write) error {
-	select {
-	case n.writer.queue <- w:
-		return nil
-	case <-w.ctx.Done():
-		return w.ctx.Err()
-	case <-n.writer.done:
-		return errClosing
-	}
-}
-
 func (s *streamsServer) Append(in streams.Streams_AppendServer) error {
-	resp, err := s.append(in)
+	resp, err := s.appendEvents(in)
 	if err != nil {
 		return answer(in.Context(), err)
 	}
 	return in.SendAndClose(resp)
 }
 
-func (s *streamsServer) append(in streams.Streams_AppendServer) (*streams.AppendResp, error) {
+func (s *streamsServer) appendEvents(in streams.Streams_AppendServer) (*streams.AppendResp, error) {
 	first, err := in.Recv()
 	if err != nil {
 		return nil, err
@@ -176,11 +151,11 @@ func (s *streamsServer) append(in streams.Streams_AppendServer) (*streams.Append
 	case *streams.AppendReq_Options_Revision:
 		expected = expectedRevision(e.Revision)
 	case *streams.AppendReq_Options_NoStream:
-		expected = expectNoStream
+		expected = store.ExpectNoStream
 	case *streams.AppendReq_Options_Any:
-		expected = expectAny
+		expected = store.ExpectAny
 	case *streams.AppendReq_Options_StreamExists:
-		expected = expectStreamExists
+		expected = store.ExpectStreamExists
 	default:
 		return nil, invalid("the expected revision is required")
 	}
@@ -201,33 +176,33 @@ func (s *streamsServer) append(in streams.Streams_AppendServer) (*streams.Append
 			return nil, err
 		}
 	}
-	out, err := s.node.submit(w)
+	out, err := s.node.store.Submit(w.Write)
 	if err != nil {
-		return nil, err
+		return nil, storeError(err)
 	}
-	switch out.kind {
-	case deleted:
+	switch out.Kind {
+	case store.Deleted:
 		return nil, streamDeleted(stream)
-	case wrongVersion:
+	case store.WrongVersion:
 		return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{
-			WrongExpectedVersion: wrongVersionResp(expected, out.revision),
+			WrongExpectedVersion: wrongVersionResp(expected, out.Revision),
 		}}, nil
 	}
 	return &streams.AppendResp{Result: &streams.AppendResp_Success_{Success: successResp(out)}}, nil
 }
 
-func successResp(out outcome) *streams.AppendResp_Success {
+func successResp(out store.Outcome) *streams.AppendResp_Success {
 	success := &streams.AppendResp_Success{}
-	if out.revision == noStream {
+	if out.Revision == store.NoStream {
 		success.CurrentRevisionOption = &streams.AppendResp_Success_NoStream{NoStream: &shared.Empty{}}
 	} else {
-		success.CurrentRevisionOption = &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(out.revision)}
+		success.CurrentRevisionOption = &streams.AppendResp_Success_CurrentRevision{CurrentRevision: uint64(out.Revision)}
 	}
-	if out.position == 0 {
+	if out.Position == 0 {
 		success.PositionOption = &streams.AppendResp_Success_NoPosition{NoPosition: &shared.Empty{}}
 	} else {
 		success.PositionOption = &streams.AppendResp_Success_Position{Position: &streams.AppendResp_Position{
-			CommitPosition: uint64(out.position), PreparePosition: uint64(out.position),
+			CommitPosition: uint64(out.Position), PreparePosition: uint64(out.Position),
 		}}
 	}
 	return success
@@ -239,25 +214,28 @@ func wrongVersionResp(expected, current int64) *streams.AppendResp_WrongExpected
 	const noRevision = ^uint64(0)
 	r := &streams.AppendResp_WrongExpectedVersion{}
 	switch expected {
-	case expectAny:
+	case store.ExpectAny:
 		r.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedAny{ExpectedAny: &shared.Empty{}}
 		r.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_Any_20_6_0{Any_20_6_0: &shared.Empty{}}
-	case expectStreamExists:
+	case store.ExpectStreamExists:
 		r.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: &shared.Empty{}}
 		r.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_StreamExists_20_6_0{StreamExists_20_6_0: &shared.Empty{}}
-	case expectNoStream:
+	case store.ExpectNoStream:
 		r.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: &shared.Empty{}}
-		r.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{ExpectedRevision_20_6_0: noRevision}
+		r.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{
+			ExpectedRevision_20_6_0: noRevision}
 	default:
 		r.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision{ExpectedRevision: uint64(expected)}
-		r.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{ExpectedRevision_20_6_0: uint64(expected)}
+		r.ExpectedRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision_20_6_0{
+			ExpectedRevision_20_6_0: uint64(expected)}
 	}
-	if current == noStream {
+	if current == store.NoStream {
 		r.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentNoStream{CurrentNoStream: &shared.Empty{}}
 		r.CurrentRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_NoStream_20_6_0{NoStream_20_6_0: &shared.Empty{}}
 	} else {
 		r.CurrentRevisionOption = &streams.AppendResp_WrongExpectedVersion_CurrentRevision{CurrentRevision: uint64(current)}
-		r.CurrentRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_CurrentRevision_20_6_0{CurrentRevision_20_6_0: uint64(current)}
+		r.CurrentRevisionOption_20_6_0 = &streams.AppendResp_WrongExpectedVersion_CurrentRevision_20_6_0{
+			CurrentRevision_20_6_0: uint64(current)}
 	}
 	return r
 }

@@ -12,6 +12,8 @@ import (
 	rpc "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"humanqa/eventstore/node/store"
 )
 
 const (
@@ -28,7 +30,7 @@ const (
 type batch struct {
 	correlation *shared.UUID
 	stream      *shared.StreamIdentifier
-	write       *write
+	write       *pendingAppend
 	cancel      context.CancelFunc
 	// refused is set for an append that never reached the writer.
 	refused *rpc.Status
@@ -38,32 +40,32 @@ type batch struct {
 // order in which they were completed, and are answered in that order. A closing
 // node answers what it has accepted and ends the call.
 func (s *streamsServer) BatchAppend(call streams.Streams_BatchAppendServer) error {
-	flight := make(chan *batch, batchesInFlight)
+	inFlight := make(chan *batch, batchesInFlight)
 	received := make(chan error, 1)
 	s.node.background.Go(func() {
-		received <- s.receiveBatches(call, flight)
-		close(flight)
+		received <- s.receiveBatches(call, inFlight)
+		close(inFlight)
 	})
 	for {
 		select {
-		case b, more := <-flight:
+		case b, more := <-inFlight:
 			if !more {
 				return answer(call.Context(), <-received)
 			}
-			if err := call.Send(b.await(s.node)); err != nil {
+			if err := call.Send(b.awaitOutcome(s.node)); err != nil {
 				return err
 			}
 			continue
 		case <-s.node.closing:
 		}
-		if len(flight) == 0 {
+		if len(inFlight) == 0 {
 			return errClosing
 		}
 	}
 }
 
 // receiveBatches collects messages until the client has sent its last one.
-func (s *streamsServer) receiveBatches(call streams.Streams_BatchAppendServer, flight chan<- *batch) error {
+func (s *streamsServer) receiveBatches(call streams.Streams_BatchAppendServer, inFlight chan<- *batch) error {
 	open := map[uuid.UUID]*batch{}
 	defer func() {
 		for _, b := range open {
@@ -93,18 +95,18 @@ func (s *streamsServer) receiveBatches(call streams.Streams_BatchAppendServer, f
 			b = s.node.beginBatch(call.Context(), req)
 			open[correlation] = b
 		}
-		b.add(req.GetProposedMessages())
+		b.addMessages(req.GetProposedMessages())
 		if b.refused == nil && !req.GetIsFinal() {
 			continue
 		}
 		delete(open, correlation)
 		if b.refused == nil {
-			if err := s.node.enqueue(b.write); err != nil {
-				b.refused = refusal(err)
+			if err := s.node.store.Enqueue(b.write.Write); err != nil {
+				b.refused = refusal(storeError(err))
 			}
 		}
 		select {
-		case flight <- b:
+		case inFlight <- b:
 		case <-call.Context().Done(): // nobody waits for the answer any more
 			b.cancel()
 			return call.Context().Err()
@@ -130,11 +132,11 @@ func (n *Node) beginBatch(ctx context.Context, req *streams.BatchAppendReq) *bat
 	case *streams.BatchAppendReq_Options_StreamPosition:
 		expected = expectedRevision(e.StreamPosition)
 	case *streams.BatchAppendReq_Options_NoStream:
-		expected = expectNoStream
+		expected = store.ExpectNoStream
 	case *streams.BatchAppendReq_Options_Any:
-		expected = expectAny
+		expected = store.ExpectAny
 	case *streams.BatchAppendReq_Options_StreamExists:
-		expected = expectStreamExists
+		expected = store.ExpectStreamExists
 	default:
 		known = false
 	}
@@ -150,7 +152,7 @@ func (n *Node) beginBatch(ctx context.Context, req *streams.BatchAppendReq) *bat
 	return b
 }
 
-func (b *batch) add(messages []*streams.BatchAppendReq_ProposedMessage) {
+func (b *batch) addMessages(messages []*streams.BatchAppendReq_ProposedMessage) {
 	for _, m := range messages {
 		if b.refused != nil {
 			return
@@ -161,29 +163,22 @@ func (b *batch) add(messages []*streams.BatchAppendReq_ProposedMessage) {
 	}
 }
 
-// await returns the answer of a batch once it has an outcome.
-func (b *batch) await(n *Node) *streams.BatchAppendResp {
+// awaitOutcome returns the answer of a batch once it has an outcome.
+func (b *batch) awaitOutcome(n *Node) *streams.BatchAppendResp {
 	defer b.cancel()
 	if b.refused != nil {
 		return b.respond(b.refused, nil)
 	}
-	select {
-	case out := <-b.write.done:
-		switch out.kind {
-		case written:
-			return b.respond(nil, batchSuccess(out))
-		case deleted:
-			return b.respond(batchStatus(codes.NotFound, "StreamDeleted", &shared.StreamDeleted{StreamIdentifier: b.stream}), nil)
-		case wrongVersion:
-			return b.respond(batchStatus(codes.AlreadyExists, "WrongExpectedVersion", batchWrongVersion(b.write.expected, out.revision)), nil)
-		default:
-			return b.respond(refusal(out.err), nil)
-		}
-	case <-b.write.ctx.Done():
-		return b.respond(refusal(b.write.ctx.Err()), nil)
-	case <-n.writer.done:
-		return b.respond(refusal(errClosing), nil)
+	out, err := n.store.Await(b.write.Write)
+	switch {
+	case err != nil:
+		return b.respond(refusal(storeError(err)), nil)
+	case out.Kind == store.Deleted:
+		return b.respond(batchStatus(codes.NotFound, "StreamDeleted", &shared.StreamDeleted{StreamIdentifier: b.stream}), nil)
+	case out.Kind == store.WrongVersion:
+		return b.respond(batchStatus(codes.AlreadyExists, "WrongExpectedVersion", batchWrongVersion(b.write.Expected, out.Revision)), nil)
 	}
+	return b.respond(nil, batchSuccess(out))
 }
 
 func (b *batch) respond(failure *rpc.Status, success *streams.BatchAppendResp_Success) *streams.BatchAppendResp {
@@ -196,18 +191,18 @@ func (b *batch) respond(failure *rpc.Status, success *streams.BatchAppendResp_Su
 	return resp
 }
 
-func batchSuccess(out outcome) *streams.BatchAppendResp_Success {
+func batchSuccess(out store.Outcome) *streams.BatchAppendResp_Success {
 	success := &streams.BatchAppendResp_Success{}
-	if out.revision == noStream {
+	if out.Revision == store.NoStream {
 		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_NoStream{NoStream: &emptypb.Empty{}}
 	} else {
-		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(out.revision)}
+		success.CurrentRevisionOption = &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(out.Revision)}
 	}
-	if out.position == 0 {
+	if out.Position == 0 {
 		success.PositionOption = &streams.BatchAppendResp_Success_NoPosition{NoPosition: &emptypb.Empty{}}
 	} else {
 		success.PositionOption = &streams.BatchAppendResp_Success_Position{Position: &shared.AllStreamPosition{
-			CommitPosition: uint64(out.position), PreparePosition: uint64(out.position),
+			CommitPosition: uint64(out.Position), PreparePosition: uint64(out.Position),
 		}}
 	}
 	return success
@@ -216,16 +211,16 @@ func batchSuccess(out outcome) *streams.BatchAppendResp_Success {
 func batchWrongVersion(expected, current int64) *shared.WrongExpectedVersion {
 	v := &shared.WrongExpectedVersion{}
 	switch expected {
-	case expectAny:
+	case store.ExpectAny:
 		v.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedAny{ExpectedAny: &emptypb.Empty{}}
-	case expectStreamExists:
+	case store.ExpectStreamExists:
 		v.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: &emptypb.Empty{}}
-	case expectNoStream:
+	case store.ExpectNoStream:
 		v.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: &emptypb.Empty{}}
 	default:
 		v.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedStreamPosition{ExpectedStreamPosition: uint64(expected)}
 	}
-	if current == noStream {
+	if current == store.NoStream {
 		v.CurrentStreamRevisionOption = &shared.WrongExpectedVersion_CurrentNoStream{CurrentNoStream: &emptypb.Empty{}}
 	} else {
 		v.CurrentStreamRevisionOption = &shared.WrongExpectedVersion_CurrentStreamRevision{CurrentStreamRevision: uint64(current)}

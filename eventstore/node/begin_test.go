@@ -10,8 +10,8 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // A stream that is begun is believed to be new, and the insert proves it. What stands

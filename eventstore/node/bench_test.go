@@ -12,8 +12,8 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
 
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // BenchmarkAppend compares, in one run and on one Postgres, single-row INSERT …

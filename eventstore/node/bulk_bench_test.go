@@ -11,9 +11,9 @@ import (
 	"github.com/jmoiron/sqlx"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 const perAppend = 500

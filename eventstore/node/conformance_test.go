@@ -5,7 +5,7 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
-	"humanqa/eventstore/conformance"
+	"humanqa/internal/testing/conformance"
 )
 
 func TestNodeConforms(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+
+	"humanqa/eventstore/node/store"
 )
 
 func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
@@ -14,15 +16,15 @@ func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*st
 	case *streams.DeleteReq_Options_Revision:
 		expected = expectedRevision(e.Revision)
 	case *streams.DeleteReq_Options_NoStream:
-		expected = expectNoStream
+		expected = store.ExpectNoStream
 	case *streams.DeleteReq_Options_Any:
-		expected = expectAny
+		expected = store.ExpectAny
 	case *streams.DeleteReq_Options_StreamExists:
-		expected = expectStreamExists
+		expected = store.ExpectStreamExists
 	default:
 		return nil, invalid("the expected revision is required")
 	}
-	position, err := s.remove(ctx, opDelete, o.GetStreamIdentifier(), expected)
+	position, err := s.removeStream(ctx, store.OpDelete, o.GetStreamIdentifier(), expected)
 	if err != nil {
 		return nil, answer(ctx, err)
 	}
@@ -38,15 +40,15 @@ func (s *streamsServer) Tombstone(ctx context.Context, req *streams.TombstoneReq
 	case *streams.TombstoneReq_Options_Revision:
 		expected = expectedRevision(e.Revision)
 	case *streams.TombstoneReq_Options_NoStream:
-		expected = expectNoStream
+		expected = store.ExpectNoStream
 	case *streams.TombstoneReq_Options_Any:
-		expected = expectAny
+		expected = store.ExpectAny
 	case *streams.TombstoneReq_Options_StreamExists:
-		expected = expectStreamExists
+		expected = store.ExpectStreamExists
 	default:
 		return nil, invalid("the expected revision is required")
 	}
-	position, err := s.remove(ctx, opTombstone, o.GetStreamIdentifier(), expected)
+	position, err := s.removeStream(ctx, store.OpTombstone, o.GetStreamIdentifier(), expected)
 	if err != nil {
 		return nil, answer(ctx, err)
 	}
@@ -55,24 +57,24 @@ func (s *streamsServer) Tombstone(ctx context.Context, req *streams.TombstoneReq
 	}}, nil
 }
 
-// remove deletes a stream, softly or for good.
-func (s *streamsServer) remove(ctx context.Context, op operation, id *shared.StreamIdentifier, expected int64) (uint64, error) {
+// removeStream deletes a stream, softly or for good.
+func (s *streamsServer) removeStream(ctx context.Context, op store.Operation, id *shared.StreamIdentifier, expected int64) (uint64, error) {
 	stream, err := writableStream(id)
 	if err != nil {
 		return 0, err
 	}
-	if isMetaStream(stream) {
+	if store.IsMetaStream(stream) {
 		return 0, invalid("a metadata stream goes with the stream it describes")
 	}
-	out, err := s.node.submit(newWrite(ctx, op, stream, expected))
+	out, err := s.node.store.Submit(store.NewWrite(ctx, op, stream, expected))
 	if err != nil {
-		return 0, err
+		return 0, storeError(err)
 	}
-	switch out.kind {
-	case deleted:
+	switch out.Kind {
+	case store.Deleted:
 		return 0, streamDeleted(stream)
-	case wrongVersion:
-		return 0, wrongExpectedVersion(op.String(), stream, expected, out.revision)
+	case store.WrongVersion:
+		return 0, wrongExpectedVersion(op.String(), stream, expected, out.Revision)
 	}
-	return uint64(out.position), nil
+	return uint64(out.Position), nil
 }

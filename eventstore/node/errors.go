@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
-	"github.com/lib/pq"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	rpc "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
@@ -17,44 +16,34 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"humanqa/eventstore/node/store"
 )
 
 // ErrLocked says that another node serves this database.
-var ErrLocked = errors.New("another node holds the event log of this database")
+var ErrLocked = store.ErrLocked
 
-var (
-	errUnavailable = status.Error(codes.Unavailable, "the log is not available, the outcome of an append is unknown: resend it")
-	errClosing     = status.Error(codes.Unavailable, "the node is shutting down")
-	errExpired     = status.Error(codes.DeadlineExceeded, "the deadline passed before the append was written")
-)
+var errClosing = status.Error(codes.Unavailable, "the node is shutting down")
 
-// refused is what appends are answered while Postgres takes none: unlike with
-// errUnavailable nothing of them is written, and it is of no use to send them again at
-// once.
-func refused(reason string) error {
-	st, err := status.New(codes.ResourceExhausted, reason).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryLast)})
-	if err != nil { // only for a message that can't be marshalled
-		panic(err)
+// storeError is the status that the protocol has for an error of a write.
+func storeError(err error) error {
+	var refused *store.RefusedError
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return status.Error(codes.Unavailable, "the log is not available, the outcome of an append is unknown: resend it")
+	case errors.Is(err, store.ErrExpired):
+		return status.Error(codes.DeadlineExceeded, "the deadline passed before the append was written")
+	case errors.Is(err, store.ErrClosed):
+		return errClosing
+	case errors.As(err, &refused):
+		st, err := status.New(codes.ResourceExhausted, refused.Reason).WithDetails(
+			&errdetails.RetryInfo{RetryDelay: durationpb.New(refused.RetryAfter)})
+		if err != nil { // only for a message that can't be marshalled
+			panic(err)
+		}
+		return st.Err()
 	}
-	return st.Err()
-}
-
-// refusalOf gives what appends are answered after a group failed by this error of
-// Postgres; nil if it does not say that there is no room, or no writing at all, so
-// that the next one fails as well. A statement that Postgres ends by such an error
-// has written nothing.
-func refusalOf(err error) error {
-	var fromPostgres *pq.Error
-	if !errors.As(err, &fromPostgres) {
-		return nil
-	}
-	switch fromPostgres.Code {
-	case "53100":
-		return refused("its disk is full")
-	case "58030":
-		return refused("its disk does not work")
-	}
-	return nil
+	return err
 }
 
 func invalid(message string) error { return status.Error(codes.InvalidArgument, message) }

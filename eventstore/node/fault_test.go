@@ -15,9 +15,9 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/eventstore/node"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // persistentWriter appends n events to one stream and, like the service, sends

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+
+	"humanqa/eventstore/node/store"
 )
 
 // defaultSearchWindow is what a filter without a window searches between
@@ -58,13 +60,13 @@ func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
 	return f, nil
 }
 
-func (f *filter) passes(r *record) bool {
+func (f *filter) passes(r *store.Record) bool {
 	if f == nil {
 		return true
 	}
-	subject := r.stream
+	subject := r.Stream
 	if f.byType {
-		subject = r.kind
+		subject = r.Type
 	}
 	if f.regex != nil {
 		return f.regex.MatchString(subject)

@@ -2,9 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,12 +10,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +23,8 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcmeta "google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"humanqa/internal/selfsigned"
 )
 
 const (
@@ -64,14 +60,14 @@ func loadIdentity(dir, address string) (*identityFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the certificate directory: %w", err)
 	}
-	ca, err := loadCertificate(filepath.Join(dir, "ca"), caLife, func(life time.Duration) (*keyPair, error) {
-		return newCertificate(caTemplate(life), nil)
+	ca, err := loadCertificate(filepath.Join(dir, "ca"), caLife, func(life time.Duration) (selfsigned.Pair, error) {
+		return selfsigned.New(caTemplate(), life, nil)
 	})
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := loadCertificate(filepath.Join(dir, "node"), certificateLife, func(life time.Duration) (*keyPair, error) {
-		return newCertificate(leafTemplate(address, life), &ca)
+	leaf, err := loadCertificate(filepath.Join(dir, "node"), certificateLife, func(life time.Duration) (selfsigned.Pair, error) {
+		return selfsigned.New(leafTemplate(address), life, &ca)
 	}, signedBy(ca.Leaf))
 	if err != nil {
 		return nil, err
@@ -83,12 +79,11 @@ func loadIdentity(dir, address string) (*identityFile, error) {
 	return f, nil
 }
 
-// keyPair is a new certificate and its key, in PEM.
-type keyPair struct{ certificate, key []byte }
-
 // loadCertificate reads name.crt and name.key. What is not there, ends soon or
 // does not fit is made anew.
-func loadCertificate(name string, life time.Duration, create func(time.Duration) (*keyPair, error), fits ...func(*x509.Certificate) bool) (tls.Certificate, error) {
+func loadCertificate(
+	name string, life time.Duration, create func(time.Duration) (selfsigned.Pair, error), fits ...func(*x509.Certificate) bool,
+) (tls.Certificate, error) {
 	certFile, keyFile := name+".crt", name+".key"
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,20 +95,20 @@ func loadCertificate(name string, life time.Duration, create func(time.Duration)
 	}
 	made, err := create(life)
 	if err != nil {
-		return pair, fmt.Errorf("make the node's certificate: %w", err)
+		return pair, err
 	}
 	// The key first: a crash in between leaves a certificate missing, or one that
 	// its key does not fit, which is removed here before.
 	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return pair, fmt.Errorf("replace the node's certificate: %w", err)
 	}
-	if err := os.WriteFile(keyFile, made.key, 0o600); err != nil {
+	if err := os.WriteFile(keyFile, made.Key, 0o600); err != nil {
 		return pair, fmt.Errorf("save the node's key: %w", err)
 	}
-	if err := os.WriteFile(certFile, made.certificate, 0o600); err != nil {
+	if err := os.WriteFile(certFile, made.Certificate, 0o600); err != nil {
 		return pair, fmt.Errorf("save the node's certificate: %w", err)
 	}
-	return tls.X509KeyPair(made.certificate, made.key)
+	return made.TLS()
 }
 
 // signedBy refuses the leaf of another authority, and the certificate of before,
@@ -122,82 +117,26 @@ func signedBy(ca *x509.Certificate) func(*x509.Certificate) bool {
 	return func(leaf *x509.Certificate) bool { return !leaf.IsCA && leaf.CheckSignatureFrom(ca) == nil }
 }
 
-func caTemplate(life time.Duration) *x509.Certificate {
-	now := time.Now()
+func caTemplate() *x509.Certificate {
 	return &x509.Certificate{
-		Subject:   pkix.Name{CommonName: "humanqa event store authority"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life),
+		Subject:  pkix.Name{CommonName: "humanqa event store authority"},
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		IsCA:     true, BasicConstraintsValid: true, MaxPathLenZero: true,
 	}
 }
 
-// leafTemplate names the host it listens on; where that is every address, all
-// that the machine has.
-func leafTemplate(address string, life time.Duration) *x509.Certificate {
-	now := time.Now()
-	template := &x509.Certificate{
-		Subject:   pkix.Name{CommonName: "humanqa event store node"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life),
+// leafTemplate names the host it listens on, and the machine.
+func leafTemplate(address string) *x509.Certificate {
+	names, ips := selfsigned.Names(hostOf(address))
+	if name, err := os.Hostname(); err == nil && !slices.Contains(names, name) {
+		names = append(names, name)
+	}
+	return &x509.Certificate{
+		Subject:  pkix.Name{CommonName: "humanqa event store node"},
 		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:    []string{"localhost"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		DNSNames:    names, IPAddresses: ips,
 	}
-	host := hostOf(address)
-	switch ip := net.ParseIP(host); {
-	case ip != nil:
-		template.IPAddresses = append(template.IPAddresses, ip)
-	case host != "":
-		template.DNSNames = append(template.DNSNames, host)
-	default:
-		template.IPAddresses = append(template.IPAddresses, ownAddresses()...)
-	}
-	if name, err := os.Hostname(); err == nil {
-		template.DNSNames = append(template.DNSNames, name)
-	}
-	return template
-}
-
-func ownAddresses() []net.IP {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil // the names are left
-	}
-	var ips []net.IP
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
-			ips = append(ips, n.IP)
-		}
-	}
-	return ips
-}
-
-// newCertificate is signed by the authority; without one by itself.
-func newCertificate(template *x509.Certificate, ca *tls.Certificate) (*keyPair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	parent, signer := template, crypto.PrivateKey(key)
-	if ca != nil {
-		parent, signer = ca.Leaf, ca.PrivateKey
-	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
-		return nil, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		return nil, err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return &keyPair{
-		certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
-	}, nil
 }
 
 func (f *identityFile) loadPassword(file string) error {

@@ -184,7 +184,6 @@ func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 		stream = append(stream, guard.stream)
 	}
 	server := grpc.NewServer(
-		grpc.ForceServerCodecV2(newWireCodec()),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(maxMessage),

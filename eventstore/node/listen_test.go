@@ -11,8 +11,8 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func codeOf(err error) esdb.ErrorCode {

@@ -35,7 +35,7 @@ type resumePoint struct {
 func afterRevision(revision int64) resumePoint { return resumePoint{at: revision} }
 func afterPosition(position int64) resumePoint { return resumePoint{ofAll: true, at: position} }
 
-func (p resumePoint) append(b []byte) []byte {
+func (p resumePoint) appendFields(b []byte) []byte {
 	switch {
 	case p.ofAll && p.at > 0:
 		var position []byte

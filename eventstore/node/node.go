@@ -2,11 +2,8 @@ package node
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"humanqa/internal/backoff"
-	"maps"
 	"sync"
 	"time"
 
@@ -14,21 +11,11 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
-	"github.com/lib/pq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
-)
 
-const (
-	// readers bounds the connections reads use; the writer has its own two, one
-	// that holds the lock and one for lookups.
-	readers = 12
-	writers = 2
-	// lockPatience is how long Start waits for the lock of a node that died
-	// without Postgres having noticed yet.
-	lockPatience = 5 * time.Second
-	lockRetry    = 50 * time.Millisecond
+	"humanqa/eventstore/node/store"
 )
 
 // Config says where the node keeps its events and where it listens. At least
@@ -59,11 +46,7 @@ type Node struct {
 	config    Config
 	log       logrus.FieldLogger
 	id        uuid.UUID
-	writerDB  *sql.DB
-	readerDB  *sql.DB
-	writer    *writer
-	tail      *tail
-	pages     *pages
+	store     *store.Store
 	metrics   *metrics
 	endpoints []*endpoint
 	identity  *identityFile // of the TLS address, nil without one
@@ -98,32 +81,10 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.writerDB, err = openDB(n.config.DSN, writers, dialer{commitTimeout}); err != nil {
+	if n.metrics, err = newMetrics(n.config.Registerer); err != nil {
 		return err
 	}
-	if n.readerDB, err = openDB(n.config.DSN, readers, nil); err != nil {
-		return err
-	}
-	session, err := lockSession(ctx, n.writerDB)
-	if err != nil {
-		return err
-	}
-	n.tail = newTail(session.head)
-	if n.metrics, err = newMetrics(n.config.Registerer, n.tail.lastPosition); err != nil {
-		session.close()
-		return err
-	}
-	lookups, err := prepareLookups(ctx, n.writerDB)
-	if err != nil {
-		session.close()
-		return err
-	}
-	n.writer = &writer{
-		db: n.writerDB, lookups: lookups, session: session, refusal: errUnavailable, states: newStates(), tail: n.tail, metrics: n.metrics, log: n.log,
-		queue: make(chan *write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
-	}
-	go n.writer.run()
-	if n.pages, err = preparePages(ctx, n.readerDB); err != nil {
+	if n.store, err = store.Open(ctx, store.Config{DSN: n.config.DSN, Log: n.log, Registerer: n.config.Registerer}); err != nil {
 		return err
 	}
 	if n.endpoints, err = n.listen(ctx); err != nil {
@@ -139,68 +100,6 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// lockSession waits for the lock for a while: a predecessor that was killed
-// holds it until Postgres finds the connection dead.
-func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	end, _ := ctx.Deadline()
-	locked := false
-	for {
-		s, err := openSession(ctx, db)
-		switch {
-		case errors.Is(err, ErrLocked):
-			locked = true
-		case err != nil && locked && (ctx.Err() != nil || !time.Now().Before(end)):
-			// The last attempt ran into the time limit; a dialer compares the clock
-			// itself, and may say so before the context does.
-			return nil, ErrLocked
-		default:
-			return s, err
-		}
-		if backoff.Wait(ctx, lockRetry) != nil {
-			return nil, ErrLocked
-		}
-	}
-}
-
-// planning makes Postgres plan each prepared statement once, and along the two
-// indexes: every statement of the node is made for them, and a plan chosen
-// while the table was still small must not outlive that.
-var planning = map[string]string{
-	"plan_cache_mode":   "force_generic_plan",
-	"enable_seqscan":    "off",
-	"enable_bitmapscan": "off",
-	"enable_sort":       "off",
-}
-
-// openDB opens a pool whose connections pass []byte as binary. dial may be nil.
-func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
-	config, err := pq.NewConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("read the database url: %w", err)
-	}
-	config.BinaryParameters = true
-	if config.ApplicationName == "" {
-		config.ApplicationName = "humanqa-eventlog"
-	}
-	if config.Runtime == nil {
-		config.Runtime = map[string]string{}
-	}
-	maps.Copy(config.Runtime, planning)
-	connector, err := pq.NewConnectorConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("read the database url: %w", err)
-	}
-	if dial != nil {
-		connector.Dialer(dial)
-	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(size)
-	db.SetMaxIdleConns(size)
-	return db, nil
-}
-
 // register puts the node's services on a server. Everything else the protocol
 // has answers Unimplemented.
 func (n *Node) register(server *grpc.Server, host string) {
@@ -209,8 +108,14 @@ func (n *Node) register(server *grpc.Server, host string) {
 	gossip.RegisterGossipServer(server, &gossipServer{node: n, host: host})
 }
 
+// Head is the position of the log's last event in a migrated database, and when
+// it was written. It needs no node; an empty log gives zeros.
+func Head(ctx context.Context, q store.Queryer) (position int64, at time.Time, err error) {
+	return store.Head(ctx, q)
+}
+
 // Head is the position of the last committed event; zero for an empty log.
-func (n *Node) Head() int64 { return n.tail.lastPosition() }
+func (n *Node) Head() int64 { return n.store.Head() }
 
 func (n *Node) isClosing() bool {
 	select {
@@ -254,15 +159,8 @@ func (n *Node) release() {
 	}
 	n.serving.Wait()
 	n.background.Wait()
-	if n.writer != nil {
-		close(n.writer.stop)
-		<-n.writer.done
-	}
-	for _, db := range []*sql.DB{n.readerDB, n.writerDB} {
-		if db != nil {
-			// Nothing to save: reads are over and the writer has closed its session.
-			_ = db.Close()
-		}
+	if n.store != nil {
+		n.store.Close()
 	}
 	n.metrics.unregister()
 }

@@ -29,8 +29,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // What the official Go client hides: these tests speak the protocol itself.

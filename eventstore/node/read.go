@@ -7,6 +7,15 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+
+	"humanqa/eventstore/node/store"
+)
+
+const (
+	// The first pages of a read of $all are shorter, so that its client has work
+	// while the next one is read.
+	firstRows = 128
+	moreRows  = 4
 )
 
 // reading is one Read call: where its answers go and how they look.
@@ -21,10 +30,10 @@ type reading struct {
 }
 
 func (s *streamsServer) Read(req *streams.ReadReq, out streams.Streams_ReadServer) error {
-	return answer(out.Context(), s.read(req, out))
+	return answer(out.Context(), s.readEvents(req, out))
 }
 
-func (s *streamsServer) read(req *streams.ReadReq, out streams.Streams_ReadServer) error {
+func (s *streamsServer) readEvents(req *streams.ReadReq, out streams.Streams_ReadServer) error {
 	o := req.GetOptions()
 	if o.GetUuidOption() == nil {
 		return invalid("the uuid option is required")
@@ -47,9 +56,9 @@ func (s *streamsServer) read(req *streams.ReadReq, out streams.Streams_ReadServe
 			if f != nil {
 				return invalid("a stream read takes no filter")
 			}
-			return r.stream(of.Stream, backward, count.Count)
+			return r.readStream(of.Stream, backward, count.Count)
 		case *streams.ReadReq_Options_All:
-			return r.all(of.All, f, backward, count.Count)
+			return r.readAll(of.All, f, backward, count.Count)
 		}
 	case *streams.ReadReq_Options_Subscription:
 		if backward {
@@ -68,11 +77,11 @@ func (s *streamsServer) read(req *streams.ReadReq, out streams.Streams_ReadServe
 	return invalid("invalid combination of read options")
 }
 
-// all reads $all. Forward the start is inclusive, backward exclusive: a
+// readAll reads $all. Forward the start is inclusive, backward exclusive: a
 // position names the place before its event. The head is taken once, so a read
 // ends even while writers are faster than it.
-func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward bool, count uint64) error {
-	head := r.node.tail.lastPosition()
+func (r *reading) readAll(o *streams.ReadReq_Options_AllOptions, f *filter, backward bool, count uint64) error {
+	head := r.node.store.Head()
 	from, to := int64(0), head
 	switch at := o.GetAllOption().(type) {
 	case *streams.ReadReq_Options_AllOptions_Start:
@@ -96,75 +105,75 @@ func (r *reading) all(o *streams.ReadReq_Options_AllOptions, f *filter, backward
 	default:
 		return invalid("a read of $all needs a start")
 	}
-	next := ahead{reading: r}
+	next := prefetch{reading: r}
 	for rows := firstRows; count > 0 && from <= to; {
 		limit := rows
 		if f == nil {
 			limit = int(min(count, uint64(rows)))
 		}
-		rows = min(rows*moreRows, pageRows)
-		var p page
+		rows = min(rows*moreRows, store.PageRows)
+		var p store.Page
 		var err error
 		if backward {
-			p, err = r.node.pages.all(r.ctx, true, from, to, limit)
+			p, err = r.node.store.ReadAll(r.ctx, true, from, to, limit)
 		} else {
-			p, err = next.page(from, to, limit)
+			p, err = next.nextPage(from, to, limit)
 		}
 		if err != nil {
 			return err
 		}
-		if left := count - min(count, uint64(len(p.events))); f == nil && !backward && !p.complete && left > 0 {
-			next.begin(p.last()+1, to, int(min(left, uint64(rows))))
+		if left := count - min(count, uint64(len(p.Events))); f == nil && !backward && !p.Complete && left > 0 {
+			next.startPage(p.Last()+1, to, int(min(left, uint64(rows))))
 		}
-		for _, e := range p.events {
+		for _, e := range p.Events {
 			if backward {
-				to = e.position - 1
+				to = e.Position - 1
 			} else {
-				from = e.position + 1
+				from = e.Position + 1
 			}
 			if !f.passes(e) {
 				continue
 			}
-			if err := r.send(e); err != nil {
+			if err := r.sendEvent(e); err != nil {
 				return err
 			}
 			if count--; count == 0 {
 				return nil
 			}
 		}
-		if p.complete {
+		if p.Complete {
 			return nil
 		}
 	}
 	return nil
 }
 
-// ahead reads the next page of $all while the one before it is being sent.
-type ahead struct {
+// prefetch reads the next page of $all while the one before it is being sent.
+type prefetch struct {
 	*reading
 
 	from, to int64
 	limit    int
-	read     chan func() (page, error) // nil: none is under way
+	read     chan func() (store.Page, error) // nil: none is under way
 }
 
-func (a *ahead) begin(from, to int64, limit int) {
-	read := make(chan func() (page, error), 1)
+func (a *prefetch) startPage(from, to int64, limit int) {
+	read := make(chan func() (store.Page, error), 1)
 	a.from, a.to, a.limit, a.read = from, to, limit, read
 	a.node.background.Go(func() {
-		p, err := a.node.pages.all(a.ctx, false, from, to, limit)
-		read <- func() (page, error) { return p, err }
+		p, err := a.node.store.ReadAll(a.ctx, false, from, to, limit)
+		read <- func() (store.Page, error) { return p, err }
 	})
 }
 
-// page gives what was begun, if that is what is asked for.
-func (a *ahead) page(from, to int64, limit int) (page, error) {
+// nextPage gives what was begun, if that is what is asked for.
+func (a *prefetch) nextPage(from, to int64, limit int) (store.Page, error) {
 	read := a.read
 	a.read = nil
 	if read != nil && a.from == from && a.to == to && a.limit == limit {
 		return (<-read)()
 	}
-	return a.node.pages.all(a.ctx, false, from, to, limit)
+	return a.node.store.ReadAll(a.ctx, false, from, to, limit)
 }
 
 // allPosition reads a place in $all. One that this log never gave out is an
@@ -181,23 +190,23 @@ func allPosition(p *streams.ReadReq_Options_Position, head int64) (int64, error)
 	return int64(commit), nil
 }
 
-func (r *reading) stream(o *streams.ReadReq_Options_StreamOptions, backward bool, count uint64) error {
+func (r *reading) readStream(o *streams.ReadReq_Options_StreamOptions, backward bool, count uint64) error {
 	name, err := streamName(o.GetStreamIdentifier())
 	if err != nil {
 		return err
 	}
-	info, err := r.node.pages.info(r.ctx, name)
+	info, err := r.node.store.Info(r.ctx, name)
 	switch {
 	case err != nil:
 		return err
-	case info.deleted:
+	case info.Deleted:
 		return streamDeleted(name)
-	case info.absent():
+	case info.Absent():
 		return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_StreamNotFound_{
 			StreamNotFound: &streams.ReadResp_StreamNotFound{StreamIdentifier: o.GetStreamIdentifier()},
 		}})
 	}
-	minRevision, minCreated := info.meta.limits(info.last, time.Now())
+	minRevision, minCreated := info.Readable(time.Now())
 	asked := int64(0)
 	switch at := o.GetRevisionOption().(type) {
 	case *streams.ReadReq_Options_StreamOptions_Start:
@@ -208,40 +217,40 @@ func (r *reading) stream(o *streams.ReadReq_Options_StreamOptions, backward bool
 	default:
 		return invalid("a stream read needs a start")
 	}
-	from, to := max(minRevision, asked), info.last
-	bounds := bounds{reading: r, asked: asked, first: minRevision, last: info.last}
+	from, to := max(minRevision, asked), info.Last
+	bounds := bounds{reading: r, asked: asked, first: minRevision, last: info.Last}
 	if backward {
 		from, to = minRevision, min(to, asked)
-	} else if err := bounds.before(count); err != nil {
+	} else if err := bounds.sendFirstIfBelow(count); err != nil {
 		return err
 	}
 	sent := uint64(0)
 	for sent < count && from <= to {
-		p, err := r.node.pages.stream(r.ctx, name, backward, from, to, minCreated, int(min(count-sent, pageRows)))
+		p, err := r.node.store.ReadStream(r.ctx, name, backward, from, to, minCreated, int(min(count-sent, store.PageRows)))
 		if err != nil {
 			return err
 		}
-		for _, e := range p.events {
+		for _, e := range p.Events {
 			if backward {
-				to = e.revision - 1
+				to = e.Revision - 1
 			} else {
-				from = e.revision + 1
+				from = e.Revision + 1
 			}
-			if err := r.send(e); err != nil {
+			if err := r.sendEvent(e); err != nil {
 				return err
 			}
 			sent++
 		}
-		if p.complete {
+		if p.Complete {
 			break
 		}
 	}
 	if sent == 0 && !backward {
-		if err := bounds.nothing(); err != nil {
+		if err := bounds.sendFirstAfterEnd(); err != nil {
 			return err
 		}
 	}
-	return bounds.after()
+	return bounds.sendLast()
 }
 
 // originalPage is how many revisions the original looks at in one step of a
@@ -258,53 +267,65 @@ type bounds struct {
 	first, last int64 // of the stream
 }
 
-// before tells of a first page that ends before the stream begins.
-func (b *bounds) before(count uint64) error {
+// sendFirstIfBelow tells of a first page that ends before the stream begins.
+func (b *bounds) sendFirstIfBelow(count uint64) error {
 	page := int64(min(count, originalPage))
 	if !b.compatible || b.asked == math.MaxInt64 || b.asked+page-1 >= b.first {
 		return nil
 	}
 	b.asked = b.first
-	return b.begin(b.first)
+	return b.sendFirst(b.first)
 }
 
-// nothing tells where the next event will stand, of a read that found none.
-func (b *bounds) nothing() error {
+// sendFirstAfterEnd tells where the next event will stand, of a read that found none.
+func (b *bounds) sendFirstAfterEnd() error {
 	if !b.compatible || b.asked == b.last+1 {
 		return nil
 	}
-	return b.begin(b.last + 1)
+	return b.sendFirst(b.last + 1)
 }
 
-func (b *bounds) begin(revision int64) error {
+func (b *bounds) sendFirst(revision int64) error {
 	return b.out.Send(&streams.ReadResp{Content: &streams.ReadResp_FirstStreamPosition{FirstStreamPosition: uint64(revision)}})
 }
 
-func (b *bounds) after() error {
+func (b *bounds) sendLast() error {
 	if !b.compatible {
 		return nil
 	}
 	return b.out.Send(&streams.ReadResp{Content: &streams.ReadResp_LastStreamPosition{LastStreamPosition: uint64(b.last)}})
 }
 
-// send sends one event, in place of a link the event it points to.
-func (r *reading) send(e *record) error {
-	event, link := e, (*record)(nil)
-	if r.links && e.kind == typeLink {
-		target, err := r.resolve(e)
+// sendEvent sends one event, in place of a link the event it points to.
+func (r *reading) sendEvent(e *store.Record) error {
+	event, link := e, (*store.Record)(nil)
+	if r.links && e.Type == store.TypeLink {
+		target, err := r.resolveLink(e)
 		if err != nil {
 			return err
 		}
 		event, link = target, e
 	}
-	return r.out.SendMsg(encodeEvent(event, link, e.position, r.idString))
+	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Event{Event: &streams.ReadResp_ReadEvent{
+		Event: recordedEvent(event, r.idString), Link: recordedEvent(link, r.idString),
+		Position: &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: uint64(e.Position)},
+	}}})
 }
 
-// resolve follows a link; nil if what it points to can't be read any more.
-func (r *reading) resolve(link *record) (*record, error) {
-	stream, revision, ok := linkTarget(link.data)
+// resolveLink follows a link; nil if what it points to can't be read any more.
+func (r *reading) resolveLink(link *store.Record) (*store.Record, error) {
+	stream, revision, ok := parseLink(link.Data)
 	if !ok {
 		return nil, nil
 	}
-	return r.node.pages.event(r.ctx, stream, revision)
+	return r.node.store.Event(r.ctx, stream, revision)
+}
+
+// lastOf turns an unsigned number of the protocol into ours; its maximum means
+// the end.
+func lastOf(v uint64) int64 {
+	if v > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(v)
 }

@@ -60,7 +60,8 @@ func MakeReader(dir, listen string) (address string, err error) {
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("save the reader's password: %w", err), os.Remove(fresh.Name()))
 	}
-	return "esdb://" + Reader + ":" + password + "@" + net.JoinHostPort(host, port) + "?tlsCaFile=" + (&url.URL{Path: ca}).EscapedPath(), nil
+	return "esdb://" + Reader + ":" + password + "@" + net.JoinHostPort(host, port) + "?tlsCaFile=" + (&url.URL{Path: ca}).EscapedPath(),
+		nil
 }
 
 // DropReader ends the reader's password; it says whether there was one. Calls

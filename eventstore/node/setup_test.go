@@ -13,8 +13,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/eventstore/node"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // The tail holds 8192 events: a subscriber that does not read for longer than

@@ -6,47 +6,49 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
+
+	"humanqa/eventstore/node/store"
 )
 
 // liveBatch is how many events a live subscription takes from the tail at once.
 const liveBatch = 256
 
-func (r *reading) confirm() error {
+func (r *reading) sendConfirmation() error {
 	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{
 		Confirmation: &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: uuid.NewString()},
 	}})
 }
 
-// caughtUp says that the subscription is live from the place on that at spells.
-func (r *reading) caughtUp(at resumePoint) error {
+// sendCaughtUp says that the subscription is live from the place on that at spells.
+func (r *reading) sendCaughtUp(at resumePoint) error {
 	message := &streams.ReadResp_CaughtUp{}
-	message.ProtoReflect().SetUnknown(at.append(appendTimestamp(nil, caughtUpTimestamp, time.Now())))
+	message.ProtoReflect().SetUnknown(at.appendFields(appendTimestamp(nil, caughtUpTimestamp, time.Now())))
 	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: message}})
 }
 
-// feed walks $all from behind position on, for ever: pages while the tail does
+// followAll walks $all from behind position on, for ever: pages while the tail does
 // not reach back far enough, then the tail. each gets every event in order;
 // live is called whenever the walk arrives at the head after having been
 // behind. The original tells clients when they catch up but not when they fall
 // behind, and so does the node.
-func (r *reading) feed(position int64, each func(*record) error, live func(position int64) error) error {
-	var batch [liveBatch]*record
-	next := ahead{reading: r}
+func (r *reading) followAll(position int64, each func(*store.Record) error, live func(position int64) error) error {
+	var batch [liveBatch]*store.Record
+	next := prefetch{reading: r}
 	isLive := false
 	for {
-		n, behind, changed := r.node.tail.after(position, batch[:])
+		n, behind, changed := r.node.store.After(position, batch[:])
 		events := batch[:n]
 		switch {
 		case behind:
 			isLive = false
-			p, err := next.page(position+1, math.MaxInt64, pageRows)
+			p, err := next.nextPage(position+1, math.MaxInt64, store.PageRows)
 			if err != nil {
 				return err
 			}
-			if !p.complete {
-				next.begin(p.last()+1, math.MaxInt64, pageRows)
+			if !p.Complete {
+				next.startPage(p.Last()+1, math.MaxInt64, store.PageRows)
 			}
-			events = p.events
+			events = p.Events
 		case n == 0:
 			if !isLive {
 				isLive = true
@@ -67,7 +69,7 @@ func (r *reading) feed(position int64, each func(*record) error, live func(posit
 			if err := each(e); err != nil {
 				return err
 			}
-			position = e.position
+			position = e.Position
 		}
 		if r.node.isClosing() {
 			return errClosing
@@ -83,9 +85,9 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 	switch at := o.GetAllOption().(type) {
 	case *streams.ReadReq_Options_AllOptions_Start:
 	case *streams.ReadReq_Options_AllOptions_End:
-		position = r.node.tail.lastPosition()
+		position = r.node.store.Head()
 	case *streams.ReadReq_Options_AllOptions_Position:
-		head := r.node.tail.lastPosition()
+		head := r.node.store.Head()
 		var err error
 		if position, err = allPosition(at.Position, head); err != nil {
 			return err
@@ -94,8 +96,8 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 	default:
 		return invalid("a subscription to $all needs a start")
 	}
-	defer r.node.metrics.subscribed()()
-	if err := r.confirm(); err != nil {
+	defer r.node.metrics.countSubscription()()
+	if err := r.sendConfirmation(); err != nil {
 		return err
 	}
 	considered, checkpoint := uint64(0), position
@@ -108,9 +110,9 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 		message.ProtoReflect().SetUnknown(appendTimestamp(nil, checkpointTimestamp, time.Now()))
 		return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Checkpoint_{Checkpoint: message}})
 	}
-	each := func(e *record) error {
+	each := func(e *store.Record) error {
 		if f.passes(e) {
-			if err := r.send(e); err != nil {
+			if err := r.sendEvent(e); err != nil {
 				return err
 			}
 		}
@@ -118,7 +120,7 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 			return nil
 		}
 		if considered++; considered >= f.interval {
-			return reached(e.position)
+			return reached(e.Position)
 		}
 		return nil
 	}
@@ -128,9 +130,9 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 				return err
 			}
 		}
-		return r.caughtUp(afterPosition(position))
+		return r.sendCaughtUp(afterPosition(position))
 	}
-	return r.feed(position, each, live)
+	return r.followAll(position, each, live)
 }
 
 // subscribeToStream first reads the stream itself, by revision, up to a head
@@ -141,72 +143,72 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 	if err != nil {
 		return err
 	}
-	defer r.node.metrics.subscribed()()
-	head := r.node.tail.lastPosition()
-	info, err := r.node.pages.info(r.ctx, name)
+	defer r.node.metrics.countSubscription()()
+	head := r.node.store.Head()
+	info, err := r.node.store.Info(r.ctx, name)
 	if err != nil {
 		return err
 	}
-	sent := int64(noStream)
+	sent := int64(store.NoStream)
 	switch at := o.GetRevisionOption().(type) {
 	case *streams.ReadReq_Options_StreamOptions_Start:
 	case *streams.ReadReq_Options_StreamOptions_End:
-		sent = info.last
+		sent = info.Last
 	case *streams.ReadReq_Options_StreamOptions_Revision:
 		sent = lastOf(at.Revision)
 		if sent == math.MaxInt64 {
-			sent = info.last
+			sent = info.Last
 		}
 	default:
 		return invalid("a stream subscription needs a start")
 	}
-	if err := r.confirm(); err != nil {
+	if err := r.sendConfirmation(); err != nil {
 		return err
 	}
-	if info.deleted {
+	if info.Deleted {
 		return streamDeleted(name)
 	}
-	if !info.absent() {
+	if !info.Absent() {
 		if sent, err = r.catchUpStream(name, info, sent); err != nil {
 			return err
 		}
 	}
-	each := func(e *record) error {
-		if e.stream != name || e.revision <= sent {
+	each := func(e *store.Record) error {
+		if e.Stream != name || e.Revision <= sent {
 			return nil
 		}
-		if err := r.send(e); err != nil {
+		if err := r.sendEvent(e); err != nil {
 			return err
 		}
-		sent = e.revision
-		if e.kind == typeStreamDeleted {
+		sent = e.Revision
+		if e.Type == store.TypeStreamDeleted {
 			return streamDeleted(name)
 		}
 		return nil
 	}
-	return r.feed(head, each, func(int64) error { return r.caughtUp(afterRevision(sent)) })
+	return r.followAll(head, each, func(int64) error { return r.sendCaughtUp(afterRevision(sent)) })
 }
 
 // catchUpStream sends the events behind a revision and returns the last one.
-func (r *reading) catchUpStream(name string, info streamInfo, sent int64) (int64, error) {
-	minRevision, minCreated := info.meta.limits(info.last, time.Now())
+func (r *reading) catchUpStream(name string, info store.StreamInfo, sent int64) (int64, error) {
+	minRevision, minCreated := info.Readable(time.Now())
 	from := minRevision
 	if sent >= 0 {
 		from = max(from, sent+1)
 	}
-	for from <= info.last {
-		p, err := r.node.pages.stream(r.ctx, name, false, from, info.last, minCreated, pageRows)
+	for from <= info.Last {
+		p, err := r.node.store.ReadStream(r.ctx, name, false, from, info.Last, minCreated, store.PageRows)
 		if err != nil {
 			return sent, err
 		}
-		for _, e := range p.events {
-			if err := r.send(e); err != nil {
+		for _, e := range p.Events {
+			if err := r.sendEvent(e); err != nil {
 				return sent, err
 			}
-			sent = e.revision
+			sent = e.Revision
 			from = sent + 1
 		}
-		if p.complete {
+		if p.Complete {
 			break
 		}
 		if r.node.isClosing() {

@@ -151,7 +151,9 @@ func (d console) personLines(ctx context.Context, list []people.Person) (lines [
 }
 
 // onAccount is a form on an account's page.
-func (d console) onAccount(r *ui.Request, act oversight.Act, detail string, do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error)) (ui.Answer, error) {
+func (d console) onAccount(
+	r *ui.Request, act oversight.Act, detail string, do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error),
+) (ui.Answer, error) {
 	id, err := idOf(r, "account")
 	if err == nil {
 		_, err = d.Reads.Access.Account(r.Context(), id)
@@ -190,23 +192,25 @@ func (d console) grantCredits(r *ui.Request) (ui.Answer, error) {
 	if len(wrong) > 0 {
 		return again(r, domain.Invalid(wrong...), d.accountPage, "amount", "The amount", "days", "The number of days")
 	}
-	return d.onAccount(r, oversight.GrantCredits, detail, func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
-		var until *time.Time
-		if days > 0 {
-			account, err := d.Reads.Access.Account(ctx, id)
-			if err != nil {
-				return domain.Position{}, err
+	return d.onAccount(r, oversight.GrantCredits, detail,
+		func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
+			var until *time.Time
+			if days > 0 {
+				account, err := d.Reads.Access.Account(ctx, id)
+				if err != nil {
+					return domain.Position{}, err
+				}
+				now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: id, Sandbox: account.Sandbox})
+				if err != nil {
+					return domain.Position{}, err
+				}
+				end := now.Add(time.Duration(days) * 24 * time.Hour)
+				until = &end
 			}
-			now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: id, Sandbox: account.Sandbox})
-			if err != nil {
-				return domain.Position{}, err
-			}
-			end := now.Add(time.Duration(days) * 24 * time.Hour)
-			until = &end
-		}
-		_, at, err := d.Commands.GrantCredits(ctx, cause, id, domain.Credits(amount), until, strings.TrimSpace(r.PostFormValue("reason")))
-		return at, err
-	})
+			_, at, err := d.Commands.GrantCredits(ctx, cause, id, domain.Credits(amount), until,
+				strings.TrimSpace(r.PostFormValue("reason")))
+			return at, err
+		})
 }
 
 func (d console) suspend(r *ui.Request) (ui.Answer, error) {

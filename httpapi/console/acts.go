@@ -74,7 +74,8 @@ func (d console) actLines(ctx context.Context, list []oversight.Act) (lines []ac
 	}
 	for _, a := range list {
 		_, outside := domainOversight.WhoOnCommandLine(a.PersonID)
-		lines = append(lines, actLine{Act: a, By: name(a.PersonID), Person: !outside, Did: a.Act.Words(), Name: subjectName(a.Subject), Href: subjectHref(a.Subject)})
+		lines = append(lines, actLine{Act: a, By: name(a.PersonID), Person: !outside, Did: a.Act.Words(), Name: subjectName(a.Subject),
+			Href: subjectHref(a.Subject)})
 	}
 	return lines, nil
 }

@@ -65,7 +65,8 @@ func (d console) createPool(r *ui.Request) (ui.Answer, error) {
 	var id string
 	cause := r.Cause()
 	err := d.actAs(r, cause, command.OperatorAct{
-		Act: oversight.CreatePool, Subject: domain.PoolStream(domain.DeriveID(cause.CommandID, "pool").String()), AccountID: accountID, Detail: name,
+		Act: oversight.CreatePool, Subject: domain.PoolStream(domain.DeriveID(cause.CommandID, "pool").String()), AccountID: accountID,
+		Detail: name,
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
 		id, at, err = d.Commands.CreatePool(ctx, cause, name, accountID)
 		return at, err
@@ -123,13 +124,15 @@ func (d console) changePool(r *ui.Request) (ui.Answer, error) {
 	}
 	checkerID := strings.TrimSpace(r.PostFormValue("checker"))
 	if uuid.Validate(checkerID) != nil {
-		return again(r, domain.Invalid(domain.Detail{Path: "checker", Message: "must be a checker's id"}), d.poolPage, "checker", "The checker")
+		return again(r, domain.Invalid(domain.Detail{Path: "checker", Message: "must be a checker's id"}), d.poolPage, "checker",
+			"The checker")
 	}
 	act, change := oversight.AddChecker, d.Commands.AddToPool
 	if r.FormValue("action") == "remove" {
 		act, change = oversight.RemoveChecker, d.Commands.RemoveFromPool
 	}
-	err = d.act(r, command.OperatorAct{Act: act, Subject: domain.PoolStream(id), AccountID: p.AccountID, Detail: "checker " + short(checkerID)},
+	err = d.act(r, command.OperatorAct{Act: act, Subject: domain.PoolStream(id), AccountID: p.AccountID,
+		Detail: "checker " + short(checkerID)},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return change(ctx, cause, id, checkerID)
 		})

@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -13,7 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/checkup"
+	"humanqa/internal/invariantcheck"
 )
 
 // checksShown is how many checks are listed.
@@ -30,7 +28,7 @@ type checksView struct {
 }
 
 type checkLine struct {
-	checkup.Check
+	invariantcheck.Check
 	By string
 }
 
@@ -39,10 +37,9 @@ type findingLine struct {
 	Href string
 }
 
-// boardLine is an invariant, and what the last check says of it.
+// boardLine is an invariant with the number of findings of the last check.
 type boardLine struct {
 	humanqa.Invariant
-	Tests []string
 	Found int
 }
 
@@ -83,26 +80,17 @@ func (d console) checksPage(r *ui.Request, state formState) (ui.Answer, error) {
 		}
 		v.More = last.Found - len(v.Found)
 	}
-	for _, one := range humanqa.Invariants() {
-		v.Board = append(v.Board, boardLine{one, testsOf(one.HeldBy), broken[one.Number]})
+	for _, one := range humanqa.Invariants {
+		v.Board = append(v.Board, boardLine{one, broken[one.Number]})
 	}
 	return show("console-checks", "Invariants", v)
 }
 
-// testsOf are the names of the tests that hold an invariant.
-func testsOf(heldBy string) (names []string) {
-	for _, word := range strings.FieldsFunc(heldBy, func(r rune) bool { return r == ' ' || r == ',' }) {
-		if strings.HasPrefix(word, "Test") && !slices.Contains(names, word) {
-			names = append(names, word)
-		}
-	}
-	return names
-}
-
 func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
-	err := d.act(r, command.OperatorAct{Act: oversight.Check, Subject: "the invariants"}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-		return domain.Position{}, d.Checks.Start(ctx, domain.DeriveID(cause.CommandID, "check"), r.Person.ID)
-	})
+	err := d.act(r, command.OperatorAct{Act: oversight.Check, Subject: "the invariants"},
+		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+			return domain.Position{}, d.Checks.Start(ctx, domain.DeriveID(cause.CommandID, "check"), r.Person.ID)
+		})
 	if err != nil {
 		return again(r, err, d.checksPage)
 	}
@@ -114,9 +102,10 @@ func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, domain.NotFound("check")
 	}
-	err = d.act(r, command.OperatorAct{Act: oversight.CancelCheck, Subject: "the invariants"}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {
-		return domain.Position{}, d.Checks.Cancel(ctx, id)
-	})
+	err = d.act(r, command.OperatorAct{Act: oversight.CancelCheck, Subject: "the invariants"},
+		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+			return domain.Position{}, d.Checks.Cancel(ctx, id)
+		})
 	if err != nil {
 		return again(r, err, d.checksPage)
 	}

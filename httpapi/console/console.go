@@ -1,10 +1,10 @@
-// Package console is what operators see: the whole service over all accounts, and
-// what they may do about it.
+// Package console has the pages of operators: the whole service over all accounts, and
+// the operators' acts.
 //
-// Each file is one subject: what its pages show above, what their forms do below.
-// Every form carries a reason, and goes through act, which writes down who did
-// what and why before it is done (decisions, "Operators"). What a client or a
-// checker wrote is on no page here, until a look was written down (looks.go).
+// Each file is one subject: its pages above, its forms below. Every form carries a
+// reason and goes through act. It records operator, act and reason before the act
+// happens (decisions, "Operators"). Texts of a client or a checker are on no page here
+// until a look was recorded (looks.go), and the client sees that look.
 package console
 
 import (
@@ -23,10 +23,10 @@ import (
 	"humanqa/domain/oversight"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/httpapi"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/checkup"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
+	"humanqa/internal/invariantcheck"
 	"humanqa/projections"
 	"humanqa/projections/overall"
 	"humanqa/webhooks"
@@ -44,12 +44,12 @@ type Deps struct {
 	Credentials *credential.Store
 	Deliveries  *webhooks.Log
 	Log         Log
-	Checks      *checkup.Checks
+	Checks      *invariantcheck.Checks
 	// Status tells where each read model stands; DB takes the orders to them.
 	Status func(context.Context) ([]consumer.Status, error)
 	DB     *sqlx.DB
 	// Problems says why the service is not ready.
-	Problems func(context.Context) []httpapi.Problem
+	Problems func(context.Context) []wire.ReadyProblem
 	// Audit says what the audit of the log has found; empty: nothing.
 	Audit func(context.Context) (string, error)
 	Now   func() time.Time
@@ -62,7 +62,9 @@ type Deps struct {
 type Log interface {
 	Head(ctx context.Context) (domain.Position, error)
 	ReadRawPage(ctx context.Context, stream string, from, count uint64, each func(eventstore.RawEvent) error) error
-	ReadAllRaw(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
+	ReadAllRaw(
+		ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+	) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
 }
 
 // Fact is a line of what this binary is.
@@ -158,7 +160,9 @@ func (d console) act(r *ui.Request, a command.OperatorAct, do func(context.Conte
 }
 
 // actAs is act where an id that derives from the command is known before.
-func (d console) actAs(r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
+func (d console) actAs(
+	r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error),
+) error {
 	a.PersonID, a.Reason = r.Person.ID, r.PostFormValue("reason")
 	// An operator is not one of the account's people, whatever else they are.
 	cause.Actor = "operator:" + r.Person.ID
@@ -171,7 +175,8 @@ func (d console) actAs(r *ui.Request, cause command.Cause, a command.OperatorAct
 // refusals.
 func again(r *ui.Request, err error, page func(*ui.Request, formState) (ui.Answer, error), names ...string) (ui.Answer, error) {
 	var known *domain.Error
-	if !errors.As(err, &known) || !slices.Contains([]domain.Kind{domain.KindInvalid, domain.KindConflict, domain.KindNotFound}, known.Kind) {
+	if !errors.As(err, &known) || !slices.Contains([]domain.Kind{domain.KindInvalid, domain.KindConflict, domain.KindNotFound},
+		known.Kind) {
 		return ui.Answer{}, err
 	}
 	state := formState{Reason: r.PostFormValue("reason")}

@@ -5,7 +5,7 @@ import (
 
 	"humanqa/domain/audit"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/checkup"
+	"humanqa/internal/invariantcheck"
 	"humanqa/projections/overall"
 	"humanqa/projections/oversight"
 	"humanqa/webhooks"
@@ -75,7 +75,8 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 // ready, or is to be known of it, endpoints of clients that do not take what they are sent, and what the
 // last check found.
 func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err error) {
-	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system", "log": "/console/system"}
+	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system",
+		"log": "/console/system"}
 	for _, p := range d.Problems(r.Context()) {
 		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part], Warn: p.Note})
 	}
@@ -87,7 +88,8 @@ func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err 
 		lines = append(lines, problemLine{Part: "audit", Text: ui.Sentence(found), Href: "/console/checks"})
 	}
 	if overdue > 0 {
-		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue should have been done by now.", Href: "/console/jobs?status=pending"})
+		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue should have been done by now.",
+			Href: "/console/jobs?status=pending"})
 	}
 	fleet, _, err := d.Deliveries.Fleet(r.Context(), false, 1, 0)
 	if err != nil {
@@ -121,7 +123,7 @@ func fleetProblem(f webhooks.Fleet) string {
 // staleCheck is how old a check may be before somebody should look again.
 const staleCheck = 7 * 24 * time.Hour
 
-func checkProblem(last checkup.Check, found bool, now time.Time) string {
+func checkProblem(last invariantcheck.Check, found bool, now time.Time) string {
 	switch {
 	case !found:
 		return "The invariants were never checked from here."

@@ -9,9 +9,9 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Every page, in each of its states, on wide and narrow screens, light and dark:

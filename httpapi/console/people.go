@@ -205,7 +205,10 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 
 // onPerson is a form on a person's page. Nobody changes what they may do
 // themselves: the last operator stays one.
-func (d console) onPerson(r *ui.Request, act oversight.Act, accountID, detail string, do func(context.Context, command.Cause, people.Person) (domain.Position, error)) (people.Person, error) {
+func (d console) onPerson(
+	r *ui.Request, act oversight.Act, accountID, detail string,
+	do func(context.Context, command.Cause, people.Person) (domain.Position, error),
+) (people.Person, error) {
 	id, err := idOf(r, "person")
 	if err != nil {
 		return people.Person{}, err
@@ -251,42 +254,46 @@ func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
 	g, err := grantOf(r)
 	if err == nil {
-		_, err = d.onPerson(r, oversight.GrantRole, g.AccountID, grantWords(g), func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
-			names, err := d.names(ctx, who.ID)
-			if err != nil {
-				return domain.Position{}, err
-			}
-			if err := d.withChecker(ctx, cause, &g, names(who.ID)); err != nil {
-				return domain.Position{}, err
-			}
-			at, err := d.Commands.GrantRole(ctx, cause, who.ID, g)
-			if err == nil {
-				err = d.Credentials.EndLinks(ctx, who.ID)
-			}
-			return at, err
-		})
+		_, err = d.onPerson(r, oversight.GrantRole, g.AccountID, grantWords(g),
+			func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+				names, err := d.names(ctx, who.ID)
+				if err != nil {
+					return domain.Position{}, err
+				}
+				if err := d.withChecker(ctx, cause, &g, names(who.ID)); err != nil {
+					return domain.Position{}, err
+				}
+				at, err := d.Commands.GrantRole(ctx, cause, who.ID, g)
+				if err == nil {
+					err = d.Credentials.EndLinks(ctx, who.ID)
+				}
+				return at, err
+			})
 	}
 	return d.backToPerson(r, err)
 }
 
 func (d console) revokeRole(r *ui.Request) (ui.Answer, error) {
-	g := person.Grant{Role: person.Role(r.PostFormValue("role")), AccountID: r.PostFormValue("account"), CheckerID: r.PostFormValue("checker")}
-	_, err := d.onPerson(r, oversight.RevokeRole, g.AccountID, grantWords(g), func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
-		at, err := d.Commands.RevokeRole(ctx, cause, who.ID, g)
-		if err == nil {
-			err = d.Credentials.EndLinks(ctx, who.ID)
-		}
-		return at, err
-	})
+	g := person.Grant{Role: person.Role(r.PostFormValue("role")), AccountID: r.PostFormValue("account"),
+		CheckerID: r.PostFormValue("checker")}
+	_, err := d.onPerson(r, oversight.RevokeRole, g.AccountID, grantWords(g),
+		func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+			at, err := d.Commands.RevokeRole(ctx, cause, who.ID, g)
+			if err == nil {
+				err = d.Credentials.EndLinks(ctx, who.ID)
+			}
+			return at, err
+		})
 	return d.backToPerson(r, err)
 }
 
 // disable ends all the person may do; their sessions end with it, because a
 // request of theirs finds nobody.
 func (d console) disable(r *ui.Request) (ui.Answer, error) {
-	_, err := d.onPerson(r, oversight.Disable, "", "", func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
-		return d.Commands.DisablePerson(ctx, cause, who.ID, strings.TrimSpace(r.PostFormValue("reason")))
-	})
+	_, err := d.onPerson(r, oversight.Disable, "", "",
+		func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+			return d.Commands.DisablePerson(ctx, cause, who.ID, strings.TrimSpace(r.PostFormValue("reason")))
+		})
 	return d.backToPerson(r, err)
 }
 

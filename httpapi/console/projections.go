@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/generation"
 	"humanqa/httpapi/ui"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
@@ -23,7 +24,7 @@ type projectionsView struct {
 	formState
 	Lines []projectionLine
 	Head  string
-	Skips []consumer.Skipped
+	Skips []generation.Skipped
 	Now   time.Time
 }
 
@@ -82,7 +83,7 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 			}
 		}
 		v.Lines = append(v.Lines, line)
-		skips, err := consumer.Skips(ctx, d.DB, s.Name)
+		skips, err := generation.Skips(ctx, d.DB, s.Name)
 		if err != nil {
 			return ui.Answer{}, err
 		}
@@ -141,14 +142,17 @@ func (p *pace) eta(s consumer.Status, head domain.Position, now time.Time) time.
 }
 
 // onProjection is a form about what follows the log.
-func (d console) onProjection(r *ui.Request, act oversight.Act, known []string, detail string, do func(ctx context.Context, name string) error) (ui.Answer, error) {
+func (d console) onProjection(
+	r *ui.Request, act oversight.Act, known []string, detail string, do func(ctx context.Context, name string) error,
+) (ui.Answer, error) {
 	name := r.PathValue("name")
 	if !slices.Contains(known, name) {
 		return ui.Answer{}, domain.NotFound("projection")
 	}
-	err := d.act(r, command.OperatorAct{Act: act, Subject: name, Detail: detail}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {
-		return domain.Position{}, do(ctx, name)
-	})
+	err := d.act(r, command.OperatorAct{Act: act, Subject: name, Detail: detail},
+		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+			return domain.Position{}, do(ctx, name)
+		})
 	if err != nil {
 		return again(r, err, d.projectionsPage)
 	}
@@ -157,7 +161,7 @@ func (d console) onProjection(r *ui.Request, act oversight.Act, known []string, 
 
 func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
 	return d.onProjection(r, oversight.Rebuild, rebuildable(), "", func(ctx context.Context, name string) error {
-		return consumer.RequestRebuild(ctx, d.DB, name)
+		return generation.RequestRebuild(ctx, d.DB, name)
 	})
 }
 
@@ -169,7 +173,7 @@ func (d console) retry(r *ui.Request) (ui.Answer, error) {
 		if _, err := d.failed(ctx, name); err != nil {
 			return err
 		}
-		return consumer.Retry(ctx, d.DB, name)
+		return generation.Retry(ctx, d.DB, name)
 	})
 }
 
@@ -185,7 +189,7 @@ func (d console) skip(r *ui.Request) (ui.Answer, error) {
 		if i < 0 {
 			return domain.Conflict("it does not stand at %s any more", at).WithHint("look again")
 		}
-		return consumer.Skip(ctx, d.DB, name, failed[i], "operator:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
+		return generation.Skip(ctx, d.DB, name, failed[i], "operator:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +18,13 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi"
 	"humanqa/httpapi/console"
 	"humanqa/httpapi/dashboard"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/checkup"
-	"humanqa/internal/desk"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/invariantcheck"
+	"humanqa/internal/preferences"
+	"humanqa/internal/testing/pagetest"
 	"humanqa/webhooks"
 )
 
@@ -36,36 +37,48 @@ type guest = pagetest.Guest
 type world struct {
 	*pagetest.Service
 	// check is what the next check of the invariants does.
-	check chan checkup.Run
+	check chan invariantcheck.Run
 }
 
 func setup(t *testing.T) world {
 	t.Helper()
-	w := world{check: make(chan checkup.Run, 8)}
+	return setupWith(t, func(*pagetest.Service) ([]fs.FS, []ui.Page) { return nil, nil })
+}
+
+// setupWith has more pages, of other packages.
+func setupWith(t *testing.T, more pagetest.Pages) world {
+	t.Helper()
+	w := world{check: make(chan invariantcheck.Run, 8)}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	w.Service = pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		checks := checkup.New(s.DB, func(ctx context.Context, tell checkup.Progress) (checkup.Result, error) {
-			return (<-w.check)(ctx, tell)
+		checks := invariantcheck.New(s.DB, func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
+			select {
+			case run := <-w.check:
+				return run(ctx, tell)
+			case <-ctx.Done():
+				return invariantcheck.Result{}, ctx.Err()
+			}
 		}, log)
 		t.Cleanup(checks.Stop)
 		deliveries := webhooks.NewLog(s.DB)
-		return []fs.FS{dashboard.Templates, console.Templates}, append(
+		templates, pages := more(s)
+		return append(templates, dashboard.Templates, console.Templates), slices.Concat(pages,
 			dashboard.Pages(dashboard.Deps{
-				Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now),
+				Commands: s.Commands, Reads: s.Reads, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Evidence: s.Evidence, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now),
 				Deliveries: deliveries, Now: time.Now, BaseURL: s.BaseURL,
 			}),
 			console.Pages(console.Deps{
 				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Deliveries: deliveries, Log: s.Log, Checks: checks,
 				Status: s.Consumers.Status, DB: s.DB, Now: time.Now,
-				Problems: func(ctx context.Context) (problems []httpapi.Problem) {
+				Problems: func(ctx context.Context) (problems []wire.ReadyProblem) {
 					all, err := s.Consumers.Status(ctx)
 					if ctx.Err() == nil { // else the browser has left the page
 						s.Must(err)
 					}
 					for _, one := range all {
 						if p := one.Problem(); p != "" {
-							problems = append(problems, httpapi.Problem{Part: "projections", Reason: p})
+							problems = append(problems, wire.ReadyProblem{Part: "projections", Reason: p})
 						}
 					}
 					return problems
@@ -73,16 +86,16 @@ func setup(t *testing.T) world {
 				Audit:    func(context.Context) (string, error) { return "", nil },
 				Facts:    []console.Fact{{Name: "humanqa", Value: "v1.2.3"}},
 				Settings: []console.Setting{{Name: "HUMANQA_ADDR", Value: "127.0.0.1:8080", About: "where it listens"}},
-			})...)
+			}))
 	})
 	return w
 }
 
 // finds is a check that finds so much.
-func finds(findings ...audit.Finding) checkup.Run {
-	return func(_ context.Context, tell checkup.Progress) (checkup.Result, error) {
+func finds(findings ...audit.Finding) invariantcheck.Run {
+	return func(_ context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
 		tell("reading the log", 12)
-		return checkup.Result{Events: 12, Jobs: 3, Findings: findings}, nil
+		return invariantcheck.Result{Events: 12, Jobs: 3, Findings: findings}, nil
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"humanqa/domain/audit"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/checkup"
-	"humanqa/internal/eventually"
+	"humanqa/internal/invariantcheck"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 	"humanqa/projections/overall"
 	"humanqa/projections/oversight"
 )
@@ -320,11 +320,11 @@ func TestTheInvariantsAreChecked(t *testing.T) {
 	w.has(olga, "/console", "The invariants were never checked from here")
 
 	started := make(chan struct{})
-	w.check <- func(ctx context.Context, tell checkup.Progress) (checkup.Result, error) {
+	w.check <- func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
 		tell("reading the log", 7)
 		close(started)
 		<-ctx.Done()
-		return checkup.Result{}, ctx.Err()
+		return invariantcheck.Result{}, ctx.Err()
 	}
 	first := form("reason", "Before the release")
 	for range 2 { // a double click starts one

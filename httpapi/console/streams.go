@@ -42,7 +42,8 @@ func (d console) streams(r *ui.Request) (ui.Answer, error) {
 	var names []string
 	if id, err := uuid.Parse(v.Text); err == nil {
 		for _, category := range []string{
-			domain.JobStreams, domain.AccountStreams, domain.CreditsStreams, domain.SessionStreams, domain.ProjectStreams, domain.CheckerStreams,
+			domain.JobStreams, domain.AccountStreams, domain.CreditsStreams, domain.SessionStreams, domain.ProjectStreams,
+			domain.CheckerStreams,
 			domain.PersonStreams, domain.LoopStreams, domain.PoolStreams, domain.OperatorStreams, domain.HostStreams,
 		} {
 			names = append(names, category+id.String())

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // live opens a stream; told waits for a line with that in it, and gives it.

@@ -32,7 +32,8 @@ func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
 }
 
 func batchBar(pass, fail, rest, open int) []ui.Segment {
-	return ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: rest}, ui.Part{Kind: "pending", N: open})
+	return ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: rest},
+		ui.Part{Kind: "pending", N: open})
 }
 
 type batchView struct {

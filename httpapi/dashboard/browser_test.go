@@ -13,8 +13,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // What these look at disturbs nobody else's account, so one service does for all.

@@ -1,9 +1,9 @@
-// Package dashboard is what the people of an account see: their tests live and
-// as reports, projects, sessions, credits, keys and members.
+// Package dashboard has the pages of an account's people: tests live and as reports,
+// projects, sessions, credits, keys and members.
 //
-// Each file is one subject: what its pages show above, what their forms do below.
-// Ids are looked for in every account of the person, so that a link that was
-// handed out opens for whoever may see it; to everybody else it leads nowhere.
+// Each file is one subject: its pages above, its forms below. An id is searched in
+// every account of the person, so a link opens for every person with the right to it.
+// For all others it leads nowhere.
 package dashboard
 
 import (
@@ -14,10 +14,14 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/httpapi"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
-	"humanqa/internal/desk"
+	"humanqa/internal/preferences"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )
@@ -31,13 +35,21 @@ var Templates embed.FS
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
-	API         *httpapi.API
+	Limits      *input.Limits
+	Evidence    *evidence.Service
+	Fresh       *admit.Freshness
+	PastReads   *wire.Quota // of pages that read a whole stream
 	Credentials *credential.Store
-	Desk        *desk.Store
+	Preferences *preferences.Store
 	Deliveries  *webhooks.Log
 	Now         func() time.Time
 	// BaseURL starts the links that are shown to be copied.
 	BaseURL string
+}
+
+// reports reads reports, with links that work.
+func (d Deps) reports() report.Reader {
+	return report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL}
 }
 
 // Pages are the pages of the package.
@@ -75,19 +87,27 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/projects/{id}", For: ui.Viewers, Handle: d.project},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}", For: ui.Developers, Handle: aProject(changing(d.updateProject))},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Viewers, Handle: d.webhook},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.updateWebhook)))},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/enable", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.enableWebhook)))},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/test", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.testWebhook)))},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/replay", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.replayHeld)))},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/drop", For: ui.Developers, Handle: aProject(changing(d.caughtUp(d.dropHeld)))},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/rotate", For: ui.Owners, Fresh: true, Handle: aProject(changing(d.caughtUp(d.rotateSecret)))},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/finish", For: ui.Owners, Handle: aProject(changing(d.caughtUp(d.finishRotation)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook", For: ui.Developers,
+			Handle: aProject(changing(d.caughtUp(d.updateWebhook)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/enable", For: ui.Developers,
+			Handle: aProject(changing(d.caughtUp(d.enableWebhook)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/test", For: ui.Developers,
+			Handle: aProject(changing(d.caughtUp(d.testWebhook)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/replay", For: ui.Developers,
+			Handle: aProject(changing(d.caughtUp(d.replayHeld)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/drop", For: ui.Developers,
+			Handle: aProject(changing(d.caughtUp(d.dropHeld)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/rotate", For: ui.Owners, Fresh: true,
+			Handle: aProject(changing(d.caughtUp(d.rotateSecret)))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/webhook/finish", For: ui.Owners,
+			Handle: aProject(changing(d.caughtUp(d.finishRotation)))},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/webhook/secret", For: ui.Owners, Fresh: true, Handle: aProject(d.webhookSecret)},
 		{Method: "GET", Pattern: "/dashboard/deliveries/{id}", For: ui.Viewers, Handle: aDelivery(d.delivery)},
 		{Method: "POST", Pattern: "/dashboard/deliveries/{id}/redeliver", For: ui.Developers, Handle: aDelivery(changing(d.redeliver))},
 
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/hook", For: ui.Owners, Fresh: true, Handle: aProject(d.hook)},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true, Handle: aProject(changing(d.rotateHook))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true,
+			Handle: aProject(changing(d.rotateHook))},
 
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
 		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: aSession(d.gather)},
@@ -124,7 +144,9 @@ func Pages(d Deps) []ui.Page {
 type handler[T any] func(*ui.Request, T) (ui.Answer, error)
 
 // about finds what a page's path names, for its handler.
-func about[T any](what string, get func(ctx context.Context, accountID, id string) (T, error)) func(handler[T]) func(*ui.Request) (ui.Answer, error) {
+func about[T any](
+	what string, get func(ctx context.Context, accountID, id string) (T, error),
+) func(handler[T]) func(*ui.Request) (ui.Answer, error) {
 	return func(handle handler[T]) func(*ui.Request) (ui.Answer, error) {
 		return func(r *ui.Request) (ui.Answer, error) {
 			found, err := ui.Find(r, what, get)
@@ -173,7 +195,6 @@ func (d Deps) now(r *ui.Request) (time.Time, error) {
 
 // What all pages share, by shorter names.
 var (
-	body      = ui.Body
 	wrongs    = ui.Wrongs
 	sentences = ui.Sentences
 	hostOf    = ui.HostOf

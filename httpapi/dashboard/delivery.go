@@ -94,7 +94,7 @@ func curlOf(url string, headers []webhooks.Header, body string) string {
 }
 
 func (d Deps) redeliver(r *ui.Request, w webhooks.DeliveryDetail) (ui.Answer, error) {
-	d.API.WebhooksShown(r.Context())
+	d.Fresh.Webhooks(r.Context())
 	if err := d.Deliveries.Redeliver(r.Context(), w.AccountID, w.ProjectID, w.ID); err != nil {
 		return ui.Answer{}, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // An owner who has just proved who they are sees the deploy hook and replaces

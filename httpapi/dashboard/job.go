@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,7 +13,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 	"humanqa/projections/loops"
@@ -117,7 +119,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	if v.Report != nil && slices.ContainsFunc(j.Recordings, func(r job.Recording) bool { return r.URL == v.Report.RecordingURL }) {
 		v.Recording = nil // it is one of them
 	}
-	d.API.FeedCatchesUp(ctx, r.Log)
+	d.Fresh.Feed(ctx, r.Log)
 	if v.Timeline, err = d.timeline(ctx, j); err != nil {
 		return jobView{}, err
 	}
@@ -215,7 +217,8 @@ func (v *jobView) count(items []job.ReportItem) {
 		return
 	}
 	v.Percent = 100 * (len(items) - v.Pending) / len(items)
-	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: v.Skip}, ui.Part{Kind: "pending", N: v.Pending})
+	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: v.Skip},
+		ui.Part{Kind: "pending", N: v.Pending})
 }
 
 // tell says where the test is, in words.
@@ -242,7 +245,8 @@ func (v *jobView) tell(now time.Time) {
 		v.Heading, v.Saying = "Cancelled", refundWords(v.Job)
 	case job.StatusFailed:
 		v.Heading = "It could not be tested"
-		reasons := map[string]string{"sla": "Nobody finished it in time, three times over.", "untestable": "Checkers could not test it.", "operator": "The operator ended it."}
+		reasons := map[string]string{"sla": "Nobody finished it in time, three times over.", "untestable": "Checkers could not test it.",
+			"operator": "The operator ended it."}
 		v.Saying = strings.TrimSpace(reasons[v.FailReason] + " " + refundWords(v.Job))
 	case job.StatusCompleted, job.StatusVoided:
 		switch v.OverallStatus {
@@ -283,7 +287,7 @@ func shotOf(base, stored string) *shot {
 	if stored == "" {
 		return nil
 	}
-	if id := httpapi.EvidenceID(stored); id != "" {
+	if id := evidence.ID(stored); id != "" {
 		return &shot{Ours: true, Href: base + "/evidence/" + id}
 	}
 	if link := safeLink(stored); link != "" {
@@ -322,7 +326,7 @@ func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if endings[format] == "" || j.Status != job.StatusCompleted {
 		return ui.Answer{}, domain.NotFound("report")
 	}
-	content, mediaType, err := d.API.ReportFile(r.Context(), j.AccountID, j, format)
+	content, mediaType, err := d.reports().File(r.Context(), j.AccountID, j, format)
 	return ui.Answer{File: &ui.File{Name: "report-" + j.ID + "." + endings[format], Type: mediaType, Content: content}}, err
 }
 
@@ -336,7 +340,7 @@ func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	path, _, err := d.API.EvidencePath(r.Context(), j.AccountID, stored)
+	path, _, err := d.Evidence.Path(r.Context(), j.AccountID, stored)
 	return ui.Answer{Redirect: path}, err
 }
 
@@ -358,7 +362,7 @@ func (d Deps) pictures(ctx context.Context, j jobs.Job) (shown []string, report 
 // asked finds the piece of evidence that the path names among those that are shown.
 func asked(r *ui.Request, shown []string) (stored string, err error) {
 	for _, stored := range shown {
-		if id := httpapi.EvidenceID(stored); id != "" && id == r.PathValue("evidence") {
+		if id := evidence.ID(stored); id != "" && id == r.PathValue("evidence") {
 			return stored, nil
 		}
 	}
@@ -366,7 +370,7 @@ func asked(r *ui.Request, shown []string) (stored string, err error) {
 }
 
 func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {
-	if err := d.API.CheckTarget(r.Context(), r.Account, j); err != nil {
+	if err := d.Limits.StillAllowed(r.Context(), r.Account, j); err != nil {
 		return ui.Answer{}, err
 	}
 	out, err := d.Commands.Retest(r.Context(), r.Cause(), j.ID)
@@ -400,10 +404,18 @@ func (d Deps) fixed(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if j.ProjectID == "" || len(ticked) == 0 || len(ticked) > 50 {
 		return ui.Go("/dashboard/jobs/" + j.ID)
 	}
-	fixes, err := d.API.FixesOf(r.Context(), j.AccountID, j.ProjectID, ticked)
+	fixes, err := input.FailedInLastTest(r.Context(), d.Reads, j.AccountID, j.ProjectID, ticked)
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	out, err := d.Commands.PrepareNext(r.Context(), r.Cause(), j.ProjectID, fixes)
 	return r.Done(out.Position, err, "/dashboard/projects/"+j.ProjectID+"#prepared")
+}
+
+func jsonText(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // maps of texts always encode
+	return strings.TrimSpace(b.String())
 }

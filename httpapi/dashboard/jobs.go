@@ -11,7 +11,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/desk"
+	"humanqa/internal/preferences"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
 )
@@ -68,7 +68,7 @@ type jobsView struct {
 
 // viewLine is a filter that the person keeps.
 type viewLine struct {
-	desk.View
+	preferences.View
 	Href    string
 	Current bool
 }
@@ -113,7 +113,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	}
 	v.Filtered = v.Status != "" || v.Project != ""
 	v.Query = jobsQuery(v.Status, v.Project)
-	views, err := d.Desk.Views(r.Context(), r.Account.ID, r.Person.ID)
+	views, err := d.Preferences.Views(r.Context(), r.Account.ID, r.Person.ID)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -152,7 +152,7 @@ func (d Deps) keepView(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "query", Message: "cannot be read"})
 	}
 	query := jobsQuery(kept.Get("status"), kept.Get("project"))
-	if err := d.Desk.KeepView(r.Context(), r.Account.ID, r.Person.ID, r.PostFormValue("name"), query); err != nil {
+	if err := d.Preferences.KeepView(r.Context(), r.Account.ID, r.Person.ID, r.PostFormValue("name"), query); err != nil {
 		return ui.Answer{}, err
 	}
 	return ui.Go("/dashboard/jobs?" + query)
@@ -163,7 +163,7 @@ func (d Deps) dropView(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, domain.NotFound("view")
 	}
-	if err := d.Desk.DropView(r.Context(), r.Account.ID, r.Person.ID, id); err != nil {
+	if err := d.Preferences.DropView(r.Context(), r.Account.ID, r.Person.ID, id); err != nil {
 		return ui.Answer{}, err
 	}
 	return ui.Go("/dashboard/jobs")

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Who lost a passkey gets a new way in from an owner, and the lost one opens

@@ -6,6 +6,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/credits"
 	"humanqa/projections/projects"
@@ -66,10 +67,12 @@ func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
 	if err := open(r); err != nil {
 		return ui.Answer{}, err
 	}
-	in, err := d.API.HostedTestOf(r.Context(), r.Account, body(r, map[string]string{
+	form := ui.Form(r, map[string]string{
 		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
 		"device": "targetDevice", "browser": "targetBrowser",
-	}))
+	})
+	in := input.HostedTest(form, d.Limits)
+	err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems)
 	if id := r.PostFormValue("project"); err == nil && id != "" {
 		if _, err := d.Reads.Projects.Get(r.Context(), r.Account.ID, id); err != nil {
 			return ui.Answer{}, err

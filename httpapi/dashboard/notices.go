@@ -32,11 +32,11 @@ type notice struct {
 // notices are those that the person has not marked as seen; upTo is the cursor
 // that marks them.
 func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
-	seen, err := d.Desk.Seen(r.Context(), r.Account.ID, r.Person.ID)
+	seen, err := d.Preferences.Seen(r.Context(), r.Account.ID, r.Person.ID)
 	if err != nil {
 		return nil, "", err
 	}
-	d.API.FeedCatchesUp(r.Context(), r.Log)
+	d.Fresh.Feed(r.Context(), r.Log)
 	told, err := d.Reads.Events.Notices(r.Context(), r.Account.ID, seen, noticesShown)
 	if err != nil {
 		return nil, "", err
@@ -81,7 +81,8 @@ func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []
 		if upTo == "" {
 			upTo = cursor
 		}
-		list = append(list, notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What, Detail: l.Reason, Href: l.Href})
+		list = append(list, notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What, Detail: l.Reason,
+			Href: l.Href})
 	}
 	return list, upTo, nil
 }
@@ -99,7 +100,8 @@ func noticeOf(e events.AccountEvent) notice {
 	case *job.Failed:
 		n.Text, n.Detail, n.Href = "Given up: "+e.About.Title, ui.Credits(one.Refund)+" came back.", "/dashboard/jobs/"+id
 	case *loop.Ended:
-		n.Text, n.Detail, n.Href = "The loop of "+one.Skill+" in "+one.ProjectName+" ended", loopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
+		n.Text, n.Detail, n.Href = "The loop of "+one.Skill+" in "+one.ProjectName+" ended",
+			loopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
 	case *project.WebhookDisabled:
 		n.Text, n.Detail, n.Href = "The webhook of "+e.About.Title+" was disabled", one.Reason, "/dashboard/projects/"+id+"#webhook"
 	case *credits.Debited:
@@ -114,7 +116,7 @@ func (d Deps) markSeen(r *ui.Request) (ui.Answer, error) {
 	if upTo == "" || !events.IsCursor(upTo) {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "upto", Message: "must be what the page sent along"})
 	}
-	if err := d.Desk.MarkSeen(r.Context(), r.Account.ID, r.Person.ID, upTo); err != nil {
+	if err := d.Preferences.MarkSeen(r.Context(), r.Account.ID, r.Person.ID, upTo); err != nil {
 		return ui.Answer{}, err
 	}
 	return ui.Go("/dashboard")

@@ -8,8 +8,8 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // What went wrong while nobody looked is shown to each person until they have

@@ -8,8 +8,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // screenOf is a page in one of its states.
@@ -88,8 +88,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		c.completes("Tested after the deploy.")
 	}
 	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
-	w.Must(w.desk.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
-	w.Must(w.desk.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
+	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
+	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
 	share, err := w.Credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.Must(err)
 

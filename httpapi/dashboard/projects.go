@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -9,19 +8,13 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/analytics"
 	"humanqa/projections/history"
 	"humanqa/projections/projects"
 )
-
-func jsonText(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // maps of texts always encode
-	return strings.TrimSpace(b.String())
-}
 
 type projectsView struct {
 	Projects []projectLine
@@ -123,7 +116,9 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	if err := open(r); err != nil {
 		return ui.Answer{}, err
 	}
-	in, err := d.API.NewProjectOf(r.Context(), r.Account, body(r, map[string]string{"name": "name", "url": "defaultUrl"}))
+	form := ui.Form(r, map[string]string{"name": "name", "url": "defaultUrl"})
+	in := input.NewProject(form, d.Limits)
+	err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems)
 	var out command.CreatedProject
 	if err == nil {
 		out, err = d.Commands.CreateProject(r.Context(), r.Cause(), in)
@@ -190,6 +185,14 @@ type projectView struct {
 type projectForm struct {
 	Name, Description, URL, Webhook string
 	SLA                             int
+}
+
+// slaText is the limit in minutes; empty for the default.
+func (f projectForm) slaText() string {
+	if f.SLA == 0 {
+		return ""
+	}
+	return strconv.Itoa(f.SLA)
 }
 
 // trendBar is a test in the trend, the oldest first. Heights are of 100.
@@ -276,20 +279,21 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 		URL: strings.TrimSpace(r.PostFormValue("url")), Webhook: strings.TrimSpace(r.PostFormValue("webhook")),
 	}
 	form.SLA, _ = strconv.Atoi(r.PostFormValue("sla")) // anything else is the default
-	orNull := func(s string) any {
-		if s == "" {
-			return nil
+	texts, emptied := map[string]string{"name": form.Name}, []string{}
+	for name, text := range map[string]string{"description": form.Description, "defaultUrl": form.URL,
+		"defaultSlaMinutes": form.slaText()} {
+		if text == "" {
+			emptied = append(emptied, name)
+		} else {
+			texts[name] = text
 		}
-		return s
-	}
-	fields := map[string]any{"name": form.Name, "description": orNull(form.Description), "defaultUrl": orNull(form.URL), "defaultSlaMinutes": nil}
-	if form.SLA != 0 {
-		fields["defaultSlaMinutes"] = form.SLA
 	}
 	if form.Webhook != p.WebhookURL {
-		fields["webhookUrl"] = form.Webhook
+		texts["webhookUrl"] = form.Webhook
 	}
-	in, err := d.API.ProjectUpdateOf(r.Context(), r.Account, []byte(jsonText(fields)))
+	var problems wire.Problems
+	in := input.ProjectUpdate(wire.Form(&problems, texts, emptied...), d.Limits)
+	err := d.Limits.AdmittedForm(r.Context(), r.Account, &problems)
 	if err == nil {
 		var at domain.Position
 		if _, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in); err == nil {

@@ -132,7 +132,7 @@ func (d Deps) film(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	file, err := d.API.EvidenceFile(r.Context(), j.AccountID, recording.URL)
+	file, err := d.Evidence.File(r.Context(), j.AccountID, recording.URL)
 	return ui.Answer{Serve: file}, err
 }
 

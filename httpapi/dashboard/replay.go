@@ -34,7 +34,8 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 	case *job.Claimed:
 		m.Text = "A checker took it"
 	case *job.Released:
-		m.Text, m.Detail = "Back in the queue", map[string]string{"checker": "the checker gave it back", "silent": "the checker was not heard of", "left": "the checker left the session"}[e.Reason]
+		m.Text, m.Detail = "Back in the queue", map[string]string{"checker": "the checker gave it back",
+			"silent": "the checker was not heard of", "left": "the checker left the session"}[e.Reason]
 	case *job.ItemChecked:
 		item, _ := st.ReportItem(e.ItemID)
 		m.Text, m.Detail = verdictWords[e.Status], item.Description
@@ -117,7 +118,7 @@ const replayList = 100
 
 // replay shows the test as it was, event by event.
 func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
-	leave, err := d.API.Replay(j.AccountID)
+	leave, err := d.PastReads.Enter("reads of the past", j.AccountID)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -177,6 +178,7 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	var skip int
 	v.Pass, v.Fail, skip = job.Counts(items)
 	v.Pending = len(items) - v.Pass - v.Fail - skip
-	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: skip}, ui.Part{Kind: "pending", N: v.Pending})
+	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: skip},
+		ui.Part{Kind: "pending", N: v.Pending})
 	return ui.Show("replay", "How "+j.Title+" went", v, domain.JobStream(j.ID))
 }

@@ -9,8 +9,8 @@ import (
 
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/asof"
 	"humanqa/projections/events"
 )

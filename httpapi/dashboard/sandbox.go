@@ -86,7 +86,8 @@ func (d Deps) advance(r *ui.Request) (ui.Answer, error) {
 	}
 	minutes, err := strconv.Atoi(r.PostFormValue("minutes"))
 	if limit := int(account.MaxAdvance / time.Minute); err != nil || minutes < 1 || minutes > limit {
-		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "minutes", Message: "must be a whole number from 1 to " + strconv.Itoa(limit)})
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "minutes",
+			Message: "must be a whole number from 1 to " + strconv.Itoa(limit)})
 	}
 	out, err := d.Commands.AdvanceClock(r.Context(), r.Cause(), time.Duration(minutes)*time.Minute)
 	return r.Done(out.Position, err, "/dashboard/sandbox")

@@ -8,7 +8,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/eventually"
 )
 
 // A sandbox's stories are told from its page, without a script: a test passes,

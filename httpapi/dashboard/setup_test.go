@@ -11,10 +11,10 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/dashboard"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/desk"
+	"humanqa/internal/preferences"
+	"humanqa/internal/testing/pagetest"
 	"humanqa/webhooks"
 )
 
@@ -25,8 +25,8 @@ const password = "correct horse battery"
 // world is the running service with the dashboard's pages.
 type world struct {
 	*pagetest.Service
-	desk  *desk.Store
-	boxes *sync.Map // accounts that are sandboxes
+	preferences *preferences.Store
+	boxes       *sync.Map // accounts that are sandboxes
 }
 
 func setup(t *testing.T) *world {
@@ -38,7 +38,7 @@ func setup(t *testing.T) *world {
 func setupWithRoom(t *testing.T) *world {
 	t.Helper()
 	return with(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		return []fs.FS{room.Templates}, room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Changes: s.Changes, Now: time.Now})
+		return []fs.FS{room.Templates}, room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Changes: s.Changes, Now: time.Now})
 	})
 }
 
@@ -47,10 +47,10 @@ func with(t *testing.T, more pagetest.Pages) *world {
 	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		templates, pages := more(s)
 		return append(templates, dashboard.Templates), append(pages, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials, Desk: desk.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 		})...)
 	})
-	return &world{Service: s, desk: desk.New(s.DB, time.Now), boxes: new(sync.Map)}
+	return &world{Service: s, preferences: preferences.New(s.DB, time.Now), boxes: new(sync.Map)}
 }
 
 func (w *world) account(name string, amount domain.Credits) string {

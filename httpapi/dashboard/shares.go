@@ -112,6 +112,6 @@ func (d Deps) sharedPicture(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	file, err := d.API.EvidencePicture(r.Context(), j.AccountID, stored)
+	file, err := d.Evidence.Picture(r.Context(), j.AccountID, stored)
 	return ui.Answer{Serve: file}, err
 }

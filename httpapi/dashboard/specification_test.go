@@ -10,8 +10,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pagetest"
 )
 
 // docs/dashboard.md names pages that are there; what no other test of its table

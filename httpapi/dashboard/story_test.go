@@ -8,8 +8,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // From an invitation to a fix that waits to be verified, as somebody sees it who
@@ -183,7 +183,7 @@ func TestWhatOthersWriteIsText(t *testing.T) {
 	w.Shown(at, err)
 	batch, _ := w.batch(account, evil, evil)
 	loop, _ := w.looped(account, "evil.example.com", evil, 1)
-	w.Must(w.desk.KeepView(t.Context(), account, owner.ID, evil[:50], "status=pending"))
+	w.Must(w.preferences.KeepView(t.Context(), account, owner.ID, evil[:50], "status=pending"))
 	share, err := w.Credentials.Share(t.Context(), account, id, owner.ID, time.Hour)
 	w.Must(err)
 	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), project.ProjectID, "", evil))

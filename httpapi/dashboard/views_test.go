@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // A filter under a name is the person's alone, in the account where they kept

@@ -16,8 +16,8 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Every page of the table, asked for by everybody: the expected status, and never

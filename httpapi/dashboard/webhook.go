@@ -104,7 +104,7 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 		return v, err
 	}
 	p, ctx := v.Project, r.Context()
-	d.API.WebhooksShown(ctx)
+	d.Fresh.Webhooks(ctx)
 	all, err := d.Deliveries.Health(ctx, p.AccountID, p.ID)
 	if err != nil {
 		return v, err
@@ -224,7 +224,7 @@ func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
 // caughtUp lets the webhooks hear first of what was answered before.
 func (d Deps) caughtUp(handle handler[projects.Project]) handler[projects.Project] {
 	return func(r *ui.Request, p projects.Project) (ui.Answer, error) {
-		d.API.WebhooksShown(r.Context())
+		d.Fresh.Webhooks(r.Context())
 		return handle(r, p)
 	}
 }
@@ -256,7 +256,11 @@ func (d Deps) enableWebhook(r *ui.Request, p projects.Project) (ui.Answer, error
 }
 
 func (d Deps) testWebhook(r *ui.Request, p projects.Project) (ui.Answer, error) {
-	id, err := d.API.TestWebhook(r.Context(), r.Cause(), p)
+	at, err := d.Commands.AccountTime(r.Context(), r.Cause())
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	id, err := d.Deliveries.TestOf(r.Context(), p.AccountID, p.ID, r.Cause().CommandID, at)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -273,7 +277,8 @@ func (d Deps) dropHeld(r *ui.Request, p projects.Project) (ui.Answer, error) {
 
 // changeHeld changes those that were ticked, or all of them.
 func changeHeld(
-	r *ui.Request, p projects.Project, done string, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
+	r *ui.Request, p projects.Project, done string, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int,
+		error),
 ) (ui.Answer, error) {
 	var chosen webhooks.Chosen
 	if r.PostFormValue("which") != "all" {

@@ -23,13 +23,14 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
 	"humanqa/internal/guard"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pagetest"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/webhooks"
+	"humanqa/webhooks/send"
 )
 
 // receiver is an endpoint of a client: it answers with its code, and notes the
@@ -74,10 +75,10 @@ func (w *world) delivering(code int, retries ...time.Duration) *receiver {
 	w.Must(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.Certificate().Raw}), 0o600))
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	d := webhooks.NewDispatcher(w.DB, w.Vault, webhooks.Report{Disabled: func(ctx context.Context, projectID, deliveryID, reason string) error {
+	d := send.NewDispatcher(w.DB, w.Vault, send.Report{Disabled: func(ctx context.Context, projectID, deliveryID, reason string) error {
 		_, err := w.Commands.DisableWebhook(ctx, pagetest.Operator(), projectID, deliveryID, reason)
 		return err
-	}}, webhooks.Config{
+	}}, send.Config{
 		DSN: pgtest.DSN(w.T, w.DB), Log: quiet, CAFile: ca, Retries: append([]time.Duration{}, retries...), Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.T.Context()))
@@ -109,7 +110,7 @@ func (w *world) record() *webhooks.Log { return webhooks.NewLog(w.DB) }
 func (w *world) tested(accountID, projectID string) string {
 	w.T.Helper()
 	id := uuid.New()
-	w.API.WebhooksShown(w.T.Context())
+	w.API.Fresh.Webhooks(w.T.Context())
 	w.Must(w.record().Test(w.T.Context(), accountID, projectID, id, time.Now()))
 	return id.String()
 }

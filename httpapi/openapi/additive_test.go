@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // specified is what the specification shows, by operation: its parameters, the

@@ -8,7 +8,7 @@ import (
 
 	"humanqa/domain/announce"
 	"humanqa/domain/subscription"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // What is announced stands in one catalogue; the document shows all of it and

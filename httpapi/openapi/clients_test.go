@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 var toolsDir = flag.String("clients", "", "the folder of linters and generators of clients, installed; see make contract")

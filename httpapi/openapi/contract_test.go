@@ -14,7 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // operations calls see with every operation, by "GET /v1/jobs".

@@ -1,10 +1,11 @@
-// Package openapi is the API's reference: one OpenAPI document, written by hand
-// in the YAML files of this folder, a file a subject, and the viewer that shows
-// it to people.
+// Package openapi is the API's reference: one OpenAPI document, written by hand in the
+// YAML files of this folder, a file a subject, and the viewer that shows it to people.
+// The document exists in OpenAPI 3.0 and 3.1. x-additive marks every part that the
+// specification does not show.
 //
-// make openapi puts the files together (package assemble); a test says when that was
-// forgotten. Tests walk the routes and the document both ways and hold every
-// answer that any test gets against it (package apicheck).
+// make openapi puts the files together (package assemble), and a test fails when that
+// was forgotten. Tests walk the routes and the document both ways. They check every
+// answer that any test receives against it (package apicheck).
 package openapi
 
 import (

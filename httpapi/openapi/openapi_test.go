@@ -15,8 +15,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"humanqa/httpapi/openapi/assemble"
-	"humanqa/internal/apicheck"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/apicheck"
+	"humanqa/internal/testing/must"
 )
 
 func load(t *testing.T) *openapi3.T {

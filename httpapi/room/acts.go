@@ -5,12 +5,14 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 )
 
 // mark keeps this moment, for all.
 func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
-	note, err := d.API.MarkOf(ui.Body(r, map[string]string{"note": "note"}))
+	form := ui.Form(r, map[string]string{"note": "note"})
+	note, err := input.Mark(form), form.Problems.Err()
 	if err != nil {
 		if r.WantsJSON() {
 			return ui.Answer{}, err

@@ -8,9 +8,9 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/session"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // settled waits until the session is there.

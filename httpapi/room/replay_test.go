@@ -14,8 +14,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/session"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // What the checkers recorded plays on one timeline, for the client's people.

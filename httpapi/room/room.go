@@ -1,12 +1,10 @@
-// Package room is the page of a session: the lobby, where it is told what happens
-// next, how far every slot is, the moments that somebody marked, and afterwards
-// all of it on one timeline.
+// Package room is the page of a session: the lobby with its next step, the progress of
+// every slot, the marked moments, and afterwards one timeline.
 //
-// A room has two doors. The people of the account watch, at
-// /dashboard/sessions/:id; checkers whose slot it is take part, at
-// /workbench/sessions/:id. Both see the same room. Who somebody is nobody is told:
-// a checker is the label of their slot, and whoever watches is the client. What
-// it costs is the client's to know.
+// A room has two doors. The people of the account watch at /dashboard/sessions/:id.
+// Checkers with a slot take part at /workbench/sessions/:id. Both see the same room,
+// and no person's identity: a checker appears as the label of their slot, and a viewer
+// as the client. Only the client sees the price.
 package room
 
 import (
@@ -18,7 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/httpapi"
+	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/voice"
 	"humanqa/projections"
@@ -34,7 +32,7 @@ var Templates embed.FS
 type Deps struct {
 	Commands *command.Service
 	Reads    *projections.Reads
-	API      *httpapi.API
+	Evidence *evidence.Service
 	Changes  ui.Changes
 	Voice    *voice.Server // nil: there is none
 	Now      func() time.Time

@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/session"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Every page of the room, asked for by everybody: the people of the account and the

@@ -11,11 +11,11 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/voice"
 )
 
@@ -33,8 +33,8 @@ func setup(t *testing.T) world {
 	t.Cleanup(func() { _ = talks.Close() }) // it may be closed before
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{room.Templates, workbench.Templates}, slices.Concat(
-			room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Changes: s.Changes, Voice: talks, Now: time.Now}),
-			workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now}), // whose heartbeat the lobby sends
+			room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Changes: s.Changes, Voice: talks, Now: time.Now}),
+			workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Now: time.Now}), // whose heartbeat the lobby sends
 		)
 	})}
 }

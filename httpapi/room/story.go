@@ -90,7 +90,8 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 			l.Dots = append(l.Dots, dot{m.Kind, strconv.FormatFloat(s.place(m.At), 'f', 2, 64)})
 			counts[m.Kind]++
 		}
-		l.Says = slot.RoleLabel + ": " + strconv.Itoa(counts["pass"]) + " passed, " + strconv.Itoa(counts["fail"]) + " failed, " + strconv.Itoa(counts["skip"]) + " skipped, over " + out.Lasted
+		l.Says = slot.RoleLabel + ": " + strconv.Itoa(counts["pass"]) + " passed, " + strconv.Itoa(counts["fail"]) + " failed, " +
+			strconv.Itoa(counts["skip"]) + " skipped, over " + out.Lasted
 		out.Tracks = append(out.Tracks, l)
 		out.Moments = append(out.Moments, said...)
 	}
@@ -134,7 +135,7 @@ func (d Deps) film(r *ui.Request, s seat) (ui.Answer, error) {
 			if known.ID != r.PathValue("film") {
 				continue
 			}
-			path, ours, err := d.API.EvidencePath(r.Context(), s.AccountID, known.URL)
+			path, ours, err := d.Evidence.Path(r.Context(), s.AccountID, known.URL)
 			if err == nil && ours {
 				return ui.Answer{Redirect: path}, nil
 			}

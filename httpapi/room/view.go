@@ -178,7 +178,8 @@ func (v *view) slots(s seat, parts map[string]jobs.Part) {
 		pass, fail, skip := job.Counts(items)
 		sv.Passed, sv.Failed, sv.Done = pass, fail, pass+fail+skip
 		if sv.Done > 0 {
-			sv.Bar = ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: skip}, ui.Part{Kind: "pending", N: len(items) - sv.Done})
+			sv.Bar = ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: skip},
+				ui.Part{Kind: "pending", N: len(items) - sv.Done})
 			sv.Says = fmt.Sprintf("%d passed, %d failed, %d skipped of %d", pass, fail, skip, len(items))
 		}
 		switch {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Two who test and one who watches talk in their browsers: sound arrives on every

@@ -1,6 +1,6 @@
-// Package signin is how people come in and go: the front page, one-time links,
-// sign-in and sign-out, the fresh proof before what is delicate, and the list of
-// a person's sessions.
+// Package signin lets people in and out: the front page, one-time links, sign-in and
+// sign-out, the fresh proof before a delicate page, and the list of a person's
+// sessions.
 package signin
 
 import (
@@ -109,7 +109,7 @@ func (d Deps) failed(template, title string, v formView, err error) (ui.Answer, 
 	if !errors.As(err, &known) || known.Kind != domain.KindUnauthorized && known.Kind != domain.KindRateLimited {
 		return ui.Answer{}, err
 	}
-	v.Wrong = "The name and the password do not fit together."
+	v.Wrong = "Wrong name or password."
 	status := 401
 	if known.Kind == domain.KindRateLimited {
 		v.Wrong, status = "Too many attempts: "+known.Hint+".", 429
@@ -357,7 +357,8 @@ func (d Deps) joinWithPasskey(r *ui.Request) (ui.Answer, error) {
 	if _, err := d.joinView(r); err != nil {
 		return ui.Answer{}, err
 	}
-	id, err := d.Credentials.JoinWithPasskey(r.Context(), r.PathValue("token"), r.PostFormValue("challenge"), []byte(r.PostFormValue("answer")))
+	id, err := d.Credentials.JoinWithPasskey(r.Context(), r.PathValue("token"), r.PostFormValue("challenge"),
+		[]byte(r.PostFormValue("answer")))
 	if err != nil {
 		return ui.Answer{}, err
 	}

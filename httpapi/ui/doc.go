@@ -1,16 +1,31 @@
-// Package ui is what all pages for people share: the table of pages, who is
-// asking, the layout, the assets, and how an open page stays current. The pages
-// themselves are in the packages beside it (signin, dashboard, workbench).
+// Package ui is the frame of all pages: the table of pages, the session of the person,
+// the layout, the assets, and live updates. The pages themselves are in the packages
+// beside it (signin, dashboard, workbench, room, console).
 //
-// A page is HTML that Go renders, and works without a script. A form is posted,
-// and answered by a redirect. A script only adds: when something changed, an open
-// page fetches its own URL again and morphs into what came, so what is live and
-// what a reload shows cannot differ.
+// # Pages
 //
-// Pages issue commands and read queries directly. A bearer key means nothing
-// here, and a cookie nothing under /v1.
+// A page is HTML that Go renders, and it works without a script. A form is posted, and
+// answered by a redirect. It carries the id of its command, so a form that is sent
+// twice has one effect. Each package has one table of pages with their roles, and a
+// test walks it. Pages issue commands and read queries directly. A bearer key means
+// nothing here, and a cookie means nothing under /v1.
+//
+// # Live updates
+//
+// A script only adds. An open page names its streams. When one of them changes
+// (projections/changes), the browser fetches the page's own URL again and morphs into
+// the answer. So a live page and a reloaded one cannot differ. The more browsers watch
+// one account, the later each is told, so a busy account with many viewers stays cheap
+// (watchers.go). Each stream checks and reconnects at a moment of its own.
+//
+// # Assets
+//
+// The content security policy allows our own scripts only, and no text becomes code
+// (Trusted Types). make assets bundles the scripts and styles from assets/src, and the
+// bundles are committed. Nothing needs node. internal/testing/browsertest inspects
+// every page with a real browser.
 package ui
 
-// How a request goes through (site.go): headers, cross-site POSTs out, session,
-// role, rate, form, handler. A visitor without a session is led to sign in; who
-// may not see a page is told that there is none, so that no id can be tried out.
+// The order of a request (site.go): headers, refusal of cross-site POSTs, session,
+// role, rate, form, handler. A visitor without a session is led to sign in. A person
+// without the right to a page gets "not found", so no id can be tried out.

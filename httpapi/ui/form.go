@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,20 +11,19 @@ import (
 	"unicode/utf8"
 
 	"humanqa/domain"
-	"humanqa/httpapi"
+	"humanqa/httpapi/wire"
 )
 
-// Body makes of a form's fields what the API's reader takes; fields gives their
-// names there. Empty fields are left out.
-func Body(r *Request, fields map[string]string) []byte {
-	values := map[string]any{}
+// Form is a posted form as the API's readers take it; fields gives the names of its
+// fields there. Empty fields are left out.
+func Form(r *Request, fields map[string]string) wire.Object {
+	texts := map[string]string{}
 	for field, name := range fields {
-		if value := strings.TrimSpace(r.PostFormValue(field)); value != "" {
-			values[name] = value
+		if text := strings.TrimSpace(r.PostFormValue(field)); text != "" {
+			texts[name] = text
 		}
 	}
-	raw, _ := json.Marshal(values) // strings always encode
-	return raw
+	return wire.Form(new(wire.Problems), texts)
 }
 
 // readForm parses a form that was sent, and refuses a field that the API would refuse,
@@ -40,11 +38,11 @@ func (r *Request) readForm(upload bool) error {
 	}
 	var wrong []domain.Detail
 	for _, field := range slices.Sorted(maps.Keys(r.Form)) {
-		if problem := httpapi.TextProblem(field); problem != "" {
+		if problem := wire.TextProblem(field); problem != "" {
 			return domain.Invalid(domain.Detail{Path: "form", Message: problem})
 		}
 		for _, value := range r.Form[field] {
-			if problem := httpapi.TextProblem(value); problem != "" {
+			if problem := wire.TextProblem(value); problem != "" {
 				wrong = append(wrong, domain.Detail{Path: field, Message: problem})
 				break
 			}
@@ -81,8 +79,9 @@ func Wrongs(err error) map[string]string {
 	return out
 }
 
-// Sentences puts what is wrong into words, by the names that the form gives its
-// fields: pairs of a path and a name.
+// Sentences makes a sentence of each message. names are pairs of a path and the
+// form's name of that field. Their order is the order of the sentences. Messages of
+// other paths follow, ordered by the path.
 func Sentences(wrong map[string]string, names ...string) (out []string) {
 	told := map[string]bool{}
 	for i := 0; i+1 < len(names); i += 2 {
@@ -91,15 +90,15 @@ func Sentences(wrong map[string]string, names ...string) (out []string) {
 			told[names[i]] = true
 		}
 	}
-	for path, message := range wrong {
+	for _, path := range slices.Sorted(maps.Keys(wrong)) {
 		if !told[path] {
-			out = append(out, fmt.Sprintf("%s %s.", path, message))
+			out = append(out, fmt.Sprintf("%s %s.", path, wrong[path]))
 		}
 	}
 	return out
 }
 
-// HostOf is what people recognise a URL by.
+// HostOf gives the host of a URL, by which people recognise it.
 func HostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -108,8 +107,8 @@ func HostOf(raw string) string {
 	return strings.TrimPrefix(u.Host, "www.")
 }
 
-// SafeLink is a URL that may stand in a link: what a client or a checker wrote
-// is never more than an address.
+// SafeLink gives a URL that may stand in a link. The text of a client or a checker is
+// never more than an address.
 func SafeLink(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"humanqa/domain"
-	"humanqa/httpapi"
+	"humanqa/httpapi/wire"
 )
 
 // StatusOf is the status of a refusal: the API's, but for a form that has to be
@@ -14,7 +14,7 @@ func StatusOf(kind domain.Kind) int {
 	if kind == domain.KindInvalid {
 		return http.StatusUnprocessableEntity
 	}
-	return httpapi.StatusOf(kind)
+	return wire.StatusOf(kind)
 }
 
 // Refusal is the view of the page that says why something was not done.
@@ -28,7 +28,8 @@ type Refusal struct {
 
 // refuse is the only place that turns an error into a page.
 func (s *Site) refuse(r *Request, err error) Answer {
-	v := Refusal{Status: http.StatusInternalServerError, Message: "Something went wrong on our side.", Hint: "Try again in a moment.", ID: r.ID}
+	v := Refusal{Status: http.StatusInternalServerError, Message: "Something went wrong on our side.", Hint: "Try again in a moment.",
+		ID: r.ID}
 	var known *domain.Error
 	switch {
 	case errors.As(err, &known):

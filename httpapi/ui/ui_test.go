@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // Where a sign-in leads is what a stranger's link may have said.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // board is a picture in which every pixel differs from its neighbours, as a file
@@ -94,7 +94,7 @@ func TestWhatIsBlurredIsGone(t *testing.T) {
 	if files != 1 {
 		t.Errorf("%d files were sent", files)
 	}
-	path, _, err := w.API.EvidencePath(t.Context(), c.AccountID, stored[0])
+	path, _, err := w.Evidence.Path(t.Context(), c.AccountID, stored[0])
 	w.Must(err)
 	kept, err := png.Decode(strings.NewReader(w.Call(guest{}, "GET", path, nil).Body))
 	w.Must(err)

@@ -8,8 +8,8 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // What is urgent is in the title, and is shown and heard by whoever turned that on:

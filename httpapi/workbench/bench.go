@@ -12,7 +12,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/changes"
 	"humanqa/projections/jobs"
@@ -47,7 +48,7 @@ type shot struct {
 
 func shotsOf(jobID string, i job.ReportItem) (shots []shot) {
 	for _, stored := range i.Screenshots() {
-		s := shot{Stored: stored, ID: httpapi.EvidenceID(stored)}
+		s := shot{Stored: stored, ID: evidence.ID(stored)}
 		if s.ID != "" {
 			s.Href = benchPath(jobID) + "/evidence/" + s.ID
 		} else {
@@ -86,7 +87,8 @@ func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 	case err != nil:
 		return ui.Answer{}, err
 	}
-	return ui.Show("done", w.Title, doneView{Work: w, Host: ui.HostOf(w.URL), Items: itemsOf(w.JobID, w.Items.V), Stars: stars(w), Person: r.Person.ID}, domain.JobStream(w.JobID))
+	return ui.Show("done", w.Title, doneView{Work: w, Host: ui.HostOf(w.URL), Items: itemsOf(w.JobID, w.Items.V), Stars: stars(w),
+		Person: r.Person.ID}, domain.JobStream(w.JobID))
 }
 
 // doneBy gives the path's test as one that the checker has completed. Read models
@@ -223,7 +225,9 @@ func (d Deps) check(r *ui.Request) (ui.Answer, error) {
 	if r.PostFormValue("status") != string(job.ItemSkip) {
 		r.PostForm.Del("reason") // the form always has one chosen
 	}
-	in, err := d.API.CheckOf(r.PathValue("item"), ui.Body(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "reason": "reason"}))
+	form := ui.Form(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "reason": "reason"})
+	in, err := input.Check(form, r.PathValue("item")), form.Problems.Err()
+	in.KeepScreenshots = true
 	var at domain.Position
 	if err == nil {
 		_, at, err = d.Commands.CheckItem(r.Context(), r.Cause(), claimOf(r), in)
@@ -232,7 +236,9 @@ func (d Deps) check(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {
-	in, err := d.API.FindingOf(ui.Body(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "description": "description", "key": "key"}))
+	form := ui.Form(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "description": "description",
+		"key": "key"})
+	in, err := input.Finding(form), form.Problems.Err()
 	var at domain.Position
 	if err == nil {
 		_, at, err = d.Commands.AddFinding(r.Context(), r.Cause(), claimOf(r), in)
@@ -245,9 +251,9 @@ func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
 	var at domain.Position
 	upload := r.Cause()
 	upload.CommandID = domain.DeriveID(upload.CommandID, "upload") // showing it is a command of its own, on the same stream
-	stored, err := d.API.TakeEvidence(r.Writer, r.Request, upload, claimOf(r))
+	stored, err := d.Evidence.CollectRequest(r.Writer, r.Request, upload, claimOf(r))
 	if err == nil {
-		err = d.API.GiveEvidence(r.Context(), r.PathValue("id"), []string{stored}, func() (err error) {
+		err = d.Evidence.Give(r.Context(), r.PathValue("id"), []string{stored}, func() (err error) {
 			at, err = d.Commands.ShowScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
 			return err
 		})
@@ -260,7 +266,7 @@ func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
 func (d Deps) removePicture(r *ui.Request) (ui.Answer, error) {
 	stored := r.PostFormValue("picture")
 	var at domain.Position
-	err := d.API.DropEvidence(r.Context(), r.PathValue("id"), stored, func() (left command.Hidden, err error) {
+	err := d.Evidence.Drop(r.Context(), r.PathValue("id"), stored, func() (left command.Hidden, err error) {
 		left, at, err = d.Commands.HideScreenshot(r.Context(), r.Cause(), claimOf(r), r.PathValue("item"), stored)
 		return left, err
 	})
@@ -285,7 +291,7 @@ func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
 	for _, i := range items {
 		for _, s := range shotsOf(r.PathValue("id"), i) {
 			if s.ID != "" && s.ID == r.PathValue("evidence") {
-				path, _, err := d.API.EvidencePath(r.Context(), account, s.Stored)
+				path, _, err := d.Evidence.Path(r.Context(), account, s.Stored)
 				return ui.Answer{Redirect: path}, err
 			}
 		}
@@ -335,7 +341,8 @@ func (d Deps) heartbeat(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) complete(r *ui.Request) (ui.Answer, error) {
-	summary, err := d.API.SummaryOf(ui.Body(r, map[string]string{"summary": "summary"}))
+	form := ui.Form(r, map[string]string{"summary": "summary"})
+	summary, err := input.Summary(form), form.Problems.Err()
 	var at domain.Position
 	if err == nil {
 		_, at, err = d.Commands.CompleteJob(r.Context(), r.Cause(), claimOf(r), command.CompleteJob{Summary: summary})
@@ -349,7 +356,9 @@ func (d Deps) release(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) untestable(r *ui.Request) (ui.Answer, error) {
-	reason, note, err := d.API.UntestableOf(ui.Body(r, map[string]string{"reason": "reason", "note": "note"}))
+	form := ui.Form(r, map[string]string{"reason": "reason", "note": "note"})
+	reason, note := input.Untestable(form)
+	err := form.Problems.Err()
 	var at domain.Position
 	if err == nil {
 		_, at, err = d.Commands.ReportUntestable(r.Context(), r.Cause(), claimOf(r), reason, note)

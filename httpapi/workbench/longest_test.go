@@ -12,8 +12,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi/pagetest"
 	"humanqa/internal/ai"
+	"humanqa/internal/testing/pagetest"
 	"humanqa/projections"
 )
 

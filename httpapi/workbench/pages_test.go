@@ -5,8 +5,8 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Every page, in each of its states, on wide and narrow screens, light and dark:

@@ -21,7 +21,8 @@ func (d Deps) profile(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Show("profile", "Your profile", profileView{Languages: strings.Join(p.Languages, "\n"), Devices: strings.Join(p.Devices, "\n")})
+	return ui.Show("profile", "Your profile", profileView{Languages: strings.Join(p.Languages, "\n"),
+		Devices: strings.Join(p.Devices, "\n")})
 }
 
 func (d Deps) saveProfile(r *ui.Request) (ui.Answer, error) {

@@ -6,7 +6,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi/pagetest"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Decisions, "Profiles": what a checker says of themselves finds the tests they have

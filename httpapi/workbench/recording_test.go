@@ -10,12 +10,12 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/desk"
-	"humanqa/internal/eventually"
+	"humanqa/internal/preferences"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 	"humanqa/webhooks"
 )
 
@@ -23,10 +23,10 @@ import (
 func everywhere(t *testing.T) world {
 	t.Helper()
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		pages := append(workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now}),
+		pages := append(workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Now: time.Now}),
 			dashboard.Pages(dashboard.Deps{
-				Commands: s.Commands, Reads: s.Reads, API: s.API, Credentials: s.Credentials,
-				Deliveries: webhooks.NewLog(s.DB), Desk: desk.New(s.DB, time.Now), Now: time.Now, BaseURL: s.BaseURL,
+				Commands: s.Commands, Reads: s.Reads, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Evidence: s.Evidence, Credentials: s.Credentials,
+				Deliveries: webhooks.NewLog(s.DB), Preferences: preferences.New(s.DB, time.Now), Now: time.Now, BaseURL: s.BaseURL,
 			})...)
 		return []fs.FS{workbench.Templates, dashboard.Templates}, pages
 	})}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 )
 
@@ -16,7 +17,7 @@ func (d Deps) beginRecording(r *ui.Request) (ui.Answer, error) {
 	if err != nil || ago < 0 {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "ago", Message: "must be how long ago it began"})
 	}
-	out, err := d.API.BeginRecording(r.Context(), r.Cause(), claimOf(r), time.Duration(ago)*time.Millisecond)
+	out, err := d.Evidence.BeginRecording(r.Context(), r.Cause(), claimOf(r), time.Duration(ago)*time.Millisecond)
 	return ui.Answer{JSON: out}, err
 }
 
@@ -25,23 +26,24 @@ func (d Deps) appendRecording(r *ui.Request) (ui.Answer, error) {
 	if err != nil || offset < 0 {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "offset", Message: "must be where the part goes"})
 	}
-	out, err := d.API.AppendRecording(r.Writer, r.Request, r.Cause(), claimOf(r), r.PathValue("recording"), offset)
+	out, err := d.Evidence.AppendRequest(r.Writer, r.Request, r.Cause(), claimOf(r), r.PathValue("recording"), offset)
 	return ui.Answer{JSON: out}, err
 }
 
 func (d Deps) recording(r *ui.Request) (ui.Answer, error) {
-	out, err := d.API.RecordingOf(r.Context(), r.Person.CheckerID(), r.PathValue("id"), r.PathValue("recording"))
+	out, err := d.Evidence.RecordingOf(r.Context(), r.Person.CheckerID(), r.PathValue("id"), r.PathValue("recording"))
 	return ui.Answer{JSON: out}, err
 }
 
 func (d Deps) finishRecording(r *ui.Request) (ui.Answer, error) {
-	out, err := d.API.FinishRecording(r.Context(), r.Cause(), claimOf(r), r.PathValue("recording"))
+	out, err := d.Evidence.FinishRecording(r.Context(), r.Cause(), claimOf(r), r.PathValue("recording"))
 	return ui.Answer{JSON: out}, err
 }
 
 // markMoment takes a "look here", for whoever watches the recording.
 func (d Deps) markMoment(r *ui.Request) (ui.Answer, error) {
-	label, err := d.API.MarkOf(ui.Body(r, map[string]string{"note": "note"}))
+	form := ui.Form(r, map[string]string{"note": "note"})
+	label, err := input.Mark(form), form.Problems.Err()
 	var at domain.Position
 	if err == nil {
 		at, err = d.Commands.MarkMoment(r.Context(), r.Cause(), claimOf(r), label)

@@ -15,9 +15,9 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
+	"humanqa/internal/testing/pagetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pagetest.Main(m)) }
@@ -30,7 +30,7 @@ type guest = pagetest.Guest
 func setup(t *testing.T) world {
 	t.Helper()
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		return []fs.FS{workbench.Templates}, workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, API: s.API, Now: time.Now})
+		return []fs.FS{workbench.Templates}, workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Now: time.Now})
 	})}
 }
 

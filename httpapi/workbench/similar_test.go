@@ -6,9 +6,9 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // While somebody writes what they found they learn which open failures of the

@@ -9,9 +9,9 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // keyboard counts what is pressed.
@@ -143,7 +143,7 @@ func TestACheckersFirstTest(t *testing.T) {
 		t.Errorf("what was skipped is %+v", skipped)
 	}
 	for _, stored := range failed.Screenshots() {
-		path, _, err := w.API.EvidencePath(t.Context(), account, stored)
+		path, _, err := w.Evidence.Path(t.Context(), account, stored)
 		w.Must(err)
 		if got := w.Call(guest{}, "GET", path, nil); got.Status != 200 || got.Header.Get("Content-Type") != "image/png" {
 			t.Errorf("a picture: %d", got.Status)

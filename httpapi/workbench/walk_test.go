@@ -11,10 +11,10 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/pagetest"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/browsertest"
-	"humanqa/internal/eventually"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // Every page of the workbench, asked for by everybody: only who holds the claim
@@ -234,7 +234,7 @@ func TestPicturesAreTakenAwayForGood(t *testing.T) {
 		t.Fatalf("the pictures are %v", shots)
 	}
 	link := func(stored string) string {
-		path, ok, err := w.API.EvidencePath(t.Context(), account, stored)
+		path, ok, err := w.Evidence.Path(t.Context(), account, stored)
 		if err != nil || !ok {
 			t.Fatalf("%s is no evidence: %v", stored, err)
 		}

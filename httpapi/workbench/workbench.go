@@ -1,11 +1,10 @@
-// Package workbench is where the people who test work: the queue, the one test
-// they have claimed, and what became of their work.
+// Package workbench has the pages of checkers: the queue, the one claimed test, and
+// their completed work.
 //
-// Everything is a form that works without a script. With one, the forms of a
-// test go through an outbox in the browser (assets/src/outbox.ts), so that a lost
-// network or a crash loses nothing: they are the same forms, answered in JSON.
-// The draft is the service's; what the page shows of it is what
-// GET /v1/checker/claims shows.
+// Everything is a form that works without a script. With one, the forms of a test go
+// through an outbox in the browser (assets/src/outbox.ts), so a lost network or a crash
+// loses nothing. They are the same forms, answered in JSON. The service keeps the
+// draft, and the page shows the same draft as GET /v1/checker/claims.
 package workbench
 
 import (
@@ -19,7 +18,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi"
+	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/ui"
 	"humanqa/projections"
 	"humanqa/projections/changes"
@@ -35,7 +34,7 @@ var Templates embed.FS
 type Deps struct {
 	Commands *command.Service
 	Reads    *projections.Reads
-	API      *httpapi.API
+	Evidence *evidence.Service
 	Now      func() time.Time
 }
 
@@ -203,7 +202,7 @@ func (d Deps) claim(r *ui.Request) (ui.Answer, error) {
 		return ui.Go(benchPath(c.JobID))
 	}
 	var taken command.ClaimedJob
-	found, err := d.API.ClaimNext(r.Context(), checker, func(jobID string) (err error) {
+	found, err := d.Reads.Jobs.ClaimNext(r.Context(), checker, func(jobID string) (err error) {
 		cause.CommandID = command.NewCommandID() // each attempt is a command of its own
 		taken, err = take(jobID)
 		return err

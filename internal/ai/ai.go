@@ -1,23 +1,21 @@
-// Package ai writes checklists, analyses reports and reviews pages: the
-// adapters of command.AI.
+// Package ai writes checklists, analyses reports and reviews pages: the adapters of
+// command.AI.
 //
-// Rules is the default. It knows the job types, the topics that apps have, and
-// how to look at a page; it asks nobody. Model asks any server that speaks
-// OpenAI's chat completions, and has Rules finish whatever the model cannot, so
-// that a checklist or a report always comes; the answer names who wrote it. A
-// server that keeps failing is left alone for a while (breaker.go), so that not
-// every question waits for it.
+// Rules is the default. It knows the job types, the topics of apps, and how to inspect
+// a page, and it asks no server. Model asks any server that speaks OpenAI's chat
+// completions. If the model fails, Rules finish its work, so that a checklist or a
+// report always comes. The answer names its author. After repeated failures a server is
+// not asked for a while (breaker.go), so that not every question waits for it.
 //
-// What a model says is never more than words. Verdicts, counts, severities and
-// the health score are computed from the checker's results by both adapters; a
-// model's answer is measured against a JSON schema and against the report it
-// is about, and one that does not fit is not used at all. What checkers, clients
-// and pages wrote reaches the model only as JSON inside a marked field (see
-// prompt.go), never credentials or access instructions, and of a URL never its
-// query.
+// The text of a model never changes a result. Both adapters compute verdicts, counts,
+// severities and the health score from the checker's results. A model's answer must fit
+// a JSON schema and its report; otherwise it is not used at all. Texts of checkers,
+// clients and pages reach the model only as JSON inside a marked field (see prompt.go).
+// Credentials and access instructions never do, nor does the query of a URL.
 //
-// A page is fetched by rules too, through internal/guard: every hop is checked,
-// and what it says is cut and cleaned before it gets into a report.
+// Rules also fetch pages, through internal/guard. Every hop is checked, and no read
+// outlasts its request. The text of a page is cut and cleaned before it enters a
+// report.
 package ai
 
 import (

@@ -9,7 +9,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func reportItem(id, description string, severity job.Severity, status job.ItemStatus, note, reason string) job.ReportItem {

@@ -1,8 +1,11 @@
 package ai
 
 import (
-	"sync"
+	"context"
+	"errors"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 )
 
 const (
@@ -12,56 +15,19 @@ const (
 	restTime = 30 * time.Second
 )
 
-// breaker keeps this process from waiting again and again for a server that is
-// down: after restAfter failures in a row it is not asked for restTime, then by
-// one question, whose end decides for all.
-type breaker struct {
-	now func() time.Time
-
-	mu       sync.Mutex // guards the rest
-	failures int        // in a row
-	again    time.Time  // when it may be asked, after restAfter of them
-	probing  bool
-}
-
-// health is what the end of a question says of the server.
-type health int
-
-const (
-	unknown health = iota // the question was the trouble, or nobody waited for it
-	up
-	down
-)
-
-// enter says whether the server may be asked. Who may must leave, as the probe
-// that it is, or not.
-func (b *breaker) enter() (probe, may bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.failures < restAfter:
-		return false, true
-	case b.probing || b.now().Before(b.again):
-		return false, false
-	}
-	b.probing = true
-	return true, true
-}
-
-// leave tells how it went. A question that was on its way when the rest began
-// counts, too.
-func (b *breaker) leave(probe bool, h health) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if probe {
-		b.probing = false
-	}
-	switch h {
-	case up:
-		b.failures = 0
-	case down:
-		b.failures++
-		b.again = b.now().Add(restTime)
-	case unknown:
-	}
+// newBreaker keeps this process from waiting again and again for a server that is down:
+// after restAfter failures in a row the server is not asked for restTime. Then one
+// question asks, and its end decides for all.
+//
+// A malformed answer shows that the server is up. A spent budget, a question that the
+// server does not take, and a caller that has gone say nothing of it.
+func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
+	return gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:      restTime,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= restAfter },
+		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, errMalformed) },
+		IsExcluded: func(err error) bool {
+			return errors.Is(err, errBudget) || errors.Is(err, errNotTaken) || errors.Is(err, context.Canceled)
+		},
+	})
 }

@@ -2,24 +2,25 @@ package ai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 )
 
-// brokenServer fails as often as told, then answers. Its clock is the test's.
-func brokenServer(t *testing.T, failures int, fails http.HandlerFunc) (s *modelServer, pass func(time.Duration)) {
+// brokenServer fails as often as told, then answers.
+func brokenServer(t *testing.T, failures int, fails http.HandlerFunc) *modelServer {
 	t.Helper()
 	replies := make([]http.HandlerFunc, 0, failures+1)
 	for range failures {
 		replies = append(replies, fails)
 	}
-	s = serveModel(t, append(replies, says(written(7)))...)
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	s.chat.breaker.now = func() time.Time { return now }
-	return s, func(d time.Duration) { now = now.Add(d) }
+	return serveModel(t, append(replies, says(written(7)))...)
 }
 
 // lists asks for a list of an account's own, so that no budget gets in the way.
@@ -41,7 +42,7 @@ func TestAServerThatKeepsFailingIsLeftAloneForAWhile(t *testing.T) {
 	t.Parallel()
 	down := refuses(http.StatusServiceUnavailable)
 	ctx := t.Context()
-	s, pass := brokenServer(t, 16, down)
+	s := brokenServer(t, 16, down)
 	for range 3 {
 		s.lists(t, ctx, "rules", 4)
 	}
@@ -52,14 +53,6 @@ func TestAServerThatKeepsFailingIsLeftAloneForAWhile(t *testing.T) {
 	if report, err := s.Analyse(ctx, shopReport()); err != nil || report.GeneratedBy != "rules" {
 		t.Errorf("an analysis by %q, %v", report.GeneratedBy, err)
 	}
-	pass(restTime - time.Millisecond)
-	s.lists(t, ctx, "rules", 0)
-	pass(time.Millisecond)
-	s.lists(t, ctx, "rules", 4) // one question asks how it is
-	s.lists(t, ctx, "rules", 0)
-	pass(restTime)
-	s.lists(t, ctx, "small", 1)
-	s.lists(t, ctx, "small", 1)
 }
 
 func TestFailuresCountInARow(t *testing.T) {
@@ -77,7 +70,7 @@ func TestOnlyTheServersFailuresCount(t *testing.T) {
 	t.Parallel()
 	t.Run("not a malformed answer", func(t *testing.T) {
 		t.Parallel()
-		s, _ := brokenServer(t, 10, says("no list"))
+		s := brokenServer(t, 10, says("no list"))
 		for range 5 {
 			s.lists(t, t.Context(), "rules", 2)
 		}
@@ -85,7 +78,7 @@ func TestOnlyTheServersFailuresCount(t *testing.T) {
 	})
 	t.Run("not a question that it does not take", func(t *testing.T) {
 		t.Parallel()
-		s, _ := brokenServer(t, 10, refuses(http.StatusBadRequest))
+		s := brokenServer(t, 10, refuses(http.StatusBadRequest))
 		for range 5 {
 			s.lists(t, t.Context(), "rules", 2)
 		}
@@ -93,7 +86,7 @@ func TestOnlyTheServersFailuresCount(t *testing.T) {
 	})
 	t.Run("not a spent budget", func(t *testing.T) {
 		t.Parallel()
-		s, _ := brokenServer(t, 0, nil)
+		s := brokenServer(t, 0, nil)
 		s.chat.budget.requests = 0
 		for range 5 {
 			s.lists(t, t.Context(), "rules", 0)
@@ -103,7 +96,7 @@ func TestOnlyTheServersFailuresCount(t *testing.T) {
 	})
 	t.Run("not a caller who has gone", func(t *testing.T) {
 		t.Parallel()
-		s, _ := brokenServer(t, 0, nil)
+		s := brokenServer(t, 0, nil)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 5 {
@@ -117,25 +110,42 @@ func TestOnlyTheServersFailuresCount(t *testing.T) {
 
 func TestOneQuestionAtATimeAsksHowTheServerIs(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	b := &breaker{now: func() time.Time { return now }}
-	for range restAfter {
-		b.leave(false, down)
-	}
-	now = now.Add(restTime)
-	enters := func(wantProbe, wantMay bool) {
-		t.Helper()
-		if probe, may := b.enter(); probe != wantProbe || may != wantMay {
-			t.Errorf("enter is %v, %v, want %v, %v", probe, may, wantProbe, wantMay)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker()
+		asks := func(end, want error) {
+			t.Helper()
+			if _, err := b.Execute(func() (struct{}, error) { return struct{}{}, end }); !errors.Is(err, want) {
+				t.Errorf("it ends with %v, want %v", err, want)
+			}
 		}
-	}
-	enters(true, true)
-	enters(false, false)
-	b.leave(false, unknown) // one from before does not end the probe
-	enters(false, false)
-	b.leave(true, unknown) // nothing was learnt: the next one asks
-	enters(true, true)
-	b.leave(true, up)
-	enters(false, true)
-	enters(false, true)
+		down := errors.New("down")
+		fails := func() {
+			for range restAfter {
+				asks(down, down)
+			}
+		}
+		fails()
+		time.Sleep(restTime)
+		asks(nil, gobreaker.ErrOpenState)
+		time.Sleep(time.Nanosecond)
+		_, err := b.Execute(func() (struct{}, error) {
+			asks(nil, gobreaker.ErrTooManyRequests) // the probe is not back
+			return struct{}{}, down
+		})
+		if !errors.Is(err, down) {
+			t.Error(err)
+		}
+		asks(nil, gobreaker.ErrOpenState) // for a while again
+		time.Sleep(restTime + 1)
+		for _, nothing := range []error{errBudget, errNotTaken, context.Canceled} {
+			asks(nothing, nothing) // nothing was learnt: the next one asks
+		}
+		asks(nil, nil)
+		asks(nil, nil)
+		fails()
+		asks(nil, gobreaker.ErrOpenState)
+		time.Sleep(restTime + 1)
+		asks(errMalformed, errMalformed) // it is up
+		asks(nil, nil)
+	})
 }

@@ -34,9 +34,9 @@ func newBudget(now func() time.Time) *budget {
 	}
 }
 
-// take books a request of about so many tokens; false: the minute has no room
+// bookTokens books a request of about so many tokens; false: the minute has no room
 // for it, and nothing is booked.
-func (b *budget) take(account string, tokens int) bool {
+func (b *budget) bookTokens(account string, tokens int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := b.minute(account)
@@ -48,8 +48,8 @@ func (b *budget) take(account string, tokens int) bool {
 	return true
 }
 
-// settle corrects the estimate once the server has said what it was.
-func (b *budget) settle(account string, estimated, actual int) {
+// correctTokens corrects the estimate once the server has said what it was.
+func (b *budget) correctTokens(account string, estimated, actual int) {
 	if actual <= 0 {
 		return
 	}

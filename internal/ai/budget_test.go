@@ -13,7 +13,7 @@ func TestABudgetIsPerAccountAndMinute(t *testing.T) {
 	b.requests, b.tokens = 3, 100
 	step := func(want bool, account string, tokens int) {
 		t.Helper()
-		if got := b.take(account, tokens); got != want {
+		if got := b.bookTokens(account, tokens); got != want {
 			t.Errorf("take(%s, %d) at %s is %v, want %v", account, tokens, now.Format(time.TimeOnly), got, want)
 		}
 	}
@@ -21,14 +21,14 @@ func TestABudgetIsPerAccountAndMinute(t *testing.T) {
 	step(false, "ann", 41) // nothing is booked
 	step(true, "ann", 40)
 	step(true, "bob", 100)
-	b.settle("ann", 40, 10)
+	b.correctTokens("ann", 40, 10)
 	step(true, "ann", 30)
 	step(false, "ann", 0) // the fourth request
 	now = now.Add(59 * time.Second)
 	step(false, "ann", 0)
 	now = now.Add(time.Second)
 	step(true, "ann", 10)
-	b.settle("ann", 10, 200)
+	b.correctTokens("ann", 10, 200)
 	step(false, "ann", 0)
 	now = now.Add(-time.Hour) // a clock that goes back frees, it never locks out
 	step(true, "ann", 100)

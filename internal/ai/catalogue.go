@@ -60,28 +60,33 @@ const security = "Security"
 var topics = []topic{
 	{
 		label: "Payment",
-		stems: []string{"pay.", "paying", "payment", "paid.", "checkout", "check out", "billing", "invoice", "subscri", "purchas", "buy.", "stripe", "paypal", "credit card", "refund", "upgrade", "pricing"},
+		stems: []string{"pay.", "paying", "payment", "paid.", "checkout", "check out", "billing", "invoice", "subscri", "purchas", "buy.",
+			"stripe", "paypal", "credit card", "refund", "upgrade", "pricing"},
 		fix:   "Log the request to the payment provider and its answer for these steps, check amount, currency and error handling on the server, and make the call idempotent so that a repeat charges once.",
 		items: paymentItems,
 	},
 	{
 		label: "Sign-in",
-		stems: []string{"login", "logins", "log in", "logon", "logout", "log out", "signin", "sign in", "sign on", "signup", "sign up", "register", "registration", "auth.", "authent", "oauth", "sso.", "password", "account.", "accounts.", "2fa.", "otp."},
+		stems: []string{"login", "logins", "log in", "logon", "logout", "log out", "signin", "sign in", "sign on", "signup", "sign up",
+			"register", "registration", "auth.", "authent", "oauth", "sso.", "password", "account.", "accounts.", "2fa.", "otp."},
 		fix:   "Check how the session is set, renewed and ended on the server, and give every refusal a message that does not tell whether the account exists.",
 		items: signInItems,
 	},
 	{
 		label: "Cart",
-		stems: []string{"cart.", "carts.", "basket", "shop.", "shopping", "store.", "storefront", "product", "order.", "orders.", "ordering", "coupon", "voucher", "discount"},
-		fix:   "Keep the cart on the server, compute the totals there, and show them again after every change.",
+		stems: []string{"cart.", "carts.", "basket", "shop.", "shopping", "store.", "storefront", "product", "order.", "orders.",
+			"ordering", "coupon", "voucher", "discount"},
+		fix: "Keep the cart on the server, compute the totals there, and show them again after every change.",
 		items: []item{
-			{"Add two different products to the cart, change a quantity and remove one of them.", "The cart and its total follow each change at once.", job.Critical},
+			{"Add two different products to the cart, change a quantity and remove one of them.",
+				"The cart and its total follow each change at once.", job.Critical},
 			{"Fill the cart, leave the page, reload and come back.", "The cart still holds what was put into it.", job.Major},
 		},
 	},
 	{
 		label: "Forms",
-		stems: []string{"form.", "forms.", "contact.", "submit", "survey", "questionnaire", "application.", "booking", "book.", "appointment", "reserv", "newsletter", "feedback", "onboarding", "wizard"},
+		stems: []string{"form.", "forms.", "contact.", "submit", "survey", "questionnaire", "application.", "booking", "book.",
+			"appointment", "reserv", "newsletter", "feedback", "onboarding", "wizard"},
 		fix:   "Validate on the server as well as in the page, answer each wrong field with its own message, and keep what was typed.",
 		items: formItems,
 	},
@@ -90,8 +95,10 @@ var topics = []topic{
 		stems: []string{"upload", "attach", "file.", "files.", "import", "drag", "avatar", "photo", "picture", "image", "csv."},
 		fix:   "Check type and size before and after the transfer, show progress, and answer a refusal with what is allowed.",
 		items: []item{
-			{"Upload a small file of a kind the page asks for, then open it from where it is shown.", "The upload shows its progress, ends with a confirmation, and the file opens unchanged.", job.Major},
-			{"Upload a file of a wrong kind and one that is too large.", "Each is refused with a message that says what is allowed; nothing else on the page is lost.", job.Major},
+			{"Upload a small file of a kind the page asks for, then open it from where it is shown.",
+				"The upload shows its progress, ends with a confirmation, and the file opens unchanged.", job.Major},
+			{"Upload a file of a wrong kind and one that is too large.",
+				"Each is refused with a message that says what is allowed; nothing else on the page is lost.", job.Major},
 		},
 	},
 	{
@@ -99,19 +106,23 @@ var topics = []topic{
 		stems: []string{"search", "find.", "filter", "sort.", "sorting", "catalog", "browse", "listing", "directory"},
 		fix:   "Test the query with known data, and give an empty result a page of its own that says how to go on.",
 		items: []item{
-			{"Search for a word that is on the site, then for one that surely is not.", "The first gives matching results; the second says that nothing was found and how to go on.", job.Major},
-			{"Combine two filters or a filter and a sort order, open a result and go back.", "Only matching entries are shown, and going back keeps the choice.", job.Minor},
+			{"Search for a word that is on the site, then for one that surely is not.",
+				"The first gives matching results; the second says that nothing was found and how to go on.", job.Major},
+			{"Combine two filters or a filter and a sort order, open a result and go back.",
+				"Only matching entries are shown, and going back keeps the choice.", job.Minor},
 		},
 	},
 	{
 		label: "Mobile",
-		stems: []string{"mobile", "phone", "iphone", "ipad", "android", "ios.", "tablet", "responsive", "touch", "viewport", "small screen"},
+		stems: []string{"mobile", "phone", "iphone", "ipad", "android", "ios.", "tablet", "responsive", "touch", "viewport",
+			"small screen"},
 		fix:   "Set the viewport, lay the page out with relative widths, and test it at 375 pixels with touch targets of at least 44 pixels.",
 		items: mobileItems,
 	},
 	{
 		label: "Navigation",
-		stems: []string{"navig", "menu", "link.", "links.", "header", "footer", "sidebar", "breadcrumb", "tab.", "tabs.", "landing", "homepage", "home page", "route", "routing"},
+		stems: []string{"navig", "menu", "link.", "links.", "header", "footer", "sidebar", "breadcrumb", "tab.", "tabs.", "landing",
+			"homepage", "home page", "route", "routing"},
 		fix:   "Follow the route in the server's log, correct or redirect the dead target, and let a link checker run with each deploy.",
 		items: []item{navigationItem, backItem},
 	},
@@ -122,15 +133,18 @@ var topics = []topic{
 		items: []item{
 			keyboardItem,
 			{"Zoom the page to 200 % and read it.", "All text stays readable and nothing is cut off or overlaps.", job.Major},
-			{"Look at texts, icons and buttons over their backgrounds, and at fields that show an error.", "Everything is easy to tell apart, and no meaning is carried by colour alone.", job.Minor},
+			{"Look at texts, icons and buttons over their backgrounds, and at fields that show an error.",
+				"Everything is easy to tell apart, and no meaning is carried by colour alone.", job.Minor},
 		},
 	},
 	{
 		label: "Messages",
-		stems: []string{"email", "e mail", "mail.", "notif", "chat", "message", "messaging", "comment", "invite", "invitation", "share", "sharing"},
-		fix:   "Follow one message from the form to the receiver, with its id in each log, and make sending it twice harmless.",
+		stems: []string{"email", "e mail", "mail.", "notif", "chat", "message", "messaging", "comment", "invite", "invitation", "share",
+			"sharing"},
+		fix: "Follow one message from the form to the receiver, with its id in each log, and make sending it twice harmless.",
 		items: []item{
-			{"Send a message, comment or invitation, then look at it from the receiving side as far as you can.", "It arrives once, with the text as it was written.", job.Major},
+			{"Send a message, comment or invitation, then look at it from the receiving side as far as you can.",
+				"It arrives once, with the text as it was written.", job.Major},
 		},
 	},
 	{
@@ -138,8 +152,10 @@ var topics = []topic{
 		stems: []string{"dashboard", "chart", "graph.", "graphs.", "report.", "reports.", "analytic", "statistic", "table.", "export"},
 		fix:   "Compare the query behind the figure with its source entries, and label dates, currencies and units.",
 		items: []item{
-			{"Compare the figures of an overview with the entries they are made from.", "They agree, and dates, currencies and units are labelled.", job.Major},
-			{"Change the period or another setting of a chart or table.", "It follows within a few seconds, with a sign that it is loading.", job.Minor},
+			{"Compare the figures of an overview with the entries they are made from.",
+				"They agree, and dates, currencies and units are labelled.", job.Major},
+			{"Change the period or another setting of a chart or table.",
+				"It follows within a few seconds, with a sign that it is loading.", job.Minor},
 		},
 	},
 	{
@@ -147,8 +163,10 @@ var topics = []topic{
 		stems: []string{"performance", "slow.", "slowly", "speed", "latency", "lag.", "laggy", "loading", "load time"},
 		fix:   "Measure which request or script takes the time, make it smaller or later, and show that something is happening meanwhile.",
 		items: []item{
-			{"Open the main pages one after the other on a usual connection.", "Each shows its main content within three seconds and can be used at once.", job.Major},
-			{"Start the slowest action that you find and watch the page meanwhile.", "It says that it is working, does not freeze, and ends with a result.", job.Minor},
+			{"Open the main pages one after the other on a usual connection.",
+				"Each shows its main content within three seconds and can be used at once.", job.Major},
+			{"Start the slowest action that you find and watch the page meanwhile.",
+				"It says that it is working, does not freeze, and ends with a result.", job.Minor},
 		},
 	},
 	{
@@ -162,45 +180,60 @@ var topics = []topic{
 }
 
 var paymentItems = []item{
-	{"Go through the payment from the first step up to the last one before money moves; with test data given, complete it.", "Every step leads to the next one, and the end is a clear confirmation.", job.Critical},
-	{"Compare price, tax and total on every page of the payment.", "The amount and the currency are the same everywhere, with no cost that appears late.", job.Critical},
-	{"Try to pay with an impossible card number, an expired date and an empty field.", "Each is refused with a message beside the field; nothing is charged and the rest stays filled in.", job.Critical},
-	{"Leave the payment half-way with the back button, and press the pay button twice quickly.", "No double order or charge arises, and the payment can be started again.", job.Major},
+	{"Go through the payment from the first step up to the last one before money moves; with test data given, complete it.",
+		"Every step leads to the next one, and the end is a clear confirmation.", job.Critical},
+	{"Compare price, tax and total on every page of the payment.",
+		"The amount and the currency are the same everywhere, with no cost that appears late.", job.Critical},
+	{"Try to pay with an impossible card number, an expired date and an empty field.",
+		"Each is refused with a message beside the field; nothing is charged and the rest stays filled in.", job.Critical},
+	{"Leave the payment half-way with the back button, and press the pay button twice quickly.",
+		"No double order or charge arises, and the payment can be started again.", job.Major},
 }
 
 var signInItems = []item{
-	{"Sign in with the given account, or sign up for a new one.", "You get in and land where a signed-in user expects to be.", job.Critical},
-	{"Try to sign in with a wrong password, then with an empty field.", "Both are refused with a clear message that does not tell whether the account exists.", job.Major},
+	{"Sign in with the given account, or sign up for a new one.", "You get in and land where a signed-in user expects to be.",
+		job.Critical},
+	{"Try to sign in with a wrong password, then with an empty field.",
+		"Both are refused with a clear message that does not tell whether the account exists.", job.Major},
 	{"Sign out, then press the browser's back button and reload.", "Nothing of the account is shown any more.", job.Major},
 	{"Ask for a new password.", "The page says what happens next, for a known address and an unknown one alike.", job.Major},
 }
 
 var formItems = []item{
 	{"Fill in the form with sensible values and submit it.", "A confirmation says that it arrived and what happens next.", job.Critical},
-	{"Submit the form empty, then with a malformed e-mail address, number or date.", "Each wrong field has its own message, and what was typed is kept.", job.Major},
-	{"Type very long text, emoji and letters such as é, ß and 漢 into the fields.", "They are taken and shown as typed, or refused with a message.", job.Minor},
+	{"Submit the form empty, then with a malformed e-mail address, number or date.",
+		"Each wrong field has its own message, and what was typed is kept.", job.Major},
+	{"Type very long text, emoji and letters such as é, ß and 漢 into the fields.",
+		"They are taken and shown as typed, or refused with a message.", job.Minor},
 }
 
 var mobileItems = []item{
-	{"Open the main pages on a phone, or in a window 375 pixels wide.", "Everything fits without scrolling sideways, and no text or button is cut off.", job.Critical},
-	{"Open the menu on a phone and reach each of its entries.", "It opens and closes by touch, and each entry is large enough to hit.", job.Major},
+	{"Open the main pages on a phone, or in a window 375 pixels wide.",
+		"Everything fits without scrolling sideways, and no text or button is cut off.", job.Critical},
+	{"Open the menu on a phone and reach each of its entries.", "It opens and closes by touch, and each entry is large enough to hit.",
+		job.Major},
 	{"Turn the phone to landscape and back on a page with input.", "The page adapts and what was typed is kept.", job.Minor},
 }
 
 var (
-	loadItem = item{"Open the page in a fresh private window.", "It shows its main content within a few seconds, without an error.", job.Critical}
+	loadItem = item{"Open the page in a fresh private window.", "It shows its main content within a few seconds, without an error.",
+		job.Critical}
 
-	mainItem = item{"Do the main thing that this app is for, once, from start to end.", "It succeeds, and you know that it did.", job.Critical}
+	mainItem = item{"Do the main thing that this app is for, once, from start to end.", "It succeeds, and you know that it did.",
+		job.Critical}
 
 	navigationItem = item{"Follow every link of the main menu and the footer.", "Each leads to the page it names; none is dead.", job.Major}
 
-	backItem = item{"Go three pages deep, then use the browser's back and forward buttons and reload.", "You see the pages you came from, in order, and nothing breaks.", job.Minor}
+	backItem = item{"Go three pages deep, then use the browser's back and forward buttons and reload.",
+		"You see the pages you came from, in order, and nothing breaks.", job.Minor}
 
-	keyboardItem = item{"Put the mouse aside and reach the main controls with the Tab and Enter keys.", "Each can be reached and used, and it is always visible where you are.", job.Minor}
+	keyboardItem = item{"Put the mouse aside and reach the main controls with the Tab and Enter keys.",
+		"Each can be reached and used, and it is always visible where you are.", job.Minor}
 
 	narrowItem = item{"Make the window as narrow as a phone.", "The page stays readable and usable without scrolling sideways.", job.Major}
 
-	wordingItem = item{"Read the texts of the main pages.", "There are no placeholder texts, broken images, or gross spelling mistakes.", job.Minor}
+	wordingItem = item{"Read the texts of the main pages.", "There are no placeholder texts, broken images, or gross spelling mistakes.",
+		job.Minor}
 
 	unknownItem = item{"Open an address of this site that does not exist.", "A helpful page says so and leads back.", job.Minor}
 )
@@ -211,7 +244,8 @@ var basics = []item{loadItem, mainItem, navigationItem, narrowItem, wordingItem,
 var byType = map[job.Type][]item{
 	job.FirstImpression: {
 		loadItem,
-		{"Look at the first screen for ten seconds, then say what the app is for and what to do next.", "Both are clear without scrolling.", job.Major},
+		{"Look at the first screen for ten seconds, then say what the app is for and what to do next.", "Both are clear without scrolling.",
+			job.Major},
 		{"Follow the most prominent button or link of the first screen.", "It leads where its words promise.", job.Critical},
 		wordingItem,
 		narrowItem,
@@ -223,9 +257,11 @@ var byType = map[job.Type][]item{
 		item{"Press the submit button twice quickly.", "The form arrives once.", job.Major}),
 	job.MobileResponsive: mobileItems,
 	job.FullUserStory: {
-		{"Start as a new visitor and follow the described story to its end.", "Each step can be done without help, in the described order.", job.Critical},
+		{"Start as a new visitor and follow the described story to its end.", "Each step can be done without help, in the described order.",
+			job.Critical},
 		{"Break the story off half-way, reload, and go on.", "Nothing that was entered is lost without a warning.", job.Major},
-		{"At the end, look for what the story has left behind.", "Its result is where a customer would look for it, and it is right.", job.Critical},
+		{"At the end, look for what the story has left behind.", "Its result is where a customer would look for it, and it is right.",
+			job.Critical},
 	},
 	job.Custom: {loadItem, mainItem},
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sony/gobreaker/v2"
+
 	"humanqa/internal/backoff"
 	"humanqa/internal/guard"
 )
@@ -42,7 +44,7 @@ type chat struct {
 	server      server
 	model       string
 	budget      *budget
-	breaker     *breaker
+	breaker     *gobreaker.CircuitBreaker[struct{}]
 	patience    time.Duration
 	attemptTime time.Duration
 	wait        func(context.Context, time.Duration) error
@@ -65,7 +67,7 @@ func newChat(cfg Config) *chat {
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			},
 		},
-		model: cfg.Model, budget: newBudget(time.Now), breaker: &breaker{now: time.Now},
+		model: cfg.Model, budget: newBudget(time.Now), breaker: newBreaker(),
 		patience: patience, attemptTime: attemptTime, wait: wait,
 	}
 }
@@ -94,19 +96,15 @@ type question struct {
 // ask puts the question, unless the server is left alone. An error says that
 // the model will not do it.
 func (c *chat) ask(ctx context.Context, q question) error {
-	probe, may := c.breaker.enter()
-	if !may {
+	_, err := c.breaker.Execute(func() (struct{}, error) {
+		err := c.put(ctx, q)
+		if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+			err = fmt.Errorf("%w: %w", context.Canceled, err)
+		}
+		return struct{}{}, err
+	})
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return errResting
-	}
-	result := unknown
-	defer func() { c.breaker.leave(probe, result) }() // also after a panic
-	err := c.put(ctx, q)
-	switch {
-	case err == nil, errors.Is(err, errMalformed):
-		result = up
-	case errors.Is(err, errBudget), errors.Is(err, errNotTaken), errors.Is(ctx.Err(), context.Canceled):
-	default:
-		result = down
 	}
 	return err
 }
@@ -145,14 +143,14 @@ func (c *chat) time(ctx context.Context) time.Duration {
 func (c *chat) answer(ctx context.Context, q question, data string) (string, error) {
 	plain, estimate := c.plain.Load(), (len(q.task)+len(data))/4+answerTokens
 	for attempt := 0; ; {
-		if !c.budget.take(q.account, estimate) {
+		if !c.budget.bookTokens(q.account, estimate) {
 			return "", errBudget
 		}
 		done, failed := c.request(ctx, q, data, plain)
 		switch {
 		case failed == nil:
 			c.plain.Store(plain)
-			c.budget.settle(q.account, estimate, int(done.Usage.TotalTokens))
+			c.budget.correctTokens(q.account, estimate, int(done.Usage.TotalTokens))
 			return done.text()
 		case ctx.Err() != nil:
 			return "", errPatience

@@ -94,7 +94,8 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 	if head.status/100 != 2 {
 		return nil, head, nil
 	}
-	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != "application/json" && !strings.HasSuffix(media, "+json") {
+	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != "application/json" &&
+		!strings.HasSuffix(media, "+json") {
 		return nil, head, fmt.Errorf("the answer is %q", media)
 	}
 	done := new(completion)

@@ -64,9 +64,9 @@ type hops struct {
 func (h hops) first() *url.URL { return h.urls[0] }
 func (h hops) last() *url.URL  { return h.urls[len(h.urls)-1] }
 
-// follow asks for a URL and goes where redirects lead. The caller closes the
+// followRedirects asks for a URL and goes where redirects lead. The caller closes the
 // answer's body. The way is told also when it ends in an error.
-func (f fetcher) follow(ctx context.Context, client *http.Client, method, raw string) (*http.Response, hops, error) {
+func (f fetcher) followRedirects(ctx context.Context, client *http.Client, method, raw string) (*http.Response, hops, error) {
 	var way hops
 	for {
 		if err := f.pages.URL(raw); err != nil {
@@ -119,9 +119,9 @@ type fetched struct {
 	cutBy       error         // the body ended early
 }
 
-func (f fetcher) page(ctx context.Context, client *http.Client, raw string) (fetched, error) {
+func (f fetcher) fetchPage(ctx context.Context, client *http.Client, raw string) (fetched, error) {
 	began := time.Now()
-	resp, way, err := f.follow(ctx, client, http.MethodGet, raw)
+	resp, way, err := f.followRedirects(ctx, client, http.MethodGet, raw)
 	if err != nil {
 		return fetched{way: way}, err
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

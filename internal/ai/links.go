@@ -40,7 +40,7 @@ func (f fetcher) checkLinks(ctx context.Context, client *http.Client, links []st
 // asked as a browser would.
 func (f fetcher) checkLink(ctx context.Context, client *http.Client, link string) (asked bool, broken string) {
 	for _, method := range []string{http.MethodHead, http.MethodGet} {
-		resp, _, err := f.follow(ctx, client, method, link)
+		resp, _, err := f.followRedirects(ctx, client, method, link)
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {

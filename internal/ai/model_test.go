@@ -15,7 +15,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestAModelWritesAChecklist(t *testing.T) {

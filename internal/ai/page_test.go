@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestReadingAPage(t *testing.T) {

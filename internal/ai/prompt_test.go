@@ -7,7 +7,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // The query of a URL under test may hold a token. An AI review's own notes name

@@ -119,13 +119,15 @@ var checks = []check{
 	},
 	{
 		"review-response-time", "Speed",
-		item{"The server answers quickly.", fmt.Sprintf("The first byte comes within %d seconds, redirects included.", goodTime/time.Second), job.Major},
+		item{"The server answers quickly.", fmt.Sprintf("The first byte comes within %d seconds, redirects included.",
+			goodTime/time.Second), job.Major},
 		"Find what the first byte waits for on the server, and cache or shorten it.",
 		needsAnswer, reviewed.responseTime,
 	},
 	{
 		"review-size", "Speed",
-		item{"The page is small and arrives whole.", fmt.Sprintf("The document itself, without images and scripts, has at most %d MiB.", goodSize>>20), job.Minor},
+		item{"The page is small and arrives whole.", fmt.Sprintf("The document itself, without images and scripts, has at most %d MiB.",
+			goodSize>>20), job.Minor},
 		"Send less in the document itself: load long lists and data later.",
 		needsPage, reviewed.size,
 	},
@@ -193,7 +195,7 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 	}
 	review := command.Review{Items: make([]job.ReportItem, len(checks)), By: byRules}
 	for i, c := range checks {
-		v := seen.run(c)
+		v := seen.runCheck(c)
 		review.Items[i] = job.ReportItem{
 			Item: job.Item{
 				ID: fmt.Sprintf("item-%d", i+1), Key: c.key,
@@ -215,7 +217,7 @@ func (f fetcher) review(ctx context.Context, url string) reviewed {
 	defer done()
 
 	var seen reviewed
-	seen.fetched, seen.err = f.page(ctx, client, url)
+	seen.fetched, seen.err = f.fetchPage(ctx, client, url)
 	seen.now = time.Now()
 	if seen.hasPage() {
 		seen.page = readPage(seen.body, seen.contentType)
@@ -237,7 +239,7 @@ func (r reviewed) isHTML() bool {
 	return media == "text/html" || media == "application/xhtml+xml"
 }
 
-func (r reviewed) run(c check) finding {
+func (r reviewed) runCheck(c check) finding {
 	switch {
 	case c.needs == needsNothing:
 	case r.err != nil:
@@ -361,14 +363,16 @@ func (r reviewed) imageTexts() finding {
 	if r.page.images == 0 {
 		return skips(notApplicable, "The page has no images.")
 	}
-	return passIf(len(r.page.noAlt) == 0, "%d of %s without alt%s", len(r.page.noAlt), counted(r.page.images, "image"), examples(r.page.noAlt))
+	return passIf(len(r.page.noAlt) == 0, "%d of %s without alt%s", len(r.page.noAlt), counted(r.page.images, "image"),
+		examples(r.page.noAlt))
 }
 
 func (r reviewed) fieldLabels() finding {
 	if r.page.fields == 0 {
 		return skips(notApplicable, "The page has no form fields.")
 	}
-	return passIf(len(r.page.unlabeled) == 0, "%d of %s without a label%s", len(r.page.unlabeled), counted(r.page.fields, "field"), examples(r.page.unlabeled))
+	return passIf(len(r.page.unlabeled) == 0, "%d of %s without a label%s", len(r.page.unlabeled), counted(r.page.fields, "field"),
+		examples(r.page.unlabeled))
 }
 
 func (r reviewed) deadLinks() finding {

@@ -18,7 +18,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/internal/guard"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // here is the one private address that most tests allow.

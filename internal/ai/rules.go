@@ -43,25 +43,25 @@ func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 		return reviewList(list)
 	}
 	if feature := clean(b.Feature, maxItemText/2); feature != "" {
-		list.add(maxItems, item{
+		list.addItems(maxItems, item{
 			"Use this feature from start to end, as a customer would: " + feature,
 			"It does what its name promises, and every step says what happened.",
 			job.Critical,
 		})
 	}
-	list.add(maxItems, byType[b.Type]...)
+	list.addItems(maxItems, byType[b.Type]...)
 	about, failed := wordsOfBrief(b), wordsOfFailures(b.Failures)
 	for _, t := range topics {
 		if t.matches(about) {
-			list.add(maxItems, t.items...)
+			list.addItems(maxItems, t.items...)
 		}
 	}
 	for _, t := range topics {
 		if t.matches(failed) {
-			list.add(maxItems, t.items...)
+			list.addItems(maxItems, t.items...)
 		}
 	}
-	list.add(max(minItems, len(list.items)+2), basics...)
+	list.addItems(max(minItems, len(list.items)+2), basics...)
 	return list.items
 }
 
@@ -71,7 +71,7 @@ func reviewList(list *checklist) []command.NewItem {
 	for _, c := range checks {
 		list.put(c.key, c.item)
 	}
-	list.add(1, basics...) // all of them failed before: a list is never empty
+	list.addItems(1, basics...) // all of them failed before: a list is never empty
 	return list.items
 }
 
@@ -99,7 +99,7 @@ func newChecklist(failures []command.Regression) *checklist {
 	return l
 }
 
-func (l *checklist) add(limit int, items ...item) {
+func (l *checklist) addItems(limit int, items ...item) {
 	for _, i := range items {
 		if len(l.items) < min(limit, maxItems) {
 			l.put(job.KeyFor(i.description), i)

@@ -1,11 +1,11 @@
-// Package archive is the file that a backup is: a zip of the database's dump,
-// the keyset and the evidence, which unzip opens too, and a manifest of it all.
+// Package archive is the file of a backup: a zip of the database's dump, the keyset,
+// the evidence and a manifest. unzip opens it too.
 //
-// The manifest is written last and holds the size and the SHA-256 of every
-// entry, so a file that was cut off, changed or mixed up is told from a whole
-// one before anything is restored from it. An archive appears under its name
-// whole or not at all: it is written beside it, as <name>.partial, and renamed.
-// What a crash leaves there the next backup to the same name writes over.
+// The manifest is written last and holds the size and the SHA-256 of every entry. So a
+// restore recognises a file that was cut off, changed or mixed up before it restores
+// anything. An archive appears under its name whole or not at all: it is written beside
+// it, as <name>.partial, and renamed. The next backup to the same name overwrites the
+// rest of a crash.
 package archive
 
 import (

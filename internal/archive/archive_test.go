@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"humanqa/internal/archive"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func text(s string) func(io.Writer) error {

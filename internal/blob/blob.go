@@ -1,12 +1,9 @@
-// Package blob keeps files: what checkers upload as evidence.
+// Package blob keeps files: the evidence that checkers upload.
 //
-// A bucket is a directory of this machine, or one that speaks S3. What it holds
-// is written once and never changed. A file becomes visible whole or not at all;
-// a crash while it is written leaves at most a stray temporary file in a
-// directory, or an unfinished upload in S3, that nothing reads.
-//
-// A directory's files are not forced to the disk one by one: a power failure may
-// cost the latest of them. Who cannot afford that names an S3 bucket.
+// A bucket is a directory of this machine, or a bucket that speaks S3. A file is
+// written once and never changed. It becomes visible whole or not at all. A crash
+// during a write leaves at most a stray temporary file in a directory, or an unfinished
+// upload in S3. Nothing reads either.
 package blob
 
 import (
@@ -16,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 )
 
@@ -138,3 +136,9 @@ func (b *Bucket) Reachable(ctx context.Context) error { return b.files.reachable
 
 // Close gives up what the bucket holds open.
 func (b *Bucket) Close() error { return b.files.close() }
+
+// Lost says that the file of a piece of evidence is not in its directory, or not whole.
+func Lost(file string, size int64) bool {
+	info, err := os.Stat(file)
+	return err != nil || info.Size() != size
+}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func open(t *testing.T) (*Bucket, string) {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // s3 speaks as much of S3 as a bucket of ours needs.

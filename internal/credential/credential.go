@@ -1,14 +1,15 @@
-// Package credential is how people prove who they are: one-time links, passwords,
-// passkeys, and the sessions that follow. What a person may do is decided from
-// the log (domain/person); everything here is rows of schema signin, which can
-// be erased without touching history.
+// Package credential is the sign-in of people: one-time links, passwords, passkeys, and
+// the sessions that follow. The log decides about their rights (domain/person). The
+// data here are rows of schema signin, which can be erased without a change of history.
+// A link names its purpose and is compared with the log in the transaction that spends
+// it.
 //
-// Whoever reads the database learns no secret: tokens have 256 bits and are kept
-// as SHA-256, passwords as argon2id, passkeys are public keys.
+// A reader of the database learns no secret. Tokens have 256 bits and are kept as
+// SHA-256, passwords as argon2id, and passkeys are public keys.
 //
-// A row decides each race: a link is spent by one UPDATE that finds it unspent, a
-// challenge by the DELETE that finds it, an attempt is counted before the
-// password is looked at. So a hundred requests at once guess no more than one.
+// A row decides each race. One UPDATE that finds a link unspent spends it. One DELETE
+// takes a challenge. An attempt is counted before the password is compared. So a
+// hundred requests at once guess no more than one.
 package credential
 
 import (
@@ -55,7 +56,8 @@ type Store struct {
 
 // Open makes a Store.
 func Open(c Config) (*Store, error) {
-	s := &Store{db: c.DB, now: c.Now, grants: c.Grants, hashing: make(chan struct{}, hashesAtOnce), memory: cmp.Or(c.HashMemory, argonMemory)}
+	s := &Store{db: c.DB, now: c.Now, grants: c.Grants, hashing: make(chan struct{}, hashesAtOnce),
+		memory: cmp.Or(c.HashMemory, argonMemory)}
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the base URL: %w", err)
@@ -180,7 +182,8 @@ const keepSpent = 30 * 24 * time.Hour
 // Sweep removes what is over.
 func (s *Store) Sweep(ctx context.Context) error {
 	now := s.time()
-	if _, err := s.db.ExecContext(ctx, sweepSQL, now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter), now.Add(-DeviceFor)); err != nil {
+	if _, err := s.db.ExecContext(ctx, sweepSQL, now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter),
+		now.Add(-DeviceFor)); err != nil {
 		return fmt.Errorf("sweep what sign-ins left: %w", err)
 	}
 	return nil

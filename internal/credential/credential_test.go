@@ -16,8 +16,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

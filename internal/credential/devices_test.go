@@ -7,7 +7,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/credential"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // Whoever knows a sign-in name can have it paused for strangers, not for its owner.

@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // Whoever kept a link must not become what its person has become since.

@@ -75,14 +75,15 @@ func (s *Store) ask(ctx context.Context, purpose string, stored storedChallenge,
 		return Challenge{}, fmt.Errorf("encode a challenge: %w", err)
 	}
 	c := Challenge{Token: domain.NewToken(""), Options: options}
-	if _, err := s.db.ExecContext(ctx, insertChallengeSQL, domain.HashToken(c.Token), purpose, data, s.time().Add(challengeFor)); err != nil {
+	if _, err := s.db.ExecContext(ctx, insertChallengeSQL, domain.HashToken(c.Token), purpose, data, s.time().Add(challengeFor)); err !=
+		nil {
 		return Challenge{}, fmt.Errorf("store a challenge: %w", err)
 	}
 	return c, nil
 }
 
-// take gives the challenge back, once.
-func (s *Store) take(ctx context.Context, token, purpose string) (stored storedChallenge, err error) {
+// takeChallenge gives the challenge back, once.
+func (s *Store) takeChallenge(ctx context.Context, token, purpose string) (stored storedChallenge, err error) {
 	var data []byte
 	switch err := s.db.GetContext(ctx, &data, takeChallengeSQL, domain.HashToken(token), purpose, s.time()); {
 	case errors.Is(err, sql.ErrNoRows):
@@ -123,7 +124,7 @@ func (s *Store) JoinWithPasskey(ctx context.Context, link, challenge string, ans
 	if s.passkeys == nil {
 		return "", errNoPasskeys
 	}
-	a, err := s.take(ctx, challenge, "join:"+domain.HashToken(link))
+	a, err := s.takeChallenge(ctx, challenge, "join:"+domain.HashToken(link))
 	if err != nil {
 		return "", err
 	}
@@ -187,7 +188,7 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 	if s.passkeys == nil {
 		return "", errNoPasskeys
 	}
-	a, err := s.take(ctx, challenge, "sign-in")
+	a, err := s.takeChallenge(ctx, challenge, "sign-in")
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/credential"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // newPasskey answers the challenge as an authenticator does that calls its key id

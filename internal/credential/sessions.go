@@ -57,7 +57,8 @@ VALUES ($1, $2, $3, '', $4, $5, $6, $6, $6, $7)`
 func (s *Store) Begin(ctx context.Context, personID, address, agent, before string) (token string, err error) {
 	token = domain.NewToken("")
 	now := s.time()
-	_, err = s.db.ExecContext(ctx, insertSessionSQL, domain.HashToken(token), uuid.New(), personID, address, storable(agent, maxAgent), now, now.Add(SessionFor), domain.HashToken(before))
+	_, err = s.db.ExecContext(ctx, insertSessionSQL, domain.HashToken(token), uuid.New(), personID, address, storable(agent, maxAgent), now,
+		now.Add(SessionFor), domain.HashToken(before))
 	if err != nil {
 		return "", fmt.Errorf("open a session: %w", err)
 	}

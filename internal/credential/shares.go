@@ -43,7 +43,8 @@ WHERE (
 func (s *Store) Share(ctx context.Context, accountID, jobID, personID string, works time.Duration) (token string, err error) {
 	token = domain.NewToken("")
 	now := s.time()
-	done, err := s.db.ExecContext(ctx, insertShareSQL, domain.HashToken(token), uuid.New(), accountID, jobID, personID, now, now.Add(works), sharesPerJob)
+	done, err := s.db.ExecContext(ctx, insertShareSQL, domain.HashToken(token), uuid.New(), accountID, jobID, personID, now, now.Add(works),
+		sharesPerJob)
 	if err != nil {
 		return "", fmt.Errorf("store a share link: %w", err)
 	}

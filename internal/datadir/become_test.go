@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"humanqa/internal/datadir"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // becomeEnv makes this binary become the named directory's owner, lock it, leave a file

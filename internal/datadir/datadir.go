@@ -1,10 +1,9 @@
 // Package datadir guards a data directory: one process owns it at a time.
 //
-// Ownership is a flock on the file "lock" inside the directory. The kernel
-// drops it when the owner dies, however it dies, so a crash leaves nothing to
-// clean up: the file stays behind and means nothing without its lock. It is
-// never removed, because unlinking a lock file lets two processes hold "the"
-// lock on two different inodes.
+// Ownership is a flock on the file "lock" inside the directory. The kernel drops it
+// when the owner dies in any way, so a crash leaves nothing to clean up. The file
+// stays, and means nothing without its lock. It is never removed: after an unlink, two
+// processes could hold "the" lock on two different inodes.
 package datadir
 
 import (

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"humanqa/internal/datadir"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // holdEnv makes this binary lock the named directory and wait to be killed.

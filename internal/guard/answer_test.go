@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // raw is a server that says what it likes after a request, and closes when the

@@ -1,12 +1,10 @@
-// Package guard decides which URLs the service accepts and which addresses it
-// dials.
+// Package guard decides which URLs the service accepts and which addresses it dials.
 //
-// It stands in two places. At registration the URL's text is checked: scheme,
-// authority, port, the host as a literal address or as a name. That gives the
-// client an answer at once, but proves nothing: a public name may resolve to a
-// private address, today or later. So the dialer is checked too: Control sees
-// the address that is about to be connected to, after name resolution, and is
-// the rule that holds. Both places share one list of addresses.
+// It works in two places. At registration it checks the text of the URL: scheme,
+// authority, port, and the host as a literal address or as a name. That gives the
+// client an answer at once, but proves nothing: a public name may resolve to a private
+// address, today or later. So Control checks the address in the dialer, after name
+// resolution, and that check decides. Both places share one list of addresses.
 //
 // Errors are lower-case sentences that are safe to show to the client.
 package guard

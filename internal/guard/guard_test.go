@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 var loopback = Allow{netip.MustParsePrefix("127.0.0.0/8")}

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestWhatMayBeTestedAlthoughItIsPrivate(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package hosting knows the platforms that people build and publish apps on
-// without a domain of their own.
+// Package hosting knows the platforms on which people publish apps without their own
+// domain.
 package hosting
 
 import (

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"humanqa/internal/hosting"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestAHostBelowAPlatformsDomainIsAnApp(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package pgclock tells the time by Postgres' clock. What is written down as due
-// is due by that clock (projections/timers, leases, rate limits), so it is also
-// what events are stamped by: a machine whose own clock is wrong then neither
-// fires early nor late, and two machines agree.
+// Package pgclock reads Postgres' clock. Due times are compared with that clock
+// (projections/timers, leases, rate limits), so events are stamped by it too. Then a
+// machine with a wrong clock fires neither early nor late, and two machines agree. A
+// machine that is more than 2 s off shows in the log and in /readyz.
 package pgclock
 
 import (
@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"humanqa/internal/backoff"
-
 	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/backoff"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	_ "github.com/lib/pq"
 	"github.com/sirupsen/logrus/hooks/test"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -110,7 +110,8 @@ func Running(dir string) (Address, error) {
 	if err != nil {
 		return Address{}, fmt.Errorf("read the database password: %w", err)
 	}
-	return Address{SocketDir: pf.socketDir, Port: pf.port, password: string(password), major: h.clusterVersion(), silent: pf.listens == "", home: path}, nil
+	return Address{SocketDir: pf.socketDir, Port: pf.port, password: string(password), major: h.clusterVersion(), silent: pf.listens == "",
+		home: path}, nil
 }
 
 // pidFile is what a postmaster tells about itself.

@@ -14,7 +14,8 @@ import (
 )
 
 // ErrNoBinaries says that PostgreSQL's server programs are not installed.
-var ErrNoBinaries = errors.New("no PostgreSQL server binaries found: run `make run` or `make test`, which install them, or set HUMANQA_DATABASE_URL")
+var ErrNoBinaries = errors.New(
+	"no PostgreSQL server binaries found: run `make run` or `make test`, which install them, or set HUMANQA_DATABASE_URL")
 
 // packaged is where distributions keep the server programs, out of the PATH.
 var packaged = []string{

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 func TestAClusterIsNeverOpenedByAnotherMajorVersion(t *testing.T) {

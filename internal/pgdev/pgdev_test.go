@@ -20,9 +20,9 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/datadir"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // ownerEnv makes this binary run the server of the named directory until it is killed.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // dataDir makes a private data directory, as the service does, and removes the

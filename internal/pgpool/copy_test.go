@@ -12,8 +12,8 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
-	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/must"
 )
 
 const copyThingsSQL = `COPY things (id, name) FROM STDIN`

@@ -23,7 +23,9 @@ func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (
 
 // ListenTo is Listen that hands each notification's payload over first, empty after
 // a new connection; what is taken needs nobody else to wake.
-func ListenTo(ctx context.Context, dsn, channel string, take func(payload string) (taken bool), interrupted func(error)) (wake <-chan struct{}) {
+func ListenTo(
+	ctx context.Context, dsn, channel string, take func(payload string) (taken bool), interrupted func(error),
+) (wake <-chan struct{}) {
 	listener := pq.NewListener(dsn, listenMinWait, listenMaxWait, func(_ pq.ListenerEventType, err error) {
 		if err != nil && interrupted != nil && ctx.Err() == nil {
 			interrupted(err)

@@ -1,20 +1,15 @@
-// Package pgpool opens connection pools that prepare what they run.
+// Package pgpool opens connection pools that prepare their statements.
 //
-// lib/pq parses and plans a statement with parameters anew each time it runs.
-// For our short statements that costs Postgres more than running them: a key
-// lookup is planned in 0.14 ms and run in 0.02 ms. So each connection keeps the
-// statements it has seen prepared, the ones used last, and callers write plain
-// ExecContext and QueryContext. Statements without parameters are passed
-// through: they are transaction control and schema changes.
+// lib/pq parses and plans a statement with parameters anew each time. For our short
+// statements that costs Postgres more than running them: a key look-up is planned in
+// 0.14 ms and run in 0.02 ms. So each connection keeps its latest statements prepared,
+// and callers write plain ExecContext and QueryContext. Statements without parameters
+// are passed through: they are transaction control and schema changes.
 //
-// Postgres plans a prepared statement anew by itself when a table or view
-// under it changes. Only one whose result has got other columns in the meantime
-// has to be prepared again: outside a transaction that is done here, inside one
-// the transaction fails and the next one finds it prepared anew.
-//
-// It also waits for the answer to each statement, which on a busy machine takes longer
-// than to run it. What need not be waited for goes out with the next statement
-// (InTxPipelined, Later), on connections without TLS.
+// Postgres plans a prepared statement anew by itself when a table or view under it
+// changes. A statement must be prepared again only if its result has got other columns.
+// Outside a transaction the pool does that. Inside one the transaction fails, and the
+// next one finds it prepared anew.
 package pgpool
 
 import (
@@ -39,7 +34,6 @@ func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}
-	inner.Dialer(wireDialer{})
 	db := sqlx.NewDb(sql.OpenDB(connector{inner}), "postgres")
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to postgres: %w", err), db.Close())
@@ -51,8 +45,7 @@ type connector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	var made *wire
-	opened, err := c.Connector.Connect(context.WithValue(ctx, wireKey{}, &made))
+	opened, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +59,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	return &conn{pqConn: inner, prepared: prepared, wire: made}, nil
+	return &conn{pqConn: inner, prepared: prepared}, nil
 }
 
 // pqConn is what database/sql can make use of in lib/pq's connection.
@@ -92,31 +85,15 @@ type statement interface {
 type conn struct {
 	pqConn
 	prepared *simplelru.LRU[string, statement]
-	wire     *wire
 	inTx     bool
-}
-
-// holding has what is requested until the end held back, if ctx allows it.
-func (c *conn) holding(ctx context.Context, key any) (_ context.Context, end func()) {
-	if ctx.Value(key) == nil {
-		return ctx, func() {}
-	}
-	c.wire.hold = true
-	return context.WithoutCancel(ctx), func() { c.wire.hold = false }
 }
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if len(args) == 0 {
-		ctx, end := c.holding(ctx, laterKey{})
-		defer end()
 		return c.pqConn.ExecContext(ctx, query, args)
 	}
-	return run(ctx, c, query, func(s statement) (driver.Result, error) {
-		ctx, end := c.holding(ctx, laterKey{})
-		defer end()
-		return s.ExecContext(ctx, args)
-	})
+	return run(ctx, c, query, func(s statement) (driver.Result, error) { return s.ExecContext(ctx, args) })
 }
 
 // QueryContext implements driver.QueryerContext.
@@ -129,9 +106,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	_, end := c.holding(ctx, pipelinedKey{})
 	tx, err := c.pqConn.BeginTx(ctx, opts)
-	end()
 	if err != nil {
 		return nil, err
 	}

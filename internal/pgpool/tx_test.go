@@ -9,7 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/internal/pgpool"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestATransactionIsWrittenWholeOrNotAtAll(t *testing.T) {

@@ -1,5 +1,9 @@
-// Package scheduler fires the policies' timers when they are due: the second half
+// Package scheduler fires the policies' timers when they are due. It is the second half
 // of domain/policy.
+//
+// It has several pools of work. Timers that wait for a model have their own places.
+// Timers that wait for a page under test have other places, of which an account gets a
+// few. So a slow model or page delays no other timer.
 package scheduler
 
 import (
@@ -59,7 +63,7 @@ func New(timers policy.Timers, log workloop.Log, policies ...policy.Policy) *Sch
 			i = len(s.pools)
 			s.pools = append(s.pools, newPool(shared, timers, log))
 		}
-		s.pools[i].add(p)
+		s.pools[i].addPolicy(p)
 	}
 	return s
 }
@@ -129,7 +133,7 @@ func newPool(shared policy.Pool, timers policy.Timers, log workloop.Log) *pool {
 	return p
 }
 
-func (p *pool) add(one policy.Policy) {
+func (p *pool) addPolicy(one policy.Policy) {
 	p.policies[one.Kind()] = one
 	p.kinds = append(p.kinds, one.Kind())
 }

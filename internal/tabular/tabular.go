@@ -1,5 +1,5 @@
-// Package tabular writes rows as newline-delimited JSON, CSV or Parquet, without
-// keeping them.
+// Package tabular writes rows as newline-delimited JSON, CSV or Parquet. It streams
+// them.
 package tabular
 
 import (

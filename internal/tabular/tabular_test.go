@@ -9,8 +9,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"humanqa/internal/must"
 	"humanqa/internal/tabular"
+	"humanqa/internal/testing/must"
 )
 
 var columns = []tabular.Column{

@@ -1,23 +1,24 @@
 // Package vault seals secrets into the events that carry them.
 //
-// A secret (test credentials, access instructions, a webhook's signing secret)
-// is encrypted with AES-256-GCM under a data key of its account, and bound to
-// the stream whose event carries it: moved to another stream, it does not
-// open. The data key lives in Postgres, wrapped by the master keyset and bound
-// to the account's id; the master keyset lives in a file outside the database
-// (see masterkey.go). So
+// A secret (test credentials, access instructions, a webhook's signing secret) is
+// encrypted with AES-256-GCM under a data key of its account. It is bound to the stream
+// of its event: in another stream it does not open. The data key lives in Postgres,
+// wrapped by the master keyset and bound to the account's id. The master keyset lives
+// in a file outside the database (see masterkey.go). So
 //
-//   - the log alone shows nothing, nor do the log and the database together;
-//   - destroying an account's data key makes its secrets unreadable for good,
-//     while the history they were part of stays whole.
+//   - the log alone shows no secret, nor do the log and the database together;
+//   - destroying an account's data key makes its secrets unreadable for good, while
+//     their history stays whole.
 //
-// A data key is committed durably before the first ciphertext made with it
-// leaves Seal: a crash may leave a key that nothing uses, never a ciphertext
-// that nothing opens.
+// The row of a destroyed key stays, so that no other key takes its place. Links to
+// evidence are signed with another key of the account. Events hold only the path of
+// evidence.
 //
-// Opened data keys are cached for cacheFor. Shred forgets the key in its own
-// process at once; another process may go on opening that account's secrets
-// until its copy has expired.
+// A data key is committed durably before its first ciphertext leaves Seal. A crash may
+// leave an unused key, and never a ciphertext without its key.
+//
+// Opened data keys are cached for cacheFor. Shred forgets the key in its own process at
+// once. Another process may open that account's secrets until its copy has expired.
 package vault
 
 import (

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // One account's rooms leave places for the others'.
@@ -19,26 +19,26 @@ func TestPlacesAreBoundedByAccount(t *testing.T) {
 	took := map[string]*room{}
 	for n := range maxOnAccount {
 		name := fmt.Sprint("room ", n)
-		r, err := s.enter("acme", name)
+		r, err := s.enterRoom("acme", name)
 		must.NoError(t, err)
 		took[name] = r
 	}
-	if _, err := s.enter("acme", "one more"); !errors.Is(err, ErrFull) {
+	if _, err := s.enterRoom("acme", "one more"); !errors.Is(err, ErrFull) {
 		t.Errorf("one more: %v", err)
 	}
-	other, err := s.enter("globex", "room")
+	other, err := s.enterRoom("globex", "room")
 	if err != nil {
 		t.Errorf("another account: %v", err)
 	}
-	s.leave("acme", "room 7", took["room 7"])
-	again, err := s.enter("acme", "room 7")
+	s.leaveRoom("acme", "room 7", took["room 7"])
+	again, err := s.enterRoom("acme", "room 7")
 	if err != nil {
 		t.Errorf("after one has left: %v", err)
 	}
-	s.leave("globex", "room", other)
+	s.leaveRoom("globex", "room", other)
 	took["room 7"] = again
 	for name, r := range took {
-		s.leave("acme", name, r)
+		s.leaveRoom("acme", name, r)
 	}
 	if s.count != 0 || len(s.of) != 0 || len(s.rooms) != 0 {
 		t.Errorf("left are %d places, %v, %d rooms", s.count, s.of, len(s.rooms))

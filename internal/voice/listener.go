@@ -30,14 +30,14 @@ func (b *bounded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String()) // TCP has one
-		if b.enter(host) {
-			return &place{Conn: conn, leave: sync.OnceFunc(func() { b.leave(host) })}, nil
+		if b.admitHost(host) {
+			return &place{Conn: conn, leave: sync.OnceFunc(func() { b.releaseHost(host) })}, nil
 		}
 		_ = conn.Close() // nothing was sent
 	}
 }
 
-func (b *bounded) enter(host string) bool {
+func (b *bounded) admitHost(host string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.all >= maxConns || b.from[host] >= maxConnsFrom {
@@ -48,7 +48,7 @@ func (b *bounded) enter(host string) bool {
 	return true
 }
 
-func (b *bounded) leave(host string) {
+func (b *bounded) releaseHost(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.all--

@@ -93,11 +93,11 @@ const (
 // Join lets somebody into the room until ctx ends, the line breaks, or the room
 // does; the last word of ctx's cause is told if it is an End.
 func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) error {
-	r, err := s.enter(g.Account, name)
+	r, err := s.enterRoom(g.Account, name)
 	if err != nil {
 		return err
 	}
-	defer s.leave(g.Account, name, r)
+	defer s.leaveRoom(g.Account, name, r)
 	pc, err := s.api.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
 		return fmt.Errorf("open a connection: %w", err)
@@ -106,7 +106,8 @@ func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) erro
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &peer{
-		Guest: g, id: uuid.NewString(), pc: pc, out: make(chan Message, 64), cancel: cancel, senders: map[string]*webrtc.RTPSender{}, answerTime: s.answerTime,
+		Guest: g, id: uuid.NewString(), pc: pc, out: make(chan Message, 64), cancel: cancel, senders: map[string]*webrtc.RTPSender{},
+		answerTime: s.answerTime,
 	}
 	p.speaks.Store(!g.Watches)
 	p.unanswered = time.AfterFunc(p.answerTime, func() { cancel(errNoAnswer) })
@@ -126,10 +127,10 @@ func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) erro
 		defer close(read)
 		cancel(r.listen(reading, p, line))
 	}()
-	if err := r.add(p); err != nil {
+	if err := r.addPeer(p); err != nil {
 		cancel(err)
 	}
-	p.write(ctx, line)
+	p.writeMessages(ctx, line)
 	r.remove(p)
 	stop()
 	<-read
@@ -151,8 +152,8 @@ const (
 	maxMessages, messagesIn = 100, 10 * time.Second
 )
 
-// write sends what is due until ctx ends, and then the last word.
-func (p *peer) write(ctx context.Context, line Line) {
+// writeMessages sends what is due until ctx ends, and then the last word.
+func (p *peer) writeMessages(ctx context.Context, line Line) {
 	send := func(m Message) error {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 		defer cancel()
@@ -174,8 +175,8 @@ func (p *peer) write(ctx context.Context, line Line) {
 	}
 }
 
-// send never waits: who does not read is as good as gone.
-func (p *peer) send(m Message) {
+// queueMessage never waits: who does not read is as good as gone.
+func (p *peer) queueMessage(m Message) {
 	select {
 	case p.out <- m:
 	default:

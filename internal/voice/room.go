@@ -30,8 +30,8 @@ func newRoom() *room {
 
 func (r *room) close() { r.stop.Do(func() { close(r.stopped) }) }
 
-// end sends everybody away.
-func (r *room) end(why string) {
+// endCalls sends everybody away.
+func (r *room) endCalls(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.peers {
@@ -39,8 +39,8 @@ func (r *room) end(why string) {
 	}
 }
 
-// add brings somebody in, for their older self if there is one.
-func (r *room) add(p *peer) error {
+// addPeer brings somebody in, for their older self if there is one.
+func (r *room) addPeer(p *peer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, older := range r.peers {
@@ -50,12 +50,12 @@ func (r *room) add(p *peer) error {
 	}
 	r.peers = append(r.peers, p)
 	if p.speaks.Load() {
-		if err := p.open(); err != nil {
+		if err := p.openTrack(); err != nil {
 			return err
 		}
 	}
 	r.sync()
-	r.tell()
+	r.tellMembers()
 	return nil
 }
 
@@ -64,13 +64,14 @@ func (r *room) remove(p *peer) {
 	defer r.mu.Unlock()
 	r.peers = slices.DeleteFunc(r.peers, func(q *peer) bool { return q == p })
 	r.sync()
-	r.tell()
+	r.tellMembers()
 }
 
-// open makes a line for the microphone.
-func (p *peer) open() (err error) {
+// openTrack makes a line for the microphone.
+func (p *peer) openTrack() (err error) {
 	if p.uplink == nil {
-		p.uplink, err = p.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeAudio, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly})
+		p.uplink, err = p.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeAudio,
+			webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly})
 		p.lines++
 		p.dirty = true
 	}
@@ -91,12 +92,12 @@ func (r *room) let(by *peer, id string, speak bool) error {
 		}
 		p.speaks.Store(speak)
 		if speak {
-			if err := p.open(); err != nil {
+			if err := p.openTrack(); err != nil {
 				p.cancel(err)
 			}
 		}
 		r.sync()
-		r.tell()
+		r.tellMembers()
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func (r *room) offer(p *peer) {
 		m.Mic = p.uplink.Mid()
 	}
 	p.unanswered.Reset(p.answerTime)
-	p.send(m)
+	p.queueMessage(m)
 }
 
 // answered takes a browser's answer, but for what it says of addresses.
@@ -208,21 +209,22 @@ func (r *room) answered(p *peer, sdp string) error {
 func withoutAddresses(sdp string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(sdp) {
-		if !strings.HasPrefix(line, "a=candidate") && !strings.HasPrefix(line, "a=remote-candidates") && !strings.HasPrefix(line, "a=ice-lite") {
+		if !strings.HasPrefix(line, "a=candidate") && !strings.HasPrefix(line, "a=remote-candidates") &&
+			!strings.HasPrefix(line, "a=ice-lite") {
 			kept.WriteString(line)
 		}
 	}
 	return kept.String()
 }
 
-// tell says who is there. The caller holds the lock.
-func (r *room) tell() {
+// tellMembers says who is there. The caller holds the lock.
+func (r *room) tellMembers() {
 	all := []Person{}
 	for _, p := range r.peers {
 		all = append(all, Person{ID: p.id, Label: p.Label, Watches: p.Watches, Speaks: p.speaks.Load()})
 	}
 	for _, p := range r.peers {
-		p.send(Message{Type: "peers", You: p.id, Peers: all})
+		p.queueMessage(Message{Type: "peers", You: p.id, Peers: all})
 	}
 }
 
@@ -252,7 +254,7 @@ func (r *room) speakers() {
 			if !slices.Equal(heard, told) {
 				told = heard
 				for _, p := range r.peers {
-					p.send(Message{Type: "speaking", Speaking: heard})
+					p.queueMessage(Message{Type: "speaking", Speaking: heard})
 				}
 			}
 			r.mu.Unlock()

@@ -1,19 +1,20 @@
-// Package voice lets people in a room hear each other: a forwarding server for
-// audio (an SFU) within the service, for the rooms of sessions.
+// Package voice carries sound between the people in a room. It is a forwarding server
+// for audio (an SFU) within the service, for the rooms of sessions.
 //
-// Every browser has one connection, to us, which carries its microphone up and
-// everybody else's down. So nobody learns another one's address: what is sent to
-// them comes from here, with a name of its own (Peer), and without the header
-// extensions that the sender put in.
+// Every browser has one connection, to this process. It carries its microphone up and
+// all other voices down. So no participant learns another one's address. Sound comes
+// from here, under a name of its own (Peer), and without the sender's header
+// extensions.
 //
-// We make every offer, so two never cross; an offer that is due while another is
-// under way follows its answer. We are an ICE-lite agent: we answer whoever comes to
-// our one port (UDP, and TCP for networks without it) and call nobody. What a
-// browser says of its own addresses is not even read.
+// This side makes every offer, so two offers never cross. An offer that becomes due
+// during another one follows its answer. The server is an ICE-lite agent: it answers
+// calls to its one port (UDP, and TCP for networks without it), and it calls no peer.
+// It does not even read the addresses that a browser names.
 //
-// Nothing here is kept or decided upon. A room is there while somebody is in it; who
-// may come in, and until when, is the caller's to know. With several processes each
-// has rooms of its own.
+// The package stores and decides nothing. A room exists while a person is in it. The
+// caller decides about entry and its end. With several processes each has its own
+// rooms. Signalling is a WebSocket of the room's page, which ends with its person's
+// right to be there.
 package voice
 
 import (
@@ -83,7 +84,7 @@ type Server struct {
 func Listen(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{log: c.Log, answerTime: answerTime, of: map[string]int{}, rooms: map[string]*room{}}
 	var settings webrtc.SettingEngine
-	if err := s.open(ctx, c, &settings); err != nil {
+	if err := s.openPort(ctx, c, &settings); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	settings.SetLite(true)
@@ -117,8 +118,8 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// open binds the port, TCP first: it says which one, where any will do.
-func (s *Server) open(ctx context.Context, c Config, settings *webrtc.SettingEngine) error {
+// openPort binds the port, TCP first: it says which one, where any will do.
+func (s *Server) openPort(ctx context.Context, c Config, settings *webrtc.SettingEngine) error {
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", c.Addr)
 	if err != nil {
@@ -134,7 +135,8 @@ func (s *Server) open(ctx context.Context, c Config, settings *webrtc.SettingEng
 		webrtc.NetworkTypeUDP4, webrtc.NetworkTypeUDP6, webrtc.NetworkTypeTCP4, webrtc.NetworkTypeTCP6,
 	})
 	if s.addr.IP.IsUnspecified() {
-		udp, err := ice.NewMultiUDPMuxFromPort(s.addr.Port, ice.UDPMuxFromPortWithNetworks(families...), ice.UDPMuxFromPortWithLogger(quietly))
+		udp, err := ice.NewMultiUDPMuxFromPort(s.addr.Port, ice.UDPMuxFromPortWithNetworks(families...),
+			ice.UDPMuxFromPortWithLogger(quietly))
 		if err != nil {
 			return fmt.Errorf("listen udp %s: %w", c.Addr, err)
 		}
@@ -167,7 +169,7 @@ func (s *Server) Close() error {
 	s.rooms = map[string]*room{}
 	s.mu.Unlock()
 	for _, r := range rooms {
-		r.end("the service stops")
+		r.endCalls("the service stops")
 	}
 	var err error
 	for _, c := range slices.Backward(s.ends) {
@@ -178,8 +180,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// enter gives the account's room a place for one more.
-func (s *Server) enter(account, name string) (*room, error) {
+// enterRoom gives the account's room a place for one more.
+func (s *Server) enterRoom(account, name string) (*room, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rooms[name]
@@ -199,7 +201,7 @@ func (s *Server) enter(account, name string) (*room, error) {
 	return r, nil
 }
 
-func (s *Server) leave(account, name string, r *room) {
+func (s *Server) leaveRoom(account, name string, r *room) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count--

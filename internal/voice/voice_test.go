@@ -16,8 +16,8 @@ import (
 	"github.com/pion/webrtc/v4"
 	"github.com/sirupsen/logrus"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 func listen(t testing.TB) *Server {

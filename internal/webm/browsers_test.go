@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/browsertest"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Main(m.Run)) }

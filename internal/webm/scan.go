@@ -195,8 +195,8 @@ func (s *scan) whole(e element) ([]byte, error) {
 // children calls each for every element in the content of a small one.
 func children(content []byte, each func(e element, content []byte)) {
 	for len(content) > 0 {
-		ids := vintLength(content[0])
-		if ids > 4 || len(content) <= ids {
+		ids := min(vintLength(content[0]), len(content)) // with nothing behind there is no size
+		if ids > 4 {
 			return
 		}
 		var id uint32
@@ -353,7 +353,8 @@ func (s *scan) blockHead(e element) (b block, flags byte, err error) {
 	if !ok || track < 0 || len(head) < n+3 {
 		return b, 0, errCut
 	}
-	return block{is: true, track: uint64(track), time: int16(binary.BigEndian.Uint16(head[n:]))}, head[n+2], nil //nolint:gosec // it is signed
+	return block{is: true, track: uint64(track), time: int16(binary.BigEndian.Uint16(head[n:]))}, head[n+2],
+		nil //nolint:gosec // it is signed
 }
 
 // readGroup reads a block with what belongs to it: one that refers to no other is

@@ -1,11 +1,11 @@
-// Package webm makes what a browser recorded a file that players can seek.
+// Package webm turns the recording of a browser into a seekable file.
 //
 // A MediaRecorder writes a live stream: a segment and clusters of unknown size, no
 // duration, no cues. Scan reads such a stream once and plans the file: the same
-// clusters, byte for byte, with their sizes, and a duration and cues in front.
-// Reader carries the plan out while it reads the stream again. Neither holds more
-// than a few bytes a cluster. A tail that was cut off is left out, from the first
-// block that is not whole; what is left plays.
+// clusters, byte for byte, with their sizes, and a duration and cues in front. Reader
+// writes that plan while it reads the stream again. Neither holds more than a few bytes
+// a cluster. A cut-off tail is left out, from the first incomplete block. The rest
+// plays.
 //
 // The format is EBML (RFC 8794) and Matroska (RFC 9559).
 package webm

@@ -9,12 +9,13 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/iotest"
 	"time"
 
-	"humanqa/internal/must"
-	"humanqa/internal/webm/webmtest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/webmtest"
 )
 
 // seekable remuxes, by small reads.
@@ -42,6 +43,36 @@ func tree(t *testing.T, b []byte) (ids []uint32, contents [][]byte) {
 		t.Fatalf("%d of %d bytes are elements", n, len(b))
 	}
 	return ids, contents
+}
+
+// Ids have one to four bytes. Whatever is no element ends the list in front of it.
+func TestTheChildrenOfASmallElement(t *testing.T) {
+	t.Parallel()
+	void := []byte{0xEC, 0x81, 7} // an id of one byte
+	for name, c := range map[string]struct {
+		content []byte
+		ids     []uint32
+	}{
+		"nothing":                      {nil, nil},
+		"one element":                  {void, []uint32{0xEC}},
+		"an id of four bytes":          {append([]byte{0x1A, 0x45, 0xDF, 0xA3, 0x81, 1}, void...), []uint32{0x1A45DFA3, 0xEC}},
+		"an id of five bytes":          {append(append([]byte{}, void...), 0x08, 1, 1, 1, 1, 0x81, 1), []uint32{0xEC}},
+		"an id that is cut off":        {append(append([]byte{}, void...), 0x1A, 0x45), []uint32{0xEC}},
+		"an id without a size":         {append(append([]byte{}, void...), 0xEC), []uint32{0xEC}},
+		"a size beyond the content":    {append(append([]byte{}, void...), 0xEC, 0x82, 1), []uint32{0xEC}},
+		"a size that nobody knows yet": {append(append([]byte{}, void...), 0xEC, 0xFF, 1), []uint32{0xEC}},
+	} {
+		var ids []uint32
+		children(c.content, func(e element, content []byte) {
+			ids = append(ids, e.id)
+			if e.size != int64(len(content)) {
+				t.Errorf("%s: an element of %d bytes has %d", name, e.size, len(content))
+			}
+		})
+		if !slices.Equal(ids, c.ids) {
+			t.Errorf("%s: the ids are %x, not %x", name, ids, c.ids)
+		}
+	}
 }
 
 func TestARecordingGetsADurationAndCuesAndKeepsItsClusters(t *testing.T) {

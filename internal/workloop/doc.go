@@ -1,41 +1,39 @@
 // Package workloop does leased work.
 //
-// Work belongs to its taker until a lease ends, and then to whoever takes it
-// next, in this process or another. A Loop takes what is due, does each item in
-// one of a bounded number of places, and settles in batches what came of it. One
-// goroutine alternates between settling and taking, or does both at once where the
-// work can (Exchanger): while one round talks to the
-// database more items end, so batches grow with the load. Where there is nothing to
-// take, what has ended may wait a little for more (Config.Gather).
+// Work belongs to one process until its lease ends. Then any process may take it. A
+// Loop takes due items, does each in one of a bounded number of places, and settles the
+// results in batches. One goroutine alternates between settling and taking, or does
+// both at once where the work can (Exchanger). During one round with the database more
+// items end, so batches grow with the load. Without due items, finished ones may wait a
+// little for more (Config.Gather).
 //
-// Three things hold whatever the code in a place does:
+// The Loop guarantees three things for any code in a place:
 //
-//   - A place comes back when its lease ends. The item is anybody's then; what
-//     its code still says is settled if nobody else has taken it by then.
-//   - A panic ends one item, not the process. Its lease is left to run out.
-//   - A stop is bounded: the items under way get Drain to end by themselves and
-//     a moment more after their context has ended; the rest is left to its leases.
+//   - A place comes back when its lease ends. The item is then free. A late result
+//     counts only if no other process has taken the item by then.
+//   - A panic ends one item, not the process. Its lease runs out.
+//   - A stop is bounded. The items in progress get Drain to end by themselves, and a
+//     moment more after their context has ended. The rest is left to its leases.
 //
-// A pool in which nothing ends by itself for longer than a lease says so
-// (Problem, and the metrics).
+// A pool in which no item ends for longer than a lease reports that (Problem, and the
+// metrics).
 //
 // # Leases
 //
-// There are two kinds of lease in the service, because two things are leased.
+// The service has two kinds of lease, because it leases two kinds of things.
 //
-// A consumer of the log is leased for as long as its process lives, by one owner
-// who renews it; its fence is the checkpoint, which moves only by compare-and-set
-// in the transaction of the rows (package consumer).
+// A consumer of the log is leased for as long as its process lives, by one owner that
+// renews the lease. Its fence is the checkpoint, which moves only by compare-and-set in
+// the transaction of the rows (package consumer).
 //
-// An item of work is leased once, for as long as it may take, and never renewed;
-// its fence is a token that only this lease has, which settling asks for. All items
-// are done by this loop. Where the lease is written down differs with what it is
-// about: a delivery's stands in its endpoint's row (webhooks.endpoints), which one
-// process has at a time and where the claim sees the cap; the token is the number of
-// the attempt. A
-// timer's stands beside the timer (policy.leases), because timers are a read model
-// that may be built anew at any time, and what was done must stay done.
+// An item of work is leased once, for its longest duration, and never renewed. Its
+// fence is a token that only this lease has; settling checks it. This loop does all
+// such items. The place of the lease depends on the item. A delivery's lease stands in
+// its endpoint's row (webhooks.endpoints). One process has that row at a time, and the
+// claim sees the cap there. The token is the number of the attempt. A timer's lease
+// stands beside the timer (policy.leases), because timers are a read model that may be
+// rebuilt at any time, and settled timers must stay settled.
 //
-// The embedded log's one writer is no lease at all but a session's advisory lock:
-// it must end with its connection and by no clock (eventstore/node).
+// The embedded log's one writer has no lease but a session's advisory lock. It must end
+// with its connection and by no clock (eventstore/node).
 package workloop

@@ -148,10 +148,10 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 		due := full
 		select {
 		case <-ctx.Done():
-			l.drain(ctx, abort)
+			l.drainItems(ctx, abort)
 			return
 		case r := <-l.results:
-			l.gather(r)
+			l.collectResults(r)
 			if !full && !l.taking && l.Gather > 0 && len(l.done) > 0 && len(l.done) <= l.Places/gatherPart && !l.urgent {
 				if gathered == nil {
 					gathered = time.After(l.Gather)
@@ -166,33 +166,33 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 		}
 		gathered = nil
 		if due || l.taking {
-			if again, exchanged := l.exchange(ctx); exchanged {
-				full = l.free() == 0
+			if again, exchanged := l.settleAndTake(ctx); exchanged {
+				full = l.freePlaces() == 0
 				look.Reset(again)
 				continue
 			}
 		}
-		more, settleErr := l.settle(ctx)
+		more, settleErr := l.settleDone(ctx)
 		if !due && !more && settleErr == nil {
 			l.taking = false
 			continue
 		}
-		again, takeErr := l.take(ctx)
-		full = l.free() == 0
+		again, takeErr := l.takeItems(ctx)
+		full = l.freePlaces() == 0
 		if settleErr != nil {
 			again = min(again, faultWait)
 			if takeErr == nil && !full {
-				l.forget() // it is not the database that is in the way
+				l.dropExpired() // it is not the database that is in the way
 			}
 		}
 		look.Reset(again)
 	}
 }
 
-// free is how many places are. What waits to be settled keeps its place until
+// freePlaces is how many places are. What waits to be settled keeps its place until
 // its lease ends.
-func (l *Loop[T, R]) free() int {
-	free, now := l.Places-l.busy(), time.Now()
+func (l *Loop[T, R]) freePlaces() int {
+	free, now := l.Places-l.busyPlaces(), time.Now()
 	for _, o := range l.done {
 		if o.until.After(now) {
 			free--
@@ -201,10 +201,10 @@ func (l *Loop[T, R]) free() int {
 	return max(free, 0)
 }
 
-// take starts what is due, as far as there are places, and says when to look
+// takeItems starts what is due, as far as there are places, and says when to look
 // again.
-func (l *Loop[T, R]) take(ctx context.Context) (again time.Duration, err error) {
-	free := l.free()
+func (l *Loop[T, R]) takeItems(ctx context.Context) (again time.Duration, err error) {
+	free := l.freePlaces()
 	if free == 0 {
 		return l.Poll, nil // a result, or the end of a lease, comes first
 	}
@@ -213,14 +213,14 @@ func (l *Loop[T, R]) take(ctx context.Context) (again time.Duration, err error) 
 	until := time.Now().Add(l.Lease)
 	due, next, err := l.work.Take(within, free)
 	if err != nil {
-		l.complain(ctx, "take", err)
+		l.warn(ctx, "take", err)
 		return faultWait, err
 	}
-	return l.begin(due, until, next), nil
+	return l.startItems(due, until, next), nil
 }
 
-// begin starts what was taken, and says when to look again.
-func (l *Loop[T, R]) begin(due []T, until time.Time, next time.Duration) (again time.Duration) {
+// startItems starts what was taken, and says when to look again.
+func (l *Loop[T, R]) startItems(due []T, until time.Time, next time.Duration) (again time.Duration) {
 	l.Hand(due, until)
 	l.taking = len(due) > 0
 	switch {
@@ -246,39 +246,39 @@ func (l *Loop[T, R]) Hand(items []T, until time.Time) bool {
 		l.stats.moved.Store(time.Now().UnixNano())
 	}
 	for _, item := range items {
-		l.start(l.doing, item, until)
+		l.startItem(l.doing, item, until)
 	}
 	l.stats.busy.Store(int64(len(l.running)))
 	return true
 }
 
-// start wants the lock held.
-func (l *Loop[T, R]) start(doing context.Context, item T, until time.Time) {
+// startItem wants the lock held.
+func (l *Loop[T, R]) startItem(doing context.Context, item T, until time.Time) {
 	l.lastID++
 	id := l.lastID
-	l.running[id] = time.AfterFunc(time.Until(until), func() { l.report(result[R]{id: id, what: overdue}) })
+	l.running[id] = time.AfterFunc(time.Until(until), func() { l.reportResult(result[R]{id: id, what: overdue}) })
 	go func() {
 		r := result[R]{id: id, what: panicked, outcome: outcome[R]{until: until}}
 		defer func() {
 			if p := recover(); p != nil {
 				l.Log.Warnf("%s: panic: %v\n%s", l.Name, p, debug.Stack())
 			}
-			l.report(r)
+			l.reportResult(r)
 		}()
 		r.value = l.work.Do(doing, item)
 		r.what = finished
 	}()
 }
 
-// busy is how many places are taken.
-func (l *Loop[T, R]) busy() int {
+// busyPlaces is how many places are taken.
+func (l *Loop[T, R]) busyPlaces() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.running)
 }
 
-// leave gives a place back, once.
-func (l *Loop[T, R]) leave(id uint64, what report) (held bool) {
+// freePlace gives a place back, once.
+func (l *Loop[T, R]) freePlace(id uint64, what report) (held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lease, held := l.running[id]
@@ -293,17 +293,17 @@ func (l *Loop[T, R]) leave(id uint64, what report) (held bool) {
 	return held
 }
 
-func (l *Loop[T, R]) report(r result[R]) {
+func (l *Loop[T, R]) reportResult(r result[R]) {
 	select {
 	case l.results <- r:
 	case <-l.ended:
 	}
 }
 
-// gather takes everything that is reported by now.
-func (l *Loop[T, R]) gather(r result[R]) {
+// collectResults takes everything that is reported by now.
+func (l *Loop[T, R]) collectResults(r result[R]) {
 	for {
-		held := l.leave(r.id, r.what)
+		held := l.freePlace(r.id, r.what)
 		switch {
 		case r.what == finished:
 			l.done = append(l.done, r.outcome)
@@ -323,43 +323,43 @@ func (l *Loop[T, R]) gather(r result[R]) {
 	}
 }
 
-// settle writes down what has ended. What cannot be written is kept.
-func (l *Loop[T, R]) settle(ctx context.Context) (more bool, err error) {
+// settleDone writes down what has ended. What cannot be written is kept.
+func (l *Loop[T, R]) settleDone(ctx context.Context) (more bool, err error) {
 	if len(l.done) == 0 {
 		return false, nil
 	}
 	within, cancel := context.WithTimeout(ctx, l.Lease)
 	defer cancel()
-	if more, err = l.work.Settle(within, l.values()); err != nil {
-		l.complain(ctx, "settle", err)
+	if more, err = l.work.Settle(within, l.doneValues()); err != nil {
+		l.warn(ctx, "settle", err)
 		return false, err
 	}
 	l.done, l.urgent = l.done[:0], false
 	return more, nil
 }
 
-// exchange does both where the work can, and there is something to settle. When it
+// settleAndTake does both where the work can, and there is something to settle. When it
 // fails they are tried by themselves: what is in the way of one may not be in the
 // way of the other.
-func (l *Loop[T, R]) exchange(ctx context.Context) (again time.Duration, exchanged bool) {
+func (l *Loop[T, R]) settleAndTake(ctx context.Context) (again time.Duration, exchanged bool) {
 	work, able := l.work.(Exchanger[T, R])
-	free := l.Places - l.busy()
+	free := l.Places - l.busyPlaces()
 	if !able || len(l.done) == 0 || free <= 0 {
 		return 0, false
 	}
 	within, cancel := context.WithTimeout(ctx, l.Lease)
 	defer cancel()
 	until := time.Now().Add(l.Lease)
-	due, next, err := work.Exchange(within, l.values(), free)
+	due, next, err := work.Exchange(within, l.doneValues(), free)
 	if err != nil {
-		l.complain(ctx, "exchange", err)
+		l.warn(ctx, "exchange", err)
 		return 0, false
 	}
 	l.done, l.urgent = l.done[:0], false
-	return l.begin(due, until, next), true
+	return l.startItems(due, until, next), true
 }
 
-func (l *Loop[T, R]) values() []R {
+func (l *Loop[T, R]) doneValues() []R {
 	values := make([]R, len(l.done))
 	for i, o := range l.done {
 		values[i] = o.value
@@ -367,32 +367,32 @@ func (l *Loop[T, R]) values() []R {
 	return values
 }
 
-// forget drops outcomes that could not be written before their leases ended:
+// dropExpired drops outcomes that could not be written before their leases ended:
 // their items are anybody's.
-func (l *Loop[T, R]) forget() {
+func (l *Loop[T, R]) dropExpired() {
 	now := time.Now()
 	l.done = slices.DeleteFunc(l.done, func(o outcome[R]) bool { return o.until.Before(now) })
 }
 
-func (l *Loop[T, R]) complain(ctx context.Context, what string, err error) {
+func (l *Loop[T, R]) warn(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil {
 		l.Log.Warnf("%s: %s: %v", l.Name, what, err)
 	}
 }
 
-// drain waits for what is under way, ends what takes too long, and settles all.
+// drainItems waits for what is under way, ends what takes too long, and settles all.
 // What cannot be settled keeps its lease, which runs out.
-func (l *Loop[T, R]) drain(ctx context.Context, abort context.CancelCauseFunc) {
+func (l *Loop[T, R]) drainItems(ctx context.Context, abort context.CancelCauseFunc) {
 	patience := time.AfterFunc(l.Drain, func() { abort(ErrStopped) })
 	defer patience.Stop()
 	over := time.NewTimer(l.Drain + grace)
 	defer over.Stop()
-	for waiting := true; waiting && l.busy() > 0; {
+	for waiting := true; waiting && l.busyPlaces() > 0; {
 		select {
 		case r := <-l.results:
-			l.gather(r)
+			l.collectResults(r)
 		case <-over.C:
-			l.Log.Warnf("%s: %d items go on although they were told to stop; they are left to their leases", l.Name, l.busy())
+			l.Log.Warnf("%s: %d items go on although they were told to stop; they are left to their leases", l.Name, l.busyPlaces())
 			waiting = false
 		}
 	}
@@ -404,7 +404,7 @@ func (l *Loop[T, R]) drain(ctx context.Context, abort context.CancelCauseFunc) {
 	l.mu.Unlock()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSettle)
 	defer cancel()
-	_, _ = l.settle(last) // it has complained
+	_, _ = l.settleDone(last) // it has complained
 }
 
 // stats is read by others while the loop runs.

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 	"humanqa/internal/workloop"
 )
 

@@ -1,4 +1,4 @@
-// Package access is the read model of who may call: keys, accounts, checkers.
+// Package access is the read model of callers: keys, accounts, checkers.
 package access
 
 import (

@@ -6,7 +6,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
 )
 
 func TestKeysAndCheckersAreFoundByHash(t *testing.T) {

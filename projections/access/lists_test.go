@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
 )
 
 func TestOperatorsListWhoThereIs(t *testing.T) {

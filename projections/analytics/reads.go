@@ -148,7 +148,8 @@ func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by [
 	where := &readmodel.Where{Args: []any{accountID, projectID}}
 	from := "analytics.jobs"
 	if then != nil {
-		from = "(SELECT j.* FROM analytics.jobs j" + then.JoinThen(where, "j.job_id") + " WHERE j.account_id = $1 AND past.status = 'completed') j"
+		from = "(SELECT j.* FROM analytics.jobs j" + then.JoinThen(where, "j.job_id") +
+			" WHERE j.account_id = $1 AND past.status = 'completed') j"
 	}
 	query := `
 SELECT ` + pick("week", "date_trunc('week', completed_at, 'UTC')", "NULL::timestamptz") + ` AS week,

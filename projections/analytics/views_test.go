@@ -13,13 +13,13 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
 	historymodel "humanqa/projections/history"
 	jobsmodel "humanqa/projections/jobs"
 	ledgermodel "humanqa/projections/ledger"
-	"humanqa/projections/modeltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

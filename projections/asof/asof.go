@@ -1,8 +1,8 @@
-// Package asof answers what the read models showed at an earlier place of the
-// log. It folds the events up to there with the read models' own folds, stream by
-// stream as they are read, and keeps nothing: what it holds in memory is the answer.
-// Which streams there are the read models say, and the feed of events, which knows
-// of every job when it came and when it ended.
+// Package asof answers from an earlier place of the log. It folds the events up to
+// there with the read models' own folds, stream by stream as they are read. It keeps
+// nothing: its only memory is the answer. The read models name the streams. The feed of
+// events knows the beginning and the end of every job, so a list reads only the streams
+// of its page.
 package asof
 
 import (
@@ -22,8 +22,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Reads reads the log. Who asks must be known to own what they name, and the feed
-// of events to show the place (Supervisor.CatchUp).
+// Reads reads the log. The caller has checked that the account owns what is asked
+// for, and that the feed of events shows the place (Supervisor.CatchUp).
 type Reads struct {
 	log   domain.Log
 	db    *sqlx.DB

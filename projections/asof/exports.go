@@ -40,7 +40,9 @@ func (q *Reads) Export(ctx context.Context, v analytics.View, f analytics.Filter
 	return fmt.Errorf("nobody knows what %s was", v.Name)
 }
 
-func (q *Reads) exportRows(ctx context.Context, v analytics.View, f analytics.Filter, table string, rows []any, each func(row []any) error) error {
+func (q *Reads) exportRows(
+	ctx context.Context, v analytics.View, f analytics.Filter, table string, rows []any, each func(row []any) error,
+) error {
 	return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
 		source, err := analytics.Rows(w, table, rows)
 		return map[string]string{table: source}, err
@@ -120,7 +122,9 @@ type historyRow struct {
 	Failed    int    `json:"failed"`
 }
 
-func (q *Reads) exportProjects(ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error) error {
+func (q *Reads) exportProjects(
+	ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error,
+) error {
 	ids, err := q.reads.Projects.IDs(ctx, f.AccountID, "")
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
-	"humanqa/internal/place"
+	"humanqa/internal/cursor"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
@@ -24,9 +24,9 @@ type listed struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// behind says that the job follows the place in the list.
-func (l listed) behind(p place.Place) bool {
-	return p.IsBeginning() || l.CreatedAt.Before(p.At) || l.CreatedAt.Equal(p.At) && l.ID < p.ID
+// behind says that the job follows the cursor in the list.
+func (l listed) behind(c cursor.Cursor) bool {
+	return c.IsBeginning() || l.CreatedAt.Before(c.At) || l.CreatedAt.Equal(c.At) && l.ID < c.ID
 }
 
 // Jobs is jobs.Reads.List, as it was. Whether a job that had not ended was pending or
@@ -164,7 +164,9 @@ func (q *Reads) state(ctx context.Context, projectID string, at events.Until) (s
 }
 
 // Projects is projects.Reads.List, as it was.
-func (q *Reads) Projects(ctx context.Context, accountID string, f projects.Filter, at events.Until) (page []projects.Project, total int, err error) {
+func (q *Reads) Projects(
+	ctx context.Context, accountID string, f projects.Filter, at events.Until,
+) (page []projects.Project, total int, err error) {
 	ids, err := q.reads.Projects.IDs(ctx, accountID, f.ID)
 	if err != nil {
 		return nil, 0, err
@@ -206,7 +208,9 @@ func (q *Reads) Project(ctx context.Context, accountID, projectID string, at eve
 }
 
 // Sessions is sessions.Reads.List, as it was.
-func (q *Reads) Sessions(ctx context.Context, accountID string, f sessions.Filter, at events.Until) (page []sessions.Session, total int, err error) {
+func (q *Reads) Sessions(
+	ctx context.Context, accountID string, f sessions.Filter, at events.Until,
+) (page []sessions.Session, total int, err error) {
 	ids, err := q.reads.Sessions.IDs(ctx, accountID, f.ProjectID)
 	if err != nil {
 		return nil, 0, err
@@ -267,7 +271,9 @@ func (q *Reads) sessionEvents(ctx context.Context, sessionID string, at events.U
 }
 
 // slots folds the session again, with what its slots' jobs and their refunds add.
-func (q *Reads) slots(ctx context.Context, accountID string, s sessions.Session, own []domain.Recorded, before uint64, at events.Until) (sessions.Session, error) {
+func (q *Reads) slots(
+	ctx context.Context, accountID string, s sessions.Session, own []domain.Recorded, before uint64, at events.Until,
+) (sessions.Session, error) {
 	all := slices.Clone(own)
 	var ids []string
 	for _, slot := range s.Slots {

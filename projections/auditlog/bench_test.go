@@ -18,11 +18,11 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
-	"humanqa/internal/must"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/auditlog"
-	"humanqa/projections/modeltest"
 )
 
 var benchEvents = flag.Int("audit.events", 20_000, "how long a log BenchmarkAudit takes")

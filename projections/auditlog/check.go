@@ -51,7 +51,7 @@ type Check struct {
 	tiles  []tlog.Hash // of the leaves of the last tile that was read
 	tile   int64       // the next one
 
-	kept  []Checkpoint // somebody's, by size
+	kept  []Checkpoint // given by the caller, by size
 	notes []storedNote // the database's, by size
 	after int64        // which of those were read
 
@@ -328,7 +328,8 @@ func (c *Check) Findings(ctx context.Context) ([]Finding, error) {
 	// What was found event by event is what the tree says; a checkpoint has the
 	// last word about both.
 	from, to := c.good.Position, c.bad.Position
-	what := fmt.Sprintf("the first %d events are not those of the checkpoint that was signed %s", c.bad.Size, c.bad.Time.UTC().Format("2006-01-02T15:04:05Z"))
+	what := fmt.Sprintf("the first %d events are not those of the checkpoint that was signed %s", c.bad.Size,
+		c.bad.Time.UTC().Format("2006-01-02T15:04:05Z"))
 	if c.good.Size > 0 {
 		what += fmt.Sprintf("; the first %d are those of an earlier one", c.good.Size)
 	}
@@ -362,10 +363,12 @@ func (c *Check) findUnproved(ctx context.Context) error {
 		return fmt.Errorf("read how many checkpoints there were: %w", err)
 	}
 	if stored.Checkpoints < signed.Checkpoints {
-		c.find("", "the database has %d checkpoints, up to %d events; %d were signed, up to %d", stored.Checkpoints, stored.Size, signed.Checkpoints, signed.Size)
+		c.find("", "the database has %d checkpoints, up to %d events; %d were signed, up to %d", stored.Checkpoints, stored.Size,
+			signed.Checkpoints, signed.Size)
 	}
 	if old := c.signer.now().Sub(c.bound.since); c.bound.Key != "" && c.Signed == 0 && stored.Checkpoints == 0 && old > unsignedFor {
-		c.find("", "the log is to be signed since %s and has no checkpoint: nothing proves it (a service that runs signs one a minute)", old.Truncate(time.Second))
+		c.find("", "the log is to be signed since %s and has no checkpoint: nothing proves it (a service that runs signs one a minute)",
+			old.Truncate(time.Second))
 	}
 	return nil
 }

@@ -35,7 +35,9 @@ const exportPage = 1000
 
 // RawLog reads the log as it is stored: *eventstore.Client.
 type RawLog interface {
-	ReadAllRaw(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
+	ReadAllRaw(
+		ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+	) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
 }
 
 // Each calls see for every event of the log, in order.
@@ -56,9 +58,9 @@ func Each(ctx context.Context, log RawLog, see func(eventstore.RawEvent) error) 
 	return nil
 }
 
-// Export writes the log up to a checkpoint as lines of JSON that anybody can
-// verify without the service: a head, the events, and behind the last event of
-// each checkpoint that checkpoint. Memory does not grow with the log.
+// Export writes the log up to a checkpoint as lines of JSON, for verification without
+// the service. They are a head, the events, and each checkpoint behind its last event.
+// Memory does not grow with the log.
 func Export(ctx context.Context, log RawLog, s *Signer, upTo Checkpoint, out io.Writer) (events int64, err error) {
 	verifier, err := s.Verifier(ctx)
 	if err != nil {

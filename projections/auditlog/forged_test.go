@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"humanqa/eventstore"
-	"humanqa/eventstore/consumer"
-	"humanqa/internal/must"
+	"humanqa/eventstore/binding"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/auditlog"
 )
 
 // bind has the log say by which key it is proved, as a service does at its start.
-func (w *world) bind() *consumer.Binding {
+func (w *world) bind() *binding.Binding {
 	w.t.Helper()
-	b := consumer.NewBinding(w.db, w.log, func() time.Time { return w.now })
+	b := binding.New(w.db, w.log, func() time.Time { return w.now })
 	b.BindKey(func(ctx context.Context) (string, error) {
 		verifier, err := w.signer.Verifier(ctx)
 		return auditlog.KeyHash(verifier), err
@@ -73,7 +73,7 @@ func TestALogOlderThanMACsSaysFromWhereTheyBegin(t *testing.T) {
 	w := setup(t)
 	w.log.Authenticate(eventstore.MACKeys{})
 	w.lives(2)
-	must.NoError(t, consumer.NewBinding(w.db, w.log, time.Now).Bind(w.ctx())) // an older version's
+	must.NoError(t, binding.New(w.db, w.log, time.Now).Bind(w.ctx())) // an older version's
 	w.sign()
 	var macs eventstore.MACKeys
 	macs.Primary, macs.Keys = w.vault.MACKeys()

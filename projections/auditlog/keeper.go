@@ -97,7 +97,7 @@ func (k *Keeper) remember(ctx context.Context, refused error) {
 	k.problem = problem
 }
 
-// One process takes the check of a day. A time ahead of now is nobody's.
+// One process takes the check of a day. A time ahead of now does not count.
 const takeCheckSQL = `
 UPDATE audit.keys
 SET checked_at = clock_timestamp()

@@ -14,8 +14,8 @@ import (
 	"humanqa/domain"
 )
 
-// Leaf is what the tree binds of an event, and where the event stood when the
-// tree took it: the place is for finding it and no part of the hash.
+// Leaf holds the bound facts of an event, and its position when the tree took it. The
+// position is for finding the event, and no part of the hash.
 type Leaf struct {
 	Index    int64
 	Position domain.Position
@@ -51,8 +51,8 @@ func ticks(t time.Time) int64 { return t.UnixNano() / 100 }
 
 func fromTicks(n int64) time.Time { return time.Unix(0, n*100).UTC() }
 
-// Text is the leaf's bytes: each field as its length in bytes, a colon, the
-// bytes, and a line feed, so that no field can be read as the end of another.
+// Text is the leaf's bytes: each field as its length in bytes, a colon, the bytes, and
+// a line feed. So no field can be read as the end of another.
 func (l Leaf) Text() []byte {
 	out := make([]byte, 0, 384)
 	var word [2 * sha256.Size]byte // for one field at a time

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"humanqa/domain"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 // The layout is for ever: whoever has kept a checkpoint holds it against leaves

@@ -22,8 +22,8 @@ type RawStreams interface {
 }
 
 // Own is what the log holds of one account or another, for that account: the
-// streams of the account, of its ledger, projects, jobs, sessions and loops. Who
-// tested is not told.
+// streams of the account, of its ledger, projects, jobs, sessions and loops. The
+// tester is not named.
 type Own struct {
 	log    RawStreams
 	tree   Tree
@@ -31,7 +31,7 @@ type Own struct {
 	feed   *events.Reads
 }
 
-// NewOwn reads a log and its tree; the feed of events knows whose streams they are.
+// NewOwn reads a log and its tree; the feed of events knows the account of each stream.
 func NewOwn(log RawStreams, db *sqlx.DB, signer *Signer) *Own {
 	return &Own{log: log, tree: NewTree(db), signer: signer, feed: events.NewReads(db)}
 }
@@ -44,7 +44,7 @@ const streamsPage = 500
 func (o *Own) Events(ctx context.Context, accountID string, since *time.Time, until *events.Until, each func(row []any) error) error {
 	tell := func(e eventstore.RawEvent) error {
 		var meta domain.Metadata
-		_ = json.Unmarshal(e.Meta, &meta) // what cannot be read has no time and nobody
+		_ = json.Unmarshal(e.Meta, &meta) // metadata that cannot be read has no time and no actor
 		if since != nil && meta.Time.Before(*since) || until != nil && until.PassedAt(e.Position, meta.Time) {
 			return nil
 		}
@@ -116,5 +116,6 @@ func notFoundOr(err error, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	return domain.NotFound("event " + id.String()).WithHint("it is the id of an event of yours; one that was written just now is in the tree within a second")
+	return domain.NotFound("event " + id.String()).WithHint(
+		"it is the id of an event of yours; one that was written just now is in the tree within a second")
 }

@@ -18,11 +18,11 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/auditlog"
 	"humanqa/projections/events"
-	"humanqa/projections/modeltest"
 )
 
 // An account gets its own events, without who tested, and proofs of them that the

@@ -31,9 +31,9 @@ const (
 type Projector struct{}
 
 var (
-	_ consumer.Projector = Projector{}
-	_ consumer.Lazy      = Projector{}
-	_ consumer.Witness   = Projector{}
+	_ consumer.Projector   = Projector{}
+	_ consumer.Lazy        = Projector{}
+	_ consumer.RawConsumer = Projector{}
 )
 
 // Name implements consumer.Consumer.
@@ -42,11 +42,11 @@ func (Projector) Name() string { return Name }
 // Version implements consumer.Projector.
 func (Projector) Version() int { return 3 }
 
-// Handles implements consumer.Consumer; as a Witness it sees all others too.
+// Handles implements consumer.Consumer; as a RawConsumer it sees all others too.
 func (Projector) Handles() []string { return eventstore.Types() }
 
-// Witness implements consumer.Witness.
-func (Projector) Witness() {}
+// RawConsumer implements consumer.RawConsumer.
+func (Projector) RawConsumer() {}
 
 // Gather implements consumer.Lazy: no answer shows the tree right behind a
 // write, and a checkpoint is signed once a minute.
@@ -57,13 +57,13 @@ func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "tree_leaves", DDL: treeLeavesDDL}, {Name: "tree_tiles", DDL: treeTilesDDL}}
 }
 
-// What each leaf binds, and where the event stood. An id is looked up for a
-// proof, seldom, so its index is one that costs the writer nothing: a Bloom
-// filter for each 64 pages, made by autovacuum once they are full. A B-tree of
-// random ids costs five times what all else of a row does. The filters come
-// behind a minmax of index, which leads the planner to them (leafByIDSQL).
-// An empty table has a filter for its first pages, which each row would be put
-// into by writing all of it anew: the last statement leaves it to autovacuum.
+// What each leaf binds, and where the event stood. A proof looks an id up, which is
+// rare, so the index must cost the writer nothing. It is a Bloom filter for each 64
+// pages, made by autovacuum once they are full. A B-tree of random ids costs five times
+// what all else of a row does. The filters come behind a minmax of index, which leads
+// the planner to them (leafByIDSQL). An empty table has a filter for its first pages,
+// which each row would be put into by writing all of it anew: the last statement leaves
+// it to autovacuum.
 const treeLeavesDDL = `
 CREATE TABLE {schema}.tree_leaves (
     index            bigint PRIMARY KEY,
@@ -260,7 +260,7 @@ func (e *edge) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 		for _, t := range some {
 			args = append(args, t.Level, t.Index, t.Hashes)
 		}
-		if _, err := tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, upsertTiles[len(some)]), args...); err != nil {
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, upsertTiles[len(some)]), args...); err != nil {
 			return fmt.Errorf("write tiles: %w", err)
 		}
 	}

@@ -47,8 +47,8 @@ func bound(l Leaf) BoundEvent {
 	}
 }
 
-// Proof is what somebody needs, beside the log's verifier key, to know that an
-// event is in the log: the audit path of RFC 6962, from the leaf up.
+// Proof shows, together with the log's verifier key, that an event is in the
+// log: the audit path of RFC 6962, from the leaf up.
 type Proof struct {
 	Event      BoundEvent `json:"event"`
 	Path       []string   `json:"path"` // base64
@@ -62,7 +62,8 @@ func Prove(ctx context.Context, tree Tree, id uuid.UUID, in Checkpoint) (Proof, 
 	case err != nil:
 		return Proof{}, err
 	case !found:
-		return Proof{}, domain.NotFound("event " + id.String()).WithHint("an event that was written just now is in the tree within a second")
+		return Proof{}, domain.NotFound("event " + id.String()).WithHint(
+			"an event that was written just now is in the tree within a second")
 	case l.Index >= in.Size:
 		return Proof{}, fmt.Errorf("event %s came behind the checkpoint of %s: use a newer one", id, in)
 	}
@@ -71,7 +72,8 @@ func Prove(ctx context.Context, tree Tree, id uuid.UUID, in Checkpoint) (Proof, 
 		return Proof{}, err
 	}
 	if err := tlog.CheckRecord(path, in.Size, in.Root, l.Index, l.Hash()); err != nil {
-		return Proof{}, errors.Join(fmt.Errorf("the tree does not prove %s in the checkpoint of %s: look with humanqa audit verify", l, in), err)
+		return Proof{}, errors.Join(fmt.Errorf("the tree does not prove %s in the checkpoint of %s: look with humanqa audit verify", l, in),
+			err)
 	}
 	proof := Proof{Event: bound(l), Path: make([]string, len(path)), Checkpoint: in.Note}
 	for i, h := range path {

@@ -34,8 +34,8 @@ func eventRow(e eventstore.RawEvent, meta domain.Metadata, actor string, data []
 	}
 }
 
-// withheld is what an account is not told of its own events: who tested, and which
-// operator it was.
+// withheld are the fields that an account is not shown of its own events: the tester
+// and the operator.
 var withheld = map[string]string{"checkerId": "[withheld]"}
 
 // actorOf is the actor as the account may know it.

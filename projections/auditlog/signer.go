@@ -16,7 +16,7 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Sealer keeps the signing key from who can read the database only: *vault.Vault.
+// Sealer keeps the signing key from readers of the database: *vault.Vault.
 type Sealer interface {
 	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
@@ -117,7 +117,7 @@ func (s *Signer) Newest(ctx context.Context) (c Checkpoint, found bool, err erro
 	return c, err == nil, err
 }
 
-// Latest is the newest checkpoint; the first one is signed for who asks.
+// Latest is the newest checkpoint; the first one is signed when it is asked for.
 func (s *Signer) Latest(ctx context.Context) (c Checkpoint, found bool, err error) {
 	if c, found, err = s.Newest(ctx); found || err != nil {
 		return c, found, err
@@ -136,11 +136,11 @@ SET signed = signed + 1,
     signed_size = greatest(signed_size, added.size)
 FROM added`
 
-// Sign signs the tree as it is, and gives the newest checkpoint if nothing has
-// come behind it; found is false while the log is empty. What came behind the newest
-// checkpoint is read from the log itself: a tree that does not hold it, or does not
-// continue the checkpoint, is ErrForked, an event that this service did not write
-// ErrForged, and neither is signed.
+// Sign signs the tree as it is, and gives the newest checkpoint if nothing has come
+// behind it; found is false while the log is empty. The events behind the newest
+// checkpoint are read from the log itself. A tree that lacks them, or does not continue
+// the checkpoint, is ErrForked. An event from another writer is ErrForged. Neither is
+// signed.
 func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error) {
 	tree := NewTree(s.db)
 	last, signedBefore, err := s.Newest(ctx)

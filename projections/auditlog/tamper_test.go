@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/auditlog"
 )
 

@@ -16,7 +16,7 @@ import (
 
 // Tree reads the tree through the views in schema readmodel. It only ever grows
 // at its right edge, so what is read for one size fits together, however many
-// statements it takes and whoever appends meanwhile.
+// statements it takes and whatever is appended meanwhile.
 type Tree struct{ db sqlx.ExtContext }
 
 // NewTree reads from a pool, or from a transaction.
@@ -120,7 +120,8 @@ func (t Tree) hashes(ctx context.Context) tlog.HashReader {
 			of := tlog.TileForIndex(tileHeight, index)
 			h, err := tlog.HashFromTile(of, wanted[place{of.L, of.N}], index)
 			if err != nil {
-				return nil, fmt.Errorf("tile %d of level %d is short or gone: rebuild the tree (humanqa projections rebuild %s): %w", of.N, of.L, Name, err)
+				return nil, fmt.Errorf("tile %d of level %d is short or gone: rebuild the tree (humanqa projections rebuild %s): %w", of.N,
+					of.L, Name, err)
 			}
 			out[i] = h
 		}
@@ -175,9 +176,9 @@ func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
 	return out, nil
 }
 
-// That every index is from 0 on lets the planner believe that the Bloom filters
-// of the ids leave little of the table: it knows that index follows the table's
-// order, and would think of ids that they are anywhere.
+// The condition that every index is from 0 on is for the planner. It knows that index
+// follows the table's order, so it believes that the Bloom filters leave little of the
+// table. Of ids alone it would assume any place.
 const leafByIDSQL = `
 SELECT ` + leafColumns + `
 FROM readmodel.tree_leaves

@@ -17,11 +17,11 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/auditlog"
-	"humanqa/projections/modeltest"
 )
 
 func TestHowTheLogIsCutDoesNotMatterToTheTree(t *testing.T) {

@@ -43,7 +43,7 @@ func KeyHash(verifier string) string {
 func (s *Signer) Bound(ctx context.Context) (b Bound, err error) {
 	err = s.log.ReadRaw(ctx, origin.Stream, func(e eventstore.RawEvent) error {
 		if s.log.Authentic(e) != eventstore.Genuine {
-			return nil // whoever checks the log is told elsewhere
+			return nil // the check of the log reports it
 		}
 		r, err := e.Decode()
 		if err != nil {
@@ -64,8 +64,9 @@ func (s *Signer) Bound(ctx context.Context) (b Bound, err error) {
 	return b, failed("read how the log is proved", err)
 }
 
-// unproved says why an event is not proved to be the service's, empty if it is, or need
-// not be: what stands before the MACs, and types that are none of ours.
+// unproved gives the reason why an event is not proved to be the service's. It is empty
+// for a proved event. It is also empty for events from before MACs, and for types of
+// others.
 func (s *Signer) unproved(e eventstore.RawEvent, b Bound) string {
 	if b.Key == "" || e.Position.Compare(b.At) <= 0 {
 		return ""

@@ -1,4 +1,5 @@
-// Package changes tells open pages that the read models show something new.
+// Package changes tells open pages that the read models show a change. One reader of
+// the feed a process serves them all.
 package changes
 
 import (
@@ -40,9 +41,8 @@ const Everything = "*"
 // which.
 const Queue = "queue"
 
-// Checker is what is followed, like an account, to hear of the jobs that the
-// checker holds or has completed, and of the sessions they belong to: whatever
-// happens to another slot of those is told as the session's.
+// Checker is a topic, like an account: the checker's claimed and completed jobs, and
+// their sessions. A change of another slot counts as a change of the session.
 func Checker(id string) string { return "checker:" + id }
 
 // Person is what is followed, like an account, to hear that what the person may do has

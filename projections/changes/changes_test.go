@@ -14,11 +14,11 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 	"humanqa/projections/sessions"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 )
 
 func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {

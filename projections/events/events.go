@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +32,7 @@ func (Projector) Name() string { return Name }
 func (Projector) Version() int { return announce.Revision() + layout }
 
 // layout is the tables'. Raise it when they change.
-const layout = 3
+const layout = 4
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, who reads it
 // does (Supervisor.CatchUp).
@@ -52,35 +49,32 @@ func (Projector) Tables() []consumer.Table {
 	}
 }
 
-// about is an announce.Enrichment, but for whose it is. Most are learned from once, and in place: what an
-// earlier row of the page leaves behind has room for the next. position is where in the log the stream
-// begins, by which its events name it.
+// about is an announce.Enrichment. Most are learned from once, and in place: an earlier
+// row of the page leaves room for the next. position is where in the log the stream
+// begins.
 const eventStreamsDDL = `
 CREATE TABLE {schema}.event_streams (
     position   bigint NOT NULL UNIQUE,
     stream     text PRIMARY KEY,
     account_id text NOT NULL,
     project_id text NOT NULL,
-    about      bytea NOT NULL
+    about      jsonb NOT NULL
 ) WITH (fillfactor = 90);
 `
 
-// A row is what of the event is told, as short makes it, and position is its stream's: an
-// account, a stream and a type by their names would take more than all the rest. What has
-// a fixed width comes first, where nothing has to be aligned. account is accountHash, since
-// Postgres could not walk an index in the log's order otherwise.
+// data is announce.Told of the event.
 const accountEventsDDL = `
 CREATE TABLE {schema}.account_events (
     commit_position  bigint NOT NULL,
     prepare_position bigint NOT NULL,
-    position         bigint NOT NULL,
     time             timestamptz NOT NULL,
     event_id         uuid NOT NULL,
-    account          integer NOT NULL,
+    account_id       text NOT NULL,
+    stream           text NOT NULL,
     revision         integer NOT NULL,
     schema_version   smallint NOT NULL,
-    type             smallint NOT NULL,
-    data             bytea NOT NULL
+    type             text NOT NULL,
+    data             jsonb NOT NULL
 );
 `
 
@@ -88,65 +82,38 @@ CREATE TABLE {schema}.account_events (
 // events are few enough to be sorted.
 var accountEventsIndexes = `
 ALTER TABLE {schema}.account_events ADD PRIMARY KEY (commit_position, prepare_position);
-CREATE INDEX account_events_in_order  ON {schema}.account_events (account, commit_position, prepare_position);
-CREATE INDEX account_events_noticed   ON {schema}.account_events (account, commit_position DESC, prepare_position DESC) WHERE ` + noticed + `;
-CREATE INDEX account_events_by_stream ON {schema}.account_events (position);
+CREATE INDEX account_events_in_order  ON {schema}.account_events (account_id, commit_position, prepare_position);
+CREATE INDEX account_events_noticed   ON {schema}.account_events (account_id, commit_position DESC, prepare_position DESC) WHERE ` +
+	noticed + `;
+CREATE INDEX account_events_by_stream ON {schema}.account_events (stream);
 `
 
-// typeCode stands for a type in the rows: a hash of its name, so that nobody who announces
-// another event has a number to give to it.
-func typeCode(eventType string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(eventType)) // it never fails
-	return int(h.Sum32() & math.MaxInt16)
-}
-
-// typeOf undoes typeCode.
-var typeOf = func() map[int]string {
-	names := map[int]string{}
-	for _, k := range announce.Kinds() {
-		names[typeCode(k.Type)] = k.Type
-	}
-	return names
-}()
-
 // noticed are the events that people are told of when they come back.
-var noticed = func() string {
-	var codes []string
-	for _, name := range domain.TypesOf((*job.SLAMissed)(nil), (*job.Failed)(nil), (*loop.Ended)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil)) {
-		codes = append(codes, strconv.Itoa(typeCode(name)))
-	}
-	return "type IN (" + strings.Join(codes, ", ") + ")"
-}()
-
-// accountHash stands for an account in the index. Others may have the same.
-func accountHash(accountID string) int32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(accountID)) // it never fails
-	return int32(h.Sum32())           //nolint:gosec // bits
-}
+var noticed = "type IN ('" + strings.Join(
+	domain.TypesOf((*job.SLAMissed)(nil), (*job.Failed)(nil), (*loop.Ended)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil)),
+	"', '") + "')"
 
 func (Projector) Handles() []string { return announce.Types() }
 
 type eventStreamRow struct {
-	Position  uint64          `json:"position"`
-	Stream    string          `json:"stream"`
-	AccountID string          `json:"account_id"`
-	ProjectID string          `json:"project_id"`
-	About     readmodel.Bytes `json:"about"`
+	Position  uint64                              `json:"position"`
+	Stream    string                              `json:"stream"`
+	AccountID string                              `json:"account_id"`
+	ProjectID string                              `json:"project_id"`
+	About     readmodel.JSON[announce.Enrichment] `json:"about"`
 }
 
 type accountEventRow struct {
 	CommitPosition  uint64          `json:"commit_position"`
 	PreparePosition uint64          `json:"prepare_position"`
-	Position        uint64          `json:"position"`
 	Time            time.Time       `json:"time"`
 	EventID         string          `json:"event_id"`
-	Account         int32           `json:"account"`
+	AccountID       string          `json:"account_id"`
+	Stream          string          `json:"stream"`
 	Revision        uint64          `json:"revision"`
 	SchemaVersion   int             `json:"schema_version"`
-	Type            int             `json:"type"`
-	Data            readmodel.Bytes `json:"data"`
+	Type            string          `json:"type"`
+	Data            json.RawMessage `json:"data"`
 }
 
 var loadEventStreamsSQL = readmodel.Load[eventStreamRow]("event_streams", "stream")
@@ -173,15 +140,16 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		about, begins := announce.Begin(r)
 		switch {
 		case begins && s == nil:
-			s = &eventStream{isNew: true, row: eventStreamRow{Position: r.Position.Commit, Stream: r.Stream, AccountID: about.AccountID, ProjectID: about.ProjectID}}
+			s = &eventStream{isNew: true, row: eventStreamRow{Position: r.Position.Commit, Stream: r.Stream, AccountID: about.AccountID,
+				ProjectID: about.ProjectID}}
 			streams[r.Stream] = s
 		case s == nil:
 			continue
 		}
 		if begins {
-			s.about = about
+			s.row.About.V = about
 		}
-		if learned := begins || s.about.Learn(r.Event); learned && !s.dirty {
+		if learned := begins || s.row.About.V.Learn(r.Event); learned && !s.dirty {
 			s.dirty = true
 			changed = append(changed, s)
 		}
@@ -196,13 +164,6 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	}
 	var begun, learned []eventStreamRow
 	for _, s := range changed {
-		about := s.about
-		about.AccountID, about.ProjectID = "", ""
-		text, err := readmodel.Lean(about)
-		if err != nil {
-			return fmt.Errorf("encode what %s is about: %w", s.row.Stream, err)
-		}
-		s.row.About = shorten(text)
 		if s.isNew {
 			begun = append(begun, s.row)
 		} else {
@@ -224,12 +185,11 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 // eventStream is what is known of a job, a session or a loop.
 type eventStream struct {
 	row   eventStreamRow
-	about announce.Enrichment
 	isNew bool // of this batch
 	dirty bool // to be written
 }
 
-func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (_ map[string]*eventStream, err error) {
+func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (map[string]*eventStream, error) {
 	var names []string
 	streams := map[string]*eventStream{}
 	for _, r := range batch {
@@ -245,36 +205,19 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 		return nil, fmt.Errorf("load streams: %w", err)
 	}
 	for _, row := range rows {
-		s := &eventStream{row: row}
-		if s.about, err = row.about(); err != nil {
-			return nil, err
-		}
-		streams[row.Stream] = s
+		streams[row.Stream] = &eventStream{row: row}
 	}
 	return streams, nil
 }
 
-// about reads what Apply wrote.
-func (r eventStreamRow) about() (about announce.Enrichment, err error) {
-	text, err := lengthen(r.About)
-	if err == nil {
-		err = json.Unmarshal(text, &about)
-	}
-	if err != nil {
-		return about, fmt.Errorf("decode what %s is about: %w", r.Stream, err)
-	}
-	about.AccountID, about.ProjectID = r.AccountID, r.ProjectID
-	return about, nil
-}
-
 func accountEvent(of eventStreamRow, r domain.Recorded) (accountEventRow, error) {
-	data, err := readmodel.Lean(announce.Told(r.Event))
+	data, err := json.Marshal(announce.Told(r.Event))
 	if err != nil {
-		return accountEventRow{}, err
+		return accountEventRow{}, fmt.Errorf("encode event %s: %w", r.ID, err)
 	}
 	return accountEventRow{
-		CommitPosition: r.Position.Commit, PreparePosition: r.Position.Prepare, Position: of.Position,
-		Account: accountHash(of.AccountID), Revision: r.Revision, EventID: r.ID.String(), Type: typeCode(r.Type),
-		SchemaVersion: eventstore.Version(r.Type), Time: readmodel.Moment(r.Meta.Time), Data: shorten(data),
+		CommitPosition: r.Position.Commit, PreparePosition: r.Position.Prepare, AccountID: of.AccountID, Stream: of.Stream,
+		Revision: r.Revision, EventID: r.ID.String(), Type: r.Type, SchemaVersion: eventstore.Version(r.Type),
+		Time: readmodel.Moment(r.Meta.Time), Data: data,
 	}, nil
 }

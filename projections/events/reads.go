@@ -48,31 +48,25 @@ type Filter struct {
 }
 
 var selectEventsSQL = `
-SELECT ` + readmodel.Columns[readEventRow]("") + `
+SELECT ` + eventColumns + `
 FROM readmodel.account_events e
-JOIN readmodel.event_streams s USING (position)
-WHERE ` + ofAccountSQL
+JOIN readmodel.event_streams s USING (stream)
+WHERE e.account_id = $1`
 
-// ofAccountSQL keeps events of accounts away that have the same hash. It says so in a way
-// that the planner makes nothing of: it would count on the hash and on the account each
-// leaving a few of what the other does.
-const ofAccountSQL = `COALESCE(s.account_id = $1, FALSE)`
+var eventColumns = readmodel.Columns[accountEventRow]("e.") + ", s.project_id, s.about"
 
 const orderEventsSQL = `
 ORDER BY e.commit_position, e.prepare_position`
 
 var jobEventsSQL = selectEventsSQL + `
-  AND s.stream = $2` + orderEventsSQL
+  AND e.stream = $2` + orderEventsSQL
 
 const newsSQL = `
-SELECT e.commit_position, e.prepare_position, s.account_id
-FROM (
-    SELECT commit_position, prepare_position, position
-    FROM readmodel.account_events
-    WHERE (commit_position, prepare_position) > ($1, $2)
-    ORDER BY commit_position, prepare_position
-    LIMIT $3) e
-JOIN readmodel.event_streams s USING (position)`
+SELECT commit_position, prepare_position, account_id
+FROM readmodel.account_events
+WHERE (commit_position, prepare_position) > ($1, $2)
+ORDER BY commit_position, prepare_position
+LIMIT $3`
 
 const newestEventSQL = `
 SELECT commit_position, prepare_position
@@ -83,10 +77,8 @@ LIMIT 1`
 // readEventRow is an event and its stream.
 type readEventRow struct {
 	accountEventRow
-	Stream    string          `json:"stream"`
-	AccountID string          `json:"account_id"`
-	ProjectID string          `json:"project_id"`
-	About     readmodel.Bytes `json:"about"`
+	ProjectID string                              `json:"project_id"`
+	About     readmodel.JSON[announce.Enrichment] `json:"about"`
 }
 
 // OfJob gives the events of one job of the account; none for another account's.
@@ -151,7 +143,7 @@ func (q *Reads) Owns(ctx context.Context, accountID, stream string) (owns bool, 
 
 // ofProjectSQL begins with the project's jobs, not with the account's events.
 var ofProjectSQL = `
-SELECT ` + readmodel.Columns[readEventRow]("") + `
+SELECT ` + eventColumns + `
 FROM (
     SELECT '` + domain.JobStreams + `' || id AS stream
     FROM readmodel.jobs
@@ -159,7 +151,7 @@ FROM (
       AND project_id = $2
       AND project_id <> '') j
 JOIN readmodel.event_streams s USING (stream)
-JOIN readmodel.account_events e USING (position)
+JOIN readmodel.account_events e USING (stream)
 WHERE `
 
 // OfProject hands out what is told of a project's jobs up to there, event by event
@@ -197,9 +189,9 @@ func (q *Reads) eachOfProject(ctx context.Context, accountID, projectID string, 
 	return rows.Err()
 }
 
-// Notices gives what went wrong in the account behind a cursor, the newest first,
-// at most limit: time limits that were missed, tests that were given up, loops
-// that ended badly, webhooks that were disabled, credits that became low.
+// Notices gives the account's problems behind a cursor, the newest first, at most
+// limit. They are missed time limits, failed jobs, loops with a bad end, disabled
+// webhooks, and low credits.
 func (q *Reads) Notices(ctx context.Context, accountID, after string, limit int) ([]AccountEvent, error) {
 	from, err := parseCursor(after)
 	if err != nil {
@@ -211,14 +203,9 @@ func (q *Reads) Notices(ctx context.Context, accountID, after string, limit int)
 
 func (f Filter) where(accountID string, after place) *readmodel.Where {
 	c := readmodel.WhereAccount(accountID)
-	c.And("e.account = %s", accountHash(accountID))
 	c.SQL += fmt.Sprintf("\n  AND (e.commit_position, e.prepare_position) > (%s, %s)", c.Param(after.commit), c.Param(after.prepare))
 	if len(f.Types) > 0 {
-		wanted := make([]int64, 0, len(f.Types))
-		for _, name := range f.Types {
-			wanted = append(wanted, int64(typeCode(name)))
-		}
-		c.And("e.type = ANY(%s)", pq.Array(wanted))
+		c.And("e.type = ANY(%s)", pq.Array(f.Types))
 	}
 	if f.ProjectID != "" {
 		c.And("s.project_id = %s", f.ProjectID)
@@ -244,7 +231,6 @@ func (q *Reads) read(ctx context.Context, query string, args ...any) ([]AccountE
 
 func (r readEventRow) event() (AccountEvent, error) {
 	readmodel.UTC(&r.Time)
-	stream := eventStreamRow{Stream: r.Stream, AccountID: r.AccountID, ProjectID: r.ProjectID, About: r.About}
 	meta, err := json.Marshal(domain.Metadata{AccountID: r.AccountID, Time: r.Time, Schema: r.SchemaVersion})
 	if err != nil {
 		return AccountEvent{}, fmt.Errorf("encode the metadata of event %s: %w", r.EventID, err)
@@ -253,19 +239,14 @@ func (r readEventRow) event() (AccountEvent, error) {
 	if err != nil {
 		return AccountEvent{}, fmt.Errorf("event id %q: %w", r.EventID, err)
 	}
-	data, err := lengthen(r.Data)
-	if err != nil {
-		return AccountEvent{}, fmt.Errorf("event %s: %w", r.EventID, err)
-	}
 	recorded, err := eventstore.RawEvent{
-		ID: id, Stream: r.Stream, Revision: r.Revision, Type: typeOf[r.Type], Data: data, Meta: meta,
+		ID: id, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Data: r.Data, Meta: meta,
 		Position: domain.Position{Commit: r.CommitPosition, Prepare: r.PreparePosition},
 	}.Decode()
 	if err != nil {
 		return AccountEvent{}, err
 	}
-	about, err := stream.about()
-	return AccountEvent{Cursor: CursorAt(recorded.Position), Recorded: recorded, About: about}, err
+	return AccountEvent{Cursor: CursorAt(recorded.Position), Recorded: recorded, About: r.About.V}, nil
 }
 
 // newsPage bounds what one call of News reads.

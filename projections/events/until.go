@@ -36,11 +36,10 @@ func (u Until) holds(w *readmodel.Where) string {
 	return "e.time <= " + w.Param(u.Moment)
 }
 
-// JoinThen joins what had become of jobs by then, as past: created and analysed
-// (null: not yet), and status, of those that had ended (null: not yet). id is the
-// expression for a job's id. An end absorbs, so what a read model shows of a job
-// that had ended by then, and that no rating, recording or analysis changes, is
-// what it showed then.
+// JoinThen joins the past state of jobs, as past. It has created and analysed (null:
+// not yet), and the status of ended jobs (null: not yet). id is the expression for a
+// job's id. An end absorbs, so what a read model shows of a job that had ended by then,
+// and that no rating, recording or analysis changes, is what it showed then.
 func (u Until) JoinThen(w *readmodel.Where, id string) string {
 	var ends []string
 	for _, end := range []struct {
@@ -49,17 +48,16 @@ func (u Until) JoinThen(w *readmodel.Where, id string) string {
 	}{
 		{(*job.Completed)(nil), job.StatusCompleted}, {(*job.Cancelled)(nil), job.StatusCancelled}, {(*job.Failed)(nil), job.StatusFailed},
 	} {
-		ends = append(ends, fmt.Sprintf("WHEN %d THEN '%s'", typeCode(end.event.EventType()), end.status))
+		ends = append(ends, fmt.Sprintf("WHEN '%s' THEN '%s'", end.event.EventType(), end.status))
 	}
 	return fmt.Sprintf(`
-JOIN readmodel.event_streams past_stream ON past_stream.stream = '%s' || %s
 CROSS JOIN LATERAL (
     SELECT MAX(CASE e.type %s END) AS status,
-           BOOL_OR(e.type = %d) AS created,
-           BOOL_OR(e.type = %d) AS analysed
+           BOOL_OR(e.type = '%s') AS created,
+           BOOL_OR(e.type = '%s') AS analysed
     FROM readmodel.account_events e
-    WHERE e.position = past_stream.position
+    WHERE e.stream = '%s' || %s
       AND %s) past`,
-		domain.JobStreams, id, strings.Join(ends, " "),
-		typeCode((*job.Created)(nil).EventType()), typeCode((*job.AIReportReady)(nil).EventType()), u.holds(w))
+		strings.Join(ends, " "), (*job.Created)(nil).EventType(), (*job.AIReportReady)(nil).EventType(),
+		domain.JobStreams, id, u.holds(w))
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lib/pq"
 
-	"humanqa/internal/must"
+	"humanqa/internal/testing/must"
 )
 
 const longPastSQL = `

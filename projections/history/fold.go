@@ -32,9 +32,9 @@ func newFold() historyFold {
 	}
 }
 
-// Past is what the read model showed of a project when the log held the events
-// that were folded, of it and of its jobs, in the log's order, and no more: the
-// same fold, without a table. It keeps the latest tests only.
+// Past is the read model's state of a project at an earlier end of the log. It folds
+// the events of the project and its jobs, in the log's order, without a table. It keeps
+// the latest tests only.
 type Past struct {
 	id   string
 	fold historyFold
@@ -197,8 +197,8 @@ func (f *historyFold) touch(p *foldedProject) {
 	}
 }
 
-// open notes whose the job is. One that has ended already, because its
-// submission was repeated, is noted all the same, whichever batch ended it.
+// open notes the project of a job, also of one that has ended already because its
+// submission was repeated, whichever batch ended it.
 func (f *historyFold) open(jobID, projectID string) {
 	f.ended = slices.DeleteFunc(f.ended, func(id string) bool { return id == jobID })
 	f.jobs[jobID] = projectID

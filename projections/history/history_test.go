@@ -8,8 +8,8 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/projects"
 )
 

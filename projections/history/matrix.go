@@ -21,7 +21,7 @@ type Matrix struct {
 	Passed int          // items that never failed in these tests
 }
 
-// MatrixTest is a column. Commit is what was deployed, empty where nobody told.
+// MatrixTest is a column. Commit is the deployed one, empty where none was named.
 type MatrixTest struct {
 	JobID         string    `json:"job_id"`
 	OverallStatus string    `json:"overall_status"`

@@ -67,9 +67,9 @@ type PreparedBatch struct {
 	PreparedAt   time.Time
 }
 
-// OpenFailure is an item whose latest result in the project is fail, with its
-// lineage: when it first failed in this row of failures, in how many tests
-// since, and when it last passed (nil: never).
+// OpenFailure is an item with fail as its latest result in the project, with its
+// lineage. That is the first failure of this run of failures, the number of tests
+// since, and the last pass (nil: never).
 type OpenFailure struct {
 	FailedItem
 	FailedAt      time.Time

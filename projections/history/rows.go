@@ -13,7 +13,6 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -145,7 +144,7 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 	if len(f.ended) == 0 {
 		return nil
 	}
-	if _, err := tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended)); err != nil {
+	if _, err := tx.ExecContext(ctx, consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended)); err != nil {
 		return fmt.Errorf("delete jobs: %w", err)
 	}
 	return nil

@@ -51,14 +51,16 @@ func Similar(failures []OpenFailure, text string, most int) []OpenFailure {
 }
 
 // filler are words that tell nothing of a failure.
-var filler = []string{"and", "are", "but", "can", "does", "for", "from", "has", "not", "that", "the", "then", "this", "was", "when", "with", "works", "you"}
+var filler = []string{"and", "are", "but", "can", "does", "for", "from", "has", "not", "that", "the", "then", "this", "was", "when", "with",
+	"works", "you"}
 
 // words are those of a text that tell something, each once.
 func words(text string) []string {
 	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(word string) bool {
-		return len([]rune(word)) < 3 && !strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxLatin1 }) || slices.Contains(filler, word)
+		return len([]rune(word)) < 3 && !strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxLatin1 }) ||
+			slices.Contains(filler, word)
 	})
 }
 

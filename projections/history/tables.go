@@ -1,4 +1,4 @@
-// Package history is the read model of what a project's tests add up to.
+// Package history is the read model of the sums of a project's tests.
 package history
 
 import (
@@ -12,10 +12,10 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Projector keeps what a project's completed tests add up to (decisions,
-// "Counts"): totals, a row per test, the latest result of every item by its
-// key, and the prepared fixes that wait. What is shown of a project costs the
-// same however many tests it has. Jobs without a project leave no trace here.
+// Projector keeps the sums of a project's completed tests (decisions, "Counts"). It has
+// totals, a row per test, the latest result of every item by its key, and the waiting
+// prepared fixes. What is shown of a project costs the same however many tests it has.
+// Jobs without a project leave no trace here.
 type Projector struct{}
 
 func (Projector) Name() string { return "history" }

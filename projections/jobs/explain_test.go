@@ -8,8 +8,8 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
-	"humanqa/internal/place"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/cursor"
+	"humanqa/internal/testing/modeltest"
 )
 
 const manyJobsSQL = `
@@ -39,7 +39,7 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 		f.Limit = 100
 		return f.page(where), where.Args
 	}
-	deep := place.Place{At: time.Now().Add(-11_000 * time.Second), ID: "job11000"}
+	deep := cursor.Cursor{At: time.Now().Add(-11_000 * time.Second), ID: "job11000"}
 	tests := []struct {
 		name, index string
 		query       func() (string, []any)

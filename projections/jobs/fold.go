@@ -282,7 +282,7 @@ func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
 }
 
 func (j *foldedJob) analyse(e *job.AIReportReady) error {
-	text, err := readmodel.Lean(e.AIReport)
+	text, err := json.Marshal(e.AIReport)
 	j.row.Analysed, j.row.AIReport = true, string(text)
 	return err
 }

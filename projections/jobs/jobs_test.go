@@ -11,8 +11,8 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 )
 
 func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // QueuedJob is a job that waits for a human checker, as the checker may see
-// it: nothing in it tells whose job it is.
+// it: nothing in it names the account.
 type QueuedJob struct {
 	ID         string
 	Title      string
@@ -27,10 +27,9 @@ type QueuedJob struct {
 	DueAt      time.Time
 }
 
-// strangersSQL holds for jobs of accounts that the checker $1 does not belong to,
-// by themselves or as the person who works as this checker: they never see one
-// of an account they do. Which accounts are meant is read once, before an index
-// is walked.
+// strangersSQL holds for jobs of accounts without the checker $1 and without its
+// person. A checker never sees a job of their own account. Which accounts are meant is
+// read once, before an index is walked.
 const strangersSQL = `
   AND account_id <> ALL (COALESCE((
         SELECT c.accounts
@@ -94,8 +93,8 @@ func (q *Reads) Queue(ctx context.Context, checkerID string, limit int) ([]Queue
 }
 
 // NextForChecker nominates the job at the head of the checker's queue, those
-// in skip left out. The log decides who gets it: whoever loses the
-// claim asks again and skips that job.
+// in skip left out. The log decides which checker gets it. One that loses
+// the claim asks again and skips that job.
 func (q *Reads) NextForChecker(ctx context.Context, checkerID string, skip []string) (jobID string, ok bool, err error) {
 	if skip == nil {
 		skip = []string{}

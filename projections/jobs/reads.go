@@ -3,14 +3,14 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"github.com/lib/pq"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/internal/place"
+	"humanqa/internal/cursor"
 	"humanqa/projections/readmodel"
 )
 
@@ -99,7 +99,7 @@ type Filter struct {
 	Limit     int
 	Offset    int
 	// After is the place of a job: what follows it in the list.
-	After place.Place
+	After cursor.Cursor
 }
 
 // Report is the finished report of a job.
@@ -130,8 +130,8 @@ FROM readmodel.job_reports
 WHERE account_id = $1
   AND job_id = $2`
 
-// The texts and the items are left out: they are megabytes that nobody asks
-// for. The last condition is implied; it lets the planner use the partial index.
+// The texts and the items are left out: they are megabytes that no list shows. The last
+// condition is implied; it lets the planner use the partial index.
 var batchSQL = `
 SELECT ` + readmodel.ColumnsBut[jobRow](map[string]string{
 	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb",
@@ -266,8 +266,8 @@ func (q *Reads) Live(ctx context.Context, accountID string, limit int) (page []J
 	return page, total, nil
 }
 
-// Report gives the report of a job. A job without one answers not found; who
-// must tell that from a job that does not exist reads the job first.
+// Report gives the report of a job. A job without one answers not found. A caller that
+// must tell it from a job that does not exist reads the job first.
 func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, error) {
 	row, err := readmodel.Get[reportRow](ctx, q.db, "report", getReportSQL, accountID, jobID)
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
-	"humanqa/projections/modeltest"
 	"humanqa/projections/people"
 	"humanqa/projections/pools"
 )

@@ -8,8 +8,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 )
 
 // walk appends events one after the other and compares the job behind each.

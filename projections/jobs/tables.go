@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 5 }
+func (Projector) Version() int { return 6 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -32,13 +32,13 @@ func (Projector) Tables() []consumer.Table {
 	}
 }
 
-// in_queue says that human checkers may get the job at all: it has a checklist
-// and is neither an AI review nor a sandbox account's. queue_due_at is when the
-// SLA ends while nobody holds the job; due_at is the claim's where there is one.
+// in_queue says that human checkers may get the job at all: it has a checklist and is
+// neither an AI review nor a sandbox account's. queue_due_at is the end of the SLA of a
+// job without a claim. due_at is the claim's, if there is one.
 //
 // A completed job is its report, too, of which the items and the recordings are the
-// half; ai_report is the analysis, as readmodel.Lean has it. What has a fixed width
-// comes first, where nothing has to be aligned.
+// half; ai_report is the analysis. What has a fixed width comes first, where nothing has
+// to be aligned.
 const jobsDDL = `
 CREATE TABLE {schema}.jobs (
     price              bigint NOT NULL,

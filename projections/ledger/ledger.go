@@ -102,7 +102,8 @@ const (
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	rows := make([]ledgerRow, 0, len(batch))
 	for _, r := range batch {
-		row := ledgerRow{AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams), Revision: r.Revision, At: readmodel.Moment(r.Meta.Time), Actor: r.Meta.Actor, RequestID: r.Meta.CorrelationID}
+		row := ledgerRow{AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams), Revision: r.Revision,
+			At: readmodel.Moment(r.Meta.Time), Actor: r.Meta.Actor, RequestID: r.Meta.CorrelationID}
 		row.Lots.V = []Part{}
 		switch e := r.Event.(type) {
 		case *credits.Granted:

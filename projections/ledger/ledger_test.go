@@ -6,9 +6,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -7,7 +7,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/loop"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
 )
 
 func TestALoopsSessionsAreShownAsTheyStand(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -1,4 +1,4 @@
-// Package oversight is the read model of what operators did.
+// Package oversight is the read model of the acts of operators.
 package oversight
 
 import (
@@ -64,7 +64,8 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		switch e := r.Event.(type) {
 		case *oversight.Acted:
 			query = insertActSQL
-			args = []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare), e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}
+			args = []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare), e.PersonID, e.Act,
+				e.Subject, e.AccountID, e.Detail, e.Reason}
 		case *oversight.Refused:
 			query, args = refuseActSQL, []any{e.ActID, e.Problem}
 		default:

@@ -7,8 +7,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/oversight"
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

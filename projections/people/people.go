@@ -1,4 +1,4 @@
-// Package people is the read model of who may sign in, and what they may do.
+// Package people is the read model of people with a sign-in, and their roles.
 package people
 
 import (

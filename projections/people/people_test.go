@@ -9,9 +9,9 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/internal/must"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 func TestPeopleAreShownWithTheirRoles(t *testing.T) {

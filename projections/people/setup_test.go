@@ -4,10 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 	"humanqa/projections/pools"
 	"humanqa/projections/projects"
 )

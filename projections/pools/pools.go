@@ -1,5 +1,5 @@
-// Package pools is the read model of whose tests go to whom: pools of checkers,
-// the accounts that are kept to one, and what checkers say of themselves.
+// Package pools is the read model of pools: their checkers, the accounts that are kept
+// to one, and the checkers' profiles.
 package pools
 
 import (

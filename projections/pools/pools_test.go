@@ -8,11 +8,11 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/pool"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 	"humanqa/projections/people"
 )
 

@@ -383,7 +383,8 @@ func (r projectWithCounts) project() (Project, error) {
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
-		SecretRotatedAt:        s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		SecretRotatedAt:        s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
+		UpdatedAt: s.UpdatedAt,
 	}
 	if r.Completed > 0 {
 		p.PassRate = float64(r.Passed) / float64(r.Completed)

@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 )
 
 func TestADeployHookLeadsToItsProject(t *testing.T) {

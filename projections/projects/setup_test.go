@@ -4,10 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"humanqa/internal/pgtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
-	"humanqa/projections/modeltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -1,12 +1,10 @@
-// Package readmodel holds what the folds and the queries of all read models
-// share.
+// Package readmodel holds the shared parts of the folds and queries of all read models.
 package readmodel
 
 import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +23,6 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/pgpool"
 )
 
 // mapper lets one struct tag name a row's column, both for scanning and for
@@ -69,8 +66,7 @@ func columns[Row any]() (names []string) {
 // Write runs a statement that takes all its rows at once: its only parameter is
 // a JSON array, which the statement opens with
 // json_populate_recordset(NULL::{schema}.<table>, $1), as Insert and Upsert do.
-// One parse, however many rows and columns there are, and no round trip of its own where
-// the transaction is pipelined: then the next statement tells of its failure.
+// One parse, however many rows and columns there are.
 func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -79,7 +75,7 @@ func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows
 	if err != nil {
 		return fmt.Errorf("encode rows: %w", err)
 	}
-	_, err = tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, query), string(data))
+	_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
 	return err
 }
 
@@ -209,14 +205,10 @@ func Select(ctx context.Context, tx *sqlx.Tx, schema string, rows any, query str
 }
 
 // SelectAny runs a query whose parameter is a list of ids, as in Load, unless it is
-// empty. One id is asked for by itself: with a list Postgres plans the query anew each
-// time, which costs more than to run it.
+// empty.
 func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows *[]Row, ids []string) error {
-	switch len(ids) {
-	case 0:
+	if len(ids) == 0 {
 		return nil
-	case 1:
-		return Select(ctx, tx, schema, rows, strings.Replace(query, "ANY($1)", "$1", 1), ids[0])
 	}
 	return Select(ctx, tx, schema, rows, query, pq.Array(ids))
 }
@@ -290,17 +282,6 @@ func (w *Where) And(condition string, arg any) {
 func (w *Where) Param(arg any) string {
 	w.Args = append(w.Args, arg)
 	return fmt.Sprintf("$%d", len(w.Args))
-}
-
-// Bytes is a column that holds bytes, which Postgres is handed as hexadecimal digits.
-type Bytes []byte
-
-// Value implements driver.Valuer.
-func (b Bytes) Value() (driver.Value, error) { return `\x` + hex.EncodeToString(b), nil }
-
-// MarshalJSON implements json.Marshaler.
-func (b Bytes) MarshalJSON() ([]byte, error) {
-	return append(hex.AppendEncode([]byte(`"\\x`), b), '"'), nil
 }
 
 // JSON is a column that holds a value as JSON.

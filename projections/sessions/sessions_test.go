@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
-	"humanqa/internal/must"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 )
 
 // gathered is what the read model shows of a session that was just opened.

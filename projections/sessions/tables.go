@@ -17,9 +17,9 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Projector keeps a row per session, its slots within it: a session is
-// always read whole. session_jobs leads from a slot's job to its session; most
-// of a job's events don't name it.
+// Projector keeps a row per session with its slots, since a session is always read
+// whole. session_jobs leads from a slot's job to its session. Most of a job's events
+// don't name it.
 type Projector struct{}
 
 func (Projector) Name() string { return "sessions" }
@@ -140,9 +140,9 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return f.write(ctx, tx, schema)
 }
 
-// Fold is what the read model showed of a session when the log held these events
-// of it, of its slots' jobs and of their refunds, in the log's order, and no more,
-// without a table: the same fold. NotFound without its creation among them.
+// Fold is the read model's state of a session at an earlier end of the log, without a
+// table. It is the same fold over the events of the session, its slots' jobs and their
+// refunds. NotFound without its creation among them.
 func Fold(id string, events []domain.Recorded) (Session, error) {
 	f := sessionsFold{sessions: map[string]*foldedSession{}, ofJob: map[string]string{}}
 	for _, r := range events {

@@ -16,8 +16,8 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
-	"humanqa/eventstore/logtest"
 	"humanqa/internal/scheduler"
+	"humanqa/internal/testing/logtest"
 )
 
 // deeds records what the policies ask for, and answers as the domain would.

@@ -27,10 +27,9 @@ type Timers struct {
 // ones; without it they are only looked for now and then.
 func New(db *sqlx.DB, dsn string) *Timers { return &Timers{db: readmodel.Pool(db), dsn: dsn} }
 
-// A timer that nobody has is due once its time has come, by Postgres' clock. A
-// lease that was settled, or that has not ended, stands for the event that set
-// the timer then: a later one makes it due again, an earlier one (the timers
-// are being rebuilt) never.
+// A timer that nobody has is due once its time has come, by Postgres' clock. A settled
+// or live lease stands for the event that set the timer then. A later event makes it
+// due again. An earlier one, during a rebuild of the timers, never does.
 //
 // A lease that is taken by somebody else in the same moment is not returned:
 // the conflict's WHERE sees it. Locking the rows only keeps nodes from choosing

@@ -14,9 +14,9 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
 	"humanqa/internal/scheduler"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // reviews are due as soon as their job is submitted.

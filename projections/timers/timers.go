@@ -1,4 +1,5 @@
-// Package timers is the read model of what happens by itself, and when.
+// Package timers is the read model of the policies' timers: the automatic actions and
+// their due times.
 package timers
 
 import (
@@ -15,7 +16,6 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -38,10 +38,11 @@ func NewProjector(rules []policy.Rule) Projector {
 }
 
 func (Projector) Name() string { return "timers" }
-func (Projector) Version() int { return 4 }
+func (Projector) Version() int { return 5 }
 
 func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "timers", DDL: timersDDL, Indexes: "REINDEX TABLE {schema}.timers"}, {Name: "timer_clocks", DDL: timerClocksDDL}}
+	return []consumer.Table{{Name: "timers", DDL: timersDDL, Indexes: "REINDEX TABLE {schema}.timers"},
+		{Name: "timer_clocks", DDL: timerClocksDDL}}
 }
 
 // fire_at is due_at in the service's time: a sandbox whose clock is ahead gets
@@ -179,12 +180,12 @@ func (p Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch 
 		return fmt.Errorf("set timers: %w", err)
 	}
 	if len(keys) > 0 {
-		if _, err := tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
 			return fmt.Errorf("clear timers: %w", err)
 		}
 	}
 	if len(advanced) > 0 {
-		if _, err := tx.ExecContext(pgpool.Later(ctx), consumer.In(schema, moveTimersSQL), pq.Array(advanced)); err != nil {
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, moveTimersSQL), pq.Array(advanced)); err != nil {
 			return fmt.Errorf("move timers of sandboxes: %w", err)
 		}
 	}

@@ -19,10 +19,11 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/readmodel"
 )
 
@@ -39,7 +40,7 @@ func (w *world) reachTimers() {
 	w.T.Helper()
 	w.Eventually("the timers are written", func() bool {
 		s := w.Status("timers")
-		return s.Position.Compare(w.Log.Head()) >= 0 && s.State != consumer.Building
+		return s.Position.Compare(w.Log.Head()) >= 0 && s.State != generation.Building
 	})
 }
 
@@ -310,7 +311,7 @@ func TestNothingIsDueWhileTheTimersAreBuiltForTheFirstTime(t *testing.T) {
 	w.Eventually("the debit is written", func() bool {
 		return w.Count("SELECT count(*) FROM readmodel.timers WHERE kind = $1", orphans) == 1
 	})
-	if s := w.Status("timers"); s.State != consumer.Building {
+	if s := w.Status("timers"); s.State != generation.Building {
 		t.Fatalf("the timers are %s, want them to be building", s.State)
 	}
 	w.wantDue(orphans, time.Minute)

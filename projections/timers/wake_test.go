@@ -10,11 +10,11 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/policy"
-	"humanqa/eventstore/logtest"
-	"humanqa/internal/eventually"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestWhoeverListensHearsOfNewTimers(t *testing.T) {

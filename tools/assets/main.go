@@ -24,7 +24,8 @@ func main() {
 	at := func(path ...string) string { return filepath.Join(append([]string{dir}, path...)...) }
 	result := api.Build(api.BuildOptions{
 		AbsWorkingDir: dir,
-		EntryPoints:   []string{at("src", "page.ts"), at("src", "bench.ts"), at("src", "bench.css"), at("src", "room.ts"), at("src", "room.css"), at("src", "page.css"), at("src", "mark.svg")},
+		EntryPoints: []string{at("src", "page.ts"), at("src", "bench.ts"), at("src", "bench.css"), at("src", "room.ts"),
+			at("src", "room.css"), at("src", "page.css"), at("src", "mark.svg")},
 		Outdir:        at("dist"),
 		Bundle:        true,
 		Write:         true,

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/user"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
+	"humanqa/internal/service"
+)
+
+// auditTrail are the flags of a command that the log keeps on record, as it keeps
+// what operators do on the console: by whom and why.
+type auditTrail struct {
+	By     string `default:"${user}" help:"The operator's name, for the record."`
+	Reason string `default:"done on the command line" help:"The reason, for the record."`
+}
+
+// Validate is called by kong.
+func (t auditTrail) Validate() error {
+	if strings.TrimSpace(t.By) == "" || strings.TrimSpace(t.Reason) == "" {
+		return errors.New("--by and --reason must not be blank")
+	}
+	return nil
+}
+
+// currentUser is the default of --by.
+func currentUser() kong.Vars {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return kong.Vars{"user": u.Username}
+	}
+	return kong.Vars{"user": "operator"}
+}
+
+// record runs do, and writes the operator's act to the log.
+func (t auditTrail) record(
+	ctx context.Context, core *service.Core, cause command.Cause, a command.OperatorAct,
+	do func(context.Context, command.Cause) (domain.Position, error),
+) (domain.Position, error) {
+	a.PersonID, a.Reason = oversight.OnCommandLine(strings.TrimSpace(t.By)), t.Reason
+	return core.Commands.Act(ctx, cause, a, do)
+}
+
+// runRecorded is a command of one recorded act. It answers when lists show the effect.
+func (t auditTrail) runRecorded(
+	ctx context.Context, a *app, cause command.Cause, act command.OperatorAct,
+	do func(context.Context, *command.Service, command.Cause) (domain.Position, error), answer func() error,
+) error {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		at, err := t.record(ctx, core, cause, act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+			return do(ctx, core.Commands, cause)
+		})
+		if err != nil {
+			return err
+		}
+		core.WaitVisible(ctx, at)
+		return answer()
+	})
+}
+
+// recordOnProjection is record for a consumer of the log, which has no account.
+func (t auditTrail) recordOnProjection(ctx context.Context, core *service.Core, act oversight.Act, name string, do func() error) error {
+	_, err := t.record(ctx, core, service.OperatorCause(""), command.OperatorAct{Act: act, Subject: name},
+		func(context.Context, command.Cause) (domain.Position, error) { return domain.Position{}, do() })
+	return err
+}

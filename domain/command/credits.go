@@ -1,0 +1,68 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/credits"
+	"humanqa/domain/repository"
+)
+
+// GrantCredits adds a lot to the account's ledger and says what is available
+// then. expiresAt, in the account's time, nil: the lot never expires.
+func (s *Service) GrantCredits(
+	ctx context.Context, cause Cause, accountID string, amount domain.Credits, expiresAt *time.Time, reason string,
+) (domain.Credits, domain.Position, error) {
+	cause, err := s.withLedger(ctx, cause, accountID)
+	if err != nil {
+		return 0, domain.Position{}, err
+	}
+	lotID := domain.DeriveID(cause.CommandID, "lot").String()
+	return s.ledger.Execute(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+		return credits.DecideGrant(st, lotID, amount, expiresAt, reason, now)
+	})
+}
+
+// withLedger is the cause of a command on the account's ledger: an account that
+// never was, or was erased, has none.
+func (s *Service) withLedger(ctx context.Context, cause Cause, accountID string) (Cause, error) {
+	type of struct{ exists, erased, sandbox bool }
+	known, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) of {
+		return of{st.Exists, st.Erased, st.Sandbox}
+	})
+	switch {
+	case err != nil:
+	case !known.exists:
+		err = domain.NotFound("account")
+	case known.erased:
+		err = account.ErrErased
+	}
+	cause.AccountID, cause.Sandbox = accountID, known.sandbox
+	return cause, err
+}
+
+// ExpireLots records the expiry of the account's expired lots.
+func (s *Service) ExpireLots(ctx context.Context, cause Cause) (domain.Position, error) {
+	_, at, err := s.ledger.Execute(ctx, cause, credits.DecideExpire)
+	return at, err
+}
+
+// SetLowCredits sets below how many credits the account is told that they are low;
+// 0: never. Invalid, path "below", is what is no such number.
+func (s *Service) SetLowCredits(ctx context.Context, cause Cause, below domain.Credits) (domain.Position, error) {
+	cause, err := s.withLedger(ctx, cause, cause.AccountID)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, at, err := s.ledger.Execute(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+		return credits.DecideLow(st, below, now)
+	})
+	return at, err
+}
+
+// CloseBook closes the account's book, however short it is. It changes no answer.
+func (s *Service) CloseBook(ctx context.Context, cause Cause) (domain.Position, error) {
+	return s.ledger.CloseBook(ctx, cause)
+}

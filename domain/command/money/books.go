@@ -1,0 +1,255 @@
+package money
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/repository"
+)
+
+// A ledger is closed from time to time, so that its first command after a
+// restart, and its place in memory, don't grow with it (docs/decisions.md,
+// "Closing the books").
+
+const (
+	// CloseEvery is after how many events a ledger is closed, unless it is told
+	// otherwise: folding as many takes some milliseconds.
+	CloseEvery = 1000
+	// booksSeen bounds the ledgers with a remembered length.
+	booksSeen = 1024
+	// askedAtOnce bounds how many jobs a close asks the log after at a time.
+	askedAtOnce = 4
+	// closeRetry is how long an account's commands leave its book alone after a
+	// close that failed.
+	closeRetry = time.Minute
+)
+
+// books are the closes under way, one an account at most.
+type books struct {
+	mu      sync.Mutex
+	closing map[string]context.CancelFunc
+	failed  map[string]time.Time    // when the account's last close failed, if it did
+	seen    map[string]credits.Book // by account, as its last command found it
+	busy    sync.WaitGroup
+}
+
+// recordBook says whether it is time to close the book, and notes how long it is.
+func (l *Ledger) recordBook(accountID string, st credits.State) bool {
+	b := &l.books
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen == nil || len(b.seen) >= booksSeen {
+		b.seen = map[string]credits.Book{}
+	}
+	b.seen[accountID] = st.Book()
+	return st.Full(l.closeEvery)
+}
+
+// LongestBooks is the most that an open book holds of each, over all ledgers; OpenedAt is
+// the oldest book's, of those that were closed before.
+func (l *Ledger) LongestBooks() credits.Book {
+	l.books.mu.Lock()
+	defer l.books.mu.Unlock()
+	var most credits.Book
+	for _, b := range l.books.seen {
+		most.Events, most.Debits = max(most.Events, b.Events), max(most.Debits, b.Debits)
+		most.Lots, most.Closes = max(most.Lots, b.Lots), max(most.Closes, b.Closes)
+		if !b.OpenedAt.IsZero() && (most.OpenedAt.IsZero() || b.OpenedAt.Before(most.OpenedAt)) {
+			most.OpenedAt = b.OpenedAt
+		}
+	}
+	return most
+}
+
+// startClose is nil while a close of that account is under way, or has just failed.
+func (b *books) startClose(accountID string, now time.Time) context.Context {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, failed := b.failed[accountID]
+	if b.closing[accountID] != nil || failed && now.Sub(at).Abs() < closeRetry {
+		return nil
+	}
+	if b.closing == nil {
+		b.closing, b.failed = map[string]context.CancelFunc{}, map[string]time.Time{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.closing[accountID] = cancel
+	return ctx
+}
+
+func (b *books) endClose(accountID string, now time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if delete(b.failed, accountID); err != nil {
+		b.failed[accountID] = now
+	}
+	b.closing[accountID]()
+	delete(b.closing, accountID)
+}
+
+// stopCloses ends the closes under way: a long one is no reason to wait.
+func (b *books) stopCloses() {
+	b.mu.Lock()
+	for _, cancel := range b.closing {
+		cancel()
+	}
+	b.mu.Unlock()
+	b.busy.Wait()
+}
+
+// closeSoon closes the account's book behind the command that found it full. A
+// close that dies with the process is begun again by the next command that finds
+// it so; one that fails is told, and begun again a minute later.
+func (l *Ledger) closeSoon(of domain.Cause) {
+	ctx := l.books.startClose(of.AccountID, l.now())
+	if ctx == nil {
+		return
+	}
+	l.books.busy.Go(func() {
+		_, err := l.closeFull(ctx, domain.Cause{
+			CommandID: domain.NewCommandID(), CorrelationID: of.CorrelationID, Actor: "policy:close_book", AccountID: of.AccountID,
+		}, l.closeEvery)
+		if ctx.Err() != nil {
+			err = nil // stopped
+		}
+		l.books.endClose(of.AccountID, l.now(), err)
+		if err != nil && l.closeFailed != nil {
+			l.closeFailed(of.AccountID, err)
+		}
+	})
+}
+
+// CloseBook closes the account's book, however short it is. It changes no answer.
+func (l *Ledger) CloseBook(ctx context.Context, cause domain.Cause) (domain.Position, error) {
+	return l.closeFull(ctx, cause, 0)
+}
+
+// closeFull closes a book that is full: what has ended is asked of the log
+// first, since an end stays one. Of two processes at it, one finds an empty book.
+func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (domain.Position, error) {
+	stream := domain.CreditsStream(cause.AccountID)
+	type unsettled struct {
+		full           bool
+		refunded, open []string
+	}
+	ask, err := repository.Read(ctx, l.ledgers, stream, func(st credits.State) (u unsettled) {
+		if u.full = every == 0 || st.Full(every); u.full {
+			u.refunded, u.open = st.Unsettled()
+		}
+		return u
+	})
+	if err != nil || !ask.full {
+		return domain.Position{}, err
+	}
+	ended, err := l.ended(ctx, cause.AccountID, ask.open)
+	if err != nil {
+		return domain.Position{}, domain.Unavailable(err)
+	}
+	settled, err := l.settled(ctx, cause.AccountID, append(ended, ask.refunded...))
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, written, err := repository.Execute(ctx, l.ledgers, cause, stream,
+		func(st credits.State, _ *repository.None) ([]domain.Event, error) {
+			if every > 0 && !st.Full(every) {
+				return nil, nil // another process was first
+			}
+			return credits.DecideClose(st, settled, l.now())
+		})
+	return written.Position, err
+}
+
+// settled asks the log which of the account's jobs have ended, past the cache:
+// these jobs are over.
+func (l *Ledger) settled(ctx context.Context, accountID string, jobIDs []string) (map[string]credits.Settled, error) {
+	var (
+		asking sync.WaitGroup
+		mu     sync.Mutex // guards the two below
+		failed error
+		found  = make(map[string]credits.Settled, len(jobIDs))
+	)
+	for worker := range min(askedAtOnce, len(jobIDs)) {
+		asking.Go(func() {
+			for i := worker; i < len(jobIDs); i += askedAtOnce {
+				d, err := l.debitInLog(ctx, accountID, jobIDs[i])
+				mu.Lock()
+				switch {
+				case err != nil:
+					failed = domain.Unavailable(err)
+				case d != nil:
+					found[jobIDs[i]] = credits.Settled{Completed: !d.Refunded, RefundExpired: d.Expired}
+				}
+				mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
+	return found, failed
+}
+
+// debitInLog is PastDebit past the cache.
+func (l *Ledger) debitInLog(ctx context.Context, accountID, jobID string) (*credits.Debit, error) {
+	var st job.State
+	err := l.log.Load(ctx, domain.JobStream(jobID), 0, func(r domain.Recorded) error {
+		st = job.Evolve(st, r.Event)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pastOf(st, accountID), nil
+}
+
+// PastDebit is the debit of a job that a close may have left behind, from the job's own
+// stream. It is nil if the job has not ended: then no close left it behind.
+func (l *Ledger) PastDebit(ctx context.Context, accountID, jobID string) (*credits.Debit, error) {
+	return repository.Read(ctx, l.jobs, domain.JobStream(jobID), func(st job.State) *credits.Debit { return pastOf(st, accountID) })
+}
+
+func pastOf(st job.State, accountID string) *credits.Debit {
+	if st.AccountID != accountID {
+		return nil
+	}
+	switch st.Status {
+	case job.StatusCompleted:
+		return &credits.Debit{Amount: st.Price}
+	case job.StatusCancelled, job.StatusFailed, job.StatusVoided:
+		return &credits.Debit{Amount: st.Price, Refunded: true, Expired: st.RefundExpired}
+	case job.StatusPending, job.StatusClaimed:
+	}
+	return nil
+}
+
+// charge runs what decides the charges, and asks the log after the jobs that it is
+// unsure of, until it is not. A caller reads the ledger before it asks the log. So no
+// close up to there left behind a job that has not ended by then.
+func (l *Ledger) charge(ctx context.Context, cause domain.Cause, charges []credits.Charge, decide func([]credits.Charge) error) error {
+	charges = slices.Clone(charges)
+	for i := range charges {
+		charges[i].AskedAt = cause.AskedAt
+	}
+	for {
+		err := decide(charges)
+		var unsure *credits.UnsureError
+		if !errors.As(err, &unsure) {
+			return err
+		}
+		charges = slices.Clone(charges) // the ledger may still be at the ones before
+		for i := range charges {
+			c := &charges[i]
+			if c.Past, err = l.PastDebit(ctx, cause.AccountID, c.JobID); err != nil {
+				return err
+			}
+			c.KnownTo = unsure.Closes
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package money
+
+import (
+	"context"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/repository"
+)
+
+// Ledger runs commands on the accounts' ledgers. It may be used by many goroutines.
+type Ledger struct {
+	log         domain.Log
+	now         func() time.Time
+	clock       func(context.Context, domain.Cause) (time.Time, error)
+	ended       func(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
+	ledgers     *repository.Repository[credits.State]
+	jobs        *repository.Repository[job.State]
+	closeEvery  int
+	closeFailed func(accountID string, err error)
+	books       books
+}
+
+// Config is what a Ledger stands on. All fields but CloseFailed are required.
+type Config struct {
+	Log domain.Log
+	// Now is the service's clock, Clock an account's.
+	Now   func() time.Time
+	Clock func(context.Context, domain.Cause) (time.Time, error)
+	// Ended picks those of the account's jobs that may have ended.
+	Ended   func(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
+	Ledgers *repository.Repository[credits.State]
+	Jobs    *repository.Repository[job.State]
+	// CloseEvery is after how many events a ledger is closed.
+	CloseEvery int
+	// CloseFailed is told why a ledger could not be closed behind a command. The
+	// command is not affected: the ledger stays long, and costs memory and time.
+	CloseFailed func(accountID string, err error)
+}
+
+// New makes a Ledger.
+func New(c Config) *Ledger {
+	return &Ledger{
+		log: c.Log, now: c.Now, clock: c.Clock, ended: c.Ended, ledgers: c.Ledgers, jobs: c.Jobs,
+		closeEvery: c.CloseEvery, closeFailed: c.CloseFailed,
+	}
+}
+
+// StopCloses ends the closes under way: a long one is no reason to wait.
+func (l *Ledger) StopCloses() { l.books.stopCloses() }
+
+// Debit charges the account for jobs, all or none and each once, in one
+// append, and says what is left.
+func (l *Ledger) Debit(ctx context.Context, cause domain.Cause, charges ...credits.Charge) (remaining domain.Credits, err error) {
+	err = l.charge(ctx, cause, charges, func(charges []credits.Charge) (err error) {
+		remaining, _, err = l.Execute(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
+			return credits.DecideDebits(st, charges, now)
+		})
+		return err
+	})
+	return remaining, err
+}
+
+// CheckFunds fails as debits would, and writes nothing. A command that has
+// settings to write asks first, so that a want of credits leaves no trace.
+func (l *Ledger) CheckFunds(ctx context.Context, cause domain.Cause, charges ...credits.Charge) error {
+	now, err := l.clock(ctx, cause)
+	if err != nil {
+		return err
+	}
+	return l.charge(ctx, cause, charges, func(charges []credits.Charge) error {
+		refusal, err := repository.Read(ctx, l.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) error {
+			_, err := credits.DecideDebits(st, charges, now)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return refusal
+	})
+}
+
+// Refund is a refund: what of it went into expired lots, and what is left
+// after it.
+type Refund struct {
+	Expired   domain.Credits
+	Remaining domain.Credits
+	At        domain.Position
+}
+
+// Refund gives a job's debit back, once. A repeat says the same of it, also of a
+// debit that a close left behind.
+func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason string) (Refund, error) {
+	now, err := l.clock(ctx, cause)
+	if err != nil {
+		return Refund{}, err
+	}
+	type outcome struct {
+		Refund
+		leftBehind, full bool
+	}
+	out, written, err := repository.Execute(ctx, l.ledgers, cause, domain.CreditsStream(cause.AccountID),
+		func(st credits.State, out *outcome) (events []domain.Event, err error) {
+			out.leftBehind, out.full = st.LeftBehind(jobID), l.recordBook(cause.AccountID, st)
+			if !out.leftBehind {
+				events, err = credits.DecideRefund(st, jobID, reason, now)
+			}
+			out.Expired, out.Remaining = st.Lost(jobID, now), balanceAfter(st, events, now)
+			return events, err
+		})
+	if err == nil && out.leftBehind {
+		var past *credits.Debit
+		switch past, err = l.PastDebit(ctx, cause.AccountID, jobID); {
+		case err != nil:
+		case past == nil || !past.Refunded:
+			err = domain.NotFound("debit")
+		default:
+			out.Expired = past.Expired
+		}
+	}
+	if out.full {
+		l.closeSoon(cause)
+	}
+	out.At = written.Position
+	return out.Refund, err
+}
+
+// ExpiringRefund is what of a job's refund would go into expired lots now. A command
+// that ends a job asks earlier, because the job's end is announced before the refund.
+func (l *Ledger) ExpiringRefund(ctx context.Context, cause domain.Cause, jobID string) (domain.Credits, error) {
+	now, err := l.clock(ctx, cause)
+	if err != nil {
+		return 0, err
+	}
+	return repository.Read(ctx, l.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
+		return st.Lost(jobID, now)
+	})
+}
+
+// Execute runs a command on the account's ledger and says what is available
+// after it.
+func (l *Ledger) Execute(
+	ctx context.Context, cause domain.Cause, decide func(credits.State, time.Time) ([]domain.Event, error),
+) (domain.Credits, domain.Position, error) {
+	now, err := l.clock(ctx, cause)
+	if err != nil {
+		return 0, domain.Position{}, err
+	}
+	type outcome struct {
+		available domain.Credits
+		full      bool
+	}
+	out, written, err := repository.Execute(ctx, l.ledgers, cause, domain.CreditsStream(cause.AccountID),
+		func(st credits.State, out *outcome) ([]domain.Event, error) {
+			events, err := decide(st, now)
+			out.available, out.full = balanceAfter(st, events, now), l.recordBook(cause.AccountID, st)
+			return events, err
+		})
+	if out.full {
+		l.closeSoon(cause)
+	}
+	return out.available, written.Position, err
+}
+
+// balanceAfter is what the account has left after the events; without any,
+// what it has now.
+func balanceAfter(st credits.State, events []domain.Event, now time.Time) domain.Credits {
+	if len(events) == 0 {
+		return st.Available(now)
+	}
+	switch e := events[len(events)-1].(type) {
+	case *credits.Granted:
+		return e.BalanceAfter
+	case *credits.Debited:
+		return e.BalanceAfter
+	case *credits.Refunded:
+		return e.BalanceAfter
+	case *credits.LotExpired:
+		return e.BalanceAfter
+	case *credits.LowSet:
+		return e.BalanceAfter
+	case *credits.Closed:
+		return e.BalanceAfter
+	}
+	return st.Available(now)
+}

@@ -1,0 +1,122 @@
+package settings
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/project"
+	"humanqa/domain/repository"
+)
+
+// CreateAccount opens an account.
+func (s *Commands) CreateAccount(ctx context.Context, cause domain.Cause, name string, sandbox bool) (string, domain.Position, error) {
+	accountID := NewAccountID(cause)
+	cause.AccountID = accountID
+	_, written, err := repository.Create(ctx, s.accounts, cause, domain.AccountStream(accountID),
+		func(st account.State, _ *repository.None) ([]domain.Event, error) {
+			return account.DecideCreate(st, name, sandbox)
+		})
+	return accountID, written.Position, err
+}
+
+// NewAccountID is the id of the account that CreateAccount opens for that cause.
+func NewAccountID(cause domain.Cause) string {
+	return domain.DeriveID(cause.CommandID, "account").String()
+}
+
+// SuspendAccount stops every key of the account.
+func (s *Commands) SuspendAccount(ctx context.Context, cause domain.Cause, accountID string) (domain.Position, error) {
+	return s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
+		return account.DecideSuspend(st, "operator")
+	})
+}
+
+// ReinstateAccount ends a suspension.
+func (s *Commands) ReinstateAccount(ctx context.Context, cause domain.Cause, accountID string) (domain.Position, error) {
+	return s.onAccount(ctx, cause, accountID, account.DecideReinstate)
+}
+
+// EraseAccount ends the account and its keys, for good. It erases nothing by
+// itself: what can be is erased where it is kept, and FinishErasure follows.
+func (s *Commands) EraseAccount(ctx context.Context, cause domain.Cause, accountID, by, reason string) (domain.Position, error) {
+	return s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
+		return account.DecideErase(st, by, reason)
+	})
+}
+
+// FinishErasure says that nothing is left of an erased account that can be
+// erased.
+func (s *Commands) FinishErasure(ctx context.Context, cause domain.Cause, accountID string) (domain.Position, error) {
+	return s.onAccount(ctx, cause, accountID, account.DecideFinishErasure)
+}
+
+// IssueKey makes an API key. Its token starts with qa_test_ for a sandbox. A
+// project that it is bound to is one of the account's: another's is not found,
+// as everywhere.
+func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID string, in IssueKey) (IssuedKey, error) {
+	if in.ProjectID != "" {
+		owner, err := repository.Read(ctx, s.projects, domain.ProjectStream(in.ProjectID),
+			func(st project.State) string { return st.AccountID })
+		switch {
+		case err != nil:
+			return IssuedKey{}, err
+		case owner != accountID:
+			return IssuedKey{}, domain.NotFound("project")
+		}
+	}
+	keyID := accountID + "." + domain.DeriveID(cause.CommandID, "key").String()
+	live, sandbox := domain.NewToken(domain.LiveKeyPrefix), domain.NewToken(domain.SandboxKeyPrefix)
+	cause.AccountID = accountID
+	token, written, err := repository.Execute(ctx, s.accounts, cause, domain.AccountStream(accountID),
+		func(st account.State, token *string) ([]domain.Event, error) {
+			*token = live
+			if st.Sandbox {
+				*token = sandbox
+			}
+			return account.DecideIssueKey(st, account.KeyIssued{
+				KeyID: keyID, Hash: domain.HashToken(*token), Prefix: domain.TokenHint(*token),
+				Scope: in.Scope, ProjectID: in.ProjectID, ExpiresAt: in.ExpiresAt,
+			})
+		})
+	return IssuedKey{KeyID: keyID, Token: token, Position: written.Position}, err
+}
+
+// RevokeKey ends an API key for good.
+func (s *Commands) RevokeKey(ctx context.Context, cause domain.Cause, accountID, keyID string) (domain.Position, error) {
+	return s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
+		return account.DecideRevokeKey(st, keyID)
+	})
+}
+
+func (s *Commands) onAccount(
+	ctx context.Context, cause domain.Cause, accountID string, decide func(account.State) ([]domain.Event, error),
+) (domain.Position, error) {
+	cause.AccountID = accountID
+	_, written, err := repository.Execute(ctx, s.accounts, cause, domain.AccountStream(accountID),
+		func(st account.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
+	return written.Position, err
+}
+
+// NewCheckerID is the id of the checker that CreateChecker registers for that cause.
+func NewCheckerID(cause domain.Cause) string {
+	return domain.DeriveID(cause.CommandID, "checker").String()
+}
+
+// CreateChecker registers a checker. accounts are those they belong to: their
+// jobs are never shown to them.
+func (s *Commands) CreateChecker(ctx context.Context, cause domain.Cause, name string, accounts []string) (CreatedChecker, error) {
+	out := CreatedChecker{
+		CheckerID: NewCheckerID(cause),
+		Token:     domain.NewToken(domain.CheckerKeyPrefix),
+	}
+	_, written, err := repository.Create(ctx, s.checkers, cause, domain.CheckerStream(out.CheckerID),
+		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
+			return checker.DecideCreate(st, checker.Created{
+				Name: name, Hash: domain.HashToken(out.Token), Prefix: domain.TokenHint(out.Token), Accounts: accounts,
+			})
+		})
+	out.Position = written.Position
+	return out, err
+}

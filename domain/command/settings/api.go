@@ -1,0 +1,84 @@
+package settings
+
+import (
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/project"
+)
+
+// CreateProject opens a project. Events nil: the list was omitted.
+type CreateProject struct {
+	Name              string
+	Description       *string
+	DefaultURL        *string
+	DefaultJobType    *string
+	DefaultSLAMinutes *int
+	WebhookURL        string
+	Events            *[]string
+}
+
+// CreatedProject carries the deploy hook's token, which is shown only here.
+type CreatedProject struct {
+	ProjectID string
+	Name      string
+	HookToken string
+	Position  domain.Position
+}
+
+// RotatedSecret is a webhook's signing secret after a rotation. Secret is shown
+// only here; it is empty when a rotation was finished.
+type RotatedSecret struct {
+	Secret string
+	// PreviousUntil is until when the secret of before signs too, by the wall's
+	// clock; nil: it does not.
+	PreviousUntil *time.Time
+	RotatedAt     time.Time // zero before the first rotation
+	Position      domain.Position
+}
+
+// Field is one field of a PATCH: absent, cleared, or a value.
+type Field[T any] = project.Field[T]
+
+// UpdateProject changes the fields that are given. WebhookURL "" clears the
+// webhook; Events nil leaves the list untouched.
+type UpdateProject struct {
+	Name              *string
+	Description       Field[string]
+	DefaultURL        Field[string]
+	DefaultJobType    Field[string]
+	DefaultSLAMinutes Field[int]
+	WebhookURL        *string
+	Events            *[]string
+	// LoopAlertsSnoozedUntil holds loop_session.ended back.
+	LoopAlertsSnoozedUntil Field[time.Time]
+}
+
+// IssueKey describes a new API key.
+type IssueKey struct {
+	Scope     account.Scope
+	ProjectID string
+	ExpiresAt *time.Time
+}
+
+// IssuedKey carries the token, which is shown only here.
+type IssuedKey struct {
+	KeyID    string
+	Token    string
+	Position domain.Position
+}
+
+// CreatedChecker carries the checker's key, which is shown only here.
+type CreatedChecker struct {
+	CheckerID string
+	Token     string
+	Position  domain.Position
+}
+
+// AdvancedClock is a sandbox account's time after a move.
+type AdvancedClock struct {
+	Now      time.Time
+	Ahead    time.Duration // of the service's time
+	Position domain.Position
+}

@@ -1,0 +1,87 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/oversight"
+	"humanqa/domain/repository"
+)
+
+// OperatorAct is what an operator sets out to do.
+type OperatorAct struct {
+	PersonID  string // the operator; see oversight.OnCommandLine
+	Act       oversight.Act
+	Subject   string // a stream, or a read model's name
+	AccountID string // whom it concerns; empty: no account
+	Detail    string
+	Reason    string
+}
+
+// refuseWithin bounds the word that something was not done.
+const refuseWithin = 10 * time.Second
+
+// Act does what an operator sets out to do. It is written down before: an act that
+// crashes has a record without an effect, never the other way round. One that was
+// not done is said to be so. The position is that of the last event, also beside
+// an error.
+func (s *Commands) Act(
+	ctx context.Context, cause domain.Cause, a OperatorAct, do func(context.Context, domain.Cause) (domain.Position, error),
+) (domain.Position, error) {
+	cause.AccountID = a.AccountID
+	recorded, err := s.recordAct(ctx, cause, a)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	at, err := do(ctx, cause)
+	if err == nil || recorded.repeat { // the first time it may have been done
+		return recorded.position.Max(at), err
+	}
+	problem := "nobody knows whether it was done: the service's log tells why"
+	var known *domain.Error
+	if errors.As(err, &known) {
+		problem = known.Message
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseWithin)
+	defer cancel()
+	at, unsaid := s.refuseAct(ctx, cause, a.PersonID, recorded.id, problem)
+	if unsaid != nil {
+		unsaid = fmt.Errorf("the act stands as if it had been done: %w", unsaid)
+	}
+	return at, errors.Join(err, unsaid)
+}
+
+// recordedAct is an act that was written down.
+type recordedAct struct {
+	id       string
+	repeat   bool // it had been written down before
+	position domain.Position
+}
+
+// recordAct writes an act down. Its id derives from the command.
+func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a OperatorAct) (recordedAct, error) {
+	id := domain.DeriveID(cause.CommandID, "act").String()
+	out, written, err := repository.Execute(ctx, s.oversight, cause, domain.OperatorStream(a.PersonID),
+		func(st oversight.State, out *recordedAct) ([]domain.Event, error) {
+			events, err := oversight.DecideAct(st, oversight.Acted{
+				ActID: id, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
+			})
+			out.repeat = len(events) == 0
+			return events, err
+		})
+	out.id, out.position = id, written.Position
+	return out, err
+}
+
+// refuseAct writes down that an act was not done.
+func (s *Commands) refuseAct(ctx context.Context, cause domain.Cause, personID, actID, problem string) (domain.Position, error) {
+	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
+	_, written, err := repository.Execute(ctx, s.oversight, cause, domain.OperatorStream(personID),
+		func(st oversight.State, _ *repository.None) ([]domain.Event, error) {
+			return oversight.DecideRefused(st, actID, problem)
+		})
+	return written.Position, err
+}

@@ -1,0 +1,107 @@
+package settings
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/checker"
+	"humanqa/domain/person"
+	"humanqa/domain/repository"
+)
+
+// InvitePerson makes a person with that role. How they come in is not decided here
+// (internal/credential).
+//
+// The command binds the checker first and makes the person last. A crash in between
+// leaves a checker bound to a missing person, and the same command continues from
+// there.
+func (s *Commands) InvitePerson(
+	ctx context.Context, cause domain.Cause, grant person.Grant,
+) (personID string, at domain.Position, err error) {
+	personID = domain.DeriveID(cause.CommandID, "person").String()
+	if err := s.prepareGrant(ctx, cause, personID, grant); err != nil {
+		return "", domain.Position{}, err
+	}
+	at, err = s.onPerson(ctx, cause, personID, grant.AccountID, func(st person.State) ([]domain.Event, error) {
+		return person.DecideInvite(st, grant)
+	})
+	return personID, at, err
+}
+
+// JoinPerson says that the person took the invitation up.
+func (s *Commands) JoinPerson(ctx context.Context, cause domain.Cause, personID string) (domain.Position, error) {
+	return s.onPerson(ctx, cause, personID, "", person.DecideJoin)
+}
+
+// GrantRole gives the person a role; one of an account takes the place of the
+// one they had there. Jobs of that account are theirs to test no longer, those
+// they have claimed included.
+func (s *Commands) GrantRole(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) (domain.Position, error) {
+	var refusal error
+	if _, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) repository.None {
+		_, refusal = person.DecideGrant(st, grant)
+		return repository.None{}
+	}); err != nil {
+		return domain.Position{}, err
+	}
+	if refusal != nil {
+		return domain.Position{}, refusal // a checker must not be bound for a grant that cannot come
+	}
+	if err := s.prepareGrant(ctx, cause, personID, grant); err != nil {
+		return domain.Position{}, err
+	}
+	return s.onPerson(ctx, cause, personID, grant.AccountID, func(st person.State) ([]domain.Event, error) {
+		return person.DecideGrant(st, grant)
+	})
+}
+
+// RevokeRole takes a role back.
+func (s *Commands) RevokeRole(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) (domain.Position, error) {
+	return s.onPerson(ctx, cause, personID, grant.AccountID, func(st person.State) ([]domain.Event, error) {
+		return person.DecideRevoke(st, grant)
+	})
+}
+
+// DisablePerson ends all the person may do, for good.
+func (s *Commands) DisablePerson(ctx context.Context, cause domain.Cause, personID, reason string) (domain.Position, error) {
+	return s.onPerson(ctx, cause, personID, "", func(st person.State) ([]domain.Event, error) {
+		return person.DecideDisable(st, reason)
+	})
+}
+
+// Grants gives what the log says now that the person may do; domain.KindNotFound where
+// they are disabled, or not there.
+func (s *Commands) Grants(ctx context.Context, personID string) ([]person.Grant, error) {
+	now, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) person.State { return st })
+	if err == nil && (!now.Exists || now.Disabled) {
+		err = domain.NotFound("person")
+	}
+	return now.Grants, err
+}
+
+// prepareGrant makes sure that what the grant names is there, and binds the
+// checker to the person.
+func (s *Commands) prepareGrant(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) error {
+	if grant.AccountID != "" {
+		if err := s.accountExists(ctx, grant.AccountID); err != nil {
+			return err
+		}
+	}
+	if grant.Role != person.Checker || grant.CheckerID == "" {
+		return nil
+	}
+	_, _, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(grant.CheckerID),
+		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
+			return checker.DecideBind(st, personID)
+		})
+	return err
+}
+
+func (s *Commands) onPerson(
+	ctx context.Context, cause domain.Cause, personID, accountID string, decide func(person.State) ([]domain.Event, error),
+) (domain.Position, error) {
+	cause.AccountID = accountID
+	_, written, err := repository.Execute(ctx, s.people, cause, domain.PersonStream(personID),
+		func(st person.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
+	return written.Position, err
+}

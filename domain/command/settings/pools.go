@@ -1,0 +1,109 @@
+package settings
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/pool"
+	"humanqa/domain/repository"
+)
+
+// CreatePool makes a pool of checkers; one of an account is for that account's
+// tests alone (decisions, "Pools").
+func (s *Commands) CreatePool(
+	ctx context.Context, cause domain.Cause, name, accountID string,
+) (poolID string, at domain.Position, err error) {
+	if accountID != "" {
+		if err := s.accountExists(ctx, accountID); err != nil {
+			return "", domain.Position{}, err
+		}
+	}
+	poolID = domain.DeriveID(cause.CommandID, "pool").String()
+	cause.AccountID = accountID
+	_, written, err := repository.Create(ctx, s.pools, cause, domain.PoolStream(poolID),
+		func(st pool.State, _ *repository.None) ([]domain.Event, error) {
+			return pool.DecideCreate(st, pool.Created{Name: name, AccountID: accountID})
+		})
+	return poolID, written.Position, err
+}
+
+// AddToPool takes a checker into a pool.
+func (s *Commands) AddToPool(ctx context.Context, cause domain.Cause, poolID, checkerID string) (domain.Position, error) {
+	exists, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) bool { return st.Exists })
+	switch {
+	case err != nil:
+		return domain.Position{}, err
+	case !exists:
+		return domain.Position{}, domain.NotFound("checker")
+	}
+	return s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) { return pool.DecideAdd(st, checkerID) })
+}
+
+// RemoveFromPool takes a checker out of a pool. What they have claimed they may
+// finish.
+func (s *Commands) RemoveFromPool(ctx context.Context, cause domain.Cause, poolID, checkerID string) (domain.Position, error) {
+	return s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) { return pool.DecideRemove(st, checkerID) })
+}
+
+func (s *Commands) onPool(
+	ctx context.Context, cause domain.Cause, poolID string, decide func(pool.State) ([]domain.Event, error),
+) (domain.Position, error) {
+	_, written, err := repository.Execute(ctx, s.pools, cause, domain.PoolStream(poolID),
+		func(st pool.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
+	return written.Position, err
+}
+
+// ChoosePool keeps the account's tests, those that wait too, to a pool's checkers;
+// an empty id lets them go to any checker.
+func (s *Commands) ChoosePool(ctx context.Context, cause domain.Cause, accountID, poolID string) (domain.Position, error) {
+	if poolID != "" {
+		serves, err := repository.Read(ctx, s.pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Serves(accountID) })
+		switch {
+		case err != nil:
+			return domain.Position{}, err
+		case !serves:
+			return domain.Position{}, domain.NotFound("pool").WithHint("it may be another account's")
+		}
+	}
+	return s.onAccount(ctx, cause, accountID,
+		func(st account.State) ([]domain.Event, error) { return account.DecideChoosePool(st, poolID) })
+}
+
+// ProfileChecker notes what a checker says of themselves.
+func (s *Commands) ProfileChecker(
+	ctx context.Context, cause domain.Cause, checkerID string, languages, devices []string,
+) (domain.Position, error) {
+	_, written, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
+		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
+			return checker.DecideProfile(st, checker.Profiled{Languages: languages, Devices: devices})
+		})
+	return written.Position, err
+}
+
+// InPool says that the pool's tests may go to the checker; of no pool, to any.
+func (s *Commands) InPool(ctx context.Context, poolID, checkerID string) (bool, error) {
+	if poolID == "" {
+		return true, nil
+	}
+	return repository.Read(ctx, s.pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Has(checkerID) })
+}
+
+// accountExists refuses an account that is not there, or no more.
+func (s *Commands) accountExists(ctx context.Context, accountID string) error {
+	var refusal error
+	_, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) repository.None {
+		switch {
+		case !st.Exists:
+			refusal = domain.NotFound("account")
+		case st.Erased:
+			refusal = account.ErrErased
+		}
+		return repository.None{}
+	})
+	if err == nil {
+		err = refusal
+	}
+	return err
+}

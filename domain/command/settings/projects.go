@@ -1,0 +1,121 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+
+	"humanqa/domain"
+	"humanqa/domain/project"
+	"humanqa/domain/repository"
+)
+
+// CreateProject opens a project. With a webhook URL a signing secret is made.
+func (s *Commands) CreateProject(ctx context.Context, cause domain.Cause, in CreateProject) (CreatedProject, error) {
+	projectID := domain.DeriveID(cause.CommandID, "project").String()
+	token, err := s.DeployHookToken(ctx, cause.AccountID, projectID, "")
+	if err != nil {
+		return CreatedProject{}, err
+	}
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return CreatedProject{}, err
+	}
+	opening := project.CreateCommand{
+		AccountID: cause.AccountID, Name: in.Name, Description: in.Description,
+		DefaultURL: in.DefaultURL, DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
+		WebhookURL: in.WebhookURL, Events: in.Events, HookHash: domain.HashToken(token),
+		At: now,
+	}
+	if in.WebhookURL != "" {
+		if opening.Secret, err = s.NewSecret(ctx, cause, projectID); err != nil {
+			return CreatedProject{}, err
+		}
+	}
+	_, written, err := repository.Create(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+			if st.Exists {
+				return nil, nil // the id derives from the command: a repeat
+			}
+			return project.DecideCreate(st, opening)
+		})
+	if err != nil {
+		return CreatedProject{}, err
+	}
+	return CreatedProject{ProjectID: projectID, Name: in.Name, HookToken: token, Position: written.Position}, nil
+}
+
+// DeployHookToken derives the deploy hook's token from the project and from the id of
+// its replacement. So a repeat after a crash gives the token that the first try hashed,
+// and the pages can show it again.
+func (s *Commands) DeployHookToken(ctx context.Context, accountID, projectID, hookID string) (string, error) {
+	of := projectID
+	if hookID != "" {
+		of += "\n" + hookID
+	}
+	secret, err := s.sealer.Fingerprint(ctx, accountID, "deploy hook", []byte(of))
+	if err != nil {
+		return "", fmt.Errorf("derive deploy hook token: %w", err)
+	}
+	return domain.HookTokenPrefix + secret, nil
+}
+
+// UpdateProject changes the fields that are given and answers the settings
+// after it. A webhook's first URL makes its signing secret.
+func (s *Commands) UpdateProject(
+	ctx context.Context, cause domain.Cause, projectID string, in UpdateProject,
+) (project.State, domain.Position, error) {
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return project.State{}, domain.Position{}, err
+	}
+	update := project.UpdateCommand{
+		Name: in.Name, Description: in.Description, DefaultURL: in.DefaultURL,
+		DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
+		WebhookURL: in.WebhookURL, Events: in.Events,
+		LoopAlertsSnoozedUntil: in.LoopAlertsSnoozedUntil,
+		At:                     now,
+	}
+	if in.WebhookURL != nil && *in.WebhookURL != "" {
+		if update.Secret, err = s.NewSecret(ctx, cause, projectID); err != nil {
+			return project.State{}, domain.Position{}, err
+		}
+	}
+	after, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, after *project.State) ([]domain.Event, error) {
+			if !st.Exists || st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			events, err := project.DecideUpdate(st, update)
+			*after = st
+			for _, e := range events {
+				*after = project.Evolve(*after, e)
+			}
+			return events, err
+		})
+	return after, written.Position, err
+}
+
+// EnableWebhook lets deliveries of a disabled webhook go out again.
+func (s *Commands) EnableWebhook(ctx context.Context, cause domain.Cause, projectID string) (domain.Position, error) {
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+			if !st.Exists || st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			return project.DecideEnable(st, now)
+		})
+	return written.Position, err
+}
+
+// DisableWebhook stops deliveries after one failed for good.
+func (s *Commands) DisableWebhook(ctx context.Context, cause domain.Cause, projectID, deliveryID, reason string) (domain.Position, error) {
+	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+			return project.DecideDisable(st, deliveryID, reason, s.now())
+		})
+	return written.Position, err
+}

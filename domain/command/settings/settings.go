@@ -1,0 +1,55 @@
+// Package settings holds the commands that set things up: accounts and their keys,
+// checkers, people, pools, projects with their webhooks' secrets, and the record of what
+// operators do. None of them touches a job or a ledger.
+package settings
+
+import (
+	"context"
+	"time"
+
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/oversight"
+	"humanqa/domain/person"
+	"humanqa/domain/pool"
+	"humanqa/domain/project"
+	"humanqa/domain/repository"
+)
+
+// Sealer keeps secrets: package internal/vault. A sealed text opens only for
+// the account and the stream it was sealed for.
+type Sealer interface {
+	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
+	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
+	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
+}
+
+// Commands runs the commands. It may be used by many goroutines.
+type Commands struct {
+	sealer    Sealer
+	now       func() time.Time
+	accounts  *repository.Repository[account.State]
+	checkers  *repository.Repository[checker.State]
+	projects  *repository.Repository[project.State]
+	people    *repository.Repository[person.State]
+	pools     *repository.Repository[pool.State]
+	oversight *repository.Repository[oversight.State]
+}
+
+// Repositories are the streams that the commands are run on.
+type Repositories struct {
+	Accounts  *repository.Repository[account.State]
+	Checkers  *repository.Repository[checker.State]
+	Projects  *repository.Repository[project.State]
+	People    *repository.Repository[person.State]
+	Pools     *repository.Repository[pool.State]
+	Oversight *repository.Repository[oversight.State]
+}
+
+// New makes Commands. now is the service's clock.
+func New(r Repositories, sealer Sealer, now func() time.Time) *Commands {
+	return &Commands{
+		sealer: sealer, now: now,
+		accounts: r.Accounts, checkers: r.Checkers, projects: r.Projects, people: r.People, pools: r.Pools, oversight: r.Oversight,
+	}
+}

@@ -1,0 +1,141 @@
+package settings
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+
+	"humanqa/domain"
+	"humanqa/domain/project"
+	"humanqa/domain/repository"
+)
+
+// WebhookSecret opens a project's signing secret, for the dashboard and the
+// operator; the API never returns it.
+func (s *Commands) WebhookSecret(ctx context.Context, projectID string) (string, error) {
+	p, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
+		return project.State{AccountID: st.AccountID, Secret: st.Secret}
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case p.AccountID == "":
+		return "", domain.NotFound("project")
+	case p.Secret.Sealed == "":
+		return "", domain.NotFound("webhook secret").WithHint("set a webhookUrl first")
+	}
+	plain, err := s.sealer.Unseal(ctx, p.AccountID, domain.ProjectStream(projectID), p.Secret.Sealed)
+	if err != nil {
+		return "", fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
+	}
+	return string(plain), nil
+}
+
+// RotateSecret replaces the signing secret of a project's webhook. Unless it is
+// immediate, which a leaked one calls for, the old one signs on for a day
+// (project.Overlap). A repeat gives the same secret again.
+func (s *Commands) RotateSecret(ctx context.Context, cause domain.Cause, projectID string, immediate bool) (RotatedSecret, error) {
+	next, err := s.NewSecret(ctx, cause, projectID)
+	if err != nil {
+		return RotatedSecret{}, err
+	}
+	next.UserID, next.KeyID = cause.RequestedBy()
+	wall := s.now()
+	if !immediate {
+		until := wall.Add(project.Overlap)
+		next.PreviousUntil = &until
+	}
+	type held struct {
+		sealed string
+		out    RotatedSecret
+	}
+	after, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, after *held) ([]domain.Event, error) {
+			if st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			events, err := project.DecideRotate(st, next, wall)
+			for _, e := range events {
+				st = project.Evolve(st, e)
+			}
+			*after = held{st.Secret.Sealed, RotatedSecret{PreviousUntil: st.PreviousUntil}}
+			if st.SecretRotatedAt != nil {
+				after.out.RotatedAt = *st.SecretRotatedAt
+			}
+			return events, err
+		})
+	if err != nil {
+		return RotatedSecret{}, err
+	}
+	// What a repeat made is forgotten: the stream has the secret that counts.
+	plain, err := s.sealer.Unseal(ctx, cause.AccountID, domain.ProjectStream(projectID), after.sealed)
+	if err != nil {
+		return RotatedSecret{}, fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
+	}
+	after.out.Secret, after.out.Position = string(plain), written.Position
+	return after.out, nil
+}
+
+// FinishRotation ends the overlap of the last rotation: from now on the new
+// secret signs alone. Without an overlap nothing changes.
+func (s *Commands) FinishRotation(ctx context.Context, cause domain.Cause, projectID string) (RotatedSecret, error) {
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return RotatedSecret{}, err
+	}
+	finished := project.RotationFinished{At: now}
+	finished.UserID, finished.KeyID = cause.RequestedBy()
+	wall := s.now()
+	after, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, after *RotatedSecret) ([]domain.Event, error) {
+			if st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			if st.SecretRotatedAt != nil {
+				after.RotatedAt = *st.SecretRotatedAt
+			}
+			return project.DecideFinish(st, finished, wall)
+		})
+	after.Position = written.Position
+	return after, err
+}
+
+// ConfirmSecret ends the overlap of a rotation because the receiver confirmed the new
+// secret; sealed is that secret as its event holds it. A repeat changes nothing.
+func (s *Commands) ConfirmSecret(ctx context.Context, cause domain.Cause, projectID, sealed string) (domain.Position, error) {
+	wall := s.now()
+	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+			return project.DecideConfirmed(st, sealed, wall)
+		})
+	return written.Position, err
+}
+
+// NewSecret makes a signing secret of 256 random bits and seals it. It is
+// written as Standard Webhooks libraries expect theirs.
+func (s *Commands) NewSecret(ctx context.Context, cause domain.Cause, projectID string) (project.SecretSet, error) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return s.SealSecret(ctx, cause, projectID, []byte("whsec_"+base64.StdEncoding.EncodeToString(b[:])))
+}
+
+// SealSecret makes a signing secret fit for an event.
+func (s *Commands) SealSecret(ctx context.Context, cause domain.Cause, projectID string, secret []byte) (project.SecretSet, error) {
+	sealed, err := s.sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), secret)
+	if err != nil {
+		return project.SecretSet{}, fmt.Errorf("seal webhook secret: %w", err)
+	}
+	known, err := s.sealer.Fingerprint(ctx, cause.AccountID, "webhook secret", secret)
+	if err != nil {
+		return project.SecretSet{}, fmt.Errorf("fingerprint webhook secret: %w", err)
+	}
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return project.SecretSet{}, err
+	}
+	return project.SecretSet{
+		SecretID: domain.DeriveID(cause.CommandID, "secret").String(),
+		Sealed:   sealed, Fingerprint: known, At: now,
+	}, nil
+}

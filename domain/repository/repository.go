@@ -1,0 +1,467 @@
+package repository
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+)
+
+const (
+	// maxBatch bounds how many queued commands one append carries.
+	maxBatch = 128
+	// maxAttempts bounds the new decisions of a batch after another process wrote to
+	// the stream first. Two or three processes that write without a break lose ten
+	// times in a row every few seconds. They never lose as often as this.
+	maxAttempts = 100
+	// contendedFor is how long a stream on which another process was met
+	// carries one command an append.
+	contendedFor = time.Second
+	// AppendTimeout bounds one round of load, decide and append. The log's own
+	// resends after an unknown outcome fit into it.
+	AppendTimeout = 30 * time.Second
+	// longestBook is how far back a close is looked for. A stream of a version
+	// that did not close, however long, is not read twice.
+	longestBook = 100_000
+)
+
+// Repository runs commands against the streams of one aggregate. It keeps the
+// folded state of the streams used last; a state is trusted only through the
+// expected revision of the append that follows from it.
+//
+// Commands on one stream queue up in one writer instead of colliding. A command that
+// finds the writer idle starts it. The writer decides all commands that queued during
+// an append in order, and writes them by the next append, all or none. A busy ledger so
+// pays for one commit per batch, not per charge.
+type Repository[S any] struct {
+	log    domain.Log
+	evolve func(S, domain.Event) S
+	now    func() time.Time
+	limit  int
+	// ClosedBy is the type of the events behind which a fold may begin; empty:
+	// there are none. Set it before the first command.
+	ClosedBy string
+	// MaxBytes bounds the memory of the states; 0: only their number does. Set it
+	// before the first command.
+	MaxBytes int
+	busy     sync.WaitGroup // writers that run
+	longest  atomic.Uint64  // stream that a command was run on, in events
+
+	mu      sync.Mutex
+	writers map[string]*writer[S]
+	used    *list.List // of *writer[S], most recently used first
+	bytes   int        // that the writers' states take; counted if MaxBytes is set
+}
+
+// writer is the only one of a stream in this process. mu guards the queue;
+// everything below it belongs to the goroutine that runs the writer.
+type writer[S any] struct {
+	stream  string
+	element *list.Element
+	bytes   int // of the state when the writer last ended; the repository's mu guards it
+
+	mu      sync.Mutex
+	queue   []*queued[S]
+	running bool
+
+	exists    bool // an append met an event: the stream is never believed to be new again
+	loaded    bool // state was all there is
+	begun     bool // state is a true one, as far as it goes
+	state     S
+	revision  domain.ExpectedRevision
+	position  domain.Position
+	contended time.Time // until when one command an append
+}
+
+// queued is one queued command. decide may be called several times, each time
+// on a newer state; the last one holds.
+type queued[S any] struct {
+	cause  domain.Cause
+	fresh  bool // the stream is believed not to exist: don't load it first
+	decide func(S) ([]domain.Event, error)
+	done   chan appendResult
+}
+
+// appendResult answers one queued command.
+type appendResult struct {
+	written domain.AppendResult
+	err     error
+}
+
+// New makes a repository that keeps the state of the limit streams used last.
+func New[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, domain.Event) S) *Repository[S] {
+	return &Repository[S]{
+		log: log, evolve: evolve, now: now, limit: limit,
+		writers: make(map[string]*writer[S]), used: list.New(),
+	}
+}
+
+// Execute decides a command on the stream's state and appends its events. decide must
+// not keep the state, because later commands change it in place. The result carries
+// everything for the caller. Deciding nothing is a repeat; Written then names the
+// stream's last event.
+func Execute[S, R any](
+	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+) (R, domain.AppendResult, error) {
+	return submit(ctx, s, stream, cause, false, decide)
+}
+
+// Create is execute for a stream that should not exist yet: it is not read
+// unless the append finds it.
+func Create[S, R any](
+	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+) (R, domain.AppendResult, error) {
+	return submit(ctx, s, stream, cause, true, decide)
+}
+
+// Read shows the stream's state as the log has it now. see must not keep the
+// state.
+func Read[S, R any](ctx context.Context, s *Repository[S], stream string, see func(S) R) (R, error) {
+	r, _, err := submit(ctx, s, stream, domain.Cause{}, false, func(state S, r *R) ([]domain.Event, error) {
+		*r = see(state)
+		return nil, nil
+	})
+	return r, err
+}
+
+// None is the result of a command that has nothing to tell.
+type None = struct{}
+
+// Longest is the length of the longest stream that a command was run on, in events.
+func (s *Repository[S]) Longest() uint64 { return s.longest.Load() }
+
+// Wait returns when no writer runs any more.
+func (s *Repository[S]) Wait() { s.busy.Wait() }
+
+func submit[S, R any](
+	ctx context.Context, s *Repository[S], stream string, cause domain.Cause, fresh bool, decide func(S, *R) ([]domain.Event, error),
+) (R, domain.AppendResult, error) {
+	result := new(R)
+	r := &queued[S]{cause: cause, fresh: fresh, done: make(chan appendResult, 1)}
+	r.decide = func(state S) ([]domain.Event, error) {
+		*result = *new(R)
+		return decide(state, result)
+	}
+	w := s.writer(stream)
+	w.mu.Lock()
+	w.queue = append(w.queue, r)
+	start := !w.running
+	w.running = true
+	w.mu.Unlock()
+	if start {
+		s.busy.Go(func() { s.runWriter(w) })
+	}
+	select {
+	case o := <-r.done:
+		return *result, o.written, o.err
+	case <-ctx.Done():
+		// The command may still be written; its id makes a repeat harmless. The
+		// result is the writer's until it is done.
+		return *new(R), domain.AppendResult{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
+	}
+}
+
+// writer finds or makes the stream's writer.
+func (s *Repository[S]) writer(stream string) *writer[S] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w, ok := s.writers[stream]; ok {
+		s.used.MoveToFront(w.element)
+		return w
+	}
+	w := &writer[S]{stream: stream}
+	w.element = s.used.PushFront(w)
+	s.writers[stream] = w
+	s.evictIdle(w)
+	return w
+}
+
+// evictIdle drops the least recently used idle writers beyond the limits.
+func (s *Repository[S]) evictIdle(but *writer[S]) {
+	for e := s.used.Back(); e != nil && (len(s.writers) > s.limit || s.MaxBytes > 0 && s.bytes > s.MaxBytes); {
+		old := e.Value.(*writer[S])
+		e = e.Prev()
+		// A writer is in use while it runs or a command is about to queue on it. Two
+		// writers for one stream would only cost conflicts, never truth.
+		if old != but && old.isIdle() {
+			s.used.Remove(old.element)
+			delete(s.writers, old.stream)
+			s.bytes -= old.bytes
+		}
+	}
+}
+
+// countBytes counts what the writer's state takes by now, and makes room for it. Its
+// writer still runs and owns the state.
+func (s *Repository[S]) countBytes(w *writer[S]) {
+	if s.MaxBytes == 0 {
+		return
+	}
+	bytes := sizeOf(&w.state)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writers[w.stream] == w { // else it was evicted before its first command was queued
+		s.bytes += bytes - w.bytes
+		w.bytes = bytes
+		s.evictIdle(w)
+	}
+}
+
+func (w *writer[S]) isIdle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.running && len(w.queue) == 0
+}
+
+// nextBatch removes the next batch from the queue, or ends the writer's run.
+func (w *writer[S]) nextBatch(now time.Time) []*queued[S] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(w.queue), maxBatch)
+	if now.Before(w.contended) {
+		n = min(n, 1)
+	}
+	if n == 0 {
+		w.running = false
+		w.queue = nil
+		return nil
+	}
+	batch := w.queue[:n:n]
+	w.queue = w.queue[n:]
+	return batch
+}
+
+func (s *Repository[S]) runWriter(w *writer[S]) {
+	for {
+		batch := w.nextBatch(s.now())
+		if batch == nil {
+			return
+		}
+		// The batch belongs to all callers: no single cancellation ends it.
+		ctx, cancel := context.WithTimeout(context.Background(), AppendTimeout)
+		s.writeBatch(ctx, w, batch)
+		s.countBytes(w)
+		cancel()
+	}
+}
+
+// writeBatch decides and writes one batch, answering every request in it.
+func (s *Repository[S]) writeBatch(ctx context.Context, w *writer[S], batch []*queued[S]) {
+	var err error
+	for attempt := range maxAttempts {
+		if attempt > 0 {
+			pause(ctx, attempt)
+		}
+		var done bool
+		if done, err = s.attemptBatch(ctx, w, batch); done {
+			return
+		}
+		if !errors.Is(err, errStale) {
+			break
+		}
+	}
+	if w.loaded { // whatever went wrong, the next batch starts from the log
+		w.forgetState()
+	} // else loading goes on where it stopped, so that no stream is too long for it
+	switch refused, invalid := errors.Is(err, domain.ErrRefused), domain.IsKind(err, domain.KindInvalid); {
+	case (refused || invalid) && len(batch) > 1:
+		// Together they may be too large, or one of them has an event that the log
+		// refuses. Alone, the faulty command gets the error.
+		for i := range batch {
+			s.writeBatch(ctx, w, batch[i:i+1])
+		}
+		return
+	case invalid:
+		// It says what is wrong.
+	case refused:
+		err = &domain.Error{
+			Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge, Cause: err,
+			Message: "this is too much for one entry of the log", Hint: "shorten the texts, or split them up",
+		}
+	case !domain.IsKind(err, domain.KindUnavailable): // else it says why
+		err = domain.Unavailable(fmt.Errorf("%s: %w", w.stream, err))
+	}
+	for _, r := range batch {
+		r.done <- appendResult{err: err}
+	}
+}
+
+// errStale says that the log had moved on: decide again on the newer state.
+var errStale = errors.New("the stream was written to by somebody else")
+
+// attemptBatch makes one round: decide everything, append what follows, answer. It
+// answers either every request or none.
+//
+// Also a refusal and a repeat must rest on a state that the log has confirmed:
+// by the append of the batch they stand in, or by reading the tail.
+func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []*queued[S]) (done bool, err error) {
+	fresh := batch[0].fresh && !w.exists
+	confirmed := !w.loaded && !fresh
+	if err := s.loadState(ctx, w, fresh); err != nil {
+		return false, err
+	}
+	var (
+		events  []domain.NewEvent
+		tail    []domain.Event // decided last, not folded in yet
+		writers int
+		errs    = make([]error, len(batch))
+	)
+	for i, r := range batch {
+		// Folding waits until the next decision, so a batch with one writer leaves the
+		// state as the log has it.
+		var decided []domain.Event
+		if len(tail) > 0 {
+			w.foldEvents(s.evolve, tail)
+			tail = nil
+		}
+		if decided, errs[i] = r.decide(w.state); errs[i] == nil && len(decided) > 0 {
+			tail = decided
+			writers++
+			events = s.addMetadata(events, r.cause, decided)
+		}
+	}
+	switch {
+	case len(events) > 0:
+		written, err := s.log.Append(ctx, w.stream, w.revision, events)
+		if err != nil {
+			if !errors.Is(err, domain.ErrWrongRevision) {
+				return false, err
+			}
+			w.exists, w.contended = true, s.now().Add(contendedFor)
+			if writers > 1 || tail == nil {
+				w.forgetState() // events were folded in that the log does not have
+				return false, errStale
+			}
+			if _, err := s.catchUp(ctx, w); err != nil {
+				return false, err
+			}
+			return false, errStale
+		}
+		w.foldEvents(s.evolve, tail)
+		w.revision, w.position = revisionOf(written), written.Position
+	case !confirmed:
+		news, err := s.catchUp(ctx, w)
+		if err != nil {
+			return false, err
+		}
+		if news {
+			return false, errStale
+		}
+	}
+	last := domain.AppendResult{Revision: uint64(max(w.revision, 0)), Position: w.position}
+	for events := last.Revision + 1; ; {
+		if was := s.longest.Load(); was >= events || s.longest.CompareAndSwap(was, events) {
+			break
+		}
+	}
+	for i, r := range batch {
+		r.done <- appendResult{written: last, err: errs[i]}
+	}
+	return true, nil
+}
+
+// loadState makes the writer's state that of the log, unless it is there already. A
+// fresh stream is believed to be empty; the append will tell.
+func (s *Repository[S]) loadState(ctx context.Context, w *writer[S], fresh bool) error {
+	if w.loaded {
+		return nil
+	}
+	if !w.begun {
+		if err := s.loadStart(ctx, w, fresh); err != nil {
+			return err
+		}
+	}
+	if !fresh || w.revision != domain.NoStream {
+		if _, err := s.catchUp(ctx, w); err != nil {
+			return err
+		}
+	}
+	w.loaded = true
+	return nil
+}
+
+// loadStart makes the writer's state that of the stream's beginning, or of its newest
+// close.
+func (s *Repository[S]) loadStart(ctx context.Context, w *writer[S], fresh bool) error {
+	var zero S
+	w.state, w.revision, w.position = zero, domain.NoStream, domain.Position{}
+	if s.ClosedBy != "" && !fresh {
+		at, closed, err := s.log.Newest(ctx, w.stream, s.ClosedBy, longestBook)
+		if err != nil {
+			return fmt.Errorf("find the newest close: %w", err)
+		}
+		if closed {
+			w.revision = domain.ExpectedRevision(at) - 1 //nolint:gosec // a stream never has 2^63 events
+		}
+	}
+	w.begun = true
+	return nil
+}
+
+// forgetState has the next batch load the stream anew.
+func (w *writer[S]) forgetState() { w.loaded, w.begun = false, false }
+
+// catchUp folds in what the log has beyond the writer's state. After an error
+// the state is a true one, only perhaps not the newest.
+func (s *Repository[S]) catchUp(ctx context.Context, w *writer[S]) (news bool, err error) {
+	err = s.log.Load(ctx, w.stream, uint64(w.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
+		if r.Event == nil {
+			return fmt.Errorf("event %d has the unknown type %q: this binary is older than the log", r.Revision, r.Type)
+		}
+		w.state = s.evolve(w.state, r.Event)
+		w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
+		news = true
+		return nil
+	})
+	if err != nil {
+		return news, fmt.Errorf("load: %w", err)
+	}
+	return news, nil
+}
+
+func (w *writer[S]) foldEvents(evolve func(S, domain.Event) S, events []domain.Event) {
+	for _, e := range events {
+		w.state = evolve(w.state, e)
+	}
+}
+
+// addMetadata gives the events their ids and metadata. The ids are new for each
+// decision. The log takes ids that it has at that place for a repeat, whatever
+// the bytes: did they derive from the command, then another process that decides
+// it again, at another time or with another checklist, would be told that its
+// events were written, and go on from a state that the log does not have. So it
+// meets the revision instead, reads, and finds its command done.
+func (s *Repository[S]) addMetadata(to []domain.NewEvent, c domain.Cause, events []domain.Event) []domain.NewEvent {
+	at := s.now()
+	for _, e := range events {
+		to = append(to, domain.NewEvent{
+			ID:    uuid.New(),
+			Event: e,
+			Meta: domain.Metadata{
+				CommandID: c.CommandID, CorrelationID: c.CorrelationID, CausationID: c.CausationID,
+				Actor: c.Actor, AccountID: c.AccountID, Time: at,
+			},
+		})
+	}
+	return to
+}
+
+func revisionOf(w domain.AppendResult) domain.ExpectedRevision {
+	return domain.ExpectedRevision(w.Revision) //nolint:gosec // a stream never has 2^63 events
+}
+
+// pause waits a little, longer and more randomly each time.
+func pause(ctx context.Context, attempt int) {
+	select {
+	case <-time.After(time.Duration(rand.IntN(1<<min(attempt, 6))) * time.Millisecond): //nolint:gosec // jitter
+	case <-ctx.Done():
+	}
+}

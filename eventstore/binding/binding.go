@@ -1,0 +1,347 @@
+// Package binding ties a database to the log that everything in it was projected from.
+package binding
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/origin"
+	"humanqa/internal/backoff"
+)
+
+const (
+	// watchLog is how often a running service looks whether its log is still
+	// its log.
+	watchLog = 2 * time.Second
+	// lateHead is for how long a node of a cluster may not know the newest
+	// events yet: only then is a log that ends too early a shorter one.
+	lateHead = time.Second
+)
+
+// BoundLog is what a Binding asks of a log.
+type BoundLog interface {
+	domain.Log
+	Head(ctx context.Context) (domain.Position, error)
+}
+
+// Binding ties a database to the log that everything projected in it comes
+// from. A log has a name (domain/origin); the database remembers it, and how
+// far it has seen that log. Another log behind the same database, or an older
+// copy of the same, would show balances and jobs that the log does not have, and
+// skip what it has: it is refused by a *domain.Error that says what to do.
+type Binding struct {
+	db    *sqlx.DB
+	log   BoundLog
+	now   func() time.Time
+	key   func(context.Context) (string, error) // nil: the log is not bound to one
+	found atomic.Pointer[domain.Error]
+}
+
+// New makes a Binding, which knows nothing before Bind or Check.
+func New(db *sqlx.DB, log BoundLog, now func() time.Time) *Binding {
+	return &Binding{db: db, log: log, now: now}
+}
+
+// BindKey has Bind write into the log by which key it is proved, where it does not say.
+func (b *Binding) BindKey(key func(context.Context) (string, error)) { b.key = key }
+
+const boundLogSQL = `
+SELECT log_id, coalesce(stands, '') AS stands
+FROM projection_log`
+
+// Of two processes that bind at once one wins, and both have the same name: it
+// is in the log before it is here.
+const bindLogSQL = `
+INSERT INTO projection_log AS l (log_id, stands)
+VALUES ($1, $2)
+ON CONFLICT (one) DO UPDATE
+SET stands = EXCLUDED.stands
+WHERE l.stands IS NULL
+  AND l.log_id = EXCLUDED.log_id`
+
+// logIdentity is what a log is known by.
+type logIdentity struct {
+	Name string `db:"log_id"` // empty: it has none yet
+	// Stands says where the name stands, and since when if it was copied there
+	// from another log. Empty: the database did not look yet.
+	Stands string `db:"stands"`
+
+	keyed    bool                    // the log says by which key it is proved
+	revision domain.ExpectedRevision // of the last event that says anything of the log
+}
+
+const furthestCheckpointSQL = `
+SELECT commit_position, prepare_position
+FROM projection_checkpoints
+WHERE status <> 'retired'
+  AND commit_position >= 0
+ORDER BY commit_position DESC
+LIMIT 1`
+
+// Bind gives a log that has no name one, and binds a database that is bound to
+// none. A crash in between leaves a log with a name, which the next Bind takes.
+func (b *Binding) Bind(ctx context.Context) error {
+	bound, err := b.boundIdentity(ctx)
+	if err != nil {
+		return err
+	}
+	is, err := identityOf(ctx, b.log)
+	if err != nil {
+		return err
+	}
+	if bound.Name == "" && is.Name == "" {
+		if err := b.checkLength(ctx); err != nil {
+			return err
+		}
+		if is, err = b.nameLog(ctx); err != nil {
+			return err
+		}
+	}
+	if err := sameLog(bound, is); err != nil {
+		return err
+	}
+	if bound.Stands == "" {
+		if _, err := b.db.ExecContext(ctx, bindLogSQL, is.Name, is.Stands); err != nil {
+			return fmt.Errorf("bind the database to log %s: %w", is.Name, err)
+		}
+	}
+	if err := b.Check(ctx); err != nil || b.key == nil || is.keyed {
+		return err
+	}
+	return b.AcceptKey(ctx, "service", "")
+}
+
+// AcceptKey writes into the log that it is proved by the key of today from here on.
+func (b *Binding) AcceptKey(ctx context.Context, actor, reason string) error {
+	is, err := identityOf(ctx, b.log)
+	if err != nil {
+		return err
+	}
+	key, err := b.key(ctx)
+	if err != nil {
+		return err
+	}
+	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
+	_, err = b.log.Append(ctx, origin.Stream, is.revision, []domain.NewEvent{{
+		ID: id, Event: &origin.KeyBound{AuditKey: key, At: now, Reason: reason},
+		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: actor, Time: now},
+	}})
+	if errors.Is(err, domain.ErrWrongRevision) && reason == "" {
+		return nil // another process was first
+	}
+	if err != nil {
+		return fmt.Errorf("bind the log to its key: %w", err)
+	}
+	return nil
+}
+
+// Check finds out whether the log is the database's, and what Problem says from
+// now on. It changes nothing. Only a *domain.Error says that the log is not.
+func (b *Binding) Check(ctx context.Context) error {
+	err := b.checkLog(ctx)
+	var found *foreignLogError
+	switch {
+	case err == nil:
+		b.found.Store(nil)
+	case errors.As(err, &found):
+		b.found.Store(found.refusal)
+	}
+	return err
+}
+
+func (b *Binding) checkLog(ctx context.Context) error {
+	bound, err := b.boundIdentity(ctx)
+	if err != nil || bound.Name == "" {
+		return err
+	}
+	is, err := identityOf(ctx, b.log)
+	if err != nil {
+		return err
+	}
+	if err := sameLog(bound, is); err != nil {
+		return err
+	}
+	var shorter *foreignLogError
+	if err := b.checkLength(ctx); !errors.As(err, &shorter) {
+		return err
+	}
+	if err := backoff.Wait(ctx, lateHead); err != nil {
+		return err
+	}
+	return b.checkLength(ctx)
+}
+
+// Watch checks until ctx ends, and tells the log of what it finds.
+func (b *Binding) Watch(ctx context.Context, log logrus.FieldLogger) error {
+	for backoff.Wait(ctx, watchLog) == nil {
+		before := b.Problem()
+		_ = b.Check(ctx) // what else is in the way /readyz tells
+		switch now := b.Problem(); {
+		case now != nil && before == nil:
+			log.WithField("hint", now.Hint).Error(now.Message + ": nothing is done any more")
+		case now == nil && before != nil:
+			log.Info("the event log is this database's again")
+		}
+	}
+	return nil
+}
+
+// Problem is why nothing may be done with this log; nil while nothing is known.
+func (b *Binding) Problem() *domain.Error { return b.found.Load() }
+
+// Refuse is Problem as an error.
+func (b *Binding) Refuse() error {
+	if found := b.Problem(); found != nil {
+		return found
+	}
+	return nil
+}
+
+// Guard gives the log as long as it is the database's.
+func (b *Binding) Guard() domain.Log { return guardedLog{b} }
+
+type guardedLog struct{ b *Binding }
+
+// Append implements domain.Log.
+func (g guardedLog) Append(
+	ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent,
+) (domain.AppendResult, error) {
+	if err := g.b.Refuse(); err != nil {
+		return domain.AppendResult{}, err
+	}
+	return g.b.log.Append(ctx, stream, expected, events)
+}
+
+// Load implements domain.Log.
+func (g guardedLog) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	if err := g.b.Refuse(); err != nil {
+		return err
+	}
+	return g.b.log.Load(ctx, stream, from, each)
+}
+
+// Newest implements domain.Log.
+func (g guardedLog) Newest(ctx context.Context, stream, eventType string, among int) (revision uint64, found bool, err error) {
+	if err := g.b.Refuse(); err != nil {
+		return 0, false, err
+	}
+	return g.b.log.Newest(ctx, stream, eventType, among)
+}
+
+// boundIdentity is the name of the database's log, empty if it has none yet.
+func (b *Binding) boundIdentity(ctx context.Context) (bound logIdentity, err error) {
+	switch err := b.db.GetContext(ctx, &bound, boundLogSQL); {
+	case errors.Is(err, sql.ErrNoRows):
+		return logIdentity{}, nil
+	case err != nil:
+		return logIdentity{}, fmt.Errorf("read which log the database belongs to: %w", err)
+	}
+	return bound, nil
+}
+
+func identityOf(ctx context.Context, log domain.Log) (is logIdentity, err error) {
+	is.revision = domain.NoStream
+	err = log.Load(ctx, origin.Stream, 0, func(r domain.Recorded) error {
+		is.revision = domain.ExpectedRevision(r.Revision) //nolint:gosec // a stream never has 2^63 events
+		if _, ok := r.Event.(*origin.KeyBound); ok {
+			is.keyed = true
+		}
+		if e, ok := r.Event.(*origin.Named); ok && is.Name == "" {
+			is.Name, is.Stands, is.keyed = e.LogID, r.Position.String(), e.AuditKey != ""
+			if !r.Stored.Copied.IsZero() {
+				is.Stands += " since " + r.Stored.Copied.UTC().Format(time.RFC3339Nano)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return logIdentity{}, fmt.Errorf("read the log's name: %w", err)
+	}
+	return is, nil
+}
+
+func (b *Binding) nameLog(ctx context.Context) (is logIdentity, err error) {
+	key := ""
+	if b.key != nil {
+		if key, err = b.key(ctx); err != nil {
+			return logIdentity{}, err
+		}
+	}
+	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
+	_, err = b.log.Append(ctx, origin.Stream, domain.NoStream, []domain.NewEvent{{
+		ID: id, Event: &origin.Named{LogID: id.String(), At: now, AuditKey: key},
+		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: "service", Time: now},
+	}})
+	if err != nil && !errors.Is(err, domain.ErrWrongRevision) { // another process was first
+		return logIdentity{}, fmt.Errorf("give the log a name: %w", err)
+	}
+	return identityOf(ctx, b.log)
+}
+
+// foreignLogError is what a Binding refuses, apart from what is in its way.
+type foreignLogError struct{ refusal *domain.Error }
+
+func (e *foreignLogError) Error() string { return e.refusal.Error() }
+
+// Unwrap gives what is told.
+func (e *foreignLogError) Unwrap() error { return e.refusal }
+
+func foreignLog(hint, format string, args ...any) error {
+	return &foreignLogError{&domain.Error{
+		Kind: domain.KindUnavailable, Code: domain.CodeUnavailable, Message: fmt.Sprintf(format, args...), Hint: hint,
+	}}
+}
+
+// sameLog compares the database's log with this one.
+func sameLog(bound, is logIdentity) error {
+	name := is.Name
+	switch {
+	case bound.Name == "":
+		return nil
+	case bound.Name == name && (bound.Stands == "" || bound.Stands == is.Stands):
+		return nil
+	case bound.Name == name:
+		return foreignLog("humanqa eventstore copy --rebind takes the database along to a copy, with the service stopped; "+
+			"or set HUMANQA_EVENTSTORE_URL to the log that was copied again (docs/eventstore.md)",
+			"this event log and the one of this database, %s, are copies of each other", name)
+	case name == "":
+		name = "without a name"
+	}
+	return foreignLog("set HUMANQA_EVENTSTORE_URL to that log again, or HUMANQA_DATABASE_URL to the database of this one; "+
+		"an empty database is filled from the log (docs/eventstore.md)",
+		"the event log is %s, and this database belongs to %s", name, bound.Name)
+}
+
+// checkLength compares how far the database has seen the log with the log's end.
+func (b *Binding) checkLength(ctx context.Context) error {
+	var seen struct {
+		Commit  int64 `db:"commit_position"`
+		Prepare int64 `db:"prepare_position"`
+	}
+	switch err := b.db.GetContext(ctx, &seen, furthestCheckpointSQL); { // before the end is read: that only grows
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the checkpoints: %w", err)
+	}
+	head, err := b.log.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("read the log's end: %w", err)
+	}
+	at := domain.Position{Commit: uint64(seen.Commit), Prepare: uint64(seen.Prepare)}
+	if head.Compare(at) >= 0 {
+		return nil
+	}
+	return foreignLog("restore the log and the database of one moment, or set HUMANQA_DATABASE_URL to an empty database, "+
+		"which is filled from the log (docs/eventstore.md)",
+		"the event log ends at %s, and this database has seen it up to %s: it has lost events, or is an older copy", head, at)
+}

@@ -1,0 +1,449 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
+)
+
+const (
+	// pollWaiting is how often the checkpoints are read while a request waits for
+	// a projection that runs elsewhere, and nothing tells when they move.
+	pollWaiting = 5 * time.Millisecond
+	// pollListening is the same where NOTIFY tells: one can be missed.
+	pollListening = 50 * time.Millisecond
+)
+
+// lookForBuilds is how often WaitForBuilds looks.
+const lookForBuilds = 50 * time.Millisecond
+
+// WaitForBuilds blocks until no registered projection shows rows of an older
+// version than this binary's any more, as all that have changed do after an
+// upgrade. The builds need a service that runs them.
+func (s *Supervisor) WaitForBuilds(ctx context.Context) error {
+	tick := time.NewTicker(lookForBuilds)
+	defer tick.Stop()
+	for older := ""; ; {
+		list, err := s.Status(ctx)
+		if err != nil && ctx.Err() == nil && !transient(err) {
+			return err
+		}
+		if err == nil {
+			older = ""
+			for _, status := range list {
+				if status.older() {
+					older += " " + status.Name
+				}
+			}
+			if older == "" {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for new versions, still to build:%s: %w", older, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// progressTracker knows how far each serving generation is, and wakes the waiters.
+// Local runners report as they commit; the others are polled, by one of the waiters
+// for all of them. A runner elsewhere stores its checkpoint at once only when it
+// has written rows: so the log is followed here, too, to know which
+// of the projections have anything to write.
+type progressTracker struct {
+	db     *sqlx.DB
+	poller chan struct{}   // holds one token: the right to poll
+	woken  <-chan struct{} // the poller's; nil until a request has waited for a runner elsewhere
+	hears  atomic.Bool     // what moves elsewhere is told as it moves
+
+	mu       sync.Mutex
+	listen   func() <-chan struct{} // nil: nothing tells of checkpoints that move
+	each     map[string]*progress
+	handlers map[string][]*progress // by event type
+	follows  bool
+	followed eventstore.Checkpoint // how far the log was followed
+	asked    chan struct{}         // closed and replaced when a request begins to wait
+	serves   chan struct{}         // closed and replaced when a runner of this process begins to serve
+}
+
+type progress struct {
+	at eventstore.Checkpoint
+	// last is the newest event that the projection handles, as far as the log
+	// was followed: a projection that has seen it shows all that the log held then.
+	last    eventstore.Checkpoint
+	lazy    bool // no write waits for it
+	local   int  // runners in this process that own the serving generation
+	waiters map[*waiter]struct{}
+	owner   string // of its lease, as it was last read
+}
+
+// waiter waits for one position in all projections. Guarded by progressTracker.mu.
+type waiter struct {
+	position domain.Position
+	missing  int
+	done     chan error // gets the outcome, once
+}
+
+func newProgressTracker(db *sqlx.DB, consumers []Consumer) *progressTracker {
+	a := &progressTracker{db: db, poller: make(chan struct{}, 1), each: map[string]*progress{}, handlers: map[string][]*progress{},
+		asked: make(chan struct{}), serves: make(chan struct{})}
+	a.poller <- struct{}{}
+	for _, p := range consumers {
+		_, lazy := p.(Lazy)
+		one := &progress{at: eventstore.Checkpoint{Start: true}, lazy: lazy, waiters: map[*waiter]struct{}{}}
+		a.each[p.Name()] = one
+		for _, eventType := range p.Handles() {
+			a.handlers[eventType] = append(a.handlers[eventType], one)
+		}
+	}
+	return a
+}
+
+// shows says that the projection's rows are those of the position: it has been
+// there, or none of the events that it has not seen yet is for it. The caller
+// holds the lock.
+func (t *progressTracker) shows(one *progress, position domain.Position) bool {
+	return generation.Reached(one.at, position) ||
+		t.follows && generation.Reached(t.followed, position) && generation.AtLeast(one.at, one.last)
+}
+
+// startFollowing begins to know which events each consumer handles; those before may be for
+// any. listen is called once a request waits for a runner elsewhere (see
+// generation.Channel).
+func (t *progressTracker) startFollowing(from eventstore.Checkpoint, listen func() <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.follows, t.followed, t.listen = true, from, listen
+	for _, one := range t.each {
+		one.last = from
+	}
+}
+
+// notePage notes a page of the log.
+func (t *progressTracker) notePage(events []domain.Recorded, next domain.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range events {
+		for _, one := range t.handlers[e.Type] {
+			one.last = eventstore.At(e.Position)
+		}
+	}
+	t.followed = eventstore.At(next)
+	for _, one := range t.each {
+		t.notifyWaiters(one)
+	}
+}
+
+// noteUnreadable notes an event that any consumer may handle.
+func (t *progressTracker) noteUnreadable(at domain.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.followed = eventstore.At(at)
+	for _, one := range t.each {
+		one.last = t.followed
+	}
+}
+
+// notifyWaiters ends the waits for positions that are reached. The caller holds the lock.
+func (t *progressTracker) notifyWaiters(one *progress) {
+	for w := range one.waiters {
+		if !t.shows(one, w.position) {
+			continue
+		}
+		delete(one.waiters, w)
+		if w.missing--; w.missing == 0 {
+			w.done <- nil
+		}
+	}
+}
+
+// waitFor blocks until every projection that is not lazy has seen the position.
+func (t *progressTracker) waitFor(ctx context.Context, position domain.Position) error {
+	return t.awaitWaiter(ctx, t.registerWaiter(position), position)
+}
+
+// waitForShown blocks until a lazy projection has seen what the others show by
+// now, and so whatever any request was answered.
+func (t *progressTracker) waitForShown(ctx context.Context, name string) error {
+	if t.runsElsewhere(name) {
+		if err := t.pollCheckpoints(ctx); err != nil {
+			return err
+		}
+	}
+	shown := t.furthestShown()
+	return t.awaitWaiter(ctx, t.registerWaiter(shown, name), shown)
+}
+
+// furthestShown is the furthest that a projection which is waited for behind each write
+// has got to.
+func (t *progressTracker) furthestShown() (furthest domain.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.each {
+		if !one.lazy && !one.at.Start {
+			furthest = furthest.Max(one.at.Position)
+		}
+	}
+	return furthest
+}
+
+// runsElsewhere says that the named projection, or one that is waited for behind
+// each write, runs in another process, or in none.
+func (t *progressTracker) runsElsewhere(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for other, one := range t.each {
+		if one.local == 0 && (other == name || !one.lazy) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitWaiter blocks until the waiter, if there is one, is done.
+func (t *progressTracker) awaitWaiter(ctx context.Context, w *waiter, position domain.Position) error {
+	if w == nil {
+		return nil
+	}
+	defer t.removeWaiter(w)
+	select {
+	case err := <-w.done:
+		return err
+	case <-ctx.Done():
+		return t.timeoutError(ctx, w, position)
+	case <-t.poller:
+	}
+	defer func() { t.poller <- struct{}{} }()
+	tick := time.NewTicker(pollWaiting)
+	defer tick.Stop()
+	for look := false; ; {
+		if remote, listen := t.hasRemoteWaiter(); remote {
+			if listen != nil && t.woken == nil {
+				t.woken = listen()
+			}
+			if t.woken != nil {
+				tick.Reset(pollListening)
+			}
+			if look || !t.hears.Load() {
+				if err := t.pollCheckpoints(ctx); err != nil && ctx.Err() == nil {
+					return err
+				}
+			}
+		}
+		look = true
+		select {
+		case err := <-w.done:
+			return err
+		case <-ctx.Done():
+			return t.timeoutError(ctx, w, position)
+		case <-t.woken:
+		case <-tick.C:
+		}
+	}
+}
+
+// registerWaiter gives nil when there is nothing to wait for. A zero position stands
+// for a command that wrote nothing. It waits for the named ones, without names
+// for all that are not lazy.
+func (t *progressTracker) registerWaiter(position domain.Position, names ...string) *waiter {
+	if position == (domain.Position{}) {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := &waiter{position: position, done: make(chan error, 1)}
+	for name, one := range t.each {
+		meant := slices.Contains(names, name) || len(names) == 0 && !one.lazy
+		if meant && !t.shows(one, position) {
+			one.waiters[w] = struct{}{}
+			w.missing++
+		}
+	}
+	if w.missing == 0 {
+		return nil
+	}
+	close(t.asked)
+	t.asked = make(chan struct{})
+	return w
+}
+
+// hasWaiter says that a request waits for the named projections at the position or before
+// it; asked is closed when the next one begins to wait.
+func (t *progressTracker) hasWaiter(upTo domain.Position, names []string) (wanted bool, asked <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		for w := range t.each[name].waiters {
+			if w.position.Compare(upTo) <= 0 {
+				return true, t.asked
+			}
+		}
+	}
+	return false, t.asked
+}
+
+// restUnlessAsked lets batches gather for a while. The rest of lazy projections ends when a
+// request waits for one of them; all others are waited for behind each write.
+func (t *progressTracker) restUnlessAsked(ctx context.Context, d time.Duration, names []string) error {
+	over := time.NewTimer(max(d, 0))
+	defer over.Stop()
+	for {
+		wanted, asked := t.hasLazyWaiter(names)
+		if wanted {
+			return ctx.Err()
+		}
+		select {
+		case <-over.C:
+			return ctx.Err()
+		case <-asked:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// hasLazyWaiter is wanted for lazy projections, however far they are; asked is nil without one.
+func (t *progressTracker) hasLazyWaiter(names []string) (wanted bool, asked <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		if one := t.each[name]; one.lazy {
+			asked, wanted = t.asked, wanted || len(one.waiters) > 0
+		}
+	}
+	return wanted, asked
+}
+
+func (t *progressTracker) removeWaiter(w *waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.each {
+		delete(one.waiters, w)
+	}
+}
+
+// timeoutError says which projections are behind.
+func (t *progressTracker) timeoutError(ctx context.Context, w *waiter, position domain.Position) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	behind := ""
+	for name, one := range t.each {
+		if _, waits := one.waiters[w]; waits {
+			behind += " " + name
+		}
+	}
+	return fmt.Errorf("wait for position %s, behind:%s: %w", position, behind, ctx.Err())
+}
+
+// noteProgress reports how far a projection is; it never goes back.
+func (t *progressTracker) noteProgress(name string, at eventstore.Checkpoint) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := t.each[name]
+	if one == nil || generation.AtLeast(one.at, at) {
+		return
+	}
+	one.at = at
+	t.notifyWaiters(one)
+}
+
+// failWaiters fails every wait for the projection: it will not get there
+// before an operator has looked at it.
+func (t *progressTracker) failWaiters(name string, f generation.Failure) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := t.each[name]
+	if one == nil {
+		return
+	}
+	for w := range one.waiters {
+		delete(one.waiters, w)
+		select {
+		case w.done <- &StoppedError{Name: name, Failure: f}:
+		default: // another projection stopped too
+		}
+	}
+}
+
+// addLocalRunner says that a runner of this process has taken the serving generation
+// over, at a checkpoint. That may lie behind what was known: a crash of
+// Postgres takes back what it had not written to disk, rows and checkpoint
+// alike.
+func (t *progressTracker) addLocalRunner(name string, at eventstore.Checkpoint) {
+	t.mu.Lock()
+	if one := t.each[name]; one != nil {
+		one.local++
+		if !generation.AtLeast(at, one.at) {
+			one.at = at
+		}
+	}
+	close(t.serves)
+	t.serves = make(chan struct{})
+	t.mu.Unlock()
+	t.noteProgress(name, at)
+}
+
+// nextServing is closed when the next runner of this process begins to serve.
+func (t *progressTracker) nextServing() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.serves
+}
+
+// removeLocalRunner says that it has let go of it.
+func (t *progressTracker) removeLocalRunner(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.each[name]; one != nil {
+		one.local--
+	}
+}
+
+// positionOf is how far the projection is, as far as this process knows.
+func (t *progressTracker) positionOf(name string) eventstore.Checkpoint {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.each[name]; one != nil {
+		return one.at
+	}
+	return eventstore.Checkpoint{Start: true}
+}
+
+// hasRemoteWaiter says that a request waits for a projection that no runner of this
+// process owns, and how to be told of those.
+func (t *progressTracker) hasRemoteWaiter() (remote bool, listen func() <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.each {
+		if one.local == 0 && len(one.waiters) > 0 {
+			return true, t.listen
+		}
+	}
+	return false, nil
+}
+
+func (t *progressTracker) pollCheckpoints(ctx context.Context) error {
+	serving, err := generation.ListServing(ctx, t.db)
+	if err != nil {
+		return err
+	}
+	for _, g := range serving {
+		t.noteProgress(g.Name, g.Checkpoint())
+		t.setOwner(g.Name, g.Owner)
+		if f := g.Failure(); f != nil {
+			t.failWaiters(g.Name, *f)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/pgpool"
+)
+
+// handlePage deals with what was read.
+func (t *tenure) handlePage(ctx context.Context, next pageRead) error {
+	var undecodable *eventstore.DecodeError
+	switch {
+	case errors.As(next.err, &undecodable) && t.runner.raw:
+		return t.applyBatch(ctx, []domain.Recorded{undecodable.Event}, undecodable.Position)
+	case errors.As(next.err, &undecodable):
+		switch e := &undecodable.Event; {
+		case t.skips[e.Position]:
+			t.lease.Skipped++
+		case t.runner.handles[e.Type] && !t.isSetAside(e):
+			return t.setEventAside(ctx, *e, next.err)
+		}
+		return t.advancePast(ctx, eventstore.At(undecodable.Position))
+	case next.err != nil:
+		return fmt.Errorf("read the log: %w", next.err)
+	}
+	t.atEnd = next.page.Live
+	batch := t.selectEvents(next.page.Events)
+	if len(batch) == 0 {
+		return t.advancePast(ctx, eventstore.At(next.page.Next))
+	}
+	return t.applyBatch(ctx, batch, next.page.Next)
+}
+
+// selectEvents keeps the events that the consumer handles and counts the others. What it
+// gives is the page itself where that is all of it, which must not be changed.
+func (t *tenure) selectEvents(events []domain.Recorded) []domain.Recorded {
+	if t.runner.raw {
+		return events
+	}
+	chosen := make([]int, 0, len(events)) // an event is large
+	for i := range events {
+		switch e := &events[i]; {
+		case t.skips[e.Position]:
+			t.lease.Skipped++
+		case e.Event == nil && eventstore.Version(e.Type) > 0: // left undecoded
+		case e.Event == nil:
+			t.lease.Unknown++
+		case t.runner.handles[e.Type] && !t.isSetAside(e):
+			chosen = append(chosen, i)
+		}
+	}
+	if len(chosen) == len(events) {
+		return events
+	}
+	batch := make([]domain.Recorded, len(chosen))
+	for i, at := range chosen {
+		batch[i] = events[at]
+	}
+	return batch
+}
+
+// storeBusy is how many times as long as usual a checkpoint stays in memory while
+// events keep coming: each store is a transaction, and none shows any rows.
+const storeBusy = 10
+
+// advancePast moves past events that change nothing: in memory at once, in Postgres once
+// no more have come for a little while, or a longer one has passed.
+func (t *tenure) advancePast(ctx context.Context, at eventstore.Checkpoint) error {
+	t.lease.Seen = at
+	if t.reporting {
+		t.runner.tracker.noteProgress(t.lease.Gen.Name, at)
+	}
+	if time.Since(t.lastStore) < storeBusy*t.runner.limits.Store {
+		return nil
+	}
+	return t.storeCheckpoint(ctx)
+}
+
+// applyBatch commits the batch with the checkpoint behind it. If it is refused, its
+// halves are tried by themselves, down to the one event that is to blame: what
+// precedes that is applied, then its stream is set aside, or the line stops.
+func (t *tenure) applyBatch(ctx context.Context, batch []domain.Recorded, next domain.Position) error {
+	if batch = t.withoutSetAside(batch); len(batch) == 0 {
+		return t.advancePast(ctx, eventstore.At(next))
+	}
+	write, done, poison := t.prepareBatch(ctx, batch)
+	if poison != nil && !poisonous(poison) {
+		return fmt.Errorf("prepare: %w", poison)
+	}
+	if poison != nil {
+		return t.applyPrefix(ctx, batch, write, done, poison, next)
+	}
+	err := t.commitBatch(ctx, write, len(batch), eventstore.At(next))
+	switch {
+	case err == nil:
+		return nil
+	case transient(err):
+		return err
+	case len(batch) == 1:
+		if err := t.setEventAside(ctx, batch[0], err); err != nil {
+			return err
+		}
+		return t.advancePast(ctx, eventstore.At(next))
+	}
+	half := len(batch) / 2
+	if err := t.applyBatch(ctx, batch[:half], batch[half-1].Position); err != nil {
+		return err
+	}
+	return t.applyBatch(ctx, batch[half:], next)
+}
+
+// applyPrefix applies what was prepared of a batch, sets the event behind it aside, and
+// goes on.
+func (t *tenure) applyPrefix(
+	ctx context.Context, batch []domain.Recorded, write Write, done int, poison error, next domain.Position,
+) error {
+	if done > 0 {
+		if err := t.commitBatch(ctx, write, done, eventstore.At(batch[done-1].Position)); err != nil {
+			return err
+		}
+	}
+	if err := t.setEventAside(ctx, batch[done], poison); err != nil {
+		return err
+	}
+	return t.applyBatch(ctx, batch[done+1:], next)
+}
+
+// withoutSetAside leaves out what waits by now.
+func (t *tenure) withoutSetAside(batch []domain.Recorded) []domain.Recorded {
+	if len(t.aside) == 0 {
+		return batch
+	}
+	return slices.DeleteFunc(slices.Clone(batch), func(e domain.Recorded) bool { return t.isSetAside(&e) })
+}
+
+// prepareBatch says what is to be written for a batch.
+func (t *tenure) prepareBatch(ctx context.Context, batch []domain.Recorded) (write Write, done int, err error) {
+	if p, ok := t.runner.consumer.(Preparer); ok {
+		return p.Prepare(ctx, batch)
+	}
+	return func(ctx context.Context, tx *sqlx.Tx) error {
+		return t.foldBatch(ctx, tx, t.lease.Gen.Schema, batch)
+	}, len(batch), nil
+}
+
+// foldBatch applies a batch; a panic fails it, as any error of the fold does.
+func (t *tenure) foldBatch(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (err error) {
+	defer func() {
+		if found := recover(); found != nil {
+			err = fmt.Errorf("panic: %v", found)
+			t.runner.log.WithField("stack", string(debug.Stack())).Error(err)
+		}
+	}()
+	return t.runner.consumer.(Projector).Apply(ctx, tx, schema, batch)
+}
+
+// commitBatch writes rows and checkpoint in one transaction; events that lead to
+// nothing are passed. The checkpoint comes first: its row lock makes a runner
+// that lost the lease wait, and then fail before it writes anything.
+func (t *tenure) commitBatch(ctx context.Context, write Write, events int, to eventstore.Checkpoint) error {
+	if write == nil && events > 0 {
+		t.lease.Handled += int64(events)
+		return t.advancePast(ctx, to)
+	}
+	handled := t.lease.Handled + int64(events)
+	news := ""
+	if t.reporting && t.runner.notifies.Load() {
+		news = newsOf(t.lease.Owner, to, t.lease.Gen.Name)
+	}
+	_, projects := t.runner.consumer.(Projector)
+	planned := t.lease.Gen.State == generation.Live || !projects
+	var err error
+	if write == nil {
+		err = t.lease.Advance(ctx, t.runner.db, to, handled, t.runner.limits.Lease, news, false) // one statement is a transaction
+	} else {
+		err = pgpool.InTx(ctx, t.runner.db, func(tx *sqlx.Tx) error {
+			if err := t.lease.Advance(ctx, tx, to, handled, t.runner.limits.Lease, news, planned); err != nil {
+				return err
+			}
+			return write(ctx, tx)
+		})
+	}
+	if c, ok := t.runner.consumer.(Committer); ok && write != nil {
+		c.Committed(err)
+	}
+	if err != nil {
+		return err
+	}
+	t.lease.NoteAdvanced(to)
+	t.lastStore = time.Now()
+	t.applied += handled
+	if write != nil {
+		t.lastBatch = t.lastStore
+	}
+	if t.reporting {
+		t.runner.tracker.noteProgress(t.lease.Gen.Name, to)
+	}
+	return nil
+}
+
+// storeCheckpoint writes the checkpoint where the runner stands, which also renews the
+// lease.
+func (t *tenure) storeCheckpoint(ctx context.Context) error {
+	return t.commitBatch(ctx, nil, 0, t.lease.Seen)
+}

@@ -1,0 +1,319 @@
+package generation
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+)
+
+// State says what a generation is doing.
+type State string
+
+// The states. A generation that is building may be serving too: the first one
+// of a projection, until it has caught up. A retired one was replaced; its
+// tables are dropped soon.
+const (
+	Building State = "building"
+	Live     State = "live"
+	Stopped  State = "stopped"
+	Retired  State = "retired"
+)
+
+// Generation is a row of projection_checkpoints.
+type Generation struct {
+	Name            string     `db:"name"`
+	Number          int        `db:"generation"`
+	Version         int        `db:"version"`
+	Schema          string     `db:"schema_name"`
+	State           State      `db:"status"`
+	Serving         bool       `db:"serving"`
+	Commit          int64      `db:"commit_position"`
+	Prepare         int64      `db:"prepare_position"`
+	Applied         int64      `db:"applied"`
+	Unknown         int64      `db:"unknown"`
+	Skipped         int64      `db:"skipped"`
+	Owner           *string    `db:"owner"`
+	FencingToken    int64      `db:"epoch"` // goes up with every owner
+	LeaseUntil      *time.Time `db:"lease_until"`
+	FailureCategory *string    `db:"failure_category"`
+	FailureCommit   *int64     `db:"failure_commit"`
+	FailurePrepare  *int64     `db:"failure_prepare"`
+	FailureDetail   *string    `db:"failure_detail"`
+	FailureAttempts int        `db:"failure_attempts"`
+	FailedAt        *time.Time `db:"failed_at"`
+	Obstacle        string     `db:"obstacle"`
+	CreatedAt       time.Time  `db:"created_at"`
+	UpdatedAt       time.Time  `db:"updated_at"`
+}
+
+// generationColumns names the columns: a later binary's table may have more.
+const Columns = `
+    name, generation, version, schema_name, status, serving, commit_position, prepare_position, applied, unknown, skipped, owner,
+    epoch, lease_until, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts, failed_at, obstacle, created_at, updated_at`
+
+// Checkpoint is the place up to which the rows have seen the log.
+func (g Generation) Checkpoint() eventstore.Checkpoint {
+	if g.Commit < 0 {
+		return eventstore.Checkpoint{Start: true}
+	}
+	return eventstore.At(domain.Position{Commit: uint64(g.Commit), Prepare: uint64(g.Prepare)})
+}
+
+// PositionColumns is the inverse of Generation.Checkpoint.
+func PositionColumns(c eventstore.Checkpoint) (commit, prepare int64) {
+	if c.Start {
+		return -1, -1
+	}
+	return int64(c.Position.Commit), int64(c.Position.Prepare)
+}
+
+// Failure is why the line stopped, nil while it runs.
+func (g Generation) Failure() *Failure {
+	if g.State != Stopped || g.FailureCategory == nil {
+		return nil
+	}
+	f := &Failure{Category: Category(*g.FailureCategory), Attempts: g.FailureAttempts}
+	if g.FailureCommit != nil && g.FailurePrepare != nil {
+		f.Position = domain.Position{Commit: uint64(*g.FailureCommit), Prepare: uint64(*g.FailurePrepare)}
+	}
+	if g.FailureDetail != nil {
+		f.Detail = *g.FailureDetail
+	}
+	if g.FailedAt != nil {
+		f.At = g.FailedAt.UTC()
+	}
+	return f
+}
+
+// Reached says that c is at the event at p, or behind it.
+func Reached(c eventstore.Checkpoint, p domain.Position) bool {
+	return !c.Start && c.Position.Compare(p) >= 0
+}
+
+// AtLeast says that a has seen everything that b has.
+func AtLeast(a, b eventstore.Checkpoint) bool {
+	return b.Start || Reached(a, b.Position)
+}
+
+// Lease is the right to advance a generation's checkpoint, and what its owner
+// knows about it. It belongs to one runner's goroutine.
+type Lease struct {
+	Gen   Generation
+	Owner string
+	// stored is the checkpoint in Postgres, seen how far the runner has read:
+	// between them lie only events that change nothing.
+	Stored, Seen eventstore.Checkpoint
+	// counted since stored
+	Handled, Unknown, Skipped int64
+}
+
+// ErrNotOwner says that the checkpoint has another place or owner than the runner
+// knows. Whatever the transaction wrote must roll back.
+var ErrNotOwner = errors.New("not the owner of the lease any more")
+
+// A lease is taken when it is free, has ended by Postgres' clock, or is the
+// runner's own: after a lost connection it does not know what it holds.
+const acquireSQL = `
+UPDATE projection_checkpoints
+SET owner = $3,
+    epoch = epoch + 1,
+    lease_until = clock_timestamp() + make_interval(secs => $4)
+WHERE name = $1
+  AND generation = $2
+  AND status IN ('building', 'live')
+  AND (owner IS NULL OR owner = $3 OR lease_until < clock_timestamp())
+RETURNING ` + Columns
+
+// planOnce is, within the first statement of a transaction, how what follows in it is
+// planned: once, and for tables of any size, since most plans are made while there is
+// next to nothing in them, and kept. By themselves Postgres' would be made anew for each
+// array that is short, which takes longer than to run them. Plain index scans mark the
+// dead entries that they meet, of which a queue's index is full.
+const PlanOnce = `set_config('plan_cache_mode', 'force_generic_plan', true) <> ''
+    AND set_config('enable_seqscan', 'off', true) <> ''
+    AND set_config('enable_bitmapscan', 'off', true) <> ''`
+
+// checkpointsChannel is told of checkpoints that moved (newsOf), in the transaction
+// that moves them, while a process with a connection of listenerName waits
+// for consumers that run elsewhere. Without one it costs nothing: Postgres commits
+// the transactions that notify one after the other.
+const Channel = "humanqa_checkpoints"
+
+// That the transaction which this statement opens does not wait for the disk, how it is
+// planned (a read model's build is, as its pages are), and whether it tells other
+// processes, is said in here, which spares round trips a batch.
+const advanceSQL = `
+UPDATE projection_checkpoints
+SET commit_position = $7,
+    prepare_position = $8,
+    applied = applied + $9,
+    unknown = unknown + $10,
+    skipped = skipped + $11,
+    status = $12,
+    lease_until = clock_timestamp() + make_interval(secs => $13),
+    updated_at = clock_timestamp()
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4
+  AND commit_position = $5
+  AND prepare_position = $6
+  AND set_config('synchronous_commit', 'off', true) = 'off'
+  AND CASE WHEN $15 THEN ` + PlanOnce + ` ELSE true END
+  AND CASE WHEN $14 <> '' THEN pg_notify('` + Channel + `', $14) IS NOT NULL ELSE true END`
+
+const stopSQL = `
+UPDATE projection_checkpoints
+SET status = 'stopped',
+    owner = NULL,
+    lease_until = NULL,
+    failure_attempts = CASE
+        WHEN failure_commit = $6 AND failure_prepare = $7 THEN failure_attempts + 1
+        ELSE 1
+    END,
+    failure_category = $5,
+    failure_commit = $6,
+    failure_prepare = $7,
+    failure_detail = $8,
+    failed_at = clock_timestamp()
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4`
+
+const releaseSQL = `
+UPDATE projection_checkpoints
+SET owner = NULL,
+    lease_until = NULL
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4`
+
+const getSQL = `
+SELECT ` + Columns + `
+FROM projection_checkpoints
+WHERE name = $1
+  AND generation = $2`
+
+const servingSQL = `
+SELECT ` + Columns + `
+FROM projection_checkpoints
+WHERE name = $1
+  AND serving`
+
+const listServingSQL = `
+SELECT ` + Columns + `
+FROM projection_checkpoints
+WHERE serving`
+
+const listGenerationsSQL = `
+SELECT ` + Columns + `
+FROM projection_checkpoints
+ORDER BY name, generation`
+
+// Acquire takes the lease; nil means that another process has it, or that there
+// is nothing to run (stopped, retired, gone).
+func Acquire(ctx context.Context, db *sqlx.DB, g Generation, owner string, length time.Duration) (*Lease, error) {
+	l := &Lease{Owner: owner}
+	err := db.GetContext(ctx, &l.Gen, acquireSQL, g.Name, g.Number, owner, length.Seconds())
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("take the lease of %s: %w", g.Schema, err)
+	}
+	l.Stored = l.Gen.Checkpoint()
+	l.Seen = l.Stored
+	return l, nil
+}
+
+// Advance moves the stored checkpoint, and renews the lease. With news other
+// processes are told.
+func (l *Lease) Advance(
+	ctx context.Context, q sqlx.ExecerContext, to eventstore.Checkpoint, applied int64, length time.Duration, news string, planned bool,
+) error {
+	oldCommit, oldPrepare := PositionColumns(l.Stored)
+	commit, prepare := PositionColumns(to)
+	return requireOneRow(q.ExecContext(ctx, advanceSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken, oldCommit, oldPrepare,
+		commit, prepare, applied, l.Unknown, l.Skipped, l.Gen.State, length.Seconds(), news, planned))
+}
+
+// NoteAdvanced records that the advance was committed.
+func (l *Lease) NoteAdvanced(to eventstore.Checkpoint) {
+	l.Stored, l.Seen = to, to
+	l.Handled, l.Unknown, l.Skipped = 0, 0, 0
+}
+
+// Stop records a failure, after which an operator has to act, and gives the lease back.
+func (l *Lease) Stop(ctx context.Context, db *sqlx.DB, f Failure) error {
+	return requireOneRow(db.ExecContext(ctx, stopSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken,
+		f.Category, int64(f.Position.Commit), int64(f.Position.Prepare), f.Detail))
+}
+
+// Release gives the lease back. It matters little if it fails or is not ours
+// any more: the lease ends by itself.
+func (l *Lease) Release(ctx context.Context, db *sqlx.DB) error {
+	_, err := db.ExecContext(ctx, releaseSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken)
+	return err
+}
+
+// requireOneRow expects that a fenced update found its row.
+func requireOneRow(res sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return ErrNotOwner
+	}
+	return nil
+}
+
+// Get reads one row; ok is false when it is gone.
+func Get(ctx context.Context, q sqlx.QueryerContext, name string, number int) (g Generation, ok bool, err error) {
+	err = sqlx.GetContext(ctx, q, &g, getSQL, name, number)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return g, false, nil
+	case err != nil:
+		return g, false, fmt.Errorf("read the checkpoint of %s: %w", name, err)
+	}
+	return g, true, nil
+}
+
+// Serving is the generation of a projection that serves.
+func Serving(ctx context.Context, q sqlx.QueryerContext, name string) (g Generation, err error) {
+	if err := sqlx.GetContext(ctx, q, &g, servingSQL, name); err != nil {
+		return g, fmt.Errorf("read the serving checkpoint of %s: %w", name, err)
+	}
+	return g, nil
+}
+
+// ListServing lists the generations that serve.
+func ListServing(ctx context.Context, q sqlx.QueryerContext) ([]Generation, error) {
+	var all []Generation
+	if err := sqlx.SelectContext(ctx, q, &all, listServingSQL); err != nil {
+		return nil, fmt.Errorf("read the checkpoints: %w", err)
+	}
+	return all, nil
+}
+
+// ListAll lists the generations of all projections, by name and number.
+func ListAll(ctx context.Context, q sqlx.QueryerContext) ([]Generation, error) {
+	var all []Generation
+	if err := sqlx.SelectContext(ctx, q, &all, listGenerationsSQL); err != nil {
+		return nil, fmt.Errorf("read the checkpoints: %w", err)
+	}
+	return all, nil
+}

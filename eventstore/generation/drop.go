@@ -1,0 +1,88 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/internal/pgpool"
+)
+
+// ErrRuns says that some process still keeps a projection up to date.
+var ErrRuns = errors.New("a process still runs it: stop that first")
+
+const lockAllSQL = `
+SELECT ` + Columns + `
+FROM projection_checkpoints
+WHERE name = $1
+ORDER BY generation
+FOR UPDATE`
+
+const ownedSQL = `
+SELECT COALESCE(bool_or(lease_until > clock_timestamp()), false)
+FROM projection_checkpoints
+WHERE name = $1`
+
+const forgetSQL = `
+WITH orders AS (
+    DELETE FROM projection_rebuilds
+    WHERE name = $1
+)
+DELETE FROM projection_skips
+WHERE name = $1`
+
+// Drop removes a read model that no binary runs any more: every generation's schema, the
+// views, the checkpoints, and what operators ordered. What others have built upon its
+// views is in the way. The caller sees to it that its own binary does not run it.
+func Drop(ctx context.Context, db *sqlx.DB, name string) error {
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockGenerationsSQL); err != nil {
+			return fmt.Errorf("lock the generations: %w", err)
+		}
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", flipLockWait.Milliseconds())); err != nil {
+			return err
+		}
+		var all []Generation
+		if err := tx.SelectContext(ctx, &all, lockAllSQL, name); err != nil {
+			return fmt.Errorf("read the checkpoints of %s: %w", name, err)
+		}
+		if len(all) == 0 {
+			return fmt.Errorf("there is no projection %s", name)
+		}
+		var owned bool
+		if err := tx.GetContext(ctx, &owned, ownedSQL, name); err != nil {
+			return fmt.Errorf("look who runs %s: %w", name, err)
+		}
+		if owned {
+			return fmt.Errorf("projection %s: %w", name, ErrRuns)
+		}
+		for _, g := range all {
+			if err := dropViews(ctx, tx, g.Schema); err != nil {
+				return err
+			}
+			if err := dropGeneration(ctx, tx, g); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.ExecContext(ctx, forgetSQL, name); err != nil {
+			return fmt.Errorf("forget what was ordered of %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// dropViews removes what shows a generation's tables to readers.
+func dropViews(ctx context.Context, tx *sqlx.Tx, schema string) error {
+	var views []string
+	if err := tx.SelectContext(ctx, &views, viewsOfSQL, schema); err != nil {
+		return fmt.Errorf("list the views of %s: %w", schema, err)
+	}
+	for _, view := range views {
+		if _, err := tx.ExecContext(ctx, "DROP VIEW readmodel."+view); err != nil {
+			return obstacleOf("view readmodel."+view+" cannot go", err)
+		}
+	}
+	return nil
+}

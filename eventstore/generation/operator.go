@@ -1,0 +1,187 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
+)
+
+// What an operator can order. All of it is written to Postgres, so it works
+// while the service runs, which notices within a second, and while it is
+// stopped.
+
+const resumeSQL = `
+UPDATE projection_checkpoints
+SET status = CASE WHEN serving THEN 'live' ELSE 'building' END,
+    updated_at = clock_timestamp()
+WHERE name = $1
+  AND status = 'stopped'
+RETURNING ` + Columns
+
+const insertSkipSQL = `
+INSERT INTO projection_skips (name, commit_position, prepare_position, detail, who, why)
+SELECT $1, $2, $3, max(detail), $4, $5
+FROM (
+    SELECT failure_detail AS detail
+    FROM projection_checkpoints
+    WHERE name = $1
+      AND status = 'stopped'
+      AND failure_commit = $2
+      AND failure_prepare = $3
+    UNION ALL
+    SELECT detail
+    FROM projection_set_aside
+    WHERE name = $1
+      AND commit_position = $2
+      AND prepare_position = $3) failed
+HAVING count(*) > 0
+ON CONFLICT DO NOTHING
+RETURNING detail`
+
+const requestRebuildSQL = `
+INSERT INTO projection_rebuilds (name)
+VALUES ($1)
+ON CONFLICT DO NOTHING`
+
+const takeRebuildSQL = `
+DELETE FROM projection_rebuilds
+WHERE name = $1`
+
+const asideDueSQL = `
+UPDATE projection_set_aside
+SET due_at = clock_timestamp()
+WHERE name = $1
+  AND ($2 < 0 OR commit_position = $2 AND prepare_position = $3)`
+
+const listSkipsSQL = `
+SELECT *
+FROM projection_skips
+WHERE name = $1
+ORDER BY commit_position, prepare_position`
+
+// Retry has a projection try again what it stopped at, and what it has set aside.
+func Retry(ctx context.Context, db *sqlx.DB, name string) error {
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		resumed, err := resume(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		due, err := makeDue(ctx, tx, name, -1, -1)
+		if err == nil && !resumed && !due {
+			err = fmt.Errorf("projection %s is not stopped, and has set nothing aside", name)
+		}
+		return err
+	})
+}
+
+// resume lets a stopped line go on.
+func resume(ctx context.Context, tx *sqlx.Tx, name string) (resumed bool, err error) {
+	var rows []Generation
+	if err := tx.SelectContext(ctx, &rows, resumeSQL, name); err != nil {
+		return false, fmt.Errorf("resume projection %s: %w", name, err)
+	}
+	return len(rows) > 0, nil
+}
+
+// makeDue has what was set aside at a place tried again now; a negative one is any.
+func makeDue(ctx context.Context, tx *sqlx.Tx, name string, commit, prepare int64) (due bool, err error) {
+	result, err := tx.ExecContext(ctx, asideDueSQL, name, commit, prepare)
+	if err != nil {
+		return false, fmt.Errorf("have projection %s try again what it set aside: %w", name, err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// Skip takes an event at which the projection stopped, or that it has set aside, out of
+// its fold, for this generation and all later ones, and lets it go on behind it. The
+// operator and the reason stay on record.
+func Skip(ctx context.Context, db *sqlx.DB, name string, position domain.Position, who, why string) error {
+	if who == "" || why == "" {
+		return errors.New("a skip needs who and why")
+	}
+	commit, prepare := PositionColumns(eventstore.At(position))
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		var details []string
+		err := tx.SelectContext(ctx, &details, insertSkipSQL, name, commit, prepare, who, why)
+		if err != nil {
+			return fmt.Errorf("record the skip: %w", err)
+		}
+		if len(details) == 0 {
+			return fmt.Errorf("projection %s neither stopped at %s nor has set it aside", name, position)
+		}
+		if _, err := resume(ctx, tx, name); err != nil {
+			return err
+		}
+		_, err = makeDue(ctx, tx, name, commit, prepare)
+		return err
+	})
+}
+
+// RequestRebuild orders a rebuild from whichever service runs the projection.
+// Ordering it again while it is under way changes nothing.
+func RequestRebuild(ctx context.Context, q sqlx.ExecerContext, name string) error {
+	if _, err := q.ExecContext(ctx, requestRebuildSQL, name); err != nil {
+		return fmt.Errorf("order a rebuild of %s: %w", name, err)
+	}
+	return nil
+}
+
+// TakeOrder takes the order to rebuild a projection; ErrNotOwner: there is none any more.
+func TakeOrder(ctx context.Context, tx *sqlx.Tx, name string) error {
+	return requireOneRow(tx.ExecContext(ctx, takeRebuildSQL, name))
+}
+
+// Skipped is a record of an event that an operator took out of a projection.
+type Skipped struct {
+	Name     string
+	Position domain.Position
+	Detail   string // what had failed
+	Who      string
+	Why      string
+	At       time.Time
+}
+
+// Skips lists what operators took out of a projection.
+func Skips(ctx context.Context, db *sqlx.DB, name string) ([]Skipped, error) {
+	var rows []struct {
+		Name    string    `db:"name"`
+		Commit  int64     `db:"commit_position"`
+		Prepare int64     `db:"prepare_position"`
+		Detail  string    `db:"detail"`
+		Who     string    `db:"who"`
+		Why     string    `db:"why"`
+		At      time.Time `db:"skipped_at"`
+	}
+	if err := db.SelectContext(ctx, &rows, listSkipsSQL, name); err != nil {
+		return nil, fmt.Errorf("list the skips of %s: %w", name, err)
+	}
+	skips := make([]Skipped, len(rows))
+	for i, r := range rows {
+		skips[i] = Skipped{
+			Name: r.Name, Position: domain.Position{Commit: uint64(r.Commit), Prepare: uint64(r.Prepare)},
+			Detail: r.Detail, Who: r.Who, Why: r.Why, At: r.At.UTC(),
+		}
+	}
+	return skips, nil
+}
+
+// LoadSkips are the positions of the events that operators took out of a projection.
+func LoadSkips(ctx context.Context, db *sqlx.DB, name string) (map[domain.Position]bool, error) {
+	skips, err := Skips(ctx, db, name)
+	if err != nil {
+		return nil, err
+	}
+	positions := make(map[domain.Position]bool, len(skips))
+	for _, s := range skips {
+		positions[s.Position] = true
+	}
+	return positions, nil
+}

@@ -1,0 +1,26 @@
+package generation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+)
+
+const releaseAllSQL = `
+UPDATE projection_checkpoints
+SET owner = NULL,
+    lease_until = NULL
+WHERE owner IS NOT NULL`
+
+// ReleaseAll takes every lease away. It is for the process that has just started
+// the Postgres server: no other has a connection yet, so all owners are dead or
+// cut off, and waiting for their leases to end would only keep readers waiting.
+// An owner that is alive after all is fenced: its next write finds that it owns
+// nothing, rolls back, and it stands by.
+func ReleaseAll(ctx context.Context, db *sqlx.DB) error {
+	if _, err := db.ExecContext(ctx, releaseAllSQL); err != nil {
+		return fmt.Errorf("release the leases of a server that was started anew: %w", err)
+	}
+	return nil
+}

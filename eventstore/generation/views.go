@@ -1,0 +1,297 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// The views are what readers know, ours and an operator's own: the rights on
+// them, and the views of others that stand on them, must outlive a rebuild.
+// A view whose columns are all there still is replaced where it stands, which
+// keeps everything. One that has lost a column, or the type of one, has to be
+// made anew, and with it whatever stands on it.
+
+// obstacleError says what keeps a built generation from serving.
+type obstacleError struct{ what string }
+
+func (e *obstacleError) Error() string { return e.what }
+
+const viewColumnsSQL = `
+SELECT a.attname
+FROM pg_attribute a
+WHERE a.attrelid = to_regclass('readmodel.' || quote_ident($1))
+  AND a.attnum > 0
+ORDER BY a.attnum`
+
+// changedColumnsSQL names the view's columns that the table lacks, or has in
+// another type.
+const changedColumnsSQL = `
+SELECT v.attname
+FROM pg_attribute v
+LEFT JOIN pg_attribute t
+  ON t.attrelid = to_regclass($2)
+ AND t.attname = v.attname
+ AND t.attnum > 0
+ AND NOT t.attisdropped
+WHERE v.attrelid = to_regclass('readmodel.' || quote_ident($1))
+  AND v.attnum > 0
+  AND (t.attname IS NULL OR t.atttypid <> v.atttypid OR t.atttypmod <> v.atttypmod OR t.attcollation <> v.attcollation)`
+
+const tableColumnsSQL = `
+SELECT attname
+FROM pg_attribute
+WHERE attrelid = to_regclass($1)
+  AND attnum > 0
+  AND NOT attisdropped
+ORDER BY attnum`
+
+const viewsOfSQL = `
+SELECT DISTINCT v.relname
+FROM pg_class v
+JOIN pg_rewrite r ON r.ev_class = v.oid
+JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
+JOIN pg_class t ON t.oid = d.refobjid
+JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE v.relnamespace = 'readmodel'::regnamespace
+  AND n.nspname = $1
+ORDER BY v.relname`
+
+// pointViews moves the projection's views from one generation to the next.
+// A reader meanwhile waits for the commit and then finds the new view by its name.
+func pointViews(ctx context.Context, tx *sqlx.Tx, p ReadModel, from, to string) error {
+	var old []string
+	if err := tx.SelectContext(ctx, &old, viewsOfSQL, from); err != nil {
+		return fmt.Errorf("list the views of %s: %w", from, err)
+	}
+	for _, t := range p.Tables() {
+		if err := pointView(ctx, tx, t.Name, to); err != nil {
+			return err
+		}
+		old = slices.DeleteFunc(old, func(name string) bool { return name == t.Name })
+	}
+	for _, view := range old {
+		if _, err := tx.ExecContext(ctx, "DROP VIEW readmodel."+view); err != nil {
+			return obstacleOf("view readmodel."+view+" has no table any more and cannot go", err)
+		}
+	}
+	return nil
+}
+
+// pointView lets one view show the generation's table.
+func pointView(ctx context.Context, tx *sqlx.Tx, name, schema string) error {
+	table := schema + "." + name
+	var shown, columns, changed []string
+	if err := tx.SelectContext(ctx, &shown, viewColumnsSQL, name); err != nil {
+		return fmt.Errorf("list the columns of view %s: %w", name, err)
+	}
+	if err := tx.SelectContext(ctx, &columns, tableColumnsSQL, table); err != nil {
+		return fmt.Errorf("list the columns of %s: %w", table, err)
+	}
+	if err := tx.SelectContext(ctx, &changed, changedColumnsSQL, name, table); err != nil {
+		return fmt.Errorf("compare view %s with %s: %w", name, table, err)
+	}
+	if len(changed) > 0 {
+		return remakeView(ctx, tx, name, table, columns)
+	}
+	// The view's columns keep their places; new ones come behind them.
+	for _, c := range columns {
+		if !slices.Contains(shown, c) {
+			shown = append(shown, c)
+		}
+	}
+	return createView(ctx, tx, name, table, shown)
+}
+
+func createView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []string) error {
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = pq.QuoteIdentifier(c)
+	}
+	statement := "CREATE OR REPLACE VIEW readmodel." + name + " AS SELECT " + strings.Join(quoted, ", ") + " FROM " + table
+	if _, err := tx.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("create view %s: %w", name, err)
+	}
+	return nil
+}
+
+// dependentsSQL lists the view and all views that stand on it, each behind what
+// it stands on, with what it takes to make them again. What a plain view cannot
+// be made of again (a trigger, a rule) is said in keeps.
+const dependentsSQL = `
+WITH RECURSIVE standing (oid, depth) AS (
+    SELECT to_regclass('readmodel.' || quote_ident($1))::oid, 0
+    UNION
+    SELECT r.ev_class, s.depth + 1
+    FROM standing s
+    JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid AND d.classid = 'pg_rewrite'::regclass
+    JOIN pg_rewrite r ON r.oid = d.objid
+    WHERE r.ev_class <> s.oid
+)
+SELECT format('%I.%I', n.nspname, c.relname) AS name,
+       s.depth = 0 AS root,
+       c.relkind = 'v' AS plain,
+       EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid)
+           OR EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN') AS extras,
+       coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', '') AS options,
+       pg_get_viewdef(c.oid) AS definition
+FROM (SELECT oid, max(depth) AS depth FROM standing GROUP BY oid) s
+JOIN pg_class c ON c.oid = s.oid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+ORDER BY s.depth`
+
+// attachedSQL gives the statements that restore what hangs on a view: its owner,
+// the rights on it and on its columns, its comments.
+const attachedSQL = `
+WITH v AS (
+    SELECT oid, relowner, relacl, to_regclass($1)::text AS name
+    FROM pg_class
+    WHERE oid = to_regclass($1)
+), acl AS (
+    SELECT v.oid, NULL::name AS col, a.* FROM v, aclexplode(v.relacl) a
+    UNION ALL
+    SELECT v.oid, t.attname, a.*
+    FROM v
+    JOIN pg_attribute t ON t.attrelid = v.oid AND t.attnum > 0 AND t.attname = ANY ($2)
+    CROSS JOIN aclexplode(t.attacl) a
+)
+SELECT format('ALTER VIEW %s OWNER TO %I', $1::text, pg_get_userbyid(relowner)) FROM v
+UNION ALL
+SELECT format('GRANT %s%s ON %s TO %s%s', a.privilege_type, coalesce(' (' || quote_ident(a.col) || ')', ''), $1::text,
+    CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
+    CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+FROM acl a
+JOIN v USING (oid)
+WHERE a.grantee <> v.relowner
+UNION ALL
+SELECT CASE WHEN d.objsubid = 0 THEN format('COMMENT ON VIEW %s IS %L', $1::text, d.description)
+    ELSE format('COMMENT ON COLUMN %s.%I IS %L', $1::text, t.attname, d.description) END
+FROM v
+JOIN pg_description d ON d.objoid = v.oid AND d.classoid = 'pg_class'::regclass
+LEFT JOIN pg_attribute t ON t.attrelid = v.oid AND t.attnum = d.objsubid
+WHERE d.objsubid = 0 OR t.attname = ANY ($2)`
+
+type dependentView struct {
+	Name       string `db:"name"`
+	Root       bool   `db:"root"`
+	Plain      bool   `db:"plain"`
+	Extras     bool   `db:"extras"`
+	Options    string `db:"options"`
+	Definition string `db:"definition"`
+
+	attached []string // statements
+}
+
+const columnsOfSQL = `
+SELECT attname
+FROM pg_attribute
+WHERE attrelid = to_regclass($1)
+  AND attnum > 0`
+
+// remakeView makes a view anew whose columns have changed, and again whatever
+// stands on it. What cannot be made again is in the way of the whole.
+func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []string) error {
+	var views []dependentView
+	if err := tx.SelectContext(ctx, &views, dependentsSQL, name); err != nil {
+		return fmt.Errorf("list what stands on view %s: %w", name, err)
+	}
+	for i := range views {
+		v := &views[i]
+		if !v.Plain || v.Extras {
+			return &obstacleError{fmt.Sprintf(
+				"%s stands on readmodel.%s, which loses or changes a column, and is no plain view that could be made again", v.Name, name)}
+		}
+		kept := columns
+		if !v.Root {
+			kept = nil
+			if err := tx.SelectContext(ctx, &kept, columnsOfSQL, v.Name); err != nil {
+				return fmt.Errorf("list the columns of %s: %w", v.Name, err)
+			}
+		}
+		if err := tx.SelectContext(ctx, &v.attached, attachedSQL, v.Name, pq.Array(kept)); err != nil {
+			return fmt.Errorf("read the rights on %s: %w", v.Name, err)
+		}
+	}
+	for _, v := range slices.Backward(views) {
+		if _, err := tx.ExecContext(ctx, "DROP VIEW "+v.Name); err != nil {
+			return obstacleOf(v.Name+" cannot be made anew", err)
+		}
+	}
+	for _, v := range views {
+		if v.Root {
+			if err := createView(ctx, tx, name, table, columns); err != nil {
+				return err
+			}
+		} else if _, err := tx.ExecContext(ctx, "CREATE VIEW "+v.Name+v.Options+" AS "+v.Definition); err != nil {
+			return obstacleOf("view "+v.Name+" cannot be kept", err)
+		}
+		for _, statement := range v.attached {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return obstacleOf("what hangs on "+v.Name+" cannot be kept", err)
+			}
+		}
+	}
+	return nil
+}
+
+// obstacleOf tells what Postgres refused, unless trying again may help.
+func obstacleOf(what string, err error) error {
+	var refused *pq.Error
+	if !errors.As(err, &refused) || Transient(err) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	reason := refused.Message
+	if refused.Detail != "" {
+		reason += ": " + strings.ReplaceAll(refused.Detail, "\n", "; ")
+	}
+	return &obstacleError{what + ": " + reason}
+}
+
+const holdersSQL = `
+SELECT DISTINCT format('connection %s of %s', a.pid, a.usename)
+FROM pg_locks l
+JOIN pg_class c ON c.oid = l.relation
+JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE c.relnamespace = 'readmodel'::regnamespace
+  AND l.granted
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND a.pid <> pg_backend_pid()
+  AND a.xact_start < now() - make_interval(secs => $1)`
+
+// ObstacleOf says what keeps a flip from being done that waited so long for a
+// lock, empty when nothing does that lasts.
+func ObstacleOf(ctx context.Context, db *sqlx.DB, waited time.Duration, err error) string {
+	var known *obstacleError
+	if errors.As(err, &known) {
+		return known.what
+	}
+	var refused *pq.Error
+	if !errors.As(err, &refused) || refused.Code != "55P03" {
+		return ""
+	}
+	var holders []string
+	if db.SelectContext(ctx, &holders, holdersSQL, waited.Seconds()) != nil || len(holders) == 0 {
+		return ""
+	}
+	return "the views are being read for long, by " + strings.Join(holders, ", ")
+}
+
+const setObstacleSQL = `
+UPDATE projection_checkpoints
+SET obstacle = $5
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4`
+
+// StoreObstacle notes what is in the way of a flip; empty: nothing any more.
+func (l *Lease) StoreObstacle(ctx context.Context, db *sqlx.DB, what string) error {
+	l.Gen.Obstacle = what
+	return requireOneRow(db.ExecContext(ctx, setObstacleSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken, what))
+}

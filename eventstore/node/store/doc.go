@@ -1,0 +1,45 @@
+// Package store keeps the events of the embedded event store in Postgres: one writer that
+// commits in groups, pages for reading, and the tail of what was committed last.
+//
+// # One writer
+//
+// Like the original, the node has a single writer. Calls hand their appends
+// to it over a queue. It checks every expected revision in memory (see states)
+// and forms a group of what has arrived; the whole group is written with one
+// INSERT – one transaction, one round trip, one fsync – then published to the
+// tail, and only then answered. While a group commits the next one is gathered
+// and decided, so groups grow with the load and a lonely writer never waits
+// for company.
+//
+// What it does not know of a stream it looks up, in the connection beside the
+// session's. A stream that is to be begun is nearly always new: it is taken for
+// absent, and the INSERT writes the group only if neither it nor its metadata has
+// any event, not even a tombstone. Nothing is decided meanwhile. If it was there
+// after all, nothing has been written, and the group is decided anew on what is
+// looked up then: repeats, deleted streams and metadata need no rule of their own.
+//
+// The writer assigns positions: 1, 2, 3 … Only it inserts and it commits in
+// order, so positions have no holes and no reader can see a later event before
+// an earlier one. Its connection holds a session advisory lock. Who loses the
+// connection loses the lock and the ability to commit in the same moment, so
+// there is never a second writer; and who gets the lock knows that whatever the
+// previous holder had in flight is settled.
+//
+// # When something fails
+//
+// If a group's INSERT fails its outcome is unknown (the answer may have been
+// lost behind the commit). Its members, and those of the group decided on top
+// of it, are answered ErrUnavailable, all cached state is dropped, and the writer
+// starts over: connect, lock, read the head. Clients resend the same bytes; the
+// idempotency rule sorts out what had been written. A crash of the process at
+// any moment leaves whole groups or nothing.
+//
+// If Postgres says that its disk is full, nothing was written for sure. Then appends are
+// answered with a RefusedError, at once, until an event that is
+// written for trial, and taken back, finds room again.
+//
+// # Reading
+//
+// A page is bounded in rows and in bytes and is read completely before its first event
+// is used. The tail is a ring of the latest committed events in memory.
+package store

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"errors"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+var (
+	// ErrLocked says that another node serves this database.
+	ErrLocked = errors.New("another node holds the event log of this database")
+	// ErrUnavailable says that the outcome of a write is unknown.
+	ErrUnavailable = errors.New("the log is not available")
+	// ErrExpired says that a write was not begun before its context ended.
+	ErrExpired = errors.New("the write's deadline passed")
+	// ErrClosed says that the store takes no more writes.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// RefusedError answers writes while Postgres takes none: unlike with ErrUnavailable
+// nothing of them is written, and it is of no use to send them again at once.
+type RefusedError struct {
+	Reason     string
+	RetryAfter time.Duration
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// refusalOf gives the error that answers writes after a group failed by this error of
+// Postgres; nil if it does not say that there is no room, or no writing at all, so
+// that the next one fails as well. A statement that Postgres ends by such an error
+// has written nothing.
+func refusalOf(err error) error {
+	var fromPostgres *pq.Error
+	if !errors.As(err, &fromPostgres) {
+		return nil
+	}
+	switch fromPostgres.Code {
+	case "53100":
+		return &RefusedError{"its disk is full", retryLast}
+	case "58030":
+		return &RefusedError{"its disk does not work", retryLast}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// softDeleted as $tb means the stream was deleted: it reads as absent until
+// the next write, which continues its revisions.
+const softDeleted = tombstoned
+
+// metadata is what a stream's metadata stream says about reading it. Zero
+// values mean no limit.
+type metadata struct {
+	maxCount       int64
+	maxAge         time.Duration
+	truncateBefore int64
+	// raw is kept only while the stream is soft deleted: undeleting rewrites it.
+	raw []byte
+}
+
+// metaStreamMetadata is the original's rule for every "$$" stream: only the
+// latest metadata counts.
+var metaStreamMetadata = metadata{maxCount: 1}
+
+// parseMetadata reads the last event of a metadata stream as the original
+// does: names count by case, and one field that can't be understood makes all of
+// it limit nothing.
+func parseMetadata(isJSON bool, data []byte) metadata {
+	if !isJSON || len(data) == 0 {
+		return metadata{}
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return metadata{}
+	}
+	var m metadata
+	var maxAge, cacheControl int64
+	for _, field := range []struct {
+		name  string
+		least int64
+		into  *int64
+	}{
+		{"$maxCount", 1, &m.maxCount},
+		{"$maxAge", 1, &maxAge},
+		{"$tb", 0, &m.truncateBefore},
+		{"$cacheControl", 1, &cacheControl}, // limits nothing itself
+	} {
+		text, set := fields[field.name]
+		if !set {
+			continue
+		}
+		v, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil || v < field.least {
+			return metadata{}
+		}
+		*field.into = v
+	}
+	if acl, set := fields["$acl"]; set && acl[0] != '{' {
+		return metadata{}
+	}
+	m.maxAge = time.Duration(min(maxAge, maxAgeSeconds)) * time.Second
+	if m.truncateBefore == softDeleted {
+		m.raw = data
+	}
+	return m
+}
+
+// maxAgeSeconds keeps $maxAge inside time.Duration (292 years).
+const maxAgeSeconds = 9_000_000_000
+
+func (m metadata) deleted() bool { return m.truncateBefore == softDeleted }
+
+// limits is the window of a stream that may be read: the first revision, and
+// the oldest creation time in microseconds.
+func (m metadata) limits(last int64, now time.Time) (minRevision, minCreated int64) {
+	minRevision = m.truncateBefore
+	if m.maxCount > 0 && last != tombstoned {
+		minRevision = max(minRevision, last-m.maxCount+1)
+	}
+	if m.maxAge > 0 {
+		minCreated = now.Add(-m.maxAge).UnixMicro()
+	}
+	return minRevision, minCreated
+}
+
+// undeleted rewrites the metadata of a soft deleted stream so that it begins
+// at revision from; everything else in it stays.
+func undeleted(raw []byte, from int64) ([]byte, bool) {
+	fields := map[string]json.RawMessage{}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, false
+	}
+	fields["$tb"] = json.RawMessage(strconv.FormatInt(from, 10))
+	out, err := json.Marshal(fields)
+	return out, err == nil
+}
+
+// deletedMetadata is the body that soft deletes a stream.
+var deletedMetadata = []byte(`{"$tb":` + strconv.FormatInt(softDeleted, 10) + `}`)

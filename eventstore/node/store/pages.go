@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/internal/backoff"
+)
+
+const (
+	// A page ends with the row that passes pageBytes, or after pageRows rows.
+	PageRows     = 1024
+	pageBytes    = 2 << 20
+	readAttempts = 4
+	readBackoff  = 50 * time.Millisecond
+)
+
+const eventColumns = `position, revision, created, uuid_send(event_id), is_json, stream, type, data, metadata`
+
+// pageSQL reads events in order and stops after a number of bytes. The running
+// total sees only the sizes, large values are not fetched for it.
+func pageSQL(where, order string) string {
+	return `
+SELECT ` + eventColumns + `
+FROM (
+  SELECT *, octet_length(data) + octet_length(metadata) AS size,
+    sum(octet_length(data) + octet_length(metadata)) OVER (ORDER BY ` + order + ` ROWS UNBOUNDED PRECEDING) AS total
+  FROM eventlog.events
+  WHERE ` + where + `
+  ORDER BY ` + order + `
+  LIMIT $1) page
+WHERE total - size < $2
+ORDER BY ` + order
+}
+
+var (
+	sqlAllForward     = pageSQL(`position BETWEEN $3 AND $4`, `position`)
+	sqlAllBackward    = pageSQL(`position BETWEEN $3 AND $4`, `position DESC`)
+	sqlStreamForward  = pageSQL(`stream = $5 AND revision BETWEEN $3 AND $4 AND created >= $6`, `revision`)
+	sqlStreamBackward = pageSQL(`stream = $5 AND revision BETWEEN $3 AND $4 AND created >= $6`, `revision DESC`)
+)
+
+// sqlStreamInfo is what a read must know of a stream before its first event:
+// its last revision and its metadata, and of a metadata stream whether the
+// stream it describes is gone.
+const sqlStreamInfo = `
+SELECT
+  coalesce((SELECT revision FROM eventlog.events WHERE stream = $1 ORDER BY revision DESC LIMIT 1), -1),
+  coalesce(m.revision, -1), coalesce(m.is_json, false), coalesce(m.data, '')
+FROM (SELECT) AS one
+LEFT JOIN LATERAL (
+  SELECT revision, is_json, data
+  FROM eventlog.events
+  WHERE stream = $2
+  ORDER BY revision DESC
+  LIMIT 1) m ON true`
+
+// pages reads committed events from Postgres. Safe for concurrent use.
+type pages struct {
+	allForward     *sql.Stmt
+	allBackward    *sql.Stmt
+	streamForward  *sql.Stmt
+	streamBackward *sql.Stmt
+	streamInfo     *sql.Stmt
+}
+
+func preparePages(ctx context.Context, db *sql.DB) (*pages, error) {
+	p := preparer{ctx: ctx, db: db}
+	prepared := &pages{
+		allForward:     p.stmt(sqlAllForward),
+		allBackward:    p.stmt(sqlAllBackward),
+		streamForward:  p.stmt(sqlStreamForward),
+		streamBackward: p.stmt(sqlStreamBackward),
+		streamInfo:     p.stmt(sqlStreamInfo),
+	}
+	return prepared, p.err
+}
+
+// preparer makes statements that live as long as their pool, up to the first
+// error.
+type preparer struct {
+	ctx context.Context
+	db  *sql.DB
+	err error
+}
+
+func (p *preparer) stmt(text string) *sql.Stmt {
+	if p.err != nil {
+		return nil
+	}
+	stmt, err := p.db.PrepareContext(p.ctx, text)
+	if err != nil {
+		p.err = fmt.Errorf("prepare a statement of the log: %w", err)
+	}
+	return stmt
+}
+
+// Page is a run of events. complete means that nothing is left of what was
+// asked for; otherwise the reader goes on behind the last event.
+type Page struct {
+	Events   []*Record
+	Complete bool
+}
+
+// Last is the position of the last event, which is there.
+func (p Page) Last() int64 { return p.Events[len(p.Events)-1].Position }
+
+// ReadAll reads $all between two positions, both inclusive.
+func (p *pages) ReadAll(ctx context.Context, backward bool, from, to int64, limit int) (Page, error) {
+	stmt := p.allForward
+	if backward {
+		stmt = p.allBackward
+	}
+	return p.readPage(ctx, stmt, limit, from, to)
+}
+
+// ReadStream reads a stream between two revisions, both inclusive.
+func (p *pages) ReadStream(ctx context.Context, name string, backward bool, from, to, minCreated int64, limit int) (Page, error) {
+	stmt := p.streamForward
+	if backward {
+		stmt = p.streamBackward
+	}
+	return p.readPage(ctx, stmt, limit, from, to, name, minCreated)
+}
+
+func (p *pages) readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ...any) (Page, error) {
+	limit = min(limit, PageRows)
+	var out Page
+	err := retryRead(ctx, func() error {
+		out = Page{}
+		rows, err := stmt.QueryContext(ctx, append([]any{limit, pageBytes}, args...)...)
+		if err != nil {
+			return err
+		}
+		bytes := 0
+		err = eachRow(rows, func() error {
+			r := &Record{}
+			var id sql.RawBytes
+			if err := rows.Scan(&r.Position, &r.Revision, &r.Created, &id, &r.JSON, &r.Stream, &r.Type, &r.Data, &r.Metadata); err != nil {
+				return err
+			}
+			r.ID = uuid.UUID(id)
+			bytes += len(r.Data) + len(r.Metadata)
+			out.Events = append(out.Events, r)
+			return nil
+		})
+		out.Complete = len(out.Events) < limit && bytes < pageBytes
+		return err
+	})
+	if err != nil {
+		return Page{}, fmt.Errorf("read a page of the log: %w", err)
+	}
+	return out, nil
+}
+
+// StreamInfo is the state of a stream as a reader needs it.
+type StreamInfo struct {
+	Last    int64
+	meta    metadata
+	Deleted bool // tombstoned
+}
+
+// Readable is the window of a stream that may be read: from a revision on, and of events
+// from a creation time on, in microseconds.
+func (i StreamInfo) Readable(now time.Time) (minRevision, minCreated int64) {
+	return i.meta.limits(i.Last, now)
+}
+
+// Absent says that the stream reads as not found.
+func (i StreamInfo) Absent() bool { return i.Last == NoStream || i.meta.deleted() }
+
+func (p *pages) Info(ctx context.Context, name string) (StreamInfo, error) {
+	var (
+		info        StreamInfo
+		otherLast   int64
+		otherIsJSON bool
+		otherData   []byte
+	)
+	err := retryRead(ctx, func() error {
+		return p.streamInfo.QueryRowContext(ctx, name, companion(name)).
+			Scan(&info.Last, &otherLast, &otherIsJSON, &otherData)
+	})
+	if err != nil {
+		return StreamInfo{}, fmt.Errorf("read the state of %s: %w", name, err)
+	}
+	info.Deleted = info.Last == tombstoned
+	if IsMetaStream(name) {
+		info.meta = metaStreamMetadata
+		info.Deleted = info.Deleted || otherLast == tombstoned
+	} else {
+		info.meta = parseMetadata(otherIsJSON, otherData)
+	}
+	return info, nil
+}
+
+// Event reads one event of a stream for a link to it; nil if it can't be read.
+func (p *pages) Event(ctx context.Context, stream string, revision int64) (*Record, error) {
+	info, err := p.Info(ctx, stream)
+	if err != nil || info.Deleted || info.Absent() {
+		return nil, err
+	}
+	if revision == LastRevision {
+		revision = info.Last
+	}
+	minRevision, minCreated := info.Readable(time.Now())
+	if revision < minRevision {
+		return nil, nil
+	}
+	found, err := p.ReadStream(ctx, stream, false, revision, revision, minCreated, 1)
+	if err != nil || len(found.Events) == 0 {
+		return nil, err
+	}
+	return found.Events[0], nil
+}
+
+// retryRead tries a read again that failed because Postgres restarted: the
+// pool may hold several connections that are dead without knowing it.
+func retryRead(ctx context.Context, read func() error) error {
+	wait := readBackoff
+	for attempt := 1; ; attempt++ {
+		err := read()
+		if err == nil || ctx.Err() != nil || attempt == readAttempts {
+			return err
+		}
+		if backoff.Wait(ctx, wait) != nil {
+			return err
+		}
+		wait *= 3
+	}
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// lockID is the session advisory lock of the writer: "humanqae" in ASCII.
+const lockID int64 = 0x68756d616e716165
+
+// commitTimeout bounds one group. It is long, since a slow disk is no failure,
+// and finite, since a connection that died silently would hang the log.
+const commitTimeout = 30 * time.Second
+
+const (
+	sqlTryLock = `SELECT pg_try_advisory_lock($1)`
+
+	sqlHead = `
+SELECT coalesce(max(position), 0), coalesce((SELECT created FROM eventlog.events ORDER BY position DESC LIMIT 1), 0)
+FROM eventlog.events`
+
+	sqlInsertGroup = `
+INSERT INTO eventlog.events (position, revision, created, event_id, is_json, stream, type, data, metadata)
+SELECT g.position, g.revision, $3, g.event_id, g.is_json, g.stream, g.type, g.data, g.metadata
+FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $5::boolean[], $6::text[], $7::text[], $8::bytea[], $9::bytea[])
+  AS g (position, revision, event_id, is_json, stream, type, data, metadata)`
+
+	// A group that was decided on the belief that the named streams have no event is
+	// written only if it is true.
+	sqlInsertIfAbsent = sqlInsertGroup + `
+WHERE NOT EXISTS (
+  SELECT
+  FROM unnest($10::text[]) AS s (name)
+  CROSS JOIN LATERAL (
+    SELECT
+    FROM eventlog.events
+    WHERE stream = s.name
+    ORDER BY revision DESC
+    LIMIT 1) e)`
+)
+
+// Queryer is a database, or a transaction.
+type Queryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Head is the position of the log's last event in a migrated database, and when
+// it was written. It needs no node; an empty log gives zeros.
+func Head(ctx context.Context, q Queryer) (position int64, at time.Time, err error) {
+	var created int64
+	if err := q.QueryRowContext(ctx, sqlHead).Scan(&position, &created); err != nil {
+		return 0, time.Time{}, fmt.Errorf("read the head of the log: %w", err)
+	}
+	if position > 0 {
+		at = time.UnixMicro(created).UTC()
+	}
+	return position, at, nil
+}
+
+// session is the writer's hold on the log: one connection, the advisory lock
+// on it, and the statements that write. It is never repaired: after any
+// error it is closed and a new one is made.
+type session struct {
+	conn           *sql.Conn
+	insert         *sql.Stmt
+	insertIfAbsent *sql.Stmt // insert, if streams are absent
+	head           int64     // as found when the lock was taken
+	lastCreated    int64
+}
+
+// openSession connects and takes the lock; ErrLocked if another node has it.
+func openSession(ctx context.Context, db *sql.DB) (*session, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect the writer: %w", err)
+	}
+	s := &session{conn: conn}
+	if err := s.acquireLock(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) acquireLock(ctx context.Context) error {
+	var locked bool
+	if err := s.conn.QueryRowContext(ctx, sqlTryLock, lockID).Scan(&locked); err != nil {
+		return fmt.Errorf("take the writer's lock: %w", err)
+	}
+	if !locked {
+		return ErrLocked
+	}
+	// Read after the lock: whatever its previous holder committed is visible.
+	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
+		return fmt.Errorf("read the head of the log: %w", err)
+	}
+	insert, err := s.conn.PrepareContext(ctx, sqlInsertGroup)
+	if err != nil {
+		return fmt.Errorf("prepare the writer's statement: %w", err)
+	}
+	s.insert = insert
+	believed, err := s.conn.PrepareContext(ctx, sqlInsertIfAbsent)
+	if err != nil {
+		return fmt.Errorf("prepare the writer's statement for new streams: %w", err)
+	}
+	s.insertIfAbsent = believed
+	return nil
+}
+
+// close ends the connection itself, not only its place in the pool: the lock
+// lives as long as the connection.
+func (s *session) close() {
+	// Errors don't matter, Postgres frees the lock however the connection ends.
+	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = s.conn.Close()
+}
+
+// trialBytes is more than the pages of a table have room for.
+const trialBytes = 64 << 10
+
+// tryWrite writes an event that needs room, and takes it back.
+func (s *session) tryWrite(ctx context.Context) error {
+	data := make([]byte, trialBytes)
+	_, _ = rand.Read(data) // never fails; nothing that could be compressed
+	if _, err := s.conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return fmt.Errorf("try to write: %w", err)
+	}
+	if _, err := s.writeGroup(s.lastCreated, []*Record{{Position: s.head + 1, Data: data}}, nil); err != nil {
+		return fmt.Errorf("try to write: %w", err)
+	}
+	if _, err := s.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		return fmt.Errorf("try to write: %w", err)
+	}
+	return nil
+}
+
+// writeGroup commits a group in one statement, which is one transaction; not, if a stream has
+// events that is believed to have none.
+func (s *session) writeGroup(created int64, records []*Record, absent []string) (written bool, err error) {
+	n := len(records)
+	var (
+		positions, revisions = make(pq.Int64Array, n), make(pq.Int64Array, n)
+		json                 = make(pq.BoolArray, n)
+		ids, streams, types  = make(pq.StringArray, n), make(pq.StringArray, n), make(pq.StringArray, n)
+		data, metadata       = make(pq.ByteaArray, n), make(pq.ByteaArray, n)
+	)
+	for i, r := range records {
+		positions[i], revisions[i], ids[i], json[i] = r.Position, r.Revision, r.ID.String(), r.JSON
+		streams[i], types[i], data[i], metadata[i] = r.Stream, r.Type, r.Data, r.Metadata
+	}
+	stmt, args := s.insert, []any{positions, revisions, created, ids, json, streams, types, data, metadata}
+	if len(absent) > 0 {
+		stmt, args = s.insertIfAbsent, append(args, pq.StringArray(absent))
+	}
+	// The commit must not end with any one client's patience; the connection's bounds it.
+	result, err := stmt.ExecContext(context.Background(), args...)
+	if err != nil {
+		return false, fmt.Errorf("write a group of %d events: %w", n, err)
+	}
+	inserted, err := result.RowsAffected()
+	if err != nil {
+		return false, fmt.Errorf("write a group of %d events: %w", n, err)
+	}
+	return inserted == int64(n), nil
+}

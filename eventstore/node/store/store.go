@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/backoff"
+)
+
+const (
+	// readers bounds the connections reads use; the writer has its own two, one
+	// that holds the lock and one for lookups.
+	readers = 12
+	writers = 2
+	// lockPatience is how long Open waits for the lock of a node that died
+	// without Postgres having noticed yet.
+	lockPatience = 5 * time.Second
+	lockRetry    = 50 * time.Millisecond
+)
+
+// Config says where the store keeps its events.
+type Config struct {
+	// DSN is a Postgres URL or keyword string of a migrated database.
+	DSN string
+	Log logrus.FieldLogger
+	// Registerer receives the writer's metrics, if set.
+	Registerer prometheus.Registerer
+}
+
+// Store keeps the events of one log. It may be used by many goroutines.
+type Store struct {
+	*pages
+	*tail
+
+	writerDB *sql.DB
+	readerDB *sql.DB
+	writer   *writer
+	metrics  *metrics
+}
+
+// Open takes the writer's lock. If another process keeps the lock it returns
+// ErrLocked after a few seconds. ctx bounds only the opening.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	s := &Store{}
+	if err := s.open(ctx, c); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, c Config) error {
+	var err error
+	if s.writerDB, err = openDB(c.DSN, writers, dialer{commitTimeout}); err != nil {
+		return err
+	}
+	if s.readerDB, err = openDB(c.DSN, readers, nil); err != nil {
+		return err
+	}
+	session, err := lockSession(ctx, s.writerDB)
+	if err != nil {
+		return err
+	}
+	s.tail = newTail(session.head)
+	if s.metrics, err = newMetrics(c.Registerer, s.Head); err != nil {
+		session.close()
+		return err
+	}
+	lookups, err := prepareLookups(ctx, s.writerDB)
+	if err != nil {
+		session.close()
+		return err
+	}
+	s.writer = &writer{
+		db: s.writerDB, lookups: lookups, session: session, refusal: ErrUnavailable, states: newStates(),
+		tail: s.tail, metrics: s.metrics, log: c.Log,
+		queue: make(chan *Write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	go s.writer.runSessions()
+	s.pages, err = preparePages(ctx, s.readerDB)
+	return err
+}
+
+// Submit hands a write to the writer and waits for its outcome. A caller that
+// gives up does not undo anything: the outcome is then unknown to it.
+func (s *Store) Submit(w *Write) (Outcome, error) {
+	if err := s.Enqueue(w); err != nil {
+		return Outcome{}, err
+	}
+	return s.Await(w)
+}
+
+// Enqueue hands a write to the writer. Writes are decided in the order in which they
+// are handed over.
+func (s *Store) Enqueue(w *Write) error {
+	select {
+	case s.writer.queue <- w:
+		return nil
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	case <-s.writer.done:
+		return ErrClosed
+	}
+}
+
+// Await waits for the outcome of a write that was handed over.
+func (s *Store) Await(w *Write) (Outcome, error) {
+	select {
+	case out := <-w.done:
+		return out, out.err
+	case <-w.ctx.Done():
+		return Outcome{}, w.ctx.Err()
+	case <-s.writer.done:
+		return Outcome{}, ErrClosed
+	}
+}
+
+// Close writes what has been handed over and gives the lock back. Nothing may be
+// handed over any more, and reads must be over.
+func (s *Store) Close() {
+	if s.writer != nil {
+		close(s.writer.stop)
+		<-s.writer.done
+	}
+	for _, db := range []*sql.DB{s.readerDB, s.writerDB} {
+		if db != nil {
+			// Nothing to save: reads are over and the writer has closed its session.
+			_ = db.Close()
+		}
+	}
+	s.metrics.unregister()
+}
+
+// lockSession waits for the lock for a while: a predecessor that was killed
+// holds it until Postgres finds the connection dead.
+func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	locked := false
+	for {
+		s, err := openSession(ctx, db)
+		switch {
+		case errors.Is(err, ErrLocked):
+			locked = true
+		case err != nil && locked && (ctx.Err() != nil || !time.Now().Before(end)):
+			// The last attempt ran into the time limit; a dialer compares the clock
+			// itself, and may say so before the context does.
+			return nil, ErrLocked
+		default:
+			return s, err
+		}
+		if backoff.Wait(ctx, lockRetry) != nil {
+			return nil, ErrLocked
+		}
+	}
+}
+
+// planning makes Postgres plan each prepared statement once, and along the two
+// indexes: every statement of the node is made for them, and a plan chosen
+// while the table was still small must not outlive that.
+var planning = map[string]string{
+	"plan_cache_mode":   "force_generic_plan",
+	"enable_seqscan":    "off",
+	"enable_bitmapscan": "off",
+	"enable_sort":       "off",
+}
+
+// openDB opens a pool whose connections pass []byte as binary. dial may be nil.
+func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
+	config, err := pq.NewConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read the database url: %w", err)
+	}
+	config.BinaryParameters = true
+	if config.ApplicationName == "" {
+		config.ApplicationName = "humanqa-eventlog"
+	}
+	if config.Runtime == nil {
+		config.Runtime = map[string]string{}
+	}
+	maps.Copy(config.Runtime, planning)
+	connector, err := pq.NewConnectorConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("read the database url: %w", err)
+	}
+	if dial != nil {
+		connector.Dialer(dial)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return db, nil
+}

@@ -1,0 +1,316 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+const (
+	// A group is cut off here; what is left in the queue is for the next one.
+	groupLength = 8192
+	groupBytes  = 8 << 20
+
+	queueLength = 4096
+
+	connectTimeout = 5 * time.Second
+	lookupTimeout  = 5 * time.Second
+	retryFirst     = 20 * time.Millisecond
+	retryLast      = time.Second
+)
+
+// writer is the one place that writes. For the life of a session two
+// goroutines work in it: the decider takes writes off the queue and forms the
+// next group; the committer writes one group after the other. A group is
+// handed over when the committer is free, and grows until then. The rest of
+// the node talks to the writer through queue and reads the tail.
+type writer struct {
+	db      *sql.DB
+	lookups *lookups
+	queue   chan *Write
+	stop    chan struct{} // closed when nothing more is coming
+	done    chan struct{} // closed when the writer has ended
+	tail    *tail
+	metrics *metrics
+	log     logrus.FieldLogger
+
+	states  *states  // the decider's
+	session *session // the committer's
+	// refusal answers what cannot be written, once a commit has failed. The committer
+	// sets it before it says that all is broken.
+	refusal error
+}
+
+// runSessions serves until stop, and then what is left in the queue. The session it
+// starts with is the one Start took the lock with.
+func (w *writer) runSessions() {
+	defer close(w.done)
+	for w.session != nil || w.reconnect() {
+		stopped := w.serve()
+		// Whatever failed, nothing learnt through this session is kept.
+		w.session.close()
+		w.session = nil
+		w.states.dropAll()
+		if stopped {
+			return
+		}
+	}
+}
+
+// serve works on one session until it fails or the writer is stopped.
+func (w *writer) serve() (stopped bool) {
+	groups := make(chan *group)
+	broken := make(chan struct{})
+	var committer sync.WaitGroup
+	committer.Go(func() { w.commitAll(groups, broken) })
+	stopped = w.decideAll(groups, broken)
+	close(groups)
+	committer.Wait()
+	return stopped
+}
+
+// decideAll forms groups and hands them over. A batch that needs states from
+// Postgres is decided when they have come; until then no other is taken, since
+// writes keep their order, but the group may go. If it needs them only to begin
+// streams it is decided at once, as if they were absent, and nothing else until
+// the commit has proved it; where that was wrong they are looked up, and it is
+// decided anew. On an error, its own or the committer's, it refuses what it has
+// in hand and ends.
+func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stopped bool) {
+	d := &decider{
+		states: w.states, lookups: w.lookups, group: &group{},
+		head: w.session.head, created: w.session.lastCreated,
+	}
+	var (
+		loading  chan loaded
+		believed *group // with the committer
+		refusal  = ErrUnavailable
+	)
+	defer func() {
+		if loading != nil {
+			refuse((<-loading).batch, refusal)
+		}
+		refuse(d.group.members, refusal)
+	}()
+	for {
+		// A nil channel takes no part in the select.
+		out, in, stop := groups, w.queue, w.stop
+		if len(d.group.members) == 0 {
+			out = nil
+		} else {
+			stop = nil
+		}
+		var proved <-chan bool
+		if believed != nil {
+			proved = believed.proved
+		}
+		if d.group.full() || loading != nil || d.group.proved != nil || proved != nil {
+			in, stop = nil, nil
+		}
+		var ready loaded
+		wrong := false
+		select {
+		case <-broken:
+			refusal = w.refusal
+			return false
+		case out <- d.group:
+			if d.group.proved != nil {
+				believed = d.group
+			}
+			d.group = &group{}
+			continue
+		case right := <-proved:
+			g := believed
+			if believed = nil; right {
+				continue
+			}
+			wrong, ready.batch = true, d.undoGroup(g)
+		case ready = <-loading:
+			loading = nil
+		case first := <-in:
+			ready.batch = w.collectBatch(first)
+		case <-stop:
+			select {
+			case first := <-in:
+				ready.batch = w.collectBatch(first)
+			default:
+				return true
+			}
+		}
+		if ready.err == nil && ready.states == nil {
+			if missing := w.states.missingFor(ready.batch); len(missing) > 0 {
+				if wrong || len(d.group.members) > 0 || !w.states.canAssumeAbsent(ready.batch, missing) {
+					loading = w.loadStates(ready.batch, missing)
+					continue
+				}
+				d.assumeAbsent(missing)
+			}
+		}
+		if !w.decide(d, ready) {
+			return false
+		}
+	}
+}
+
+// loaded is a batch and the states it was waiting for.
+type loaded struct {
+	batch  []*Write
+	states map[string]*state
+	err    error
+}
+
+// loadStates fetches states in the background. The result always comes.
+func (w *writer) loadStates(batch []*Write, names []string) chan loaded {
+	result := make(chan loaded, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+		defer cancel()
+		states, err := w.lookups.loadStates(ctx, names)
+		result <- loaded{batch: batch, states: states, err: err}
+	}()
+	return result
+}
+
+func (w *writer) decide(d *decider, ready loaded) bool {
+	err := ready.err
+	if err == nil && len(ready.batch) > 0 {
+		w.states.addLoaded(ready.states)
+		// The decision must not end with any one client's patience.
+		err = d.decideBatch(context.Background(), ready.batch, w.tail.Head())
+	} else {
+		refuse(ready.batch, ErrUnavailable)
+	}
+	if err != nil {
+		w.log.WithError(err).Error("the event log's writer can't look up streams, reconnecting")
+	}
+	return err == nil
+}
+
+// collectBatch takes what has arrived, without waiting for more.
+func (w *writer) collectBatch(first *Write) []*Write {
+	batch := live(nil, first)
+	for length, bytes := 1+len(first.events), first.size; length < groupLength && bytes < groupBytes; {
+		select {
+		case next := <-w.queue:
+			batch = live(batch, next)
+			length += 1 + len(next.events)
+			bytes += next.size
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// live adds a write unless its client has already given up. Such a one is
+// certainly not written.
+func live(batch []*Write, w *Write) []*Write {
+	if w.ctx.Err() != nil {
+		w.done <- Outcome{Kind: failed, err: ErrExpired}
+		return batch
+	}
+	return append(batch, w)
+}
+
+// commitAll writes groups until one fails. From then on all are refused, also
+// those that would write nothing: they were decided on states that did not come
+// true.
+func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
+	failed := false
+	for g := range groups {
+		if failed {
+			refuse(g.members, w.refusal)
+			continue
+		}
+		if err := w.commit(g); err != nil {
+			w.log.WithError(err).Error("the event log lost its writer, reconnecting")
+			if w.refusal = refusalOf(err); w.refusal == nil {
+				w.refusal = ErrUnavailable
+			}
+			refuse(g.members, w.refusal)
+			failed = true
+			close(broken)
+		}
+	}
+}
+
+// commit writes, publishes and answers, in this order: who has an answer can
+// read what it says.
+func (w *writer) commit(g *group) error {
+	if len(g.records) > 0 {
+		start := time.Now()
+		written, err := w.session.writeGroup(g.created, g.records, g.absent)
+		if err == nil && g.proved != nil {
+			g.proved <- written
+			if !written {
+				return nil
+			}
+		}
+		w.metrics.committed(len(g.records), time.Since(start), err)
+		if err != nil {
+			return err
+		}
+		w.tail.publish(g.records)
+	}
+	for i, member := range g.members {
+		member.done <- g.outcomes[i]
+	}
+	return nil
+}
+
+// reconnect tries until it has the lock again, and answers what arrives in the
+// meantime. False means the node is closing.
+func (w *writer) reconnect() bool {
+	wait := retryFirst
+	for {
+		attempt, cancel := context.WithTimeout(context.Background(), connectTimeout)
+		s, err := w.resume(attempt)
+		cancel()
+		if err == nil {
+			w.session, w.refusal = s, ErrUnavailable
+			// There may be events nobody has published: the group whose outcome
+			// was unknown, or those of a node that held the lock in between.
+			w.tail.reset(s.head)
+			w.log.WithField("position", s.head).Info("the event log has its writer again")
+			return true
+		}
+		w.log.WithError(err).Warn("the event log's writer can't connect")
+		if !w.refuseFor(wait) {
+			return false
+		}
+		wait = min(2*wait, retryLast)
+	}
+}
+
+// resume opens a session. After Postgres refused to write it has to show first that it
+// does again, so that nobody's append is the trial.
+func (w *writer) resume(ctx context.Context) (*session, error) {
+	s, err := openSession(ctx, w.db)
+	if err != nil || w.refusal == ErrUnavailable { //nolint:errorlint // the very one
+		return s, err
+	}
+	if err := s.tryWrite(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// refuseFor answers writes for a while; false once the node closes.
+func (w *writer) refuseFor(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-w.stop:
+			return false
+		case member := <-w.queue:
+			member.done <- Outcome{Kind: failed, err: w.refusal}
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package admit
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
+)
+
+const (
+	// CommandTime bounds a command that no longer hangs on its client.
+	CommandTime = 30 * time.Second
+	// VisibleWithin bounds the wait for the read models. The answer is sent
+	// either way; only a GET right behind it could then be early.
+	VisibleWithin = 2 * time.Second
+)
+
+// Writer issues the commands of requests.
+type Writer struct {
+	Keys        keyStore
+	WaitFor     func(context.Context, domain.Position) error // until every read model shows the position
+	submissions func() []wire.Submission                     // for warnings of another call's fields
+	now         func() time.Time
+}
+
+func NewWriter(
+	db *sqlx.DB, v Vault, waitFor func(context.Context, domain.Position) error, submissions func() []wire.Submission, now func() time.Time,
+) *Writer {
+	return &Writer{Keys: keyStore{db: db, Vault: v}, WaitFor: waitFor, submissions: submissions, now: now}
+}
+
+// Sweep removes the Idempotency-Keys that a day has passed over.
+func (w *Writer) Sweep(ctx context.Context) error { return w.Keys.Sweep(ctx) }
+
+// Write issues one command for the request. It goes on when the client hangs
+// up: half a command heals, a whole one needs no healing.
+//
+// On routes that create, an Idempotency-Key makes it one command however often
+// the request comes. Everything that can be refused as 400 has been by then.
+func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) (wire.Answer, error)) (wire.Answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), CommandTime)
+	defer cancel()
+	cause := command.Cause{
+		CommandID: command.NewCommandID(), CorrelationID: r.ID,
+		Actor: r.Caller.Actor, AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox, AskedAt: w.now().UTC(),
+	}
+	var slips []domain.Detail
+	var targets []wire.Target
+	if r.Read != nil {
+		targets = r.Read.Targets
+		if r.Route.Submits {
+			slips = r.Read.Warnings(w.submissions())
+		}
+	}
+	run := func() (wire.Answer, error) {
+		r.ReleaseBody()
+		ans, err := do(ctx, cause)
+		if err != nil {
+			return ans, err
+		}
+		return wire.Warned(ans, slices.Concat(slips, r.Notes, wire.Unresolved(ctx, targets)))
+	}
+	var p wire.Problems
+	key, present := r.IdempotencyKey(&p)
+	if !r.Route.Creates || !present {
+		return run()
+	}
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	at := KeyScope{Owner: r.Caller.Owner(), Path: effectPath(r), Key: key}
+	fingerprint, err := w.Keys.Vault.Fingerprint(ctx, at.Owner, "request", digest(r))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	b, err := w.Keys.claimKey(ctx, at, fingerprint, cause.CommandID)
+	switch {
+	case err != nil:
+		return wire.Answer{}, err
+	case b.stored != nil:
+		return replayed(r, *b.stored)
+	}
+	cause.CommandID, cause.AskedAt = b.commandID, b.askedAt
+	return w.runOnce(ctx, r, at, b, run)
+}
+
+// effectPath is what an Idempotency-Key is scoped to beside its owner: the
+// path, but never with a hook's token in it, which is stored nowhere in the
+// clear.
+func effectPath(r *wire.Request) string {
+	if r.Audience == wire.Hooks {
+		return r.RoutePattern + " of " + r.Caller.ProjectID
+	}
+	return r.URL.Path
+}
+
+// digest covers what the request asks for. The API key's project is part of
+// it: it is the default of a job's.
+func digest(r *wire.Request) []byte {
+	h := sha256.New()
+	_, _ = io.WriteString(h, r.Caller.ProjectID+"\n") // a hash never fails to write
+	_, _ = h.Write(r.Content)
+	return h.Sum(nil)
+}
+
+// runOnce runs the command and stores, or gives up, what came of it. The answer
+// is only sent once it is stored: whoever has seen it will see it again.
+func (w *Writer) runOnce(
+	ctx context.Context, r *wire.Request, at KeyScope, b claimedKey, do func() (wire.Answer, error),
+) (wire.Answer, error) {
+	stop := w.Keys.holdLease(ctx, at, b.commandID)
+	returned := false
+	defer func() {
+		stop()
+		if !returned { // a panic: the next request with this key may try at once
+			w.releaseKey(ctx, r, at, b.commandID, false)
+		}
+	}()
+	ans, err := do()
+	returned = true
+	stop() // a key that is given up must not be leased again
+	if err != nil {
+		_, status := wire.Classify(r.Context(), err)
+		if !definite(status) {
+			w.releaseKey(ctx, r, at, b.commandID, status < 500 && !b.takenOver)
+			return wire.Answer{}, err
+		}
+		ans = wire.Refuse(r, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	earlier, err := w.Keys.StoreAnswer(ctx, at, b.commandID, ans)
+	switch {
+	case err != nil:
+		w.releaseKey(ctx, r, at, b.commandID, false)
+		return wire.Answer{}, domain.Unavailable(err)
+	case earlier != nil:
+		return replayed(r, *earlier)
+	}
+	return ans, nil
+}
+
+func (w *Writer) releaseKey(ctx context.Context, r *wire.Request, at KeyScope, commandID uuid.UUID, nothingWritten bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if err := w.Keys.releaseKey(ctx, at, commandID, nothingWritten); err != nil {
+		r.Log.WithError(err).Warn("idempotency key stays leased until its lease ends")
+	}
+}
+
+// replayed repeats a stored answer, byte for byte but for an error's requestId.
+func replayed(r *wire.Request, stored wire.Answer) (wire.Answer, error) {
+	stored.Header = http.Header{"Idempotent-Replayed": {"true"}}
+	if stored.Status < 400 {
+		return stored, nil
+	}
+	var err error
+	if stored.Body, err = wire.Readdress(stored.Body, r.ID); err != nil {
+		return wire.Answer{}, fmt.Errorf("readdress the stored answer: %w", err)
+	}
+	return stored, nil
+}
+
+// Visible waits until the read models show what was written.
+func (w *Writer) Visible(ctx context.Context, r *wire.Request, at domain.Position) {
+	ctx, cancel := context.WithTimeout(ctx, VisibleWithin)
+	defer cancel()
+	if err := w.WaitFor(ctx, at); err != nil {
+		r.Log.WithError(err).WithField("position", at).Warn("answered before the read models caught up")
+	}
+}
+
+// Done answers a command: with its error, or with a body once the read models show
+// what was written.
+func (w *Writer) Done(ctx context.Context, r *wire.Request, at domain.Position, err error, status int, body any) (wire.Answer, error) {
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	w.Visible(ctx, r, at)
+	return wire.Reply(status, body)
+}
+
+// Vault keeps what must not lie about in the clear: package internal/vault.
+type Vault interface {
+	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
+	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
+	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
+}

@@ -1,0 +1,304 @@
+package evidence
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/internal/pgpool"
+)
+
+const (
+	// maxRecordings of one checker at one job: each new start is one.
+	maxRecordings = 30
+	// recordingsOfDay is how many jobs' worth of recordings a checker may begin in
+	// any 24 hours.
+	recordingsOfDay = 8
+	// maxRecordingParts of one recording: fourteen hours of a part every five
+	// seconds.
+	maxRecordingParts = 10_000
+	// recordingSilence, in seconds, is how long after its last part the service
+	// looks whether more can come.
+	recordingSilence = 120
+	// assembleLease, in seconds, is longer than a recording takes to become a file.
+	assembleLease = 900
+)
+
+// recordingRow is a recording as the database knows it.
+type recordingRow struct {
+	ID          string    `db:"id"`
+	AccountID   string    `db:"account_id"`
+	JobID       string    `db:"job_id"`
+	CheckerID   string    `db:"checker_id"`
+	ClaimToken  int       `db:"claim_token"`
+	ContentType string    `db:"content_type"`
+	Size        int64     `db:"size"`
+	Parts       int       `db:"parts"`
+	StartedAt   time.Time `db:"started_at"`
+	Finished    bool      `db:"finished"`
+	Attached    bool      `db:"attached"`
+}
+
+const recordingColumns = `id, account_id, job_id, checker_id, claim_token, content_type, size, parts, started_at,
+       finished_at IS NOT NULL AS finished, attached_at IS NOT NULL AS attached`
+
+func (r recordingRow) of(claim command.Claim) bool {
+	return r.JobID == claim.JobID && r.CheckerID == claim.CheckerID && r.ClaimToken == claim.Token
+}
+
+func (r recordingRow) claim() command.Claim {
+	return command.Claim{CheckerID: r.CheckerID, JobID: r.JobID, Token: r.ClaimToken}
+}
+
+// evidence is the piece that the recording becomes.
+func (r recordingRow) evidence() Piece {
+	return Piece{ID: r.ID, AccountID: r.AccountID, JobID: r.JobID, ContentType: r.ContentType, Size: r.Size}
+}
+
+// recordingRows records recordings.
+type recordingRows struct{ db *sqlx.DB }
+
+var errNoRecording = domain.NotFound("recording")
+
+const countRecordingsSQL = `
+SELECT count(*)
+FROM http_recordings
+WHERE account_id = $1
+  AND job_id = $2
+  AND checker_id = $3
+  AND id <> $4`
+
+const beginRecordingSQL = `
+INSERT INTO http_recordings
+    (id, account_id, job_id, checker_id, claim_token, content_type, size, parts, started_at, due_at)
+VALUES
+    ($1, $2, $3, $4, $5, '', 0, 0, $6, now() + make_interval(secs => $7))
+ON CONFLICT (id) DO NOTHING`
+
+// begin gives the recording its row; one that is there already is a repeat.
+func (r recordingRows) begin(
+	ctx context.Context, id uuid.UUID, accountID string, claim command.Claim, startedAt time.Time,
+) (row recordingRow, err error) {
+	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, claim.JobID); err != nil {
+			return err
+		}
+		var others int
+		if err := tx.GetContext(ctx, &others, countRecordingsSQL, accountID, claim.JobID, claim.CheckerID, id); err != nil {
+			return err
+		}
+		if others >= maxRecordings {
+			return domain.Conflict("you have begun %d recordings of this job, the most there may be", maxRecordings).
+				WithHint("go on without one, or show pictures")
+		}
+		_, err := tx.ExecContext(ctx, beginRecordingSQL,
+			id, accountID, claim.JobID, claim.CheckerID, claim.Token, startedAt, recordingSilence)
+		if err != nil {
+			return err
+		}
+		row, err = getRecording(ctx, tx, claim.CheckerID, claim.JobID, id.String())
+		return err
+	})
+	return row, err
+}
+
+const getRecordingSQL = `
+SELECT ` + recordingColumns + `
+FROM http_recordings
+WHERE id = $1
+  AND checker_id = $2`
+
+// getRecording finds a recording of the checker; another checker's is not found.
+func getRecording(ctx context.Context, q sqlx.QueryerContext, checkerID, jobID, id string) (row recordingRow, err error) {
+	if !isID(id) {
+		return row, errNoRecording
+	}
+	switch err = sqlx.GetContext(ctx, q, &row, getRecordingSQL, id, checkerID); {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && row.JobID != jobID:
+		return recordingRow{}, errNoRecording
+	case err != nil:
+		return row, fmt.Errorf("read recording %s: %w", id, err)
+	}
+	return row, nil
+}
+
+// erasedSQL says that account $1 was erased (Erase).
+const erasedSQL = `EXISTS (
+    SELECT
+    FROM vault.data_keys
+    WHERE account_id = $1
+      AND shredded_at IS NOT NULL)`
+
+const growRecordingSQL = `
+UPDATE http_recordings
+SET size = size + $4,
+    parts = parts + 1,
+    content_type = $5,
+    due_at = now() + make_interval(secs => $6)
+WHERE account_id = $1
+  AND id = $2
+  AND size = $3
+  AND finished_at IS NULL
+  AND NOT ` + erasedSQL
+
+// grow makes the part the recording's next; false where something else came first.
+func (r recordingRows) grow(ctx context.Context, p partRow, contentType string) (grown bool, err error) {
+	// What is answered must outlive a crash of the database.
+	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+		done, err := tx.ExecContext(ctx, growRecordingSQL, p.AccountID, p.RecordingID, p.At, p.Size, contentType, recordingSilence)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		if done, err = tx.ExecContext(ctx, storedPartSQL, p.AccountID, p.ID); err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept"), err))
+		}
+		grown = true
+		return nil
+	})
+	return grown && err == nil, err
+}
+
+const recordingAgainSQL = `
+UPDATE http_recordings
+SET due_at = now() + make_interval(secs => $3),
+    taken_until = NULL
+WHERE account_id = $1
+  AND id = $2
+  AND (finished_at IS NOT NULL) = $4`
+
+// again says in how many seconds the service looks at the recording next, unless
+// it was finished meanwhile.
+func (r recordingRows) again(ctx context.Context, row recordingRow, seconds int) error {
+	_, err := r.db.ExecContext(ctx, recordingAgainSQL, row.AccountID, row.ID, seconds, row.Finished)
+	return err
+}
+
+const finishRecordingSQL = `
+UPDATE http_recordings
+SET finished_at = now(),
+    due_at = LEAST(due_at, now())
+WHERE account_id = $1
+  AND id = $2
+  AND finished_at IS NULL`
+
+// finish ends the recording; the next node that is free assembles it.
+func (r recordingRows) finish(ctx context.Context, row recordingRow) error {
+	return pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, finishRecordingSQL, row.AccountID, row.ID)
+		return err
+	})
+}
+
+const takeRecordingSQL = `
+UPDATE http_recordings
+SET due_at = now() + make_interval(secs => $1),
+    taken_until = now() + make_interval(secs => $1)
+WHERE id = (
+    SELECT id
+    FROM http_recordings
+    WHERE attached_at IS NULL
+      AND due_at <= now()
+    ORDER BY due_at
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED)
+RETURNING ` + recordingColumns
+
+// take leases a recording that is due to be looked at.
+func (r recordingRows) take(ctx context.Context) (row recordingRow, found bool, err error) {
+	switch err = r.db.GetContext(ctx, &row, takeRecordingSQL, assembleLease); {
+	case errors.Is(err, sql.ErrNoRows):
+		return row, false, nil
+	case err != nil:
+		return row, false, fmt.Errorf("take a recording: %w", err)
+	}
+	return row, true, nil
+}
+
+const keepRecordingSQL = `
+INSERT INTO http_evidence
+    (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
+SELECT $2, $1, $3, $4, $5, $6, $7, now(), now()
+WHERE NOT ` + erasedSQL + `
+ON CONFLICT (id) DO UPDATE
+SET size = EXCLUDED.size`
+
+// keep makes evidence of the file that the recording became, unless its account
+// was erased. It is the same as no other: its digest is of its id.
+func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (kept bool, err error) {
+	digest := sha256.Sum256([]byte("recording " + row.ID))
+	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+		done, err := tx.ExecContext(ctx, keepRecordingSQL,
+			row.AccountID, row.ID, row.JobID, row.CheckerID, digest[:], row.ContentType, size)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		kept = n > 0
+		return err
+	})
+	return kept, err
+}
+
+// erased says that the account is no more.
+func (r recordingRows) erased(ctx context.Context, row recordingRow) (erased bool, err error) {
+	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL, row.AccountID)
+	return erased, err
+}
+
+const forgetRecordingSQL = `
+DELETE FROM http_recordings
+WHERE account_id = $1
+  AND id = $2`
+
+func (r recordingRows) forget(ctx context.Context, row recordingRow) error {
+	_, err := r.db.ExecContext(ctx, forgetRecordingSQL, row.AccountID, row.ID)
+	return err
+}
+
+const attachedRecordingSQL = `
+UPDATE http_recordings
+SET attached_at = now()
+WHERE account_id = $1
+  AND id = $2`
+
+const unneededPartsSQL = `
+UPDATE http_recording_parts
+SET stored_at = NULL,
+    begun_at = now()
+WHERE account_id = $1
+  AND recording_id = $2`
+
+// attached notes that the job has the recording. Its parts are swept, later than a
+// backup that is under way reads them.
+func (r recordingRows) attached(ctx context.Context, row recordingRow) error {
+	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, attachedRecordingSQL, row.AccountID, row.ID); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, unneededPartsSQL, row.AccountID, row.ID)
+		return err
+	})
+}
+
+// isGone tells, of a place in a recording, where it goes on instead.
+func isGone(row recordingRow) error {
+	if row.Finished {
+		return domain.Conflict("the recording is finished").WithHint("begin another").With("uploadOffset", row.Size)
+	}
+	return domain.Conflict("the recording has %d bytes", row.Size).
+		WithHint("go on from there: send Upload-Offset: %d", row.Size).With("uploadOffset", row.Size)
+}

@@ -1,0 +1,293 @@
+package evidence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/internal/pgpool"
+)
+
+const (
+	// maxPieces pieces may belong to a job.
+	maxPieces = 200
+	// An upload that has not ended after so many minutes never will: no request
+	// lives half as long.
+	evidenceMinutes = 60
+	// evidenceBatch bounds what one sweep holds locked.
+	evidenceBatch = 100
+)
+
+// Piece is a piece of evidence as the database knows it.
+type Piece struct {
+	ID          string `db:"id"`
+	AccountID   string `db:"account_id"`
+	JobID       string `db:"job_id"`
+	ContentType string `db:"content_type"`
+	Size        int64  `db:"size"`
+	Stored      bool   `db:"stored"`
+}
+
+// key is where the bucket has the file. It starts with the account and the job, so
+// that their evidence can be found, and removed, in the bucket alone.
+func (e Piece) key() string { return e.AccountID + "/" + e.JobID + "/" + e.ID }
+
+// Reference is what an event holds of the piece.
+func (e Piece) Reference() string { return Prefix + e.ID }
+
+// pieceRows records uploads. The row comes first, then the file, then the
+// row says that the file is there: what a crash leaves in between has a row
+// that says so, and the sweep finds it.
+type pieceRows struct{ db *sqlx.DB }
+
+const lockEvidenceSQL = `
+SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
+
+const countEvidenceSQL = `
+SELECT count(*)
+FROM http_evidence
+WHERE account_id = $1
+  AND job_id = $2
+  AND digest <> $3`
+
+// The same file again is the same evidence, whether the first upload ended or
+// broke off.
+const reserveEvidenceSQL = `
+INSERT INTO http_evidence AS e
+    (id, account_id, job_id, checker_id, digest, content_type, size, begun_at)
+VALUES
+    ($1, $2, $3, $4, $5, $6, $7, now())
+ON CONFLICT (account_id, job_id, digest) DO UPDATE
+SET begun_at = EXCLUDED.begun_at
+RETURNING id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored`
+
+// reserve gives the piece its row. Uploads to one job take turns here, so that
+// two at once cannot both be the last one allowed.
+func (r pieceRows) reserve(ctx context.Context, accountID, jobID, checkerID string, p Upload) (row Piece, err error) {
+	err = pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, jobID); err != nil {
+			return err
+		}
+		var others int
+		if err := tx.GetContext(ctx, &others, countEvidenceSQL, accountID, jobID, p.digest); err != nil {
+			return err
+		}
+		if others >= maxPieces {
+			return domain.Conflict("the job has %d pieces of evidence, the most it holds", maxPieces).
+				WithHint("refer to one that is there")
+		}
+		return tx.GetContext(ctx, &row, reserveEvidenceSQL,
+			uuid.NewString(), accountID, jobID, checkerID, p.digest, p.kind.Media, p.size)
+	})
+	return row, err
+}
+
+const storedEvidenceSQL = `
+UPDATE http_evidence
+SET stored_at = COALESCE(stored_at, now())
+WHERE account_id = $1
+  AND id = $2
+  AND NOT ` + erasedSQL
+
+// stored notes that the file is there; false where the row was swept, and its file
+// with it, or the account was erased meanwhile.
+func (r pieceRows) stored(ctx context.Context, e Piece) (kept bool, err error) {
+	// What is answered must outlive a crash of the database.
+	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+		done, err := tx.ExecContext(ctx, storedEvidenceSQL, e.AccountID, e.ID)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		kept = n > 0
+		return err
+	})
+	return kept && err == nil, err
+}
+
+const dropEvidenceSQL = `
+UPDATE http_evidence
+SET stored_at = NULL,
+    begun_at = now()
+WHERE account_id = $1
+  AND job_id = $2
+  AND id = $3`
+
+// drop takes a reference to a piece away, and where that was the last one makes of
+// the piece an upload that broke off: no link to it works any more, and the sweep
+// removes the file, later than a backup that is under way reads it. No reference to
+// the job's evidence is given meanwhile (give).
+func (r pieceRows) drop(ctx context.Context, jobID, id string, take func() (command.Hidden, error)) error {
+	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, jobID); err != nil {
+			return err
+		}
+		left, err := take()
+		if err != nil || left.Shown || !isID(id) {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, dropEvidenceSQL, left.AccountID, jobID, id); err != nil {
+			return fmt.Errorf("drop evidence %s: %w", id, err)
+		}
+		return nil
+	})
+}
+
+const shareEvidenceSQL = `
+SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))`
+
+const thereSQL = `
+SELECT count(*)
+FROM http_evidence
+WHERE job_id = $1
+  AND id = ANY($2)
+  AND stored_at IS NOT NULL`
+
+// give runs what refers to pieces of the job's evidence while none of them can be
+// dropped. One that was dropped already is refused.
+func (r pieceRows) give(ctx context.Context, jobID string, ids []string, refer func() error) error {
+	if len(ids) == 0 {
+		return refer()
+	}
+	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, shareEvidenceSQL, jobID); err != nil {
+			return err
+		}
+		var there int
+		if err := tx.GetContext(ctx, &there, thereSQL, jobID, pq.Array(ids)); err != nil {
+			return err
+		}
+		if there < len(ids) {
+			return domain.Conflict("a file that you refer to was taken away").WithHint("upload it again, and send the new link")
+		}
+		return refer()
+	})
+}
+
+// isID holds for ids as reserve writes them.
+func isID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err == nil && parsed.String() == id
+}
+
+const getEvidenceSQL = `
+SELECT id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored
+FROM http_evidence
+WHERE id = $1
+  AND stored_at IS NOT NULL`
+
+// get finds a piece by its id alone: the caller checks a signature of its account.
+func (r pieceRows) get(ctx context.Context, id string) (e Piece, found bool, err error) {
+	if !isID(id) {
+		return Piece{}, false, nil
+	}
+	switch err = r.db.GetContext(ctx, &e, getEvidenceSQL, id); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Piece{}, false, nil
+	case err != nil:
+		return Piece{}, false, fmt.Errorf("read evidence %s: %w", id, err)
+	}
+	return e, true, nil
+}
+
+const unfinishedEvidenceSQL = `
+SELECT id, account_id, job_id, content_type, size, false AS stored
+FROM http_evidence
+WHERE stored_at IS NULL
+  AND begun_at < now() - make_interval(mins => $1)
+ORDER BY begun_at
+LIMIT $2
+FOR UPDATE SKIP LOCKED`
+
+const forgetEvidenceSQL = `
+DELETE FROM http_evidence
+WHERE account_id = $1
+  AND id = $2`
+
+// Parts of recordings that have not become a file are evidence, too.
+const storedEvidenceListSQL = `
+SELECT id, account_id, job_id, content_type, size, true AS stored
+FROM http_evidence
+WHERE stored_at IS NOT NULL
+UNION ALL
+SELECT id, account_id, job_id, '', size, true
+FROM http_recording_parts
+WHERE stored_at IS NOT NULL
+ORDER BY account_id, job_id, id`
+
+// StoredFiles calls each for every piece of evidence that is in the bucket:
+// its job, its key there, and its size in bytes.
+func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(jobID, key string, size int64) error) error {
+	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL)
+	if err != nil {
+		return fmt.Errorf("list the evidence: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // its error is the rows' own
+	for rows.Next() {
+		var e Piece
+		if err := rows.StructScan(&e); err != nil {
+			return fmt.Errorf("list the evidence: %w", err)
+		}
+		if err := each(e.JobID, e.key(), e.Size); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// discardPiece removes a piece and its row, the file first: what fails is found
+// again.
+func discardPiece(ctx context.Context, q sqlx.ExecerContext, files Files, e Piece) error {
+	if err := files.Delete(ctx, e.key()); err != nil {
+		return err
+	}
+	_, err := q.ExecContext(ctx, forgetEvidenceSQL, e.AccountID, e.ID)
+	return err
+}
+
+// sweep removes uploads that broke off. Their rows stay locked until their
+// files are gone, so the same file sent again waits, and begins anew.
+func (r pieceRows) sweep(ctx context.Context, files Files) error {
+	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+		var broken []Piece
+		if err := tx.SelectContext(ctx, &broken, unfinishedEvidenceSQL, evidenceMinutes, evidenceBatch); err != nil {
+			return err
+		}
+		for _, e := range broken {
+			if err := discardPiece(ctx, tx, files, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sweep evidence: %w", err)
+	}
+	return nil
+}
+
+// Drop takes the reference to a piece of the job away, and forgets the piece
+// if that was the last one. Any other link leads to no piece.
+func (s *Service) Drop(ctx context.Context, jobID, stored string, take func() (command.Hidden, error)) error {
+	return s.pieces.drop(ctx, jobID, ID(stored), take)
+}
+
+// Give runs a command that refers to the job's evidence, each of stored once;
+// links that are not ours are passed over.
+func (s *Service) Give(ctx context.Context, jobID string, stored []string, refer func() error) error {
+	var ids []string
+	for _, one := range stored {
+		if id := ID(one); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return s.pieces.give(ctx, jobID, ids, refer)
+}

@@ -1,0 +1,105 @@
+package evidence
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/backoff"
+)
+
+// Deps is what evidence stands on. RecordingLimit may be 0, all else is required.
+type Deps struct {
+	DB       *sqlx.DB
+	Files    Files
+	Commands Commands
+	Vault    Vault
+	// Spool is where the bodies of large requests lie. It is the API's, so that both
+	// share one limit.
+	Spool *wire.Spool
+	// BaseURL starts every link; no slash at its end.
+	BaseURL string
+	// RecordingLimit is how many bytes one checker may record of one job; 0 for
+	// DefaultRecordingLimit.
+	RecordingLimit int64
+	Log            logrus.FieldLogger
+	Now            func() time.Time
+}
+
+// Files is where the files lie: *blob.Bucket.
+type Files interface {
+	Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
+	Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
+	Delete(ctx context.Context, key string) error
+	// Erase deletes every file whose key begins with the folder, and says how many.
+	Erase(ctx context.Context, folder string) (files int, err error)
+	// Room is what is free of the disk, in bytes; total 0 where nothing bounds it.
+	Room() (free, total int64, err error)
+}
+
+// Commands is what evidence asks of the domain: *command.Service.
+type Commands interface {
+	CollectEvidence(context.Context, command.Cause, command.Claim) (accountID string, err error)
+	Record(context.Context, command.Cause, command.Claim) (accountID string, err error)
+	HoldsClaim(context.Context, command.Claim) (bool, error)
+	AttachRecording(ctx context.Context, cause command.Cause, jobID string, r job.Recording) (domain.Position, error)
+}
+
+// Vault signs links: package internal/vault.
+type Vault interface {
+	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
+}
+
+// Service keeps evidence.
+type Service struct {
+	Deps
+
+	pieces     pieceRows
+	recordings recordingRows
+	finished   chan struct{} // a recording was finished
+}
+
+// New makes the service. It does its upkeep in Run.
+func New(d Deps) *Service {
+	d.RecordingLimit = cmp.Or(d.RecordingLimit, DefaultRecordingLimit)
+	return &Service{
+		Deps: d, pieces: pieceRows{db: d.DB}, recordings: recordingRows{db: d.DB}, finished: make(chan struct{}, 1),
+	}
+}
+
+const (
+	// sweepEvery is the time between two sweeps.
+	sweepEvery = 10 * time.Minute
+	// writeTime bounds the writing of one uploaded file.
+	writeTime = 30 * time.Second
+)
+
+// Run removes uploads that broke off, and makes files of recordings that have ended,
+// until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	var assembling sync.WaitGroup
+	assembling.Go(func() { s.runAssembly(ctx) })
+	defer assembling.Wait()
+	for again := true; again; again = backoff.Wait(ctx, sweepEvery) == nil {
+		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.Log.WithError(err).Warn("uploads that broke off stay until the next sweep")
+		}
+	}
+	return nil
+}
+
+// Sweep removes uploads and parts of recordings that broke off or are needed no
+// more.
+func (s *Service) Sweep(ctx context.Context) error {
+	return errors.Join(s.pieces.sweep(ctx, s.Files), s.recordings.sweep(ctx, s.Files))
+}

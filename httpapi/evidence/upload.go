@@ -1,0 +1,204 @@
+package evidence
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/blob"
+)
+
+const (
+	maxImage = 10 << 20
+	// maxVideo leaves a body of the largest size room for the form around it.
+	maxVideo = wire.MaxBody - 64<<10
+	// fileField is the form's part that holds the file.
+	fileField = "file"
+	// maxParts bounds what is looked at beside it.
+	maxParts = 20
+)
+
+// Upload is an uploaded file as its content shows it. The name and the type that
+// the form gives it are not looked at.
+type Upload struct {
+	kind   blob.Kind
+	size   int64
+	digest []byte
+}
+
+// Collect takes the file of the request as evidence under the claim.
+func (s *Service) Collect(ctx context.Context, r *wire.Request, cause command.Cause, claim command.Claim, p Upload) (Piece, error) {
+	accountID, err := s.Commands.CollectEvidence(ctx, cause, claim)
+	if err != nil {
+		return Piece{}, err
+	}
+	return s.keep(ctx, r, accountID, claim, p)
+}
+
+// keep stores the file of the request. A crash in here leaves at most an upload
+// that the sweep removes; the same file sent again goes on from there.
+func (s *Service) keep(ctx context.Context, r *wire.Request, accountID string, claim command.Claim, p Upload) (Piece, error) {
+	e, err := s.pieces.reserve(ctx, accountID, claim.JobID, claim.CheckerID, p)
+	if err != nil || e.Stored {
+		return e, err
+	}
+	content, err := filePart(r)
+	if err != nil {
+		return e, err
+	}
+	about := map[string]string{"account": e.AccountID, "job": e.JobID, "checker": claim.CheckerID}
+	if err := s.writeFile(ctx, e.key(), e.ContentType, about, content); err != nil {
+		return e, domain.Unavailable(err)
+	}
+	kept, err := s.pieces.stored(ctx, e)
+	if err == nil && !kept {
+		err = domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept, or its account was erased"),
+			discardPiece(ctx, s.DB, s.Files, e)))
+	}
+	return e, err
+}
+
+// writeFile writes an uploaded file, within a time that Erase counts on.
+func (s *Service) writeFile(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	return s.Files.Write(ctx, key, contentType, about, content)
+}
+
+// formError is what is wrong with a form; it is told beside the problems of the
+// rest of the request.
+type formError domain.Detail
+
+func (e formError) Error() string { return e.Path + ": " + e.Message }
+
+var errBrokenForm = formError{wire.BodyPath, "must be a whole form, ends early or is broken"}
+
+// form is the request's form, from its start.
+func form(r *wire.Request) (*multipart.Reader, error) {
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
+		return nil, formError{wire.BodyPath, "must be multipart/form-data with the file in its part " + fileField}
+	}
+	return multipart.NewReader(r.Upload.Open(), params["boundary"]), nil
+}
+
+// ReadUpload checks the form, and finds out what the file in it is. It adds what is
+// wrong with the form to the problems of the request.
+func ReadUpload(r *wire.Request, p *wire.Problems) (Upload, error) {
+	found, err := readUpload(r)
+	var bad formError
+	if errors.As(err, &bad) {
+		p.Add(bad.Path, "%s", bad.Message)
+		return Upload{}, nil
+	}
+	return found, err
+}
+
+// readUpload checks the form, and finds out what the file in it is.
+func readUpload(r *wire.Request) (Upload, error) {
+	parts, err := form(r)
+	if err != nil {
+		return Upload{}, err
+	}
+	var found *Upload
+	for range maxParts {
+		part, err := parts.NextRawPart()
+		switch {
+		case errors.Is(err, io.EOF) && found == nil:
+			return Upload{}, formError{fileField, "is required: a part of the form that holds the file"}
+		case errors.Is(err, io.EOF):
+			return *found, nil
+		case err != nil:
+			return Upload{}, errBrokenForm
+		case part.FormName() != fileField:
+			continue
+		case found != nil:
+			return Upload{}, formError{fileField, "must be one file: send the others on their own"}
+		}
+		measured, err := measure(part)
+		if err != nil {
+			return Upload{}, err
+		}
+		found = &measured
+	}
+	return Upload{}, formError{wire.BodyPath, fmt.Sprintf("must have less than %d parts", maxParts)}
+}
+
+// measure reads a file to its end.
+func measure(file io.Reader) (Upload, error) {
+	content := bufio.NewReaderSize(file, blob.SniffLength)
+	head, err := content.Peek(blob.SniffLength)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Upload{}, errBrokenForm
+	}
+	kind, known := blob.KindOf(head)
+	if !known {
+		return Upload{}, formError{fileField, "must be a PNG, JPEG, WebP, GIF, MP4 or WebM file, by its content"}
+	}
+	sum := sha256.New()
+	size, err := io.Copy(sum, content)
+	if err != nil {
+		return Upload{}, errBrokenForm
+	}
+	limit := int64(maxImage)
+	if kind.Video {
+		limit = maxVideo
+	}
+	if size > limit {
+		return Upload{}, &domain.Error{
+			Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge,
+			Message: fmt.Sprintf("a file of the type %s may have %d bytes, this one has %d", kind.Media, limit, size),
+			Hint:    "send a smaller picture, or a shorter video",
+		}
+	}
+	return Upload{kind: kind, size: size, digest: sum.Sum(nil)}, nil
+}
+
+// filePart is the file in a form that readUpload found good.
+func filePart(r *wire.Request) (io.Reader, error) {
+	parts, err := form(r)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		part, err := parts.NextRawPart()
+		if err != nil || part.FormName() == fileField {
+			return part, err
+		}
+	}
+}
+
+// CollectRequest takes the file in the request's form as evidence under the claim,
+// and gives the reference to it that a verdict may hold.
+func (s *Service) CollectRequest(
+	w http.ResponseWriter, hr *http.Request, cause command.Cause, claim command.Claim,
+) (stored string, err error) {
+	body, err := s.Spool.ReadBody(w, hr, wire.Caller{Actor: cause.Actor, CheckerID: claim.CheckerID})
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	r := &wire.Request{Request: hr, Upload: body}
+	found, err := readUpload(r)
+	var bad formError
+	switch {
+	case errors.As(err, &bad):
+		return "", domain.Invalid(domain.Detail(bad))
+	case err != nil:
+		return "", err
+	}
+	e, err := s.Collect(hr.Context(), r, cause, claim, found)
+	if err != nil {
+		return "", err
+	}
+	return e.Reference(), nil
+}

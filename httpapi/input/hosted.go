@@ -1,0 +1,83 @@
+package input
+
+import (
+	"slices"
+	"strings"
+
+	"humanqa/domain/command"
+	"humanqa/domain/host"
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+)
+
+const (
+	maxFeature = 2000
+)
+
+const (
+	MinSecret = 32
+	MaxSecret = 256
+)
+
+// HostedTest reads a hosted test.
+func HostedTest(o wire.Object, l *Limits) command.HostedTest {
+	in := readHosted(o, l)
+	in.Target = readTarget(o)
+	return in
+}
+
+// readHosted reads what a hosted test and a session have in common: not the
+// target, which each slot has of its own.
+func readHosted(o wire.Object, l *Limits) command.HostedTest {
+	in := command.HostedTest{
+		Submission: job.Submission{
+			URL:     o.Required("url", MaxURL),
+			Feature: strings.TrimSpace(o.Optional("feature", maxFeature)),
+			Urgent:  o.OneOf("priority", wire.Normal, wire.Normal, wire.Urgent) == wire.Urgent,
+			Source:  "hosted",
+		},
+		AccessInstructions: o.Optional("accessInstructions", maxAccessInstructions),
+		Webhook: command.Webhook{
+			URL:    o.Optional("webhookUrl", MaxURL),
+			Secret: readWebhookSecret(o, "webhookSecret"),
+			Events: readEventNames(o, "subscribedWebhookEvents"),
+		},
+	}
+	in.Type, in.TypeEcho = readHostedType(o, "jobType")
+	CheckTarget(o, "url", in.URL, in.Type)
+	o.Check("webhookUrl", in.Webhook.URL, l.webhookURL)
+	in.Host, in.HostedApp = host.Of(in.URL), l.hostedDomains.Hosts(in.URL)
+	return in
+}
+
+// readHostedType reads one of the five types of the hosted endpoints, in either
+// spelling; both are empty when the type is to be detected.
+func readHostedType(o wire.Object, name string) (t job.Type, echo string) {
+	if _, ok := o.Given(name); !ok {
+		return "", ""
+	}
+	t, echo = readJobType(o, name)
+	if five := job.Types()[:5]; t != "" && !slices.Contains(five, t) {
+		o.Wrong(name, "must be %s", wire.OneOfWords(wire.Words(five)))
+	}
+	return t, echo
+}
+
+// readWebhookSecret reads a client's own signing secret. What is wrong with it is
+// said without showing it.
+func readWebhookSecret(o wire.Object, name string) string {
+	v, ok := o.Given(name)
+	if !ok {
+		return ""
+	}
+	secret, ok := o.Text(name, v, MaxSecret)
+	if ok && (len(secret) < MinSecret || !Printable(secret)) {
+		o.Wrong(name, "must be %d to %d printable ASCII characters", MinSecret, MaxSecret)
+	}
+	return secret
+}
+
+// Printable says that the text is all visible ASCII and blanks.
+func Printable(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || '~' < c })
+}

@@ -1,0 +1,60 @@
+package input
+
+import (
+	"strconv"
+	"strings"
+
+	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
+)
+
+// The headers by which an agent says that its test is a step of a loop
+// (decisions, "Loops").
+const (
+	SkillHeader         = "X-Agent-Skill"
+	IterationHeader     = "X-Agent-Iteration"
+	MaxIterationsHeader = "X-Agent-Max-Iterations"
+)
+
+const (
+	maxSkill     = 100
+	maxIteration = 1_000_000
+)
+
+const (
+	highestLoopCap  = 1000
+	lowestIteration = 1
+)
+
+// LoopStep reads what an agent says of itself; nil when it says nothing.
+func LoopStep(r *wire.Request, p *wire.Problems) *command.LoopStep {
+	skills, iterations := r.Header.Values(SkillHeader), r.Header.Values(IterationHeader)
+	if len(skills) == 0 && len(iterations) == 0 {
+		return nil
+	}
+	step := &command.LoopStep{Skill: strings.TrimSpace(r.Header.Get(SkillHeader))}
+	switch {
+	case len(skills) == 0:
+		p.Add(SkillHeader, "is required with %s", IterationHeader)
+	case step.Skill == "" || len(step.Skill) > maxSkill || !Printable(step.Skill):
+		p.Add(SkillHeader, "must be 1 to %d printable ASCII characters", maxSkill)
+	}
+	if len(iterations) == 0 {
+		p.Add(IterationHeader, "is required with %s", SkillHeader)
+	} else {
+		step.Iteration = wholeHeader(r, p, IterationHeader, lowestIteration, maxIteration)
+	}
+	if len(r.Header.Values(MaxIterationsHeader)) > 0 {
+		step.MaxIterations = wholeHeader(r, p, MaxIterationsHeader, lowestIteration, highestLoopCap)
+	}
+	return step
+}
+
+func wholeHeader(r *wire.Request, p *wire.Problems, name string, low, high int) int {
+	n, err := strconv.Atoi(strings.TrimSpace(r.Header.Get(name)))
+	if err != nil || n < low || n > high {
+		p.Add(name, "must be a whole number from %d to %d", low, high)
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,66 @@
+package input
+
+import (
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/guard"
+)
+
+func NewProject(o wire.Object, l *Limits) command.CreateProject {
+	in := command.CreateProject{
+		Name:           o.Required("name", maxProjectName),
+		Description:    o.Pointer("description", maxProjectDescription),
+		DefaultURL:     o.Pointer("defaultUrl", MaxURL),
+		DefaultJobType: o.Pointer("defaultJobType", wire.MaxWord),
+		WebhookURL:     o.Optional("webhookUrl", MaxURL),
+		Events:         readEventNames(o, "subscribedWebhookEvents"),
+	}
+	if minutes := readSLAMinutes(o, "defaultSlaMinutes"); minutes != 0 {
+		in.DefaultSLAMinutes = &minutes
+	}
+	checkDefaults(o, in.DefaultURL, in.DefaultJobType)
+	o.Check("webhookUrl", in.WebhookURL, l.webhookURL)
+	return in
+}
+
+func (l *Limits) webhookURL(raw string) error { return guard.WebhookURL(raw, l.WebhookAllow) }
+
+// checkDefaults checks the settings that jobs will inherit.
+func checkDefaults(o wire.Object, defaultURL, jobType *string) {
+	if defaultURL != nil {
+		CheckTarget(o, "defaultUrl", *defaultURL, "")
+	}
+	if jobType == nil {
+		return
+	}
+	if _, ok := job.ParseType(*jobType); !ok {
+		o.Wrong("defaultJobType", "must be %s", wire.OneOfWords(wire.Words(job.Types())))
+	}
+}
+
+func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
+	in := command.UpdateProject{
+		Description:       readPatchText(o, "description", maxProjectDescription),
+		DefaultURL:        readPatchText(o, "defaultUrl", MaxURL),
+		DefaultJobType:    readPatchText(o, "defaultJobType", wire.MaxWord),
+		DefaultSLAMinutes: readPatchSLA(o, "defaultSlaMinutes"),
+		Events:            readEventNames(o, "subscribedWebhookEvents"),
+
+		LoopAlertsSnoozedUntil: readPatchTime(o, "loopAlertsSnoozedUntil"),
+	}
+	if _, there := o.Field("name"); there {
+		name := o.Required("name", maxProjectName)
+		in.Name = &name
+	}
+	if v, there := o.Given("webhookUrl"); there {
+		if url, ok := o.Text("webhookUrl", v, MaxURL); ok {
+			o.Check("webhookUrl", url, l.webhookURL)
+			in.WebhookURL = &url
+		}
+	}
+	o.NotNull("webhookUrl", `; "" removes the webhook`)
+	o.NotNull("subscribedWebhookEvents", "; [] stops deliveries")
+	checkDefaults(o, in.DefaultURL.Value, in.DefaultJobType.Value)
+	return in
+}

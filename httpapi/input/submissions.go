@@ -1,0 +1,28 @@
+package input
+
+import (
+	"sync"
+
+	"humanqa/httpapi/wire"
+)
+
+// Submissions are in the order in which the calls are named to who sent another
+// call's field. A reader of an empty body tells which fields it looks for.
+var Submissions = sync.OnceValue(func() (all []wire.Submission) {
+	l := new(Limits)
+	for _, s := range []struct {
+		call string
+		read func(wire.Object)
+	}{
+		{"POST /v1/jobs", func(o wire.Object) { Submit(o) }},
+		{"POST /v1/hosted/test", func(o wire.Object) { HostedTest(o, l) }},
+		{"POST /v1/hosted/sessions", func(o wire.Object) { Session(o, l) }},
+		{"POST /v1/jobs/bulk", func(o wire.Object) { Bulk(o) }},
+		{"POST /v1/hooks/deploy/{token}", func(o wire.Object) { Deploy(o) }},
+	} {
+		o := wire.ParseObject([]byte("{}"), new(wire.Problems))
+		s.read(o)
+		all = append(all, wire.Submission{Name: s.call, Fields: o.Looked()})
+	}
+	return all
+})

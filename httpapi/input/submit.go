@@ -1,0 +1,83 @@
+package input
+
+import (
+	"strings"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+)
+
+// Submit reads the body of a submission (specification, "POST /v1/jobs").
+func Submit(o wire.Object) command.SubmitJob {
+	in := command.SubmitJob{
+		Submission: job.Submission{
+			URL:         o.Required("url", MaxURL),
+			Title:       o.Required("title", maxTitle),
+			Description: o.Required("description", maxDescription),
+			Urgent:      o.OneOf("priority", wire.Normal, wire.Normal, wire.Urgent) == wire.Urgent,
+			ProjectID:   o.ID("projectId"),
+			SLAMinutes:  readSLAMinutes(o, "slaMinutes"),
+		},
+		AccessInstructions: o.Optional("accessInstructions", maxAccessInstructions),
+	}
+	in.Target, in.Items, in.Credentials = readTarget(o), readItems(o), readCredentials(o)
+	in.Type, in.TypeEcho = readJobType(o, "jobType")
+	CheckTarget(o, "url", in.URL, in.Type)
+	in.Wait = o.OneOf("generateChecklist", "async", "sync", "async") == "sync"
+	return in
+}
+
+func readTarget(o wire.Object) job.Target {
+	text := func(name string) string { return strings.TrimSpace(o.Optional(name, maxTarget)) }
+	return job.Target{
+		Device: text("targetDevice"), OS: text("targetOS"), Browser: text("targetBrowser"),
+		ScreenSize: text("targetScreenSize"), Network: text("targetNetwork"),
+	}
+}
+
+func readItems(o wire.Object) []command.NewItem {
+	var items []command.NewItem
+	for _, i := range o.Objects("checklistItems", maxItems) {
+		items = append(items, command.NewItem{
+			Key:             strings.TrimSpace(i.Optional("key", maxItemKey)),
+			Description:     i.Required("description", maxItemText),
+			ExpectedOutcome: i.Optional("expectedOutcome", maxItemText),
+			Severity:        readSeverity(i, job.Major),
+		})
+	}
+	return items
+}
+
+func readCredentials(o wire.Object) *command.Credentials {
+	c, ok := o.Child("credentials")
+	if !ok {
+		return nil
+	}
+	in := command.Credentials{
+		Username: c.Optional("username", maxCredential),
+		Password: c.Optional("password", maxCredential),
+		Notes:    c.Optional("notes", maxCredentialNotes),
+	}
+	if in == (command.Credentials{}) {
+		return nil
+	}
+	return &in
+}
+
+// maxBulkJobs is how many jobs one request may submit (specification,
+// "Limits").
+const maxBulkJobs = 20
+
+func Bulk(o wire.Object) []command.SubmitJob {
+	const name = "jobs"
+	values, given := o.List(name, maxBulkJobs)
+	if !o.Broken() && (!given || len(values) == 0) {
+		o.Wrong(name, "must have 1 to %d entries", maxBulkJobs) // unless something else is wrong with it
+	}
+	var submits []command.SubmitJob
+	for _, one := range o.Objects(name, maxBulkJobs) {
+		submits = append(submits, Submit(one))
+	}
+	return submits
+}

@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
+)
+
+// handleTime bounds a request from the moment its body is there.
+const handleTime = 40 * time.Second
+
+// ServeHTTP takes every request the same way, whatever its path and method.
+func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	started := time.Now()
+	r := &wire.Request{Request: hr, Match: a.table.find(hr), ID: wire.RequestID(hr.Header)}
+	r.Log = a.log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": r.RouteName()})
+	h := w.Header()
+	h.Set(wire.RequestIDHeader, r.ID)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+
+	defer a.metrics.inFlight()()
+	ans := a.answer(w, r)
+	sent := 0
+	switch {
+	case ans.Stream != nil:
+		a.metrics.observe(wire.LoggedMethod(hr.Method), r.RouteName(), ans.Status, time.Since(started)) // its body has no due time
+		sent = ans.SendStream(r, w)
+		a.logAccess(r, ans.Status, sent, time.Since(started))
+		return
+	case ans.Status != wire.StatusClientGone:
+		sent = ans.Send(w)
+	}
+	took := time.Since(started)
+	a.metrics.observe(wire.LoggedMethod(hr.Method), r.RouteName(), ans.Status, took)
+	a.logAccess(r, ans.Status, sent, took)
+	if ans.Status == http.StatusRequestEntityTooLarge {
+		wire.Drain(w, hr)
+	}
+}
+
+// answer never fails: a refusal and a panic are answers, too.
+func (a *API) answer(w http.ResponseWriter, r *wire.Request) (ans wire.Answer) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(p)
+		}
+		r.Log.WithField("stack", string(debug.Stack())).Error("panic")
+		ans = wire.Refuse(r, fmt.Errorf("panic: %v", p))
+	}()
+	ans, err := a.handle(w, r)
+	if err != nil {
+		return wire.Refuse(r, err)
+	}
+	return ans
+}
+
+// handle is the order of checks (decisions, "Order of checks") up to the handler.
+func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error) {
+	var err error
+	if a.halted != nil && (r.Audience != wire.Public || r.RoutePattern == "") {
+		if err := a.halted(); err != nil {
+			return wire.Answer{}, err
+		}
+	}
+	var counted *admit.Allowance
+	if r.Caller, counted, err = a.gate.Authenticate(r.Context(), r.Header, r.Match); err != nil {
+		if admit.NoCredential(err) {
+			err = a.gate.LimitStranger(r, w.Header(), err)
+		}
+		return wire.Answer{}, err
+	}
+	if err := a.gate.LimitCaller(r, counted, w.Header()); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := admit.MayWrite(r); err != nil { // counted like any call: guessing is not free
+		return wire.Answer{}, err
+	}
+	body, err := a.spool.ReadBody(w, r.Request, r.Caller)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	defer body.Close()
+	r.Upload = body
+	switch {
+	case r.RoutePattern == "":
+		hint := "GET /docs shows the paths there are"
+		if near := a.table.nearest(r.URL.Path); near != nil {
+			hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+		}
+		return wire.Answer{}, domain.NotFound("path").WithHint("%s", hint)
+	case r.Route == nil:
+		return wire.Answer{}, wire.WithHeader(&domain.Error{
+			Kind: domain.KindMethod, Code: domain.CodeMethodNotAllowed,
+			Message: "the method is not allowed here", Hint: "allowed: " + r.Allow,
+		}, "Allow", r.Allow)
+	}
+	// A copy: once the handler is done and its context cancelled, r's own still
+	// says whether the client is there.
+	timed := *r
+	if !r.Route.Upload { // a file is read where it lies
+		if timed.Content, err = body.Load(r.Context()); err != nil {
+			return wire.Answer{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), handleTime)
+	defer cancel()
+	timed.Request = r.WithContext(ctx)
+	timed.Looked = map[string]bool{}
+	if err := a.refuseMoment(&timed); err != nil {
+		return wire.Answer{}, err
+	}
+	if r.Route.Past && timed.NamesMoment() {
+		leave, err := a.PastReads.Enter("reads of the past", r.Caller.AccountID)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		defer leave()
+	}
+	ans, err := r.Route.Handle(&timed)
+	if err != nil {
+		return ans, err
+	}
+	return timed.WarnedOfQuery(ans), nil
+}
+
+func (a *API) logAccess(r *wire.Request, status, sent int, took time.Duration) {
+	fields := logrus.Fields{
+		"status": status, "bytes": sent, "millis": float64(took.Microseconds()) / 1000, "path": r.LoggedPath(),
+	}
+	if r.Caller.AccountID != "" {
+		fields["accountId"] = r.Caller.AccountID
+	}
+	if r.Caller.Actor != "" {
+		fields["actor"] = r.Caller.Actor
+	}
+	level := logrus.InfoLevel
+	if r.Audience == wire.Public && status < http.StatusBadRequest {
+		level = logrus.DebugLevel // probes, every few seconds
+	}
+	r.Log.WithFields(fields).Log(level, "request")
+}
+
+// refuseMoment refuses ?asOf= on a read that shows no state of the past.
+func (a *API) refuseMoment(r *wire.Request) error {
+	if r.Route.Past || r.Route.Write || r.Audience == wire.Checkers || r.Audience == wire.Hooks || !r.NamesMoment() {
+		return nil
+	}
+	var p wire.Problems
+	p.Add("asOf", "means nothing here: it is taken by GET %s", strings.Join(a.table.past, ", "))
+	return p.Err()
+}

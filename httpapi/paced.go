@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"humanqa/httpapi/wire"
+)
+
+// pacedBodies gives a handler bodies that have to keep the least rate, whatever
+// their size and whether the handler reads them or leaves them to net/http.
+func pacedBodies(h http.Handler, grace time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			h.ServeHTTP(w, r)
+			return
+		}
+		now := time.Now()
+		body := &paced{
+			ReadCloser: r.Body, due: http.NewResponseController(w).SetReadDeadline,
+			begun: now, grace: grace, latest: now.Add(readTime),
+		}
+		_ = body.due(now.Add(grace)) // not every writer can
+		own := *r                    // net/http looks at the body of its own request
+		own.Body = body
+		h.ServeHTTP(w, &own)
+	})
+}
+
+// paced is the body of a request. Before each read it says until when more has
+// to be there.
+type paced struct {
+	io.ReadCloser
+	due      func(time.Time) error
+	begun    time.Time
+	grace    time.Duration
+	latest   time.Time // the server's own limit, whatever the rate
+	received int64
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	earned := time.Duration(p.received) * time.Second / wire.MinRate
+	due := p.begun.Add(max(p.grace, earned))
+	if due.After(p.latest) {
+		due = p.latest
+	}
+	_ = p.due(due) // not every writer can
+	n, err := p.ReadCloser.Read(b)
+	p.received += int64(n)
+	if errors.Is(err, io.EOF) {
+		// All is there: the connection's next read waits for the client to hang
+		// up, and a due time would take the handler's for up.
+		_ = p.due(time.Time{})
+	}
+	return n, err
+}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"humanqa/httpapi/wire"
+)
+
+// Format is one way to write reports down.
+type Format struct {
+	// names are what ?format= calls it.
+	names []string
+	// types are the media types that ask for it; it is sent as the first.
+	types []string
+	write func(Outcome) ([]byte, error) // nil: JSON, as everything else
+}
+
+// formats are in the order of preference among equals.
+var formats = []Format{
+	{names: []string{"json"}, types: []string{"application/json"}},
+	{names: []string{"junit"}, types: []string{"application/xml", "application/junit+xml"}, write: writeJUnit},
+	{names: []string{"ctrf"}, types: []string{"application/vnd.ctrf+json"}, write: writeCTRF},
+	{names: []string{"md", "markdown"}, types: []string{"text/markdown"}, write: writeMarkdown},
+}
+
+// Outcome is what a report tells of: one job, or those of a batch.
+type Outcome struct {
+	Title   string
+	BatchID string // empty: of one job
+	Jobs    []Job
+}
+
+// Asked is the format that the request asks for: ?format=, else Accept, else JSON.
+func Asked(r *wire.Request, p *wire.Problems) Format {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.names...)
+	}
+	name := r.Query(p).OneOf("format", names)
+	for _, f := range formats {
+		if slices.Contains(f.names, name) {
+			return f
+		}
+	}
+	return accepted(r.Header.Values("Accept"))
+}
+
+// accepted is the format that the client prefers. A client that accepts none of
+// ours gets JSON: a report in another format is worth more than a 406.
+func accepted(accept []string) Format {
+	best, most := formats[0], 0.0
+	for _, f := range formats {
+		if q := wire.Quality(accept, f.types...); q > most {
+			best, most = f, q
+		}
+	}
+	return best
+}
+
+// isKept says that the report becomes a file that people keep: its links have to
+// last. A program reads JSON at once.
+func (f Format) isKept() bool { return f.write != nil }
+
+// Answer writes the report down; body is its JSON.
+func (f Format) Answer(body any, o Outcome) (wire.Answer, error) {
+	header := http.Header{"Vary": {"Accept"}}
+	if f.write == nil {
+		ans, err := wire.Reply(http.StatusOK, body)
+		ans.Header = header
+		return ans, err
+	}
+	raw, err := f.write(o)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("write the report as %s: %w", f.names[0], err)
+	}
+	header.Set("Content-Type", f.types[0]+"; charset=utf-8")
+	return wire.Answer{Status: http.StatusOK, Header: header, Body: raw}, nil
+}

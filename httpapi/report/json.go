@@ -1,0 +1,99 @@
+package report
+
+import (
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+)
+
+// Body is a report in JSON.
+type Body struct {
+	ID             string         `json:"id"`
+	JobID          string         `json:"jobId"`
+	OverallStatus  string         `json:"overallStatus"`
+	PassCount      int            `json:"passCount"`
+	FailCount      int            `json:"failCount"`
+	SkipCount      int            `json:"skipCount"`
+	CheckerSummary string         `json:"checkerSummary"`
+	Items          []item         `json:"items"`
+	RecordingURL   *string        `json:"recordingUrl"`
+	Recordings     []recording    `json:"recordings,omitempty"`
+	CheckerRating  *int           `json:"checkerRating"`
+	CreatedAt      wire.Timestamp `json:"createdAt"`
+	AsOf           *string        `json:"asOf,omitempty"`
+}
+
+// recording is a recording in a report.
+type recording struct {
+	ID          string         `json:"id"`
+	URL         string         `json:"url"`
+	ContentType string         `json:"contentType"`
+	Size        int64          `json:"size"`
+	StartedAt   wire.Timestamp `json:"startedAt"`
+	DurationMs  *int64         `json:"durationMs"`
+}
+
+func recordingOf(r job.Recording) recording {
+	shown := recording{ID: r.ID, URL: r.URL, ContentType: r.ContentType, Size: r.Size, StartedAt: wire.Timestamp(r.StartedAt)}
+	if r.DurationMs > 0 {
+		shown.DurationMs = &r.DurationMs
+	}
+	return shown
+}
+
+type item struct {
+	ID              string         `json:"id"`
+	Key             string         `json:"key"`
+	Description     string         `json:"description"`
+	ExpectedOutcome string         `json:"expectedOutcome,omitempty"`
+	Severity        job.Severity   `json:"severity"`
+	Status          job.ItemStatus `json:"status"`
+	CheckerNote     string         `json:"checkerNote"`
+	SkipReason      string         `json:"skipReason,omitempty"`
+	ScreenshotURL   string         `json:"screenshotUrl,omitempty"`
+	ScreenshotURLs  []string       `json:"screenshotUrls,omitempty"` // all, where there are several
+}
+
+// Batch is the reports of a batch in JSON.
+type Batch struct {
+	BatchID string `json:"batchId"`
+	Reports []Body `json:"reports"`
+	// WithoutReport are the jobs that ended without one.
+	WithoutReport []Unreported `json:"withoutReport"`
+	AsOf          *string      `json:"asOf,omitempty"`
+}
+
+// Unreported is a job that ended without a report.
+type Unreported struct {
+	JobID  string     `json:"jobId"`
+	Status job.Status `json:"status"`
+}
+
+// JSON is the report's body in JSON; the job has one.
+func (t Job) JSON() Body {
+	report := t.Report
+	out := Body{
+		ID: report.ID, JobID: report.JobID, OverallStatus: report.OverallStatus,
+		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
+		CheckerSummary: report.Summary, Items: []item{}, RecordingURL: wire.OrNull(report.RecordingURL),
+		CheckerRating: report.CheckerRating, CreatedAt: wire.Timestamp(report.CreatedAt),
+	}
+	for _, r := range report.Recordings {
+		out.Recordings = append(out.Recordings, recordingOf(r))
+	}
+	for _, i := range report.Items {
+		out.Items = append(out.Items, item{
+			ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome,
+			Severity: i.Severity, Status: i.Status, CheckerNote: i.Note,
+			SkipReason: i.Reason, ScreenshotURL: i.ScreenshotURL, ScreenshotURLs: SeveralScreenshots(i),
+		})
+	}
+	return out
+}
+
+// SeveralScreenshots are the item's pictures, where there is more than one.
+func SeveralScreenshots(i job.ReportItem) []string {
+	if len(i.MoreScreenshotURLs) == 0 {
+		return nil
+	}
+	return i.Screenshots()
+}

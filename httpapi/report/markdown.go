@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+)
+
+// The Markdown form is for people: pull requests, chats. Testers and clients wrote
+// the texts in it, so none of them may become markup.
+
+func writeMarkdown(o Outcome) ([]byte, error) {
+	var b strings.Builder
+	heading := "#"
+	if o.BatchID != "" {
+		fmt.Fprintf(&b, "# %s\n\n", inline(o.Title))
+		heading = "##"
+	}
+	for i, t := range o.Jobs {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		t.markdown(&b, heading)
+	}
+	return []byte(b.String()), nil
+}
+
+func (t Job) markdown(b *strings.Builder, heading string) {
+	fmt.Fprintf(b, "%s %s\n\n", heading, inline(t.Title))
+	if t.Report == nil {
+		fmt.Fprintf(b, "- **Result:** none, %s\n", inline(t.reason()))
+	} else {
+		fmt.Fprintf(b, "- **Result:** %s (%d passed, %d failed, %d skipped)\n",
+			inline(t.Report.OverallStatus), t.Report.PassCount, t.Report.FailCount, t.Report.SkipCount)
+	}
+	fmt.Fprintf(b, "- **URL:** %s\n", autolink(t.URL))
+	fmt.Fprintf(b, "- **Job:** %s (%s)\n", inline(t.ID), inline(t.TypeEcho))
+	fmt.Fprintf(b, "- **Page:** %s\n", autolink(t.Page))
+	if t.Report == nil {
+		return
+	}
+	fmt.Fprintf(b, "- **Completed:** %s\n", t.Report.CreatedAt.UTC().Format(wire.TimestampLayout))
+	if t.Report.RecordingURL != "" {
+		fmt.Fprintf(b, "- **Recording:** %s\n", autolink(t.Report.RecordingURL))
+	}
+	if t.Report.Summary != "" {
+		fmt.Fprintf(b, "\n%s\n", inline(t.Report.Summary))
+	}
+	if len(t.Report.Items) == 0 {
+		return
+	}
+	b.WriteString("\n| Result | Severity | Item | Note |\n| --- | --- | --- | --- |\n")
+	for _, i := range t.Report.Items {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", i.Status, i.Severity, inline(i.Description), markdownNote(i))
+	}
+}
+
+func markdownNote(i job.ReportItem) string {
+	var parts []string
+	for _, s := range []string{inline(i.Reason), inline(i.Note)} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	for _, shown := range i.Screenshots() {
+		parts = append(parts, autolink(shown))
+	}
+	return strings.Join(parts, " — ")
+}
+
+// autolink writes a URL so that it leads where it says. A backslash would
+// become a part of it.
+func autolink(u string) string {
+	if u == "" || strings.ContainsFunc(u, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '<' || c == '>' }) {
+		return inline(u)
+	}
+	var b strings.Builder
+	for _, c := range u {
+		if c == '|' || wire.Unseen(c) { // a bar would end a table's cell
+			b.WriteString(url.PathEscape(string(c)))
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return "<" + b.String() + ">"
+}
+
+// markup are the characters that CommonMark and GitHub's tables give a meaning
+// within a line. Those that have one only at a line's start never stand there
+// but for a summary's, which inline sees to.
+const markup = "\\`*_[]<>#|~&$"
+
+// numbered is how a list begins.
+var numbered = regexp.MustCompile(`^(\d+)([.)])`)
+
+// web is how a host begins that GitHub's Markdown makes a link of, without a
+// scheme.
+var web = regexp.MustCompile(`(?i)(www)\.`)
+
+// wordJoiner shows nothing and takes no room.
+const wordJoiner = '\u2060'
+
+// inline writes a text so that it shows as it is, on one line: no markup, no
+// HTML, no link and no mention, no control characters, nothing that turns the
+// reading direction.
+func inline(s string) string {
+	var b strings.Builder
+	for _, word := range strings.Fields(s) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		for i, c := range word {
+			switch {
+			case unicode.Is(unicode.Cc, c), unicode.Is(unicode.Bidi_Control, c):
+				b.WriteRune(unicode.ReplacementChar)
+			case strings.ContainsRune(markup, c), b.Len() == 0 && i == 0 && strings.ContainsRune("-+=", c):
+				b.WriteByte('\\')
+				b.WriteRune(c)
+			case c == '@': // no escape keeps it from being a mention
+				b.WriteRune(c)
+				b.WriteRune(wordJoiner)
+			default:
+				b.WriteRune(c)
+			}
+		}
+	}
+	text := numbered.ReplaceAllString(b.String(), `$1\$2`)
+	return web.ReplaceAllString(strings.ReplaceAll(text, "://", `\://`), `$1\.`)
+}

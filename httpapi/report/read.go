@@ -1,0 +1,108 @@
+package report
+
+import (
+	"context"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/domain/job"
+	"humanqa/projections/jobs"
+)
+
+// Links makes a link of a stored reference to evidence. Any other link stays as it
+// is.
+type Links interface {
+	// Link gives one that works for minutes, for an answer that is read at once.
+	Link(ctx context.Context, accountID, stored string) (string, error)
+	// LastingLink gives one that does not expire, for a file that is kept.
+	LastingLink(ctx context.Context, accountID, stored string) (string, error)
+}
+
+// Reader reads the reports of jobs.
+type Reader struct {
+	Jobs    *jobs.Reads
+	Links   Links
+	BaseURL string // of the page of a report
+}
+
+// Stored reads the job's report as it is stored; past, where it is given, is the
+// job as it was.
+func (s Reader) Stored(ctx context.Context, accountID, jobID string, past *jobs.Past) (jobs.Report, error) {
+	if past != nil {
+		return past.Report()
+	}
+	return s.Jobs.Report(ctx, accountID, jobID)
+}
+
+// Read reads the job's report for a format, as it was where past is given.
+func (s Reader) Read(ctx context.Context, accountID string, j jobs.Outline, past *jobs.Past, format Format) (Job, error) {
+	out := s.Unreported(j)
+	stored, err := s.Stored(ctx, accountID, j.ID, past)
+	if err != nil {
+		return out, err
+	}
+	link := s.Links.Link
+	if format.isKept() {
+		link = s.Links.LastingLink
+	}
+	out.Report = &stored
+	return out, linkReport(&stored, func(stored string) (string, error) { return link(ctx, accountID, stored) })
+}
+
+// Unreported is a job that ended without a report.
+func (s Reader) Unreported(j jobs.Outline) Job {
+	return Job{Outline: j, Page: announce.ReportPage(s.BaseURL, j.ID)}
+}
+
+// File writes the job's report in one of the formats of GET /v1/jobs/:id/report but
+// JSON: junit, ctrf, md.
+func (s Reader) File(ctx context.Context, accountID string, j jobs.Job, format string) (content []byte, mediaType string, err error) {
+	for _, f := range formats {
+		if !slices.Contains(f.names, format) || !f.isKept() {
+			continue
+		}
+		read, err := s.Read(ctx, accountID, j.Outline, nil, f)
+		if err != nil {
+			return nil, "", err
+		}
+		content, err := f.write(Outcome{Title: j.Title, Jobs: []Job{read}})
+		return content, f.types[0] + "; charset=utf-8", err
+	}
+	return nil, "", domain.NotFound("format")
+}
+
+// linkReport makes the report's references links that work.
+func linkReport(report *jobs.Report, link func(stored string) (string, error)) (err error) {
+	if report.RecordingURL, err = link(report.RecordingURL); err != nil {
+		return err
+	}
+	for i := range report.Recordings {
+		if report.Recordings[i].URL, err = link(report.Recordings[i].URL); err != nil {
+			return err
+		}
+	}
+	for i := range report.Items {
+		if err := LinkItem(&report.Items[i], link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LinkItem makes the references of an item of a report links that work.
+func LinkItem(item *job.ReportItem, link func(stored string) (string, error)) (err error) {
+	if item.ScreenshotURL, err = link(item.ScreenshotURL); err != nil {
+		return err
+	}
+	more := make([]string, len(item.MoreScreenshotURLs)) // the item's own list is its owner's
+	for i, stored := range item.MoreScreenshotURLs {
+		if more[i], err = link(stored); err != nil {
+			return err
+		}
+	}
+	if len(more) > 0 {
+		item.MoreScreenshotURLs = more
+	}
+	return nil
+}

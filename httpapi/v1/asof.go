@@ -1,0 +1,88 @@
+package v1
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/events"
+)
+
+// cursorForm is that of a cursor of GET /v1/events.
+var cursorForm = regexp.MustCompile(`^[0-9]{1,19}-[0-9]{1,19}$`)
+
+// asked is what ?asOf= names, as it is echoed.
+type asked struct {
+	events.Until
+	echo string
+}
+
+// asOf reads ?asOf=: a time, or a cursor of the account's events; nil is now, or
+// something that is wrong.
+func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
+	q := r.Query(p)
+	text := q.Text("asOf")
+	if text == "" {
+		return nil, nil //nolint:nilnil // none was asked for
+	}
+	// What had become of jobs the feed tells. One that is behind would tell it wrongly.
+	if err := a.fresh.RequireFeed(r.Context()); err != nil {
+		return nil, err
+	}
+	if cursorForm.MatchString(text) {
+		at := asked{echo: text}
+		if n, _ := fmt.Sscanf(text, "%d-%d", &at.Position.Commit, &at.Position.Prepare); n < 2 || at.Position == (domain.Position{}) {
+			p.Add("asOf", "must be a time, or the cursor of an event")
+			return nil, nil //nolint:nilnil // it is told
+		}
+		head, err := a.head(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		if at.Position.Compare(head) > 0 {
+			p.Add("asOf", "must not lie ahead of the log")
+			return nil, nil //nolint:nilnil // it is told
+		}
+		return &at, nil
+	}
+	moment := q.Time("asOf")
+	if moment == nil {
+		return nil, nil //nolint:nilnil // it is told
+	}
+	now, err := a.accountTime(r.Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	if moment.After(now) {
+		p.Add("asOf", "must not lie ahead of the account's time, %s", now.UTC().Format(wire.TimestampLayout))
+		return nil, nil //nolint:nilnil // it is told
+	}
+	// Answers show milliseconds: one that they show is whole.
+	whole := moment.Truncate(time.Millisecond).Add(time.Millisecond - time.Nanosecond)
+	return &asked{Until: events.Until{Moment: whole}, echo: moment.UTC().Format(wire.TimestampLayout)}, nil
+}
+
+// accountTime is the time of the caller's account.
+func (a *Handlers) accountTime(ctx context.Context, r *wire.Request) (time.Time, error) {
+	return a.Commands.AccountTime(ctx, command.Cause{AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox})
+}
+
+// then echoes where an answer looks back to; nothing for now.
+func (at *asked) then() *string {
+	if at == nil {
+		return nil
+	}
+	return &at.echo
+}
+
+// orNotThen tells what is not there from what was not there yet.
+func (at *asked) orNotThen(what string, err error) error {
+	if at != nil && domain.IsKind(err, domain.KindNotFound) {
+		return domain.NotFound(what).WithHint("there was none yet at %s", at.echo)
+	}
+	return err
+}

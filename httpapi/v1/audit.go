@@ -1,0 +1,85 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/auditlog"
+	"humanqa/projections/events"
+)
+
+// OwnLog is what the log holds of an account: *auditlog.Own.
+type OwnLog interface {
+	Events(ctx context.Context, accountID string, since *time.Time, until *events.Until, each func(row []any) error) error
+	Proof(ctx context.Context, accountID string, id uuid.UUID) (auditlog.Proof, error)
+}
+
+// GetProof is GET /v1/audit/proof: that an event of the account is in the log, for
+// cmd/auditverify or whoever else hashes.
+func (a *Handlers) GetProof(r *wire.Request) (wire.Answer, error) {
+	if r.Caller.ProjectID != "" {
+		return wire.Answer{}, errOtherProject // an event may be of every project
+	}
+	var p wire.Problems
+	text := r.Query(&p).Text("event")
+	id, err := uuid.Parse(text)
+	if err != nil && p.Count() == 0 {
+		p.Add("event", "must be the id of an event")
+	}
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	proof, err := a.ownLog.Proof(r.Context(), r.Caller.AccountID, id)
+	if domain.IsKind(err, domain.KindNotFound) {
+		return wire.Answer{}, wire.RetryAfter(err, proofRetry)
+	}
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, proof)
+}
+
+// proofRetry is when the next checkpoint is there, in seconds.
+const proofRetry = 60
+
+// ExportEvents is GET /v1/exports/events: the account's own events, as the
+// operator's export writes them.
+func (a *Handlers) ExportEvents(r *wire.Request) (wire.Answer, error) {
+	in, err := a.readExport(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	var until *events.Until
+	if in.at != nil {
+		until = &in.at.Until
+	}
+	a.fresh.Feed(r.Context(), r.Log) // it knows whose streams there are
+	return a.TableOf(r, in.format, "events", auditlog.EventColumns, func(ctx context.Context, each func([]any) error) error {
+		return a.ownLog.Events(ctx, r.Caller.AccountID, in.since, until, each)
+	})
+}
+
+// auditKeyHeader names the key that a checkpoint is verified by.
+const auditKeyHeader = "X-Audit-Key"
+
+// GetCheckpoint is GET /v1/audit/checkpoint: a signed note, byte for byte, for
+// whoever wants to keep one.
+func (a *Handlers) GetCheckpoint(r *wire.Request) (wire.Answer, error) {
+	note, verifier, err := a.checkpoint(r.Context())
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if note == "" {
+		return wire.Answer{}, domain.NotFound("checkpoint").WithHint("the first one is signed within a minute of the first event")
+	}
+	return wire.Answer{
+		Status: http.StatusOK,
+		Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}, auditKeyHeader: {verifier}},
+		Body:   []byte(note),
+	}, nil
+}

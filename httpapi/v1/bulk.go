@@ -1,0 +1,155 @@
+package v1
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/jobs"
+)
+
+type submittedBatch struct {
+	BatchID                    string         `json:"batchId"`
+	JobIDs                     []string       `json:"jobIds"`
+	TotalCreditsDeducted       domain.Credits `json:"totalCreditsDeducted"`
+	CreditsRemaining           domain.Credits `json:"creditsRemaining"`
+	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
+}
+
+// SubmitBulk is POST /v1/jobs/bulk: all jobs or none (decisions, "Bulk").
+func (a *Handlers) SubmitBulk(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	submits := input.Bulk(r.Object(&p))
+	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+		return wire.Answer{}, err
+	}
+	for i := range submits {
+		if err := a.place(r, &submits[i], "bulk"); err != nil {
+			return wire.Answer{}, err
+		}
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.SubmitBulk(ctx, cause, submits)
+		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedBatch{
+			BatchID: out.BatchID, JobIDs: out.JobIDs, TotalCreditsDeducted: out.CreditsDeducted,
+			CreditsRemaining: out.CreditsRemaining, EstimatedCompletionMinutes: out.EstimatedMinutes,
+		})
+	})
+}
+
+// The values of a batch's overallStatus.
+const (
+	batchInProgress = "in_progress"
+	batchCompleted  = "completed"
+)
+
+type batchBody struct {
+	BatchID       string     `json:"batchId"`
+	OverallStatus string     `json:"overallStatus"`
+	TotalJobs     int        `json:"totalJobs"`
+	CompletedJobs int        `json:"completedJobs"`
+	PassCount     int        `json:"passCount"` // jobs
+	FailCount     int        `json:"failCount"`
+	Jobs          []batchJob `json:"jobs"`
+	AsOf          *string    `json:"asOf,omitempty"`
+}
+
+type batchJob struct {
+	ID            string     `json:"id"`
+	Status        job.Status `json:"status"`
+	Title         string     `json:"title"`
+	OverallStatus *string    `json:"overallStatus"` // null until a report exists
+	ReportID      string     `json:"reportId,omitempty"`
+	IsFinal       bool       `json:"isFinal"`
+}
+
+// GetBatch is GET /v1/jobs/bulk/:batchId.
+func (a *Handlers) GetBatch(r *wire.Request) (wire.Answer, error) {
+	id, batch, _, at, err := a.ownBatchThen(r, new(wire.Problems))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	body := batchOf(id, batch)
+	body.AsOf = at.then()
+	return wire.Reply(http.StatusOK, body)
+}
+
+// batchOf counts jobs. Cancelled and failed ones end a batch, too, but don't
+// count as completed.
+func batchOf(id string, batch []jobs.Outline) batchBody {
+	out := batchBody{BatchID: id, OverallStatus: batchStatus(batch), TotalJobs: len(batch), Jobs: []batchJob{}}
+	for _, j := range batch {
+		if j.Status == job.StatusCompleted {
+			out.CompletedJobs++
+		}
+		switch j.OverallStatus {
+		case job.OverallPass:
+			out.PassCount++
+		case job.OverallFail:
+			out.FailCount++
+		}
+		out.Jobs = append(out.Jobs, batchJob{
+			ID: j.ID, Status: j.Status, Title: j.Title, OverallStatus: wire.OrNull(j.OverallStatus),
+			ReportID: j.ReportID, IsFinal: j.IsFinal(),
+		})
+	}
+	return out
+}
+
+// batchStatus is in progress from the submission until every job has ended.
+func batchStatus(batch []jobs.Outline) string {
+	if slices.ContainsFunc(batch, func(j jobs.Outline) bool { return !j.IsFinal() }) {
+		return batchInProgress
+	}
+	return batchCompleted
+}
+
+// ownBatchThen is ownBatch, as ?asOf= asks for it: past are then the jobs with their
+// reports, in the same order. p is what else is wrong with the request.
+func (a *Handlers) ownBatchThen(
+	r *wire.Request, p *wire.Problems,
+) (id string, batch []jobs.Outline, past []*jobs.Past, at *asked, err error) {
+	id, batch, err = a.ownBatch(r)
+	at, failed := a.asOf(r, p)
+	if err := wire.RefusedFor(err, cmp.Or(p.Err(), failed)); err != nil || at == nil {
+		return id, batch, nil, nil, err
+	}
+	past, err = a.past.Batch(r.Context(), batch, at.Until)
+	if err != nil {
+		return "", nil, nil, at, at.orNotThen("batch", err)
+	}
+	batch = nil
+	for _, then := range past {
+		j, err := then.Job()
+		if err != nil {
+			return "", nil, nil, at, err
+		}
+		batch = append(batch, j.Outline)
+	}
+	return id, batch, past, at, nil
+}
+
+// ownBatch reads the jobs of the batch the path names. A project-bound key is
+// refused a batch that holds anything of another project.
+func (a *Handlers) ownBatch(r *wire.Request) (id string, batch []jobs.Outline, err error) {
+	id = r.Vars["batchId"]
+	if !wire.IDPattern.MatchString(id) {
+		return "", nil, domain.NotFound("batch")
+	}
+	batch, err = a.reads.Jobs.Batch(r.Context(), r.Caller.AccountID, id)
+	if err != nil {
+		return "", nil, err
+	}
+	bound := r.Caller.ProjectID
+	if bound != "" && slices.ContainsFunc(batch, func(j jobs.Outline) bool { return j.ProjectID != bound }) {
+		return "", nil, errOtherProject
+	}
+	return id, batch, nil
+}

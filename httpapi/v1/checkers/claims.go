@@ -1,0 +1,163 @@
+package checkers
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
+	"humanqa/httpapi/wire"
+)
+
+type claimBody struct {
+	JobID      string         `json:"jobId"`
+	ClaimToken string         `json:"claimToken"`
+	DueAt      wire.Timestamp `json:"dueAt"`
+	Brief      briefBody      `json:"brief"`
+	// The draft of the report: what this checker, or one before, said so far.
+	Checklist []checkedItem `json:"checklist"`
+	Findings  []checkedItem `json:"findings"`
+}
+
+// briefBody is the one answer that holds a client's secrets, for the claimant.
+type briefBody struct {
+	Title              string           `json:"title"`
+	URL                string           `json:"url"`
+	Description        string           `json:"description"`
+	Feature            *string          `json:"feature"`
+	Credentials        *credentialsBody `json:"credentials"`
+	AccessInstructions *string          `json:"accessInstructions"`
+	ScenarioBrief      string           `json:"scenarioBrief,omitempty"` // of a session's slot
+	RoleLabel          string           `json:"roleLabel,omitempty"`     // of a session's slot
+}
+
+type credentialsBody struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Notes    string `json:"notes"`
+}
+
+// ClaimJob is POST /v1/checker/claims.
+func (a *Handlers) ClaimJob(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	o := r.OptionalObject(&p)
+	wanted := o.ID("jobId")
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		if wanted != "" {
+			return a.claim(ctx, r, cause, wanted)
+		}
+		ans := wire.Answer{Status: http.StatusNoContent}
+		_, err := a.reads.Jobs.ClaimNext(ctx, r.Caller.CheckerID, func(next string) (err error) {
+			cause.CommandID = command.NewCommandID() // each attempt is a command of its own
+			ans, err = a.claim(ctx, r, cause, next)
+			return err
+		})
+		return ans, err
+	})
+}
+
+func (a *Handlers) claim(ctx context.Context, r *wire.Request, cause command.Cause, jobID string) (wire.Answer, error) {
+	c, err := a.commands.ClaimJob(ctx, cause, r.Caller.CheckerID, jobID)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	a.writer.Visible(ctx, r, c.Position)
+	return a.showClaim(ctx, http.StatusCreated, c)
+}
+
+// LiveClaim is GET /v1/checker/claims: the work of a checker whose browser was
+// closed, or whose network was away, with all they had said.
+func (a *Handlers) LiveClaim(r *wire.Request) (wire.Answer, error) {
+	c, held, err := a.commands.LiveClaim(r.Context(), r.Caller.CheckerID)
+	switch {
+	case err != nil:
+		return wire.Answer{}, err
+	case !held:
+		return wire.Answer{Status: http.StatusNoContent}, nil
+	}
+	return a.showClaim(r.Context(), http.StatusOK, c)
+}
+
+func (a *Handlers) showClaim(ctx context.Context, status int, c command.ClaimedJob) (wire.Answer, error) {
+	out := claimBody{
+		JobID: c.JobID, ClaimToken: strconv.Itoa(c.Token), DueAt: wire.Timestamp(c.DueAt),
+		Brief: briefBody{
+			Title: c.Brief.Title, URL: c.Brief.URL, Description: c.Brief.Description,
+			Feature: wire.OrNull(c.Brief.Feature), AccessInstructions: wire.OrNull(c.Brief.AccessInstructions),
+			ScenarioBrief: c.Brief.ScenarioBrief, RoleLabel: c.Brief.RoleLabel,
+		},
+	}
+	if secret := c.Brief.Credentials; secret != nil {
+		out.Brief.Credentials = &credentialsBody{Username: secret.Username, Password: secret.Password, Notes: secret.Notes}
+	}
+	var err error
+	if out.Checklist, err = a.draft(ctx, c.AccountID, c.Checklist); err != nil {
+		return wire.Answer{}, err
+	}
+	if out.Findings, err = a.draft(ctx, c.AccountID, c.Findings); err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(status, out)
+}
+
+// draft shows items as the claimant left them, evidence with fresh links.
+func (a *Handlers) draft(ctx context.Context, accountID string, items []job.ReportItem) ([]checkedItem, error) {
+	out := make([]checkedItem, len(items))
+	for i, item := range items {
+		if err := report.LinkItem(&item, func(stored string) (string, error) { return a.evidence.Link(ctx, accountID, stored) }); err !=
+			nil {
+			return nil, err
+		}
+		out[i] = checkedOf(item)
+	}
+	return out, nil
+}
+
+type untestableBody struct {
+	JobID  string     `json:"jobId"`
+	Status job.Status `json:"status"` // pending: somebody else has a look; failed: two agree
+}
+
+// ReportUntestable is POST /v1/checker/jobs/:id/untestable: the checker gives
+// the job back and says why nobody can test it.
+func (a *Handlers) ReportUntestable(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	o := r.Object(&p)
+	reason, note := input.Untestable(o)
+	claim, err := claimOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		status, at, err := a.commands.ReportUntestable(ctx, cause, claim, reason, note)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, untestableBody{JobID: claim.JobID, Status: status})
+	})
+}
+
+type heartbeatBody struct {
+	JobID  string         `json:"jobId"`
+	Status job.Status     `json:"status"`
+	DueAt  wire.Timestamp `json:"dueAt"`
+}
+
+// Heartbeat is POST /v1/checker/jobs/:id/heartbeat: the claimant is still at
+// work. The read models don't show it, so nothing is waited for.
+func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
+	claim, err := claimOf(r, new(wire.Problems))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		dueAt, _, err := a.commands.Heartbeat(ctx, cause, claim)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return wire.Reply(http.StatusOK, heartbeatBody{JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(dueAt)})
+	})
+}

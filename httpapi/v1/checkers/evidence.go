@@ -1,0 +1,42 @@
+package checkers
+
+import (
+	"context"
+	"net/http"
+
+	"humanqa/domain/command"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/wire"
+)
+
+type evidenceBody struct {
+	URL         string `json:"url"`
+	ContentType string `json:"contentType"`
+	Size        int64  `json:"size"`
+}
+
+// UploadEvidence is POST /v1/checker/jobs/:id/evidence. The body is there by
+// then, a large one on the disk: however many upload at once, the memory is
+// bounded.
+func (a *Handlers) UploadEvidence(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	upload, err := evidence.ReadUpload(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	claim, err := claimOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		e, err := a.evidence.Collect(ctx, r, cause, claim, upload)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		link, err := a.evidence.Link(ctx, e.AccountID, e.Reference())
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return wire.Reply(http.StatusCreated, evidenceBody{URL: link, ContentType: e.ContentType, Size: e.Size})
+	})
+}

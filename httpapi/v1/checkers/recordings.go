@@ -1,0 +1,91 @@
+package checkers
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"humanqa/domain/command"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/wire"
+)
+
+const UploadOffsetHeader = "Upload-Offset"
+
+// recordingAnswer says where the recording stands, in a header too.
+func recordingAnswer(status int, r evidence.Recording) (wire.Answer, error) {
+	ans, err := wire.Reply(status, r)
+	ans.Header = http.Header{UploadOffsetHeader: {strconv.FormatInt(r.Offset, 10)}}
+	return ans, err
+}
+
+// CreateRecording is POST /v1/checker/jobs/:id/recordings.
+func (a *Handlers) CreateRecording(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	o := r.OptionalObject(&p)
+	ago, given := o.Integer("startedMsAgo")
+	if given && (ago < 0 || ago > evidence.MaxStartedAgo) {
+		o.Wrong("startedMsAgo", "must be 0 to %d", evidence.MaxStartedAgo)
+	}
+	r.IdempotencyKey(&p)
+	claim, err := claimOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.evidence.BeginRecording(ctx, cause, claim, time.Duration(ago)*time.Millisecond)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return recordingAnswer(http.StatusCreated, out)
+	})
+}
+
+// AppendRecording is PATCH /v1/checker/jobs/:id/recordings/:recordingId.
+func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
+	if r.Upload.Size > evidence.MaxRecordingPart {
+		return wire.Answer{}, evidence.ErrPartTooLarge
+	}
+	var p wire.Problems
+	offset, err := strconv.ParseInt(r.Header.Get(UploadOffsetHeader), 10, 64)
+	if err != nil || offset < 0 {
+		p.Add(UploadOffsetHeader, "must be where in the recording the part goes, in bytes")
+	}
+	claim, err := claimOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.evidence.AppendPart(ctx, cause, claim, r.Vars["recordingId"], offset, r.Upload)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return recordingAnswer(http.StatusOK, out)
+	})
+}
+
+// GetRecording is GET and HEAD /v1/checker/jobs/:id/recordings/:recordingId: how
+// much is there. It changes nothing, so that a stale claim's can be asked for, too.
+func (a *Handlers) GetRecording(r *wire.Request) (wire.Answer, error) {
+	out, err := a.evidence.RecordingOf(r.Context(), r.Caller.CheckerID, r.Vars["id"], r.Vars["recordingId"])
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return recordingAnswer(http.StatusOK, out)
+}
+
+// FinishRecording is POST /v1/checker/jobs/:id/recordings/:recordingId/finish.
+func (a *Handlers) FinishRecording(r *wire.Request) (wire.Answer, error) {
+	claim, err := claimOf(r, new(wire.Problems))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.evidence.FinishRecording(ctx, cause, claim, r.Vars["recordingId"])
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return recordingAnswer(http.StatusOK, out)
+	})
+}

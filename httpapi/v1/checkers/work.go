@@ -1,0 +1,231 @@
+package checkers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
+	v1 "humanqa/httpapi/v1"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/jobs"
+)
+
+// The checker's interface (decisions, "Checker keys", "Claims", "Checker
+// queue" and "Checker work").
+
+type queuedJob struct {
+	ID               string         `json:"id"`
+	Title            string         `json:"title"`
+	URL              string         `json:"url"`
+	JobType          string         `json:"jobType"`
+	JobTypeCode      job.Type       `json:"jobTypeCode"`
+	Priority         string         `json:"priority"`
+	SLAMinutes       int            `json:"slaMinutes"`
+	CreatedAt        wire.Timestamp `json:"createdAt"`
+	DueAt            wire.Timestamp `json:"dueAt"`
+	SessionID        *string        `json:"sessionId"`
+	TargetDevice     *string        `json:"targetDevice"`
+	TargetOS         *string        `json:"targetOS"`
+	TargetBrowser    *string        `json:"targetBrowser"`
+	TargetScreenSize *string        `json:"targetScreenSize"`
+	TargetNetwork    *string        `json:"targetNetwork"`
+}
+
+type queueBody struct {
+	Jobs []queuedJob `json:"jobs"`
+}
+
+// CheckerQueue is GET /v1/checker/queue: urgent first, then oldest.
+func (a *Handlers) CheckerQueue(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	limit := r.Query(&p).Integer("limit", 20, 1, 100)
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	queue, err := a.reads.Jobs.Queue(r.Context(), r.Caller.CheckerID, limit)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, queueBody{Jobs: wire.List(queue, queuedOf)})
+}
+
+func queuedOf(j jobs.QueuedJob) queuedJob {
+	return queuedJob{
+		ID: j.ID, Title: j.Title, URL: j.URL, JobType: j.TypeEcho, JobTypeCode: j.Type,
+		Priority: wire.Priority(j.Urgent), SLAMinutes: j.SLAMinutes,
+		CreatedAt: wire.Timestamp(j.CreatedAt), DueAt: wire.Timestamp(j.DueAt), SessionID: wire.OrNull(j.SessionID),
+		TargetDevice: wire.OrNull(j.Target.Device), TargetOS: wire.OrNull(j.Target.OS),
+		TargetBrowser: wire.OrNull(j.Target.Browser), TargetScreenSize: wire.OrNull(j.Target.ScreenSize),
+		TargetNetwork: wire.OrNull(j.Target.Network),
+	}
+}
+
+// claimOf reads which claim a call is made under.
+func claimOf(r *wire.Request, p *wire.Problems) (command.Claim, error) {
+	raw := r.Header.Get(wire.ClaimTokenHeader)
+	token, err := strconv.ParseInt(raw, 10, 32)
+	switch {
+	case raw == "":
+		p.Add(wire.ClaimTokenHeader, "is required: the claimToken of your claim")
+	case err != nil || token < 1:
+		p.Add(wire.ClaimTokenHeader, "must be the claimToken of your claim")
+	}
+	if err := p.Err(); err != nil {
+		return command.Claim{}, err
+	}
+	if !wire.IDPattern.MatchString(r.Vars["id"]) {
+		return command.Claim{}, domain.NotFound("job")
+	}
+	return command.Claim{CheckerID: r.Caller.CheckerID, JobID: r.Vars["id"], Token: int(token)}, nil
+}
+
+// checkedItem is an item with its verdict, which is pending until there is one.
+type checkedItem struct {
+	ID              string         `json:"id"`
+	Key             string         `json:"key"`
+	Description     string         `json:"description"`
+	ExpectedOutcome string         `json:"expectedOutcome"`
+	Severity        job.Severity   `json:"severity"`
+	Status          job.ItemStatus `json:"status"`
+	Note            string         `json:"note"`
+	Reason          *string        `json:"reason"`
+	ScreenshotURL   *string        `json:"screenshotUrl"`
+	ScreenshotURLs  []string       `json:"screenshotUrls,omitempty"` // all, where there are several
+}
+
+func checkedOf(i job.ReportItem) checkedItem {
+	return checkedItem{
+		ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
+		Status: i.Status, Note: i.Note, Reason: wire.OrNull(i.Reason), ScreenshotURL: wire.OrNull(i.ScreenshotURL),
+		ScreenshotURLs: report.SeveralScreenshots(i),
+	}
+}
+
+// CheckItem is PUT /v1/checker/jobs/:id/items/:itemId.
+func (a *Handlers) CheckItem(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	o := r.Object(&p)
+	in := input.Check(o, r.Vars["itemId"])
+	var owner string
+	var err error
+	if in.Screenshots, owner, err = a.screenshots(r, o); err != nil {
+		return wire.Answer{}, err
+	}
+	claim, err := claimOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if !wire.IDPattern.MatchString(in.ItemID) {
+		return wire.Answer{}, domain.NotFound("checklist item")
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		var item job.ReportItem
+		var at domain.Position
+		err := a.evidence.Give(ctx, claim.JobID, in.Screenshots, func() (err error) {
+			item, at, err = a.commands.CheckItem(ctx, cause, claim, in)
+			return err
+		})
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.writer.Visible(ctx, r, at)
+		if err := report.LinkItem(&item, func(stored string) (string, error) { return a.evidence.Link(ctx, owner, stored) }); err != nil {
+			return wire.Answer{}, err
+		}
+		return wire.Reply(http.StatusOK, checkedOf(item))
+	})
+}
+
+// screenshots reads an item's pictures: screenshotUrl, or several as
+// screenshotUrls.
+func (a *Handlers) screenshots(r *wire.Request, o wire.Object) (links []string, owner string, err error) {
+	one := o.Optional("screenshotUrl", input.MaxURL)
+	paths := []string{"screenshotUrl"}
+	if list := o.Strings("screenshotUrls", job.MaxScreenshots, input.MaxURL); list != nil {
+		if one != "" {
+			o.Wrong("screenshotUrls", "goes without screenshotUrl: its first one is that")
+		}
+		links, paths = *list, nil
+		for i := range links {
+			paths = append(paths, fmt.Sprintf("screenshotUrls[%d]", i))
+		}
+	} else if one != "" {
+		links = []string{one}
+	}
+	for i := range links {
+		o.Link(paths[i], links[i])
+		of, err := a.evidence.Refer(r.Context(), r.Vars["id"], o, paths[i], &links[i])
+		if err != nil {
+			return nil, "", err
+		}
+		owner = cmp.Or(of, owner)
+	}
+	return links, owner, nil
+}
+
+// AddFinding is POST /v1/checker/jobs/:id/items.
+func (a *Handlers) AddFinding(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	o := r.Object(&p)
+	r.IdempotencyKey(&p)
+	in := input.Finding(o)
+	claim, err := claimOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		item, at, err := a.commands.AddFinding(ctx, cause, claim, in)
+		return a.writer.Done(ctx, r, at, err, http.StatusCreated, checkedOf(item))
+	})
+}
+
+// CompleteJob is POST /v1/checker/jobs/:id/complete.
+func (a *Handlers) CompleteJob(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	o := r.OptionalObject(&p)
+	in := command.CompleteJob{
+		Summary:      input.Summary(o),
+		RecordingURL: o.Optional("recordingUrl", input.MaxURL),
+	}
+	o.Link("recordingUrl", in.RecordingURL)
+	if _, err := a.evidence.Refer(r.Context(), r.Vars["id"], o, "recordingUrl", &in.RecordingURL); err != nil {
+		return wire.Answer{}, err
+	}
+	claim, err := claimOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		var done job.Completed
+		var at domain.Position
+		err := a.evidence.Give(ctx, claim.JobID, []string{in.RecordingURL}, func() (err error) {
+			done, at, err = a.commands.CompleteJob(ctx, cause, claim, in)
+			return err
+		})
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, v1.CompletedOf(claim.JobID, done))
+	})
+}
+
+type releasedJob struct {
+	JobID  string     `json:"jobId"`
+	Status job.Status `json:"status"`
+}
+
+// ReleaseJob is POST /v1/checker/jobs/:id/release.
+func (a *Handlers) ReleaseJob(r *wire.Request) (wire.Answer, error) {
+	claim, err := claimOf(r, new(wire.Problems))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		at, err := a.commands.ReleaseJob(ctx, cause, claim)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.StatusPending})
+	})
+}

@@ -1,0 +1,80 @@
+package v1
+
+import (
+	"cmp"
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/credits"
+)
+
+type creditsBody struct {
+	Available       domain.Credits    `json:"available"`
+	Used            domain.Credits    `json:"used"`
+	Total           domain.Credits    `json:"total"`
+	ExpiringCredits []expiringCredits `json:"expiringCredits"`
+	AsOf            *string           `json:"asOf,omitempty"`
+}
+
+type expiringCredits struct {
+	Amount    domain.Credits `json:"amount"`
+	ExpiresAt wire.Timestamp `json:"expiresAt"`
+}
+
+// GetCredits is GET /v1/credits, at the account's time: a sandbox's lots expire
+// by its own clock.
+func (a *Handlers) GetCredits(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.Err(), err); err != nil {
+		return wire.Answer{}, err
+	}
+	b, err := a.balanceThen(r, at)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	out := creditsBody{Available: b.Available, Used: b.Used, Total: b.Total, ExpiringCredits: []expiringCredits{}, AsOf: at.then()}
+	for _, e := range b.Expiring {
+		out.ExpiringCredits = append(out.ExpiringCredits, expiringCredits{Amount: e.Amount, ExpiresAt: wire.Timestamp(e.ExpiresAt)})
+	}
+	return wire.Reply(http.StatusOK, out)
+}
+
+// balanceThen is the balance, as ?asOf= asks for it.
+func (a *Handlers) balanceThen(r *wire.Request, at *asked) (credits.Balance, error) {
+	if at != nil {
+		return a.past.Balance(r.Context(), r.Caller.AccountID, at.Until)
+	}
+	now, err := a.accountTime(r.Context(), r)
+	if err != nil {
+		return credits.Balance{}, err
+	}
+	return a.reads.Credits.Balance(r.Context(), r.Caller.AccountID, now)
+}
+
+type pricingBody struct {
+	Prices []price `json:"prices"`
+}
+
+type price struct {
+	JobType     string         `json:"jobType"`
+	JobTypeCode job.Type       `json:"jobTypeCode"`
+	Normal      domain.Credits `json:"normal"`
+	Urgent      domain.Credits `json:"urgent"`
+}
+
+// GetPricing is GET /v1/pricing: credits for one job, or for one slot of a
+// session.
+func (a *Handlers) GetPricing(*wire.Request) (wire.Answer, error) {
+	var out pricingBody
+	for _, t := range job.Types() {
+		out.Prices = append(out.Prices, price{
+			JobType: t.Title(), JobTypeCode: t,
+			Normal: command.Price(t, false), Urgent: command.Price(t, true),
+		})
+	}
+	return wire.Reply(http.StatusOK, out)
+}

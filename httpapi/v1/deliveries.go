@@ -1,0 +1,244 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/domain/command"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/projects"
+	"humanqa/webhooks"
+)
+
+// deliveryBody is a delivery in a list.
+type deliveryBody struct {
+	ID             string          `json:"id"`
+	Event          string          `json:"event"`
+	JobID          *string         `json:"jobId"` // null for what is about no job
+	Status         string          `json:"status"`
+	Attempts       int             `json:"attempts"`
+	CreatedAt      wire.Timestamp  `json:"createdAt"`
+	NextAttemptAt  *wire.Timestamp `json:"nextAttemptAt"` // null while nothing waits
+	LastStatusCode *int            `json:"lastStatusCode"`
+	LastError      *string         `json:"lastError"`
+}
+
+func deliveryOf(d webhooks.Delivery) deliveryBody {
+	return deliveryBody{
+		ID: d.ID.String(), Event: d.Event, JobID: wire.OrNull(d.JobID()), Status: d.State, Attempts: d.Attempts,
+		CreatedAt: wire.Timestamp(d.CreatedAt), NextAttemptAt: wire.Stamp(d.NextAttemptAt()),
+		LastStatusCode: statusCode(d.LastStatus.Int64), LastError: wire.OrNull(d.LastError),
+	}
+}
+
+// statusCode is null where there was no answer.
+func statusCode(code int64) *int {
+	if code == 0 {
+		return nil
+	}
+	n := int(code)
+	return &n
+}
+
+type deliveryPage struct {
+	Deliveries []deliveryBody `json:"deliveries"`
+	NextCursor *string        `json:"nextCursor"` // null at the end
+}
+
+// ListDeliveries is GET /v1/projects/:id/deliveries.
+func (a *Handlers) ListDeliveries(r *wire.Request) (wire.Answer, error) {
+	id, err := a.ownProject(r)
+	var p wire.Problems
+	q := r.Query(&p)
+	f := webhooks.DeliveryFilter{
+		State: q.OneOf("status", webhooks.States()), Event: q.OneOf("event", eventNames()),
+		JobID: q.Text("jobId"), Limit: q.Integer("limit", 20, 1, 100), After: q.Text("cursor"),
+	}
+	if !webhooks.IsCursor(f.After) {
+		p.Add("cursor", "must be a nextCursor of this list")
+	}
+	if err := wire.RefusedFor(err, p.Err()); err != nil {
+		return wire.Answer{}, err
+	}
+	if _, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
+		return wire.Answer{}, err
+	}
+	a.fresh.Webhooks(r.Context())
+	list, next, err := a.deliveries.Deliveries(r.Context(), r.Caller.AccountID, id, f)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, deliveryPage{Deliveries: wire.List(list, deliveryOf), NextCursor: wire.OrNull(next)})
+}
+
+// eventNames are the events that a delivery may be of.
+func eventNames() []string {
+	names := []string{announce.TestName}
+	for _, k := range announce.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// wholeDelivery is a delivery with all that was sent, and what came back.
+type wholeDelivery struct {
+	deliveryBody
+	ProjectID string            `json:"projectId"`
+	Body      string            `json:"body"`    // the exact bytes
+	Headers   map[string]string `json:"headers"` // of the latest attempt
+	Attempts  []attemptBody     `json:"attempts"`
+}
+
+type attemptBody struct {
+	At           wire.Timestamp    `json:"at"`
+	DurationMS   int               `json:"durationMs"`
+	URL          string            `json:"url"`
+	StatusCode   *int              `json:"statusCode"`
+	Error        *string           `json:"error"` // null: success
+	ResponseBody string            `json:"responseBody"`
+	Headers      map[string]string `json:"headers"`
+}
+
+// GetDelivery is GET /v1/projects/:id/deliveries/:deliveryId.
+func (a *Handlers) GetDelivery(r *wire.Request) (wire.Answer, error) {
+	projectID, id, err := a.ownDelivery(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	a.fresh.Webhooks(r.Context())
+	w, err := a.deliveries.Delivery(r.Context(), r.Caller.AccountID, projectID, id)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	out := wholeDelivery{
+		deliveryBody: deliveryOf(w.Delivery), ProjectID: w.ProjectID, Body: string(w.Body),
+		Headers: headersOf(w, webhooks.Attempt{}), Attempts: []attemptBody{},
+	}
+	for _, at := range w.Attempts {
+		out.Headers = headersOf(w, at)
+		out.Attempts = append(out.Attempts, attemptBody{
+			At: wire.Timestamp(at.At), DurationMS: at.DurationMS, URL: at.URL, StatusCode: statusCode(at.Status.Int64),
+			Error: wire.OrNull(at.Error), ResponseBody: at.Response, Headers: out.Headers,
+		})
+	}
+	return wire.Reply(http.StatusOK, out)
+}
+
+func headersOf(w webhooks.DeliveryDetail, a webhooks.Attempt) map[string]string {
+	sent := map[string]string{}
+	for _, h := range w.Headers(a) {
+		sent[h.Name] = h.Value
+	}
+	return sent
+}
+
+// ownDelivery is the project's and the delivery's id in the path, unless the
+// caller must not use them.
+func (a *Handlers) ownDelivery(r *wire.Request) (projectID string, id uuid.UUID, err error) {
+	if projectID, err = a.ownProject(r); err != nil {
+		return "", uuid.Nil, err
+	}
+	if id, err = uuid.Parse(r.Vars["deliveryId"]); err != nil {
+		return "", uuid.Nil, domain.NotFound("delivery")
+	}
+	_, err = a.reads.Projects.Get(r.Context(), r.Caller.AccountID, projectID)
+	return projectID, id, err
+}
+
+// Redeliver is POST /v1/projects/:id/deliveries/:deliveryId/redeliver.
+func (a *Handlers) Redeliver(r *wire.Request) (wire.Answer, error) {
+	projectID, id, err := a.ownDelivery(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	a.fresh.Webhooks(r.Context())
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		if err := a.deliveries.Redeliver(ctx, cause.AccountID, projectID, id); err != nil {
+			return wire.Answer{}, err
+		}
+		return a.onItsWay(ctx, cause.AccountID, projectID, id)
+	})
+}
+
+// onItsWay answers with a delivery that will be sent.
+func (a *Handlers) onItsWay(ctx context.Context, accountID, projectID string, id uuid.UUID) (wire.Answer, error) {
+	w, err := a.deliveries.Delivery(ctx, accountID, projectID, id)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusAccepted, deliveryOf(w.Delivery))
+}
+
+// TestWebhook is POST /v1/projects/:id/webhook/test.
+func (a *Handlers) TestWebhook(r *wire.Request) (wire.Answer, error) {
+	p, err := a.ownWebhook(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		at, err := a.Commands.AccountTime(ctx, cause)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		id, err := a.deliveries.TestOf(ctx, p.AccountID, p.ID, cause.CommandID, at)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return a.onItsWay(ctx, cause.AccountID, p.ID, id)
+	})
+}
+
+type changedDeliveries struct {
+	Count int `json:"count"`
+}
+
+// ReplayDeliveries is POST /v1/projects/:id/webhook/replay.
+func (a *Handlers) ReplayDeliveries(r *wire.Request) (wire.Answer, error) {
+	return a.changeDeliveries(r, a.deliveries.Replay)
+}
+
+// DropDeliveries is POST /v1/projects/:id/webhook/drop.
+func (a *Handlers) DropDeliveries(r *wire.Request) (wire.Answer, error) {
+	return a.changeDeliveries(r, a.deliveries.Drop)
+}
+
+func (a *Handlers) changeDeliveries(
+	r *wire.Request, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
+) (wire.Answer, error) {
+	id, err := a.ownProject(r)
+	var p wire.Problems
+	chosen := input.ChosenDeliveries(r.Object(&p))
+	if err := wire.RefusedFor(err, p.Err()); err != nil {
+		return wire.Answer{}, err
+	}
+	if _, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
+		return wire.Answer{}, err
+	}
+	a.fresh.Webhooks(r.Context())
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		n, err := change(ctx, cause.AccountID, id, chosen)
+		if err != nil {
+			return wire.Answer{}, webhooks.HeardOf(err)
+		}
+		return wire.Reply(http.StatusAccepted, changedDeliveries{Count: n})
+	})
+}
+
+// ownWebhook is the project in the path, whose webhook is to be used: the
+// dispatcher knows it as everybody else does.
+func (a *Handlers) ownWebhook(r *wire.Request) (projects.Project, error) {
+	id, err := a.ownProject(r)
+	if err != nil {
+		return projects.Project{}, err
+	}
+	p, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
+	if err == nil {
+		a.fresh.Webhooks(r.Context())
+	}
+	return p, err
+}

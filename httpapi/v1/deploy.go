@@ -1,0 +1,72 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"humanqa/domain/command"
+	"humanqa/domain/host"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+)
+
+// deployedJob is the handle of a deploy's test: the one it made, or the one
+// that an earlier deploy with the same key made.
+type deployedJob struct {
+	hostedJob
+	Deduplicated bool `json:"deduplicated"`
+}
+
+// DeployHook is POST /v1/hooks/deploy/:token. The token in the path is the
+// credential (see hook).
+func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	in := input.Deploy(r.OptionalObject(&p))
+	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		// Within the command: a stored answer is repeated whatever the settings
+		// are now.
+		if err := a.deployedURL(ctx, r.Caller, &in.Test); err != nil {
+			return wire.Answer{}, err
+		}
+		out, err := a.Commands.Deploy(ctx, cause, r.Caller.ProjectID, in)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.writer.Visible(ctx, r, out.Position)
+		status := http.StatusCreated
+		if out.Deduplicated {
+			status = http.StatusOK
+		}
+		return wire.Reply(status, deployedJob{hostedJob: a.hostedJob(in.Test, out), Deduplicated: out.Deduplicated})
+	})
+}
+
+// deployedURL falls back to the project's URL, which the account may no longer
+// test since it was set.
+func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command.HostedTest) error {
+	if test.URL == "" {
+		project, err := a.reads.Projects.Get(ctx, c.AccountID, c.ProjectID)
+		if err != nil {
+			return err
+		}
+		var p wire.Problems
+		if project.DefaultURL == nil {
+			p.Add("url", "is required: the project has no defaultUrl")
+			return p.Err()
+		}
+		test.URL = *project.DefaultURL
+		input.CheckTarget(wire.NewObject(&p), "url", test.URL, "")
+		if err := a.limits.Admit(ctx, c.AccountID, c.Sandbox, &p); err != nil {
+			return err
+		}
+		if err := p.Err(); err != nil {
+			return err
+		}
+	}
+	test.Host, test.HostedApp = host.Of(test.URL), a.limits.HostedApp(test.URL)
+	return nil
+}

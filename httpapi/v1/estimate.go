@@ -1,0 +1,51 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+)
+
+type estimateBody struct {
+	CreditsRequired            domain.Credits `json:"creditsRequired"`
+	CreditsAvailable           domain.Credits `json:"creditsAvailable"`
+	CreditsShort               domain.Credits `json:"creditsShort"` // 0 when it suffices
+	Sufficient                 bool           `json:"sufficient"`
+	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
+	SLAMinutes                 int            `json:"slaMinutes"`
+	JobType                    string         `json:"jobType"`
+	JobTypeCode                job.Type       `json:"jobTypeCode"`
+	Priority                   string         `json:"priority"`
+}
+
+// EstimateJob is POST /v1/estimate: what POST /v1/jobs would make of the same
+// body. It writes nothing, so a read-only key may ask.
+func (a *Handlers) EstimateJob(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	in := input.Submit(r.Object(&p))
+	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := a.place(r, &in, "api"); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.EstimateJob(ctx, cause, in)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return wire.Reply(http.StatusOK, estimateBody{
+			CreditsRequired: out.CreditsRequired, CreditsAvailable: out.CreditsAvailable,
+			CreditsShort: max(0, out.CreditsRequired-out.CreditsAvailable),
+			Sufficient:   out.CreditsAvailable >= out.CreditsRequired,
+
+			EstimatedCompletionMinutes: out.EstimatedMinutes, SLAMinutes: out.SLAMinutes,
+			JobType: in.TypeEcho, JobTypeCode: in.Type, Priority: wire.Priority(in.Urgent),
+		})
+	})
+}

@@ -1,0 +1,277 @@
+package v1
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/events"
+)
+
+const (
+	// streamBeat shows a client, and whatever stands in between, that a stream
+	// lives.
+	streamBeat = 15 * time.Second
+	// StreamsPerKey bounds the streams of one API key on this node.
+	StreamsPerKey = 5
+	// streamRetry is how long a client that had too many waits, in seconds.
+	streamRetry = 15
+	// StreamPage is how many events a stream reads at once.
+	StreamPage = 20
+	// streamReadTime bounds one of a stream's queries.
+	streamReadTime = 10 * time.Second
+)
+
+// announcedTypes are the log's names of the events that the feed holds, by the
+// names under which they are announced.
+var announcedTypes = func() map[string]string {
+	types := map[string]string{}
+	for _, k := range announce.Kinds() {
+		types[k.Name] = k.Type
+	}
+	return types
+}()
+
+type jobFeed struct {
+	JobID  string            `json:"jobId"`
+	Events []json.RawMessage `json:"events"`
+}
+
+// JobEvents is GET /v1/jobs/:id/events.
+func (a *Handlers) JobEvents(r *wire.Request) (wire.Answer, error) {
+	j, err := a.ownJob(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	a.fresh.Feed(r.Context(), r.Log)
+	found, err := a.reads.Events.OfJob(r.Context(), r.Caller.AccountID, j.ID)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	list, err := a.feedItems(found)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, jobFeed{JobID: j.ID, Events: list})
+}
+
+type eventPage struct {
+	Events  []json.RawMessage `json:"events"`
+	Next    *string           `json:"next"` // to be asked with as after; null before the first event
+	HasMore bool              `json:"hasMore"`
+}
+
+// AccountEvents is GET /v1/events: a page of the account's events, or all of
+// them as they come.
+func (a *Handlers) AccountEvents(r *wire.Request) (wire.Answer, error) {
+	if wantsStream(r.Header.Values("Accept")) {
+		return a.streamEvents(r)
+	}
+	var p wire.Problems
+	f := eventFilter(r, &p)
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	limit := f.Limit
+	f.Limit++ // tells whether there are more
+	a.fresh.Feed(r.Context(), r.Log)
+	found, err := a.reads.Events.After(r.Context(), r.Caller.AccountID, f)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	page := eventPage{Next: wire.OrNull(f.After), HasMore: len(found) > limit}
+	found = found[:min(limit, len(found))]
+	if len(found) > 0 {
+		page.Next = &found[len(found)-1].Cursor
+	}
+	if page.Events, err = a.feedItems(found); err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, page)
+}
+
+// eventFilter reads the query. A project-bound key only sees its project.
+func eventFilter(r *wire.Request, p *wire.Problems) events.Filter {
+	q := r.Query(p)
+	f := events.Filter{
+		After: q.Text("after"), ProjectID: r.Caller.ProjectID, Limit: q.Integer("limit", 20, 1, 100),
+	}
+	if !events.IsCursor(f.After) {
+		p.Add("after", "must be a cursor of this feed")
+	}
+	names := q.Text("types")
+	if names == "" {
+		return f
+	}
+	for _, name := range strings.Split(names, ",") {
+		logged, known := announcedTypes[strings.TrimSpace(name)]
+		if !known {
+			p.Add("types", "must name events out of %s", strings.Join(slices.Sorted(maps.Keys(announcedTypes)), ", "))
+			break
+		}
+		f.Types = append(f.Types, logged)
+	}
+	return f
+}
+
+// feedItems renders events as webhooks announce them, with the event's id and
+// its place in the feed in front.
+func (a *Handlers) feedItems(found []events.AccountEvent) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, len(found))
+	for i, e := range found {
+		body, announced, err := announce.Render(a.baseURL, e.Recorded, e.About)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("render event %s: %w", e.Recorded.ID, err)
+		case !announced:
+			return nil, fmt.Errorf("event %s, a %s, is none that is announced", e.Recorded.ID, e.Recorded.Type)
+		}
+		head := fmt.Sprintf(`{"id":%q,"cursor":%q,`, e.Recorded.ID, e.Cursor)
+		items[i] = append([]byte(head), body[1:]...)
+	}
+	return items, nil
+}
+
+const EventStream = "text/event-stream"
+
+// wantsStream says whether the client names the stream and likes JSON no more.
+func wantsStream(accept []string) bool {
+	stream := wire.Quality(accept, EventStream)
+	plain := wire.Quality(accept, "application/json")
+	return stream > 0 && stream >= plain && strings.Contains(strings.ToLower(strings.Join(accept, ",")), EventStream)
+}
+
+// openStream asks for one of the key's streams; leave gives it back.
+func (a *Handlers) openStream(key string) (leave func(), err error) {
+	if a.streams.TryAcquire(key, 1) != nil {
+		return nil, wire.RetryAfter(&domain.Error{
+			Kind: domain.KindRateLimited, Code: domain.CodeRateLimited,
+			Message: fmt.Sprintf("the key has %d streams open", StreamsPerKey),
+			Hint:    "close one of them, or read the feed page by page",
+		}, streamRetry)
+	}
+	return sync.OnceFunc(func() { a.streams.Release(key, 1) }), nil
+}
+
+// streamEvents answers with the feed as server-sent events, from the cursor of
+// Last-Event-ID, which a client sends when it connects again, or of after.
+func (a *Handlers) streamEvents(r *wire.Request) (wire.Answer, error) {
+	leave, err := a.openStream(r.Caller.Actor)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	var p wire.Problems
+	f := eventFilter(r, &p)
+	f.Limit = StreamPage
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		f.After = last
+		if !events.IsCursor(last) {
+			p.Add("Last-Event-ID", "must be a cursor of this feed")
+		}
+	}
+	if err := p.Err(); err != nil {
+		leave()
+		return wire.Answer{}, err
+	}
+	return wire.Answer{
+		Status: http.StatusOK,
+		Header: http.Header{
+			"Content-Type": {EventStream}, "X-Accel-Buffering": {"no"}, // proxies pass it on at once
+		},
+		Stream: func(ctx context.Context, w *wire.StreamWriter) {
+			defer leave()
+			if err := a.follow(ctx, r, f, w); err != nil && ctx.Err() == nil {
+				r.Log.WithError(err).Info("the stream of events ends early")
+			}
+		},
+	}, nil
+}
+
+// follow sends the account's events until the client is gone, the service stops
+// or the key is refused. Whatever ends it, the client goes on behind the last
+// event it got.
+func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter, w *wire.StreamWriter) error {
+	token, err := admit.Bearer(r.Header)
+	if err != nil {
+		return err
+	}
+	news, leave := a.feedWatch.listen(r.Caller.AccountID, domain.HashToken(token))
+	defer leave()
+	beat := time.NewTicker(a.Beat)
+	defer beat.Stop()
+	if err := w.Send([]byte(": the feed of the account's events\n\n")); err != nil {
+		return err
+	}
+	now := make(chan struct{}) // always ready
+	close(now)
+	for more := true; ; {
+		next := now
+		if !more {
+			next = nil
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.stopping:
+			return nil
+		case <-news.refused:
+			return a.gate.StillMay(ctx, r)
+		case <-news.wake:
+			more = true
+		case <-next:
+			more, err = a.SendEvents(ctx, r.Caller.AccountID, &f, w)
+		case <-beat.C:
+			more = true // in case nobody woke us
+			err = w.Send([]byte(": alive\n\n"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// SendEvents sends the next page, moves the filter behind what it has looked at,
+// and says whether there may be more. What was passed over is not looked at
+// again: a stream of rare events costs no more than any other.
+func (a *Handlers) SendEvents(ctx context.Context, accountID string, f *events.Filter, w *wire.StreamWriter) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
+	defer cancel()
+	end, err := a.reads.Events.Newest(ctx) // before the page, which so reaches as far at least
+	if err != nil {
+		return false, err
+	}
+	found, err := a.reads.Events.After(ctx, accountID, *f)
+	if err != nil {
+		return false, err
+	}
+	if len(found) == 0 {
+		f.After = events.LaterCursor(f.After, end)
+		return false, nil
+	}
+	items, err := a.feedItems(found)
+	if err != nil {
+		return false, err
+	}
+	var page bytes.Buffer
+	for i, item := range items {
+		kind, _ := announce.Of(found[i].Recorded.Event)
+		fmt.Fprintf(&page, "id: %s\nevent: %s\ndata: %s\n\n", found[i].Cursor, kind.Name, item)
+	}
+	f.After = found[len(found)-1].Cursor
+	if more = len(found) == f.Limit; !more {
+		f.After = events.LaterCursor(f.After, end)
+	}
+	return more, w.Send(page.Bytes())
+}

@@ -1,0 +1,170 @@
+package v1
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/httpapi/wire"
+	"humanqa/internal/tabular"
+	"humanqa/projections/analytics"
+	"humanqa/projections/events"
+)
+
+// streamed makes an io.Writer of a stream.
+type streamed struct{ *wire.StreamWriter }
+
+func (s streamed) Write(part []byte) (int, error) {
+	if err := s.Send(part); err != nil {
+		return 0, err
+	}
+	return len(part), nil
+}
+
+// streamPart is how much of a table is sent at a time.
+const streamPart = 64 << 10
+
+// tableTime bounds a table, whoever reads it how slowly.
+const tableTime = 10 * time.Minute
+
+// TableOf answers with rows as they come. It has a place until it ends, and who
+// reads it too slowly to the end is cut off, as is what fails on the way: nobody
+// takes half for whole.
+func (a *Handlers) TableOf(
+	r *wire.Request, f tabular.Format, name string, columns []tabular.Column, rows func(context.Context, func([]any) error) error,
+) (wire.Answer, error) {
+	leave, err := a.ExportQuota.Enter("exports", r.Caller.AccountID)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Answer{
+		Status: http.StatusOK,
+		Header: http.Header{"Content-Type": {f.MediaType()},
+			"Content-Disposition": {`attachment; filename="` + name + "." + string(f) + `"`}},
+		Stream: func(ctx context.Context, s *wire.StreamWriter) {
+			defer leave()
+			ctx, cancel := context.WithTimeout(ctx, tableTime)
+			defer cancel()
+			s.Grace = a.ReadGrace
+			out := bufio.NewWriterSize(streamed{s}, streamPart)
+			w, err := tabular.New(f, out, columns)
+			if err == nil {
+				err = rows(ctx, w.Write)
+			}
+			if err == nil {
+				err = w.Close()
+			}
+			if err == nil {
+				err = out.Flush()
+			}
+			if err != nil {
+				r.Log.WithError(err).Info("an export broke off")
+				panic(http.ErrAbortHandler)
+			}
+		},
+	}, nil
+}
+
+// exportRequest is what a client asks of an export.
+type exportRequest struct {
+	format tabular.Format
+	since  *time.Time
+	at     *asked
+}
+
+// readExport reads it. A project-bound key has no exports: they tell of every project.
+func (a *Handlers) readExport(r *wire.Request) (in exportRequest, err error) {
+	if r.Caller.ProjectID != "" {
+		return in, errOtherProject
+	}
+	var p wire.Problems
+	q := r.Query(&p)
+	in.format = cmp.Or(tabular.Format(q.OneOf("format", tabular.Formats())), tabular.NDJSON)
+	in.since = q.Time("since")
+	in.at, err = a.asOf(r, &p)
+	return in, cmp.Or(p.Err(), err)
+}
+
+// GetExport is GET /v1/exports/:table: the account's own rows of a view of
+// schema analytics.
+func (a *Handlers) GetExport(r *wire.Request) (wire.Answer, error) {
+	in, err := a.readExport(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	v, found := analytics.Find(r.Vars["table"])
+	if !found {
+		return wire.Answer{}, analytics.ErrNoView(r.Vars["table"])
+	}
+	f := analytics.Filter{AccountID: r.Caller.AccountID, Since: in.since}
+	return a.TableOf(r, in.format, v.Name, v.Table(), func(ctx context.Context, each func([]any) error) error {
+		if in.at != nil {
+			return a.past.Export(ctx, v, f, in.at.Until, each)
+		}
+		return a.reads.Analytics.Each(ctx, v, f, each)
+	})
+}
+
+type passRatesBody struct {
+	By     []string   `json:"by"`
+	Groups []passRate `json:"groups"`
+	AsOf   *string    `json:"asOf,omitempty"`
+}
+
+// passRate counts jobs; the rate is 0 to 1, as in lists.
+type passRate struct {
+	Week           *wire.Timestamp `json:"week,omitempty"`
+	JobTypeCode    *string         `json:"jobTypeCode,omitempty"`
+	ProjectID      *string         `json:"projectId,omitempty"`
+	CompletedCount int             `json:"completedCount"`
+	PassCount      int             `json:"passCount"`
+	FailCount      int             `json:"failCount"`
+	PassRate       float64         `json:"passRate"`
+}
+
+// GetPassRates is GET /v1/analytics/pass-rate.
+func (a *Handlers) GetPassRates(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	by := []string{}
+	if text := r.Query(&p).Text("by"); text != "" {
+		by = strings.Split(text, ",")
+	}
+	for i, dimension := range by {
+		if !slices.Contains(analytics.Dimensions, dimension) || slices.Contains(by[:i], dimension) {
+			p.Add("by", "must be some of %s, each once, separated by commas", strings.Join(analytics.Dimensions, ", "))
+			break
+		}
+	}
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.Err(), err); err != nil {
+		return wire.Answer{}, err
+	}
+	var until *events.Until
+	if at != nil {
+		until = &at.Until
+	}
+	rates, err := a.reads.Analytics.PassRates(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, by, until)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	out := passRatesBody{By: by, Groups: []passRate{}, AsOf: at.then()}
+	for _, rate := range rates {
+		g := passRate{CompletedCount: rate.Completed, PassCount: rate.Passed, FailCount: rate.Failed,
+			PassRate: float64(rate.Passed) / float64(rate.Completed)}
+		if slices.Contains(by, "week") {
+			g.Week = wire.Stamp(rate.Week)
+		}
+		if slices.Contains(by, "jobType") {
+			g.JobTypeCode = &rate.JobType
+		}
+		if slices.Contains(by, "project") {
+			g.ProjectID = &rate.ProjectID
+		}
+		out.Groups = append(out.Groups, g)
+	}
+	return wire.Reply(http.StatusOK, out)
+}

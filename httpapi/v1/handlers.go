@@ -1,0 +1,120 @@
+package v1
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/project"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
+	"humanqa/httpapi/wire"
+	"humanqa/projections"
+	"humanqa/projections/asof"
+	"humanqa/webhooks"
+)
+
+// Commands is what the handlers of clients ask of the domain: *command.Service.
+type Commands interface {
+	SubmitJob(context.Context, command.Cause, command.SubmitJob) (command.SubmittedJob, error)
+	SubmitBulk(context.Context, command.Cause, []command.SubmitJob) (command.SubmittedBatch, error)
+	EstimateJob(context.Context, command.Cause, command.SubmitJob) (command.Estimate, error)
+	Retest(ctx context.Context, cause command.Cause, jobID string) (command.SubmittedJob, error)
+	CancelJob(ctx context.Context, cause command.Cause, jobID, reason string) (command.CancelledJob, error)
+	RateJob(ctx context.Context, cause command.Cause, jobID string, rating int, note string) (domain.Position, error)
+
+	TestHosted(context.Context, command.Cause, command.HostedTest) (command.HostedJob, error)
+	Deploy(ctx context.Context, cause command.Cause, projectID string, in command.Deploy) (command.HostedJob, error)
+	PrepareNext(ctx context.Context, cause command.Cause, projectID string, fixes []command.PreparedFix) (command.PreparedFixes, error)
+	CreateSession(context.Context, command.Cause, command.NewSession) (command.CreatedSession, error)
+	CancelSession(ctx context.Context, cause command.Cause, sessionID string) (command.CancelledSession, error)
+	FinalizeLoop(ctx context.Context, cause command.Cause, loopID, sessionID string, final loop.Status) (domain.Position, error)
+
+	AccountTime(ctx context.Context, cause command.Cause) (time.Time, error)
+	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (command.AdvancedClock, error)
+	ReadySlots(ctx context.Context, cause command.Cause, sessionID string, slots []int) (command.CheckerSession, error)
+	PlayJob(
+		ctx context.Context, cause command.Cause, jobID string, results []command.PlayResult, summary string,
+	) (job.Completed, domain.Position, error)
+
+	CreateProject(context.Context, command.Cause, command.CreateProject) (command.CreatedProject, error)
+	UpdateProject(
+		ctx context.Context, cause command.Cause, projectID string, in command.UpdateProject,
+	) (project.State, domain.Position, error)
+	EnableWebhook(ctx context.Context, cause command.Cause, projectID string) (domain.Position, error)
+	RotateSecret(ctx context.Context, cause command.Cause, projectID string, immediate bool) (command.RotatedSecret, error)
+	FinishRotation(ctx context.Context, cause command.Cause, projectID string) (command.RotatedSecret, error)
+}
+
+// Deps is what the handlers of clients stand on.
+type Deps struct {
+	Commands Commands
+	Reads    *projections.Reads
+	DB       *sqlx.DB
+	Reports  report.Reader
+	Limits   *input.Limits
+	Gate     *admit.Gate
+	Writer   *admit.Writer
+	Fresh    *admit.Freshness
+	// PastLog is the log, for answers as they were, and Head its newest position.
+	PastLog domain.Log
+	Head    func(context.Context) (domain.Position, error)
+	// Checkpoint gives the newest signed checkpoint of the log, and the key to
+	// verify it by; an empty note before the first event.
+	Checkpoint func(context.Context) (note, verifier string, err error)
+	// OwnLog gives accounts their own events, and proofs.
+	OwnLog  OwnLog
+	Log     logrus.FieldLogger
+	Now     func() time.Time
+	BaseURL string
+	// Stopping is closed when the service is about to stop: a request that waits for
+	// something answers with what there is.
+	Stopping <-chan struct{}
+}
+
+// Handlers are those of clients.
+type Handlers struct {
+	Commands   Commands
+	reads      *projections.Reads
+	reports    report.Reader
+	limits     *input.Limits
+	gate       *admit.Gate
+	writer     *admit.Writer
+	fresh      *admit.Freshness
+	past       *asof.Reads
+	head       func(context.Context) (domain.Position, error)
+	checkpoint func(context.Context) (note, verifier string, err error)
+	ownLog     OwnLog
+	deliveries *webhooks.Log
+	baseURL    string
+	stopping   <-chan struct{}
+
+	feedWatch   *feedWatch
+	streams     *wire.Quota
+	ExportQuota *wire.Quota
+	ReadGrace   time.Duration // of a client that reads a table
+	Beat        time.Duration // between two signs of life of a stream
+}
+
+func New(d Deps) *Handlers {
+	return &Handlers{
+		Commands: d.Commands, reads: d.Reads, reports: d.Reports, limits: d.Limits, gate: d.Gate, writer: d.Writer, fresh: d.Fresh,
+		past: asof.NewReads(d.PastLog, d.DB, d.Reads), head: d.Head, checkpoint: d.Checkpoint, ownLog: d.OwnLog,
+		deliveries: webhooks.NewLog(d.DB), baseURL: d.BaseURL, stopping: d.Stopping,
+		feedWatch: &feedWatch{
+			events: d.Reads.Events, access: d.Reads.Access, now: d.Now, log: d.Log, listeners: map[*listener]struct{}{},
+		},
+		streams:     wire.NewQuota(math.MaxInt64, StreamsPerKey, 0),
+		ExportQuota: wire.NewQuota(QuotaOfNode, QuotaOfAccount, 0),
+		ReadGrace:   wire.BodyGrace,
+		Beat:        streamBeat,
+	}
+}

@@ -1,0 +1,154 @@
+package v1
+
+import (
+	"net/http"
+	"strings"
+
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/history"
+)
+
+// historyBody is a project's past (specification, "Project history"): totals
+// and passRate (0 to 100) count jobs, the trend counts items.
+type historyBody struct {
+	ProjectID           string          `json:"projectId"`
+	ProjectName         string          `json:"projectName"`
+	TotalTests          int             `json:"totalTests"`
+	PassCount           int             `json:"passCount"`
+	FailCount           int             `json:"failCount"`
+	CompletedCount      int             `json:"completedCount"` // what the rate is of; that of none is 0
+	PassRate            float64         `json:"passRate"`
+	AverageHealthScore  float64         `json:"averageHealthScore"`
+	ScoredTests         int             `json:"scoredTests"` // what the average covers; an average of none is 0
+	LatestFailures      []latestFailure `json:"latestFailures"`
+	Regressions         []string        `json:"regressions"`
+	Trend               []trendTest     `json:"trend"` // newest first
+	PreparedRegressions []preparedBatch `json:"preparedRegressions"`
+	AsOf                *string         `json:"asOf,omitempty"`
+}
+
+type latestFailure struct {
+	ID          string `json:"id"`
+	Description string `json:"description"`
+	Severity    string `json:"severity"` // capitalised, here alone
+	Key         string `json:"key"`
+	JobID       string `json:"jobId"`
+}
+
+type trendTest struct {
+	JobID         string         `json:"jobId"`
+	OverallStatus string         `json:"overallStatus"` // in upper case, here alone
+	HealthScore   *int           `json:"healthScore"`
+	PassCount     int            `json:"passCount"`
+	FailCount     int            `json:"failCount"`
+	TestedAt      wire.Timestamp `json:"testedAt"`
+}
+
+type preparedBatch struct {
+	BugIDs       []string       `json:"bugIds"`
+	Descriptions []string       `json:"descriptions"`
+	PreparedAt   wire.Timestamp `json:"preparedAt"`
+}
+
+// ProjectHistory is GET /v1/projects/:id/history.
+func (a *Handlers) ProjectHistory(r *wire.Request) (wire.Answer, error) {
+	id, at, err := a.ownProjectThen(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	h, err := a.historyThen(r, id, at)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	body := historyOf(h)
+	body.AsOf = at.then()
+	return wire.Reply(http.StatusOK, body)
+}
+
+// historyThen is the project's history, as ?asOf= asks for it.
+func (a *Handlers) historyThen(r *wire.Request, id string, at *asked) (history.Project, error) {
+	h, err := a.reads.History.Project(r.Context(), r.Caller.AccountID, id)
+	if err != nil || at == nil {
+		return h, err // another account's is none, whenever
+	}
+	h, err = a.past.History(r.Context(), r.Caller.AccountID, id, at.Until)
+	return h, at.orNotThen("project", err)
+}
+
+func historyOf(h history.Project) historyBody {
+	out := historyBody{
+		ProjectID: h.ProjectID, ProjectName: h.ProjectName,
+		TotalTests: h.TotalTests, PassCount: h.PassCount, FailCount: h.FailCount,
+		CompletedCount: h.TotalTests, PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore, ScoredTests: h.ScoredTests,
+		LatestFailures: []latestFailure{}, Regressions: append([]string{}, h.Regressions...),
+		Trend: []trendTest{}, PreparedRegressions: []preparedBatch{},
+	}
+	for _, f := range h.LatestFailures {
+		out.LatestFailures = append(out.LatestFailures, latestFailure{
+			ID: f.ID, Description: f.Description, Key: f.Key, JobID: f.JobID,
+			Severity: capitalised(string(f.Severity)),
+		})
+	}
+	for _, t := range h.Trend {
+		out.Trend = append(out.Trend, trendTest{
+			JobID: t.JobID, OverallStatus: strings.ToUpper(t.OverallStatus), HealthScore: t.HealthScore,
+			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: wire.Timestamp(t.TestedAt),
+		})
+	}
+	for _, b := range h.Prepared {
+		out.PreparedRegressions = append(out.PreparedRegressions, preparedBatch{
+			BugIDs: b.BugIDs, Descriptions: b.Descriptions, PreparedAt: wire.Timestamp(b.PreparedAt),
+		})
+	}
+	return out
+}
+
+func capitalised(word string) string {
+	if word == "" {
+		return ""
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}
+
+type openFailuresBody struct {
+	ProjectID    string        `json:"projectId"`
+	OpenFailures []openFailure `json:"openFailures"` // newest first
+}
+
+// openFailure is an item that failed when it was last tested, with its lineage.
+type openFailure struct {
+	ID              string          `json:"id"`
+	Key             string          `json:"key"`
+	Description     string          `json:"description"`
+	ExpectedOutcome *string         `json:"expectedOutcome"`
+	Severity        job.Severity    `json:"severity"`
+	JobID           string          `json:"jobId"`
+	FailedAt        wire.Timestamp  `json:"failedAt"`
+	FirstFailedAt   wire.Timestamp  `json:"firstFailedAt"` // in this row of failures
+	FailedTests     int             `json:"failedTests"`
+	LastPassedAt    *wire.Timestamp `json:"lastPassedAt"`
+}
+
+// OpenFailures is GET /v1/projects/:id/open-failures.
+func (a *Handlers) OpenFailures(r *wire.Request) (wire.Answer, error) {
+	id, err := a.ownProject(r)
+	var p wire.Problems
+	limit := r.Query(&p).Integer("limit", 20, 1, 100)
+	if err := wire.RefusedFor(err, p.Err()); err != nil {
+		return wire.Answer{}, err
+	}
+	failures, err := a.reads.History.OpenFailures(r.Context(), r.Caller.AccountID, id, limit)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	out := openFailuresBody{ProjectID: id, OpenFailures: []openFailure{}}
+	for _, f := range failures {
+		out.OpenFailures = append(out.OpenFailures, openFailure{
+			ID: f.ID, Key: f.Key, Description: f.Description, ExpectedOutcome: wire.OrNull(f.ExpectedOutcome),
+			Severity: f.Severity, JobID: f.JobID, FailedAt: wire.Timestamp(f.FailedAt),
+			FirstFailedAt: wire.Timestamp(f.FirstFailedAt), FailedTests: f.FailedTests, LastPassedAt: wire.Stamp(f.LastPassedAt),
+		})
+	}
+	return wire.Reply(http.StatusOK, out)
+}

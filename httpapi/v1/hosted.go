@@ -1,0 +1,142 @@
+package v1
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+)
+
+// hostedJob is the handle of a hosted test. creditsCharged always equals
+// creditsDeducted.
+type hostedJob struct {
+	JobID                      string         `json:"jobId"`
+	ProjectID                  string         `json:"projectId"`
+	Status                     job.Status     `json:"status"`
+	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
+	CreditsDeducted            domain.Credits `json:"creditsDeducted"`
+	CreditsCharged             domain.Credits `json:"creditsCharged"`
+	CreditsRemaining           domain.Credits `json:"creditsRemaining"`
+	ChecklistItemCount         int            `json:"checklistItemCount"`
+	JobType                    string         `json:"jobType"`
+	JobTypeCode                job.Type       `json:"jobTypeCode"`
+	IsHostedApp                bool           `json:"isHostedApp"`
+	RegressionItemsIncluded    int            `json:"regressionItemsIncluded"`
+	LoopSessionID              string         `json:"loopSessionId,omitempty"` // of an agent's test
+	StatusURL                  string         `json:"statusUrl"`
+	ReportURL                  string         `json:"reportUrl"`
+	DashboardReportURL         string         `json:"dashboardReportUrl"`
+}
+
+func (a *Handlers) hostedJob(in command.HostedTest, out command.HostedJob) hostedJob {
+	return hostedJob{
+		JobID: out.JobID, ProjectID: out.ProjectID, Status: out.Status,
+		EstimatedCompletionMinutes: out.EstimatedMinutes,
+		CreditsDeducted:            out.CreditsDeducted, CreditsCharged: out.CreditsDeducted,
+		CreditsRemaining:   out.CreditsRemaining,
+		ChecklistItemCount: out.ChecklistItemCount,
+		JobType:            out.TypeEcho, JobTypeCode: out.Type,
+		IsHostedApp: in.HostedApp, RegressionItemsIncluded: out.RegressionItems,
+		LoopSessionID: out.LoopSessionID,
+		StatusURL:     a.statusURL(out.JobID), ReportURL: a.baseURL + "/v1/jobs/" + out.JobID + "/report",
+		DashboardReportURL: announce.ReportPage(a.baseURL, out.JobID),
+	}
+}
+
+func (a *Handlers) statusURL(jobID string) string { return a.baseURL + "/v1/hosted/status/" + jobID }
+
+// TestHosted is POST /v1/hosted/test.
+func (a *Handlers) TestHosted(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	o := r.Object(&p)
+	in := input.HostedTest(o, a.limits)
+	in.ProjectID = r.Caller.ProjectID // a project-bound key's tests go to its project, whatever their host
+	in.Loop = input.LoopStep(r, &p)
+	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.TestHosted(ctx, cause, in)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.writer.Visible(ctx, r, out.Position)
+		a.noteUnused(ctx, r, in.Webhook, out.ProjectID)
+		return wire.Reply(http.StatusCreated, a.hostedJob(in, out))
+	})
+}
+
+// noteUnused warns of a webhook's settings that lead to no delivery: the project has no
+// URL for them. The test stands, whatever becomes of the warning.
+func (a *Handlers) noteUnused(ctx context.Context, r *wire.Request, in command.Webhook, projectID string) {
+	if in.URL != "" || in.Secret == "" && in.Events == nil {
+		return
+	}
+	p, err := a.reads.Projects.Get(ctx, r.Caller.AccountID, projectID)
+	if err != nil {
+		r.Log.WithError(err).Warn("answered without a look at the project's webhook")
+		return
+	}
+	if p.WebhookURL != "" {
+		return
+	}
+	if in.Secret != "" {
+		r.Unused("webhookSecret")
+	}
+	if in.Events != nil {
+		r.Unused("subscribedWebhookEvents")
+	}
+}
+
+type preparedBody struct {
+	Message         string   `json:"message"`
+	RegressionItems int      `json:"regressionItems"`
+	Descriptions    []string `json:"descriptions"`
+	ProjectID       string   `json:"projectId"`
+}
+
+// PrepareNext is POST /v1/hosted/prepare-next.
+func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	o := r.Object(&p)
+	projectID := o.RequiredID("projectId")
+	bugs, fixes := input.Fixes(o)
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := a.mayUseProject(r.Context(), r.Caller, projectID); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		// Within the command: a stored answer is repeated whatever failed since.
+		named, err := input.FailedInLastTest(ctx, a.reads, cause.AccountID, projectID, bugs)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		out, err := a.Commands.PrepareNext(ctx, cause, projectID, append(named, fixes...))
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.writer.Visible(ctx, r, out.Position)
+		n := len(out.Descriptions)
+		return wire.Reply(http.StatusOK, preparedBody{
+			Message:         fmt.Sprintf("%d %s will be verified by the project's next test", n, plural(n, "fix", "fixes")),
+			RegressionItems: n, Descriptions: out.Descriptions, ProjectID: projectID,
+		})
+	})
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,226 @@
+package v1
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"time"
+
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/jobs"
+)
+
+// The hosted status (decisions, "Hosted status" and "Waiting").
+
+// inProgress is what the hosted endpoints call a claimed job.
+const inProgress = "in_progress"
+
+type hostedStatusBody struct {
+	JobID           string         `json:"jobId"`
+	Status          string         `json:"status"`
+	StatusMessage   string         `json:"statusMessage"`
+	ProgressPercent int            `json:"progressPercent"`
+	URL             string         `json:"url"`
+	JobType         string         `json:"jobType"`
+	JobTypeCode     job.Type       `json:"jobTypeCode"`
+	ProjectID       *string        `json:"projectId"`
+	IsFinal         bool           `json:"isFinal"`
+	Checklist       ChecklistState `json:"checklist"`
+	AIReportStatus  *string        `json:"aiReportStatus"` // null until completed, generating, completed
+	Result          *hostedResult  `json:"result,omitempty"`
+	AsOf            *string        `json:"asOf,omitempty"`
+}
+
+// ChecklistState counts the list, and what the checker found beside it.
+type ChecklistState struct {
+	TotalItems   int `json:"totalItems"`
+	CheckedItems int `json:"checkedItems"`
+	PassedItems  int `json:"passedItems"`
+	FailedItems  int `json:"failedItems"`
+	SkippedItems int `json:"skippedItems"`
+}
+
+type hostedResult struct {
+	OverallStatus string       `json:"overallStatus"`
+	PassCount     int          `json:"passCount"`
+	FailCount     int          `json:"failCount"`
+	SkipCount     int          `json:"skipCount"`
+	Summary       string       `json:"summary"`
+	Items         []resultItem `json:"items"`
+}
+
+type resultItem struct {
+	ID          string         `json:"id"`
+	Description string         `json:"description"`
+	Status      job.ItemStatus `json:"status"`
+	Note        string         `json:"note"`
+}
+
+const (
+	// maxStatusWait is the longest ?wait=, in seconds.
+	maxStatusWait = 25
+	// statusPoll is how often a waiting request looks: one row by its key.
+	statusPoll = 250 * time.Millisecond
+)
+
+// HostedStatus is GET /v1/hosted/status/:jobId. With ?wait= it holds the answer
+// back until it differs from what the client has (If-None-Match), or from what
+// it first was; at the latest when the seconds are over or the service stops.
+func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	wait := r.Query(&p).Integer("wait", 0, 0, maxStatusWait)
+	if wait > 0 && r.NamesMoment() {
+		p.Add("wait", "must be absent with asOf")
+	}
+	s, err := a.readHostedStatus(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	known := r.Header.Values("If-None-Match")
+	if wait > 0 {
+		has := known
+		if len(has) == 0 {
+			has = []string{s.tag}
+		}
+		if s, err = a.awaitChange(r, s, has, time.Duration(wait)*time.Second); err != nil {
+			return wire.Answer{}, err
+		}
+	}
+	// The tag is for asking again: a store may keep the answer, to that end.
+	header := http.Header{"Etag": {s.tag}, "Cache-Control": {"private, no-cache"}}
+	if wire.Matches(known, s.tag) {
+		return wire.Answer{Status: http.StatusNotModified, Header: header}, nil
+	}
+	return wire.Answer{Status: http.StatusOK, Header: header, Body: s.body}, nil
+}
+
+// awaitChange gives the first status that the client does not have yet, or the
+// last one there was time for. What can change no more is not waited for.
+func (a *Handlers) awaitChange(r *wire.Request, s hostedState, has []string, atMost time.Duration) (hostedState, error) {
+	over := time.NewTimer(atMost)
+	defer over.Stop()
+	look := time.NewTicker(statusPoll)
+	defer look.Stop()
+	mayAt := time.Now() // when the key was looked at
+	for !s.settled && wire.Matches(has, s.tag) {
+		select {
+		case <-look.C:
+		case <-over.C:
+			return s, nil
+		case <-a.stopping:
+			return s, nil
+		case <-r.Context().Done():
+			return s, r.Context().Err()
+		}
+		var err error
+		if time.Since(mayAt) >= keysEvery {
+			if err = a.gate.StillMay(r.Context(), r); err != nil {
+				return s, err
+			}
+			mayAt = time.Now()
+		}
+		if s, err = a.readHostedStatus(r, new(wire.Problems)); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// hostedState is the status as it would be answered now.
+type hostedState struct {
+	body    []byte
+	tag     string // a strong ETag: equal bytes, equal tag
+	settled bool
+}
+
+func (a *Handlers) readHostedStatus(r *wire.Request, p *wire.Problems) (hostedState, error) {
+	j, past, at, err := a.ownJobThen(r, r.Vars["jobId"], p)
+	if err != nil {
+		return hostedState{}, err
+	}
+	out := hostedStatusOf(j)
+	out.AsOf = at.then()
+	if j.Status == job.StatusCompleted {
+		report, err := a.reports.Stored(r.Context(), r.Caller.AccountID, j.ID, past)
+		if err != nil {
+			return hostedState{}, err
+		}
+		out.Result = resultOf(report)
+	}
+	body, err := wire.Encode(out)
+	if err != nil {
+		return hostedState{}, fmt.Errorf("encode answer: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return hostedState{
+		body: body, tag: `"` + hex.EncodeToString(sum[:16]) + `"`,
+		settled: j.IsFinal() && j.AIReport() != jobs.AIReportGenerating,
+	}, nil
+}
+
+func hostedStatusOf(j jobs.Job) hostedStatusBody {
+	out := hostedStatusBody{
+		JobID: j.ID, Status: string(j.Status), URL: j.URL, JobType: j.TypeEcho, JobTypeCode: j.Type,
+		ProjectID: wire.OrNull(j.ProjectID), IsFinal: j.IsFinal(), AIReportStatus: wire.OrNull(string(j.AIReport())),
+		Checklist: ProgressOf(j.Items),
+	}
+	if j.Status == job.StatusClaimed {
+		out.Status = inProgress
+	}
+	out.ProgressPercent = progress(j.Status, out.Checklist)
+	out.StatusMessage = statusMessage(j, out.Checklist)
+	return out
+}
+
+// progress is checked/total, rounded down. Only a completed job is done.
+func progress(status job.Status, c ChecklistState) int {
+	switch {
+	case status == job.StatusCompleted:
+		return 100
+	case status == job.StatusPending || c.TotalItems == 0:
+		return 0
+	}
+	return min(99, 100*c.CheckedItems/c.TotalItems)
+}
+
+func statusMessage(j jobs.Job, c ChecklistState) string {
+	switch j.Status {
+	case job.StatusClaimed:
+		return fmt.Sprintf("A checker is testing: %d of %d items checked.", c.CheckedItems, c.TotalItems)
+	case job.StatusCompleted:
+		return fmt.Sprintf("The test is completed: %d passed, %d failed, %d skipped.",
+			c.PassedItems, c.FailedItems, c.SkippedItems)
+	case job.StatusCancelled:
+		return "The test was cancelled; its credits were refunded."
+	case job.StatusFailed:
+		return "The test could not be done; its credits were refunded."
+	case job.StatusPending, job.StatusVoided: // a voided job is never shown
+	}
+	switch {
+	case j.Type == job.AIReview:
+		return "Waiting for the AI review."
+	case j.RequeueCount > 0:
+		return "Back in the queue, waiting for another checker."
+	}
+	return "Waiting for a checker."
+}
+
+func resultOf(report jobs.Report) *hostedResult {
+	out := &hostedResult{
+		OverallStatus: report.OverallStatus, PassCount: report.PassCount, FailCount: report.FailCount,
+		SkipCount: report.SkipCount, Summary: report.Summary, Items: []resultItem{},
+	}
+	for _, i := range report.Items {
+		out.Items = append(out.Items, resultItem{ID: i.ID, Description: i.Description, Status: i.Status, Note: i.Note})
+	}
+	return out
+}
+
+func ProgressOf(items []job.ReportItem) ChecklistState {
+	pass, fail, skip := job.Counts(items)
+	return ChecklistState{
+		TotalItems: len(items), CheckedItems: pass + fail + skip, PassedItems: pass, FailedItems: fail, SkippedItems: skip,
+	}
+}

@@ -1,0 +1,274 @@
+package v1
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/cursor"
+	"humanqa/projections/jobs"
+)
+
+type submittedJob struct {
+	JobID                      string         `json:"jobId"`
+	Status                     job.Status     `json:"status"`
+	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
+	CreditsDeducted            domain.Credits `json:"creditsDeducted"`
+	CreditsRemaining           domain.Credits `json:"creditsRemaining"`
+	ChecklistItemCount         int            `json:"checklistItemCount"`
+	JobType                    string         `json:"jobType"`
+	JobTypeCode                job.Type       `json:"jobTypeCode"`
+	ProjectID                  *string        `json:"projectId"`
+}
+
+// SubmitJob is POST /v1/jobs.
+func (a *Handlers) SubmitJob(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	in := input.Submit(r.Object(&p))
+	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := a.place(r, &in, "api"); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.SubmitJob(ctx, cause, in)
+		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
+	})
+}
+
+func submittedOf(out command.SubmittedJob, echo string, t job.Type, projectID string) submittedJob {
+	return submittedJob{
+		JobID: out.JobID, Status: out.Status, EstimatedCompletionMinutes: out.EstimatedMinutes,
+		CreditsDeducted: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,
+		ChecklistItemCount: out.ChecklistItemCount, JobType: echo, JobTypeCode: t, ProjectID: wire.OrNull(projectID),
+	}
+}
+
+// place says where a submission came from and which project it belongs to: a
+// project-bound key's own, unless it names one.
+func (a *Handlers) place(r *wire.Request, in *command.SubmitJob, source string) error {
+	in.Source = source
+	if in.ProjectID == "" {
+		in.ProjectID = r.Caller.ProjectID
+	}
+	return a.mayUseProject(r.Context(), r.Caller, in.ProjectID)
+}
+
+// jobSummary is a job in a list.
+type jobSummary struct {
+	ID          string         `json:"id"`
+	Status      job.Status     `json:"status"`
+	Title       string         `json:"title"`
+	URL         string         `json:"url"`
+	JobType     string         `json:"jobType"`
+	JobTypeCode job.Type       `json:"jobTypeCode"`
+	CreatedAt   wire.Timestamp `json:"createdAt"`
+	ReportID    string         `json:"reportId,omitempty"` // absent until a report exists
+	ProjectID   *string        `json:"projectId"`
+	Priority    string         `json:"priority"`
+	IsFinal     bool           `json:"isFinal"`
+}
+
+func summaryOf(j jobs.Summary) jobSummary {
+	return jobSummary{
+		ID: j.ID, Status: j.Status, Title: j.Title, URL: j.URL,
+		JobType: j.TypeEcho, JobTypeCode: j.Type, CreatedAt: wire.Timestamp(j.CreatedAt),
+		ReportID: j.ReportID, ProjectID: wire.OrNull(j.ProjectID),
+		Priority: wire.Priority(j.Urgent), IsFinal: j.IsFinal(),
+	}
+}
+
+type jobPage struct {
+	Jobs   []jobSummary `json:"jobs"`
+	Total  int          `json:"total"`
+	Limit  int          `json:"limit"`
+	Offset int          `json:"offset"`
+	// NextCursor is null at the end. Asking with it costs the same however far
+	// down the list is; an offset has to be counted.
+	NextCursor *string `json:"nextCursor"`
+	AsOf       *string `json:"asOf,omitempty"`
+}
+
+// listedStatuses are what ?status= takes: the specification's four names, and
+// cancelled (decisions, "status filter").
+var listedStatuses = []job.Status{job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusFailed, job.StatusCancelled}
+
+// maxOffset is far beyond any account, and within what Postgres can count.
+const maxOffset = 1 << 31
+
+// ListJobs is GET /v1/jobs.
+func (a *Handlers) ListJobs(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	q := r.Query(&p)
+	f := jobs.Filter{
+		Status: job.Status(q.OneOf("status", wire.Words(listedStatuses))), ProjectID: q.Text("projectId"),
+		Since: q.Time("since"),
+		Limit: q.Integer("limit", 20, 1, 100), Offset: q.Integer("offset", 0, 0, maxOffset),
+	}
+	var err error
+	if f.After, err = cursor.Parse(q.Text("cursor")); err != nil {
+		p.Add("cursor", "must be a nextCursor of this list")
+	}
+	if !f.After.IsBeginning() && f.Offset > 0 {
+		p.Add("offset", "must be absent with a cursor")
+	}
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.Err(), err); err != nil {
+		return wire.Answer{}, err
+	}
+	page := jobPage{Jobs: []jobSummary{}, Limit: f.Limit, Offset: f.Offset, AsOf: at.then()}
+	none, err := a.narrow(r, &f.ProjectID)
+	switch {
+	case err != nil:
+		return wire.Answer{}, err
+	case none:
+		return wire.Reply(http.StatusOK, page)
+	}
+	f.Limit++ // one more tells whether there are more
+	found, total, err := a.jobsThen(r, f, at)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	page.Total = total
+	if len(found) == f.Limit {
+		found = found[:page.Limit]
+		last := found[page.Limit-1]
+		page.NextCursor = wire.OrNull(cursor.Cursor{At: last.CreatedAt, ID: last.ID}.String())
+	}
+	page.Jobs = wire.List(found, summaryOf)
+	return wire.Reply(http.StatusOK, page)
+}
+
+// jobsThen is the list, as ?asOf= asks for it.
+func (a *Handlers) jobsThen(r *wire.Request, f jobs.Filter, at *asked) ([]jobs.Summary, int, error) {
+	if at != nil {
+		return a.past.Jobs(r.Context(), r.Caller.AccountID, f, at.Until)
+	}
+	return a.reads.Jobs.List(r.Context(), r.Caller.AccountID, f)
+}
+
+// jobBody is a job read alone.
+type jobBody struct {
+	jobSummary
+	AsOf             *string         `json:"asOf,omitempty"` // where ?asOf= looks back to
+	CreditsUsed      domain.Credits  `json:"creditsUsed"`
+	SLAMinutes       int             `json:"slaMinutes"`
+	ClaimedAt        *wire.Timestamp `json:"claimedAt"`
+	CompletedAt      *wire.Timestamp `json:"completedAt"`
+	ParentJobID      string          `json:"parentJobId,omitempty"` // retests only
+	Description      string          `json:"description"`
+	Feature          *string         `json:"feature"`
+	Source           string          `json:"source"`
+	BatchID          *string         `json:"batchId"`
+	SessionID        *string         `json:"sessionId"`
+	DueAt            wire.Timestamp  `json:"dueAt"`
+	CancelledAt      *wire.Timestamp `json:"cancelledAt"`
+	CancelReason     *string         `json:"cancelReason"`
+	FailedAt         *wire.Timestamp `json:"failedAt"`
+	FailReason       *string         `json:"failReason"`
+	RequeueCount     int             `json:"requeueCount"`
+	LastFailedSLAAt  *wire.Timestamp `json:"lastFailedSlaAt"`
+	OverallStatus    *string         `json:"overallStatus"`
+	AIReportStatus   *string         `json:"aiReportStatus"`       // null until completed, generating, completed
+	GeneratedBy      *string         `json:"checklistGeneratedBy"` // null: the client's own list, or none yet
+	TargetDevice     *string         `json:"targetDevice"`
+	TargetOS         *string         `json:"targetOS"`
+	TargetBrowser    *string         `json:"targetBrowser"`
+	TargetScreenSize *string         `json:"targetScreenSize"`
+	TargetNetwork    *string         `json:"targetNetwork"`
+}
+
+// GetJob is GET /v1/jobs/:id.
+func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
+	j, _, at, err := a.ownJobThen(r, r.Vars["id"], new(wire.Problems))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, jobBody{
+		AsOf:       at.then(),
+		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
+		ClaimedAt: wire.Stamp(j.ClaimedAt), CompletedAt: wire.Stamp(j.CompletedAt), ParentJobID: j.ParentID,
+		Description: j.Description, Feature: wire.OrNull(j.Feature), Source: j.Source,
+		BatchID: wire.OrNull(j.BatchID), SessionID: wire.OrNull(j.SessionID), DueAt: wire.Timestamp(j.DueAt),
+		CancelledAt: wire.Stamp(j.CancelledAt), CancelReason: wire.OrNull(j.CancelReason),
+		FailedAt: wire.Stamp(j.FailedAt), FailReason: wire.OrNull(j.FailReason),
+		RequeueCount: j.RequeueCount, LastFailedSLAAt: wire.Stamp(j.LastFailedSLAAt),
+		OverallStatus: wire.OrNull(j.OverallStatus), AIReportStatus: wire.OrNull(string(j.AIReport())),
+		GeneratedBy:  wire.OrNull(j.GeneratedBy),
+		TargetDevice: wire.OrNull(j.Target.Device), TargetOS: wire.OrNull(j.Target.OS),
+		TargetBrowser: wire.OrNull(j.Target.Browser), TargetScreenSize: wire.OrNull(j.Target.ScreenSize),
+		TargetNetwork: wire.OrNull(j.Target.Network),
+	})
+}
+
+// ownJobThen reads a job that the path names, as ?asOf= asks for it: past then has
+// its report, too, if it had one. Without asOf past and at are nil. p is what else
+// is wrong with the request.
+func (a *Handlers) ownJobThen(r *wire.Request, id string, p *wire.Problems) (j jobs.Job, past *jobs.Past, at *asked, err error) {
+	j, err = a.ownJobNamed(r, id)
+	at, failed := a.asOf(r, p)
+	if err := wire.RefusedFor(err, cmp.Or(p.Err(), failed)); err != nil || at == nil {
+		return j, nil, nil, err
+	}
+	if past, err = a.past.Job(r.Context(), id, at.Until); err == nil {
+		j, err = past.Job()
+	}
+	return j, past, at, at.orNotThen("job", err)
+}
+
+// ownJob reads the job the path names.
+func (a *Handlers) ownJob(r *wire.Request) (jobs.Job, error) { return a.ownJobNamed(r, r.Vars["id"]) }
+
+// ownJobNamed reads a job that the path names otherwise.
+func (a *Handlers) ownJobNamed(r *wire.Request, id string) (jobs.Job, error) {
+	return own(r, "job", id, a.reads.Jobs.Job, func(j jobs.Job) string { return j.ProjectID })
+}
+
+// own reads what a path names. Another account's does not exist; a project-bound
+// key is refused that of its account's other projects.
+func own[T any](
+	r *wire.Request, what, id string, get func(ctx context.Context, accountID, id string) (T, error), projectOf func(T) string,
+) (none T, err error) {
+	if !wire.IDPattern.MatchString(id) {
+		return none, domain.NotFound(what)
+	}
+	found, err := get(r.Context(), r.Caller.AccountID, id)
+	if err != nil {
+		return none, err
+	}
+	if bound := r.Caller.ProjectID; bound != "" && projectOf(found) != bound {
+		return none, errOtherProject
+	}
+	return found, nil
+}
+
+type cancelledJob struct {
+	JobID            string         `json:"jobId"`
+	Status           job.Status     `json:"status"`
+	CreditsRefunded  domain.Credits `json:"creditsRefunded"` // what came back
+	CreditsExpired   domain.Credits `json:"creditsExpired"`  // what went into expired lots
+	CreditsRemaining domain.Credits `json:"creditsRemaining"`
+}
+
+// CancelJob is POST /v1/jobs/:id/cancel. A repeat needs no Idempotency-Key: it
+// answers the same.
+func (a *Handlers) CancelJob(r *wire.Request) (wire.Answer, error) {
+	j, err := a.ownJob(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.CancelJob(ctx, cause, j.ID, "client")
+		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledJob{
+			JobID: out.JobID, Status: out.Status,
+			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
+		})
+	})
+}

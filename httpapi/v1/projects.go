@@ -1,0 +1,255 @@
+package v1
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/announce"
+	"humanqa/domain/command"
+	"humanqa/domain/project"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/projects"
+	"humanqa/webhooks"
+)
+
+// projectBody is a project in every answer. The webhook's secret is never in
+// it, nor is the deploy hook's token, which is shown at creation only.
+type projectBody struct {
+	ID                      string          `json:"id"`
+	ProjectID               string          `json:"projectId"`
+	Name                    string          `json:"name"`
+	Description             *string         `json:"description"`
+	DefaultURL              *string         `json:"defaultUrl"`
+	DefaultJobType          *string         `json:"defaultJobType"`
+	DefaultSLAMinutes       *int            `json:"defaultSlaMinutes"`
+	WebhookURL              *string         `json:"webhookUrl"`
+	WebhookDisabled         bool            `json:"webhookDisabled"`
+	WebhookDisabledReason   *string         `json:"webhookDisabledReason"`
+	WebhookHealth           *webhookHealth  `json:"webhookHealth"` // null without a webhook
+	WebhookSecretRotatedAt  *wire.Timestamp `json:"webhookSecretRotatedAt"`
+	WebhookSecretRotations  *[]rotation     `json:"webhookSecretRotations"` // null without a webhook
+	PreviousValidUntil      *wire.Timestamp `json:"webhookSecretPreviousValidUntil"`
+	SubscribedWebhookEvents []string        `json:"subscribedWebhookEvents"`
+	AllWebhookEvents        bool            `json:"allWebhookEvents"`
+	LoopAlertsSnoozedUntil  *wire.Timestamp `json:"loopAlertsSnoozedUntil"`
+	CreatedAt               wire.Timestamp  `json:"createdAt"`
+	UpdatedAt               wire.Timestamp  `json:"updatedAt"`
+}
+
+// countedProject is a project together with the figures of its jobs.
+type countedProject struct {
+	projectBody
+	JobCount       int     `json:"jobCount"`
+	CompletedCount int     `json:"completedCount"` // what the rate is of; that of none is 0
+	PassRate       float64 `json:"passRate"`       // 0..1
+
+	AsOf *string `json:"asOf,omitempty"` // of one that is read alone
+}
+
+func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
+	out := projectBody{
+		ID: p.ID, ProjectID: p.ID, Name: p.Name, Description: p.Description,
+		DefaultURL: p.DefaultURL, DefaultJobType: p.DefaultJobType, DefaultSLAMinutes: p.DefaultSLAMinutes,
+		WebhookURL: wire.OrNull(p.WebhookURL), WebhookDisabled: p.WebhookDisabled,
+		WebhookDisabledReason:  wire.OrNull(p.DisabledReason),
+		WebhookSecretRotatedAt: wire.Stamp(p.SecretRotatedAt), SubscribedWebhookEvents: []string{},
+		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil),
+		CreatedAt:              wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt),
+	}
+	if p.WebhookURL == "" {
+		return out
+	}
+	rotations := []rotation{}
+	for _, r := range p.SecretRotations {
+		rotations = append(rotations, rotation{At: wire.Timestamp(r.At), UserID: r.UserID, KeyID: wire.OrNull(r.KeyID)})
+	}
+	out.WebhookSecretRotations = &rotations
+	h := healthIn(health, p)
+	out.WebhookHealth, out.PreviousValidUntil = healthBodyOf(h), wire.Stamp(h.PreviousUntil)
+	if p.Events == nil { // never set: every kind
+		out.AllWebhookEvents = true
+		out.SubscribedWebhookEvents = announce.Subscribable()
+	} else {
+		out.SubscribedWebhookEvents = append(out.SubscribedWebhookEvents, *p.Events...)
+	}
+	return out
+}
+
+func countedOf(p projects.Project, health map[string]webhooks.Health) countedProject {
+	return countedProject{projectBody: bodyOf(p, health), JobCount: p.JobCount, CompletedCount: p.CompletedCount, PassRate: p.PassRate}
+}
+
+// projectAfter is the state a command left behind, which the read model may
+// not have reached yet.
+func projectAfter(id string, s project.State) projects.Project {
+	p := projects.Project{
+		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
+		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
+		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
+		SecretRotatedAt:        s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
+	for _, r := range slices.Backward(s.Rotations) { // newest first
+		p.SecretRotations = append(p.SecretRotations, projects.SecretRotation(r))
+	}
+	return p
+}
+
+type projectPage struct {
+	Projects []countedProject `json:"projects"`
+	Total    int              `json:"total"`
+	Limit    int              `json:"limit"`
+	Offset   int              `json:"offset"`
+	AsOf     *string          `json:"asOf,omitempty"`
+}
+
+// maxProjects is also what is listed unasked: the specification's list has no
+// pages, and nearly every account's fits into one.
+const maxProjects = 1000
+
+// ListProjects is GET /v1/projects. A project-bound key sees its own only.
+func (a *Handlers) ListProjects(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	q := r.Query(&p)
+	f := projects.Filter{
+		ID:    r.Caller.ProjectID,
+		Limit: q.Integer("limit", maxProjects, 1, maxProjects), Offset: q.Integer("offset", 0, 0, maxOffset),
+	}
+	at, err := a.asOf(r, &p)
+	if err := cmp.Or(p.Err(), err); err != nil {
+		return wire.Answer{}, err
+	}
+	found, total, err := a.projectsThen(r, f, at)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	page := projectPage{Total: total, Limit: f.Limit, Offset: f.Offset, AsOf: at.then()}
+	if page.Projects, err = a.countedThen(r, at, found...); err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, page)
+}
+
+// GetProject is GET /v1/projects/:id.
+func (a *Handlers) GetProject(r *wire.Request) (wire.Answer, error) {
+	id, at, err := a.ownProjectThen(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	p, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
+	if err == nil && at != nil { // another account's is none, whenever
+		p, err = a.past.Project(r.Context(), r.Caller.AccountID, id, at.Until)
+		err = at.orNotThen("project", err)
+	}
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	out, err := a.countedThen(r, at, p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	out[0].AsOf = at.then()
+	return wire.Reply(http.StatusOK, out[0])
+}
+
+// projectsThen is the list, as ?asOf= asks for it.
+func (a *Handlers) projectsThen(r *wire.Request, f projects.Filter, at *asked) ([]projects.Project, int, error) {
+	if at != nil {
+		return a.past.Projects(r.Context(), r.Caller.AccountID, f, at.Until)
+	}
+	return a.reads.Projects.List(r.Context(), r.Caller.AccountID, f)
+}
+
+// countedThen are projects as ?asOf= asks for them. How their webhooks did then the
+// log does not know.
+func (a *Handlers) countedThen(r *wire.Request, at *asked, of ...projects.Project) ([]countedProject, error) {
+	if at != nil {
+		return wire.List(of, func(p projects.Project) countedProject {
+			c := countedOf(p, nil)
+			c.WebhookHealth = nil
+			return c
+		}), nil
+	}
+	health, err := a.healthOf(r.Context(), of...)
+	return wire.List(of, func(p projects.Project) countedProject { return countedOf(p, health) }), err
+}
+
+// ownProjectThen is ownProject, and what ?asOf= names.
+func (a *Handlers) ownProjectThen(r *wire.Request) (id string, at *asked, err error) {
+	id, err = a.ownProject(r)
+	var p wire.Problems
+	at, failed := a.asOf(r, &p)
+	return id, at, wire.RefusedFor(err, cmp.Or(p.Err(), failed))
+}
+
+// ownProject is the id in the path, unless the caller must not use it. Whether
+// it exists is for the query, or the command, to say.
+func (a *Handlers) ownProject(r *wire.Request) (string, error) {
+	id := r.Vars["id"]
+	if !wire.IDPattern.MatchString(id) {
+		return "", domain.NotFound("project")
+	}
+	return id, a.mayUseProject(r.Context(), r.Caller, id)
+}
+
+type createdProject struct {
+	ProjectID     string `json:"projectId"`
+	Name          string `json:"name"`
+	DeployHookURL string `json:"deployHookUrl"`
+}
+
+// CreateProject is POST /v1/projects.
+func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
+	if r.Caller.ProjectID != "" {
+		return wire.Answer{}, errOtherProject
+	}
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	in := input.NewProject(r.Object(&p), a.limits)
+	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		if in.Events != nil && in.WebhookURL == "" {
+			r.Unused("subscribedWebhookEvents")
+		}
+		out, err := a.Commands.CreateProject(ctx, cause, in)
+		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, createdProject{
+			ProjectID: out.ProjectID, Name: out.Name,
+			DeployHookURL: a.baseURL + "/v1/hooks/deploy/" + out.HookToken,
+		})
+	})
+}
+
+// UpdateProject is PATCH /v1/projects/:id.
+func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
+	id, err := a.ownProject(r)
+	var p wire.Problems
+	in := input.ProjectUpdate(r.Object(&p), a.limits)
+	if err := wire.RefusedFor(err, a.limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		after, at, err := a.Commands.UpdateProject(ctx, cause, id, in)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.writer.Visible(ctx, r, at)
+		if in.Events != nil && after.WebhookURL == "" {
+			r.Unused("subscribedWebhookEvents")
+		}
+		if in.WebhookURL != nil || in.Events != nil {
+			a.fresh.Webhooks(ctx)
+		}
+		p := projectAfter(id, after)
+		health, err := a.healthOf(ctx, p)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return wire.Reply(http.StatusOK, bodyOf(p, health))
+	})
+}

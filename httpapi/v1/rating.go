@@ -1,0 +1,31 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"humanqa/domain/command"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+)
+
+type ratedJob struct {
+	JobID         string  `json:"jobId"`
+	CheckerRating int     `json:"checkerRating"`
+	Note          *string `json:"note"`
+}
+
+// RateJob is POST /v1/jobs/:id/rating. A later rating replaces an earlier one.
+func (a *Handlers) RateJob(r *wire.Request) (wire.Answer, error) {
+	j, err := a.ownJob(r)
+	var p wire.Problems
+	o := r.Object(&p)
+	rating, note := input.Rating(o)
+	if err := wire.RefusedFor(err, p.Err()); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		at, err := a.Commands.RateJob(ctx, cause, j.ID, rating, note)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, ratedJob{JobID: j.ID, CheckerRating: rating, Note: wire.OrNull(note)})
+	})
+}

@@ -1,0 +1,33 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"humanqa/domain/command"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+)
+
+type retestedJob struct {
+	submittedJob
+	ParentJobID string `json:"parentJobId"`
+}
+
+// RetestJob is POST /v1/jobs/:id/retest. It takes no body: what is sent is not
+// looked at. The account may no longer test the job's URL.
+func (a *Handlers) RetestJob(r *wire.Request) (wire.Answer, error) {
+	parent, err := a.ownJob(r)
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	input.CheckTarget(wire.NewObject(&p), "url", parent.URL, parent.Type)
+	if err := wire.RefusedFor(err, a.limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.Retest(ctx, cause, parent.ID)
+		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, retestedJob{
+			submittedJob: submittedOf(out, parent.TypeEcho, parent.Type, parent.ProjectID), ParentJobID: parent.ID,
+		})
+	})
+}

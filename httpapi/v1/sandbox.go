@@ -1,0 +1,81 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+)
+
+type advancedClock struct {
+	Now             wire.Timestamp `json:"now"`
+	OffsetSeconds   int64          `json:"offsetSeconds"`
+	AdvancedSeconds int64          `json:"advancedSeconds"`
+}
+
+// AdvanceClock is POST /v1/sandbox/clock/advance. What gets due by it happens
+// within a second of the answer. The time is the whole account's.
+func (a *Handlers) AdvanceClock(r *wire.Request) (wire.Answer, error) {
+	switch {
+	case !r.Caller.Sandbox:
+		return wire.Answer{}, account.ErrNoSandbox
+	case r.Caller.ProjectID != "":
+		return wire.Answer{}, errOtherProject
+	}
+	var p wire.Problems
+	o := r.Object(&p)
+	limit := int(account.MaxAdvance / time.Second)
+	seconds, ok := o.Integer("seconds")
+	if !o.Broken() && (!ok || seconds < 1 || seconds > limit) {
+		o.Wrong("seconds", "must be a whole number from 1 to %d", limit)
+	}
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.AdvanceClock(ctx, cause, time.Duration(seconds)*time.Second)
+		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, advancedClock{
+			Now: wire.Timestamp(out.Now), OffsetSeconds: int64(out.Ahead / time.Second), AdvancedSeconds: int64(seconds),
+		})
+	})
+}
+
+// PlayJob is POST /v1/sandbox/jobs/:id/play: a robot checker does the job.
+func (a *Handlers) PlayJob(r *wire.Request) (wire.Answer, error) {
+	if !r.Caller.Sandbox {
+		return wire.Answer{}, account.ErrNoSandbox
+	}
+	j, err := a.ownJob(r)
+	var p wire.Problems
+	o := r.OptionalObject(&p)
+	results, summary := input.Play(o)
+	if err := wire.RefusedFor(err, p.Err()); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		report, at, err := a.Commands.PlayJob(ctx, cause, j.ID, results, summary)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, CompletedOf(j.ID, report))
+	})
+}
+
+type completedJob struct {
+	JobID         string     `json:"jobId"`
+	Status        job.Status `json:"status"`
+	ReportID      string     `json:"reportId"`
+	OverallStatus string     `json:"overallStatus"`
+	PassCount     int        `json:"passCount"`
+	FailCount     int        `json:"failCount"`
+	SkipCount     int        `json:"skipCount"`
+}
+
+func CompletedOf(jobID string, report job.Completed) completedJob {
+	return completedJob{
+		JobID: jobID, Status: job.StatusCompleted, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
+		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
+	}
+}

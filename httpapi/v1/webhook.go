@@ -1,0 +1,144 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"humanqa/domain/command"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/projects"
+	"humanqa/webhooks"
+)
+
+// rotation is one replacement of the signing secret, by a person or else by an
+// API key.
+type rotation struct {
+	At     wire.Timestamp `json:"at"`
+	UserID *string        `json:"userId"`
+	KeyID  *string        `json:"keyId"`
+}
+
+// webhookHealth is how a webhook does.
+type webhookHealth struct {
+	Status              string          `json:"status"` // ok, failing, disabled
+	FailingSince        *wire.Timestamp `json:"failingSince"`
+	ConsecutiveFailures int             `json:"consecutiveFailures"` // attempts
+	LastError           *string         `json:"lastError"`
+	LastSuccessAt       *wire.Timestamp `json:"lastSuccessAt"`
+	Held                int             `json:"held"`   // deliveries
+	Failed              int             `json:"failed"` // deliveries
+}
+
+// healthOf asks how the webhooks of one account's projects do.
+func (a *Handlers) healthOf(ctx context.Context, found ...projects.Project) (map[string]webhooks.Health, error) {
+	var ids []string
+	for _, p := range found {
+		if p.WebhookURL != "" {
+			ids = append(ids, p.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return a.deliveries.Health(ctx, found[0].AccountID, ids...)
+}
+
+// healthIn is that of the project's webhook. One that the dispatcher has not heard
+// of yet was not sent anything, so nothing has failed.
+func healthIn(all map[string]webhooks.Health, p projects.Project) webhooks.Health {
+	h, known := all[p.ID]
+	if !known || h.URL != p.WebhookURL {
+		h = webhooks.Health{Enabled: !p.WebhookDisabled}
+	}
+	return h
+}
+
+func healthBodyOf(h webhooks.Health) *webhookHealth {
+	return &webhookHealth{
+		Status: h.Status(), FailingSince: wire.Stamp(h.FailingSince), ConsecutiveFailures: h.ConsecutiveFailures,
+		LastError: wire.OrNull(h.LastError), LastSuccessAt: wire.Stamp(h.LastSuccessAt), Held: h.Held, Failed: h.Failed,
+	}
+}
+
+// EnableWebhook is POST /v1/projects/:id/webhook/enable.
+func (a *Handlers) EnableWebhook(r *wire.Request) (wire.Answer, error) {
+	id, err := a.ownProject(r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		at, err := a.Commands.EnableWebhook(ctx, cause, id)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.writer.Visible(ctx, r, at)
+		a.fresh.Webhooks(ctx)
+		p, err := a.reads.Projects.Get(ctx, r.Caller.AccountID, id)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		health, err := a.healthOf(ctx, p)
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		return wire.Reply(http.StatusOK, countedOf(p, health))
+	})
+}
+
+// rotatedSecret is the signing secret after a rotation: the only answer that
+// holds one (decisions, "Rotation").
+type rotatedSecret struct {
+	WebhookSecret          *string         `json:"webhookSecret"` // null when the rotation was finished
+	PreviousValidUntil     *wire.Timestamp `json:"previousValidUntil"`
+	WebhookSecretRotatedAt *wire.Timestamp `json:"webhookSecretRotatedAt"`
+	Next                   string          `json:"next"` // what the owner of the receiver does now
+}
+
+// What follows a rotation, for people.
+const (
+	afterOverlap = "Give your server the new secret within 24 hours. Until then webhook-signature carries a signature of each secret, " +
+		"and X-Service-Signature alternates between the two from one attempt of a delivery to the next. " +
+		`The rotation ends when your server accepts the new secret, or when you send {"finish": true}.`
+	afterImmediate = "Give your server the new secret now: the old one signs nothing any more. " +
+		"Deliveries that your server refuses four times are held; enable the webhook and replay them then."
+	afterFinish = "The rotation has ended: only the present secret signs."
+)
+
+// RotateSecret is POST /v1/projects/:id/webhook/rotate-secret.
+func (a *Handlers) RotateSecret(r *wire.Request) (wire.Answer, error) {
+	id, err := a.ownProject(r)
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	o := r.OptionalObject(&p)
+	immediate, finish := o.Boolean("immediate", false), o.Boolean("finish", false)
+	if immediate && finish {
+		o.Wrong("finish", "must not come with immediate")
+	}
+	if err := wire.RefusedFor(err, p.Err()); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		var out command.RotatedSecret
+		var err error
+		next := afterOverlap
+		if immediate {
+			next = afterImmediate
+		}
+		if finish {
+			next = afterFinish
+			out, err = a.Commands.FinishRotation(ctx, cause, id)
+		} else {
+			out, err = a.Commands.RotateSecret(ctx, cause, id, immediate)
+		}
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.writer.Visible(ctx, r, out.Position)
+		a.fresh.Webhooks(ctx)
+		body := rotatedSecret{WebhookSecret: wire.OrNull(out.Secret), PreviousValidUntil: wire.Stamp(out.PreviousUntil), Next: next}
+		if !out.RotatedAt.IsZero() {
+			body.WebhookSecretRotatedAt = wire.Stamp(&out.RotatedAt)
+		}
+		return wire.Reply(http.StatusOK, body)
+	})
+}

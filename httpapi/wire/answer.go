@@ -1,0 +1,110 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Answer is what a handler decided to say. body is complete, empty for 204, and
+// JSON unless header has another Content-Type.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	// Stream, when it is set, writes the body bit by bit instead, for as long as
+	// it takes. Its context is the connection's.
+	Stream func(context.Context, *StreamWriter)
+}
+
+// Reply encodes a value as the answer's body.
+func Reply(status int, body any) (Answer, error) {
+	raw, err := Encode(body)
+	if err != nil {
+		return Answer{}, fmt.Errorf("encode answer: %w", err)
+	}
+	return Answer{Status: status, Body: raw}, nil
+}
+
+// Encode is the one way JSON leaves this package: no HTML escapes, no trailing
+// newline.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// Send puts the answer on the wire and says how many bytes of body went out.
+func (a Answer) Send(w http.ResponseWriter) int {
+	h := w.Header()
+	for name, values := range a.Header {
+		h[name] = values
+	}
+	if len(a.Body) > 0 {
+		if h.Get("Content-Type") == "" {
+			h.Set("Content-Type", "application/json; charset=utf-8")
+		}
+		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
+	}
+	w.WriteHeader(a.Status)
+	n, _ := w.Write(a.Body) // the client is gone; the access log shows the bytes that went out
+	return n
+}
+
+// Timestamp is a time as the API writes it: RFC 3339, UTC, Z, milliseconds.
+// Equal instants are equal strings.
+type Timestamp time.Time
+
+const TimestampLayout = "2006-01-02T15:04:05.000Z"
+
+func (t Timestamp) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + time.Time(t).UTC().Format(TimestampLayout) + `"`), nil
+}
+
+// Stamp is a timestamp or null.
+func Stamp(t *time.Time) *Timestamp {
+	if t == nil {
+		return nil
+	}
+	s := Timestamp(*t)
+	return &s
+}
+
+// OrNull is a string or, when it is empty, null.
+func OrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// The values of priority.
+const (
+	Normal = "normal"
+	Urgent = "urgent"
+)
+
+// Priority is how an answer calls it.
+func Priority(isUrgent bool) string {
+	if isUrgent {
+		return Urgent
+	}
+	return Normal
+}
+
+// List is what an answer shows of what was found: never null.
+func List[T, B any](found []T, show func(T) B) []B {
+	out := make([]B, len(found))
+	for i, one := range found {
+		out[i] = show(one)
+	}
+	return out
+}

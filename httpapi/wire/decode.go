@@ -1,0 +1,461 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"humanqa/domain"
+)
+
+const (
+	// BodyPath names the body as a whole in details.
+	BodyPath = "body"
+	// MaxKeys bounds the keys of one object, repeated ones too. No object of
+	// ours has more than two dozen; what a body may hold beside them costs
+	// memory and, a few microseconds each, time: a hundred items of the largest
+	// body are to be refused within a second.
+	MaxKeys = 256
+	// maxDigits and maxChoice bound, in bytes, how a number and a word of a
+	// closed list may be spelled.
+	maxDigits = 1024
+	maxChoice = 1024
+)
+
+// Problems collects every offending path of one request, and what was read of
+// it on the way.
+type Problems struct {
+	details []domain.Detail
+	objects []Object          // in the order they were opened
+	Targets []Target          // URLs under test
+	hints   map[string]string // next steps, by path, that its name does not tell
+}
+
+// Add notes what is wrong at a path. The first finding there is enough.
+func (p *Problems) Add(path, format string, args ...any) {
+	if slices.ContainsFunc(p.details, func(d domain.Detail) bool { return d.Path == path }) {
+		return
+	}
+	p.details = append(p.details, domain.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Count says how many offending paths there are so far.
+func (p *Problems) Count() int { return len(p.details) }
+
+// Err is the refusal that names all of them, sorted by path, or nil.
+func (p *Problems) Err() error {
+	p.refuseTargets()
+	if len(p.details) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p.details, func(a, b domain.Detail) int { return comparePaths(a.Path, b.Path) })
+	return domain.Invalid(p.details...).WithHint("%s", p.hint())
+}
+
+// RefusedFor is what a request is refused for: first that its caller must not use what
+// its path names, then what is wrong in it, then what else the path came to.
+func RefusedFor(path, wrong error) error {
+	if wrong == nil || domain.IsKind(path, domain.KindForbidden) {
+		return path
+	}
+	return wrong
+}
+
+// comparePaths orders paths as people read them: items[2] before items[10].
+func comparePaths(a, b string) int {
+	for a != "" && b != "" {
+		if digit(a[0]) && digit(b[0]) {
+			na, nb := leadingDigits(a), leadingDigits(b)
+			if c := len(na) - len(nb); c != 0 {
+				return c
+			}
+			if c := strings.Compare(na, nb); c != 0 {
+				return c
+			}
+			a, b = a[len(na):], b[len(nb):]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func leadingDigits(s string) string {
+	n := 0
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	return s[:n]
+}
+
+// Object is a JSON object, or a posted form, on its way into a command. Its readers note
+// what is wrong and return a zero value, so that one pass finds everything.
+// Unknown keys are ignored, but for a warning (warnings.go); of duplicates the
+// last one counts.
+type Object struct {
+	Path     string // "", or a prefix such as "checklistItems[2]."
+	fields   map[string]Value
+	names    *[]string // the names that readers looked for
+	Problems *Problems
+}
+
+// Value is one of an object's.
+type Value struct {
+	raw   json.RawMessage
+	typed bool // raw is the text itself: a person typed it into a form
+}
+
+// IsNull holds for JSON's null, and for a form's field that was emptied.
+func (v Value) IsNull() bool { return !v.typed && string(v.raw) == "null" }
+
+func (v Value) begins(with byte) bool { return !v.typed && len(v.raw) > 0 && v.raw[0] == with }
+
+// Form makes an object of a posted form: its texts, by the names that readers look
+// for, and the names of what was emptied, which is null.
+func Form(p *Problems, texts map[string]string, emptied ...string) Object {
+	o := Object{fields: make(map[string]Value, len(texts)), names: new([]string), Problems: p}
+	for name, text := range texts {
+		o.fields[name] = Value{raw: json.RawMessage(text), typed: true}
+	}
+	for _, name := range emptied {
+		o.fields[name] = Value{raw: json.RawMessage("null")}
+	}
+	return o
+}
+
+// Broken says that the object itself is what is wrong, not one of its fields.
+func (o Object) Broken() bool { return o.fields == nil }
+
+// Unread are the names, sorted, of the fields that no reader has looked for.
+func (o Object) Unread() (names []string) {
+	for name := range o.fields {
+		if !slices.Contains(*o.names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Peek is a field's text, without looking for it as a reader does; empty for all that
+// is no text.
+func (o Object) Peek(name string) (text string) {
+	v := o.fields[name]
+	if v.typed {
+		return string(v.raw)
+	}
+	if !v.begins('"') || json.Unmarshal(v.raw, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// Looked are the names that readers looked for.
+func (o Object) Looked() []string { return *o.names }
+
+// NewObject is one without fields, for what is checked but was not read of it.
+func NewObject(p *Problems) Object { return Object{Problems: p} }
+
+// Object reads the request's body, which must be one JSON object.
+func (r *Request) Object(p *Problems) Object {
+	r.Read = p
+	return ParseObject(r.Content, p)
+}
+
+// OptionalObject is object where an empty body stands for an empty object.
+func (r *Request) OptionalObject(p *Problems) Object {
+	r.Read = p
+	return parseOptional(r.Content, p)
+}
+
+// ParseObject reads a body that must be one JSON object. The values stay as
+// they are, pointing into the body, until a reader asks for them: what nobody
+// asks for costs no memory.
+func ParseObject(body []byte, p *Problems) Object {
+	o := Object{Problems: p}
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		p.Add(BodyPath, "must be a JSON object, is empty")
+	case !json.Valid(body): // bounds the depth, too
+		p.Add(BodyPath, "must be valid JSON: %s", whereInvalid(body))
+	case !utf8.Valid(body):
+		p.Add(BodyPath, "must be valid UTF-8")
+	default:
+		o.read(BodyPath, body)
+	}
+	return o
+}
+
+// whereInvalid says what keeps a body from being JSON, and where, as an editor
+// counts: lines, and characters in the line, from 1.
+func whereInvalid(body []byte) string {
+	var wrong *json.SyntaxError
+	if !errors.As(json.Unmarshal(body, new(json.RawMessage)), &wrong) {
+		return "it is none"
+	}
+	before := body[:min(max(wrong.Offset-1, 0), int64(len(body)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf("line %d, column %d: %s", line, column, wrong)
+}
+
+// parseOptional is parseObject where an empty body stands for an empty object.
+func parseOptional(body []byte, p *Problems) Object {
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	return ParseObject(body, p)
+}
+
+// read splits valid JSON into the object's fields.
+func (o *Object) read(at string, raw json.RawMessage) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		o.Problems.Add(at, "must be an object")
+		return
+	}
+	o.fields = make(map[string]Value)
+	keys := 0
+	members(raw, func(name string, value json.RawMessage) bool {
+		keys++
+		o.fields[name] = Value{raw: value}
+		return keys <= MaxKeys
+	})
+	if keys > MaxKeys {
+		o.Problems.Add(at, "has more than %d keys", MaxKeys)
+		o.fields = nil
+		return
+	}
+	o.names = new([]string)
+	o.Problems.objects = append(o.Problems.objects, *o)
+}
+
+// Field is the field's value, null too, unless it is absent. Every reader looks
+// here: a name that none asks for is unknown.
+func (o Object) Field(name string) (v Value, there bool) {
+	if o.names != nil {
+		*o.names = append(*o.names, name)
+	}
+	v, there = o.fields[name]
+	return v, there
+}
+
+// Given is the field's value unless it is absent or null.
+func (o Object) Given(name string) (Value, bool) {
+	v, there := o.Field(name)
+	return v, there && !v.IsNull()
+}
+
+func (o Object) Wrong(name, format string, args ...any) {
+	o.Problems.Add(o.Path+name, format, args...)
+}
+
+// TextProblem is what is wrong with a text, wherever it was sent: Postgres has no value
+// for it. Empty: nothing.
+func TextProblem(text string) string {
+	switch {
+	case strings.ContainsRune(text, 0):
+		return "must not contain NUL"
+	case !utf8.ValidString(text):
+		return "must be valid UTF-8"
+	}
+	return ""
+}
+
+// Text reads a value that must be a string of at most limit characters.
+func (o Object) Text(name string, v Value, limit int) (string, bool) {
+	if v.typed {
+		return o.typedText(name, string(v.raw), limit)
+	}
+	if !v.begins('"') {
+		o.Wrong(name, "must be a string")
+		return "", false
+	}
+	if len(v.raw)-2 > limit { // a long one is not unescaped only to be refused
+		if n := characters(v.raw); n > limit {
+			o.Wrong(name, "must have at most %d characters, has %d", limit, n)
+			return "", false
+		}
+	}
+	var s string
+	if err := json.Unmarshal(v.raw, &s); err != nil {
+		o.Wrong(name, "must be a string")
+		return "", false
+	}
+	if problem := TextProblem(s); problem != "" {
+		o.Wrong(name, "%s", problem)
+		return "", false
+	}
+	return s, true
+}
+
+// typedText reads what a person typed into a form.
+func (o Object) typedText(name, s string, limit int) (string, bool) {
+	if n := utf8.RuneCountInString(s); n > limit {
+		o.Wrong(name, "must have at most %d characters, has %d", limit, n)
+		return "", false
+	}
+	if problem := TextProblem(s); problem != "" {
+		o.Wrong(name, "%s", problem)
+		return "", false
+	}
+	return s, true
+}
+
+// Required reads a string that must be there and not be blank.
+func (o Object) Required(name string, limit int) string {
+	if o.fields == nil { // the object itself is what is wrong
+		return ""
+	}
+	v, ok := o.Given(name)
+	if !ok {
+		o.Wrong(name, "is required")
+		return ""
+	}
+	s, ok := o.Text(name, v, limit)
+	if ok && strings.TrimSpace(s) == "" {
+		o.Wrong(name, "must not be blank")
+	}
+	return s
+}
+
+// Optional reads a string that may be absent or null: then it is empty.
+func (o Object) Optional(name string, limit int) string {
+	v, ok := o.Given(name)
+	if !ok {
+		return ""
+	}
+	s, _ := o.Text(name, v, limit)
+	return s
+}
+
+// Pointer reads a string that may be absent, null or empty: then it is nil.
+func (o Object) Pointer(name string, limit int) *string {
+	return OrNull(o.Optional(name, limit))
+}
+
+// Integer reads a whole number that may be absent or null. 60.0 is one.
+func (o Object) Integer(name string) (int, bool) {
+	v, ok := o.Given(name)
+	if !ok {
+		return 0, false
+	}
+	raw := v.raw
+	if len(raw) == 0 || !digit(raw[0]) && raw[0] != '-' {
+		o.Wrong(name, "must be a number")
+		return 0, false
+	}
+	if len(raw) > maxDigits {
+		o.Wrong(name, "must be a whole number")
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(string(raw), 10, 32); err == nil {
+		return int(n), true
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+		o.Wrong(name, "must be a whole number")
+		return 0, false
+	}
+	return int(f), true
+}
+
+// OneOf reads a string out of a closed list; absent or null it is the default.
+func (o Object) OneOf(name, whenAbsent string, values ...string) string {
+	v, ok := o.Given(name)
+	if !ok {
+		return whenAbsent
+	}
+	if v.begins('"') && len(v.raw) > maxChoice { // not unescaped only to be refused
+		v.raw = json.RawMessage(`""`)
+	}
+	s, ok := o.Text(name, v, maxChoice)
+	if ok && !slices.Contains(values, s) {
+		o.Wrong(name, "must be %s", OneOfWords(values))
+	}
+	return s
+}
+
+func OneOfWords(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
+}
+
+// Child reads an object that may be absent or null.
+func (o Object) Child(name string) (Object, bool) {
+	v, ok := o.Given(name)
+	if !ok {
+		return Object{}, false
+	}
+	c := Object{Path: o.Path + name + ".", Problems: o.Problems}
+	c.read(o.Path+name, v.raw)
+	return c, c.fields != nil
+}
+
+// List reads the values of an array that may be absent or null, at most limit
+// of them; ok says that the key was given and holds an array.
+func (o Object) List(name string, limit int) (values []Value, ok bool) {
+	v, ok := o.Given(name)
+	if !ok {
+		return nil, false
+	}
+	if !v.begins('[') {
+		o.Wrong(name, "must be an array")
+		return nil, false
+	}
+	many := false
+	elements(v.raw, func(value json.RawMessage) bool {
+		if many = len(values) == limit; !many {
+			values = append(values, Value{raw: value})
+		}
+		return !many
+	})
+	if many {
+		o.Wrong(name, "must have at most %d entries", limit)
+		return nil, false
+	}
+	return values, true
+}
+
+// Objects reads an array of objects.
+func (o Object) Objects(name string, limit int) []Object {
+	values, _ := o.List(name, limit)
+	var out []Object
+	for i, v := range values {
+		at := fmt.Sprintf("%s%s[%d]", o.Path, name, i)
+		c := Object{Path: at + ".", Problems: o.Problems}
+		c.read(at, v.raw)
+		if c.fields != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Strings reads an array of strings; nil when it is absent or null.
+func (o Object) Strings(name string, entries, limit int) *[]string {
+	values, ok := o.List(name, entries)
+	if !ok {
+		return nil
+	}
+	out := make([]string, 0, len(values))
+	for i, v := range values {
+		if s, ok := o.Text(fmt.Sprintf("%s[%d]", name, i), v, limit); ok {
+			out = append(out, s)
+		}
+	}
+	return &out
+}

@@ -1,0 +1,177 @@
+package wire
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+)
+
+// StatusClientGone is what the access log shows when the client hung up before
+// there was an answer. It is never on the wire.
+const StatusClientGone = 499
+
+// retryAfterOutage is what a client is told to wait, in seconds, while a part
+// of the service is away.
+const retryAfterOutage = 5
+
+// refusal is an error together with the headers its answer carries.
+type refusal struct {
+	err     error
+	headers map[string]string
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+// WithHeader adds a header to the answer that err becomes.
+func WithHeader(err error, name, value string) error {
+	return &refusal{err: err, headers: map[string]string{name: value}}
+}
+
+// RetryAfter tells the client when to ask again.
+func RetryAfter(err error, seconds int) error {
+	return WithHeader(err, "Retry-After", strconv.Itoa(seconds))
+}
+
+// Refuse turns an error into the envelope. It is the only place that does:
+// refusals of the domain keep their words, everything else is logged under the
+// request id and shown as an internal error.
+func Refuse(r *Request, err error) Answer {
+	shown, status := Classify(r.Context(), err)
+	switch status {
+	case http.StatusServiceUnavailable:
+		r.Log.WithError(err).Warn("request not served")
+	case http.StatusInternalServerError:
+		r.Log.WithError(err).Error("internal error")
+	}
+	ans := Answer{Status: status, Header: make(http.Header), Body: Envelope(shown, r.ID)}
+	var extra *refusal
+	if errors.As(err, &extra) {
+		for name, value := range extra.headers {
+			ans.Header.Set(name, value)
+		}
+	}
+	switch {
+	case status == http.StatusUnauthorized:
+		ans.Header.Set("WWW-Authenticate", `Bearer realm="humanqa"`)
+	case status == http.StatusServiceUnavailable && ans.Header.Get("Retry-After") == "":
+		ans.Header.Set("Retry-After", strconv.Itoa(retryAfterOutage))
+	}
+	return ans
+}
+
+// Classify decides what an error is shown as. ctx is the request's: once the
+// client is gone, what failed because of that is nobody's fault.
+func Classify(ctx context.Context, err error) (*domain.Error, int) {
+	var known *domain.Error
+	switch {
+	case errors.As(err, &known):
+		status := StatusOf(known.Kind)
+		if status == http.StatusInternalServerError {
+			known = errInternal
+		}
+		return known, status
+	case errors.Is(ctx.Err(), context.Canceled):
+		return errInternal, StatusClientGone
+	case outage(err):
+		return domain.Unavailable(err), http.StatusServiceUnavailable
+	}
+	return errInternal, http.StatusInternalServerError
+}
+
+// errInternal is all a client learns of what is not a refusal.
+var errInternal = &domain.Error{
+	Code: domain.CodeInternal, Message: "internal error",
+	Hint: "send the same request again later; name the requestId when you report this",
+}
+
+// StatusOf is the HTTP status that a refusal of the kind answers with.
+func StatusOf(k domain.Kind) int {
+	switch k {
+	case domain.KindInvalid:
+		return http.StatusBadRequest
+	case domain.KindUnauthorized:
+		return http.StatusUnauthorized
+	case domain.KindPayment:
+		return http.StatusPaymentRequired
+	case domain.KindForbidden, domain.KindSuspended:
+		return http.StatusForbidden
+	case domain.KindNotFound:
+		return http.StatusNotFound
+	case domain.KindMethod:
+		return http.StatusMethodNotAllowed
+	case domain.KindConflict:
+		return http.StatusConflict
+	case domain.KindTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case domain.KindRateLimited:
+		return http.StatusTooManyRequests
+	case domain.KindUnavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// outage tells a part of the service that is away, and may come back, from a
+// fault of ours.
+func outage(err error) bool {
+	var fromPostgres *pq.Error
+	if errors.As(err, &fromPostgres) {
+		switch fromPostgres.Code.Class() {
+		case "08", "53", "57": // connection, resources, operator intervention
+			return true
+		}
+		// After an upgrade a read model shows the rows of the version before, until
+		// its own are built: a column, or a table, may be missing for a while.
+		return fromPostgres.Code == "42703" || fromPostgres.Code == "42P01"
+	}
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, driver.ErrBadConn) ||
+		errors.As(err, &network)
+}
+
+// Envelope is the one shape of every error answer (specification, "Errors").
+// Extras cannot displace its own keys.
+func Envelope(e *domain.Error, requestID string) []byte {
+	out := make(map[string]any, len(e.Extras)+4)
+	for k, v := range e.Extras {
+		out[k] = v
+	}
+	out["error"] = e.Message
+	out["code"] = e.Code
+	out["requestId"] = requestID
+	delete(out, "hint")
+	if e.Hint != "" {
+		out["hint"] = e.Hint
+	}
+	body, err := Encode(out)
+	if err != nil { // an extra that JSON cannot carry: the refusal goes without extras
+		bare := &domain.Error{Kind: e.Kind, Code: e.Code, Message: e.Message, Hint: e.Hint}
+		return Envelope(bare, requestID)
+	}
+	return body
+}
+
+// Readdress gives a stored envelope the id of the request it now answers: the
+// specification wants requestId to equal the header.
+func Readdress(body []byte, requestID string) ([]byte, error) {
+	var out map[string]json.RawMessage
+	if err := json.Unmarshal(body, &out); err != nil {
+		return nil, err
+	}
+	id, err := json.Marshal(requestID)
+	if err != nil {
+		return nil, err
+	}
+	out["requestId"] = id
+	return Encode(out)
+}

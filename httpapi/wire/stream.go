@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	// streamWriteTime bounds a write to a client that does not read.
+	streamWriteTime = 30 * time.Second
+)
+
+// StreamWriter sends parts of an answer as they come. It takes the connection
+// out of the server's time-outs, which are for answers that end.
+type StreamWriter struct {
+	W    http.ResponseWriter
+	C    *http.ResponseController
+	sent int
+
+	// Grace, where it is set, gives the reader minRate: on average over all that was
+	// sent, once it is over.
+	Grace  time.Duration
+	waited time.Duration // for the reader
+}
+
+func NewStreamWriter(w http.ResponseWriter) *StreamWriter {
+	return &StreamWriter{W: w, C: http.NewResponseController(w)}
+}
+
+// Send sends a part at once. An error means that the client is gone, or reads
+// nothing.
+func (s *StreamWriter) Send(part []byte) error {
+	begun := time.Now()
+	due := streamWriteTime
+	if s.Grace > 0 {
+		due = max(s.Grace, time.Duration(s.sent)*time.Second/MinRate) - s.waited
+	}
+	if due <= 0 {
+		return os.ErrDeadlineExceeded
+	}
+	if err := supported(s.C.SetWriteDeadline(begun.Add(due))); err != nil {
+		return err
+	}
+	n, err := s.W.Write(part)
+	s.sent += n
+	if err == nil {
+		err = s.C.Flush()
+	}
+	s.waited += time.Since(begun)
+	return err
+}
+
+// supported passes over what a ResponseWriter cannot do, as in tests.
+func supported(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// SendStream puts the headers on the wire, then the stream, and says how many
+// bytes of body went out. What panics there cannot become a status any more: the
+// connection is cut off, so that the client does not take it for the end.
+func (a Answer) SendStream(r *Request, w http.ResponseWriter) (sent int) {
+	for name, values := range a.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.Status)
+	s := NewStreamWriter(w)
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: // the stream has told why it breaks off
+			panic(p)
+		default:
+			r.Log.WithField("stack", string(debug.Stack())).WithError(fmt.Errorf("panic: %v", p)).Error("panic in a stream")
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	// The request has been read. Its deadline would end the connection. One that
+	// is broken already fails at its first write; the stream must have its turn,
+	// because it gives back what the handler took for it.
+	_ = s.C.SetReadDeadline(time.Time{})
+	a.Stream(r.Context(), s)
+	return s.sent
+}

@@ -1,0 +1,319 @@
+// Package invariantcheck runs the checks of the invariants that operators start from the
+// pages: one at a time over all processes, bounded, and cancellable. The progress and the
+// findings of a check are in Postgres (schema checkup), so that any process can show
+// them. The clock is Postgres'.
+package invariantcheck
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/audit"
+)
+
+const (
+	// beatEvery is how often a check says that it runs, and looks whether it should
+	// go on.
+	beatEvery = time.Second
+	// longest bounds a check.
+	longest = time.Hour
+	// MaxFindings is how many findings are kept of a check.
+	MaxFindings = 200
+	// settleWithin bounds the last word of a check.
+	settleWithin = 10 * time.Second
+)
+
+// Result is what a check found.
+type Result struct {
+	Events   int
+	Jobs     int
+	Findings []audit.Finding
+}
+
+// Progress tells what a check is at, and how many events it has read.
+type Progress func(step string, events int)
+
+// Run checks everything once. It ends early with its context's error.
+type Run func(ctx context.Context, tell Progress) (Result, error)
+
+// Check is one that was started.
+type Check struct {
+	ID        uuid.UUID       `db:"id"`
+	PersonID  string          `db:"person_id"`
+	StartedAt time.Time       `db:"started_at"`
+	EndedAt   *time.Time      `db:"ended_at"`
+	State     string          `db:"state"` // running, done, cancelled, failed
+	Cancel    bool            `db:"cancel"`
+	Step      string          `db:"step"`
+	Events    int             `db:"events"`
+	Jobs      int             `db:"jobs"`
+	Found     int             `db:"found"`
+	Raw       json.RawMessage `db:"findings"`
+	Problem   string          `db:"problem"`
+}
+
+// Running says that it has not ended.
+func (c Check) Running() bool { return c.State == "running" }
+
+// Took is how long it took.
+func (c Check) Took() time.Duration {
+	if c.EndedAt == nil {
+		return 0
+	}
+	return c.EndedAt.Sub(c.StartedAt)
+}
+
+// Findings are the first MaxFindings.
+func (c Check) Findings() (found []audit.Finding) {
+	if err := json.Unmarshal(c.Raw, &found); err != nil {
+		return nil // written by us
+	}
+	return found
+}
+
+// Checks starts checks and tells of them. It may be used by many goroutines.
+type Checks struct {
+	db  *sqlx.DB
+	run Run
+	log logrus.FieldLogger
+
+	mu      sync.Mutex
+	running sync.WaitGroup
+	stopped bool
+	stop    context.CancelFunc
+	ctx     context.Context
+}
+
+// New makes Checks; Stop ends what still runs.
+func New(db *sqlx.DB, run Run, log logrus.FieldLogger) *Checks {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Checks{db: db, run: run, log: log.WithField("component", "checkup"), ctx: ctx, stop: stop}
+}
+
+// Stop cancels a check that runs here and waits for its last word.
+func (c *Checks) Stop() {
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
+	c.stop()
+	c.running.Wait()
+}
+
+// One whose process has died is over.
+const buryChecksSQL = `
+UPDATE checkup.checks
+SET state = 'failed',
+    ended_at = beat_at,
+    problem = 'the process that ran it is gone'
+WHERE state = 'running'
+  AND beat_at < clock_timestamp() - interval '30 seconds'`
+
+const startCheckSQL = `
+INSERT INTO checkup.checks (id, person_id, started_at, beat_at, state)
+VALUES ($1, $2, clock_timestamp(), clock_timestamp(), 'running')
+ON CONFLICT (id) DO NOTHING`
+
+const beatCheckSQL = `
+UPDATE checkup.checks
+SET beat_at = clock_timestamp(),
+    step = $2,
+    events = $3
+WHERE id = $1
+  AND state = 'running'
+RETURNING cancel`
+
+const endCheckSQL = `
+UPDATE checkup.checks
+SET beat_at = clock_timestamp(),
+    ended_at = clock_timestamp(),
+    state = $2,
+    events = $3,
+    jobs = $4,
+    found = $5,
+    findings = $6,
+    problem = $7
+WHERE id = $1
+  AND state = 'running'`
+
+const cancelCheckSQL = `
+UPDATE checkup.checks
+SET cancel = TRUE
+WHERE id = $1
+  AND state = 'running'`
+
+const listChecksSQL = `
+SELECT id, person_id, started_at, ended_at, state, cancel, step, events, jobs, found, findings, problem
+FROM checkup.checks
+ORDER BY started_at DESC
+LIMIT $1`
+
+const lastDoneSQL = `
+SELECT id, person_id, started_at, ended_at, state, cancel, step, events, jobs, found, findings, problem
+FROM checkup.checks
+WHERE state = 'done'
+ORDER BY started_at DESC
+LIMIT 1`
+
+// Start runs a check in this process. The same id again is a repeat; while another
+// one runs it is a conflict.
+func (c *Checks) Start(ctx context.Context, id uuid.UUID, personID string) error {
+	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
+		return fmt.Errorf("end checks that nobody runs: %w", err)
+	}
+	done, err := c.db.ExecContext(ctx, startCheckSQL, id, personID)
+	var taken *pq.Error
+	if errors.As(err, &taken) && taken.Constraint == "checks_running" {
+		return domain.Conflict("a check is under way").WithHint("wait for it, or cancel it")
+	}
+	if err != nil {
+		return fmt.Errorf("start a check: %w", err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return c.end(id, "failed", Result{}, "the service was stopping")
+	}
+	c.running.Go(func() { c.watch(id) })
+	return nil
+}
+
+// watch runs the check and beats beside it.
+func (c *Checks) watch(id uuid.UUID) {
+	ctx, cancel := context.WithTimeout(c.ctx, longest)
+	defer cancel()
+	var (
+		mu     sync.Mutex
+		step   string
+		events int
+		asked  bool // to cancel
+	)
+	type outcome struct {
+		Result
+		err error
+	}
+	out := make(chan outcome, 1)
+	go func() {
+		r, err := c.guarded(ctx, func(s string, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			step, events = s, n
+		})
+		out <- outcome{r, err}
+	}()
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case o := <-out:
+			state, problem := "done", ""
+			switch {
+			case o.err == nil:
+			case asked:
+				state = "cancelled"
+			default:
+				state, problem = "failed", o.err.Error()
+				c.log.WithError(o.err).Warn("a check ended before it was through")
+			}
+			if err := c.end(id, state, o.Result, problem); err != nil {
+				c.log.WithError(err).Warn("what a check found was not kept")
+			}
+			return
+		case <-tick.C:
+			mu.Lock()
+			now, n := step, events
+			mu.Unlock()
+			var stop bool
+			if err := c.db.GetContext(ctx, &stop, beatCheckSQL, id, now, n); err != nil && ctx.Err() == nil {
+				c.log.WithError(err).Warn("a check that runs could not say so")
+			}
+			if stop && !asked {
+				asked = true
+				cancel()
+			}
+		}
+	}
+}
+
+// guarded makes an error of a panic: a check must not end the service.
+func (c *Checks) guarded(ctx context.Context, tell Progress) (r Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return c.run(ctx, tell)
+}
+
+func (c *Checks) end(id uuid.UUID, state string, r Result, problem string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
+	defer cancel()
+	kept := r.Findings
+	if len(kept) > MaxFindings {
+		kept = kept[:MaxFindings]
+	}
+	if kept == nil {
+		kept = []audit.Finding{}
+	}
+	findings, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	_, err = c.db.ExecContext(ctx, endCheckSQL, id, state, r.Events, r.Jobs, len(r.Findings), findings, problem)
+	return err
+}
+
+// Cancel asks whoever runs the check to end it. One that has ended is not found.
+func (c *Checks) Cancel(ctx context.Context, id uuid.UUID) error {
+	done, err := c.db.ExecContext(ctx, cancelCheckSQL, id)
+	if err != nil {
+		return fmt.Errorf("cancel a check: %w", err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, domain.NotFound("check that runs"))
+	}
+	return nil
+}
+
+// List gives the newest checks.
+func (c *Checks) List(ctx context.Context, limit int) (list []Check, err error) {
+	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
+		return nil, fmt.Errorf("end checks that nobody runs: %w", err)
+	}
+	if err := c.db.SelectContext(ctx, &list, listChecksSQL, limit); err != nil {
+		return nil, fmt.Errorf("list checks: %w", err)
+	}
+	for i := range list {
+		list[i].utc()
+	}
+	return list, nil
+}
+
+// LastDone is the newest check that went through; found is false before the first.
+func (c *Checks) LastDone(ctx context.Context) (last Check, found bool, err error) {
+	var list []Check
+	if err := c.db.SelectContext(ctx, &list, lastDoneSQL); err != nil || len(list) == 0 {
+		return last, false, err
+	}
+	list[0].utc()
+	return list[0], true, nil
+}
+
+func (c *Check) utc() {
+	c.StartedAt = c.StartedAt.UTC()
+	if c.EndedAt != nil {
+		*c.EndedAt = c.EndedAt.UTC()
+	}
+}

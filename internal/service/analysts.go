@@ -1,0 +1,116 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/internal/pgdev"
+	"humanqa/internal/pgpool"
+)
+
+// MakeAnalyst makes a role that reads schema analytics, or gives it a new password.
+func MakeAnalyst(ctx context.Context, db *sqlx.DB, role, password string) error {
+	return pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
+		exists, err := roleExists(ctx, tx, role)
+		if err != nil {
+			return err
+		}
+		verb := "CREATE ROLE "
+		if exists {
+			verb = "ALTER ROLE "
+		}
+		if _, err := tx.ExecContext(ctx, verb+pq.QuoteIdentifier(role)+
+			" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 5 PASSWORD "+pq.QuoteLiteral(password)); err != nil {
+			return err
+		}
+		return boundAnalyst(ctx, tx, role)
+	})
+}
+
+func roleExists(ctx context.Context, tx *sqlx.Tx, role string) (exists bool, err error) {
+	err = tx.GetContext(ctx, &exists, `SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1)`, role)
+	return exists, err
+}
+
+// boundAnalyst says what an analyst's role may, and for how long.
+func boundAnalyst(ctx context.Context, tx *sqlx.Tx, role string) error {
+	name := pq.QuoteIdentifier(role)
+	statements := []string{
+		"GRANT " + pgdev.Analysts + " TO " + name,
+		"ALTER ROLE " + name + " SET default_transaction_read_only = on",
+		"ALTER ROLE " + name + " SET statement_timeout = '5min'",
+		"ALTER ROLE " + name + " SET idle_in_transaction_session_timeout = '1min'", // it keeps rows that are gone
+		"ALTER ROLE " + name + " SET search_path = analytics",
+		"GRANT USAGE ON SCHEMA analytics TO " + name,
+		"GRANT SELECT ON ALL TABLES IN SCHEMA analytics TO " + name,
+		"ALTER DEFAULT PRIVILEGES IN SCHEMA analytics GRANT SELECT ON TABLES TO " + name,
+	}
+	grouped, err := roleExists(ctx, tx, pgdev.Analysts)
+	if err != nil {
+		return err
+	}
+	if !grouped {
+		statements = append([]string{"CREATE ROLE " + pgdev.Analysts + " NOLOGIN"}, statements...)
+	}
+	for _, statement := range statements {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const analystRolesSQL = `
+SELECT rolname
+FROM pg_roles
+WHERE rolname LIKE 'analyst\_%'
+  AND rolcanlogin`
+
+// boundAnalysts gives roles that an older version made the bounds of today.
+func boundAnalysts(ctx context.Context, db *sqlx.DB) error {
+	return pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
+		var roles []string
+		if err := tx.SelectContext(ctx, &roles, analystRolesSQL); err != nil {
+			return fmt.Errorf("list the analysts: %w", err)
+		}
+		for _, role := range roles {
+			if err := boundAnalyst(ctx, tx, role); err != nil {
+				return fmt.Errorf("bound the role %s: %w", role, err)
+			}
+		}
+		return nil
+	})
+}
+
+// AnalystDSN is where the analyst finds the database: the embedded one at
+// HUMANQA_POSTGRES_LISTEN, else over loopback TCP.
+func AnalystDSN(cfg Config, role, password string) (string, error) {
+	address := cfg.DatabaseURL
+	if address == "" {
+		server, err := pgdev.Running(cfg.DataDir)
+		switch {
+		case err != nil:
+			return "", err
+		case server.Silent():
+			return "", fmt.Errorf("port %d of the embedded Postgres is taken by another process: free it and start the service again",
+				server.Port)
+		case cfg.PostgresListen == "":
+			address = server.TCPDSN(pgdev.Database)
+		default:
+			if address, err = server.TLSDSN(pgdev.Database, cfg.PostgresListen); err != nil {
+				return "", err
+			}
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", errors.New("HUMANQA_DATABASE_URL is no postgres://… address")
+	}
+	u.User = url.UserPassword(role, password)
+	return u.String(), nil
+}

@@ -1,0 +1,398 @@
+package service
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/eventstore/node"
+	"humanqa/httpapi/admit"
+	"humanqa/internal/ai"
+	"humanqa/internal/blob"
+	"humanqa/internal/guard"
+	"humanqa/internal/hosting"
+)
+
+// environment is every HUMANQA_* variable there is, and the one table of them:
+// the list of known names, humanqa serve --help and docs/settings.md are made of
+// the tags. unset says what holds where there is no default. A new setting is a
+// field here and in Config, and the place that uses it.
+type environment struct {
+	Addr                     string `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
+	BaseURL                  string `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
+	TLSCert                  string `env:"HUMANQA_TLS_CERT" unset:"plain HTTP" about:"file with the certificate and its chain (PEM), to serve HTTPS; a renewed one is taken by itself"`
+	TLSKey                   string `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
+	TrustedProxies           string `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
+	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password, by this address and loopback names only; off for none"`
+	Voice                    string `env:"HUMANQA_VOICE" envDefault:"embedded" about:"voice chat in sessions: embedded, or off"`
+	VoiceAddr                string `env:"HUMANQA_VOICE_ADDR" unset:"port 7882 beside HUMANQA_ADDR" about:"where voice listens, by UDP and by TCP; browsers must reach it"`
+	VoicePublic              string `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
+	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"the directory of the embedded Postgres, keys, evidence and sockets; mode 0700"`
+	DatabaseURL              string `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"your own Postgres, postgres://…"`
+	PostgresListen           string `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
+	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"your own EventStoreDB or KurrentDB, or another service's node, esdb://… (also kurrentdb://…)"`
+	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
+	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
+	EventStoreMaxAppend      int    `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
+	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
+	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for other servers that speak S3"`
+	RecordingLimit           int64  `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes that a checker may record of one job; of all jobs of 24 hours, eight times as many"`
+	AI                       string `env:"HUMANQA_AI" envDefault:"rules" about:"the writer of checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
+	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
+	AIModel                  string `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
+	AIKey                    string `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
+	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
+	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
+	TargetAllow              string `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
+	MaxConnections           int    `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
+	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
+	CloseEvery               int    `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
+	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
+	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
+	LogFormat                string `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
+	LogLevel                 string `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
+}
+
+// The test suite's own settings may stand in the environment of a service that
+// a test starts.
+const testPrefix = "HUMANQA_TEST_"
+
+// Config is the environment, checked. Everything in it can be relied on as far
+// as that can be known before anything is started.
+type Config struct {
+	Addr                     string
+	BaseURL                  string // "" until the listener is bound, unless given
+	TLSCert, TLSKey          string // both or neither
+	TrustedProxies           guard.Allow
+	AdminAddr                string // "" for off
+	AdminAddrGiven           bool   // else a start goes on without that very address
+	Voice                    bool
+	VoiceAddr                string
+	VoiceAddrGiven           bool     // else a start goes on without that very address
+	VoicePublic              []string // IP addresses; none: those it listens at
+	DataDir                  string   // absolute
+	DatabaseURL              string   // "" for the embedded Postgres
+	PostgresListen           string   // of the embedded Postgres, for analysts
+	EventStoreURL            string   // "" for the embedded node
+	EventStoreListen         string
+	EventStoreListenInsecure string
+	EventStoreMaxAppend      int // bytes
+	MasterKeyFile            string
+	EvidenceURL              string    // a bucket, in the data directory unless given
+	RecordingLimit           int64     // bytes of one checker and job
+	AI                       ai.Config // its Log comes with the core
+	WebhookAllow             guard.Allow
+	TargetAllow              guard.Targets
+	WebhookCAFile            string // may appear later; serve warns until it does
+	MaxConnections           int    // open at HUMANQA_ADDR
+	RateLimit                int    // requests per key in any minute
+	CloseEvery               int    // events after which a ledger is closed
+	HostedDomains            hosting.Domains
+	Roles                    Roles
+	LogFormat                string // text, json, or "" to follow the terminal
+	LogLevel                 logrus.Level
+	// Demo seeds a demo account on the first start and lets webhooks reach the
+	// receiver of `humanqa demo` on this machine. It is a flag, not a variable.
+	Demo bool
+	// given is what the environment said, by name, without what is secret.
+	given map[string]string
+}
+
+// ParseConfig checks an environment such as os.Environ gives. An empty value is
+// an unset one.
+func ParseConfig(environ []string) (Config, error) {
+	vars := env.ToMap(environ)
+	for name, value := range vars {
+		if value == "" {
+			delete(vars, name)
+		}
+	}
+	if err := refuseUnknown(vars); err != nil {
+		return Config{}, err
+	}
+	if err := refuseUnreadable(vars); err != nil {
+		return Config{}, err
+	}
+	var e environment
+	if err := env.ParseWithOptions(&e, env.Options{Environment: vars}); err != nil {
+		return Config{}, fmt.Errorf("read the environment: %w", err)
+	}
+	c, err := e.config()
+	_, c.AdminAddrGiven = vars["HUMANQA_ADMIN_ADDR"]
+	_, c.VoiceAddrGiven = vars["HUMANQA_VOICE_ADDR"]
+	c.given = map[string]string{}
+	for _, s := range Settings() {
+		if value, given := vars[s.Name]; given {
+			c.given[s.Name] = unsecret(s.Name, value)
+		}
+	}
+	return c, err
+}
+
+func refuseUnknown(vars map[string]string) error {
+	fields, err := env.GetFieldParams(&environment{})
+	if err != nil {
+		return fmt.Errorf("list the settings: %w", err)
+	}
+	known := make(map[string]bool, len(fields))
+	for _, f := range fields {
+		known[f.Key] = true
+	}
+	var unknown []string
+	for name := range vars {
+		if strings.HasPrefix(name, "HUMANQA_") && !strings.HasPrefix(name, testPrefix) && !known[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return fmt.Errorf("unknown setting %s: unset it, or see humanqa serve --help for the known ones",
+		strings.Join(unknown, ", "))
+}
+
+// refuseUnreadable says of a number that it is none, in our own words.
+func refuseUnreadable(vars map[string]string) error {
+	for field := range reflect.TypeFor[environment]().Fields() {
+		name := field.Tag.Get("env")
+		value, given := vars[name]
+		if !given || !field.Type.ConvertibleTo(reflect.TypeFor[int64]()) {
+			continue
+		}
+		if _, err := strconv.ParseInt(value, 10, field.Type.Bits()); err != nil {
+			return BadSetting(name, "%q is no whole number that fits", value)
+		}
+	}
+	return nil
+}
+
+func (e environment) config() (Config, error) {
+	c := Config{
+		Addr:                     e.Addr,
+		BaseURL:                  strings.TrimRight(e.BaseURL, "/"),
+		TLSCert:                  e.TLSCert,
+		TLSKey:                   e.TLSKey,
+		AdminAddr:                e.AdminAddr,
+		Voice:                    e.Voice == "embedded",
+		VoiceAddr:                e.VoiceAddr,
+		DatabaseURL:              e.DatabaseURL,
+		PostgresListen:           e.PostgresListen,
+		EventStoreURL:            e.EventStoreURL,
+		EventStoreListen:         e.EventStoreListen,
+		EventStoreListenInsecure: e.EventStoreListenInsecure,
+		EventStoreMaxAppend:      e.EventStoreMaxAppend,
+		MasterKeyFile:            e.MasterKeyFile,
+		EvidenceURL:              e.EvidenceURL,
+		RecordingLimit:           e.RecordingLimit,
+		WebhookCAFile:            e.WebhookCAFile,
+		MaxConnections:           e.MaxConnections,
+		RateLimit:                e.RateLimit,
+		CloseEvery:               e.CloseEvery,
+		LogFormat:                e.LogFormat,
+	}
+	if c.AdminAddr == "off" {
+		c.AdminAddr = ""
+	}
+	if host, _, err := net.SplitHostPort(c.Addr); err == nil && c.VoiceAddr == "" {
+		c.VoiceAddr = net.JoinHostPort(host, voicePort)
+	}
+	var err error
+	if c.VoicePublic, err = parseIPs(e.VoicePublic); err != nil {
+		return Config{}, BadSetting("HUMANQA_VOICE_PUBLIC", "%v", err)
+	}
+	if c.DataDir, err = filepath.Abs(e.DataDir); err != nil {
+		return Config{}, BadSetting("HUMANQA_DATA_DIR", "%v", err)
+	}
+	if c.MasterKeyFile == "" {
+		c.MasterKeyFile = filepath.Join(c.DataDir, "master-keyset.json")
+	}
+	if c.EvidenceURL == "" {
+		c.EvidenceURL = blob.Directory(filepath.Join(c.DataDir, "evidence"))
+	} else if err := blob.Check(c.EvidenceURL); err != nil {
+		return Config{}, BadSetting("HUMANQA_EVIDENCE_URL", "%v", err)
+	}
+	if c.Roles, err = ParseRoles(e.Roles); err != nil {
+		return Config{}, err
+	}
+	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllow); err != nil {
+		return Config{}, BadSetting("HUMANQA_WEBHOOK_ALLOW", "%v", err)
+	}
+	if c.TargetAllow, err = guard.ParseTargets(e.TargetAllow); err != nil {
+		return Config{}, BadSetting("HUMANQA_TARGET_ALLOW", "%v", err)
+	}
+	if c.TrustedProxies, err = guard.ParseAllow(e.TrustedProxies); err != nil {
+		return Config{}, BadSetting("HUMANQA_TRUSTED_PROXIES", "%v", err)
+	}
+	if e.AI == "openai" {
+		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: ai.Secret(e.AIKey)}
+	}
+	if c.HostedDomains, err = hosting.Parse(e.HostedDomains); err != nil {
+		return Config{}, BadSetting("HUMANQA_HOSTED_DOMAINS", "%v", err)
+	}
+	if c.LogLevel, err = logrus.ParseLevel(e.LogLevel); err != nil {
+		return Config{}, BadSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevel)
+	}
+	for _, check := range []error{
+		checkListen("HUMANQA_ADDR", c.Addr),
+		checkListen("HUMANQA_ADMIN_ADDR", c.AdminAddr),
+		checkListen("HUMANQA_VOICE_ADDR", c.VoiceAddr),
+		checkChoice("HUMANQA_VOICE", e.Voice, "embedded", "off"),
+		checkListen("HUMANQA_POSTGRES_LISTEN", c.PostgresListen),
+		checkListen("HUMANQA_EVENTSTORE_LISTEN", c.EventStoreListen),
+		checkListen("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
+		checkLoopback("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
+		CheckURL("HUMANQA_BASE_URL", c.BaseURL, "http", "https"),
+		CheckURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
+		CheckURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
+		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
+		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
+		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
+		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
+		checkRange("HUMANQA_MAX_CONNECTIONS", c.MaxConnections, 1, 1_000_000),
+		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, admit.MaxRateLimit),
+		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
+		e.checkAI(),
+		e.checkTLS(),
+	} {
+		if check != nil {
+			return Config{}, check
+		}
+	}
+	if c.EventStoreURL != "" && (c.EventStoreListen != "" || c.EventStoreListenInsecure != "") {
+		return Config{}, BadSetting("HUMANQA_EVENTSTORE_URL",
+			"names another log, so there is no embedded node to listen: unset it or HUMANQA_EVENTSTORE_LISTEN*")
+	}
+	if _, port, err := net.SplitHostPort(c.PostgresListen); err == nil && strings.Trim(port, "0") == "" {
+		return Config{}, BadSetting("HUMANQA_POSTGRES_LISTEN", "needs a port of its own: analysts keep their addresses")
+	}
+	if c.DatabaseURL != "" && c.PostgresListen != "" {
+		return Config{}, BadSetting("HUMANQA_DATABASE_URL",
+			"names another Postgres, so there is no embedded one to listen: unset it or HUMANQA_POSTGRES_LISTEN")
+	}
+	return c, nil
+}
+
+// voicePort is where voice listens unless it is told.
+const voicePort = "7882"
+
+func parseIPs(csv string) (ips []string, err error) {
+	for part := range strings.SplitSeq(csv, ",") {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "" && csv == "":
+		case net.ParseIP(part) == nil:
+			return nil, fmt.Errorf("%q is no IP address", part)
+		default:
+			ips = append(ips, part)
+		}
+	}
+	return ips, nil
+}
+
+// BadSetting is the one line that says which variable is wrong, and how.
+func BadSetting(name, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
+}
+
+func checkListen(name, addr string) error {
+	if addr == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return BadSetting(name, "%q is no listen address: use one such as 127.0.0.1:8080", addr)
+	}
+	return nil
+}
+
+func checkLoopback(name, addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return BadSetting(name, "%v", err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return BadSetting(name, "%q is not a loopback address: without TLS only 127.0.0.1 is allowed", addr)
+	}
+	return nil
+}
+
+// CheckURL never quotes the value: it may hold a password.
+func CheckURL(name, raw string, schemes ...string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	// A Postgres URL may name its socket in the query and no host at all.
+	hostless := err == nil && u.Host == "" && !strings.HasPrefix(u.Scheme, "postgres")
+	if err != nil || hostless || u.Opaque != "" || !slices.Contains(schemes, u.Scheme) {
+		return BadSetting(name, "is no URL that starts with %s://", strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+// checkAI wants what a model cannot be asked without. With the rules the other
+// settings may stay, so that one variable switches. It never quotes the key.
+func (e environment) checkAI() error {
+	if e.AI != "openai" {
+		return nil
+	}
+	for _, required := range []struct{ name, value string }{
+		{"HUMANQA_AI_MODEL", e.AIModel}, {"HUMANQA_AI_KEY", e.AIKey},
+	} {
+		if required.value == "" {
+			return BadSetting(required.name, "must be set with HUMANQA_AI=openai")
+		}
+	}
+	if strings.ContainsFunc(e.AIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return BadSetting("HUMANQA_AI_KEY", "must be printable ASCII without blanks")
+	}
+	if err := CheckURL("HUMANQA_AI_BASE_URL", e.AIBaseURL, "http", "https"); err != nil {
+		return err
+	}
+	if u, err := url.Parse(e.AIBaseURL); err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return BadSetting("HUMANQA_AI_BASE_URL", "must have no user, query or fragment: the key goes into HUMANQA_AI_KEY")
+	}
+	return nil
+}
+
+// checkTLS wants all of it or nothing, and no address that is not served.
+func (e environment) checkTLS() error {
+	switch {
+	case e.TLSCert != "" && e.TLSKey == "":
+		return BadSetting("HUMANQA_TLS_KEY", "must be set with HUMANQA_TLS_CERT")
+	case e.TLSCert == "" && e.TLSKey != "":
+		return BadSetting("HUMANQA_TLS_CERT", "must be set with HUMANQA_TLS_KEY")
+	case e.TLSCert != "" && strings.HasPrefix(e.BaseURL, "http://"):
+		return BadSetting("HUMANQA_BASE_URL", "must start with https:// where HUMANQA_TLS_CERT is set")
+	}
+	return nil
+}
+
+func checkChoice(name, value string, choices ...string) error {
+	if value == "" || slices.Contains(choices, value) {
+		return nil
+	}
+	return BadSetting(name, "%q is not offered: use %s", value, strings.Join(choices, " or "))
+}
+
+func checkRange[N int | int64](name string, value, low, high N) error {
+	if value < low || value > high {
+		return BadSetting(name, "%d is out of range: use %d to %d", value, low, high)
+	}
+	return nil
+}

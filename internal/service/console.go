@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/httpapi/console"
+	"humanqa/internal/credential"
+	"humanqa/internal/invariantcheck"
+	"humanqa/projections"
+	"humanqa/webhooks"
+)
+
+// consoleDeps are the dependencies of operators' pages.
+func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, store *credential.Store, log *logrus.Logger) console.Deps {
+	checks := invariantcheck.New(s.core.DB, func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
+		out, err := s.core.Installation().Check(ctx, log, tell)
+		return invariantcheck.Result{Events: out.Events, Jobs: out.Jobs, Findings: out.Findings}, err
+	}, log)
+	s.core.shutdown.add("checks", workerBudget, func(context.Context) error { checks.Stop(); return nil })
+	return console.Deps{
+		Commands: s.core.Commands, Reads: reads, Credentials: store, Deliveries: webhooks.NewLog(s.core.DB), Log: s.core.Log,
+		Checks: checks, Status: s.consumers.Status, DB: s.core.DB, Problems: s.problems, Audit: s.core.Signer().Problem, Now: time.Now,
+		Facts: s.facts(ctx), Settings: s.cfg.inForce(),
+	}
+}
+
+// facts describe this process and its machine.
+func (s *Service) facts(ctx context.Context) []console.Fact {
+	b := ThisBuild()
+	facts := []console.Fact{
+		{Name: "humanqa", Value: b.Version}, {Name: "commit", Value: b.Commit}, {Name: "Go", Value: b.GoVersion},
+		{Name: "machine", Value: runtime.GOOS + "/" + runtime.GOARCH + ", " + strconv.Itoa(runtime.GOMAXPROCS(0)) + " processors"},
+		{Name: "process", Value: strconv.Itoa(os.Getpid()) + ", runs " + s.cfg.Roles.String()},
+		{Name: "started", Value: time.Now().UTC().Format(time.RFC3339)},
+	}
+	var postgres string
+	if err := s.core.DB.GetContext(ctx, &postgres, "SHOW server_version"); err == nil {
+		facts = append(facts, console.Fact{Name: "PostgreSQL", Value: postgres})
+	}
+	node := "the embedded node"
+	if s.cfg.EventStoreURL != "" {
+		node = "another server"
+	}
+	return append(facts, console.Fact{Name: "event log", Value: node})
+}
+
+// inForce is every setting with its value: from the environment, or the default.
+// No secret is in it.
+func (c Config) inForce() []console.Setting {
+	var all []console.Setting
+	for _, s := range Settings() {
+		value, given := c.given[s.Name]
+		if !given {
+			value = s.Default
+		}
+		all = append(all, console.Setting{Name: s.Name, Value: value, About: s.About, Given: given})
+	}
+	return all
+}
+
+// unsecret removes possible secrets from a setting: keys, and all of an address
+// except scheme, host and path.
+func unsecret(name, value string) string {
+	switch {
+	case strings.HasSuffix(name, "_KEY") && name != "HUMANQA_TLS_KEY", strings.Contains(name, "SECRET"), strings.Contains(name, "PASSWORD"):
+		return "set, and never shown"
+	case strings.HasSuffix(name, "_URL"):
+		u, err := url.Parse(value)
+		if err != nil || u.Scheme == "" {
+			return "set"
+		}
+		plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+		shown := plain.String()
+		if u.User != nil || u.RawQuery != "" {
+			shown += " …"
+		}
+		return shown
+	}
+	return value
+}

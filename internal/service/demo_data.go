@@ -1,0 +1,113 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"humanqa/domain"
+	"humanqa/webhooks"
+)
+
+// DemoCredits are what the demo account starts with.
+const DemoCredits = 1000
+
+// DemoFile is what `humanqa demo`, a script or a person needs to try the
+// service (operating contract).
+type DemoFile struct {
+	BaseURL    string `json:"baseUrl"`
+	AccountID  string `json:"accountId"`
+	APIKey     string `json:"apiKey"`
+	CheckerKey string `json:"checkerKey"`
+}
+
+// DemoPath is where the demo file is.
+func DemoPath(dataDir string) string { return filepath.Join(dataDir, "demo.json") }
+
+// ReadDemo gives fs.ErrNotExist before the first start with --demo.
+func ReadDemo(dataDir string) (DemoFile, error) {
+	var d DemoFile
+	content, err := os.ReadFile(DemoPath(dataDir))
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(content, &d); err != nil {
+		return d, fmt.Errorf("read %s: %w: remove it for a new demo account", DemoPath(dataDir), err)
+	}
+	return d, nil
+}
+
+// write replaces the file whole: a reader sees the old one or the new one.
+func (d DemoFile) write(dataDir string) error {
+	content, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dataDir, ".demo-*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(content, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), DemoPath(dataDir))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // half a file
+		return fmt.Errorf("write %s: %w", DemoPath(dataDir), err)
+	}
+	return nil
+}
+
+// seedDemo makes the demo account and checker on the first start; later ones
+// only bring the address up to date. at is the last write, zero if there was
+// none. The file comes last: a crash before it leaves an account that nobody
+// knows the key of, and the next start makes another.
+func seedDemo(ctx context.Context, c *Core, baseURL string) (d DemoFile, at domain.Position, err error) {
+	d, err = ReadDemo(c.Config.DataDir)
+	switch {
+	case err == nil && d.BaseURL == baseURL:
+		return d, at, nil
+	case errors.Is(err, fs.ErrNotExist):
+		account, err := OpenAccount(ctx, c.Commands, OperatorCause(""), NewAccount{Name: "Demo", Credits: DemoCredits})
+		if err != nil {
+			return d, at, fmt.Errorf("seed the demo account: %w", err)
+		}
+		checker, err := c.Commands.CreateChecker(ctx, OperatorCause(""), "Demo checker", nil)
+		if err != nil {
+			return d, at, fmt.Errorf("seed the demo checker: %w", err)
+		}
+		d.AccountID, d.APIKey, d.CheckerKey = account.AccountID, account.APIKey, checker.Token
+		at = account.Position.Max(checker.Position)
+	case err != nil:
+		return d, at, err
+	}
+	d.BaseURL = baseURL
+	return d, at, d.write(c.Config.DataDir)
+}
+
+// forDemo lets deliveries reach receivers on this machine, and trusts the
+// certificates of `humanqa listen`, unless the operator named others.
+//
+// The certificates are made here already, so that the first delivery trusts
+// them; a receiver that cannot listen now is one that cannot listen later.
+func forDemo(ctx context.Context, cfg Config) (Config, error) {
+	cfg.WebhookAllow = append(cfg.WebhookAllow[:len(cfg.WebhookAllow):len(cfg.WebhookAllow)],
+		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+	if cfg.WebhookCAFile == "" {
+		cfg.WebhookCAFile = webhooks.CAFile(ReceiverDir(cfg))
+	}
+	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{Dir: ReceiverDir(cfg)})
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, receiver.Close()
+}
+
+// ReceiverDir is where `humanqa listen` keeps its certificates unless told
+// otherwise.
+func ReceiverDir(cfg Config) string { return filepath.Join(cfg.DataDir, "listen") }

@@ -1,0 +1,178 @@
+// Package fsck checks the invariants on live data: the log against itself and against
+// its signed checkpoints, the evidence, and the rows of every read model against a new
+// fold of the log.
+//
+// A stopped service owes nothing new, so fsck then judges by the time of the log's last
+// event.
+package fsck
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/audit"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/httpapi/evidence"
+	"humanqa/internal/blob"
+	"humanqa/internal/invariantcheck"
+	"humanqa/internal/service/logging"
+	"humanqa/internal/vault"
+	"humanqa/projections"
+	"humanqa/projections/auditlog"
+)
+
+// Installation is the subject of a check: a log, the database beside it, and the evidence.
+type Installation struct {
+	DB          *sqlx.DB
+	Log         *eventstore.Client
+	Vault       *vault.Vault
+	Signer      *auditlog.Signer
+	EvidenceURL string
+	// Now is the moment to judge deadlines by.
+	Now func(context.Context) (time.Time, error)
+}
+
+// Result is the outcome of a check.
+type Result struct {
+	Events   int             `json:"events"`
+	Jobs     int             `json:"jobs"`
+	Findings []audit.Finding `json:"findings"`
+}
+
+// toldEvery is the number of events between two reports of progress.
+const toldEvery = 1000
+
+// NoProgress is for checks whose progress is not shown.
+func NoProgress(string, int) {}
+
+// Check reads the log once, and reports its progress. against names files of
+// checkpoints.
+func (i Installation) Check(
+	ctx context.Context, logger logrus.FieldLogger, tell invariantcheck.Progress, against ...string,
+) (Result, error) {
+	return i.CheckModels(ctx, logger, tell, projections.Names(), against...)
+}
+
+// CheckModels is Check for some of the read models.
+func (i Installation) CheckModels(
+	ctx context.Context, logger logrus.FieldLogger, tell invariantcheck.Progress, models []string, against ...string,
+) (Result, error) {
+	log := audit.New()
+	references := evidence.References{DB: i.DB}
+	out := Result{Findings: []audit.Finding{}}
+	err := i.AgainstTree(ctx, against, func(check *auditlog.Check) error {
+		return auditlog.Each(ctx, i.Log, func(e eventstore.RawEvent) error {
+			r, err := e.Decode()
+			if err != nil {
+				r = e.Recorded()
+				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: err.Error()})
+			}
+			log.See(r)
+			if log.Events%toldEvery == 1 {
+				tell("reading the log", log.Events)
+			}
+			if err := references.See(ctx, r); err != nil {
+				return err
+			}
+			return check.See(ctx, e)
+		})
+	}, func(_ *auditlog.Check, findings []audit.Finding) { out.Findings = append(out.Findings, findings...) })
+	if err != nil {
+		return Result{}, err
+	}
+	now, err := i.Now(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	out.Events, out.Jobs = log.Events, log.Jobs
+	out.Findings = append(out.Findings, log.Findings(now)...)
+	tell("looking for evidence", out.Events)
+	if err := i.auditEvidence(ctx, &out); err != nil {
+		return Result{}, err
+	}
+	if err := i.auditReferences(ctx, &references, log, &out); err != nil {
+		return Result{}, err
+	}
+
+	tell("comparing the rows of the read models", out.Events)
+	feed := eventstore.NewFeed(i.Log, logger) // not run: it then reads pages
+	supervisor := consumer.New(i.DB, feed, logger, projections.All()...)
+	differences, err := supervisor.VerifyAll(ctx, models)
+	if err != nil {
+		return Result{}, err
+	}
+	aside, err := SetAside(ctx, i.DB, models)
+	if err != nil {
+		return Result{}, err
+	}
+	for n, name := range models {
+		out.Findings = append(out.Findings, RowFindings(name, differences[n])...)
+	}
+	out.Findings = append(out.Findings, aside...)
+	return out, nil
+}
+
+// SetAside lists the streams that read models have set aside.
+func SetAside(ctx context.Context, db *sqlx.DB, models []string) (found []audit.Finding, err error) {
+	all, err := consumer.List(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if !s.Serving || !slices.Contains(models, s.Name) {
+			continue
+		}
+		for _, a := range s.SetAside {
+			found = append(found, audit.Finding{Invariant: 9, Stream: a.Stream, Problem: fmt.Sprintf(
+				"the read model %s has set the stream aside, from its %s at %s on (%s): %s", s.Name, a.Type, a.Position, a.Category,
+				logging.OneLine(a.Detail))})
+		}
+	}
+	return found, nil
+}
+
+// auditEvidence looks for the file of every piece of evidence, where they are in
+// a directory.
+func (i Installation) auditEvidence(ctx context.Context, out *Result) error {
+	dir, ok := blob.Path(i.EvidenceURL)
+	if !ok {
+		return nil
+	}
+	return evidence.StoredFiles(ctx, i.DB, func(jobID, key string, size int64) error {
+		if blob.Lost(filepath.Join(dir, filepath.FromSlash(key)), size) {
+			out.Findings = append(out.Findings, audit.Finding{
+				Invariant: 20, Stream: domain.JobStream(jobID), Problem: "the file of evidence " + key + " is lost",
+			})
+		}
+		return nil
+	})
+}
+
+// auditReferences tells of evidence that events refer to and nobody has any more,
+// but for accounts that were erased.
+func (i Installation) auditReferences(ctx context.Context, references *evidence.References, log *audit.Audit, out *Result) error {
+	lost, err := references.Lost(ctx)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	erased, err := i.Vault.Shredded(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		if !erased[log.AccountOf(l.JobID)] {
+			out.Findings = append(out.Findings, audit.Finding{
+				Invariant: 20, Stream: domain.JobStream(l.JobID), Problem: "an event refers to evidence " + l.ID + ", which has no row",
+			})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package fsck
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+
+	"humanqa/domain/audit"
+	"humanqa/projections/auditlog"
+)
+
+// logIsAsSigned is the invariant that the audit holds (ARCHITECTURE.md).
+const logIsAsSigned = 22
+
+// ReadCheckpoints reads checkpoints from files, and verifies their signatures.
+func (i Installation) ReadCheckpoints(ctx context.Context, files []string) ([]auditlog.Checkpoint, error) {
+	verifier, err := i.Signer.Verifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var kept []auditlog.Checkpoint
+	for _, file := range files {
+		signed, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		one, err := auditlog.Open(string(signed), verifier)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		kept = append(kept, one)
+	}
+	return kept, nil
+}
+
+// AgainstTree compares the log with its Merkle tree and its checkpoints, the
+// stored ones and those of the files: see hands every event to the check.
+func (i Installation) AgainstTree(
+	ctx context.Context, files []string, see func(*auditlog.Check) error, done func(*auditlog.Check, []audit.Finding),
+) error {
+	kept, err := i.ReadCheckpoints(ctx, files)
+	if err != nil {
+		return err
+	}
+	tx, err := i.DB.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // it only reads
+	check, err := auditlog.NewCheck(ctx, tx, i.Signer, kept)
+	if err != nil {
+		return err
+	}
+	if err := see(check); err != nil {
+		return err
+	}
+	found, err := check.Findings(ctx)
+	if err != nil {
+		return err
+	}
+	findings := make([]audit.Finding, len(found))
+	for i, f := range found {
+		findings[i] = audit.Finding{Invariant: logIsAsSigned, Stream: f.Stream, Problem: f.Problem}
+		if f.Stream == "" {
+			findings[i].Stream = "$all"
+		}
+	}
+	done(check, findings)
+	return nil
+}

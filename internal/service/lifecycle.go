@@ -1,0 +1,321 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/eventstore/node"
+	"humanqa/httpapi"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/blob"
+	"humanqa/projections"
+	"humanqa/projections/auditlog"
+	"humanqa/projections/events"
+	"humanqa/webhooks"
+	"humanqa/webhooks/send"
+)
+
+// readyLimit is how long the read models may take to catch up at a start
+// before the service answers all the same (and /readyz names the missing parts).
+const readyLimit = 10 * time.Second
+
+// openAddresses binds the addresses, and fills in the settings that depend on them.
+func (s *Service) openAddresses(ctx context.Context, cfg Config, log *logrus.Logger) (_ Config, err error) {
+	if cfg.Roles.API {
+		if s.api, err = listen(ctx, "HUMANQA_ADDR", cfg.Addr); err != nil {
+			return cfg, err
+		}
+		s.core.own.Listens(s.api.Addr().String())
+		// A server closes its listener itself; this is for a start that fails.
+		s.core.shutdown.add("api's address", closeBudget, func(context.Context) error { _ = s.api.Close(); return nil })
+		if s.bucket, err = blob.Open(ctx, cfg.EvidenceURL); err != nil {
+			return cfg, BadSetting("HUMANQA_EVIDENCE_URL", "%v", err)
+		}
+		s.core.shutdown.add("evidence", closeBudget, func(context.Context) error { return s.bucket.Close() })
+		if s.voice, err = listenVoice(ctx, cfg, log); err != nil {
+			return cfg, err
+		}
+		if s.voice != nil {
+			s.core.own.Listens(s.voice.Addr().String())
+			s.core.shutdown.add("voice", closeBudget, func(context.Context) error { return s.voice.Close() })
+		}
+		if cfg.BaseURL == "" {
+			cfg.BaseURL = cfg.scheme() + baseAddr(cfg.Addr, s.api.Addr())
+		}
+		if cfg.TLSCert != "" {
+			pair, err := openCertificate(cfg.TLSCert, cfg.TLSKey, log.WithField("part", "tls"))
+			if err != nil {
+				return cfg, BadSetting("HUMANQA_TLS_CERT", "%v", err)
+			}
+			s.api = tls.NewListener(s.api, pair.config())
+		}
+	}
+	if cfg.AdminAddr != "" {
+		if s.admin, err = listenAdmin(ctx, cfg, log); err != nil {
+			return cfg, err
+		}
+		s.core.own.Listens(s.admin.Addr().String())
+		s.core.shutdown.add("admin's address", closeBudget, func(context.Context) error { _ = s.admin.Close(); return nil })
+	}
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = cfg.PagesURL() // another node's API
+	}
+	s.core.own.Site(cfg.BaseURL)
+	if cfg.Demo {
+		return forDemo(ctx, cfg)
+	}
+	return cfg, nil
+}
+
+// scheme starts the URLs of HUMANQA_ADDR.
+func (c Config) scheme() string {
+	if c.TLSCert != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// baseAddr is $HUMANQA_ADDR, with the port that was bound where 0 was asked
+// for, and a name that can be called where every address is served.
+func baseAddr(addr string, bound net.Addr) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if tcp, ok := bound.(*net.TCPAddr); ok && port == "0" {
+		port = fmt.Sprint(tcp.Port)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// connections is how many may be open at HUMANQA_ADDR: each is an open file, and the
+// service needs others.
+func (c Config) connections() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return c.MaxConnections
+	}
+	return int(max(1, min(uint64(c.MaxConnections), files.Cur/2)))
+}
+
+// reach is how clients get to the listener.
+func (s *Service) reach() httpapi.Reach {
+	return httpapi.Reach{TLS: s.cfg.TLSCert != "", Proxies: s.cfg.TrustedProxies}
+}
+
+func (s *Service) webhookConfig(log *logrus.Logger) send.Config {
+	return send.Config{
+		DSN:    s.core.dsn,
+		Allow:  s.cfg.WebhookAllow,
+		CAFile: s.cfg.WebhookCAFile,
+		Log:    log.WithField("part", "webhooks"),
+	}
+}
+
+func (s *Service) evidenceDeps(log *logrus.Logger, spool *wire.Spool) evidence.Deps {
+	return evidence.Deps{
+		DB:             s.core.DB,
+		Files:          s.bucket,
+		Commands:       s.core.Commands,
+		Vault:          s.core.Vault,
+		Spool:          spool,
+		BaseURL:        s.cfg.BaseURL,
+		RecordingLimit: s.cfg.RecordingLimit,
+		Log:            log.WithField("part", "api"),
+		Now:            s.core.Clock.Now,
+	}
+}
+
+func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spool *wire.Spool) httpapi.Deps {
+	return httpapi.Deps{
+		Commands:      s.core.Commands,
+		Reads:         projections.NewReads(s.core.DB),
+		WaitFor:       s.consumers.WaitFor,
+		FeedShown:     func(ctx context.Context) error { return s.consumers.CatchUp(ctx, events.Name) },
+		WebhooksShown: func(ctx context.Context) error { return s.consumers.CatchUp(ctx, webhooks.SubscriberName) },
+		Ready:         s.problems,
+		Halted:        s.core.Binding.Refuse,
+		Checkpoint:    s.core.checkpoint,
+		OwnLog:        auditlog.NewOwn(s.core.Log, s.core.DB, s.core.Signer()),
+		Past:          s.core.Log,
+		Head:          s.core.Log.Head,
+		DB:            s.core.DB,
+		Vault:         s.core.Vault,
+		Evidence:      s.evidence,
+		Spool:         spool,
+		Log:           log.WithField("part", "api"),
+		Now:           s.core.Clock.Now,
+		BaseURL:       s.cfg.BaseURL,
+		RateLimit:     s.cfg.RateLimit,
+		Settings: input.Settings{
+			WebhookAllow:   s.cfg.WebhookAllow,
+			Targets:        s.cfg.TargetAllow,
+			PrivateTargets: s.cfg.Demo,
+			Resolve: func(ctx context.Context, host string) error {
+				_, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+				return err
+			},
+			HostedDomains: s.cfg.HostedDomains,
+		},
+		Metrics: metrics,
+	}
+}
+
+// becomeReady seeds the demo data of a first start and gives the read models time
+// to catch up, so that the keys that are printed work at once.
+func (s *Service) becomeReady(ctx context.Context, log *logrus.Logger) error {
+	at, err := s.core.Log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if s.cfg.Demo {
+		var seeded domain.Position
+		if s.demo, seeded, err = seedDemo(ctx, s.core, s.cfg.BaseURL); err != nil {
+			return err
+		}
+		at = at.Max(seeded)
+	}
+	if file := s.cfg.WebhookCAFile; file != "" && !s.cfg.Demo {
+		if _, err := os.Stat(file); err != nil {
+			log.WithError(err).Warn("HUMANQA_WEBHOOK_CA_FILE is not there yet: its certificates are trusted once it is")
+		}
+	}
+	if s.bucket != nil {
+		s.warnOfEvidence(ctx, log)
+	}
+	if !s.cfg.Roles.Projector {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	err = s.consumers.WaitFor(short, at)
+	if err == nil {
+		err = s.consumers.WaitForBuilds(short)
+	}
+	if err != nil && ctx.Err() == nil {
+		log.WithError(err).Warn("the read models are still behind: answers may be old, /readyz tells when they are not")
+	}
+	if s.api != nil {
+		if s.guestLinks, err = s.welcomeLinks(short); err != nil && ctx.Err() == nil {
+			log.WithError(err).Warn("no links to sign in by are printed: humanqa person invite makes one")
+		}
+	}
+	return nil
+}
+
+// bucketLimit is how long a start waits for the bucket's answer.
+const bucketLimit = 5 * time.Second
+
+// warnOfEvidence says that the bucket cannot be used yet: uploads and links
+// are refused until it can, everything else works.
+func (s *Service) warnOfEvidence(ctx context.Context, log *logrus.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, bucketLimit)
+	defer cancel()
+	if err := s.bucket.Reachable(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		log.WithError(err).Warn("HUMANQA_EVIDENCE_URL names a bucket that cannot be reached: there is no evidence until it can")
+	}
+}
+
+// watchPostgres ends with the embedded server: a death that a restart heals is
+// not its end.
+func (c *Core) watchPostgres(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.postgres.Done():
+		return c.postgres.Err()
+	}
+}
+
+// disableWebhook tells the log that the dispatcher has disabled an endpoint. Telling it twice
+// is harmless: a disabled webhook is not disabled again. The command has no
+// derived id, because a delivery that is replayed later may fail a second time.
+func (c *Core) disableWebhook(ctx context.Context, projectID, deliveryID, reason string) error {
+	_, err := c.Commands.DisableWebhook(ctx, command.Cause{
+		CommandID: command.NewCommandID(),
+		Actor:     "webhooks",
+	}, projectID, deliveryID, reason)
+	return err
+}
+
+// confirmSecret tells the log that a receiver has the new secret of a rotation.
+func (c *Core) confirmSecret(ctx context.Context, projectID, sealed string) error {
+	_, err := c.Commands.ConfirmSecret(ctx, command.Cause{
+		CommandID: command.NewCommandID(),
+		Actor:     "webhooks",
+	}, projectID, sealed)
+	return err
+}
+
+// Welcome prints the addresses and the next steps.
+func (s *Service) Welcome(w io.Writer) {
+	var lines []string
+	if s.api != nil {
+		lines = append(lines, "humanqa is ready: open "+s.cfg.BaseURL+"/ in a browser", "  api       "+s.cfg.BaseURL+"/docs")
+	} else { // nothing listens there
+		lines = append(lines, "humanqa is ready: this process runs "+s.cfg.Roles.String())
+	}
+	lines = append(lines, "  data      "+s.cfg.DataDir)
+	if s.core.postgres != nil && !strings.HasPrefix(s.core.postgres.Home(), s.cfg.DataDir) {
+		lines = append(lines, "  database  "+s.core.postgres.Home()+
+			"   (elsewhere, because this is root's: copy neither, use humanqa backup)")
+	}
+	if s.admin != nil {
+		lines = append(lines, "  metrics   http://"+s.admin.Addr().String()+"/metrics")
+	}
+	if s.voice != nil {
+		lines = append(lines, "  voice     "+s.voice.Addr().String()+"   (UDP and TCP)")
+	}
+	if s.core.postgres != nil {
+		lines = append(lines, "  postgres  psql '"+s.core.dsn+"'")
+	}
+	if s.core.node != nil {
+		lines = append(lines, "  log       "+s.core.node.Addr())
+		for _, url := range s.core.node.ConnectionStrings() {
+			lines = append(lines, "            "+url)
+		}
+		if password := s.core.node.GeneratedPassword(); password != "" {
+			lines = append(lines, "            user "+node.Username+", password "+password+"   (shown once)")
+		}
+	}
+	if len(s.guestLinks) > 0 {
+		lines = append(lines, "", "Come in as … (each link works once)")
+		for _, l := range s.guestLinks {
+			lines = append(lines, fmt.Sprintf("  %-9s %s", l.who, l.url))
+		}
+	}
+	if s.cfg.Demo && s.api != nil {
+		lines = append(lines,
+			"  demo      "+DemoPath(s.cfg.DataDir)+"   (an account with credits, a checker)",
+			"",
+			"In another terminal, watch one job from submission to a verified webhook:",
+			"  make demo",
+			"or submit one by hand:",
+			"  KEY=$(jq -r .apiKey "+DemoPath(s.cfg.DataDir)+")",
+			"  curl -s "+s.cfg.BaseURL+"/v1/jobs -H \"Authorization: Bearer $KEY\" \\",
+			`    -d '{"url": "https://example.com", "title": "Sign-up", "jobType": "Custom", "description": "Can a new user sign up?"}'`,
+		)
+	}
+	lines = append(lines, "", "Ctrl-C stops everything that was started.")
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(w, line) // a closed terminal ends us by its signal
+	}
+}

@@ -1,0 +1,125 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/audit"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/node"
+	"humanqa/internal/backoff"
+	"humanqa/internal/service/fsck"
+	"humanqa/internal/service/logging"
+	"humanqa/projections/auditlog"
+)
+
+// treeLimit is how long a command waits for the tree to show the log's end.
+const treeLimit = 5 * time.Minute
+
+// Signer signs checkpoints of the log.
+func (c *Core) Signer() *auditlog.Signer {
+	return auditlog.NewSigner(c.DB, c.Log, c.Vault, c.Clock.Now)
+}
+
+// growTree waits until the tree holds every event there is by now. Where no
+// service runs, this process grows it.
+func (c *Core) growTree(ctx context.Context, log *logrus.Logger) error {
+	head, err := c.Log.Head(ctx)
+	if err != nil || head == (domain.Position{}) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, treeLimit)
+	defer cancel()
+	if !c.Served {
+		feed := eventstore.NewFeed(c.Log, logging.Quiet(log)) // not run: it then reads pages
+		grower := consumer.New(c.DB, feed, logging.Quiet(log), auditlog.Projector{})
+		growing, stop := context.WithCancel(ctx)
+		grown := make(chan error, 1)
+		go func() { grown <- grower.Run(growing) }()
+		defer func() {
+			stop()
+			if err := <-grown; err != nil {
+				log.WithError(err).Warn("the tree did not grow in order")
+			}
+		}()
+	}
+	for {
+		all, err := consumer.List(ctx, c.DB)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			switch {
+			case s.Name != auditlog.Name || !s.Serving:
+			case s.Failure != nil:
+				return fmt.Errorf("the tree stopped growing at %s: %s: humanqa projections list", s.Failure.Position, s.Failure.Detail)
+			case s.Position.Compare(head) >= 0:
+				return nil
+			}
+		}
+		if backoff.Wait(ctx, 50*time.Millisecond) != nil {
+			return errors.New("the tree did not get to the log's end: does a process with the role projector run? humanqa projections list")
+		}
+	}
+}
+
+// NewCheckpoint signs the log as it is.
+func (c *Core) NewCheckpoint(ctx context.Context, log *logrus.Logger) (auditlog.Checkpoint, error) {
+	if err := c.growTree(ctx, log); err != nil {
+		return auditlog.Checkpoint{}, err
+	}
+	signed, found, err := c.Signer().Sign(ctx)
+	if errors.Is(err, auditlog.ErrForked) {
+		return signed, fmt.Errorf("%w: humanqa audit verify says where", err)
+	}
+	if err == nil && !found {
+		err = errors.New("the log is empty: there is nothing to sign")
+	}
+	return signed, err
+}
+
+// checkpoint is the newest one, for the API.
+func (c *Core) checkpoint(ctx context.Context) (note, verifier string, err error) {
+	signed, found, err := c.Signer().Latest(ctx)
+	if err != nil || !found {
+		return "", "", err
+	}
+	verifier, err = c.Signer().Verifier(ctx)
+	return signed.Note, verifier, err
+}
+
+// checkAll checks the whole log, for the keeper.
+func (c *Core) checkAll(ctx context.Context) (findings int, err error) {
+	err = c.Installation().AgainstTree(ctx, nil, func(check *auditlog.Check) error {
+		return auditlog.Each(ctx, c.Log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
+	}, func(_ *auditlog.Check, found []audit.Finding) { findings = len(found) })
+	return findings, err
+}
+
+// auditedAt is the moment to judge deadlines by. A service that is stopped
+// settles nothing: what it owed when it stopped, or when its backup was taken,
+// it still has its time for.
+func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
+	now := time.Now()
+	if c.Served || c.serves || c.node == nil {
+		return now, nil
+	}
+	_, last, err := node.Head(ctx, c.DB)
+	if err != nil || last.After(now) {
+		return now, err
+	}
+	return last, nil
+}
+
+// Installation is what this core stands on, to be checked.
+func (c *Core) Installation() fsck.Installation {
+	return fsck.Installation{
+		DB: c.DB, Log: c.Log, Vault: c.Vault, Signer: c.Signer(), EvidenceURL: c.Config.EvidenceURL, Now: c.auditedAt,
+	}
+}

@@ -1,0 +1,10 @@
+package service
+
+import (
+	"os"
+	"testing"
+
+	"humanqa/internal/testing/pgtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

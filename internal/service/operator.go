@@ -1,0 +1,68 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
+)
+
+// OperatorCause is the cause of every command of the operator's command line.
+func OperatorCause(accountID string) command.Cause {
+	return command.Cause{CommandID: command.NewCommandID(), Actor: "operator", AccountID: accountID}
+}
+
+// ExpiryAfter is the end of a duration in the account's own time, by which lots
+// expire; 0 is never. Only a sandbox is ever ahead.
+func ExpiryAfter(ctx context.Context, commands *command.Service, accountID string, d time.Duration) (*time.Time, error) {
+	if d == 0 {
+		return nil, nil
+	}
+	cause := OperatorCause(accountID)
+	cause.Sandbox = true
+	now, err := commands.AccountTime(ctx, cause)
+	if err != nil {
+		return nil, err
+	}
+	at := now.Add(d)
+	return &at, nil
+}
+
+// NewAccount is an account to open.
+type NewAccount struct {
+	Name          string
+	Credits       domain.Credits
+	CreditsExpire time.Duration // 0: never
+	Sandbox       bool
+}
+
+// OpenedAccount is an account that was made, with its first key.
+type OpenedAccount struct {
+	AccountID, APIKey string
+	Position          domain.Position
+}
+
+// OpenAccount makes an account ready to use. The key comes last:
+// whoever has it finds the credits granted.
+func OpenAccount(ctx context.Context, commands *command.Service, cause command.Cause, c NewAccount) (OpenedAccount, error) {
+	accountID, _, err := commands.CreateAccount(ctx, cause, c.Name, c.Sandbox)
+	if err != nil {
+		return OpenedAccount{}, err
+	}
+	if c.Credits > 0 {
+		expires, err := ExpiryAfter(ctx, commands, accountID, c.CreditsExpire)
+		if err != nil {
+			return OpenedAccount{}, err
+		}
+		if _, _, err := commands.GrantCredits(ctx, OperatorCause(accountID), accountID, c.Credits, expires, "account opened"); err != nil {
+			return OpenedAccount{}, err
+		}
+	}
+	key, err := commands.IssueKey(ctx, OperatorCause(accountID), accountID, command.IssueKey{Scope: account.ScopeFull})
+	if err != nil {
+		return OpenedAccount{}, err
+	}
+	return OpenedAccount{AccountID: accountID, APIKey: key.Token, Position: key.Position}, nil
+}

@@ -1,0 +1,38 @@
+package service
+
+import (
+	"cmp"
+	"net"
+	"net/url"
+	"strings"
+
+	"humanqa/internal/guard"
+)
+
+// ownAddresses are the addresses of the service and of its servers, as the
+// configuration tells: no page that is reviewed may be there (decisions, "URL
+// under test"). Listeners that another process has by the same settings count,
+// too; what is bound later is added then.
+func ownAddresses(cfg Config, postgres ...string) *guard.Own {
+	own := new(guard.Own)
+	for _, address := range []string{cfg.Addr, cfg.AdminAddr, cfg.VoiceAddr, cfg.EventStoreListen, cfg.EventStoreListenInsecure,
+		cfg.PostgresListen} {
+		own.Listens(address)
+	}
+	own.Site(cfg.BaseURL)
+	for _, dsn := range postgres {
+		if u, err := url.Parse(dsn); err == nil {
+			host := cmp.Or(u.Query().Get("host"), u.Hostname())
+			own.Peer(net.JoinHostPort(host, cmp.Or(u.Query().Get("port"), u.Port(), "5432")))
+		}
+	}
+	if u, err := url.Parse(cfg.EventStoreURL); err == nil {
+		for node := range strings.SplitSeq(u.Host, ",") {
+			if _, _, err := net.SplitHostPort(node); err != nil {
+				node = net.JoinHostPort(strings.Trim(node, "[]"), "2113")
+			}
+			own.Peer(node)
+		}
+	}
+	return own
+}

@@ -1,0 +1,89 @@
+package service
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/eventstore/consumer"
+	"humanqa/httpapi"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/console"
+	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/room"
+	"humanqa/httpapi/signin"
+	"humanqa/httpapi/ui"
+	"humanqa/httpapi/workbench"
+	"humanqa/internal/backoff"
+	"humanqa/internal/credential"
+	"humanqa/internal/preferences"
+	"humanqa/projections"
+	"humanqa/projections/changes"
+	"humanqa/webhooks"
+)
+
+// readySite is the pages, and the changes that keep them current.
+type readySite struct {
+	*ui.Site
+	changes     *changes.Changes
+	credentials *credential.Store
+	from        domain.Position
+}
+
+// openSite sets the pages up over the API.
+func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.Source, log *logrus.Logger) (readySite, error) {
+	store, err := credential.Open(credential.Config{DB: s.core.DB, Now: time.Now, BaseURL: s.cfg.BaseURL, Grants: s.core.Commands.Grants})
+	if err != nil {
+		return readySite{}, err
+	}
+	from, err := s.core.Log.Head(ctx)
+	if err != nil {
+		return readySite{}, err
+	}
+	reads := projections.NewReads(s.core.DB)
+	out := readySite{changes: changes.New(feed, s.core.DB, s.consumers.WaitFor, log), credentials: store, from: from}
+	out.Site, err = ui.New(ui.Config{
+		Credentials: store, People: reads.People, Changes: out.changes,
+		Admit: api.Admit, Address: admit.Address, WaitFor: s.consumers.WaitFor,
+		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
+		Templates: []fs.FS{signin.Templates, dashboard.Templates, workbench.Templates, room.Templates, console.Templates},
+		Pages: slices.Concat(
+			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.Commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
+			dashboard.Pages(dashboard.Deps{
+				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Limits: api.Limits,
+				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
+				Preferences: preferences.New(s.core.DB, time.Now), Deliveries: webhooks.NewLog(s.core.DB), Now: time.Now,
+				BaseURL: s.cfg.BaseURL,
+			}),
+			console.Pages(s.consoleDeps(ctx, reads, store, log)),
+			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Now: time.Now}),
+			room.Pages(room.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Changes: out.changes, Voice: s.voice,
+				Now: time.Now}),
+		),
+	})
+	return out, err
+}
+
+// run keeps open pages current and removes ended sign-ins, until ctx ends.
+func (s readySite) run(log *logrus.Logger) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var sweeping sync.WaitGroup
+		defer sweeping.Wait()
+		sweeping.Go(func() {
+			for again := true; again; again = backoff.Wait(ctx, sweepSignins) == nil {
+				if err := s.credentials.Sweep(ctx); err != nil && ctx.Err() == nil {
+					log.WithError(err).Warn("ended sessions and links stay until the next sweep")
+				}
+			}
+		})
+		return s.changes.Run(ctx, s.from)
+	}
+}
+
+// sweepSignins is how often ended sessions and links are removed.
+const sweepSignins = 10 * time.Minute

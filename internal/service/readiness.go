@@ -1,0 +1,76 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/httpapi"
+)
+
+// problems lists why the service is not ready, and notes: what the log, Postgres and the
+// read models lack to answer for everything that was written. Errors name
+// addresses and more: they are for the log, the reasons for everybody.
+func (s *Service) problems(ctx context.Context) []httpapi.Problem {
+	var found []httpapi.Problem
+	add := func(part, reason string, err error) {
+		if err != nil {
+			found = append(found, httpapi.Problem{Part: part, Reason: reason, Cause: err})
+		}
+	}
+	if !s.started.Load() {
+		found = append(found, httpapi.Problem{Part: "service", Reason: "it is starting"})
+	}
+	if s.core.postgres != nil && s.core.postgres.Full() {
+		found = append(found, httpapi.Problem{Part: "postgres", Reason: "its disk is full"})
+	}
+	add("postgres", "it does not answer", s.core.DB.PingContext(ctx))
+	if problem := s.core.Clock.Problem(); problem != "" {
+		found = append(found, httpapi.Problem{Part: "clock", Reason: problem})
+	}
+	if strange := s.core.Binding.Problem(); strange != nil {
+		found = append(found, httpapi.Problem{Part: "log", Reason: strange.Message, Cause: strange})
+	}
+	head, err := s.core.Log.Head(ctx)
+	add("log", "it does not answer", err)
+	if err == nil {
+		err = s.core.Log.Writable(ctx)
+		reason := "it does not answer"
+		if full := (*domain.Error)(nil); errors.As(err, &full) {
+			reason = full.Message
+		}
+		add("log", reason, err)
+	}
+	if len(found) > 0 {
+		return found // the rest would only repeat it
+	}
+	var notes []httpapi.Problem
+	all, err := s.consumers.Status(ctx)
+	add("projections", "their state cannot be read", err)
+	for _, status := range all {
+		if problem := status.Problem(); problem != "" {
+			found = append(found, httpapi.Problem{Part: "projections", Reason: problem})
+		}
+		for _, note := range status.Notes() {
+			notes = append(notes, httpapi.Problem{Note: true, Part: "projections", Reason: note})
+		}
+	}
+	if problem := s.dispatcher.Problem(); problem != "" {
+		found = append(found, httpapi.Problem{Part: "webhooks", Reason: problem})
+	}
+	for _, problem := range s.policies.Problems() {
+		found = append(found, httpapi.Problem{Part: "policies", Reason: problem})
+	}
+	if len(found) > 0 {
+		return append(found, notes...)
+	}
+	short, cancel := context.WithTimeout(ctx, catchUpLimit)
+	defer cancel()
+	add("projections", "they are behind the log", s.consumers.WaitFor(short, head))
+	return append(found, notes...)
+}
+
+// catchUpLimit is how far the read models of a ready service may be behind the
+// log.
+const catchUpLimit = 2 * time.Second

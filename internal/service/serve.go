@@ -1,0 +1,180 @@
+// Package service is the running service: its settings, and the order in which
+// its parts start and stop.
+//
+//	serve.go      the wiring, on one screen
+//	config.go     the settings, one struct
+//	core.go       the base of the service and of the operator's commands
+//	open.go       joins a running service, or starts a stopped one for a command
+//	lifecycle.go  addresses, readiness, and the banner of a start
+//	workers.go    the parts that run until a stop
+//	shutdown.go   the order and the time limits of a stop
+//
+// This package may import all others; only cmd and tests import it. The packages
+// below it are operations on a whole installation: backup, erase, fsck.
+package service
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain/policy"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/httpapi"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/blob"
+	"humanqa/internal/scheduler"
+	"humanqa/internal/voice"
+	"humanqa/projections"
+	"humanqa/projections/analytics"
+	"humanqa/projections/auditlog"
+	"humanqa/projections/overall"
+	"humanqa/projections/timers"
+	"humanqa/webhooks"
+	"humanqa/webhooks/send"
+)
+
+// Service is a running service.
+type Service struct {
+	cfg        Config // BaseURL is set
+	core       *Core
+	consumers  *consumer.Supervisor
+	policies   *scheduler.Scheduler
+	dispatcher *send.Dispatcher
+	demo       DemoFile // with --demo
+	guestLinks []welcomeLink
+	api, admin net.Listener
+	bucket     *blob.Bucket // where evidence lies, with the API
+	evidence   *evidence.Service
+	voice      *voice.Server // with the API, unless it is off
+	started    atomic.Bool   // the data of the first start are there
+}
+
+// Serve runs the service until ctx ends, and calls ready once it answers. This
+// is the whole wiring: each part starts after the parts that it needs, and the
+// stop reverses the order. The next start heals a crash at any point.
+func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Service)) (err error) {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		ThisBuild().metric())
+	cfg.AI.Failed = countAIFailures(metrics)
+
+	// Data directory, Postgres, schema, node, log, vault, commands.
+	core, err := Start(ctx, cfg, log, metrics)
+	if err != nil && ctx.Err() != nil {
+		log.WithError(err).Info("stopped while starting")
+		return nil // as asked
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, core.Close(ctx)) }()
+	core.serves = true
+	s := &Service{core: core}
+	if s.cfg, err = s.openAddresses(ctx, cfg, log); err != nil {
+		return err
+	}
+	feed := eventstore.NewFeed(core.Log, log)
+	feed.Verify(core.Binding.Check)
+	subscriber := webhooks.NewSubscriber(core.DB, core.Log, s.cfg.BaseURL)
+	s.consumers = consumer.New(core.DB, feed, log, append(projections.All(), auditlog.Projector{}, subscriber)...)
+	metrics.MustRegister(s.consumers.Collector(), sizeMetrics{core.Commands})
+	if err := s.consumers.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := analytics.Prepare(ctx, core.DB); err != nil {
+		return err
+	}
+	if core.postgres != nil { // in the operator's own, so are the roles
+		if err := boundAnalysts(ctx, core.DB); err != nil {
+			return err
+		}
+	}
+	head, err := core.Log.Head(ctx)
+	if err != nil {
+		return err
+	}
+
+	// A worker that breaks ends the service: half a service that looks whole is
+	// worse than none.
+	workers, running := newWorkerGroup(ctx)
+	run := func(wanted bool, name string, work func(context.Context) error) {
+		if wanted {
+			core.shutdown.add(name, workerBudget, workers.start(name, work))
+		}
+	}
+	roles := s.cfg.Roles
+	run(core.postgres != nil, "postgres", core.watchPostgres)
+
+	run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, log) })
+	run(true, "feed", feed.Run)
+	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
+	hooks := s.webhookConfig(log)
+	s.dispatcher = send.NewDispatcher(core.DB, core.Vault, send.Report{Disabled: core.disableWebhook, Confirmed: core.confirmSecret}, hooks)
+	subscriber.SendThrough(s.dispatcher.Direct())
+	var following []string
+	if roles.Projector {
+		following = append(projections.Names(), auditlog.Name)
+	}
+	if roles.Webhooks {
+		following = append(following, webhooks.SubscriberName)
+	}
+	run(len(following) > 0, "consumers", s.consumers.Only(following...))
+	if roles.Projector {
+		keeper := auditlog.NewKeeper(core.Signer(), core.checkAll, log)
+		metrics.MustRegister(keeper)
+		run(true, "audit", keeper.Run)
+		business := overall.NewBusiness(core.DB, feed, core.Clock.Now, log)
+		metrics.MustRegister(business)
+		run(true, "business metrics", func(ctx context.Context) error { return business.Run(ctx, head) })
+	}
+
+	s.policies = scheduler.New(timers.New(core.DB, core.dsn), log, policy.All(core.Commands)...)
+	metrics.MustRegister(s.policies.Collectors()...)
+	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
+
+	metrics.MustRegister(s.dispatcher.Collectors()...)
+	run(roles.Webhooks, "webhook dispatcher", s.dispatcher.Run)
+
+	spool := wire.NewSpool(s.cfg.DataDir)
+	s.evidence = evidence.New(s.evidenceDeps(log, spool))
+	run(roles.API, "evidence", s.evidence.Run)
+	api := httpapi.New(s.apiDeps(log, metrics, spool))
+	run(roles.API, "api upkeep", api.Run)
+	if roles.API {
+		pages, err := s.openSite(ctx, api, feed, log)
+		if err != nil {
+			return err
+		}
+		run(true, "pages", pages.run(log))
+		core.shutdown.add("api", apiBudget, workers.start("api", func(ctx context.Context) error {
+			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api, Halted: core.Binding.Refuse,
+				Settle: s.reach().Settle}, log), httpapi.CapConns(s.api, s.cfg.connections(), log), drainTime)
+		}))
+	}
+	run(s.admin != nil, "admin", func(ctx context.Context) error {
+		return serveAdmin(ctx, httpapi.CapConns(s.admin, adminConnections, log), adminHandler(s.cfg.AdminAddr, metrics, api))
+	})
+
+	if err = s.becomeReady(running, log); err == nil {
+		s.started.Store(true)
+		ready(s)
+		<-running.Done()
+	}
+	log.Info("stopping")
+	switch {
+	case ctx.Err() != nil:
+		return nil // as asked
+	case running.Err() != nil:
+		return context.Cause(running)
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections"
+)
+
+// PagesURL is where people reach the pages, as far as a command can know it.
+func (c Config) PagesURL() string {
+	if c.BaseURL != "" {
+		return c.BaseURL
+	}
+	return c.scheme() + c.Addr
+}
+
+// SignInLinks makes one-time links.
+type SignInLinks struct {
+	*credential.Store
+	base string
+}
+
+// SignInLinks makes links that begin with base.
+func (c *Core) SignInLinks(base string) (SignInLinks, error) {
+	store, err := credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: base, Grants: c.Commands.Grants})
+	return SignInLinks{Store: store, base: ui.Origin(base)}, err
+}
+
+// InviteLink replaces every other way in that the person has, once it is used.
+func (l SignInLinks) InviteLink(ctx context.Context, personID, name string, grants []person.Grant, works time.Duration) (string, error) {
+	token, err := l.Invite(ctx, personID, name, grants, works)
+	return l.base + "/join/" + token, err
+}
+
+// welcomeLink is a way in that a start prints.
+type welcomeLink struct{ who, url string }
+
+// welcomeLinks are the ways in that nobody has taken yet: of the demo's three
+// people, or of the first operator while there is none. They are derived from
+// what they are for, so that every start means the same people; an older link
+// ends with the new one.
+func (s *Service) welcomeLinks(ctx context.Context) ([]welcomeLink, error) {
+	l, err := s.core.SignInLinks(s.cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	reads := projections.NewReads(s.core.DB)
+	type guest struct {
+		who, name string
+		command   uuid.UUID
+		grant     person.Grant
+		works     time.Duration
+	}
+	first := guest{"operator", "Operator", domain.CommandIDFor("first operator"), person.Grant{Role: person.Operator},
+		credential.FirstLinkFor}
+	var guests []guest
+	if s.cfg.Demo {
+		checker, found, err := reads.Access.Checker(ctx, domain.HashToken(s.demo.CheckerKey))
+		if err != nil {
+			return nil, err
+		}
+		guests = append(guests, guest{"owner", "Demo owner", domain.CommandIDFor("demo owner", s.demo.AccountID),
+			person.Grant{Role: person.Owner, AccountID: s.demo.AccountID}, credential.LinkFor})
+		if found {
+			guests = append(guests, guest{"checker", "Demo checker", domain.CommandIDFor("demo checker", checker.ID),
+				person.Grant{Role: person.Checker, CheckerID: checker.ID}, credential.LinkFor})
+		}
+	}
+	if there, err := reads.People.AnyOperator(ctx, true); err != nil {
+		return nil, err
+	} else if !there {
+		guests = append(guests, first)
+	}
+	var out []welcomeLink
+	for _, g := range guests {
+		cause := OperatorCause(g.grant.AccountID)
+		cause.CommandID = g.command
+		id, at, err := s.core.Commands.InvitePerson(ctx, cause, g.grant)
+		if domain.IsKind(err, domain.KindConflict) {
+			continue // they have another role by now: they know the way
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.consumers.WaitFor(ctx, at); err != nil {
+			return nil, err
+		}
+		who, err := reads.People.Person(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if who.JoinedAt != nil || who.Disabled {
+			continue
+		}
+		link, err := l.InviteLink(ctx, id, g.name, []person.Grant{g.grant}, g.works)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, welcomeLink{g.who, link})
+	}
+	return out, nil
+}

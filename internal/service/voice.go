@@ -1,0 +1,40 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/voice"
+)
+
+// listenVoice opens voice's port; nil is none. It is no reason not to serve: an
+// default address may be taken or not be had, and is then
+// another one, or there is no voice, which sessions say.
+func listenVoice(ctx context.Context, cfg Config, log *logrus.Logger) (*voice.Server, error) {
+	if !cfg.Voice {
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	}
+	c := voice.Config{Addr: cfg.VoiceAddr, Public: cfg.VoicePublic, Log: log.WithField("part", "voice")}
+	s, err := voice.Listen(ctx, c)
+	if err == nil {
+		return s, nil
+	}
+	if cfg.VoiceAddrGiven {
+		return nil, fmt.Errorf("%w: set HUMANQA_VOICE_ADDR to a free address, or HUMANQA_VOICE=off", err)
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		host, _, _ := net.SplitHostPort(cfg.VoiceAddr) // it was checked
+		c.Addr = net.JoinHostPort(host, "0")
+		if s, err = voice.Listen(ctx, c); err == nil {
+			log.Warnf("%s is taken, voice is at %s: set HUMANQA_VOICE_ADDR to keep it at one address", cfg.VoiceAddr, s.Addr())
+			return s, nil
+		}
+	}
+	log.WithError(err).Warn("there is no voice in sessions: set HUMANQA_VOICE_ADDR to an address of this machine, or HUMANQA_VOICE=off")
+	return nil, nil //nolint:nilnil // see above
+}

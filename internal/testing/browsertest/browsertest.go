@@ -1,0 +1,457 @@
+// Package browsertest lets tests inspect pages in a real browser: Debian's chromium,
+// one process a package, and its own profile (cookies, storage) for each tab. A
+// complaint of the browser fails the test: an error on the console, or a breach of the
+// content security policy.
+//
+// A package that uses it says so in its TestMain:
+//
+//	func TestMain(m *testing.M) { os.Exit(browsertest.Main(m.Run)) }
+//
+// Without a browser the tests are skipped, and under CI=true they fail. make test
+// installs one.
+package browsertest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	browserdomain "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/cdproto/webauthn"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"humanqa/internal/testing/must"
+)
+
+//go:embed testdata/axe.min.js
+var axe string
+
+// patience is for every single step, on a machine that is busy.
+const patience = 60 * time.Second
+
+// ShotsEnv names a folder; pictures that tests take are written there.
+const ShotsEnv = "HUMANQA_TEST_SHOTS"
+
+var (
+	mu      sync.Mutex
+	browser context.Context
+	closing []context.CancelFunc
+	failed  error
+)
+
+// Main runs a package's tests and ends the browser after them.
+func Main(run func() int) int {
+	code := run()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, end := range slices.Backward(closing) {
+		end()
+	}
+	return code
+}
+
+func find() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+func start() (context.Context, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	if browser != nil || failed != nil {
+		return browser, failed
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find()), chromedp.NoSandbox,
+		chromedp.Flag("force-prefers-reduced-motion", true), chromedp.Flag("hide-scrollbars", true),
+		// A microphone that beeps, a screen that is made up, and nobody to ask for leave
+		// to use them.
+		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
+		chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
+	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(allocator)
+	closing = append(closing, endAllocator, end)
+	if failed = chromedp.Do(ctx); failed == nil {
+		browser = ctx
+	}
+	return browser, failed
+}
+
+// Tab is one tab with a profile of its own. Its steps fail the test.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	opened []target.ID // its windows
+
+	mu       sync.Mutex
+	problems []string
+	allowed  []string
+}
+
+// New opens a tab.
+func New(t testing.TB) *Tab {
+	t.Helper()
+	if find() == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("there is no browser")
+		}
+		t.Skip("there is no browser: make test installs one")
+	}
+	first, err := start()
+	must.NoError(t, err)
+	ctx, end := chromedp.NewContext(first, chromedp.WithNewBrowserContext())
+	tab := &Tab{t: t, ctx: ctx}
+	must.NoError(t, chromedp.Do(ctx))
+	must.NoError(t, chromedp.Listen(ctx, tab.heard))
+	t.Cleanup(func() {
+		tab.mu.Lock()
+		defer tab.mu.Unlock()
+		for _, p := range tab.problems {
+			if !slices.ContainsFunc(tab.allowed, func(part string) bool { return strings.Contains(p, part) }) {
+				t.Errorf("the browser complains: %s", p)
+			}
+		}
+		end()
+	})
+	return tab
+}
+
+func (b *Tab) heard(ev any) {
+	var problem string
+	switch e := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		problem = "exception: " + e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			problem += " " + e.ExceptionDetails.Exception.Description
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError {
+			problem = fmt.Sprintf("console: %v", e.Args)
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			problem = fmt.Sprintf("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		}
+	}
+	if problem != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.problems = append(b.problems, problem)
+	}
+}
+
+// Allow passes over complaints with this text: an answer that the test wants to
+// be a refusal is an error to the browser.
+func (b *Tab) Allow(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.allowed = append(b.allowed, text)
+}
+
+func (b *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.t.Fatalf("%s: %v\n%s", what, err, b.where())
+	}
+}
+
+// where describes the page for a failure.
+func (b *Tab) where() string {
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + (document.body?.innerText ?? "").slice(0, 1500)`))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// Open loads a page.
+func (b *Tab) Open(url string) {
+	b.t.Helper()
+	b.do("open "+url, chromedp.Navigate(url))
+}
+
+// Opened is the next window that the tab's page opened, once it is there: a popup,
+// or one that floats.
+func (b *Tab) Opened() *Tab {
+	b.t.Helper()
+	end := time.Now().Add(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		own := chromedp.FromContext(b.ctx).Target.TargetID
+		all, err := chromedp.Targets(b.ctx)
+		if n := slices.IndexFunc(all,
+			func(i *target.Info) bool { return i.OpenerID == own && !slices.Contains(b.opened, i.TargetID) }); n >= 0 {
+			ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithTargetID(all[n].TargetID))
+			b.t.Cleanup(stop)
+			if err := chromedp.Do(ctx); err != nil { // not with a deadline: it ends with its context
+				b.t.Fatal(err)
+			}
+			b.opened = append(b.opened, all[n].TargetID)
+			return &Tab{t: b.t, ctx: ctx}
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("no window opens: %v\n%s", err, b.where())
+		}
+		<-tick.C
+	}
+}
+
+// Click clicks what the selector finds first, once it is visible, and waits for
+// the page that a link or a form leads to.
+func (b *Tab) Click(selector string) {
+	b.t.Helper()
+	b.do("click "+selector, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Fill types into a field that is there.
+func (b *Tab) Fill(selector, text string) {
+	b.t.Helper()
+	b.do("fill "+selector, chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Press sends keys to whatever has the focus.
+func (b *Tab) Press(keys string) {
+	b.t.Helper()
+	b.press(keys, 0)
+}
+
+// PressCtrl sends keys while Ctrl is held.
+func (b *Tab) PressCtrl(keys string) {
+	b.t.Helper()
+	b.press(keys, chromedp.ModifierCtrl)
+}
+
+// press sends them as a keyboard does: the text belongs to the key, so that a page
+// that takes the key for itself leaves no letter behind.
+func (b *Tab) press(keys string, held chromedp.Modifier) {
+	b.t.Helper()
+	b.do("press "+keys, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, r := range keys {
+			events := kb.Encode(r)
+			for _, e := range events {
+				if e.Type == kb.KeyChar && held == 0 {
+					events[0].Text, events[0].UnmodifiedText = e.Text, e.UnmodifiedText
+				}
+			}
+			for _, e := range events {
+				if e.Type == kb.KeyChar {
+					continue
+				}
+				e.Modifiers |= int64(held)
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, *e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+// Keys that Press takes.
+const (
+	TabKey = kb.Tab
+	Enter  = kb.Enter
+	Escape = kb.Escape
+	Left   = kb.ArrowLeft
+	Right  = kb.ArrowRight
+	Up     = kb.ArrowUp
+	Down   = kb.ArrowDown
+)
+
+// Drag presses the mouse at one place of the viewport, in CSS pixels, and lets it
+// go at another.
+func (b *Tab) Drag(fromX, fromY, toX, toY float64) {
+	b.t.Helper()
+	b.do("drag", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, e := range []input.DispatchMouseEventParams{
+			{Type: input.DispatchMouseEventTypeMousePressed, X: fromX, Y: fromY, Buttons: 1, ClickCount: 1},
+			{Type: input.DispatchMouseEventTypeMouseMoved, X: (fromX + toX) / 2, Y: (fromY + toY) / 2, Buttons: 1},
+			{Type: input.DispatchMouseEventTypeMouseMoved, X: toX, Y: toY, Buttons: 1},
+			{Type: input.DispatchMouseEventTypeMouseReleased, X: toX, Y: toY, ClickCount: 1},
+		} {
+			e.Button = input.MouseButtonLeft
+			if _, err := cdp.Call(ctx, target, input.DispatchMouseEvent, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// Eval runs an expression in the tab.
+func Eval[T any](b *Tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("evaluate %s: %v\n%s", expression, err, b.where())
+	}
+	return v
+}
+
+// Wait returns once the expression is true; pages may be left and come meanwhile.
+func (b *Tab) Wait(expression string) {
+	b.t.Helper()
+	end := time.Now().Add(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		cancel()
+		if err == nil && ok {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("wait for %s: %v\n%s", expression, err, b.where())
+		}
+		<-tick.C
+	}
+}
+
+// WaitText returns once the page shows the text.
+func (b *Tab) WaitText(text string) {
+	b.t.Helper()
+	b.Wait(fmt.Sprintf("document.readyState === 'complete' && document.body.innerText.includes(%q)", text))
+}
+
+// Screen sets the viewport in CSS pixels, and the colour scheme.
+func (b *Tab) Screen(wide, high int64, dark bool) {
+	b.t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	b.do("set the screen", chromedp.EmulateViewport(wide, high), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+}
+
+// Print shows the page as it would be printed.
+func (b *Tab) Print() {
+	b.t.Helper()
+	b.do("print", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		return err
+	}))
+}
+
+// NoScript turns scripts off for what is opened next.
+func (b *Tab) NoScript() {
+	b.t.Helper()
+	b.do("turn scripts off", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+}
+
+// Passkeys gives the tab a device that makes and uses passkeys without asking.
+func (b *Tab) Passkeys() {
+	b.t.Helper()
+	b.do("add an authenticator", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, target, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, target, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
+			Options: &webauthn.VirtualAuthenticatorOptions{
+				Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
+				HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+			},
+		})
+		return err
+	}))
+}
+
+// Notifications lets the tab's pages show some, once they ask.
+func (b *Tab) Notifications() {
+	b.t.Helper()
+	b.do("allow notifications", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		in, err := cdp.Call(ctx, tab, target.GetTargetInfo, target.GetTargetInfoParams{})
+		if err != nil {
+			return err
+		}
+		_, err = cdp.Call(ctx, tab, browserdomain.SetPermission, browserdomain.SetPermissionParams{
+			Permission: &browserdomain.PermissionDescriptor{Name: "notifications"}, Setting: browserdomain.PermissionSettingGranted,
+			BrowserContextID: in.TargetInfo.BrowserContextID,
+		})
+		return err
+	}))
+}
+
+// Cookie gives the tab a cookie, as a sign-in would.
+func (b *Tab) Cookie(url, name, value string) {
+	b.t.Helper()
+	b.do("set a cookie", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: url, Path: "/",
+			Secure: new(true), HTTPOnly: new(true)})
+		return err
+	}))
+}
+
+// Violation is a finding of axe.
+type Violation struct {
+	ID    string   `json:"id"`
+	Help  string   `json:"help"`
+	Nodes []string `json:"nodes"`
+}
+
+// Axe holds the page against WCAG 2.2 AA and axe's good practice: no findings.
+func (b *Tab) Axe(what string) {
+	b.t.Helper()
+	found := Eval[[]Violation](b, `(async () => {
+		if (window.axe === undefined) { `+axe+` }
+		const r = await axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})
+		return r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 4).map(n => n.html.slice(0, 200) + ' | ' + (n.any[0]?.message ?? ''))}))
+	})()`)
+	for _, v := range found {
+		b.t.Errorf("%s: axe %s: %s\n\t%s", what, v.ID, v.Help, strings.Join(v.Nodes, "\n\t"))
+	}
+}
+
+// Shot writes a picture of the whole page, where HUMANQA_TEST_SHOTS names a
+// folder for it.
+func (b *Tab) Shot(name string) {
+	b.t.Helper()
+	dir := os.Getenv(ShotsEnv)
+	if dir == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600)
+	}
+	if err != nil {
+		b.t.Errorf("picture %s: %v", name, err)
+	}
+}

@@ -1,0 +1,30 @@
+package pgtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"humanqa/internal/testing/must"
+)
+
+// NewDataDir names a data directory that is not there yet, and removes at the
+// end what a service makes of it.
+func NewDataDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hq") //nolint:usetesting // a unix socket's path has to be short
+	must.NoError(t, err)
+	data := filepath.Join(dir, "data")
+	t.Cleanup(func() {
+		// As root the cluster lives elsewhere (pgdev), and only a link is here.
+		if cluster, err := filepath.EvalSymlinks(filepath.Join(data, "postgres")); err == nil {
+			if err := os.RemoveAll(cluster); err != nil {
+				t.Errorf("remove %s: %v", cluster, err)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove %s: %v", dir, err)
+		}
+	})
+	return data
+}

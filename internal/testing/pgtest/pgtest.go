@@ -1,0 +1,426 @@
+// Package pgtest gives every test a database of its own on a real PostgreSQL.
+//
+// The first New of a test binary starts one private server (or takes the one
+// named by HUMANQA_TEST_DATABASE_URL) and migrates one template database; each
+// New then copies the template, which takes tens of milliseconds. A package
+// that uses it says so in its TestMain:
+//
+//	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+//
+// Main stops the server and removes its directory. A binary that panics or
+// times out never gets there: the kernel then stops the server (see pgdev), and
+// the directory is removed by the next test binary that starts one.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"golang.org/x/sys/unix"
+
+	"humanqa/internal/datadir"
+	"humanqa/internal/pgdev"
+	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/must"
+	"humanqa/migrations"
+)
+
+// ServerEnv names a server to use instead of a private one. Its user must be
+// allowed to create databases.
+const ServerEnv = "HUMANQA_TEST_DATABASE_URL"
+
+const (
+	startLimit = 2 * time.Minute // first initdb on a busy machine
+	queryLimit = time.Minute
+
+	dirPrefix = "humanqa-pgtest-"
+
+	// A file system in memory makes a copy of the template in a third of the
+	// time. The largest packages fill it with some hundred databases of 8 MB.
+	memoryDir  = "/dev/shm"
+	memoryFree = 4 << 30 // bytes
+)
+
+// server is the one this test binary uses.
+type server struct {
+	admin    *sql.DB
+	dsn      func(dbname string) string
+	template string // migrated
+	stop     func() error
+
+	making sync.Mutex
+	made   []string // all templates
+}
+
+var (
+	mu      sync.Mutex // guards the three below
+	inMain  bool
+	current *server
+	failed  error // a failed start is not tried again by every test
+)
+
+// Main runs a package's tests and cleans up after them; its result is the exit code.
+func Main(m *testing.M) int {
+	mu.Lock()
+	inMain = true
+	mu.Unlock()
+	code := m.Run()
+
+	mu.Lock()
+	defer mu.Unlock()
+	if current == nil {
+		return code
+	}
+	if err := current.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		code = max(code, 1)
+	}
+	current = nil
+	return code
+}
+
+// New is a connection pool on a fresh, migrated database that lives as long as
+// the test.
+func New(t testing.TB) *sqlx.DB {
+	t.Helper()
+	return NewDB(t, NewDSN(t))
+}
+
+// NewDB is one more pool on a database of NewDSN, closed at the test's end.
+func NewDB(t testing.TB, dsn string) *sqlx.DB {
+	t.Helper()
+	db, err := pgpool.Open(context.Background(), dsn)
+	if err != nil {
+		t.Fatalf("open the test database: %v", err)
+	}
+	// The default keeps two: each of the rest would be opened, and its statements
+	// prepared, for a moment. A server takes 200 of all tests that run at once.
+	most := max(24, 120/runtime.GOMAXPROCS(0))
+	db.SetMaxIdleConns(most)
+	db.SetMaxOpenConns(most)
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close the test database: %v", err)
+		}
+	})
+	return db
+}
+
+// NewEmpty is New on a database without the schema.
+func NewEmpty(t testing.TB) *sqlx.DB {
+	t.Helper()
+	return NewDB(t, create(t, empty))
+}
+
+// Template is a state that the databases of several tests begin with. Prepare is
+// run once a test binary, on a migrated database.
+type Template struct {
+	Prepare func(context.Context, *sqlx.DB) error
+
+	once sync.Once
+	name string
+	err  error
+}
+
+// New is New on a copy of what Prepare made.
+func (p *Template) New(t testing.TB) *sqlx.DB {
+	t.Helper()
+	return NewDB(t, p.NewDSN(t))
+}
+
+// NewDSN is NewDSN on a copy of what Prepare made.
+func (p *Template) NewDSN(t testing.TB) string {
+	t.Helper()
+	return create(t, func(s *server) (string, error) {
+		p.once.Do(func() {
+			p.name = uniqueName("template")
+			p.err = s.makeTemplate(p.name, s.template, p.Prepare)
+		})
+		return p.name, p.err
+	})
+}
+
+// NewDSN is the URL of a fresh, migrated database that is dropped, with
+// whatever is still connected, at the test's end.
+func NewDSN(t testing.TB) string {
+	t.Helper()
+	return create(t, migrated)
+}
+
+func empty(*server) (string, error)      { return "template0", nil }
+func migrated(s *server) (string, error) { return s.template, nil }
+
+// Example is New for an Example, which has no test; remove ends it.
+func Example() (db *sqlx.DB, remove func()) {
+	dsn, drop, err := lend(migrated)
+	if err == nil {
+		db, err = pgpool.Open(context.Background(), dsn)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return db, func() {
+		if err := errors.Join(db.Close(), drop()); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func create(t testing.TB, template func(*server) (string, error)) string {
+	t.Helper()
+	dsn, drop, err := lend(template)
+	must.NoError(t, err)
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Errorf("drop the test database: %v", err)
+		}
+	})
+	return dsn
+}
+
+func lend(template func(*server) (string, error)) (dsn string, drop func() error, err error) {
+	s, err := shared()
+	if err != nil {
+		return "", nil, fmt.Errorf("start a test database server: %w", err)
+	}
+	from, err := template(s)
+	if err != nil {
+		return "", nil, err
+	}
+	name := uniqueName("test")
+	if err := s.copy(name, from); err != nil {
+		return "", nil, fmt.Errorf("create a test database: %w", err)
+	}
+	return s.dsn(name), func() error { return s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)", name) }, nil
+}
+
+// DSN is the URL of the database that db is connected to, for a second process
+// or a listener.
+func DSN(t testing.TB, db *sqlx.DB) string {
+	t.Helper()
+	s, err := shared()
+	if err != nil {
+		t.Fatalf("start a test database server: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
+	defer cancel()
+	var name string
+	if err := db.GetContext(ctx, &name, "SELECT current_database()"); err != nil {
+		t.Fatalf("ask for the test database's name: %v", err)
+	}
+	return s.dsn(name)
+}
+
+// shared is this binary's server, started by the first caller.
+func shared() (*server, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	switch {
+	case current != nil:
+		return current, nil
+	case failed != nil:
+		return nil, failed
+	case !inMain:
+		return nil, errors.New("nothing would stop it: add func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) } to the package")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	current, failed = startServer(ctx)
+	return current, failed
+}
+
+func startServer(ctx context.Context) (*server, error) {
+	var (
+		s   *server
+		err error
+	)
+	if given := os.Getenv(ServerEnv); given != "" {
+		s, err = useGiven(given)
+	} else {
+		s, err = startPrivate(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.template = uniqueName("template")
+	migrate := func(_ context.Context, db *sqlx.DB) error { return migrations.Up(ctx, db.DB) }
+	if err := s.makeTemplate(s.template, "template0", migrate); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func useGiven(given string) (*server, error) {
+	base, err := url.Parse(given)
+	if err != nil || base.Host == "" && base.Query().Get("host") == "" {
+		return nil, fmt.Errorf("%s is not a postgres:// URL", ServerEnv)
+	}
+	admin, err := sql.Open("postgres", given)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", ServerEnv, err)
+	}
+	s := &server{admin: admin}
+	s.dsn = func(dbname string) string {
+		u := *base
+		u.Path = "/" + dbname
+		return u.String()
+	}
+	s.stop = func() error {
+		var errs []error
+		for _, name := range s.made {
+			errs = append(errs, s.exec("ALTER DATABASE %s IS_TEMPLATE false", name), s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)",
+				name))
+		}
+		return errors.Join(append(errs, admin.Close())...)
+	}
+	return s, nil
+}
+
+func startPrivate(ctx context.Context) (*server, error) {
+	root := serverRoot()
+	sweep(root)
+	dir, err := os.MkdirTemp(root, dirPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	// Passable for the user the server runs as when we are root; the server's
+	// own directories below are 0700.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return nil, fmt.Errorf("open the directory: %w", err)
+	}
+	release, err := datadir.Lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	remove := func() error {
+		defer release()
+		return removeDir(dir)
+	}
+	pg, err := pgdev.Start(ctx, pgdev.Config{Dir: dir, Fast: true})
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	admin, err := sql.Open("postgres", pg.DSN("postgres"))
+	if err != nil {
+		return nil, errors.Join(err, pg.Stop(ctx), remove())
+	}
+	return &server{
+		admin: admin,
+		dsn:   pg.DSN,
+		stop: func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
+			defer cancel()
+			return errors.Join(admin.Close(), pg.Stop(ctx), remove())
+		},
+	}, nil
+}
+
+// serverRoot is where private servers keep their directories: in memory where
+// there is plenty, unless TMPDIR says where temporary files belong.
+func serverRoot() string {
+	var fs unix.Statfs_t
+	if os.Getenv("TMPDIR") != "" || unix.Statfs(memoryDir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < memoryFree ||
+		unix.Access(memoryDir, unix.W_OK) != nil {
+		return os.TempDir()
+	}
+	return memoryDir
+}
+
+// makeTemplate makes a database from another one, prepares it, and closes it: one
+// with connections cannot be copied.
+func (s *server) makeTemplate(name, from string, prepare func(context.Context, *sqlx.DB) error) error {
+	if err := s.copy(name, from); err != nil {
+		return fmt.Errorf("create a template database: %w", err)
+	}
+	s.making.Lock()
+	s.made = append(s.made, name)
+	s.making.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	db, err := pgpool.Open(ctx, s.dsn(name))
+	if err != nil {
+		return fmt.Errorf("open a template database: %w", err)
+	}
+	if err := errors.Join(prepare(ctx, db), db.Close()); err != nil {
+		return fmt.Errorf("prepare a template database: %w", err)
+	}
+	if err := s.exec("ALTER DATABASE %s WITH ALLOW_CONNECTIONS false IS_TEMPLATE true", name); err != nil {
+		return fmt.Errorf("seal a template database: %w", err)
+	}
+	return nil
+}
+
+// copy makes a database of another one's files. Since PostgreSQL 15 that has to be
+// asked for: else all pages go through the write-ahead log, for fifteen times the
+// processor time.
+func (s *server) copy(name, from string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
+	defer cancel()
+	var version int
+	if err := s.admin.QueryRowContext(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return fmt.Errorf("ask for the server's version: %w", err)
+	}
+	if version < 150000 {
+		return s.exec("CREATE DATABASE %s TEMPLATE %s", name, from)
+	}
+	return s.exec("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY", name, from)
+}
+
+// exec runs a statement with quoted names in its places.
+func (s *server) exec(format string, names ...any) error {
+	for i, name := range names {
+		names[i] = pq.QuoteIdentifier(fmt.Sprint(name))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
+	defer cancel()
+	_, err := s.admin.ExecContext(ctx, fmt.Sprintf(format, names...))
+	return err
+}
+
+func uniqueName(kind string) string {
+	return "humanqa_" + kind + "_" + strings.ToLower(rand.Text()[:16])
+}
+
+// sweep removes directories below root of binaries that ended without Main. A directory
+// younger than a minute may be one whose binary has yet to lock it.
+func sweep(root string) {
+	left, err := filepath.Glob(filepath.Join(root, dirPrefix+"*"))
+	if err != nil {
+		return // the pattern is constant; a temporary root with brackets is not worth a failure
+	}
+	for _, dir := range left {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < time.Minute {
+			continue
+		}
+		release, err := datadir.Lock(dir)
+		if err != nil {
+			continue // in use, or somebody else's
+		}
+		_ = removeDir(dir) // what stays is the next sweep's
+		release()
+	}
+}
+
+// removeDir removes a private server's directory, and the cluster where that
+// had to live elsewhere.
+func removeDir(dir string) error {
+	home, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
+	if err != nil {
+		home = dir // the server never came that far
+	}
+	return errors.Join(os.RemoveAll(home), os.RemoveAll(dir))
+}

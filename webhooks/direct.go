@@ -1,0 +1,117 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
+)
+
+// DirectSender is the dispatcher of the subscriber's own process. It sends new deliveries
+// without a claim: the subscriber, which holds the endpoint's row, leases the endpoint to
+// it in the statement that writes the delivery (direct dispatch).
+type DirectSender interface {
+	// ReservePlaces answers the lease that those candidates are to be written with for
+	// which there is a place.
+	ReservePlaces([]Candidate) DirectLease
+	// KeepLeased frees the places of the other deliveries: they did not get the lease.
+	KeepLeased(ids []string)
+	// Committed says how the transaction ended: without an error what has the lease is
+	// sent.
+	Committed(err error)
+}
+
+// Candidate is a new delivery that waits for nothing of its own batch.
+type Candidate struct {
+	ID       uuid.UUID
+	Event    string
+	Body     []byte
+	Endpoint *EndpointRow // as it is locked
+}
+
+// DirectLease is a dispatcher's lease of the endpoints of deliveries.
+type DirectLease struct {
+	Holder     uuid.UUID
+	Term       time.Duration
+	Deliveries []string // ids
+}
+
+// SendThrough has the subscriber lease to the dispatcher what may go at once. Call it
+// before either runs.
+func (s *Subscriber) SendThrough(d DirectSender) { s.direct = d }
+
+// Committed implements consumer.Committer.
+func (s *Subscriber) Committed(err error) {
+	if s.direct != nil {
+		s.direct.Committed(err)
+	}
+}
+
+// candidates are the first new deliveries of their streams, to endpoints whose settings
+// stay as they are.
+func (p *batchPlan) candidates() (list []Candidate) {
+	streams := map[string]bool{}
+	for _, r := range p.rows {
+		key := r.orderingKey()
+		first := !streams[key]
+		streams[key] = true
+		if first && r.state == StatePending && !p.changesSettings(r.projectID) {
+			list = append(list, Candidate{ID: r.id, Event: r.kind.Name, Body: r.body, Endpoint: p.endpoints[r.projectID]})
+		}
+	}
+	return list
+}
+
+// insertLeasedDeliveries is insertDeliveries that leases of what is offered that which is
+// new, and the first of its job that is not settled. The row lock makes that last until
+// the lease is committed. The payload names the dispatcher that has nothing to do but
+// with these leases; where there is more to do it is empty.
+const insertLeasedDeliveries = `
+WITH ` + inserted + `, going AS (
+	SELECT id, g.project_id
+	FROM given g
+	JOIN inserted USING (id)
+	WHERE g.offered AND (
+		SELECT min(earlier.revision)
+		FROM webhooks.deliveries earlier
+		WHERE earlier.state = 'pending' AND earlier.revision >= 0 AND earlier.ordering_key = g.ordering_key
+	) IS NULL
+), touched AS (
+	SELECT t.project_id, g.ids, t.project_id = ANY($3) OR
+		(SELECT count(*) FROM given WHERE project_id = t.project_id) > cardinality(g.ids) AS waits
+	FROM unnest($1::text[]) AS t (project_id)
+	CROSS JOIN LATERAL (SELECT coalesce(array_agg(id), '{}') AS ids FROM going WHERE project_id = t.project_id) g
+), marked AS (
+	UPDATE webhooks.endpoints e
+	SET in_flight = e.in_flight || t.ids,
+		lease_id = CASE WHEN t.ids <> '{}' THEN $4::uuid ELSE e.lease_id END,
+		leased_until = CASE WHEN t.ids <> '{}' THEN clock_timestamp() + $5 * interval '1 millisecond' ELSE e.leased_until END,
+		due_at = CASE
+			WHEN t.waits AND e.enabled AND e.url <> '' AND e.secret <> '' THEN least(e.due_at, now())
+			WHEN t.ids <> '{}' THEN least(e.due_at, clock_timestamp() + $5 * interval '1 millisecond')
+			ELSE e.due_at
+		END
+	FROM touched t
+	WHERE e.project_id = ANY($1) AND e.project_id = t.project_id
+)
+SELECT id::text
+FROM going
+UNION ALL
+SELECT pg_notify('` + DueChannel + `', CASE WHEN EXISTS (SELECT FROM touched WHERE waits) THEN '' ELSE $4::text END)::text`
+
+// insertLeased writes new deliveries, some of them with a lease.
+func (s *Subscriber) insertLeased(ctx context.Context, tx *sqlx.Tx, p batchPlan, touched []string, lease DirectLease) error {
+	var leased []string
+	err := tx.SelectContext(ctx, &leased, insertLeasedDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, lease.Deliveries)),
+		pq.Array(p.changed), lease.Holder, lease.Term.Milliseconds())
+	if err != nil {
+		return fmt.Errorf("insert deliveries: %w", err)
+	}
+	s.direct.KeepLeased(leased)
+	return nil
+}

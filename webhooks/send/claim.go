@@ -1,0 +1,278 @@
+package send
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
+	"humanqa/webhooks"
+)
+
+// queue is the dispatcher's view of the tables: endpoints that are due, leased as
+// long as one of their deliveries is under way, with a cap on how many are. One
+// goroutine uses it, the loop's.
+type queue struct {
+	db       *sqlx.DB
+	pool     int
+	cap      caps
+	inFlight *inFlight
+	short    bool // the last claim left something for want of places
+	peers
+}
+
+func newQueue(db *sqlx.DB, pool int, limits caps, lease time.Duration) queue {
+	return queue{db: db, pool: pool, cap: limits, inFlight: newInFlight(lease)}
+}
+
+// claimed is a delivery that this process sends, with the endpoint as it stood in
+// that moment.
+type claimed struct {
+	ID             string `db:"id"`
+	ProjectID      string `db:"project_id"`
+	Event          string `db:"event"`
+	Body           []byte `db:"body"`
+	Attempt        int    `db:"attempt"` // its number, from one: settling asks for it
+	Failures       int    `db:"failures"`
+	AccountID      string `db:"account_id"`
+	URL            string `db:"url"`
+	Secret         string `db:"secret"`
+	PreviousSecret string `db:"previous_secret"` // empty outside a rotation's overlap
+	NewSecret      string `db:"new_secret"`      // as in endpoint
+	LastStatus     int    `db:"last_status"`     // of the attempt before; 0: none
+	Resets         int64  `db:"generation"`
+}
+
+// servable are the endpoints to look at: not those of accounts that have their
+// share of the pool.
+const servable = sendable + ` AND account_id <> ALL($1::text[])`
+
+const sendable = `enabled AND url <> '' AND secret <> ''`
+
+// lockDueEndpoints takes the endpoints that have waited longest. One that
+// another dispatcher holds is being served.
+const lockDueEndpoints = `
+SELECT project_id, account_id, cap, in_flight, lease_id IS NOT DISTINCT FROM $3 AS ours
+FROM webhooks.endpoints
+WHERE due_at <= now() AND ` + servable + ` AND (lease_id IS NULL OR lease_id = $3 OR leased_until <= now())
+ORDER BY due_at
+LIMIT $2
+FOR UPDATE SKIP LOCKED`
+
+// dueEndpoint is one that this process may send to.
+type dueEndpoint struct {
+	ProjectID string         `db:"project_id"`
+	AccountID string         `db:"account_id"`
+	Cap       int            `db:"cap"`
+	InFlight  pq.StringArray `db:"in_flight"`
+	Ours      bool           `db:"ours"` // the lease is this process's
+}
+
+// leaseDue runs under the locks of lockDueEndpoints, as a statement of its own:
+// so it sees what earlier holders of these locks committed. One delivery of
+// each endpoint comes before the second of any, and no account gets more than its
+// room. Of each endpoint one delivery more is read than it may be sent, and tells
+// when to look at it next: when that is due, behind all endpoints that wait already;
+// or when the lease ends, if it is full (a settled attempt pokes it sooner) or
+// something is under way. Without either there is no look: greatest would pass over
+// the NULL and make it due now, and now again.
+const leaseDue = `
+WITH served AS (
+	SELECT e.project_id, e.account_id, e.in_flight, e.due_at, r.turns, r.room
+	FROM json_to_recordset($1) AS r (project_id text, turns integer, room integer)
+	JOIN webhooks.endpoints e USING (project_id)
+), line AS (
+	SELECT s.project_id, s.account_id, s.due_at AS endpoint_due, s.turns, d.id, d.due_at,
+		row_number() OVER (PARTITION BY s.project_id ORDER BY d.due_at) AS turn
+	FROM served s
+	CROSS JOIN LATERAL (
+		SELECT d.id, d.due_at
+		FROM webhooks.deliveries d
+		WHERE d.project_id = s.project_id AND d.state = 'pending' AND d.due_at > '-infinity' AND d.id <> ALL(s.in_flight) AND ` + isNext + `
+		ORDER BY d.due_at
+		LIMIT s.turns + 1
+	) d
+), placed AS (
+	SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY turn, endpoint_due) AS place
+	FROM line
+	WHERE due_at <= now() AND turn <= turns
+), picked AS (
+	SELECT id, project_id, turn, endpoint_due
+	FROM placed
+	LEFT JOIN json_to_recordset($5) AS account (account_id text, quota integer) USING (account_id)
+	WHERE place <= coalesce(account.quota, $6)
+	ORDER BY turn, endpoint_due
+	LIMIT $2
+), next AS (
+	SELECT s.project_id, min(l.due_at) FILTER (WHERE p.id IS NULL) AS due_at, count(p.id) >= s.room AS full,
+		coalesce(array_agg(p.id) FILTER (WHERE p.id IS NOT NULL), '{}') AS ids
+	FROM served s
+	LEFT JOIN line l USING (project_id)
+	LEFT JOIN picked p USING (id)
+	GROUP BY s.project_id, s.room
+), leased AS (
+	UPDATE webhooks.endpoints e
+	SET in_flight = e.in_flight || n.ids,
+		lease_id = CASE WHEN e.in_flight || n.ids <> '{}' THEN $3::uuid END,
+		leased_until = CASE WHEN n.ids <> '{}' THEN now() + $4 * interval '1 millisecond' WHEN e.in_flight <> '{}' THEN e.leased_until END,
+		due_at = least(
+			CASE WHEN n.due_at IS NOT NULL AND NOT n.full THEN greatest(n.due_at, now()) END,
+			CASE WHEN n.ids <> '{}' THEN now() + $4 * interval '1 millisecond' WHEN e.in_flight <> '{}' THEN e.leased_until END)
+	FROM next n
+	WHERE e.project_id = n.project_id
+)
+SELECT d.id, d.project_id, d.event, d.body, d.attempts + 1 AS attempt, d.failures, coalesce(d.last_status, 0) AS last_status,
+	e.account_id, e.url, e.secret, e.new_secret, e.generation,
+	CASE WHEN e.previous_until > now() THEN e.previous_secret ELSE '' END AS previous_secret
+FROM picked p
+CROSS JOIN LATERAL (
+	SELECT *
+	FROM webhooks.deliveries d
+	WHERE d.id = p.id
+	OFFSET 0
+) d
+JOIN webhooks.endpoints e ON e.project_id = d.project_id
+ORDER BY p.turn, p.endpoint_due`
+
+// isNext holds for a delivery d whose job has no earlier one to settle. A job
+// belongs to one project, so the key alone decides.
+//
+// Plans are mostly made while the queue is empty, and kept. For a single row any
+// way seems as good as the right one, and in a burst the whole queue would be read
+// for each of its rows. So this is asked of each row by itself, not as a join; and
+// each of the two indexes of what is pending has a word in its condition that is
+// always true, and that only the questions meant for it say: deliveries_order that
+// the revision is not negative, deliveries_due (what an endpoint is sent next) that
+// the time is finite.
+const isNext = `d.revision = (
+	SELECT min(earlier.revision)
+	FROM webhooks.deliveries earlier
+	WHERE earlier.state = 'pending' AND earlier.revision >= 0 AND earlier.ordering_key = d.ordering_key
+)`
+
+// planOnce keeps the planner to plain index scans, since only they mark the dead
+// entries they meet, and the indexes of a queue are full of them; and to the plans it
+// has: one for these few deliveries would be a little cheaper than one for any, and
+// takes longer to make than to run (TestPlansHoldHoweverMuchIsSettled).
+const planOnce = `SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan` +
+	leaveNoLocks
+
+// leaveNoLocks has the database end the transaction of a process that is frozen in
+// the middle of it: no other process could write to the endpoints that it has locked.
+const leaveNoLocks = `; SET LOCAL idle_in_transaction_session_timeout = '5s'`
+
+// untilDue is how long until the next servable endpoint wants to be looked at; one that
+// another dispatcher holds, not before its lease ends. Where none does, greatest
+// would pass over the NULL here, too. Others may hold leases of any account.
+const untilDue = `
+SELECT CASE WHEN at IS NULL THEN -1 ELSE greatest(extract(epoch FROM at - now()) * 1000, 0) END::bigint AS ms, coalesce(others, false) AS others
+FROM (
+	SELECT min(CASE WHEN lease_id IS NULL OR lease_id = $2 THEN due_at ELSE greatest(due_at, leased_until) END)
+			FILTER (WHERE account_id <> ALL($1::text[])) AS at,
+		bool_or(lease_id <> $2 AND leased_until > now()) AS others
+	FROM webhooks.endpoints
+	WHERE due_at IS NOT NULL AND ` + sendable + `
+) next`
+
+// noWait is for commits that may be forgotten by a crash of the database, whole: a
+// claim then never was, and what has arrived is sent again under its id.
+const noWait = `; SET LOCAL synchronous_commit = off`
+
+// claimDeliveries takes up to limit due deliveries, and their endpoints' leases. next is when
+// to look again, at the latest; negative when nothing is scheduled, or all places are
+// taken. A crash after the commit leaves leases that run out.
+func (q *queue) claimDeliveries(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
+	until := q.inFlight.leaseEnd()
+	use, back := q.inFlight.accountUse()
+	if err := q.endDeadLeases(ctx); err != nil {
+		return nil, 0, err
+	}
+	err = pgpool.InTxSet(ctx, q.db, planOnce+noWait, func(tx *sqlx.Tx) error {
+		batch, next, err = q.claimDeliveriesIn(ctx, tx, limit, use)
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	q.inFlight.addBatch(batch, until)
+	return batch, sooner(next, back), nil
+}
+
+func (q *queue) claimDeliveriesIn(
+	ctx context.Context, tx *sqlx.Tx, limit int, use accountUse,
+) (batch []claimed, next time.Duration, err error) {
+	full := use.fullAccounts(limit)
+	var endpoints []dueEndpoint
+	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.inFlight.holder); err != nil {
+		return nil, 0, fmt.Errorf("lock due endpoints: %w", err)
+	}
+	if len(endpoints) > 0 {
+		if err := q.expireAttempts(ctx, tx, endpoints); err != nil {
+			return nil, 0, err
+		}
+		err := tx.SelectContext(ctx, &batch, leaseDue, pgpool.Rows(q.endpointRooms(endpoints, limit, use)), limit,
+			q.inFlight.holder, q.inFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
+		if err != nil {
+			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
+		}
+	}
+	full = use.withBatch(batch).fullAccounts(limit - len(batch))
+	q.short = len(batch) == limit || len(full) > 0
+	if len(batch) == limit {
+		return batch, -1, nil
+	}
+	var look struct {
+		MS     int64 `db:"ms"`
+		Others bool  `db:"others"`
+	}
+	if err := tx.GetContext(ctx, &look, untilDue, pq.Array(full), q.inFlight.holder); err != nil {
+		return nil, 0, fmt.Errorf("find the next due endpoint: %w", err)
+	}
+	next = time.Duration(look.MS) * time.Millisecond
+	switch q.present = look.Others; {
+	case q.present:
+		next = sooner(next, q.nextPeerLook())
+	case q.short: // others may take what is left
+		next = sooner(next, peerLookEvery)
+	}
+	return batch, next, nil
+}
+
+// endpointRoom is how many deliveries an endpoint may be sent, and how many in one claim.
+type endpointRoom struct {
+	ProjectID string `json:"project_id"`
+	Turns     int    `json:"turns"`
+	Room      int    `json:"room"`
+}
+
+// endpointRooms gives the endpoints, how many deliveries each may be sent beside those under
+// way, and how many of them in this claim: about its part of what their accounts may be
+// sent, since of what it waits with beyond that nothing would be picked.
+func (q *queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse) (rooms []endpointRoom) {
+	most := q.cap.endpointShare(limit-q.pool/2, len(endpoints))
+	all := 0
+	for _, account := range distinct(endpoints, func(e dueEndpoint) string { return e.AccountID }) {
+		all += quota(limit, use[account])
+	}
+	each := (2*min(all, limit) + len(endpoints) - 1) / len(endpoints)
+	for _, e := range endpoints {
+		n := q.cap.begin
+		if e.Cap > 0 {
+			n = min(e.Cap, most)
+		}
+		n = max(n-len(e.InFlight), 0)
+		rooms = append(rooms, endpointRoom{e.ProjectID, min(n, each), n})
+	}
+	return rooms
+}
+
+// lockEndpoints takes the rows in the order that all takers keep to.
+const lockEndpoints = `
+SELECT ` + webhooks.EndpointColumns + `
+FROM webhooks.endpoints
+WHERE project_id = ANY($1)
+ORDER BY project_id
+FOR UPDATE`

@@ -1,0 +1,82 @@
+package send
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/guard"
+)
+
+// Vault opens sealed secrets.
+type Vault interface {
+	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
+}
+
+// Config is what the Dispatcher is told. The zero value of
+// a field that says so means its default.
+type Config struct {
+	// DSN is the database's URL: the dispatcher listens on a connection of its
+	// own. Without it, it finds out by polling.
+	DSN string
+	// Allow lists private networks that may be delivered to.
+	Allow guard.Allow
+	// CAFile holds further CA certificates to trust, PEM. It may appear or
+	// change at any time.
+	CAFile string
+	// Resolver finds addresses; nil means the system's.
+	Resolver *net.Resolver
+	Log      logrus.FieldLogger
+
+	// Pool is how many requests run at once (256), PerEndpoint how many of them
+	// to an endpoint that nothing is known of (8), MostPerEndpoint to one that has
+	// proved to answer, while half of the pool is free for others (64).
+	Pool            int
+	PerEndpoint     int
+	MostPerEndpoint int
+	// Timeout ends a request (10 s), Lease a claim (15 s). Drain is how long a
+	// stop waits for running requests (3 s).
+	Timeout time.Duration
+	Lease   time.Duration
+	Drain   time.Duration
+	// Retries are the waits after the first, second … failure; one more
+	// failure is the last (1, 10 and 60 s; specification, "Delivery rules").
+	Retries []time.Duration
+	// Poll bounds how late the dispatcher notices work without a notification (15 s).
+	Poll time.Duration
+	// Keep is how long deliveries stay that were delivered or dropped (30
+	// days), PurgeEvery how often they are looked for (1 h).
+	Keep       time.Duration
+	PurgeEvery time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.Pool, 256)
+	set(&c.PerEndpoint, 8)
+	set(&c.MostPerEndpoint, max(64, c.PerEndpoint))
+	set(&c.Timeout, 10*time.Second)
+	set(&c.Lease, c.Timeout+5*time.Second)
+	set(&c.Drain, 3*time.Second)
+	set(&c.Poll, 15*time.Second)
+	set(&c.Keep, 30*24*time.Hour)
+	set(&c.PurgeEvery, time.Hour)
+	if c.Log == nil {
+		quiet := logrus.New()
+		quiet.SetOutput(io.Discard)
+		c.Log = quiet
+	}
+	if c.Retries == nil {
+		c.Retries = []time.Duration{time.Second, 10 * time.Second, time.Minute}
+	}
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

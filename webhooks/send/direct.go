@@ -1,0 +1,146 @@
+package send
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/webhooks"
+)
+
+// Direct dispatch: a new delivery that may go at once waits for no claim. The subscriber,
+// which holds its endpoint's row, leases the endpoint to the dispatcher of its own process,
+// in the statement that writes the delivery. The dispatcher sends it after the commit. A
+// delivery may go at once if nothing of its job and of its endpoint waits, no other process
+// has the endpoint, and the endpoint takes more. All others wait for a claim.
+const (
+	// keptPart is the part of the pool that claims leave to direct dispatch.
+	keptPart = 8
+	// reservationEnds is how long a stop waits for a transaction that has reserved something.
+	reservationEnds = time.Second
+)
+
+// directDispatch is the state of a dispatcher's direct dispatch. The subscriber has one
+// transaction at a time; what that reserves stands in the register.
+type directDispatch struct {
+	mu    sync.Mutex
+	kept  int           // places for it; 0: no subscriber uses it
+	open  bool          // what is reserved will be sent
+	ended chan struct{} // closed once the transaction has ended; nil: nothing is reserved
+}
+
+// Direct has the dispatcher send what a subscriber of its process leases to it. Call
+// it once, before either runs, and give what it answers to Subscriber.SendThrough.
+func (d *Dispatcher) Direct() webhooks.DirectSender {
+	d.direct.kept = d.cfg.Pool / keptPart
+	return direct{d}
+}
+
+// direct is a dispatcher as its process's subscriber sees it.
+type direct struct{ *Dispatcher }
+
+// ReservePlaces implements webhooks.DirectSender: as far as the endpoints' rows tell.
+func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLease {
+	h := &d.direct
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.open {
+		return webhooks.DirectLease{}
+	}
+	d.queue.inFlight.keepReserved(nil) // of a transaction whose end was not told
+	h.ended = nil
+	until := d.queue.inFlight.leaseEnd()
+	lease := webhooks.DirectLease{Holder: d.queue.inFlight.holder, Term: d.cfg.Lease}
+	room := map[string]int{}
+	for _, one := range candidates {
+		e := one.Endpoint
+		if _, known := room[e.ProjectID]; !known {
+			room[e.ProjectID] = d.queue.directRoom(e)
+		}
+		if room[e.ProjectID] == 0 {
+			continue
+		}
+		c := claimed{
+			ID: one.ID.String(), ProjectID: e.ProjectID, Event: one.Event, Body: one.Body, Attempt: 1,
+			AccountID: e.AccountID, URL: e.URL, Secret: e.Secret, Resets: e.Resets,
+		}
+		if !d.queue.inFlight.reservePlace(c, h.kept, until) {
+			room[e.ProjectID] = 0
+			continue
+		}
+		room[e.ProjectID]--
+		lease.Deliveries = append(lease.Deliveries, c.ID)
+	}
+	if len(lease.Deliveries) > 0 {
+		h.ended = make(chan struct{})
+	}
+	return lease
+}
+
+// directRoom is how many deliveries an endpoint may be sent directly. What it is trusted with
+// beyond the beginning is for claims to give, which know how full the pool is. During
+// a rotation's overlap, by whatever clock, a claim knows what signs.
+func (q *queue) directRoom(e *webhooks.EndpointRow) int {
+	switch {
+	case !e.Enabled, e.URL == "", e.Secret == "", e.PreviousSecret != "":
+		return 0
+	case e.DueAt != nil && !e.DueAt.After(time.Now()): // something waits
+		return 0
+	case e.LeaseID != nil && *e.LeaseID != q.inFlight.holder:
+		return 0
+	case len(e.InFlight) >= q.cap.most: // also those that are only to be settled
+		return 0
+	case e.Cap > 0 && e.Cap < q.cap.begin:
+		return max(e.Cap-len(e.InFlight), 0)
+	}
+	return max(q.cap.begin-q.inFlight.countUnanswered(e.InFlight), 0)
+}
+
+// KeepLeased implements webhooks.DirectSender.
+func (d direct) KeepLeased(ids []string) { d.queue.inFlight.keepReserved(ids) }
+
+// Committed implements webhooks.DirectSender. After an error it is not certain that the
+// deliveries are there. If they are, the next look at their endpoint expires the attempts,
+// and they are sent then.
+func (d direct) Committed(err error) {
+	h := &d.direct
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended == nil {
+		return
+	}
+	reserved, until := d.queue.inFlight.endReservation()
+	if err != nil || !d.loop.Hand(reserved, until) {
+		d.queue.inFlight.removeBatch(reserved)
+	}
+	close(h.ended)
+	h.ended = nil
+}
+
+// openDirect lets deliveries be reserved. closeDirect ends that: what is reserved is sent.
+func (d *Dispatcher) openDirect() {
+	d.direct.mu.Lock()
+	defer d.direct.mu.Unlock()
+	d.direct.open = d.direct.kept > 0
+}
+
+func (d *Dispatcher) closeDirect() {
+	d.direct.mu.Lock()
+	d.direct.open = false
+	ended := d.direct.ended
+	d.direct.mu.Unlock()
+	if ended == nil {
+		return
+	}
+	select {
+	case <-ended:
+	case <-time.After(reservationEnds):
+	}
+}
+
+// isOwnLease says whether a notification is about nothing but leases of this process.
+func (d *Dispatcher) isOwnLease(payload string) bool {
+	holder, err := uuid.Parse(payload)
+	return err == nil && holder == d.queue.inFlight.holder
+}

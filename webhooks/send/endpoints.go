@@ -1,0 +1,227 @@
+package send
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain/announce"
+	"humanqa/internal/pgpool"
+	"humanqa/webhooks"
+)
+
+// concludeEndpoints draws the endpoints' conclusions from attempts that are written: each is
+// given free where nothing else is under way, and looked at again; how many each is
+// sent at once from now on, and how it does; one whose delivery failed for good is
+// switched off and its other deliveries are held; those of one whose secret
+// cannot be opened are postponed together.
+func (q *queue) concludeEndpoints(
+	ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]webhooks.EndpointRow,
+) (s settlement, err error) {
+	causes := map[string]string{} // deliveries that failed for good, by project
+	for _, o := range batch {
+		if _, known := causes[o.ProjectID]; o.result == exhausted && now[o.ProjectID].Enabled && !known {
+			causes[o.ProjectID] = o.ID
+		}
+	}
+	after := map[string]webhooks.EndpointRow{}
+	for _, o := range batch {
+		if e, known := now[o.ProjectID]; known {
+			after[o.ProjectID] = e
+		}
+	}
+	q.cap.adjustCaps(after, batch)
+	adjustHealth(after, batch)
+	adjustSecrets(after, batch)
+	for id, e := range after {
+		if e.LastError == sealedSecret && now[id].LastError != sealedSecret {
+			s.sealed = append(s.sealed, id)
+		}
+		s.confirmed = s.confirmed || e.NewSecret == webhooks.SecretConfirmed && now[id].NewSecret != webhooks.SecretConfirmed
+	}
+	if err := postponeSealed(ctx, tx, batch); err != nil {
+		return settlement{}, err
+	}
+	if s.waits, err = saveEndpoints(ctx, tx, after, batch); err != nil || len(causes) == 0 {
+		return s, err
+	}
+	s.disabled, err = disableEndpoints(ctx, tx, causes)
+	return s, err
+}
+
+const postponeDeliveries = `
+UPDATE webhooks.deliveries
+SET due_at = now() + $2 * interval '1 millisecond'
+WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity' AND due_at <= now()`
+
+// postponeSealed lets whatever else is due to endpoints with a sealed secret wait, too.
+func postponeSealed(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
+	var ids []string
+	for _, o := range batch {
+		if o.unsent {
+			ids = append(ids, o.ProjectID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds()); err != nil {
+		return fmt.Errorf("postpone deliveries: %w", err)
+	}
+	return nil
+}
+
+// adjustHealth updates the health of endpoints. Attempts about what the endpoint was before,
+// and test events, say nothing of it.
+func adjustHealth(endpoints map[string]webhooks.EndpointRow, batch []outcome) {
+	for _, o := range batch {
+		e, known := endpoints[o.ProjectID]
+		if !known || o.Resets != e.Resets || o.Event == announce.TestName {
+			continue
+		}
+		s := &e.EndpointHealth
+		ended := o.at.Add(o.took)
+		switch o.result {
+		case delivered:
+			*s = webhooks.EndpointHealth{LastSuccessAt: &ended}
+		case retry, exhausted:
+			if s.FailingSince == nil {
+				s.FailingSince = &o.at
+			}
+			s.ConsecutiveFailures++
+			s.LastError = o.err
+		case postponed:
+			if !o.unsent || s.LastError == sealedSecret {
+				continue
+			}
+			if s.FailingSince == nil {
+				s.FailingSince = &o.at
+			}
+			s.LastError = sealedSecret
+		case undelivered:
+			continue
+		}
+		endpoints[o.ProjectID] = e
+	}
+}
+
+// settleEndpoints also has the next claim look at them, unless nothing waits beside
+// what is still under way: then that lease's end is all there is to look for, as
+// leaseDue would find. Of what waits one row is looked for in the way of leaseDue,
+// past those under way, which are as many as the cap.
+const settleEndpoints = `
+UPDATE webhooks.endpoints e
+SET in_flight = ARRAY(SELECT f FROM unnest(e.in_flight) f WHERE f <> ALL($2::uuid[])),
+	lease_id = CASE WHEN e.in_flight <@ $2 THEN NULL ELSE e.lease_id END,
+	leased_until = CASE WHEN e.in_flight <@ $2 THEN NULL ELSE e.leased_until END,
+	due_at = CASE
+		WHEN NOT (e.enabled AND e.url <> '' AND e.secret <> '') THEN e.due_at
+		WHEN (
+			SELECT d.due_at
+			FROM webhooks.deliveries d
+			WHERE d.project_id = e.project_id AND d.state = 'pending' AND d.due_at > '-infinity'
+				AND (d.id <> ALL(e.in_flight) OR d.id = ANY($2::uuid[]))
+			ORDER BY d.due_at
+			LIMIT 1
+		) IS NOT NULL THEN least(e.due_at, now())
+		WHEN NOT e.in_flight <@ $2 THEN e.leased_until
+	END,
+	cap = r.cap, consecutive_failures = r.failures, failing_since = r.since, last_error = r.error, last_success_at = r.success,
+	new_secret = r.new_secret
+FROM json_to_recordset($1) AS r (project_id text, cap integer, failures integer, since timestamptz, error text, success timestamptz, new_secret text)
+WHERE e.project_id = r.project_id
+RETURNING coalesce(e.due_at <= now(), false)`
+
+// settledEndpoint is an endpoint as settleEndpoints takes it.
+type settledEndpoint struct {
+	ProjectID string     `json:"project_id"`
+	Cap       int        `json:"cap"`
+	Failures  int        `json:"failures"`
+	Since     *time.Time `json:"since"`
+	Error     string     `json:"error"`
+	Success   *time.Time `json:"success"`
+	NewSecret string     `json:"new_secret"`
+}
+
+// saveEndpoints says whether one of them is to be looked at now.
+func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.EndpointRow, batch []outcome) (waits bool, err error) {
+	if len(batch) == 0 {
+		return false, nil
+	}
+	var endpoints []settledEndpoint
+	for id, e := range after {
+		endpoints = append(endpoints, settledEndpoint{
+			ProjectID: id, Cap: e.Cap, NewSecret: e.NewSecret,
+			Failures: e.ConsecutiveFailures, Since: e.FailingSince, Error: e.LastError, Success: e.LastSuccessAt,
+		})
+	}
+	var due []bool
+	err = tx.SelectContext(ctx, &due, settleEndpoints, pgpool.Rows(endpoints),
+		pq.Array(distinct(batch, func(o outcome) string { return o.ID })))
+	if err != nil {
+		return false, fmt.Errorf("settle endpoints: %w", err)
+	}
+	return slices.Contains(due, true), nil
+}
+
+// sealedSecret is the error of deliveries that could not be signed, and of
+// their endpoint.
+const sealedSecret = "the signing secret cannot be opened"
+
+// What ended attempts that say nothing about the endpoint.
+const (
+	interrupted = "interrupted: "
+	lost        = "the outcome is unknown: the sender went away"
+)
+
+// disableEndpointsSQL says why: what the delivery's failed attempts met, each thing
+// once, in the order it first came. The last one alone may be a mere symptom, such
+// as a time-out after three refused certificates.
+const disableEndpointsSQL = `
+WITH failed AS (
+	SELECT c.project_id, a.error, a.attempt, d.failures,
+		row_number() OVER (PARTITION BY c.project_id ORDER BY a.attempt DESC) AS back
+	FROM json_to_recordset($1) AS c (project_id text, delivery_id uuid)
+	JOIN webhooks.deliveries d ON d.id = c.delivery_id
+	JOIN webhooks.attempts a ON a.delivery_id = d.id
+	WHERE a.error NOT IN ('', '` + lost + `') AND a.error NOT LIKE '` + interrupted + `%'
+), met AS (
+	SELECT project_id, error, min(attempt) AS first
+	FROM failed
+	WHERE back <= failures
+	GROUP BY project_id, error
+), cause AS (
+	SELECT c.project_id, c.delivery_id, left(coalesce(string_agg(m.error, '; then ' ORDER BY m.first), ''), 1000) AS reason
+	FROM json_to_recordset($1) AS c (project_id text, delivery_id uuid)
+	LEFT JOIN met m USING (project_id)
+	GROUP BY c.project_id, c.delivery_id
+)
+UPDATE webhooks.endpoints e
+SET enabled = false, announced = false, disabled_by = c.delivery_id, disabled_reason = c.reason, due_at = NULL
+FROM cause c
+WHERE e.project_id = c.project_id AND e.enabled
+RETURNING e.project_id, e.disabled_by, e.disabled_reason`
+
+// disableEndpoints switches endpoints off because of deliveries, both by project.
+func disableEndpoints(ctx context.Context, tx *sqlx.Tx, causes map[string]string) (disabled []webhooks.EndpointRow, err error) {
+	type cause struct {
+		ProjectID  string `json:"project_id"`
+		DeliveryID string `json:"delivery_id"`
+	}
+	var list []cause
+	for project, delivery := range causes {
+		list = append(list, cause{project, delivery})
+	}
+	if err := tx.SelectContext(ctx, &disabled, disableEndpointsSQL, pgpool.Rows(list)); err != nil {
+		return nil, fmt.Errorf("disable endpoints: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, webhooks.HoldDeliveries, pq.Array(slices.Collect(maps.Keys(causes)))); err != nil {
+		return nil, fmt.Errorf("hold deliveries: %w", err)
+	}
+	return disabled, nil
+}

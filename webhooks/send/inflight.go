@@ -1,0 +1,220 @@
+package send
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/webhooks"
+)
+
+// inFlight is the register of the deliveries that this process is sending, or has sent and
+// not settled. The endpoints' rows tell all processes the same (in_flight, under lease_id). A
+// delivery that stands there under this process's lease, and not here, was lost.
+//
+// Each takes a place of the pool from its claim until its answer, or until its lease ends,
+// whatever its request does.
+type inFlight struct {
+	holder uuid.UUID // of this process's leases
+	lease  time.Duration
+
+	mu         sync.Mutex
+	deliveries map[string]flight
+}
+
+type flight struct {
+	claimed
+	until    time.Time // its lease ends
+	reserved bool      // the transaction that leases it has not ended
+	direct   bool      // its place is one of those kept for direct dispatch
+	answered bool      // it is only to be settled
+}
+
+// takesPlace says whether the delivery has a place of the pool.
+func (f flight) takesPlace(now time.Time) bool { return !f.answered && now.Before(f.until) }
+
+func newInFlight(lease time.Duration) *inFlight {
+	return &inFlight{holder: uuid.New(), lease: lease, deliveries: map[string]flight{}}
+}
+
+// leaseEnd is the end of leases that are written from now on, by this process's clock: no
+// later than by the database's.
+func (f *inFlight) leaseEnd() time.Time { return time.Now().Add(f.lease) }
+
+// addBatch enters what was claimed.
+func (f *inFlight) addBatch(batch []claimed, until time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range batch {
+		f.deliveries[c.ID] = flight{claimed: c, until: until}
+	}
+}
+
+// reservePlace enters a delivery for direct dispatch, if one of the places kept for that is
+// free. Of those an account gets its quota, too.
+func (f *inFlight) reservePlace(c claimed, kept int, until time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, all, own := time.Now(), 0, 0
+	for _, other := range f.deliveries {
+		if other.direct && other.takesPlace(now) {
+			all++
+			if other.AccountID == c.AccountID {
+				own++
+			}
+		}
+	}
+	if all >= kept || quota(kept-all, own) == 0 {
+		return false
+	}
+	f.deliveries[c.ID] = flight{claimed: c, until: until, reserved: true, direct: true}
+	return true
+}
+
+// keepReserved removes what is reserved and not listed.
+func (f *inFlight) keepReserved(ids []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.deliveries, func(id string, one flight) bool { return one.reserved && !slices.Contains(ids, id) })
+}
+
+// endReservation answers what was reserved, which stays.
+func (f *inFlight) endReservation() (batch []claimed, until time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, one := range f.deliveries {
+		if one.reserved {
+			batch, until = append(batch, one.claimed), one.until
+			one.reserved = false
+			f.deliveries[id] = one
+		}
+	}
+	return batch, until
+}
+
+// removeBatch forgets deliveries; a later attempt of one of them stays.
+func (f *inFlight) removeBatch(batch []claimed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range batch {
+		if f.deliveries[c.ID].Attempt == c.Attempt {
+			delete(f.deliveries, c.ID)
+		}
+	}
+}
+
+// removeSettled is removeBatch of what has been written.
+func (f *inFlight) removeSettled(done []outcome) {
+	batch := make([]claimed, len(done))
+	for i, o := range done {
+		batch[i] = o.claimed
+	}
+	f.removeBatch(batch)
+}
+
+// markAnswered gives the delivery's place to others: it is only to be settled.
+func (f *inFlight) markAnswered(c claimed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if one, known := f.deliveries[c.ID]; known && one.Attempt == c.Attempt {
+		one.answered = true
+		f.deliveries[c.ID] = one
+	}
+}
+
+// countUnanswered is how many of the deliveries under way are not only to be settled, as
+// far as this process knows.
+func (f *inFlight) countUnanswered(ids []string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, id := range ids {
+		if !f.deliveries[id].answered {
+			n++
+		}
+	}
+	return n
+}
+
+// isSending says whether this process sends the delivery, within its lease.
+func (f *inFlight) isSending(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.deliveries[id].until.After(time.Now())
+}
+
+// ownsOutcome says whether an outcome still counts, by the endpoint's row. Its lease may
+// have ended, and the endpoint be another process's. Or its attempt has expired, and this
+// process sends the delivery once more.
+func (f *inFlight) ownsOutcome(e webhooks.EndpointRow, o outcome) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.deliveries[o.ID].Attempt == o.Attempt && e.LeaseID != nil && *e.LeaseID == f.holder && slices.Contains(e.InFlight, o.ID)
+}
+
+// accountUse counts the places that accounts take. back is how long until the first of
+// them comes back by itself, for which its account may be waiting. Negative: none is taken.
+func (f *inFlight) accountUse() (use accountUse, back time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	use, back = accountUse{}, -1
+	for _, one := range f.deliveries {
+		if one.takesPlace(now) {
+			use[one.AccountID]++
+			back = sooner(back, one.until.Sub(now))
+		}
+	}
+	return use, back
+}
+
+// expireAttemptsSQL writes attempts off whose outcome is unknown. Each counts: a process that
+// still comes with the outcome finds another number, and changes nothing but the log of attempts.
+const expireAttemptsSQL = `
+WITH gone AS (
+	UPDATE webhooks.deliveries
+	SET attempts = attempts + 1
+	WHERE id = ANY($1)
+	RETURNING id, project_id, attempts
+), logged AS (
+	INSERT INTO webhooks.attempts (delivery_id, attempt, at, duration_ms, url, status, error, response)
+	SELECT g.id, g.attempts, e.leased_until - $3 * interval '1 millisecond', $3, e.url, NULL, '` + lost + `', ''
+	FROM gone g
+	JOIN webhooks.endpoints e USING (project_id)
+	ON CONFLICT DO NOTHING
+)
+UPDATE webhooks.endpoints
+SET in_flight = ARRAY(SELECT f FROM unnest(in_flight) f WHERE f <> ALL($1))
+WHERE project_id = ANY($2)`
+
+// expireAttempts gives up what is said to be under way to the endpoints and is not: the
+// lease of its process has ended, or it outlived its lease in this one.
+func (q *queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []dueEndpoint) error {
+	var ids, projects []string
+	for i, e := range endpoints {
+		alive := slices.Clone(e.InFlight)
+		alive = slices.DeleteFunc(alive, func(id string) bool { return !e.Ours || !q.inFlight.isSending(id) })
+		if len(alive) == len(e.InFlight) {
+			continue
+		}
+		for _, id := range e.InFlight {
+			if !slices.Contains(alive, id) {
+				ids = append(ids, id)
+			}
+		}
+		projects, endpoints[i].InFlight = append(projects, e.ProjectID), alive
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.inFlight.lease.Milliseconds()); err != nil {
+		return fmt.Errorf("expire attempts: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package send
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"humanqa/domain/announce"
+)
+
+const (
+	// purgeBatch bounds one transaction, purgePause leaves the deliveries that
+	// go out room between two of them.
+	purgeBatch = 500
+	purgePause = 100 * time.Millisecond
+)
+
+// purgeDone leaves alone what may still be replayed: held deliveries and failed
+// ones, but for test events. Dispatchers that purge at the same time take different rows.
+const purgeDone = `
+DELETE FROM webhooks.deliveries
+WHERE id IN (
+	SELECT id
+	FROM webhooks.deliveries
+	WHERE (state IN ('delivered', 'dropped') OR event = '` + announce.TestName + `') AND settled_at < now() - $1 * interval '1 millisecond'
+	ORDER BY settled_at
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+)`
+
+// purgeLoop forgets deliveries, and their attempts, that have been done with for
+// Config.Keep.
+func (d *Dispatcher) purgeLoop(ctx context.Context) {
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		gone, err := d.purgeOnce(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			d.log.WithError(err).Warn("old webhook deliveries stay until the next purge")
+		case gone == purgeBatch:
+			again.Reset(purgePause)
+			continue
+		}
+		again.Reset(d.cfg.PurgeEvery)
+	}
+}
+
+func (d *Dispatcher) purgeOnce(ctx context.Context) (gone int64, err error) {
+	done, err := d.queue.db.ExecContext(ctx, purgeDone, d.cfg.Keep.Milliseconds(), purgeBatch)
+	if err != nil {
+		return 0, fmt.Errorf("purge deliveries: %w", err)
+	}
+	if gone, err = done.RowsAffected(); err != nil {
+		return 0, fmt.Errorf("purge deliveries: %w", err)
+	}
+	return gone, nil
+}

@@ -1,0 +1,309 @@
+package send
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/guard"
+	"humanqa/webhooks"
+)
+
+// How much of an answer is read: snippetLimit goes into the attempt log, what
+// follows up to bodyLimit only lets the connection be used again. An answer
+// that is longer costs its connection.
+const (
+	snippetLimit = 1 << 10
+	bodyLimit    = 64 << 10
+	headerLimit  = 64 << 10
+	// bodyTime is what a body may take once the status is there.
+	bodyTime = time.Second
+
+	// idleTime is how long a connection is kept for the next request.
+	idleTime = time.Minute
+
+	caCheckEvery = time.Second
+)
+
+// sender is the HTTP side of the dispatcher: HTTPS only, no proxy, no
+// redirects, no compression, addresses checked as they are dialled.
+type sender struct {
+	allow    guard.Allow
+	resolver *net.Resolver
+	caFile   string
+	timeout  time.Duration
+	idle     int // connections that are kept open for the next request
+	log      logrus.FieldLogger
+	dials    dials
+
+	mu        sync.Mutex // guards the rest
+	clients   clients
+	caStamp   string // of the CA file that they trust
+	caChecked time.Time
+}
+
+// clients send the requests. Those of shared may have company on their connection.
+type clients struct{ shared, own *http.Client }
+
+func (c clients) close() {
+	c.shared.CloseIdleConnections()
+	c.own.CloseIdleConnections()
+}
+
+func newSender(cfg Config) (*sender, error) {
+	s := &sender{allow: cfg.Allow, resolver: cfg.Resolver, caFile: cfg.CAFile, timeout: cfg.Timeout, idle: cfg.Pool, log: cfg.Log}
+	s.caStamp, s.caChecked = s.caFileStamp(), time.Now()
+	pool, err := trustedRoots(s.caFile)
+	if err != nil {
+		return nil, err
+	}
+	s.clients = s.newClients(pool)
+	return s, nil
+}
+
+// answer is what became of one request. err is empty exactly on a 2xx.
+type answer struct {
+	at       time.Time
+	took     time.Duration
+	status   int // 0: none
+	err      string
+	response string
+	slow     bool // it took the whole time it was given
+	signed   webhooks.Signatures
+}
+
+// sendDelivery makes one request. The body goes out as it is.
+func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer {
+	// The second it is signed for is read again from the row: nothing may round
+	// it up in between.
+	began := time.Now()
+	a := answer{at: began.Truncate(time.Microsecond)}
+	a.signed = sign(c.ID, a.at, c.Body, by)
+	err := s.postDelivery(ctx, c, &a)
+	a.took = time.Since(began)
+	if err == nil {
+		a.err += by.blameSecret(a.status)
+		return a
+	}
+	var timeout net.Error
+	switch {
+	case errors.Is(err, guard.ErrBlocked):
+		a.err = "the endpoint's address is private or reserved"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		a.slow, a.err = true, fmt.Sprintf("no answer within %s", s.timeout)
+	default:
+		a.err = cleanText(err.Error())
+	}
+	return a
+}
+
+func (s *sender) postDelivery(ctx context.Context, c claimed, a *answer) error {
+	if err := guard.WebhookURL(c.URL, s.allow); err != nil {
+		return fmt.Errorf("%w: %w", guard.ErrBlocked, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return err
+	}
+	way := s.dials.awaitDial(ctx, u.Host)
+	defer way.endDial()
+	resp, err := s.currentClients().doRequest(ctx, c, webhooks.Headers(c.Event, c.ID, a.at, a.signed), way.markConnected)
+	var interim *guard.InterimError
+	if errors.As(err, &interim) {
+		a.status = interim.Status
+		return interim
+	}
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer resp.Body.Close()
+	// Many servers answer 200 when their client hangs up, as this one does when the
+	// time is over: that may still come through.
+	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	a.status = resp.StatusCode
+	// The status has decided; a body that breaks off changes nothing.
+	head, _, err := guard.ReadBody(resp, snippetLimit, bodyLimit, bodyTime)
+	a.response = cleanText(string(head))
+	a.slow = errors.Is(err, guard.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case a.status < 300:
+	case a.status < 400:
+		a.err = fmt.Sprintf("answered %d; redirects are not followed", a.status)
+	default:
+		a.err = fmt.Sprintf("answered %d", a.status)
+	}
+	return nil
+}
+
+// doRequest makes the request. A shared connection may break by what another endpoint at
+// the same host answers, and there each failure counts: so one that broke there is
+// made once more, on a connection of its own. Its delivery has an id, if the first
+// came to be known after all.
+func (c clients) doRequest(ctx context.Context, d claimed, headers []webhooks.Header, connected func()) (*http.Response, error) {
+	var company atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		connected()
+		conn, secure := got.Conn.(*tls.Conn)
+		company.Store(secure && conn.ConnectionState().NegotiatedProtocol == "h2")
+	}})
+	resp, err := doOnce(traced, c.shared, d, headers)
+	if err == nil || ctx.Err() != nil || !company.Load() {
+		return resp, err
+	}
+	return doOnce(ctx, c.own, d, headers)
+}
+
+func doOnce(ctx context.Context, client *http.Client, d claimed, headers []webhooks.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range headers {
+		req.Header.Set(h.Name, h.Value)
+	}
+	return client.Do(req)
+}
+
+// withoutURL drops the address from the error: it may hold the client's own
+// token.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// cleanText makes text of strangers fit for a text column.
+func cleanText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// currentClients gives the clients, new ones when the CA file has changed. A file
+// that cannot be used leaves the old ones at work.
+func (s *sender) currentClients() clients {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.caFile == "" || time.Since(s.caChecked) < caCheckEvery {
+		return s.clients
+	}
+	s.caChecked = time.Now()
+	stamp := s.caFileStamp()
+	if stamp == s.caStamp {
+		return s.clients
+	}
+	s.caStamp = stamp
+	pool, err := trustedRoots(s.caFile)
+	if err != nil {
+		s.log.WithError(err).Error("the webhook CA file cannot be used; the certificates of before stay trusted")
+		return s.clients
+	}
+	s.clients.close()
+	s.clients = s.newClients(pool)
+	return s.clients
+}
+
+func (s *sender) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients.close()
+}
+
+// caFileStamp tells versions of the CA file apart; empty while there is none.
+func (s *sender) caFileStamp() string {
+	if s.caFile == "" {
+		return ""
+	}
+	info, err := os.Stat(s.caFile)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+}
+
+// trustedRoots is the system's pool and the certificates of the file. A file that
+// is not there (yet) adds none: a local receiver writes it when it starts.
+func trustedRoots(caFile string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("read the system's certificates: %w", err)
+	}
+	if caFile == "" {
+		return pool, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return pool, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the webhook CA file: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("the webhook CA file %s holds no certificate", caFile)
+	}
+	return pool, nil
+}
+
+// newClients gives one that speaks HTTP/2 where the endpoint offers it, and one that
+// does not: there a connection is a request's own as long as that runs.
+func (s *sender) newClients(pool *x509.CertPool) clients {
+	var one, both http.Protocols
+	one.SetHTTP1(true)
+	both.SetHTTP1(true)
+	both.SetHTTP2(true)
+	sessions := tls.NewLRUClientSessionCache(1024)
+	return clients{shared: s.newClient(pool, sessions, both), own: s.newClient(pool, sessions, one)}
+}
+
+func (s *sender) newClient(pool *x509.CertPool, sessions tls.ClientSessionCache, protocols http.Protocols) *http.Client {
+	dialer := &net.Dialer{
+		Timeout: s.timeout, KeepAlive: 30 * time.Second,
+		Resolver: s.resolver, Control: guard.Control(s.allow),
+	}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: guard.Answers(&http.Transport{
+			// No Proxy: one would dial where the guard does not see it.
+			DialContext:         dialer.DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: sessions},
+			TLSHandshakeTimeout: s.timeout,
+			DisableCompression:  true,
+			Protocols:           &protocols,
+			HTTP2: &http.HTTP2Config{
+				// What a stranger may send before it is read (by default 4 MiB a request),
+				// and never so much that others on the connection wait for it.
+				MaxReceiveBufferPerStream:     bodyLimit,
+				MaxReceiveBufferPerConnection: max(s.idle, 1) * bodyLimit,
+				// A connection that has died, or is not read at the other end, takes no
+				// further requests along.
+				SendPingTimeout:  s.timeout / 2,
+				PingTimeout:      s.timeout / 2,
+				WriteByteTimeout: s.timeout,
+			},
+			// As many as requests run at once, and all of them to one host, where many
+			// endpoints may live: a handshake costs more than a delivery.
+			MaxIdleConns:           max(1024, s.idle),
+			MaxIdleConnsPerHost:    s.idle,
+			IdleConnTimeout:        idleTime,
+			MaxResponseHeaderBytes: headerLimit,
+		}),
+	}
+}

@@ -1,0 +1,148 @@
+package send
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"humanqa/internal/guard"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+)
+
+// toEndpoint gives a sender that trusts a server of its own, which offers HTTP/2,
+// and what it sends there.
+func toEndpoint(t *testing.T, timeout time.Duration, handle http.HandlerFunc) (*httptest.Server, *sender, func(path string) answer) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handle)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	caFile := filepath.Join(t.TempDir(), "ca.pem")
+	must.NoError(t, os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	s, err := newSender(Config{CAFile: caFile, Timeout: timeout, Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")}}.withDefaults())
+	must.NoError(t, err)
+	t.Cleanup(s.close)
+	return server, s, func(path string) answer {
+		return s.sendDelivery(t.Context(), claimed{ID: "d", Event: "job.created", URL: server.URL + path, Body: []byte("{}")}, secrets{present: []byte("secret")})
+	}
+}
+
+func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
+	t.Parallel()
+	var last atomic.Pointer[http.Request]
+	server, s, send := toEndpoint(t, 10*time.Second, func(_ http.ResponseWriter, r *http.Request) { last.Store(r) })
+	connections := map[string]bool{}
+	for range 10 {
+		if a := send("/"); a.err != "" || a.status != http.StatusOK {
+			t.Fatalf("the answer is %+v", a)
+		}
+		r := last.Load()
+		connections[r.RemoteAddr] = true
+		if r.ProtoMajor != 2 || r.Header.Get("Accept-Encoding") != "" {
+			t.Errorf("%s, %v", r.Proto, r.Header)
+		}
+	}
+	if len(connections) != 1 || last.Load().TLS.DidResume {
+		t.Errorf("ten requests took %d connections, resumed: %t", len(connections), last.Load().TLS.DidResume)
+	}
+
+	another := func() *http.Request {
+		eventually.True(t, "another connection is used", func() bool {
+			s.close() // what is idle by now
+			if a := send("/"); a.err != "" {
+				t.Fatalf("the answer is %+v", a)
+			}
+			return !connections[last.Load().RemoteAddr]
+		})
+		connections[last.Load().RemoteAddr] = true
+		return last.Load()
+	}
+	if !another().TLS.DidResume {
+		t.Error("the next connection began with a whole handshake")
+	}
+	server.TLS.NextProtos = []string{"http/1.1"} // its listener shares it
+	if r := another(); r.ProtoMajor != 1 {
+		t.Errorf("an endpoint that does not offer it is sent %s", r.Proto)
+	}
+}
+
+// What guards requests of HTTP/1 does so for those that share a connection; one that
+// hangs there, or breaks it, is not felt by the others.
+func TestGuardsHoldOverHTTP2(t *testing.T) {
+	t.Parallel()
+	const timeout = 3 * time.Second // more than a body may take
+	var flooded atomic.Int64
+	until := func(r *http.Request, write func() error) {
+		for r.Context().Err() == nil && write() == nil {
+		}
+	}
+	handle := map[string]http.HandlerFunc{
+		"/hang": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"/drip": func(w http.ResponseWriter, r *http.Request) {
+			until(r, func() error {
+				_, err := io.WriteString(w, "x")
+				<-time.After(10 * time.Millisecond)
+				return errors.Join(err, http.NewResponseController(w).Flush())
+			})
+		},
+		"/flood": func(w http.ResponseWriter, r *http.Request) {
+			chunk := bytes.Repeat([]byte("y"), 1<<10)
+			until(r, func() error {
+				n, err := w.Write(chunk)
+				flooded.Add(int64(n))
+				return err
+			})
+		},
+		"/hints": func(w http.ResponseWriter, r *http.Request) {
+			until(r, func() error { w.WriteHeader(http.StatusEarlyHints); return nil })
+		},
+		"/headers": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("x", 2*headerLimit))
+		},
+		"/broken": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"/away":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/fine", http.StatusFound) },
+		"/fine":   func(http.ResponseWriter, *http.Request) {},
+	}
+	_, _, send := toEndpoint(t, timeout, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else it would not notice that the sender hangs up
+		handle[r.URL.Path](w, r)
+	})
+	// This opens the connection that the others share. What the server has written is
+	// more than was sent: it has buffers of its own.
+	if a := send("/flood"); a.status != 200 || a.response != strings.Repeat("y", snippetLimit) || flooded.Load() > 8*bodyLimit {
+		t.Errorf("%d bytes of an endless body were taken: %+v", flooded.Load(), a)
+	}
+	var sent sync.WaitGroup
+	for path, holds := range map[string]func(a answer) bool{
+		"/hang":    func(a answer) bool { return a.status == 0 && a.slow && a.err == "no answer within 3s" },
+		"/drip":    func(a answer) bool { return a.status == 200 && a.took < timeout },
+		"/hints":   func(a answer) bool { return a.status == 0 && a.err != "" },
+		"/headers": func(a answer) bool { return a.status == 0 && a.err != "" },
+		"/broken":  func(a answer) bool { return a.status == 0 && a.err != "" },
+		"/away":    func(a answer) bool { return a.status == 302 && a.err == "answered 302; redirects are not followed" },
+	} {
+		sent.Go(func() {
+			if a := send(path); !holds(a) {
+				t.Errorf("%s: %+v", path, a)
+			}
+		})
+	}
+	for range 20 {
+		if a := send("/fine"); a.err != "" {
+			t.Errorf("beside the others: %+v", a)
+		}
+	}
+	sent.Wait()
+}

@@ -1,0 +1,131 @@
+package webhooks
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The headers of a delivery (specification, "Delivery headers"; decisions,
+// "Delivery id").
+const (
+	SignatureHeader = "X-Service-Signature"
+	EventHeader     = "X-Service-Event"
+	DeliveryHeader  = "X-Service-Delivery"
+
+	// Standard Webhooks: unlike SignatureHeader they cover the time, so a
+	// recorded delivery cannot be replayed for ever.
+	webhookIDHeader        = "webhook-id"
+	webhookTimestampHeader = "webhook-timestamp"
+	webhookSignatureHeader = "webhook-signature"
+
+	userAgent = "Service-Webhook/1.0"
+)
+
+// Tolerance is how far the clocks of sender and receiver may be apart.
+const Tolerance = 5 * time.Minute
+
+// ErrSignature says that a request was not signed with the secret, or not over
+// these bytes, or too long ago.
+var ErrSignature = errors.New("the signature does not match")
+
+// Signature is the value of X-Service-Signature: lower-case hex HMAC-SHA256 of
+// the raw body.
+func Signature(secret, body []byte) string {
+	return hex.EncodeToString(hmacSHA256(secret, body))
+}
+
+// StandardSignature is one entry of webhook-signature.
+func StandardSignature(secret []byte, id string, at time.Time, body []byte) string {
+	return standardSignature(secret, id, unixText(at), body)
+}
+
+func standardSignature(secret []byte, id, timestamp string, body []byte) string {
+	return "v1," + base64.StdEncoding.EncodeToString(hmacSHA256(standardKey(secret), []byte(id), []byte("."), []byte(timestamp),
+		[]byte("."), body))
+}
+
+// standardKey is what Standard Webhooks libraries make of a secret: the bytes
+// behind "whsec_" in base64; any other secret stands for itself.
+func standardKey(secret []byte) []byte {
+	text, ok := strings.CutPrefix(string(secret), "whsec_")
+	if !ok {
+		return secret
+	}
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
+	key, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
+		return secret
+	}
+	return key
+}
+
+func hmacSHA256(key []byte, parts ...[]byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	for _, p := range parts {
+		_, _ = mac.Write(p) // a hash never fails
+	}
+	return mac.Sum(nil)
+}
+
+// Signatures are the values of the two signature headers; empty where the attempt was
+// not signed.
+type Signatures struct{ Service, Standard string }
+
+func unixText(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
+
+// Header is one header of an attempt.
+type Header struct{ Name, Value string }
+
+// Headers are all that an attempt is sent with, but what HTTP itself adds. An
+// attempt that was not signed, or lost, has no signatures.
+func Headers(event, id string, at time.Time, signed Signatures) []Header {
+	list := []Header{
+		{"Content-Type", "application/json"},
+		{"User-Agent", userAgent},
+		{EventHeader, event},
+		{DeliveryHeader, id},
+		{webhookIDHeader, id},
+	}
+	if signed.Service == "" {
+		return list
+	}
+	return append(list,
+		Header{SignatureHeader, signed.Service},
+		Header{webhookTimestampHeader, unixText(at)},
+		Header{webhookSignatureHeader, signed.Standard})
+}
+
+// Verify is what a receiver does: it checks the raw body against the
+// signatures of the request, in constant time. Where the Standard Webhooks
+// headers are there they decide, and must be no older than Tolerance: they
+// cover the time, and while a rotation overlaps either secret passes. Elsewhere
+// X-Service-Signature does. It returns nil or ErrSignature.
+func Verify(secret []byte, h http.Header, body []byte, now time.Time) error {
+	timestamp := h.Get(webhookTimestampHeader)
+	if timestamp == "" && h.Get(webhookSignatureHeader) == "" {
+		if !sameSignature(Signature(secret, body), h.Get(SignatureHeader)) {
+			return ErrSignature
+		}
+		return nil
+	}
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > Tolerance {
+		return ErrSignature
+	}
+	want := standardSignature(secret, h.Get(webhookIDHeader), timestamp, body)
+	for _, entry := range strings.Fields(h.Get(webhookSignatureHeader)) {
+		if sameSignature(want, entry) {
+			return nil
+		}
+	}
+	return ErrSignature
+}
+
+func sameSignature(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }

@@ -1,0 +1,34 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// DueChannel is notified once per batch of new work.
+const DueChannel = "webhooks_due"
+
+// pokeEndpoints has the next claim look at the endpoints, which also finds out if
+// there is nothing to do, and wakes the dispatchers when the transaction commits.
+const scheduleEndpointsSQL = `WITH ` + scheduled + wakeDispatchers
+
+const scheduled = `scheduled AS (
+	UPDATE webhooks.endpoints
+	SET due_at = now()
+	WHERE project_id = ANY($1::text[]) AND enabled AND url <> '' AND secret <> '' AND (due_at IS NULL OR due_at > now())
+)`
+
+const wakeDispatchers = `
+SELECT pg_notify('` + DueChannel + `', '')`
+
+// scheduleEndpoints must be called, under the endpoints' locks, after each change of
+// which of their deliveries are due.
+func scheduleEndpoints(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
+	if _, err := tx.ExecContext(ctx, scheduleEndpointsSQL, pq.Array(projectIDs)); err != nil {
+		return fmt.Errorf("schedule endpoints: %w", err)
+	}
+	return nil
+}
