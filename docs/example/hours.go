@@ -1,7 +1,7 @@
-// Package example is a read model of one's own, whole: how many verdicts fell in
-// each hour of the day, and which. Table, fold and query stand side by side, as
-// everywhere in projections; to have the service run it, it moves there and gets
-// a line in registry.go. docs/event-zero.md lists the events there are.
+// Package example is a complete read model outside the registry: the number of verdicts
+// of each kind in each hour of the day. Table, fold and query stand side by side, as
+// everywhere in projections. To have the service run it, move it there and add a line
+// to registry.go. docs/event-zero.md lists the events.
 package example
 
 import (
@@ -16,8 +16,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Hours is the projector. Where it is, who runs it, what happens after a crash
-// and how it is rebuilt is the consumer's to know (eventstore/consumer/doc.go).
+// Hours is the projector. The consumer handles its position, its runner, crashes and
+// rebuilds (eventstore/consumer/doc.go).
 type Hours struct{}
 
 // Name is what humanqa projections list calls it.

@@ -7,9 +7,9 @@ import (
 	"humanqa/docs/example"
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/internal/must"
-	"humanqa/internal/pgtest"
-	"humanqa/projections/modeltest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
