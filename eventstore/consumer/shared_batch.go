@@ -225,19 +225,19 @@ func endsCommand(r domain.Recorded) bool {
 func (b *sharedBatch) pageSize() int { return max(b.limits.Live/fewer, 1) }
 
 // waitForMore waits until something lies behind the position, or a request begins to
-// wait, or until a time.
+// wait, or until a time. It is false once that has passed, or ctx has ended.
 func (b *sharedBatch) waitForMore(ctx context.Context, behind domain.Position, until time.Time, asked <-chan struct{}) bool {
-	ctx, cancel := context.WithDeadline(ctx, until)
+	waiting, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	go func() {
 		select {
 		case <-asked:
 			cancel()
-		case <-ctx.Done():
+		case <-waiting.Done():
 		}
 	}()
-	_, _ = b.source.Next(ctx, eventstore.At(behind), 1) // reading the page meets the error
-	return time.Now().Before(until)
+	_, _ = b.source.Next(waiting, eventstore.At(behind), 1) // reading the page meets the error
+	return ctx.Err() == nil && time.Now().Before(until)
 }
 
 // result gives nothing while nothing is being read.

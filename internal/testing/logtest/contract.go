@@ -320,4 +320,8 @@ func (c *contract) waited() {
 	if a := <-answers; !errors.Is(a.err, context.Canceled) {
 		c.Errorf("got %+v, %v", a.page, a.err)
 	}
+	c.append(domain.ExpectedRevision(last.Revision), note("for nobody")) //nolint:gosec // a small number
+	if page, err := c.log.Next(ctx, eventstore.At(last.Position), 10); !errors.Is(err, context.Canceled) {
+		c.Errorf("after its end came %+v, %v", page, err)
+	}
 }

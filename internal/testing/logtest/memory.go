@@ -173,6 +173,9 @@ func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvent
 	m.asked = append(m.asked, after)
 	m.mu.Unlock()
 	for {
+		if err := ctx.Err(); err != nil {
+			return eventstore.Page{}, err
+		}
 		m.mu.Lock()
 		page, err := m.page(after, max(maxEvents, 1))
 		grown := m.grown
