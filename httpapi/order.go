@@ -71,20 +71,12 @@ func (a *API) answer(w http.ResponseWriter, r *wire.Request) (ans wire.Answer) {
 
 // handle is the order of checks (decisions, "Order of checks") up to the handler.
 func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error) {
-	var err error
 	if a.halted != nil && (r.Audience != wire.Public || r.RoutePattern == "") {
 		if err := a.halted(); err != nil {
 			return wire.Answer{}, err
 		}
 	}
-	var counted *admit.Allowance
-	if r.Caller, counted, err = a.gate.Authenticate(r.Context(), r.Header, r.Match); err != nil {
-		if admit.NoCredential(err) {
-			err = a.gate.LimitStranger(r, w.Header(), err)
-		}
-		return wire.Answer{}, err
-	}
-	if err := a.gate.LimitCaller(r, counted, w.Header()); err != nil {
+	if err := a.authenticate(w.Header(), r); err != nil {
 		return wire.Answer{}, err
 	}
 	if err := admit.MayWrite(r); err != nil { // counted like any call: guessing is not free
@@ -136,6 +128,42 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 		return ans, err
 	}
 	return timed.WarnedOfQuery(ans), nil
+}
+
+// authenticate finds the caller of a request and counts it.
+func (a *API) authenticate(h http.Header, r *wire.Request) error {
+	caller, counted, err := a.gate.Authenticate(r.Context(), r.Header, r.Match)
+	if err != nil {
+		if admit.NoCredential(err) {
+			err = a.gate.LimitStranger(r, h, err)
+		}
+		return err
+	}
+	r.Caller = caller
+	return a.gate.LimitCaller(r, counted, h)
+}
+
+// Authorize admits and counts a request of a client that another handler serves. It gives
+// the caller's name, or the refusal to send.
+func (a *API) Authorize(w http.ResponseWriter, hr *http.Request, route string) (actor string, refusal *wire.Answer) {
+	started := time.Now()
+	match := wire.Match{Audience: wire.Clients, RoutePattern: route}
+	r := &wire.Request{Request: hr, Match: match, ID: wire.RequestID(hr.Header)}
+	r.Log = a.log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": route})
+	w.Header().Set(wire.RequestIDHeader, r.ID)
+	var err error
+	if a.halted != nil {
+		err = a.halted()
+	}
+	if err == nil {
+		err = a.authenticate(w.Header(), r)
+	}
+	if err == nil {
+		return r.Caller.Actor, nil
+	}
+	ans := wire.Refuse(r, err)
+	a.logAccess(r, ans.Status, len(ans.Body), time.Since(started))
+	return "", &ans
 }
 
 func (a *API) logAccess(r *wire.Request, status, sent int, took time.Duration) {

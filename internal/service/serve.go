@@ -28,6 +28,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
 	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/mcp"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
@@ -156,8 +157,11 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 		}
 		run(true, "pages", pages.run(log))
 		core.shutdown.add("api", apiBudget, workers.start("api", func(ctx context.Context) error {
-			return httpapi.Serve(ctx, httpapi.NewServer(ui.Front{Site: pages.Site, API: api, Halted: core.Binding.Refuse,
-				Settle: s.reach().Settle}, log), httpapi.CapConns(s.api, s.cfg.connections(), log), drainTime)
+			front := ui.Front{
+				Site: pages.Site, API: mcp.New(api, s.cfg.BaseURL, ThisBuild().Version),
+				Halted: core.Binding.Refuse, Settle: s.reach().Settle,
+			}
+			return httpapi.Serve(ctx, httpapi.NewServer(front, log), httpapi.CapConns(s.api, s.cfg.connections(), log), drainTime)
 		}))
 	}
 	run(s.admin != nil, "admin", func(ctx context.Context) error {

@@ -1,0 +1,183 @@
+package mcptools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tasksExtension is the official extension for work that outlives a request.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+const (
+	// extensionsSince is the first revision in which extensions are declared per request.
+	extensionsSince = "2026-07-28"
+	// pollInterval is how often a client may ask for a task, in milliseconds: a checker
+	// marks an item every half minute or so.
+	pollInterval = 5000
+)
+
+// The states of a task.
+const (
+	taskWorking   = "working"
+	taskCompleted = "completed"
+	taskCancelled = "cancelled"
+)
+
+// task is a human test as the extension shows it. Its id is the job's, so the log keeps it.
+type task struct {
+	sdk.ResultBase
+	ResultType     string          `json:"resultType"`
+	TaskID         string          `json:"taskId"`
+	Status         string          `json:"status"`
+	StatusMessage  string          `json:"statusMessage,omitempty"`
+	CreatedAt      string          `json:"createdAt"`
+	LastUpdatedAt  string          `json:"lastUpdatedAt"`
+	TTL            *int64          `json:"ttlMs"` // null: a job is kept
+	PollIntervalMs int             `json:"pollIntervalMs,omitempty"`
+	Result         json.RawMessage `json:"result,omitempty"`
+}
+
+type taskParams struct {
+	sdk.ParamsBase
+	TaskID string `json:"taskId"`
+}
+
+// acknowledged is the empty result of tasks/cancel and tasks/update.
+type acknowledged struct {
+	sdk.ResultBase
+	ResultType string `json:"resultType"`
+}
+
+func (s *server) addTasks(to *sdk.Server) {
+	get := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*task, error) {
+		return s.task(ctx, p.TaskID)
+	}
+	cancel := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledged, error) {
+		if _, _, err := s.cancel(ctx, nil, jobIn{JobID: p.TaskID}); err != nil && !isConflict(err) {
+			return nil, noTask(err)
+		}
+		return &acknowledged{ResultType: "complete"}, nil // a test that has begun goes on, as the extension allows
+	}
+	update := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledged, error) {
+		if _, err := s.look(ctx, p.TaskID); err != nil {
+			return nil, noTask(err)
+		}
+		return &acknowledged{ResultType: "complete"}, nil // answers to no open question are ignored
+	}
+	for _, err := range []error{
+		sdk.AddReceivingCustomMethod(to, "tasks/get", get),
+		sdk.AddReceivingCustomMethod(to, "tasks/cancel", cancel),
+		sdk.AddReceivingCustomMethod(to, "tasks/update", update),
+	} {
+		if err != nil {
+			panic(err) // the names are constants
+		}
+	}
+}
+
+// noTask is the answer about a task that is not there, or not the caller's.
+func noTask(err error) error {
+	if isNotFound(err) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+}
+
+func isConflict(err error) bool {
+	var refused *apiError
+	return errors.As(err, &refused) && refused.Status == http.StatusConflict
+}
+
+// task reads a job as a task.
+func (s *server) task(ctx context.Context, jobID string) (*task, error) {
+	var j struct {
+		CreatedAt   string  `json:"createdAt"`
+		ClaimedAt   *string `json:"claimedAt"`
+		CompletedAt *string `json:"completedAt"`
+	}
+	if _, err := s.do(ctx, request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
+		return nil, noTask(err)
+	}
+	now, err := s.look(ctx, jobID)
+	if err != nil {
+		return nil, noTask(err)
+	}
+	t := &task{
+		ResultType: "complete", TaskID: jobID, Status: taskWorking, StatusMessage: now.progress(),
+		CreatedAt: j.CreatedAt, LastUpdatedAt: latest(j.CreatedAt, j.ClaimedAt, j.CompletedAt), PollIntervalMs: pollInterval,
+	}
+	switch {
+	case !now.Done:
+		return t, nil
+	case now.Status == "cancelled":
+		t.Status = taskCancelled
+		return t, nil
+	}
+	t.Status = taskCompleted
+	content, err := json.Marshal(now)
+	if err != nil {
+		return nil, fmt.Errorf("encode the report: %w", err)
+	}
+	result := map[string]any{
+		"resultType": "complete", "structuredContent": json.RawMessage(content), "isError": now.Status != "completed",
+		"content": []map[string]string{{"type": "text", "text": string(content)}},
+	}
+	t.Result, err = json.Marshal(result)
+	return t, err
+}
+
+// progress says how far a test is: "4 of 9 checked, 1 failed".
+func (o outcome) progress() string {
+	if o.Status != "in_progress" {
+		return o.Progress
+	}
+	return fmt.Sprintf("%d of %d checked, %d failed", o.Counts.Checked, o.Counts.Total, o.Counts.Failed)
+}
+
+func latest(at string, others ...*string) string {
+	for _, other := range others {
+		if other != nil && *other > at { // one layout, one zone
+			at = *other
+		}
+	}
+	return at
+}
+
+// makeTasks is a middleware that answers a submission with a task, to a client that
+// declared the extension for this request.
+func (s *server) makeTasks(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		result, err := next(ctx, method, req)
+		call, isCall := req.(*sdk.CallToolRequest)
+		done, is := result.(*sdk.CallToolResult)
+		if err != nil || !isCall || !is || call.Params.Name != toolTest && call.Params.Name != toolRetest || !takesTasks(call) {
+			return result, err
+		}
+		made, _ := done.StructuredContent.(json.RawMessage) // nil with a refusal or a question
+		var out submitted
+		if json.Unmarshal(made, &out) != nil || out.JobID == "" {
+			return result, nil
+		}
+		if t, taskErr := s.task(ctx, out.JobID); taskErr == nil {
+			t.ResultType = "task"
+			return t, nil
+		}
+		return result, nil // the test stands: its handle is an answer, too
+	}
+}
+
+func takesTasks(call *sdk.CallToolRequest) bool {
+	declared := call.ClientCapabilities()
+	if declared == nil || call.ProtocolVersion() < extensionsSince {
+		return false
+	}
+	_, ok := declared.Extensions[tasksExtension]
+	return ok
+}
