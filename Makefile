@@ -36,8 +36,9 @@ demo: build ## with `make run` up: one job from submission to a verified webhook
 	$(BIN) demo
 
 .PHONY: build
-build: ## build bin/humanqa (LDFLAGS= keeps the data for debuggers)
+build: ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
+	@GO="$(GO)" CGO_ENABLED=0 scripts/build.sh bin/hqa ./cmd/hqa
 
 .PHONY: go
 go:

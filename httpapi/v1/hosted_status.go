@@ -28,9 +28,19 @@ type hostedStatusBody struct {
 	ProjectID       *string        `json:"projectId"`
 	IsFinal         bool           `json:"isFinal"`
 	Checklist       ChecklistState `json:"checklist"`
-	AIReportStatus  *string        `json:"aiReportStatus"` // null until completed, generating, completed
+	AIReportStatus  *string        `json:"aiReportStatus"`  // null until completed, generating, completed
+	Items           []liveItem     `json:"items,omitempty"` // with ?items=true
 	Result          *hostedResult  `json:"result,omitempty"`
 	AsOf            *string        `json:"asOf,omitempty"`
+}
+
+// liveItem is an item of a test that may be running.
+type liveItem struct {
+	ID          string         `json:"id"`
+	Description string         `json:"description"`
+	Severity    job.Severity   `json:"severity"`
+	Status      job.ItemStatus `json:"status"` // pending until it is checked
+	Note        string         `json:"note"`
 }
 
 // ChecklistState counts the list, and what the checker found beside it.
@@ -70,11 +80,13 @@ const (
 // it first was; at the latest when the seconds are over or the service stops.
 func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
-	wait := r.Query(&p).Integer("wait", 0, 0, maxStatusWait)
+	q := r.Query(&p)
+	wait := q.Integer("wait", 0, 0, maxStatusWait)
+	withItems := q.OneOf("items", []string{"true", "false"}) == "true"
 	if wait > 0 && r.NamesMoment() {
 		p.Add("wait", "must be absent with asOf")
 	}
-	s, err := a.readHostedStatus(r, &p)
+	s, err := a.readHostedStatus(r, &p, withItems)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -84,7 +96,7 @@ func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
 		if len(has) == 0 {
 			has = []string{s.tag}
 		}
-		if s, err = a.awaitChange(r, s, has, time.Duration(wait)*time.Second); err != nil {
+		if s, err = a.awaitChange(r, s, has, time.Duration(wait)*time.Second, withItems); err != nil {
 			return wire.Answer{}, err
 		}
 	}
@@ -98,7 +110,9 @@ func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
 
 // awaitChange gives the first status that the client does not have yet, or the
 // last one there was time for. What can change no more is not waited for.
-func (a *Handlers) awaitChange(r *wire.Request, s hostedState, has []string, atMost time.Duration) (hostedState, error) {
+func (a *Handlers) awaitChange(
+	r *wire.Request, s hostedState, has []string, atMost time.Duration, withItems bool,
+) (hostedState, error) {
 	over := time.NewTimer(atMost)
 	defer over.Stop()
 	look := time.NewTicker(statusPoll)
@@ -121,7 +135,7 @@ func (a *Handlers) awaitChange(r *wire.Request, s hostedState, has []string, atM
 			}
 			mayAt = time.Now()
 		}
-		if s, err = a.readHostedStatus(r, new(wire.Problems)); err != nil {
+		if s, err = a.readHostedStatus(r, new(wire.Problems), withItems); err != nil {
 			return s, err
 		}
 	}
@@ -135,13 +149,18 @@ type hostedState struct {
 	settled bool
 }
 
-func (a *Handlers) readHostedStatus(r *wire.Request, p *wire.Problems) (hostedState, error) {
+func (a *Handlers) readHostedStatus(r *wire.Request, p *wire.Problems, withItems bool) (hostedState, error) {
 	j, past, at, err := a.ownJobThen(r, r.Vars["jobId"], p)
 	if err != nil {
 		return hostedState{}, err
 	}
 	out := hostedStatusOf(j)
 	out.AsOf = at.then()
+	if withItems {
+		out.Items = wire.List(j.Items, func(i job.ReportItem) liveItem {
+			return liveItem{ID: i.ID, Description: i.Description, Severity: i.Severity, Status: i.Status, Note: i.Note}
+		})
+	}
 	if j.Status == job.StatusCompleted {
 		report, err := a.reports.Stored(r.Context(), r.Caller.AccountID, j.ID, past)
 		if err != nil {

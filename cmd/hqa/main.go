@@ -1,0 +1,209 @@
+// Command hqa is the client: it submits tests, waits for them and reads their reports.
+//
+//	main.go      the command line: every command there is
+//	exit.go      the exit codes
+//	submit.go    what every submission has in common: price, consent, Idempotency-Key
+//	outcome.go   what every wait ends with: verdicts and reports
+//	the others   one file a group of commands
+//
+// It knows the service by its API only. docs/hqa.md is its page.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"humanqa/internal/hqa/api"
+	"humanqa/internal/hqa/store"
+)
+
+// commands is the command line; each command's Run is in its group's file.
+type commands struct {
+	JSON bool `name:"json" help:"Print JSON: one object, or one a line while waiting. Errors are JSON on standard error."`
+
+	Login  loginCmd  `cmd:"" help:"Keep an API key for a service, in the user's config directory."`
+	Logout logoutCmd `cmd:"" help:"Forget the key of a service. The key stays valid until it is revoked on the dashboard."`
+
+	Test     testCmd     `cmd:"" help:"Have a person test a URL."`
+	Retest   retestCmd   `cmd:"" help:"Test a job again; without an id, what failed in the last run of this directory."`
+	Status   statusCmd   `cmd:"" help:"Show where a test is."`
+	Wait     waitCmd     `cmd:"" help:"Wait until tests have ended, and exit by their verdict."`
+	Report   reportCmd   `cmd:"" help:"Print the report of a test that has ended."`
+	Failures failuresCmd `cmd:"" help:"List the items that fail."`
+	Cancel   cancelCmd   `cmd:"" help:"Cancel tests that no checker has begun, and get the credits back."`
+	Open     openCmd     `cmd:"" help:"Open a test's page in the browser."`
+
+	Version versionCmd `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
+}
+
+func main() {
+	// The first signal ends the wait, not the test; a second one ends the process at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], world{
+		environ: os.Environ(), in: os.Stdin, out: os.Stdout, told: os.Stderr, terminal: isTerminal(os.Stdin) && isTerminal(os.Stderr),
+	}))
+}
+
+// world is what the process has around it.
+type world struct {
+	environ  []string
+	in       io.Reader
+	out      io.Writer // data
+	told     io.Writer // progress, prices, errors
+	terminal bool      // a person is there to be asked
+	dir      string    // the working directory; empty: the process's
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, w world) int {
+	var c commands
+	a := &app{world: w, build: thisBuild()}
+	for _, arg := range args { // an error of the command line is told in its form, too
+		a.json = a.json || arg == "--json"
+	}
+	exited := -1
+	parser, err := newParser(&c, kong.Writers(w.out, w.told), kong.Exit(func(code int) { exited = code }))
+	if err != nil {
+		return a.fail(err)
+	}
+	parsed, err := parser.Parse(args)
+	switch {
+	case exited >= 0: // --help
+		return exited
+	case err != nil:
+		return a.fail(usage("%w: see hqa --help", err))
+	}
+	a.json = c.JSON
+	a.store = store.Open(a.env)
+	if a.dir == "" {
+		if a.dir, err = os.Getwd(); err != nil {
+			return a.fail(err)
+		}
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	if err := parsed.Run(a); err != nil {
+		return a.fail(err)
+	}
+	return exitPassed
+}
+
+// newParser reads the command line into c.
+func newParser(c *commands, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
+		kong.Name("hqa"),
+		kong.Description("Have people test your app from the command line: submit a URL or files, wait, read the report."),
+		kong.UsageOnError())...)
+}
+
+// app is given to every command beside its flags.
+type app struct {
+	world
+	json  bool
+	store store.Store
+	build build
+}
+
+// env reads the environment; the last of two equal names counts, as in a shell.
+func (a *app) env(name string) string {
+	value := ""
+	for _, v := range a.environ {
+		if rest, found := strings.CutPrefix(v, name+"="); found {
+			value = rest
+		}
+	}
+	return value
+}
+
+// client is that of the service that HQA_URL or the latest login names, with its key.
+func (a *app) client() (*api.Client, error) {
+	url, key, err := a.login()
+	switch {
+	case err != nil:
+		return nil, err
+	case url == "":
+		return nil, usage("no service is known: run hqa login URL, or set HQA_URL")
+	case key == "":
+		return nil, refused("there is no key for %s: run hqa login %s, or set HQA_API_KEY", url, url)
+	}
+	return api.New(url, key, a.build.Version)
+}
+
+// login is the service and its key. A kept key goes to the service that it was kept for.
+func (a *app) login() (url, key string, err error) {
+	kept, err := a.store.Keys()
+	url, key = strings.TrimRight(a.env("HQA_URL"), "/"), strings.TrimSpace(a.env("HQA_API_KEY"))
+	if url != "" && key != "" {
+		return url, key, nil // nothing kept is needed
+	}
+	if url == "" {
+		url = kept.URL
+	}
+	if key == "" {
+		key = kept.Keys[url]
+	}
+	return url, key, err
+}
+
+// print answers with one JSON object, or with the text.
+func (a *app) print(object any, format string, args ...any) error {
+	if a.json {
+		return a.line(object)
+	}
+	_, err := fmt.Fprintf(a.out, format+"\n", args...)
+	return err
+}
+
+// line prints one JSON object on a line.
+func (a *app) line(object any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(object)
+}
+
+// say tells a person something beside the data.
+func (a *app) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.told, format+"\n", args...) // nowhere left to complain
+}
+
+// build names the source and the toolchain of this binary.
+type build struct {
+	Version   string `json:"version"`
+	Commit    string `json:"commit"`
+	GoVersion string `json:"goVersion"`
+}
+
+func thisBuild() build {
+	const unknown = "unknown"
+	b := build{unknown, unknown, unknown}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.GoVersion = info.GoVersion
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Commit = s.Value
+		}
+	}
+	return b
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(a *app) error {
+	return a.print(a.build, "hqa %s, commit %s, %s", a.build.Version, a.build.Commit, a.build.GoVersion)
+}

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/internal/hqa/api"
+	"humanqa/internal/hqa/wait"
+)
+
+// waiting is how a command waits, and what it makes of the outcome.
+type waiting struct {
+	Wait bool `help:"Wait until the test has ended, and exit by its verdict."`
+	ending
+}
+
+// ending are the flags of every wait.
+type ending struct {
+	Timeout           time.Duration `default:"2h" help:"How long to wait; then exit 5, and the test goes on. 0 waits for ever."`
+	FailOn            string        `enum:"critical,major,minor,never" default:"minor" help:"The least severity of a failure that counts: critical, major, minor, or never."`
+	CancelOnInterrupt bool          `help:"Let Ctrl-C cancel tests that no checker has begun. Without it they go on."`
+	Format            string        `enum:"md,junit,ctrf,json," default:"" help:"The report at the end: md, junit, ctrf or json."`
+	Output            string        `short:"o" type:"path" placeholder:"FILE" help:"Write the report to a file instead of standard output."`
+}
+
+// check refuses flags that contradict each other, before anything is paid.
+func (e ending) check(a *app) error {
+	switch {
+	case a.json && e.Format != "" && e.Output == "":
+		return usage("--json and --format would share standard output: add --output FILE")
+	case e.Output != "" && e.Format == "":
+		return usage("--output needs a --format: md, junit, ctrf or json")
+	case e.Timeout < 0:
+		return usage("--timeout must not be negative")
+	}
+	return nil
+}
+
+// submission is what was accepted.
+type submission struct {
+	Type     string   `json:"type"`
+	BatchID  string   `json:"batchId,omitempty"`
+	JobIDs   []string `json:"jobIds"`
+	Credits  int      `json:"creditsDeducted"`
+	Replayed bool     `json:"replayed"` // it was made before, and nothing is charged now
+	Pages    []string `json:"pages"`
+}
+
+// follow tells what was submitted, and waits where that was asked for.
+func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submission) error {
+	s.Type = "submitted"
+	for _, id := range s.JobIDs {
+		s.Pages = append(s.Pages, page(client, id))
+	}
+	charged := fmt.Sprintf("%d credits", s.Credits)
+	if s.Replayed {
+		charged = "nothing is charged: it was submitted before"
+	}
+	switch {
+	case a.json:
+		if err := a.line(s); err != nil {
+			return err
+		}
+	case c.Wait:
+		for _, p := range s.Pages {
+			a.say("submitted (%s): %s", charged, p)
+		}
+	default:
+		a.say("submitted (%s); wait for the verdict with: hqa wait %s", charged, strings.Join(s.JobIDs, " "))
+		for i, id := range s.JobIDs {
+			if _, err := fmt.Fprintf(a.out, "%s %s\n", id, s.Pages[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Wait {
+		return c.await(ctx, a, client, s.BatchID, s.JobIDs)
+	}
+	if s.Replayed { // the next one is a new test once this one is over
+		var over []string
+		for _, id := range s.JobIDs {
+			if j, err := readJob(ctx, client, id); err == nil && j.IsFinal {
+				over = append(over, id)
+			}
+		}
+		a.verdictTold(over)
+	}
+	return nil
+}
+
+func page(client *api.Client, id string) string { return client.Base() + "/dashboard/jobs/" + id }
+
+// await is the wait of every command: it tells progress, then the outcome, and its error
+// carries the exit code.
+func (e ending) await(ctx context.Context, a *app, client *api.Client, batchID string, ids []string) error {
+	w := wait.Waiter{API: client, Tell: func(n wait.Note) { a.tellNote(n, len(ids) > 1) }}
+	if e.Timeout > 0 {
+		w.Until = time.Now().Add(e.Timeout).Round(0)
+	}
+	_, err := w.For(ctx, ids)
+	back := "hqa wait " + strings.Join(ids, " ")
+	switch {
+	case errors.Is(err, wait.ErrTime):
+		return a.stillRunning(client, batchID, ids, fmt.Sprintf("not ended after %s; the test goes on, and nothing more is charged. Come back with: %s", e.Timeout, back))
+	case ctx.Err() != nil && e.CancelOnInterrupt:
+		return a.interrupted(client, batchID, ids, back)
+	case ctx.Err() != nil:
+		return a.stillRunning(client, batchID, ids, "interrupted; the test goes on, and nothing more is charged. Come back with: "+back+
+			"; or end it with: hqa cancel "+strings.Join(ids, " "))
+	case err != nil:
+		return err
+	}
+	return e.conclude(ctx, a, client, batchID, ids)
+}
+
+// interrupted cancels what can still be cancelled.
+func (a *app) interrupted(client *api.Client, batchID string, ids []string, back string) error {
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	for _, id := range ids {
+		c, err := cancelJob(ctx, client, id)
+		if err != nil {
+			a.say("hqa: %s is not cancelled: %s", id, oneLine(err.Error()))
+			continue
+		}
+		a.say("%s is cancelled, %d credits are back", id, c.CreditsRefunded)
+	}
+	return a.stillRunning(client, batchID, ids, "interrupted; see what became of it with: "+back)
+}
+
+// stillRunning is the outcome of a wait that ended before the tests.
+func (a *app) stillRunning(client *api.Client, batchID string, ids []string, told string) error {
+	out := outcome{Type: "result", Result: "running", ExitCode: exitRunning, BatchID: batchID}
+	for _, id := range ids {
+		out.Jobs = append(out.Jobs, tested{JobID: id, Page: page(client, id)})
+	}
+	if a.json {
+		if err := a.line(out); err != nil {
+			return err
+		}
+	}
+	a.say("%s", told)
+	return verdict(exitRunning)
+}
+
+// tellNote shows what the waiter saw: lines of JSON as data, or words beside it.
+func (a *app) tellNote(n wait.Note, several bool) {
+	if a.json {
+		var object any
+		switch {
+		case n.Item != nil:
+			object = struct {
+				Type string `json:"type"`
+				*wait.Checked
+			}{"item", n.Item}
+		case n.State != nil:
+			state := *n.State
+			state.Items = nil // told one by one
+			object = struct {
+				Type string `json:"type"`
+				api.State
+			}{"state", state}
+		case n.Lost != nil:
+			object = map[string]string{"type": "lost", "error": oneLine(n.Lost.Error())}
+		default:
+			object = map[string]string{"type": "back"}
+		}
+		_ = a.line(object) // a closed pipe shows at the result
+		return
+	}
+	of := ""
+	switch {
+	case n.Item != nil:
+		if several {
+			of = n.Item.JobID + " "
+		}
+		line := fmt.Sprintf("%s%d of %d  %-4s  %s", of, n.Item.Number, n.Item.Of, n.Item.Status, oneLine(n.Item.Description))
+		if n.Item.Status == api.Fail {
+			line += fmt.Sprintf(" (%s)", n.Item.Severity)
+		}
+		a.say("%s", line)
+	case n.State != nil:
+		if several {
+			of = n.State.JobID + " "
+		}
+		a.say("%s%s", of, oneLine(n.State.StatusMessage))
+	case n.Lost != nil:
+		a.say("%s; trying again, the test goes on meanwhile", oneLine(n.Lost.Error()))
+	default:
+		a.say("the service is back")
+	}
+}
+
+// outcome is what a wait ends with.
+type outcome struct {
+	Type     string   `json:"type"`
+	Result   string   `json:"result"` // passed, failed, untested, running
+	ExitCode int      `json:"exitCode"`
+	BatchID  string   `json:"batchId,omitempty"`
+	Jobs     []tested `json:"jobs"`
+}
+
+type tested struct {
+	JobID         string           `json:"jobId"`
+	Title         string           `json:"title,omitempty"`
+	URL           string           `json:"url,omitempty"`
+	Status        string           `json:"status,omitempty"`
+	OverallStatus string           `json:"overallStatus,omitempty"`
+	Reason        string           `json:"reason,omitempty"` // of a test without a report
+	PassCount     int              `json:"passCount"`
+	FailCount     int              `json:"failCount"`
+	SkipCount     int              `json:"skipCount"`
+	Failures      []api.ReportItem `json:"failures,omitempty"`
+	Page          string           `json:"page"`
+}
+
+// severities are from the worst on.
+var severities = []string{"critical", "major", "minor"}
+
+// counts says whether a failure of the severity is one at the threshold.
+func counts(severity, failOn string) bool {
+	at := slices.Index(severities, severity)
+	if at < 0 {
+		at = 0 // one that is not known here is taken for the worst
+	}
+	return at <= slices.Index(severities, failOn)
+}
+
+// judge gives the code of the outcome: a failure outweighs a test without a verdict.
+func judge(jobs []tested, failOn string) (code int, result string) {
+	result = "passed"
+	for _, j := range jobs {
+		if j.Status != api.Completed || j.OverallStatus == "inconclusive" {
+			code, result = exitUntested, "untested"
+		}
+	}
+	for _, j := range jobs {
+		if slices.ContainsFunc(j.Failures, func(i api.ReportItem) bool { return counts(i.Severity, failOn) }) {
+			code, result = exitFailures, "failed"
+		}
+	}
+	return code, result
+}
+
+// conclude reads the reports of jobs that have ended, prints them, and gives the verdict.
+func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchID string, ids []string) error {
+	out := outcome{Type: "result", BatchID: batchID}
+	for _, id := range ids {
+		t, err := readTested(ctx, client, id)
+		if err != nil {
+			return err
+		}
+		out.Jobs = append(out.Jobs, t)
+	}
+	out.ExitCode, out.Result = judge(out.Jobs, e.FailOn)
+	if e.Format != "" {
+		if err := a.writeReport(ctx, client, batchID, ids, e.Format, e.Output); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch {
+	case a.json:
+		err = a.line(out)
+	case e.Format == "":
+		err = a.summarize(out)
+	}
+	if err != nil {
+		return err
+	}
+	a.verdictTold(ids)
+	if out.ExitCode == exitPassed {
+		return nil
+	}
+	return verdict(out.ExitCode)
+}
+
+// summarize prints the outcome for a person.
+func (a *app) summarize(out outcome) error {
+	var b strings.Builder
+	for _, j := range out.Jobs {
+		if j.Status != api.Completed {
+			fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(j.Status), oneLine(j.Title))
+			fmt.Fprintf(&b, "  %s\n", j.Reason)
+		} else {
+			fmt.Fprintf(&b, "%s  %s: %d passed, %d failed, %d skipped\n", strings.ToUpper(j.OverallStatus), oneLine(j.Title), j.PassCount,
+				j.FailCount, j.SkipCount)
+		}
+		for _, i := range j.Failures {
+			fmt.Fprintf(&b, "  %-8s %s\n", i.Severity, oneLine(i.Description))
+			if i.CheckerNote != "" {
+				fmt.Fprintf(&b, "           %s\n", oneLine(i.CheckerNote))
+			}
+		}
+		fmt.Fprintf(&b, "  %s\n", j.Page)
+	}
+	_, err := fmt.Fprint(a.out, b.String())
+	return err
+}
+
+// readTested reads a job that has ended, with its report if it has one.
+func readTested(ctx context.Context, client *api.Client, id string) (tested, error) {
+	j, err := readJob(ctx, client, id)
+	if err != nil {
+		return tested{}, err
+	}
+	t := tested{JobID: id, Title: j.Title, URL: j.URL, Status: j.Status, Page: page(client, id)}
+	if j.Status != api.Completed {
+		switch {
+		case j.CancelReason != "":
+			t.Reason = "cancelled by " + j.CancelReason + "; refunded"
+		case j.FailReason == "sla":
+			t.Reason = "nobody tested it in time; refunded"
+		case j.FailReason != "":
+			t.Reason = "it could not be tested (" + j.FailReason + "); refunded"
+		}
+		return t, nil
+	}
+	var r api.Report
+	if err := client.Get(ctx, "/v1/jobs/"+url.PathEscape(id)+"/report", &r); err != nil {
+		return t, err
+	}
+	t.OverallStatus, t.PassCount, t.FailCount, t.SkipCount = r.OverallStatus, r.PassCount, r.FailCount, r.SkipCount
+	for _, i := range r.Items {
+		if i.Status == api.Fail {
+			t.Failures = append(t.Failures, i)
+		}
+	}
+	return t, nil
+}
+
+// writeReport writes the report to the file, or to standard output.
+func (a *app) writeReport(ctx context.Context, client *api.Client, batchID string, ids []string, format, output string) error {
+	var parts [][]byte
+	paths := []string{"/v1/jobs/bulk/" + url.PathEscape(batchID) + "/report"}
+	if batchID == "" {
+		paths = nil
+		for _, id := range ids {
+			paths = append(paths, "/v1/jobs/"+url.PathEscape(id)+"/report")
+		}
+	}
+	for _, path := range paths {
+		answer, err := client.Do(ctx, api.Call{Method: http.MethodGet, Path: path + "?format=" + format}, nil)
+		var none *api.Error
+		switch {
+		case errors.As(err, &none) && none.Status == http.StatusNotFound && len(paths) > 1:
+			continue // the summary names it
+		case err != nil:
+			return err
+		}
+		parts = append(parts, answer.Raw)
+	}
+	whole, err := joinReports(format, parts)
+	if err != nil {
+		return err
+	}
+	if output == "" {
+		_, err = a.out.Write(whole)
+		return err
+	}
+	return os.WriteFile(output, whole, 0o644) //nolint:gosec // a report for others to read
+}

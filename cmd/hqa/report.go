@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"humanqa/internal/fence"
+	"humanqa/internal/hqa/api"
+)
+
+// fenced marks the Markdown of reports as data: pull requests and coding agents read it,
+// and testers, pages and models wrote its texts.
+func fenced(markdown string) string {
+	return "> " + fence.Rule + "\n\n" + fence.Text("testers and pages", markdown) + "\n"
+}
+
+// joinReports makes one document of the reports of several jobs.
+func joinReports(format string, parts [][]byte) ([]byte, error) {
+	switch format {
+	case "md":
+		var texts []string
+		for _, p := range parts {
+			texts = append(texts, strings.TrimSpace(string(p)))
+		}
+		return []byte(fenced(strings.Join(texts, "\n\n"))), nil
+	case "json":
+		if len(parts) == 1 {
+			return parts[0], nil
+		}
+		all := []json.RawMessage{}
+		for _, p := range parts {
+			all = append(all, p)
+		}
+		return json.Marshal(map[string]any{"reports": all})
+	case "junit":
+		return joinJUnit(parts)
+	}
+	return joinCTRF(parts)
+}
+
+type junitFile struct {
+	XMLName  xml.Name `xml:"testsuites"`
+	Name     string   `xml:"name,attr"`
+	Tests    int      `xml:"tests,attr"`
+	Failures int      `xml:"failures,attr"`
+	Errors   int      `xml:"errors,attr"`
+	Skipped  int      `xml:"skipped,attr"`
+	Time     string   `xml:"time,attr"`
+	Suites   string   `xml:",innerxml"`
+}
+
+func joinJUnit(parts [][]byte) ([]byte, error) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	all := junitFile{Name: "hqa"}
+	var seconds float64
+	for _, p := range parts {
+		var one junitFile
+		if err := xml.Unmarshal(p, &one); err != nil {
+			return nil, fmt.Errorf("the service's JUnit report cannot be read: %w", err)
+		}
+		all.Tests, all.Failures = all.Tests+one.Tests, all.Failures+one.Failures
+		all.Errors, all.Skipped = all.Errors+one.Errors, all.Skipped+one.Skipped
+		took, _ := strconv.ParseFloat(one.Time, 64) // without a time it is 0
+		seconds += took
+		all.Suites += one.Suites
+	}
+	all.Time = strconv.FormatFloat(seconds, 'f', 3, 64)
+	raw, err := xml.Marshal(all)
+	return append([]byte(xml.Header), append(raw, '\n')...), err
+}
+
+func joinCTRF(parts [][]byte) ([]byte, error) {
+	if len(parts) == 0 {
+		return []byte("{}\n"), nil
+	}
+	var all map[string]any
+	for _, p := range parts {
+		var one map[string]any
+		if err := json.Unmarshal(p, &one); err != nil {
+			return nil, fmt.Errorf("the service's CTRF report cannot be read: %w", err)
+		}
+		if all == nil {
+			all = one
+			continue
+		}
+		into, _ := all["results"].(map[string]any)
+		from, _ := one["results"].(map[string]any)
+		tests, _ := into["tests"].([]any)
+		more, _ := from["tests"].([]any)
+		if into == nil || from == nil {
+			return nil, fmt.Errorf("the service's CTRF report has no results")
+		}
+		into["tests"] = append(tests, more...)
+		sums, _ := into["summary"].(map[string]any)
+		further, _ := from["summary"].(map[string]any)
+		for name, value := range further {
+			was, _ := sums[name].(float64)
+			now, _ := value.(float64)
+			switch name {
+			case "start":
+				sums[name] = min(was, now)
+			case "stop":
+				sums[name] = max(was, now)
+			default:
+				sums[name] = was + now
+			}
+		}
+	}
+	return json.Marshal(all)
+}
+
+type reportCmd struct {
+	Jobs   []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
+	Format string   `enum:"md,junit,ctrf,json" default:"md" help:"md, junit, ctrf or json."`
+	Output string   `short:"o" type:"path" placeholder:"FILE" help:"Write to a file instead of standard output."`
+}
+
+// Run prints the report.
+func (c *reportCmd) Run(ctx context.Context, a *app) error {
+	client, batchID, ids, err := a.these(c.Jobs)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		j, err := readJob(ctx, client, id)
+		switch {
+		case err != nil:
+			return err
+		case !j.IsFinal:
+			return &failure{exitRunning, fmt.Errorf("job %s has not ended: run hqa wait %s", id, id)}
+		case j.Status != api.Completed && len(ids) == 1:
+			return &failure{exitUntested, fmt.Errorf("job %s is %s and will have no report", id, j.Status)}
+		}
+	}
+	return a.writeReport(ctx, client, batchID, ids, c.Format, c.Output)
+}
+
+// these are the client and the jobs that a command names, or those of the last run.
+func (a *app) these(named []string) (client *api.Client, batchID string, ids []string, err error) {
+	if client, err = a.client(); err != nil || len(named) > 0 {
+		return client, "", named, err
+	}
+	last, err := a.lastRun(client)
+	return client, last.BatchID, last.JobIDs, err
+}
+
+type waitCmd struct {
+	Jobs []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
+	ending
+}
+
+// Run waits.
+func (c *waitCmd) Run(ctx context.Context, a *app) error {
+	if err := c.check(a); err != nil {
+		return err
+	}
+	client, batchID, ids, err := a.these(c.Jobs)
+	if err != nil {
+		return err
+	}
+	return c.await(ctx, a, client, batchID, ids)
+}
+
+type statusCmd struct {
+	Jobs []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
+}
+
+// Run prints where each test is.
+func (c *statusCmd) Run(ctx context.Context, a *app) error {
+	client, _, ids, err := a.these(c.Jobs)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		var s api.State
+		if err := client.Get(ctx, "/v1/hosted/status/"+url.PathEscape(id), &s); err != nil {
+			return err
+		}
+		if err := a.print(s, "%s  %-11s  %3d %%  %s", id, s.Status, s.ProgressPercent, oneLine(s.StatusMessage)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type cancelCmd struct {
+	Jobs []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
+}
+
+type cancelledJob struct {
+	JobID            string `json:"jobId"`
+	Status           string `json:"status"`
+	CreditsRefunded  int    `json:"creditsRefunded"`
+	CreditsRemaining int    `json:"creditsRemaining"`
+}
+
+func cancelJob(ctx context.Context, client *api.Client, id string) (c cancelledJob, err error) {
+	_, err = client.Do(ctx, api.Call{
+		Method: http.MethodPost, Path: "/v1/jobs/" + url.PathEscape(id) + "/cancel", Safe: true, // a repeat answers the same
+	}, &c)
+	return c, err
+}
+
+// Run cancels each job; one that cannot be cancelled does not keep the others from it.
+func (c *cancelCmd) Run(ctx context.Context, a *app) error {
+	client, _, ids, err := a.these(c.Jobs)
+	if err != nil {
+		return err
+	}
+	var first error
+	var over []string
+	for _, id := range ids {
+		out, err := cancelJob(ctx, client, id)
+		if err != nil {
+			if first != nil {
+				a.say("hqa: %s", oneLine(err.Error()))
+			} else {
+				first = fmt.Errorf("job %s: %w", id, err)
+			}
+			continue
+		}
+		over = append(over, id)
+		if err := a.print(out, "%s is cancelled: %d credits are back, %d are left", id, out.CreditsRefunded, out.CreditsRemaining); err != nil {
+			return err
+		}
+	}
+	a.verdictTold(over)
+	return first
+}
+
+type openCmd struct {
+	Job   string `arg:"" optional:"" help:"The job; without it the first one of the last run of this directory."`
+	Print bool   `help:"Print the URL and start no browser."`
+}
+
+// Run opens the page. The URL is printed, too: the browser may be on another machine.
+func (c *openCmd) Run(ctx context.Context, a *app) error {
+	var named []string
+	if c.Job != "" {
+		named = []string{c.Job}
+	}
+	client, _, ids, err := a.these(named)
+	if err != nil {
+		return err
+	}
+	target := page(client, url.PathEscape(ids[0]))
+	if err := a.print(map[string]string{"url": target}, "%s", target); err != nil || c.Print || !a.terminal {
+		return err
+	}
+	return openBrowser(ctx, target)
+}
+
+// openBrowser starts the browser with a URL of the service.
+func openBrowser(ctx context.Context, target string) error {
+	name, args := "xdg-open", []string{target}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", target}
+	}
+	return exec.CommandContext(ctx, name, args...).Start()
+}
+
+type failuresCmd struct {
+	Jobs    []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
+	Project string   `help:"List what still fails in this project instead."`
+}
+
+// Run lists failures; their texts are marked as data.
+func (c *failuresCmd) Run(ctx context.Context, a *app) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	var items []failing
+	if c.Project != "" {
+		if len(c.Jobs) > 0 {
+			return usage("name jobs or a --project, not both")
+		}
+		items, err = openFailures(ctx, client, c.Project)
+	} else {
+		items, err = a.failuresOf(ctx, c.Jobs)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.line(map[string]any{"failures": items})
+	}
+	if len(items) == 0 {
+		a.say("nothing fails")
+		return nil
+	}
+	var b strings.Builder
+	for _, i := range items {
+		fmt.Fprintf(&b, "- %s: %s", i.Severity, oneLine(i.Description))
+		if i.Note != "" {
+			fmt.Fprintf(&b, " — %s", oneLine(i.Note))
+		}
+		fmt.Fprintf(&b, " (%s)\n", i.ID)
+	}
+	_, err = fmt.Fprint(a.out, fenced(strings.TrimSpace(b.String())))
+	return err
+}
+
+// failing is an item that fails.
+type failing struct {
+	ID          string `json:"id"`
+	JobID       string `json:"jobId,omitempty"`
+	Key         string `json:"key,omitempty"`
+	Description string `json:"description"`
+	Expected    string `json:"expectedOutcome,omitempty"`
+	Severity    string `json:"severity"`
+	Note        string `json:"note,omitempty"`
+}
+
+func (a *app) failuresOf(ctx context.Context, named []string) (items []failing, err error) {
+	client, _, ids, err := a.these(named)
+	if err != nil {
+		return nil, err
+	}
+	items = []failing{}
+	for _, id := range ids {
+		t, err := readTested(ctx, client, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range t.Failures {
+			items = append(items, failing{i.ID, id, i.Key, i.Description, i.ExpectedOutcome, i.Severity, i.CheckerNote})
+		}
+	}
+	return items, nil
+}
+
+// openFailures are the items whose latest result in the project is a failure.
+func openFailures(ctx context.Context, client *api.Client, projectID string) ([]failing, error) {
+	var open struct {
+		OpenFailures []failing `json:"openFailures"`
+	}
+	err := client.Get(ctx, "/v1/projects/"+url.PathEscape(projectID)+"/open-failures", &open)
+	return open.OpenFailures, err
+}

@@ -1,0 +1,398 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"humanqa/internal/hqa/api"
+	"humanqa/internal/hqa/pipeline"
+	"humanqa/internal/hqa/store"
+)
+
+// consent is how the price is agreed to.
+type consent struct {
+	Yes        bool `short:"y" help:"Pay without being asked. A pipeline is not asked."`
+	MaxCredits *int `help:"Refuse a higher price (exit 3). It is also consent to any price up to this."`
+	Again      bool `help:"In a pipeline: let each attempt of the step pay for a test of its own. Without it a repeat finds the first one."`
+}
+
+// price is what a submission costs.
+type price struct {
+	Credits   int  `json:"credits"`
+	AtMost    bool `json:"atMost,omitempty"` // the service finds the type, and so the price
+	Available int  `json:"creditsAvailable"`
+	Minutes   int  `json:"estimatedCompletionMinutes"`
+	Tests     int  `json:"tests"`
+}
+
+// agree shows the price before it is paid, and asks a person who is there.
+func (c consent) agree(a *app, p price) error {
+	tests, upTo := "1 test", ""
+	if p.Tests != 1 {
+		tests = fmt.Sprint(p.Tests, " tests")
+	}
+	if p.AtMost {
+		upTo = "at most "
+	}
+	if a.json {
+		if err := a.line(struct {
+			Type string `json:"type"`
+			price
+		}{"price", p}); err != nil {
+			return err
+		}
+	} else {
+		a.say("%s: %s%d credits of %d, about %d minutes", tests, upTo, p.Credits, p.Available, p.Minutes)
+	}
+	switch {
+	case c.MaxCredits != nil && p.Credits > *c.MaxCredits:
+		return refused("the price of %s%d credits is above --max-credits %d: nothing was submitted", upTo, p.Credits, *c.MaxCredits)
+	case c.Yes || c.MaxCredits != nil || pipeline.Find(a.env, false).Known():
+		return nil
+	case !a.terminal:
+		return usage("add --yes, or --max-credits %d: there is no terminal to ask at, and nothing was submitted", p.Credits)
+	}
+	a.say("Submit? [y/N]")
+	word, _ := bufio.NewReader(a.in).ReadString('\n') // without an answer it is no
+	if word = strings.ToLower(strings.TrimSpace(word)); word != "y" && word != "yes" {
+		return usage("nothing was submitted")
+	}
+	return nil
+}
+
+// unsettledFor is how long a submission whose answer did not arrive keeps its
+// Idempotency-Key: the service keeps keys for a day.
+const unsettledFor = 20 * time.Hour
+
+// submit makes a call that charges and gives the ids of its jobs. Its Idempotency-Key is
+// that of the pipeline's step, or one that stays on record here until the verdict was
+// told: the same command goes on where a killed client, or a wait that ran out, left off.
+// A first Ctrl-C does not cut the call off.
+func (a *app) submit(
+	ctx context.Context, client *api.Client, c consent, path string, body any, read func(raw []byte) (jobIDs []string, err error),
+) (replayed bool, err error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return false, err
+	}
+	run := pipeline.Find(a.env, c.Again)
+	key := run.Key(path, raw)
+	name := ""
+	if !run.Known() {
+		name = pipeline.Run{}.Key(client.Base()+path, raw)
+		if key, err = a.unsettled(name, c.Again); err != nil {
+			return false, err
+		}
+	}
+	call := api.Call{Method: http.MethodPost, Path: path, Key: key}
+	if body != nil {
+		call.Body = json.RawMessage(raw)
+	}
+	answer, err := client.Do(context.WithoutCancel(ctx), call, nil)
+	if err != nil {
+		if !api.Passing(err) {
+			a.settle(func(submission string, _ store.Unsettled) bool { return submission == name })
+		}
+		return false, err
+	}
+	ids, err := read(answer.Raw)
+	if err != nil {
+		return false, fmt.Errorf("%s did not answer as the service does: %w", client.Base(), err)
+	}
+	if name != "" {
+		a.changeRun(func(r *store.Run) {
+			r.Unsettled[name] = store.Unsettled{Key: key, At: time.Now().UTC(), JobIDs: ids}
+		})
+	}
+	return answer.Replayed, nil
+}
+
+// unsettled is the key on record for the submission, or a new one that it records.
+func (a *app) unsettled(name string, again bool) (key string, err error) {
+	last, err := a.store.LastRun(a.dir)
+	if err != nil {
+		return "", err
+	}
+	if known, found := last.Unsettled[name]; found && !again && time.Since(known.At) < unsettledFor {
+		return known.Key, nil
+	}
+	key = "hqa-" + rand.Text()
+	if last.Unsettled == nil {
+		last.Unsettled = map[string]store.Unsettled{}
+	}
+	last.Unsettled[name] = store.Unsettled{Key: key, At: time.Now().UTC()}
+	return key, a.store.KeepRun(a.dir, last)
+}
+
+// settle forgets submissions: they were refused, or their verdict was told.
+func (a *app) settle(over func(name string, u store.Unsettled) bool) {
+	a.changeRun(func(r *store.Run) {
+		maps.DeleteFunc(r.Unsettled, over)
+	})
+}
+
+// verdictTold settles the submissions of jobs whose verdict was told.
+func (a *app) verdictTold(ids []string) {
+	a.settle(func(_ string, u store.Unsettled) bool {
+		return len(u.JobIDs) > 0 && !slices.ContainsFunc(u.JobIDs, func(id string) bool { return !slices.Contains(ids, id) })
+	})
+}
+
+// changeRun changes the record of this directory. The test runs without it, too.
+func (a *app) changeRun(change func(*store.Run)) {
+	last, err := a.store.LastRun(a.dir)
+	if err == nil {
+		if last.Unsettled == nil {
+			last.Unsettled = map[string]store.Unsettled{}
+		}
+		change(&last)
+		err = a.store.KeepRun(a.dir, last)
+	}
+	if err != nil {
+		a.say("hqa: the run is not remembered here: %s", oneLine(err.Error()))
+	}
+}
+
+// remember keeps what was submitted, for commands without an id.
+func (a *app) remember(client *api.Client, r store.Run) {
+	a.changeRun(func(last *store.Run) {
+		r.Service, r.At, r.Unsettled = client.Base(), time.Now().UTC(), last.Unsettled
+		*last = r
+	})
+}
+
+// lastRun is what this directory submitted last.
+func (a *app) lastRun(client *api.Client) (store.Run, error) {
+	last, err := a.store.LastRun(a.dir)
+	switch {
+	case err != nil:
+		return last, err
+	case len(last.JobIDs) == 0:
+		return last, usage("nothing was submitted from %s yet: name the job", a.dir)
+	case last.Service != client.Base():
+		return last, usage("the last run of this directory was at %s: name the job", last.Service)
+	}
+	return last, nil
+}
+
+type testCmd struct {
+	URL      string `arg:"" help:"The URL to test."`
+	Feature  string `help:"The focus of the test; the checklist is made for it."`
+	Type     string `help:"The type of test, such as general_qa or payment_flow; without it the service finds it."`
+	Priority string `enum:"normal,urgent" default:"normal" help:"normal or urgent, which costs twice as much."`
+	Device   string `help:"The device to test on, such as iPhone 15."`
+	Access   string `type:"existingfile" help:"A file that says how to reach protected parts, such as a login of a test account."`
+	waiting  `embed:""`
+	consent  `embed:""`
+}
+
+// hosted is the body of a hosted test.
+type hosted struct {
+	URL                string `json:"url"`
+	Feature            string `json:"feature,omitempty"`
+	JobType            string `json:"jobType,omitempty"`
+	Priority           string `json:"priority,omitempty"`
+	TargetDevice       string `json:"targetDevice,omitempty"`
+	AccessInstructions string `json:"accessInstructions,omitempty"`
+}
+
+// Run submits a hosted test.
+func (c *testCmd) Run(ctx context.Context, a *app) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	if err := c.check(a); err != nil {
+		return err
+	}
+	body := hosted{URL: c.URL, Feature: c.Feature, JobType: c.Type, Priority: c.Priority, TargetDevice: c.Device}
+	if c.Access != "" {
+		raw, err := os.ReadFile(c.Access)
+		if err != nil {
+			return usage("%w", err)
+		}
+		body.AccessInstructions = string(raw)
+	}
+	cost, err := hostedPrice(ctx, client, body)
+	if err != nil {
+		return err
+	}
+	if err := c.agree(a, cost); err != nil {
+		return err
+	}
+	var job api.Submitted
+	replayed, err := a.submit(ctx, client, c.consent, "/v1/hosted/test", body, job.Read)
+	if err != nil {
+		return err
+	}
+	a.remember(client, store.Run{JobIDs: []string{job.JobID}})
+	return c.follow(ctx, a, client, submission{JobIDs: []string{job.JobID}, Credits: job.CreditsDeducted, Replayed: replayed})
+}
+
+// detected are the types that the service may find for a hosted test.
+var detected = []string{"first_impression", "general_qa", "payment_flow"}
+
+// hostedPrice is the price of a hosted test: of its type, or the highest of those that the
+// service may find.
+func hostedPrice(ctx context.Context, client *api.Client, body hosted) (price, error) {
+	types := detected
+	if body.JobType != "" {
+		types = []string{body.JobType}
+	}
+	p := price{Tests: 1}
+	var prices []int
+	for _, t := range types {
+		e, err := estimate(ctx, client, newJob{
+			URL: body.URL, Title: "Estimate", Description: "Estimate", JobType: t, Priority: body.Priority,
+		})
+		if err != nil {
+			return p, err
+		}
+		p.Credits, p.Available = max(p.Credits, e.CreditsRequired), e.CreditsAvailable
+		p.Minutes = max(p.Minutes, e.EstimatedCompletionMinutes)
+		prices = append(prices, e.CreditsRequired)
+	}
+	p.AtMost = len(slices.Compact(prices)) > 1
+	return p, nil
+}
+
+// newJob is the body of a job.
+type newJob struct {
+	URL                string    `json:"url"`
+	Title              string    `json:"title"`
+	Description        string    `json:"description"`
+	JobType            string    `json:"jobType"`
+	Priority           string    `json:"priority,omitempty"`
+	ProjectID          string    `json:"projectId,omitempty"`
+	SLAMinutes         int       `json:"slaMinutes,omitempty"`
+	ChecklistItems     []newItem `json:"checklistItems,omitempty"`
+	TargetDevice       string    `json:"targetDevice,omitempty"`
+	TargetOS           string    `json:"targetOS,omitempty"`
+	TargetBrowser      string    `json:"targetBrowser,omitempty"`
+	AccessInstructions string    `json:"accessInstructions,omitempty"`
+}
+
+type newItem struct {
+	Description     string `json:"description"`
+	ExpectedOutcome string `json:"expectedOutcome,omitempty"`
+	Severity        string `json:"severity,omitempty"`
+}
+
+func estimate(ctx context.Context, client *api.Client, body newJob) (api.Estimate, error) {
+	var e api.Estimate
+	_, err := client.Do(ctx, api.Call{Method: http.MethodPost, Path: "/v1/estimate", Body: body, Safe: true}, &e)
+	return e, err
+}
+
+type retestCmd struct {
+	Jobs    []string `arg:"" optional:"" name:"job" help:"The jobs; without one, what did not pass in the last run of this directory."`
+	waiting `embed:""`
+	consent `embed:""`
+}
+
+// Run submits the jobs once more.
+func (c *retestCmd) Run(ctx context.Context, a *app) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	if err := c.check(a); err != nil {
+		return err
+	}
+	step := ""
+	if run := pipeline.Find(a.env, c.Again); run.Known() {
+		step = run.Key("retest", nil)
+	}
+	ids, files := c.Jobs, map[string]string{}
+	if len(ids) == 0 {
+		last, err := a.lastRun(client)
+		if err != nil {
+			return err
+		}
+		if ids, err = retested(ctx, client, last, step); err != nil {
+			return err
+		}
+		if files = last.Files; len(ids) == 0 {
+			a.say("everything passed in the last run: there is nothing to test again")
+			return nil
+		}
+	}
+	cost := price{Tests: len(ids)}
+	for _, id := range ids {
+		j, err := readJob(ctx, client, id)
+		if err != nil {
+			return err
+		}
+		e, err := estimate(ctx, client, newJob{
+			URL: j.URL, Title: j.Title, Description: "Estimate", JobType: j.JobType, Priority: j.Priority,
+		})
+		if err != nil {
+			return err
+		}
+		cost.Credits += e.CreditsRequired
+		cost.Available, cost.Minutes = e.CreditsAvailable, max(cost.Minutes, e.EstimatedCompletionMinutes)
+	}
+	if err := c.agree(a, cost); err != nil {
+		return err
+	}
+	out := submission{Replayed: true}
+	kept := store.Run{Of: ids, Step: step, Files: map[string]string{}}
+	for _, id := range ids {
+		var job api.Submitted
+		replayed, err := a.submit(ctx, client, c.consent, "/v1/jobs/"+url.PathEscape(id)+"/retest", nil, job.Read)
+		if err != nil {
+			return err
+		}
+		out.JobIDs = append(out.JobIDs, job.JobID)
+		out.Credits += job.CreditsDeducted
+		out.Replayed = out.Replayed && replayed
+		if file := files[id]; file != "" {
+			kept.Files[id], kept.Files[job.JobID] = file, file
+		}
+	}
+	kept.JobIDs = out.JobIDs
+	a.remember(client, kept)
+	return c.follow(ctx, a, client, out)
+}
+
+// retested are the jobs of the last run that ended without passing. Where the last run is
+// a retest that was cut off, or one of the same step of a pipeline, they are those that it
+// was about: the same command goes on.
+func retested(ctx context.Context, client *api.Client, last store.Run, step string) (ids []string, err error) {
+	if len(last.Of) > 0 && step != "" && last.Step == step {
+		return last.Of, nil
+	}
+	for _, u := range last.Unsettled {
+		if len(last.Of) > 0 && slices.ContainsFunc(u.JobIDs, func(id string) bool { return slices.Contains(last.JobIDs, id) }) {
+			return last.Of, nil
+		}
+	}
+	for _, id := range last.JobIDs {
+		j, err := readJob(ctx, client, id)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case !j.IsFinal:
+			return nil, usage("job %s of the last run has not ended: run hqa wait, or name the job to test again", id)
+		case j.OverallStatus == nil || *j.OverallStatus != "pass":
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func readJob(ctx context.Context, client *api.Client, id string) (api.Job, error) {
+	var j api.Job
+	return j, client.Get(ctx, "/v1/jobs/"+url.PathEscape(id), &j)
+}

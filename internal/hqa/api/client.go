@@ -1,0 +1,254 @@
+// Package api is the client's side of the service's /v1: requests that survive a lost
+// network, errors with their envelope, and the stream of events.
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"humanqa/internal/backoff"
+)
+
+const (
+	// callTime bounds one attempt; the longest answer that the service holds back takes
+	// 25 seconds.
+	callTime = 45 * time.Second
+	// answerLimit bounds an answer: a batch report of twenty jobs is far below it.
+	answerLimit = 64 << 20
+	firstPause  = 500 * time.Millisecond
+	longestWait = 15 * time.Second
+)
+
+// Client calls one service with one key.
+type Client struct {
+	base    string
+	key     string
+	http    *http.Client
+	version string
+}
+
+// New makes a client of the service at base, such as https://qa.example.com. A key is
+// never sent in the clear to another machine.
+func New(base, key, version string) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return nil, fmt.Errorf("%q is no service's URL: HQA_URL is like https://qa.example.com", base)
+	}
+	if u.Scheme == "http" && key != "" && !onLoopback(u.Hostname()) {
+		return nil, fmt.Errorf("the key would go to %s in the clear: use an https:// URL", u.Host)
+	}
+	return &Client{
+		base: strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), key: key, version: version,
+		http: &http.Client{
+			// A redirect would carry the key to a place that nobody named.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+func onLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Base is the service's URL, without a slash at its end.
+func (c *Client) Base() string { return c.base }
+
+// Error is a refusal of the service: its envelope and its status.
+type Error struct {
+	Status    int            `json:"status"`
+	Code      string         `json:"code"`
+	Message   string         `json:"error"`
+	Hint      string         `json:"hint,omitempty"`
+	RequestID string         `json:"requestId,omitempty"`
+	Details   []Detail       `json:"details,omitempty"`
+	After     time.Duration  `json:"-"` // of Retry-After; 0: the service named none
+	Extras    map[string]any `json:"-"`
+}
+
+// Detail is a field that the service refused.
+type Detail struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string {
+	line := e.Message
+	for _, d := range e.Details {
+		line += fmt.Sprintf("; %s %s", d.Path, d.Message)
+	}
+	if e.Hint != "" {
+		line += ": " + e.Hint
+	}
+	return line
+}
+
+// Passing says that the same request may succeed later: the network, a restart, a
+// limit, or an answer that is still being made.
+func Passing(err error) bool {
+	var refused *Error
+	if !errors.As(err, &refused) {
+		return errors.Is(err, errNetwork)
+	}
+	switch refused.Status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	case http.StatusConflict: // an earlier attempt under the same key is being answered
+		return refused.After > 0
+	}
+	return refused.Status >= http.StatusInternalServerError
+}
+
+// Pause is how long to wait before the n-th repeat, from 1.
+func Pause(err error, n int) time.Duration {
+	var refused *Error
+	if errors.As(err, &refused) && refused.After > 0 {
+		return min(refused.After, time.Minute)
+	}
+	return backoff.Jitter(backoff.Delay(n, firstPause, longestWait))
+}
+
+var errNetwork = errors.New("the service cannot be reached")
+
+// Call is one request.
+type Call struct {
+	Method string
+	Path   string // from /v1 on, with its query
+	Body   any    // nil: none
+	Key    string // Idempotency-Key
+	Safe   bool   // a repeat has no further effect, although it is no GET
+	Accept string // another format than JSON
+	ETag   string // of the answer that the caller has
+	Header map[string]string
+}
+
+// Answer is a complete answer below 400.
+type Answer struct {
+	Status   int
+	ETag     string
+	Replayed bool // an earlier request under the same Idempotency-Key got it first
+	Raw      []byte
+	Type     string
+}
+
+// Once makes the call once; out is filled from a JSON answer unless it is nil.
+func (c *Client) Once(ctx context.Context, call Call, out any) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	res, err := c.send(ctx, call)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end, or given up
+	raw, err := io.ReadAll(io.LimitReader(res.Body, answerLimit))
+	if err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", errNetwork, err)
+	}
+	if res.StatusCode >= 300 && res.StatusCode != http.StatusNotModified {
+		return Answer{}, refusalOf(res, raw)
+	}
+	a := Answer{
+		Status: res.StatusCode, ETag: res.Header.Get("ETag"), Raw: raw, Type: res.Header.Get("Content-Type"),
+		Replayed: res.Header.Get("Idempotent-Replayed") == "true",
+	}
+	if out == nil || res.StatusCode == http.StatusNotModified || len(raw) == 0 {
+		return a, nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return a, fmt.Errorf("%s did not answer as the service does: check HQA_URL", c.base)
+	}
+	return a, nil
+}
+
+// Do makes the call until it is answered. A call that writes is repeated only if it is safe
+// or has an Idempotency-Key, since the first attempt may have had its effect.
+func (c *Client) Do(ctx context.Context, call Call, out any) (Answer, error) {
+	repeats := call.Method == http.MethodGet || call.Key != "" || call.Safe
+	began := time.Now()
+	for n := 1; ; n++ {
+		a, err := c.Once(ctx, call, out)
+		if err == nil || !repeats || !Passing(err) || time.Since(began) > time.Minute {
+			return a, err
+		}
+		if backoff.Wait(ctx, Pause(err, n)) != nil {
+			return a, err
+		}
+	}
+}
+
+// Get reads a path into out.
+func (c *Client) Get(ctx context.Context, path string, out any) error {
+	_, err := c.Do(ctx, Call{Method: http.MethodGet, Path: path}, out)
+	return err
+}
+
+func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
+	var body io.Reader
+	if call.Body != nil {
+		raw, err := json.Marshal(call.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, call.Method, c.base+call.Path, body)
+	if err != nil {
+		return nil, err
+	}
+	set := func(name, value string) {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	set("User-Agent", "hqa/"+c.version)
+	set("Accept", call.Accept)
+	set("Idempotency-Key", call.Key)
+	set("If-None-Match", call.ETag)
+	if body != nil {
+		set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		set("Authorization", "Bearer "+c.key)
+	}
+	for name, value := range call.Header {
+		set(name, value)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+			return nil, ctx.Err()
+		}
+		var lost *url.Error
+		if errors.As(err, &lost) {
+			err = lost.Err // without the method and the URL, which the caller knows
+		}
+		return nil, fmt.Errorf("%w at %s: %w", errNetwork, c.base, err)
+	}
+	return res, nil
+}
+
+func refusalOf(res *http.Response, raw []byte) *Error {
+	e := &Error{Status: res.StatusCode}
+	if json.Unmarshal(raw, e) != nil || e.Code == "" { // a proxy's page, say
+		e.Code, e.Message = "HTTP_"+strconv.Itoa(res.StatusCode), "the answer was "+res.Status
+		if res.StatusCode < http.StatusBadRequest {
+			e.Message = "the service moved: set HQA_URL to " + res.Header.Get("Location")
+		}
+	}
+	e.Status = res.StatusCode
+	_ = json.Unmarshal(raw, &e.Extras) // what is no object has no extras
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.After = time.Duration(seconds) * time.Second
+	}
+	return e
+}

@@ -1,0 +1,335 @@
+// Package wait holds the client's one waiter. It watches jobs until all have ended.
+//
+// The stream of events wakes it, and the state of each job is read from the service. So a
+// lost network, a laptop that slept or a service that restarts costs time and nothing
+// else: the stream is opened again, and the states are read anew. Without a stream the
+// waiter polls.
+package wait
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"humanqa/internal/backoff"
+	"humanqa/internal/hqa/api"
+)
+
+// The pace leaves most of a key's sixty requests a minute to others.
+const (
+	// holdFor is how long the service holds the state of the only running job until an item
+	// is checked, in seconds.
+	holdFor = "20"
+	// turn is the pause between reads of several running jobs.
+	turn = 3 * time.Second
+	// polled is the pause between reads without a stream, for each open job.
+	polled = 5 * time.Second
+	// checkup is how often everything is read in spite of a silent stream.
+	checkup = time.Minute
+)
+
+// ErrTime says that the time to wait is over; the jobs go on.
+var ErrTime = errors.New("the time to wait is over")
+
+// Note is one thing that the waiter saw. Exactly one of its parts is set.
+type Note struct {
+	State *api.State // a job's state changed
+	Item  *Checked   // an item was checked
+	Lost  error      // the service cannot be reached; the waiter tries again
+	Back  bool       // it can be reached again
+}
+
+// Checked is an item with a verdict.
+type Checked struct {
+	JobID string `json:"jobId"`
+	api.Item
+	Number, Of int
+}
+
+// Waiter watches jobs.
+type Waiter struct {
+	API  *api.Client
+	Tell func(Note) // called by one goroutine
+	// Until ends the wait; zero: never. It is a time of the wall clock, so that the hours
+	// that a machine sleeps count.
+	Until time.Time
+
+	jobs []*job
+	wake chan struct{}
+	live chan bool // the stream stands, or broke
+}
+
+type job struct {
+	id      string
+	etag    string
+	state   api.State
+	checked map[string]string // the verdict told, by item
+}
+
+// For waits until every job has ended, and gives their last states in the order of ids.
+// The error is ErrTime, that of ctx, or a refusal that no repeat would change.
+func (w *Waiter) For(ctx context.Context, ids []string) ([]api.State, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w.jobs = nil
+	for _, id := range ids {
+		w.jobs = append(w.jobs, &job{id: id, checked: map[string]string{}})
+	}
+	w.wake, w.live = make(chan struct{}, 1), make(chan bool, 1)
+	streamed := make(chan struct{})
+	go func() {
+		defer close(streamed)
+		w.stream(ctx)
+	}()
+	err := w.watch(ctx)
+	cancel()
+	<-streamed
+	states := make([]api.State, len(w.jobs))
+	for i, j := range w.jobs {
+		states[i] = j.state
+	}
+	return states, err
+}
+
+// watch reads states until nothing is open.
+func (w *Waiter) watch(ctx context.Context) error {
+	streaming := false
+	lost := false
+	failures := 0
+	for first := true; ; first = false {
+		pause := time.Duration(0)
+		if !first {
+			pause = w.pause(streaming)
+		}
+		open, err := w.read(ctx, pause, streaming, first)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			failures = 0
+			if lost {
+				lost = false
+				w.Tell(Note{Back: true})
+			}
+		case !api.Passing(err):
+			return err
+		default:
+			failures++
+			if !lost && failures > 1 { // one failure in a row is no news
+				lost = true
+				w.Tell(Note{Lost: err})
+			}
+			if backoff.Wait(ctx, min(api.Pause(err, failures), w.left())) != nil {
+				return ctx.Err()
+			}
+		}
+		if err == nil && open == 0 {
+			return nil
+		}
+		if w.left() <= 0 {
+			return ErrTime
+		}
+		select {
+		case streaming = <-w.live:
+		default:
+		}
+	}
+}
+
+// left is the time until the wait ends.
+func (w *Waiter) left() time.Duration {
+	if w.Until.IsZero() {
+		return 24 * time.Hour
+	}
+	return time.Until(w.Until.Round(0))
+}
+
+// running are the jobs that a checker works on, and open those that have not ended.
+func (w *Waiter) running() (running, open []*job) {
+	for _, j := range w.jobs {
+		if j.state.Status == api.InProgress {
+			running = append(running, j)
+		}
+		if !j.state.IsFinal {
+			open = append(open, j)
+		}
+	}
+	return running, open
+}
+
+// pause is how long nothing is read unless the stream wakes the waiter.
+func (w *Waiter) pause(streaming bool) time.Duration {
+	running, open := w.running()
+	switch {
+	case len(running) == 1:
+		return 0 // the service holds the answer
+	case len(running) > 1:
+		return turn * time.Duration(len(running))
+	case streaming:
+		return checkup
+	}
+	return polled * time.Duration(len(open))
+}
+
+// read waits for the pause, or for the stream, and reads every open job once. The only
+// running job is read by an answer that the service holds; others are looked at first
+// when the stream says so.
+func (w *Waiter) read(ctx context.Context, pause time.Duration, streaming, first bool) (open int, err error) {
+	timer := time.NewTimer(min(pause, w.left()))
+	defer timer.Stop()
+	running, list := w.running()
+	if !first && len(running) == 1 {
+		// Others that wait meanwhile are read when the stream wakes us, or with each turn
+		// where there is none.
+		if err := w.hold(ctx, running[0]); err != nil {
+			return len(list), err
+		}
+		select {
+		case <-w.wake:
+		default:
+			if streaming || len(list) == 1 {
+				_, list = w.running()
+				return len(list), nil
+			}
+		}
+	} else {
+		select {
+		case <-timer.C:
+		case <-w.wake:
+		case <-ctx.Done():
+			return len(list), ctx.Err()
+		}
+	}
+	_, list = w.running()
+	for _, j := range list {
+		if err := w.look(ctx, j, ""); err != nil {
+			return len(list), err
+		}
+	}
+	_, list = w.running()
+	return len(list), nil
+}
+
+// hold reads the job's state as soon as it changes, or the stream wakes us.
+func (w *Waiter) hold(ctx context.Context, j *job) error {
+	held, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !w.Until.IsZero() {
+		defer time.AfterFunc(w.left(), cancel).Stop()
+	}
+	began := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- w.look(held, j, "&wait="+holdFor) }()
+	select {
+	case err := <-done:
+		if held.Err() != nil && ctx.Err() == nil {
+			return nil // the time is over
+		}
+		if err == nil && time.Since(began) < time.Second {
+			return backoff.Wait(held, min(time.Second, w.left())) // a service that stops holds nothing
+		}
+		return err
+	case <-w.wake:
+		cancel()
+		err := <-done
+		w.rouse() // the caller reads everything
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			return nil
+		}
+		return err
+	}
+}
+
+// look reads a job's state and tells what is new in it.
+func (w *Waiter) look(ctx context.Context, j *job, wait string) error {
+	var now api.State
+	a, err := w.API.Once(ctx, api.Call{
+		Method: http.MethodGet, Path: "/v1/hosted/status/" + url.PathEscape(j.id) + "?items=true" + wait, ETag: j.etag,
+	}, &now)
+	if err != nil || a.Status == http.StatusNotModified {
+		return err
+	}
+	before := j.state
+	j.etag, j.state = a.ETag, now
+	number := 0
+	for _, i := range now.Items {
+		if i.Status == api.Pending || i.Status == "" {
+			continue
+		}
+		number++
+		if j.checked[i.ID] != i.Status {
+			j.checked[i.ID] = i.Status
+			w.Tell(Note{Item: &Checked{JobID: j.id, Item: i, Number: number, Of: now.Checklist.TotalItems}})
+		}
+	}
+	if before.Status != now.Status || before.StatusMessage != now.StatusMessage && now.Status != api.InProgress {
+		w.Tell(Note{State: &now})
+	}
+	return nil
+}
+
+// rouse makes the waiter read.
+func (w *Waiter) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tell says whether the stream stands; the last word counts.
+func (w *Waiter) tell(live bool) {
+	select {
+	case <-w.live:
+	default:
+	}
+	w.live <- live
+}
+
+// stream holds the stream of events as long as ctx lives. A refusal, such as too many
+// streams of one key, leaves the waiter to its polls for a while.
+func (w *Waiter) stream(ctx context.Context) {
+	watched := map[string]bool{}
+	for _, j := range w.jobs {
+		watched[j.id] = true
+	}
+	cursor := ""
+	for failures := 0; ctx.Err() == nil; {
+		var err error
+		if cursor == "" {
+			cursor, err = w.begin(ctx)
+		}
+		if err == nil {
+			err = w.API.Follow(ctx, cursor, func() {
+				failures = 0
+				w.tell(true)
+				w.rouse() // something may have happened while there was no stream
+			}, func(at, jobID string) {
+				cursor = at
+				if watched[jobID] {
+					w.rouse()
+				}
+			})
+		}
+		w.tell(false)
+		var refused *api.Error
+		if errors.As(err, &refused) && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
+			cursor = "" // a cursor of another log, say
+		}
+		failures++
+		if backoff.Wait(ctx, api.Pause(err, failures)) != nil {
+			return
+		}
+	}
+}
+
+// begin is the cursor of the first job's latest event. The feed has no name for its end,
+// and nothing before the jobs matters.
+func (w *Waiter) begin(ctx context.Context) (string, error) {
+	var known api.JobEvents
+	_, err := w.API.Once(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(w.jobs[0].id) + "/events"}, &known)
+	if err != nil || len(known.Events) == 0 {
+		return "", err
+	}
+	return known.Events[len(known.Events)-1].Cursor, nil
+}
