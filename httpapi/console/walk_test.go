@@ -90,6 +90,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	if events, _, err := w.Reads.Acts.Acts(t.Context(), listAll); err != nil || len(events) != 0 {
 		t.Errorf("without a reason %d acts were done, %v", len(events), err)
 	}
+	w.KeepsForms(stale, "/console/", fill, letIn)
 	w.HostileIDs(guests["operator"], "/console/", fill, "")
 	for _, path := range []string{"/console/nowhere", "/console/accounts/x", "/console/streams/%00", "/console/streams/job-" + account, "/console/people/" + account} {
 		if got := w.Call(guests["operator"], "GET", path, nil); got.Status != 404 {

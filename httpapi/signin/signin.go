@@ -49,6 +49,7 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/signin/confirm", For: ui.SignedIn, Handle: d.confirmForm},
 		{Method: "POST", Pattern: "/signin/confirm", For: ui.SignedIn, Handle: d.confirm},
+		{Method: "POST", Pattern: "/signin/confirm/resend", For: ui.SignedIn, Handle: d.resend},
 		{Method: "POST", Pattern: "/signin/confirm/passkey/ask", For: ui.SignedIn, Handle: d.askPasskey},
 		{Method: "POST", Pattern: "/signin/confirm/passkey", For: ui.SignedIn, Handle: d.confirmWithPasskey},
 
@@ -74,6 +75,7 @@ func front(r *ui.Request) (ui.Answer, error) {
 
 type formView struct {
 	Next     string
+	Form     string // the form that waits for the proof; empty: none
 	Login    string
 	Wrong    string
 	Passkeys bool
@@ -85,7 +87,7 @@ type formView struct {
 func next(r *ui.Request) string { return ui.LocalPath(r.FormValue("next"), "/") }
 
 func (d Deps) view(r *ui.Request) formView {
-	return formView{Next: next(r), Login: r.PostFormValue("login"), Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r)}
+	return formView{Next: next(r), Form: r.FormValue(ui.FormField), Login: r.PostFormValue("login"), Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r)}
 }
 
 // insecure says that browsers keep no secure cookie here.
@@ -193,10 +195,11 @@ func (d Deps) signOut(r *ui.Request) (ui.Answer, error) {
 type confirmView struct {
 	formView
 	HasPassword, HasPasskey bool
+	Proven                  bool // nothing is missing but the form's button
 }
 
 func (d Deps) confirmView(r *ui.Request) (v confirmView, err error) {
-	v.formView = d.view(r)
+	v.formView, v.Proven = d.view(r), r.Proven()
 	if v.HasPassword, err = d.Credentials.HasPassword(r.Context(), r.Person.ID); err != nil {
 		return v, err
 	}
@@ -242,14 +245,33 @@ func (d Deps) confirmWithPasskey(r *ui.Request) (ui.Answer, error) {
 	case id != r.Person.ID:
 		return ui.Answer{}, credential.ErrWrong
 	}
-	return led(d.proved(r))
+	if err := d.Credentials.Proved(r.Context(), r.Session.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	then := map[string]string{"next": next(r)}
+	if r.PostFormValue(ui.FormField) != "" {
+		then["post"] = ui.ConfirmPath + "/resend" // the answer may be a page, which a script cannot show
+	}
+	return ui.Answer{JSON: then}, nil
 }
 
 func (d Deps) proved(r *ui.Request) (ui.Answer, error) {
 	if err := d.Credentials.Proved(r.Context(), r.Session.ID); err != nil {
 		return ui.Answer{}, err
 	}
+	if form := r.PostFormValue(ui.FormField); form != "" {
+		return r.Resend(form)
+	}
 	return ui.Go(next(r))
+}
+
+// resend carries out a form whose proof was given by passkey, or before a crash.
+func (d Deps) resend(r *ui.Request) (ui.Answer, error) {
+	form := r.PostFormValue(ui.FormField)
+	if !r.Proven() {
+		return ui.Go(ui.ConfirmPath + "?" + url.Values{"next": {next(r)}, ui.FormField: {form}}.Encode())
+	}
+	return r.Resend(form)
 }
 
 type joinView struct {

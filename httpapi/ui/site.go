@@ -102,6 +102,9 @@ func New(c Config) (*Site, error) {
 	}
 	for i := range c.Pages {
 		page := &c.Pages[i]
+		if page.Fresh && page.Upload {
+			return nil, fmt.Errorf("%s asks for a proof, and no file is kept until it is given", page.Pattern)
+		}
 		s.mux.HandleFunc(page.Method+" "+page.Pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, page) })
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil) })
@@ -240,15 +243,23 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	if led, err := s.admit(r, page); err != nil || led.Redirect != "" {
 		return led, err
 	}
+	if form, again := resentIn(r.Context()); again && r.Account.ID != form.accountID {
+		return Answer{}, errNoPage // they left the account since
+	}
 	if !page.Upload {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	}
+	if page.Fresh && !r.Proven() {
+		return s.askForProof(r)
 	}
 	if r.Method == http.MethodPost {
 		if err := r.readForm(page.Upload); err != nil {
 			return Answer{}, err
 		}
 	}
-	return page.Handle(r)
+	ans, err := page.Handle(r)
+	s.carriedOut(r, err)
+	return ans, err
 }
 
 // identify finds who is asking. A cookie that is no session any more is as good
@@ -275,6 +286,10 @@ func (s *Site) identify(r *Request) error {
 	if err != nil {
 		return err
 	}
+	form, again := resentIn(r.Context())
+	if again {
+		session.AccountID = form.accountID // another tab may have chosen another one since
+	}
 	r.Session = &session
 	r.Person = &Person{ID: who.ID, Name: names[who.ID].Name, Roles: who.Roles}
 	return nil
@@ -295,8 +310,8 @@ func (s *Site) limit(r *Request) error {
 	}
 }
 
-// admit holds the page's audience against who is asking (decisions, "Pages"). Where a proof is
-// missing, it leads to where it can be given.
+// admit holds the page's audience against the person who asks (decisions, "Pages"). Without a
+// sign-in it leads to where that is done.
 func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 	if page.For == Anybody {
 		s.choose(r, Viewers)
@@ -329,9 +344,6 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 				WithHint("ask an owner of the account")
 		}
 	case Anybody:
-	}
-	if page.Fresh && !r.Session.Fresh(s.Now()) {
-		return Answer{Redirect: "/signin/confirm?next=" + url.QueryEscape(s.back(r))}, nil
 	}
 	return Answer{}, nil
 }

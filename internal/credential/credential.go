@@ -38,6 +38,8 @@ type Config struct {
 	// Grants gives what the log says now that a person may do; domain.KindNotFound
 	// where they are disabled, or not there.
 	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
+	// Sealer seals forms that wait for a proof.
+	Sealer Sealer
 	// HashMemory is what hashing a new password takes, in KiB; zero is 64 MiB. Tests
 	// take less: at the default each hash takes a tenth of a second.
 	HashMemory uint32
@@ -48,6 +50,7 @@ type Store struct {
 	db       *sqlx.DB
 	now      func() time.Time
 	grants   func(context.Context, string) ([]person.Grant, error)
+	sealer   Sealer
 	passkeys *webauthn.WebAuthn // nil where browsers would refuse them
 	host     string             // which they are bound to
 	hashing  chan struct{}
@@ -56,7 +59,7 @@ type Store struct {
 
 // Open makes a Store.
 func Open(c Config) (*Store, error) {
-	s := &Store{db: c.DB, now: c.Now, grants: c.Grants, hashing: make(chan struct{}, hashesAtOnce),
+	s := &Store{db: c.DB, now: c.Now, grants: c.Grants, sealer: c.Sealer, hashing: make(chan struct{}, hashesAtOnce),
 		memory: cmp.Or(c.HashMemory, argonMemory)}
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
@@ -168,6 +171,7 @@ func (s *Store) EraseAccount(ctx context.Context, accountID string) (rows int, e
 const sweepSQL = `
 WITH sessions   AS (DELETE FROM signin.sessions   WHERE expires_at <= $1 OR seen_at <= $2),
      challenges AS (DELETE FROM signin.challenges WHERE expires_at <= $1),
+     forms      AS (DELETE FROM signin.forms      WHERE expires_at <= $1),
      shares     AS (DELETE FROM signin.shares     WHERE expires_at <= $1),
      invites    AS (DELETE FROM signin.invites    WHERE expires_at <= $3),
      devices    AS (DELETE FROM signin.devices    WHERE seen_at <= $5)

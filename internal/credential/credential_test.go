@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"humanqa/internal/credential"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/internal/vault"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -41,9 +43,11 @@ func setup(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, db: pgtest.New(t), may: func() ([]person.Grant, error) { return []person.Grant{viewer}, nil }}
 	w.start = time.Now()
-	var err error
+	sealer, err := vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(t.TempDir(), "key"), DB: w.db})
+	must.NoError(w.t, err)
 	w.Store, err = credential.Open(credential.Config{
-		DB: w.db, BaseURL: "http://127.0.0.1:8080", HashMemory: 64,
+		Sealer: sealer,
+		DB:     w.db, BaseURL: "http://127.0.0.1:8080", HashMemory: 64,
 		Now:    w.now,
 		Grants: func(context.Context, string) ([]person.Grant, error) { return w.may() },
 	})

@@ -29,7 +29,7 @@ type SignInLinks struct {
 
 // SignInLinks makes links that begin with base.
 func (c *Core) SignInLinks(base string) (SignInLinks, error) {
-	store, err := credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: base, Grants: c.Commands.Grants})
+	store, err := credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: base, Grants: c.Commands.Grants, Sealer: c.Vault})
 	return SignInLinks{Store: store, base: ui.Origin(base)}, err
 }
 

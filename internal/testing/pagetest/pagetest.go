@@ -124,7 +124,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.BaseURL = "http://" + ln.Addr().String()
 	s.Origin = ui.Origin(s.BaseURL)
 	s.Credentials, err = credential.Open(credential.Config{DB: s.DB, Now: time.Now, BaseURL: s.BaseURL, Grants: s.Commands.Grants,
-		HashMemory: 64})
+		Sealer: v, HashMemory: 64})
 	s.Must(err)
 	spool := wire.NewSpool("")
 	s.Evidence = evidence.New(evidence.Deps{

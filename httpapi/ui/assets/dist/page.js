@@ -939,7 +939,11 @@ async function run(form) {
     fields.set("challenge", asked.challenge);
     fields.set("answer", JSON.stringify(answer.toJSON()));
     const done = await post(form.action, fields);
-    location.assign(done.next);
+    if (done.post === void 0) location.assign(done.next);
+    else {
+      form.action = done.post;
+      form.submit();
+    }
   } catch (problem) {
     const name = problem.name;
     say(name === "NotAllowedError" || name === "AbortError" ? "The passkey was not used. Try again, or choose another way." : problem.message);
@@ -1043,6 +1047,18 @@ countdowns();
 players();
 verifies();
 newest();
+onces();
+function onces() {
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.dataset.once === void 0) return;
+    if (form.dataset.once === "sent") event.preventDefault();
+    form.dataset.once = "sent";
+  });
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-once]")) form.dataset.once = "";
+  });
+}
 function newest() {
   for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;
 }

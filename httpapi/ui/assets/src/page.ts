@@ -14,6 +14,21 @@ countdowns()
 players()
 verifies()
 newest()
+onces()
+
+// A form with data-once is sent once, however often it is clicked: a second answer would
+// hide the first, which may show a secret.
+function onces() {
+  document.addEventListener('submit', (event) => {
+    const form = event.target as HTMLFormElement
+    if (form.dataset.once === undefined) return
+    if (form.dataset.once === 'sent') event.preventDefault()
+    form.dataset.once = 'sent'
+  })
+  addEventListener('pageshow', () => {
+    for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]')) form.dataset.once = ''
+  })
+}
 
 // A matrix that is wider than the screen begins at its newest test.
 function newest() {

@@ -1,6 +1,6 @@
 // A form with data-passkey is shown where passkeys work. Submitting it asks the
 // server for a challenge, the browser for an answer, and goes where the server
-// says.
+// says, or sends itself there.
 
 export function passkeys() {
   if (!('PublicKeyCredential' in window)) return
@@ -29,7 +29,11 @@ async function run(form: HTMLFormElement) {
     fields.set('challenge', asked.challenge)
     fields.set('answer', JSON.stringify((answer as PublicKeyCredential).toJSON()))
     const done = await post(form.action, fields)
-    location.assign(done.next)
+    if (done.post === undefined) location.assign(done.next)
+    else { // a form that waited is carried out; the browser shows the answer
+      form.action = done.post
+      form.submit()
+    }
   } catch (problem) {
     const name = (problem as Error).name
     say(name === 'NotAllowedError' || name === 'AbortError' ? 'The passkey was not used. Try again, or choose another way.' : (problem as Error).message)
