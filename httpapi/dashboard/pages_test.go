@@ -107,7 +107,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"batch", "/dashboard/batches/" + batch, owner}, {"batches", "/dashboard/batches", owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
 		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
-		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"confirm", "/signin/confirm", owner},
+		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"passkey", "/account/passkeys/new", owner}, {"confirm", "/signin/confirm", owner},
 		{"confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000", owner},
 	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {

@@ -84,6 +84,11 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/members/{person}":             {404},
 		"POST /dashboard/members/{person}/link":        {404},
 		"POST /account/sessions/end":                   {404},
+		"POST /account/name":                           {422},
+		"POST /account/password":                       {422},
+		"POST /account/passkeys":                       {422},
+		"POST /account/passkeys/name":                  {422},
+		"POST /account/passkeys/remove":                {404},
 		"POST /signin/confirm":                         {401},
 		"POST /signin/confirm/resend":                  {409},
 		"POST /signin/confirm/passkey":                 {401},
@@ -147,7 +152,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			}
 		}
 	}
-	w.KeepsForms(guests["owner"], "/dashboard/", fill, func(p ui.Page) int { return append(letIn[p.Method+" "+p.Pattern], 200)[0] })
+	for _, begins := range []string{"/dashboard/", "/account/"} {
+		w.KeepsForms(guests["owner"], begins, fill, func(p ui.Page) int { return append(letIn[p.Method+" "+p.Pattern], 200)[0] })
+	}
 	for _, begins := range []string{"/dashboard/", "/shared/", "/join/"} {
 		w.HostileIDs(guests["owner"], begins, fill, "")
 	}

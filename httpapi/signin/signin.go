@@ -9,11 +9,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -59,6 +56,13 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/join/{token}/passkey", Handle: d.joinWithPasskey},
 
 		{Method: "GET", Pattern: "/account", For: ui.SignedIn, Handle: d.account},
+		{Method: "POST", Pattern: "/account/name", For: ui.SignedIn, Handle: d.rename},
+		{Method: "POST", Pattern: "/account/password", For: ui.SignedIn, Fresh: true, Handle: d.setPassword},
+		{Method: "GET", Pattern: "/account/passkeys/new", For: ui.SignedIn, Fresh: true, Handle: d.newPasskey},
+		{Method: "POST", Pattern: "/account/passkeys/ask", For: ui.SignedIn, Fresh: true, Handle: d.askForPasskey},
+		{Method: "POST", Pattern: "/account/passkeys", For: ui.SignedIn, Fresh: true, Handle: d.addPasskey},
+		{Method: "POST", Pattern: "/account/passkeys/name", For: ui.SignedIn, Handle: d.namePasskey},
+		{Method: "POST", Pattern: "/account/passkeys/remove", For: ui.SignedIn, Fresh: true, Handle: d.removePasskey},
 		{Method: "POST", Pattern: "/account/sessions/end", For: ui.SignedIn, Handle: d.endSession},
 		{Method: "POST", Pattern: "/account/sessions/end-others", For: ui.SignedIn, Handle: d.endOthers},
 	}
@@ -385,99 +389,4 @@ func (d Deps) joinWithPasskey(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	return led(d.enter(r, id))
-}
-
-type accountView struct {
-	Roles    []string
-	Login    string
-	Passkey  bool
-	Checker  bool
-	Operator bool
-	Sessions []sessionView
-}
-
-type sessionView struct {
-	ID                      uuid.UUID
-	Browser, Address        string
-	SeenAt, CreatedAt, Ends time.Time
-	Current                 bool
-}
-
-func (d Deps) account(r *ui.Request) (ui.Answer, error) {
-	sessions, err := d.Credentials.Sessions(r.Context(), r.Person.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	names, err := d.Credentials.Names(r.Context(), r.Person.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	v := accountView{Checker: r.Person.Has(person.Checker), Operator: r.Person.Has(person.Operator)}
-	if login := names[r.Person.ID].Login; login != nil {
-		v.Login = *login
-	}
-	if v.Passkey, err = d.Credentials.HasPasskey(r.Context(), r.Person.ID); err != nil {
-		return ui.Answer{}, err
-	}
-	for _, role := range r.Person.Roles {
-		v.Roles = append(v.Roles, purpose([]people.PersonRole{role}))
-	}
-	for _, s := range sessions {
-		v.Sessions = append(v.Sessions, sessionView{
-			ID: s.ID, Browser: browser(s.Agent), Address: s.Address, SeenAt: s.SeenAt, CreatedAt: s.CreatedAt,
-			Ends: s.ExpiresAt, Current: s.ID == r.Session.ID,
-		})
-	}
-	slices.SortStableFunc(v.Sessions, func(a, b sessionView) int {
-		if a.Current == b.Current {
-			return 0
-		} else if a.Current {
-			return -1
-		}
-		return 1
-	})
-	return ui.Show("account", "You", v)
-}
-
-// browser names the browser and the system of an agent, as far as that is
-// known.
-func browser(agent string) string {
-	find := func(pairs ...string) string {
-		for i := 0; i < len(pairs); i += 2 {
-			if strings.Contains(agent, pairs[i]) {
-				return pairs[i+1]
-			}
-		}
-		return ""
-	}
-	program := find("Firefox/", "Firefox", "Edg/", "Edge", "OPR/", "Opera", "Chrome/", "Chrome", "Safari/", "Safari", "curl/", "curl")
-	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS", "macOS", "Linux", "Linux")
-	switch {
-	case program == "":
-		return "A browser"
-	case system == "":
-		return program
-	}
-	return program + " on " + system
-}
-
-func (d Deps) endSession(r *ui.Request) (ui.Answer, error) {
-	id, err := uuid.Parse(r.PostFormValue("session"))
-	if err != nil {
-		return ui.Answer{}, domain.NotFound("session")
-	}
-	if err := d.Credentials.End(r.Context(), r.Person.ID, id); err != nil {
-		return ui.Answer{}, err
-	}
-	if id == r.Session.ID {
-		return ui.Answer{Redirect: "/", Cookies: []*http.Cookie{ui.NoSession()}}, nil
-	}
-	return ui.Go("/account")
-}
-
-func (d Deps) endOthers(r *ui.Request) (ui.Answer, error) {
-	if err := d.Credentials.EndOthers(r.Context(), r.Person.ID, r.Session.ID); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/account")
 }

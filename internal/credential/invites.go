@@ -137,15 +137,7 @@ type Joining struct {
 // than the sign-in page does.
 func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining, address string) (personID string, err error) {
 	in.Name, in.Login = strings.TrimSpace(in.Name), normal(in.Login)
-	wrong := checkName(in.Name)
-	switch n := utf8.RuneCountInString(in.Login); {
-	case n < 3:
-		wrong = append(wrong, domain.Detail{Path: "login", Message: "must have at least 3 characters"})
-	case n > maxLogin:
-		wrong = append(wrong, domain.Detail{Path: "login", Message: fmt.Sprintf("must have at most %d characters", maxLogin)})
-	case strings.ContainsFunc(in.Login, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
-		wrong = append(wrong, domain.Detail{Path: "login", Message: "must not have blanks in it"})
-	}
+	wrong := append(checkName(in.Name), checkLogin(in.Login)...)
 	var short *domain.Error
 	if errors.As(CheckPassword(in.Password), &short) {
 		wrong = append(wrong, details(short)...)

@@ -12,7 +12,6 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/internal/pgpool"
@@ -153,11 +152,7 @@ func (s *Store) JoinWithPasskey(ctx context.Context, link, challenge string, ans
 		_, err := tx.ExecContext(ctx, insertPasskeySQL, key.ID, personID, stored, s.time())
 		return err
 	})
-	var conflict *pq.Error
-	if errors.As(err, &conflict) && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "passkeys_pkey" {
-		err = domain.Conflict("this passkey is in use already").WithHint("make another one, or choose a password")
-	}
-	return personID, err
+	return personID, inUse(err)
 }
 
 // AskToSignIn asks a browser for any passkey it has for us.

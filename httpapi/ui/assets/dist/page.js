@@ -946,7 +946,7 @@ async function run(form) {
     }
   } catch (problem) {
     const name = problem.name;
-    say(name === "NotAllowedError" || name === "AbortError" ? "The passkey was not used. Try again, or choose another way." : problem.message);
+    say(name === "InvalidStateError" ? "This device has a passkey for you already." : name === "NotAllowedError" || name === "AbortError" ? "The passkey was not used. Try again, or choose another way." : problem.message);
     if (button !== null) button.disabled = false;
   }
 }

@@ -36,7 +36,7 @@ async function run(form: HTMLFormElement) {
     }
   } catch (problem) {
     const name = (problem as Error).name
-    say(name === 'NotAllowedError' || name === 'AbortError' ? 'The passkey was not used. Try again, or choose another way.' : (problem as Error).message)
+    say(name === 'InvalidStateError' ? 'This device has a passkey for you already.' : name === 'NotAllowedError' || name === 'AbortError' ? 'The passkey was not used. Try again, or choose another way.' : (problem as Error).message)
     if (button !== null) button.disabled = false
   }
 }

@@ -1,0 +1,191 @@
+package signin
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/credential"
+	"humanqa/projections/people"
+)
+
+type accountView struct {
+	Roles    []string
+	Login    string
+	Password bool
+	Passkeys []credential.Passkey
+	// Offered says that the browser can make a passkey at this address.
+	Offered  bool
+	Shortest int // password, in characters
+	Checker  bool
+	Operator bool
+	Sessions []sessionView
+}
+
+type sessionView struct {
+	ID                      uuid.UUID
+	Browser, Address        string
+	SeenAt, CreatedAt, Ends time.Time
+	Current                 bool
+}
+
+// Ways is how many ways to sign in the person has.
+func (v accountView) Ways() int {
+	if v.Password {
+		return len(v.Passkeys) + 1
+	}
+	return len(v.Passkeys)
+}
+
+func (d Deps) account(r *ui.Request) (ui.Answer, error) {
+	sessions, err := d.Credentials.Sessions(r.Context(), r.Person.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	names, err := d.Credentials.Names(r.Context(), r.Person.ID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := accountView{
+		Checker: r.Person.Has(person.Checker), Operator: r.Person.Has(person.Operator), Offered: d.Credentials.Passkeys(r.Host),
+		Shortest: credential.MinPassword,
+	}
+	if login := names[r.Person.ID].Login; login != nil {
+		v.Login = *login
+	}
+	if v.Password, err = d.Credentials.HasPassword(r.Context(), r.Person.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Passkeys, err = d.Credentials.PasskeysOf(r.Context(), r.Person.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	for _, role := range r.Person.Roles {
+		v.Roles = append(v.Roles, purpose([]people.PersonRole{role}))
+	}
+	for _, s := range sessions {
+		v.Sessions = append(v.Sessions, sessionView{
+			ID: s.ID, Browser: browser(s.Agent), Address: s.Address, SeenAt: s.SeenAt, CreatedAt: s.CreatedAt,
+			Ends: s.ExpiresAt, Current: s.ID == r.Session.ID,
+		})
+	}
+	slices.SortStableFunc(v.Sessions, func(a, b sessionView) int {
+		if a.Current == b.Current {
+			return 0
+		} else if a.Current {
+			return -1
+		}
+		return 1
+	})
+	return ui.Show("account", "You", v)
+}
+
+// browser names the browser and the system of an agent, as far as that is
+// known.
+func browser(agent string) string {
+	find := func(pairs ...string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if strings.Contains(agent, pairs[i]) {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+	program := find("Firefox/", "Firefox", "Edg/", "Edge", "OPR/", "Opera", "Chrome/", "Chrome", "Safari/", "Safari", "curl/", "curl")
+	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS", "macOS", "Linux", "Linux")
+	switch {
+	case program == "":
+		return "A browser"
+	case system == "":
+		return program
+	}
+	return program + " on " + system
+}
+
+func (d Deps) endSession(r *ui.Request) (ui.Answer, error) {
+	id, err := uuid.Parse(r.PostFormValue("session"))
+	if err != nil {
+		return ui.Answer{}, domain.NotFound("session")
+	}
+	if err := d.Credentials.End(r.Context(), r.Person.ID, id); err != nil {
+		return ui.Answer{}, err
+	}
+	if id == r.Session.ID {
+		return ui.Answer{Redirect: "/", Cookies: []*http.Cookie{ui.NoSession()}}, nil
+	}
+	return ui.Go("/account")
+}
+
+func (d Deps) endOthers(r *ui.Request) (ui.Answer, error) {
+	if err := d.Credentials.EndOthers(r.Context(), r.Person.ID, r.Session.ID); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/account")
+}
+
+func (d Deps) rename(r *ui.Request) (ui.Answer, error) {
+	if err := d.Credentials.Rename(r.Context(), r.Person.ID, r.PostFormValue("name")); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/account")
+}
+
+// setPassword ends the other sessions: whoever changes a password may fear that another
+// person knows it.
+func (d Deps) setPassword(r *ui.Request) (ui.Answer, error) {
+	err := d.Credentials.SetPassword(r.Context(), r.Person.ID, r.PostFormValue("login"), r.PostFormValue("password"))
+	return d.changed(r, "password", err)
+}
+
+// changed answers a change of the ways in.
+func (d Deps) changed(r *ui.Request, what string, err error) (ui.Answer, error) {
+	if err == nil {
+		err = d.Credentials.EndOthers(r.Context(), r.Person.ID, r.Session.ID)
+	}
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Log.WithField("person", r.Person.ID).WithField("changed", what).Info("a sign-in method was changed")
+	return ui.Go("/account")
+}
+
+type newPasskeyView struct {
+	Offered bool
+	Name    string
+}
+
+func (d Deps) newPasskey(r *ui.Request) (ui.Answer, error) {
+	return ui.Show("passkey", "Add a passkey", newPasskeyView{Offered: d.Credentials.Passkeys(r.Host), Name: browser(r.UserAgent())})
+}
+
+func (d Deps) askForPasskey(r *ui.Request) (ui.Answer, error) {
+	challenge, err := d.Credentials.AskForPasskey(r.Context(), r.Person.ID, r.Person.Name)
+	return ui.Answer{JSON: challenge}, err
+}
+
+func (d Deps) addPasskey(r *ui.Request) (ui.Answer, error) {
+	err := d.Credentials.AddPasskey(r.Context(), r.Person.ID, r.PostFormValue("name"), r.PostFormValue("challenge"),
+		[]byte(r.PostFormValue("answer")))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	r.Log.WithField("person", r.Person.ID).Info("a passkey was added")
+	return led(ui.Go("/account"))
+}
+
+func (d Deps) namePasskey(r *ui.Request) (ui.Answer, error) {
+	if err := d.Credentials.NamePasskey(r.Context(), r.Person.ID, r.PostFormValue("passkey"), r.PostFormValue("name")); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Go("/account")
+}
+
+// removePasskey ends the other sessions: the device may be lost.
+func (d Deps) removePasskey(r *ui.Request) (ui.Answer, error) {
+	return d.changed(r, "passkeys", d.Credentials.RemovePasskey(r.Context(), r.Person.ID, r.PostFormValue("passkey")))
+}

@@ -1,0 +1,292 @@
+package credential
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/domain"
+	"humanqa/internal/pgpool"
+)
+
+// passkeysEach bounds the passkeys of a person.
+const passkeysEach = 20
+
+// Passkey is one of a person's passkeys. ID is its credential's, as base64url.
+type Passkey struct {
+	ID        string
+	Name      string // empty: none was given
+	CreatedAt time.Time
+	UsedAt    time.Time
+}
+
+const renameSQL = `
+UPDATE signin.people
+SET name = $2
+WHERE person_id = $1`
+
+// Rename says what a person who has joined wants to be called.
+func (s *Store) Rename(ctx context.Context, personID, name string) error {
+	name = strings.TrimSpace(name)
+	if wrong := checkName(name); len(wrong) > 0 {
+		return domain.Invalid(wrong...)
+	}
+	if _, err := s.db.ExecContext(ctx, renameSQL, personID, name); err != nil {
+		return fmt.Errorf("rename person %s: %w", personID, err)
+	}
+	return nil
+}
+
+func checkLogin(login string) []domain.Detail {
+	switch n := utf8.RuneCountInString(login); {
+	case n < 3:
+		return []domain.Detail{{Path: "login", Message: "must have at least 3 characters"}}
+	case n > maxLogin:
+		return []domain.Detail{{Path: "login", Message: fmt.Sprintf("must have at most %d characters", maxLogin)}}
+	case strings.ContainsFunc(login, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return []domain.Detail{{Path: "login", Message: "must not have blanks in it"}}
+	}
+	return nil
+}
+
+const setLoginSQL = `
+UPDATE signin.people
+SET login = $2
+WHERE person_id = $1`
+
+// SetPassword gives a person a sign-in name and a password, or others. The caller has
+// asked for a fresh proof. Sign-in names that are taken are counted as attempts of the
+// person, so that this tells them no faster than the sign-in page does.
+func (s *Store) SetPassword(ctx context.Context, personID, login, password string) error {
+	login = normal(login)
+	wrong := checkLogin(login)
+	var short *domain.Error
+	if errors.As(CheckPassword(password), &short) {
+		wrong = append(wrong, details(short)...)
+	}
+	if len(wrong) > 0 {
+		return domain.Invalid(wrong...)
+	}
+	from := counted{"password:" + personID, freeByName}
+	if err := s.attempt(ctx, from); err != nil {
+		return err
+	}
+	if err := s.loginIsFree(ctx, personID, login); err != nil {
+		return err
+	}
+	hash, err := s.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, setLoginSQL, personID, login); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, setPasswordSQL, personID, hash, s.time())
+		return err
+	})
+	if err != nil {
+		return taken(err)
+	}
+	return s.forgive(ctx, from.who)
+}
+
+const passkeysSQL = `
+SELECT credential_id, name, credential, created_at, used_at
+FROM signin.passkeys
+WHERE person_id = $1
+ORDER BY created_at, credential_id`
+
+type passkeyRow struct {
+	ID         []byte    `db:"credential_id"`
+	Name       string    `db:"name"`
+	Credential []byte    `db:"credential"`
+	CreatedAt  time.Time `db:"created_at"`
+	UsedAt     time.Time `db:"used_at"`
+}
+
+func (s *Store) passkeyRows(ctx context.Context, personID string) (rows []passkeyRow, err error) {
+	if err := s.db.SelectContext(ctx, &rows, passkeysSQL, personID); err != nil {
+		return nil, fmt.Errorf("list the passkeys of %s: %w", personID, err)
+	}
+	return rows, nil
+}
+
+// PasskeysOf lists the person's passkeys, the oldest first.
+func (s *Store) PasskeysOf(ctx context.Context, personID string) (keys []Passkey, err error) {
+	rows, err := s.passkeyRows(ctx, personID)
+	for _, row := range rows {
+		keys = append(keys, Passkey{ID: base64.RawURLEncoding.EncodeToString(row.ID), Name: row.Name, CreatedAt: row.CreatedAt.UTC(),
+			UsedAt: row.UsedAt.UTC()})
+	}
+	return keys, err
+}
+
+func addingPasskey(personID string) string { return "add:" + personID }
+
+// AskForPasskey asks the browser of a signed-in person for one more passkey. A device
+// that has one already makes no second.
+func (s *Store) AskForPasskey(ctx context.Context, personID, name string) (Challenge, error) {
+	if s.passkeys == nil {
+		return Challenge{}, errNoPasskeys
+	}
+	rows, err := s.passkeyRows(ctx, personID)
+	if err != nil {
+		return Challenge{}, err
+	}
+	if len(rows) >= passkeysEach {
+		return Challenge{}, errManyPasskeys
+	}
+	person := owner{id: personID, name: name}
+	for _, row := range rows {
+		var key webauthn.Credential
+		if err := json.Unmarshal(row.Credential, &key); err != nil {
+			return Challenge{}, fmt.Errorf("decode a passkey: %w", err)
+		}
+		person.keys = append(person.keys, key)
+	}
+	options, session, err := s.passkeys.BeginRegistration(person,
+		webauthn.WithExclusions(webauthn.Credentials(person.keys).CredentialDescriptors()))
+	if err != nil {
+		return Challenge{}, fmt.Errorf("ask for a new passkey: %w", err)
+	}
+	return s.ask(ctx, addingPasskey(personID), storedChallenge{Session: *session}, options.Response)
+}
+
+var errManyPasskeys = domain.Conflict("you have %d passkeys", passkeysEach).WithHint("remove one that you do not use")
+
+const addPasskeySQL = `
+INSERT INTO signin.passkeys (credential_id, person_id, credential, name, created_at, used_at)
+SELECT $1, $2, $3, $4, $5, $5
+WHERE (SELECT COUNT(*) FROM signin.passkeys WHERE person_id = $2) < $6`
+
+// AddPasskey gives the person the passkey of the browser's answer.
+func (s *Store) AddPasskey(ctx context.Context, personID, name, challenge string, answer []byte) error {
+	if s.passkeys == nil {
+		return errNoPasskeys
+	}
+	name = strings.TrimSpace(name)
+	if wrong := checkName(name); len(wrong) > 0 {
+		return domain.Invalid(wrong...)
+	}
+	a, err := s.takeChallenge(ctx, challenge, addingPasskey(personID))
+	if err != nil {
+		return err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
+	if err != nil {
+		return refused(err)
+	}
+	key, err := s.passkeys.CreateCredential(owner{id: personID}, a.Session, parsed)
+	if err != nil {
+		return refused(err)
+	}
+	stored, err := json.Marshal(key)
+	if err != nil {
+		return fmt.Errorf("encode a passkey: %w", err)
+	}
+	return inUse(s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error {
+		return changeOne(ctx, tx, errManyPasskeys, addPasskeySQL, key.ID, personID, stored, name, s.time(), passkeysEach)
+	}))
+}
+
+// inUse says in words that an authenticator gave a key an id that is taken.
+func inUse(err error) error {
+	var conflict *pq.Error
+	if errors.As(err, &conflict) && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "passkeys_pkey" {
+		return domain.Conflict("this passkey is in use already").WithHint("make another one, or choose a password")
+	}
+	return err
+}
+
+const lockPersonSQL = `
+SELECT
+FROM signin.people
+WHERE person_id = $1
+FOR UPDATE`
+
+// ofPerson changes a person's ways in, one change after the other.
+func (s *Store) ofPerson(ctx context.Context, personID string, change func(*sqlx.Tx) error) error {
+	return pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockPersonSQL, personID); err != nil {
+			return err
+		}
+		return change(tx)
+	})
+}
+
+// changeOne runs a statement that changes one row; none is the error where it changes no row.
+func changeOne(ctx context.Context, db sqlx.ExecerContext, none error, statement string, args ...any) error {
+	result, err := db.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return none
+}
+
+var (
+	errNoPasskey = domain.NotFound("passkey")
+	errLastWay   = domain.Conflict("this is your only way to sign in").WithHint("add a password or another passkey first")
+)
+
+const namePasskeySQL = `
+UPDATE signin.passkeys
+SET name = $3
+WHERE person_id = $1
+  AND credential_id = $2`
+
+// NamePasskey says what the person calls one of their passkeys.
+func (s *Store) NamePasskey(ctx context.Context, personID, id, name string) error {
+	name = strings.TrimSpace(name)
+	if wrong := checkName(name); len(wrong) > 0 {
+		return domain.Invalid(wrong...)
+	}
+	key, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil {
+		return errNoPasskey
+	}
+	return changeOne(ctx, s.db, errNoPasskey, namePasskeySQL, personID, key, name)
+}
+
+const removePasskeySQL = `
+DELETE FROM signin.passkeys
+WHERE person_id = $1
+  AND credential_id = $2`
+
+const waysSQL = `
+SELECT (SELECT COUNT(*) FROM signin.passkeys WHERE person_id = $1) + (SELECT COUNT(*) FROM signin.passwords WHERE person_id = $1)`
+
+// RemovePasskey takes a passkey away from its person. The last way in stays.
+func (s *Store) RemovePasskey(ctx context.Context, personID, id string) error {
+	key, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil {
+		return errNoPasskey
+	}
+	return s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error {
+		if err := changeOne(ctx, tx, errNoPasskey, removePasskeySQL, personID, key); err != nil {
+			return err
+		}
+		var left int
+		if err := tx.GetContext(ctx, &left, waysSQL, personID); err != nil {
+			return err
+		}
+		if left == 0 {
+			return errLastWay
+		}
+		return nil
+	})
+}
