@@ -29,6 +29,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"a checker's picture is seen in the report": testACheckersPictureIsSeenInTheReport,
 		"a report prints":                           testAReportPrints,
 		"notices come by themselves":                testNoticesComeByThemselves,
+		"a test is found again":                     testATestIsFoundAgain,
 		"a view is kept for one person":             testAViewIsKeptForOnePerson,
 		"the reference has a menu on a phone":       testTheReferenceHasAMenuOnAPhone,
 	} {
@@ -60,7 +61,7 @@ func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 	tab := w.Tab(owner)
 	tab.Screen(320, 640, false)
 	for _, path := range []string{
-		"/dashboard", "/dashboard/jobs", "/dashboard/jobs?status=completed", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay",
+		"/dashboard", "/dashboard/jobs", "/dashboard/jobs?status=completed&verdict=fail", "/dashboard/find?q=Long", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay",
 		"/dashboard/projects", "/dashboard/projects/" + hosted.ProjectID, "/dashboard/projects/" + hosted.ProjectID + "/hook",
 		"/dashboard/sessions", "/dashboard/batches/" + batch, "/dashboard/credits", "/dashboard/credits/statement", "/dashboard/batches", "/dashboard/keys", "/dashboard/members", "/account", "/signin/confirm",
 	} {

@@ -62,6 +62,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/notices/seen", For: ui.Viewers, Handle: d.markSeen},
 		{Method: "POST", Pattern: "/dashboard/account", For: ui.Viewers, Handle: d.switchAccount},
 
+		{Method: "GET", Pattern: "/dashboard/find", For: ui.Viewers, Handle: d.find},
+
 		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},
 		{Method: "POST", Pattern: "/dashboard/views", For: ui.Viewers, Handle: d.keepView},
 		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Handle: d.dropView},

@@ -1,9 +1,12 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -11,6 +14,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/preferences"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
@@ -23,6 +27,9 @@ type jobLine struct {
 	Urgent          bool
 	State           ui.State
 	CreatedAt       time.Time
+	// Empty where nothing is known, or nothing came of the test yet.
+	Asked, Verdicts, Commit string
+	Took                    time.Duration
 }
 
 func stateOf(j jobs.Summary) ui.State {
@@ -53,14 +60,33 @@ func lineOf(j jobs.Summary) jobLine {
 	}
 }
 
+// askedShown is how much of what was asked for a list shows, in characters.
+const askedShown = 120
+
+func foundLine(f jobs.Found) jobLine {
+	line := lineOf(f.Summary)
+	line.Asked, line.Took, line.Commit = oneLine(wire.Clip(f.Asked, askedShown)), f.Took(), f.Commit
+	switch all := f.PassCount + f.FailCount + f.SkipCount; {
+	case f.FailCount > 0:
+		line.Verdicts = fmt.Sprintf("%d of %d failed", f.FailCount, all)
+	case all > 0:
+		line.Verdicts = fmt.Sprintf("%d of %d passed", f.PassCount, all)
+	}
+	return line
+}
+
 type jobsView struct {
+	Filter   jobFilter
 	Tabs     []tab
 	Projects []projects.Project
-	Project  string
-	Status   string
+	Kinds    []job.Type
+	Verdicts []choice
 	Lines    []jobLine
 	Pager    pager
+	First    string // the list's first page, where this one is beyond its end
 	Filtered bool
+	Narrowed bool // by more than its state
+	Errors   []string
 	MayTest  bool
 	Views    []viewLine
 	Query    string // this view's; kept under a name, it leads back here
@@ -78,41 +104,122 @@ type tab struct {
 	Current    bool
 }
 
-// jobTabs are the statuses that a list can be narrowed to.
-var jobTabs = []struct {
+type jobTab struct {
 	status job.Status
 	text   string
-}{
+}
+
+// jobTabs are the statuses that a list can be narrowed to.
+var jobTabs = []jobTab{
 	{"", "All"}, {job.StatusPending, "Waiting"}, {job.StatusClaimed, "Testing"}, {job.StatusCompleted, "Completed"},
 	{job.StatusCancelled, "Cancelled"}, {job.StatusFailed, "Not tested"},
 }
 
+// jobFilter is what a list of tests is narrowed to, as its URL says it. What the URL says
+// and no list knows is left out.
+type jobFilter struct {
+	Words                          string
+	Status, Project, Kind, Verdict string
+	From, Until                    string // days of UTC, both included
+}
+
+type choice struct{ Value, Text string }
+
+var verdictChoices = []choice{{job.OverallPass, "Passed"}, {job.OverallFail, "Failed"}, {job.OverallInconclusive, "Inconclusive"}}
+
+// maxWords bounds what is searched for, in characters.
+const maxWords = 200
+
+// searched is what a person searches for, without what no text of a test holds.
+func searched(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return wire.Clip(strings.Join(strings.Fields(text), " "), maxWords)
+}
+
+func jobFilterOf(values url.Values) (f jobFilter) {
+	f = jobFilter{
+		Words: searched(values.Get("q")), Project: values.Get("project"),
+	}
+	if status := values.Get("status"); slices.ContainsFunc(jobTabs, func(t jobTab) bool { return string(t.status) == status }) {
+		f.Status = status
+	}
+	if kind, known := job.ParseType(values.Get("kind")); known {
+		f.Kind = string(kind)
+	}
+	if verdict := values.Get("verdict"); slices.ContainsFunc(verdictChoices, func(c choice) bool { return c.Value == verdict }) {
+		f.Verdict = verdict
+	}
+	f.From, f.Until = values.Get("from"), values.Get("until")
+	return f
+}
+
+// Query is the list's URL after the question mark.
+func (f jobFilter) Query() string {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"q": f.Words, "status": f.Status, "project": f.Project, "kind": f.Kind, "verdict": f.Verdict, "from": f.From, "until": f.Until,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query.Encode()
+}
+
+// href is the list that the filter shows.
+func (f jobFilter) href() string {
+	if query := f.Query(); query != "" {
+		return "/dashboard/jobs?" + query
+	}
+	return "/dashboard/jobs"
+}
+
+// search is the filter as the read model takes it. A day that cannot be read is named,
+// and narrows nothing.
+func (f jobFilter) search() (s jobs.Search, wrong []string) {
+	s = jobs.Search{
+		Words: f.Words, Status: job.Status(f.Status), ProjectID: f.Project, Type: job.Type(f.Kind), Verdict: f.Verdict, Limit: pageSize,
+	}
+	day := func(name, value string) time.Time {
+		if value == "" {
+			return time.Time{}
+		}
+		at, err := time.Parse(time.DateOnly, value)
+		if err != nil || at.Year() < 1 || at.Year() > 9998 {
+			wrong = append(wrong, name+" must be a day such as 2026-03-29")
+			return time.Time{}
+		}
+		return at
+	}
+	s.From, s.Until = day("From", f.From), day("Until", f.Until)
+	if !s.Until.IsZero() {
+		s.Until = s.Until.AddDate(0, 0, 1)
+	}
+	return s, wrong
+}
+
 func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	page := pageOf(r)
-	v := jobsView{Status: r.FormValue("status"), Project: r.FormValue("project"), MayTest: may(r, person.Developer)}
+	v := jobsView{Filter: jobFilterOf(r.URL.Query()), MayTest: may(r, person.Developer), Kinds: job.Types(), Verdicts: verdictChoices}
 	var err error
 	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
 		return ui.Answer{}, err
 	}
-	if !slices.ContainsFunc(v.Projects, func(p projects.Project) bool { return p.ID == v.Project }) {
-		v.Project = ""
+	if !slices.ContainsFunc(v.Projects, func(p projects.Project) bool { return p.ID == v.Filter.Project }) {
+		v.Filter.Project = ""
 	}
-	known := false
 	for _, t := range jobTabs {
-		current := v.Status == string(t.status)
-		known = known || current
-		href := "/dashboard/jobs"
-		if query := jobsQuery(string(t.status), v.Project); query != "" {
-			href += "?" + query
-		}
-		v.Tabs = append(v.Tabs, tab{Text: t.text, Href: href, Current: current})
+		of := v.Filter
+		of.Status = string(t.status)
+		v.Tabs = append(v.Tabs, tab{Text: t.text, Href: of.href(), Current: of.Status == v.Filter.Status})
 	}
-	if !known {
-		v.Status = ""
-		v.Tabs[0].Current = true
-	}
-	v.Filtered = v.Status != "" || v.Project != ""
-	v.Query = jobsQuery(v.Status, v.Project)
+	v.Query = v.Filter.Query()
+	v.Filtered, v.Narrowed = v.Filter != jobFilter{}, v.Filter != jobFilter{Status: v.Filter.Status}
 	views, err := d.Preferences.Views(r.Context(), r.Account.ID, r.Person.ID)
 	if err != nil {
 		return ui.Answer{}, err
@@ -120,29 +227,29 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	for _, view := range views {
 		v.Views = append(v.Views, viewLine{view, "/dashboard/jobs?" + view.Query, view.Query == v.Query})
 	}
-	rows, total, err := d.Reads.Jobs.List(r.Context(), r.Account.ID, jobs.Filter{
-		Status: job.Status(v.Status), ProjectID: v.Project, Limit: pageSize, Offset: (page - 1) * pageSize,
-	})
+	search, wrong := v.Filter.search()
+	v.Errors = wrong
+	search.Offset = (page - 1) * pageSize
+	rows, more, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, search)
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	for _, j := range rows {
-		v.Lines = append(v.Lines, lineOf(j))
+		v.Lines = append(v.Lines, foundLine(j))
 	}
-	v.Pager = newPager(r, page, len(rows), total)
+	if v.Filter == (jobFilter{Status: v.Filter.Status, Project: v.Filter.Project}) {
+		total, err := d.Reads.Jobs.Total(r.Context(), r.Account.ID, search.Status, search.ProjectID)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.Pager = newPager(r, page, len(rows), total)
+	} else {
+		v.Pager = ui.NewOpenPager(r, page, len(rows), more)
+	}
+	if page > 1 && len(rows) == 0 {
+		v.First = v.Filter.href()
+	}
 	return ui.Show("jobs", "Tests", v, ui.Everything)
-}
-
-// jobsQuery is the list's URL after the question mark.
-func jobsQuery(status, project string) string {
-	query := url.Values{}
-	if status != "" {
-		query.Set("status", status)
-	}
-	if project != "" {
-		query.Set("project", project)
-	}
-	return query.Encode()
 }
 
 // keepView keeps a filter of the list under a name, for the person alone.
@@ -151,7 +258,11 @@ func (d Deps) keepView(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "query", Message: "cannot be read"})
 	}
-	query := jobsQuery(kept.Get("status"), kept.Get("project"))
+	filter := jobFilterOf(kept)
+	if _, wrong := filter.search(); len(wrong) > 0 {
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "query", Message: "has a day that cannot be read"})
+	}
+	query := filter.Query()
 	if err := d.Preferences.KeepView(r.Context(), r.Account.ID, r.Person.ID, r.PostFormValue("name"), query); err != nil {
 		return ui.Answer{}, err
 	}

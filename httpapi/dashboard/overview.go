@@ -69,13 +69,15 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		pass, fail, skip := job.Counts(j.Items)
 		v.Live = append(v.Live, liveJob{jobLine: lineOf(j.Summary()), DueAt: j.DueAt, Checked: pass + fail + skip, Total: len(j.Items)})
 	}
-	done, total, err := d.Reads.Jobs.List(ctx, account, jobs.Filter{Status: job.StatusCompleted, Limit: recentShown})
+	done, _, err := d.Reads.Jobs.Find(ctx, account, jobs.Search{Status: job.StatusCompleted, Limit: recentShown})
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.Completed = total
+	if v.Completed, err = d.Reads.Jobs.Total(ctx, account, job.StatusCompleted, ""); err != nil {
+		return ui.Answer{}, err
+	}
 	for _, j := range done {
-		v.Recent = append(v.Recent, lineOf(j))
+		v.Recent = append(v.Recent, foundLine(j))
 		if j.OverallStatus == job.OverallFail {
 			v.Failed++
 		}

@@ -8,7 +8,9 @@ const PageSize = 50
 // Pager leads through a list.
 type Pager struct {
 	From, To, Total int
-	Newer, Older    string // URLs; empty where there is nothing
+	// More says that the list has more rows than To; how many is not known.
+	More         bool
+	Newer, Older string // URLs; empty where there is nothing
 }
 
 // PageOf reads which page is asked for; the first is 1.
@@ -22,6 +24,14 @@ func PageOf(r *Request) int {
 
 // NewPager leads from a page that shows so many of all.
 func NewPager(r *Request, page, shown, total int) Pager {
+	p := NewOpenPager(r, page, shown, (page-1)*PageSize+shown < total)
+	p.More, p.Total = false, total
+	return p
+}
+
+// NewOpenPager leads from a page of a list that nobody has counted: more says whether
+// rows follow.
+func NewOpenPager(r *Request, page, shown int, more bool) Pager {
 	at := func(n int) string {
 		query := r.URL.Query()
 		query.Set("page", strconv.Itoa(n))
@@ -33,11 +43,12 @@ func NewPager(r *Request, page, shown, total int) Pager {
 		}
 		return r.URL.Path + "?" + query.Encode()
 	}
-	p := Pager{From: (page-1)*PageSize + 1, To: (page-1)*PageSize + shown, Total: total}
+	to := (page-1)*PageSize + shown
+	p := Pager{From: (page-1)*PageSize + 1, To: to, Total: to, More: more}
 	if page > 1 {
 		p.Newer = at(page - 1)
 	}
-	if p.To < total {
+	if more {
 		p.Older = at(page + 1)
 	}
 	return p

@@ -114,6 +114,7 @@ type jobsFold struct {
 type foldedJob struct {
 	row            storedRow
 	isNew, changed bool
+	reworded       bool // what a search looks at has changed
 }
 
 // load fetches what the batch builds on: the jobs it changes but did not
@@ -160,9 +161,13 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 // write puts the folded batch into the tables, a statement per table.
 func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 	var inserts, updates []storedRow
+	var worded []wordsRow
 	for _, j := range f.order {
 		if !j.changed {
 			continue
+		}
+		if j.reworded {
+			worded = append(worded, j.row.words())
 		}
 		if j.isNew {
 			inserts = append(inserts, j.row)
@@ -178,6 +183,9 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 	}
 	if err := readmodel.Write(ctx, tx, schema, updateJobsSQL, updates); err != nil {
 		return fmt.Errorf("update jobs: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, writeWordsSQL, worded); err != nil {
+		return fmt.Errorf("write the words of jobs: %w", err)
 	}
 	if err := readmodel.Write(ctx, tx, schema, addCountsSQL, f.tally); err != nil {
 		return fmt.Errorf("add to the counts: %w", err)
@@ -227,6 +235,7 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 		return j.check(e)
 	case *job.FindingAdded:
 		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
+		j.reworded = true
 	case *job.Completed:
 		f.complete(j, e)
 	case *job.AIReportReady:
@@ -260,6 +269,7 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 	j.row.Target.V, j.row.Items.V, j.row.Recordings.V = e.Target, []job.ReportItem{}, []job.Recording{}
 	j.row.Sandbox = e.Sandbox || f.allSandboxed || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
+	j.reworded = true
 	f.jobs[id] = j
 	f.order = append(f.order, j)
 	f.move(j, job.StatusPending)
@@ -272,7 +282,7 @@ func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
 		items = []job.ReportItem{}
 	}
 	f.move(j, job.StatusCompleted)
-	j.row.Items.V = items
+	j.row.Items.V, j.reworded = items, true
 	j.row.ReportID, j.row.OverallStatus, j.row.CompletedAt = e.ReportID, e.OverallStatus, readmodel.MomentPtr(e.At)
 	if e.OverallStatus == "pass" {
 		f.count(j, job.StatusCompleted).Passed++
@@ -311,6 +321,7 @@ func (j *foldedJob) check(e *job.ItemChecked) error {
 		return fmt.Errorf("the job has no item %s", e.ItemID)
 	}
 	item := &j.row.Items.V[i]
+	j.reworded = j.reworded || item.Note != e.Note
 	item.Status, item.Note, item.Reason = e.Status, e.Note, e.Reason
 	item.ScreenshotURL, item.MoreScreenshotURLs = e.ScreenshotURL, e.MoreScreenshotURLs
 	if e.Severity != "" {
@@ -324,7 +335,7 @@ func (j *foldedJob) list(items []job.Item, by string) {
 	for _, item := range items {
 		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: item, Status: job.ItemPending})
 	}
-	j.row.GeneratedBy = by
+	j.row.GeneratedBy, j.reworded = by, true
 	j.row.InQueue = len(j.row.Items.V) > 0 && j.row.Type != job.AIReview && !j.row.Sandbox
 }
 

@@ -7,6 +7,7 @@ import (
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
+	"humanqa/projections/history"
 	"humanqa/projections/people"
 	"humanqa/projections/pools"
 )
@@ -20,6 +21,6 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := modeltest.New(t, Projector{}, access.Projector{}, people.Projector{}, pools.Projector{})
+	w := modeltest.New(t, Projector{}, access.Projector{}, people.Projector{}, pools.Projector{}, history.Projector{})
 	return &world{World: w, reads: NewReads(w.DB)}
 }

@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 6 }
+func (Projector) Version() int { return 7 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -29,6 +29,7 @@ func (Projector) Tables() []consumer.Table {
 		{Name: "job_ai_reports", DDL: jobAIReportsDDL, View: true},
 		{Name: "job_counts", DDL: jobCountsDDL},
 		{Name: "job_sandboxes", DDL: jobSandboxesDDL},
+		{Name: "job_words", DDL: jobWordsDDL, Indexes: jobWordsIndexes},
 	}
 }
 

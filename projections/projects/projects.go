@@ -331,6 +331,29 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) ([]Project
 	return projects, total, nil
 }
 
+// Named is a project that was found by its name.
+type Named struct {
+	ID         string  `json:"id"`
+	Name       string  `json:"name"`
+	DefaultURL *string `json:"default_url"`
+}
+
+const namedSQL = `
+SELECT id, name, default_url
+FROM readmodel.projects
+WHERE account_id = $1
+  AND POSITION(LOWER($2) IN LOWER(name)) > 0
+ORDER BY LOWER(name), id
+LIMIT $3`
+
+// Named finds the account's projects by a part of their name.
+func (q *Reads) Named(ctx context.Context, accountID, part string, limit int) (found []Named, err error) {
+	if err := q.db.SelectContext(ctx, &found, namedSQL, accountID, part, limit); err != nil {
+		return nil, fmt.Errorf("find projects by name: %w", err)
+	}
+	return found, nil
+}
+
 // Get gives one project.
 func (q *Reads) Get(ctx context.Context, accountID, id string) (Project, error) {
 	row, err := readmodel.Get[projectWithCounts](ctx, q.db, "project", getProjectSQL, accountID, id)

@@ -2,6 +2,7 @@
 // it a page is as it was loaded, and every form still works.
 import { follow, refresh } from './live'
 import { passkeys } from './passkey'
+import { palette } from './palette'
 import { players } from './player'
 import { verifies } from './verify'
 
@@ -14,6 +15,7 @@ countdowns()
 players()
 verifies()
 newest()
+palette()
 onces()
 
 // A form with data-once is sent once, however often it is clicked: a second answer would

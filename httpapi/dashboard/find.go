@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"strings"
+
+	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
+)
+
+// findView is the palette: what a person may go to. Without scripts it is a page.
+type findView struct {
+	Words string
+	Hits  []hit
+}
+
+// hit is a place to go to.
+type hit struct {
+	Kind   string `json:"kind"` // Test, Project, Page, Act
+	Text   string `json:"text"`
+	Detail string `json:"detail"`
+	Href   string `json:"href"`
+}
+
+// place is a page or an act that the palette knows, by its name and words that people
+// use for it.
+type place struct {
+	kind, text, words, href string
+	needs                   person.Role
+	sandbox                 bool
+}
+
+var places = []place{
+	{"Act", "New test", "start submit create run", "/dashboard/jobs/new", person.Developer, false},
+	{"Act", "New project", "create add", "/dashboard/projects", person.Developer, false},
+	{"Act", "Create an API key", "token secret new", "/dashboard/keys", person.Owner, false},
+	{"Act", "Invite a member", "people add team", "/dashboard/members", person.Owner, false},
+	{"Act", "Change the warning for low credits", "limit balance", "/dashboard/credits", person.Owner, false},
+	{"Page", "Overview", "home start attention notices", "/dashboard", person.Viewer, false},
+	{"Page", "Tests", "jobs list reports", "/dashboard/jobs", person.Viewer, false},
+	{"Page", "Tests that failed", "jobs failures broken", "/dashboard/jobs?verdict=fail", person.Viewer, false},
+	{"Page", "Batches", "bulk", "/dashboard/batches", person.Viewer, false},
+	{"Page", "Projects", "apps matrix trend", "/dashboard/projects", person.Viewer, false},
+	{"Page", "Sessions", "lobby room voice", "/dashboard/sessions", person.Viewer, false},
+	{"Page", "Sandbox", "robots clock", "/dashboard/sandbox", person.Viewer, true},
+	{"Page", "Credits", "balance ledger money", "/dashboard/credits", person.Viewer, false},
+	{"Page", "Statement", "credits entries ledger print", "/dashboard/credits/statement", person.Viewer, false},
+	{"Page", "API keys", "token secret", "/dashboard/keys", person.Owner, false},
+	{"Page", "Members", "people team roles invitations", "/dashboard/members", person.Owner, false},
+	{"Page", "Access by staff", "looks operators audit", "/dashboard/looks", person.Owner, false},
+	{"Page", "Your account", "profile passkey password sign-in", "/account", person.Viewer, false},
+	{"Page", "API documentation", "docs reference openapi", "/docs", person.Viewer, false},
+}
+
+// How many places of each kind the palette lists.
+const (
+	placesFound   = 6
+	projectsFound = 5
+	testsFound    = 8
+)
+
+// find is the palette's answer: a page, or JSON for the page's script.
+func (d Deps) find(r *ui.Request) (ui.Answer, error) {
+	v := findView{Words: searched(r.FormValue("q")), Hits: []hit{}}
+	words := strings.Fields(strings.ToLower(v.Words))
+	for _, p := range places {
+		if len(v.Hits) < placesFound && r.Role.Includes(p.needs) && (!p.sandbox || r.Account.Sandbox) && holds(p.text+" "+p.words, words) {
+			v.Hits = append(v.Hits, hit{Kind: p.kind, Text: p.text, Href: p.href})
+		}
+	}
+	if len(words) > 0 {
+		found, err := d.Reads.Projects.Named(r.Context(), r.Account.ID, v.Words, projectsFound)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		for _, p := range found {
+			detail := ""
+			if p.DefaultURL != nil {
+				detail = hostOf(*p.DefaultURL)
+			}
+			v.Hits = append(v.Hits, hit{Kind: "Project", Text: p.Name, Detail: detail, Href: "/dashboard/projects/" + p.ID})
+		}
+		tests, _, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, jobs.Search{Words: v.Words, Limit: testsFound})
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		for _, j := range tests {
+			line := foundLine(j)
+			detail := line.State.Word
+			if line.Verdicts != "" {
+				detail += ", " + line.Verdicts
+			}
+			v.Hits = append(v.Hits, hit{Kind: "Test", Text: line.Title, Detail: detail + ", " + line.Host, Href: "/dashboard/jobs/" + line.ID})
+		}
+	}
+	if r.WantsJSON() {
+		return ui.Answer{JSON: v.Hits}, nil
+	}
+	return ui.Show("find", "Search", v)
+}
+
+// holds says that each word begins one of the text's.
+func holds(text string, words []string) bool {
+	text = " " + strings.ToLower(text)
+	for _, w := range words {
+		if !strings.Contains(text, " "+w) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,147 @@
+package jobs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/projections/readmodel"
+)
+
+func TestATestIsFoundByItsWords(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	const id = "0b51a1c2-5e0f-4c6e-9a53-1f2d3c4b5a69"
+	submit := func(id, accountID, title string, change func(*job.Created)) {
+		w.Log.Record(domain.JobStream(id), modeltest.Created(accountID, func(e *job.Created) {
+			e.Title = title
+			change(e)
+		}))
+	}
+	submit(id, "acc", "Checkout with a gift card", func(e *job.Created) {
+		e.URL, e.ProjectID, e.Feature = "https://shop.acme.example/basket?step=2", "p1", "Pay with vouchers"
+	})
+	submit("j2", "acc", "Sign-up, l'Été it's", func(e *job.Created) {
+		e.URL, e.CreatedAt, e.Description = "https://app.example", modeltest.Noon.Add(48*time.Hour), strings.Repeat("long ", 60_000)
+	})
+	submit("j3", "other", "Checkout of another account", func(*job.Created) {})
+	w.Log.Record(domain.ProjectStream("p1"), &project.DeployReceived{JobID: id, Keys: []string{"commit:4f5e6d7c8b9a"}})
+	w.Log.Record(domain.JobStream(id), modeltest.Claimed("ann"),
+		&job.ItemChecked{ItemID: "i1", Status: job.ItemFail, Note: "a purple spinner", At: modeltest.Noon},
+		&job.FindingAdded{Item: job.Item{ID: "f1", Description: "the imprint is missing"}, Status: job.ItemFail, At: modeltest.Noon})
+	w.Reach(w.Sup)
+	find := func(s Search) (ids []string) {
+		t.Helper()
+		s.Limit = 10
+		page, more, err := w.reads.Find(w.Ctx(), "acc", s)
+		must.NoError(t, err)
+		if more {
+			t.Errorf("%+v: there are more than %d", s, len(page))
+		}
+		for _, f := range page {
+			ids = append(ids, f.ID)
+		}
+		return ids
+	}
+	both, first, second := []string{"j2", id}, []string{id}, []string{"j2"}
+	for words, want := range map[string][]string{
+		"": both, "checkout": first, "CHECKOUT card": first, `"gift card"`: first, `"card gift"`: nil, "check": first, "ch": nil,
+		"acme": first, "shop.acme.example": first, "basket": first, "vouchers": first, "purple": first, "imprint": first, "mail arrives": both,
+		id: first, strings.ToUpper(id): first, id[:8]: first, "0b51a1c2-5e0f-4c6e-9a53-1f2d3c4b5a68": nil,
+		"sign-up": second, "été": second, "it's": second, "long": second, "-gift": second, "gift or été": both, "gift -purple": nil, "another": nil,
+		`'`: nil, `\`: nil, `"`: nil, `!!!`: nil, `'); DROP TABLE jobs`: nil, `a' | 'b`: nil, ":*": nil, "🦊": nil, "漢字": nil, "a & | ! <-> ( )": both,
+		`gift "`: first, "checkout:*": first, "x\\'y": nil, strings.Repeat("a", 3000): nil,
+	} {
+		if got := find(Search{Words: words}); !slices.Equal(got, want) {
+			t.Errorf("%.60q: found %v, want %v", words, got, want)
+		}
+	}
+	day := func(n int) time.Time { return modeltest.Noon.Add(time.Duration(n) * 24 * time.Hour) }
+	for i, test := range []struct {
+		search Search
+		want   []string
+	}{
+		{Search{Status: job.StatusClaimed}, first}, {Search{Status: job.StatusPending}, second}, {Search{ProjectID: "p1"}, first},
+		{Search{Type: job.PaymentFlow}, both}, {Search{Type: job.GeneralQA}, nil}, {Search{Verdict: "fail"}, nil},
+		{Search{From: day(1)}, second}, {Search{Until: day(1)}, first}, {Search{From: day(0), Until: day(3)}, both},
+		{Search{Words: "mail", Status: job.StatusClaimed, ProjectID: "p1", Type: job.PaymentFlow, Until: day(1)}, first},
+	} {
+		if got := find(test.search); !slices.Equal(got, test.want) {
+			t.Errorf("%d: found %v, want %v", i, got, test.want)
+		}
+	}
+
+	// What the report says replaces what was said before.
+	w.Log.Record(domain.JobStream(id), modeltest.Completed("fail"))
+	w.Reach(w.Sup)
+	if got := find(Search{Words: "purple"}); got != nil {
+		t.Errorf("a note that the report has not finds %v", got)
+	}
+	page, _, err := w.reads.Find(w.Ctx(), "acc", Search{Words: "mostly fine", Verdict: "fail", Limit: 1})
+	must.NoError(t, err)
+	want := Found{
+		Summary: Summary{
+			ID: id, ProjectID: "p1", Status: job.StatusCompleted, Title: "Checkout with a gift card", URL: "https://shop.acme.example/basket?step=2",
+			Type: job.PaymentFlow, TypeEcho: "Payment Flow", ReportID: "r1", CreatedAt: modeltest.Noon, OverallStatus: "fail",
+		},
+		Asked: "Pay with vouchers", PassCount: 1, FailCount: 1, ClaimedAt: modeltest.At(1), CompletedAt: modeltest.At(30), Commit: "4f5e6d7c8b9a",
+	}
+	modeltest.Same(t, page, []Found{want})
+	if page[0].Took() != 29*time.Minute {
+		t.Errorf("it took %v", page[0].Took())
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+// Few tests are read by the index of words, many as the list is walked.
+func TestASearchReadsTheIndexOfWordsOrWalksTheList(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Exec(manyJobsSQL)
+	w.Exec(`
+INSERT INTO {jobs}.job_words
+SELECT id, account_id, ` + accountsOwn(`to_tsvector('simple', 'checkout n' || id)::text`, "account_id") + `::tsvector
+FROM {jobs}.jobs`)
+	w.Exec("ANALYZE {jobs}.jobs, {jobs}.job_words")
+	for _, test := range []struct {
+		search Search
+		few    bool
+		index  string
+	}{
+		{Search{Words: "njob7"}, true, "job_words_by_word"},
+		{Search{Words: "njob777", Status: job.StatusCompleted}, true, "job_words_by_word"},
+		{Search{Type: job.GeneralQA, Verdict: "fail"}, true, "job_words_by_word"},
+		{Search{Words: "checkout"}, false, "jobs_by_account"},
+		{Search{Words: "check", Status: job.StatusPending}, false, "jobs_by_status"},
+		{Search{Words: "check", ProjectID: "p7"}, false, "jobs_by_project"},
+		{Search{From: modeltest.Noon}, false, "jobs_by_account"},
+	} {
+		test.search.Limit = 50
+		where := readmodel.WhereAccount("acc1")
+		plan := w.Plan(test.search.page(where, test.few), where.Args...)
+		if !strings.Contains(plan, test.index) || strings.Contains(plan, "Seq Scan on job") || !test.few && strings.Contains(plan, "Sort") {
+			t.Errorf("%+v does not walk %s:\n%s", test.search, test.index, plan)
+		}
+		where = readmodel.WhereAccount("acc1")
+		if count := test.search.count(where); count != "" {
+			w.Plan(count, where.Args...)
+		}
+	}
+	// Either way finds the same.
+	for _, few := range []bool{true, false} {
+		s := Search{Words: "checkout njob7", Limit: 50}
+		where := readmodel.WhereAccount("acc1")
+		var found []Found
+		must.NoError(t, w.reads.db.SelectContext(w.Ctx(), &found, s.page(where, few), where.Args...))
+		if len(found) != 51 || found[0].ID != "job7" {
+			t.Errorf("few %v: found %d", few, len(found))
+		}
+	}
+}

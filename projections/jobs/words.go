@@ -1,0 +1,134 @@
+package jobs
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lib/pq"
+
+	"humanqa/domain/job"
+)
+
+// What a search of tests looks at. It is a table of its own, because its index is
+// dear to write and most changes of a job leave its words as they are.
+//
+// Every word begins with six characters that stand for the account. So the index holds
+// a list of jobs for each word of each account: a search costs the same however many
+// accounts there are, and Postgres knows how common a word is in this one. Two accounts
+// may share the characters, so a search compares the account's id, too.
+//
+// The kind of a test and its verdict are words, too (see labels): they have no index of
+// their own.
+const jobWordsDDL = `
+CREATE TABLE {schema}.job_words (
+    job_id     text PRIMARY KEY,
+    account_id text NOT NULL,
+    words      tsvector NOT NULL
+);
+`
+
+const jobWordsIndexes = `
+CREATE INDEX job_words_by_word ON {schema}.job_words USING gin (words);
+`
+
+// wordsRow is a job's text on its way into the words.
+type wordsRow struct {
+	JobID     string         `json:"job_id"`
+	AccountID string         `json:"account_id"`
+	Labels    pq.StringArray `json:"labels"`
+	Text      string         `json:"text"`
+}
+
+// accountsOwn puts the account's characters before each word of the text of a tsvector
+// or a tsquery. A quote within a word is doubled there.
+func accountsOwn(text, account string) string {
+	return `regexp_replace(` + text + `, $re$'((?:[^']|'')+)'$re$, '''' || left(md5(` + account + `), 6) || '\1''', 'g')`
+}
+
+var writeWordsSQL = `
+INSERT INTO {schema}.job_words (job_id, account_id, words)
+SELECT job_id, account_id,
+       ` + accountsOwn(`(to_tsvector('simple', text) || array_to_tsvector(ARRAY(SELECT json_array_elements_text(labels))))::text`, "account_id") + `::tsvector
+FROM json_to_recordset($1) AS r (job_id text, account_id text, labels json, text text)
+ON CONFLICT (job_id) DO UPDATE
+SET words = EXCLUDED.words`
+
+// wordsSQL is the condition that a job's words fit a search. Its parameters are the search,
+// what follows its last word (":*" where that may be the beginning of one), and the
+// labels. A search that is not empty and has no word fits no job.
+var wordsSQL = `w.words @@ (` + accountsOwn(`
+      CASE WHEN %[1]s = '' THEN '' ELSE
+        COALESCE(NULLIF(regexp_replace(websearch_to_tsquery('simple', %[1]s)::text, '''$', '''' || %[2]s), ''), '''=none''')
+      END`, "$1") + `::tsquery && ` + accountsOwn(`%[3]s::text`, "$1") + `::tsquery)`
+
+// labels are the words that stand for a kind and a verdict. No text has a word that
+// begins so.
+func labels(kind job.Type, verdict string) (all pq.StringArray) {
+	if kind != "" {
+		all = append(all, "=kind:"+string(kind))
+	}
+	if verdict != "" {
+		all = append(all, "=verdict:"+verdict)
+	}
+	return all
+}
+
+// maxText bounds the text of a job that is searched, in bytes: a tsvector holds a
+// megabyte at most.
+const maxText = 100_000
+
+// words is what the job's searches look at, the most telling first. Postgres may know no
+// letters but those of ASCII, so the case is made the same here.
+func (r *storedRow) words() wordsRow {
+	var text strings.Builder
+	add := func(words ...string) {
+		for _, w := range words {
+			text.WriteString(w[:min(len(w), maxText-text.Len())])
+			if text.Len() < maxText {
+				text.WriteByte('\n')
+			}
+		}
+	}
+	add(firstOfID(r.ID), r.Title, r.URL, apart(r.URL), r.Feature)
+	for i := range r.Items.V {
+		item := &r.Items.V[i]
+		add(item.Description, item.Note, item.ExpectedOutcome)
+	}
+	add(r.Summary, r.Description)
+	return wordsRow{
+		JobID: r.ID, AccountID: r.AccountID, Labels: labels(r.Type, r.OverallStatus),
+		Text: strings.ToLower(strings.ToValidUTF8(text.String(), " ")),
+	}
+}
+
+// firstOfID is as much of an id as people copy from a list.
+func firstOfID(id string) string {
+	first, _, _ := strings.Cut(id, "-")
+	return first
+}
+
+// apart gives the words of an address: Postgres takes a host for one word.
+func apart(url string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return ' '
+	}, url)
+}
+
+// shortestPrefix is how long the beginning of a word is at least: a shorter one stands
+// for too many words.
+const shortestPrefix = 3
+
+// prefixOf says how the search's last word is taken: as the beginning of one, unless it
+// is short, quoted or left out.
+func prefixOf(search string) string {
+	last := search[strings.LastIndexFunc(search, unicode.IsSpace)+1:]
+	plain := strings.IndexFunc(last, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) < 0
+	if !plain || utf8.RuneCountInString(last) < shortestPrefix || strings.Count(search, `"`)%2 == 1 {
+		return ""
+	}
+	return ":*"
+}
