@@ -57,7 +57,7 @@ func (g *gossipServer) Read(ctx context.Context, _ *shared.Empty) (*gossip.Clust
 		}
 	}
 	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
-		InstanceId:   idToProto(g.node.id, false),
+		InstanceId:   idToProto(g.node.id),
 		TimeStamp:    time.Now().UnixMicro() * 10,
 		State:        gossip.MemberInfo_Leader,
 		IsAlive:      true,

@@ -186,6 +186,7 @@ func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
+		grpc.ForceServerCodecV2(newWireCodec()),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		grpc.MaxConcurrentStreams(maxCalls),

@@ -306,10 +306,7 @@ func (r *reading) sendEvent(e *store.Record) error {
 		}
 		event, link = target, e
 	}
-	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Event{Event: &streams.ReadResp_ReadEvent{
-		Event: recordedEvent(event, r.idString), Link: recordedEvent(link, r.idString),
-		Position: &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: uint64(e.Position)},
-	}}})
+	return r.out.SendMsg(encodeEvent(event, link, e.Position, r.idString))
 }
 
 // resolveLink follows a link; nil if what it points to can't be read any more.
