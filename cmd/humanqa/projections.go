@@ -20,6 +20,7 @@ import (
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/webhooks"
+	"humanqa/webhooks/notices"
 )
 
 type projectionsListCmd struct{}
@@ -177,7 +178,9 @@ func lagText(seconds float64) string {
 }
 
 // following are the names of all that follows the log in this binary.
-func following() []string { return append(projections.Names(), auditlog.Name, webhooks.SubscriberName) }
+func following() []string {
+	return append(projections.Names(), auditlog.Name, webhooks.SubscriberName, notices.Name)
+}
 
 // stoppable is the argument of retry and skip.
 type stoppable struct {

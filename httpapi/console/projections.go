@@ -18,6 +18,7 @@ import (
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/webhooks"
+	"humanqa/webhooks/notices"
 )
 
 type projectionsView struct {
@@ -166,7 +167,7 @@ func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
 }
 
 // stoppable are all that follow the log.
-func stoppable() []string { return append(rebuildable(), webhooks.SubscriberName) }
+func stoppable() []string { return append(rebuildable(), webhooks.SubscriberName, notices.Name) }
 
 func (d console) retry(r *ui.Request) (ui.Answer, error) {
 	return d.onProjection(r, oversight.Retry, stoppable(), "", func(ctx context.Context, name string) error {

@@ -21,6 +21,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
+	"humanqa/internal/mail"
 	"humanqa/internal/preferences"
 	"humanqa/projections"
 	"humanqa/webhooks"
@@ -31,7 +32,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required.
+// Deps is what the pages stand on. All fields but Mail are required.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -41,6 +42,7 @@ type Deps struct {
 	PastReads   *wire.Quota // of pages that read a whole stream
 	Credentials *credential.Store
 	Preferences *preferences.Store
+	Mail        *mail.Store // nil: the service sends no e-mail
 	Deliveries  *webhooks.Log
 	Now         func() time.Time
 	// BaseURL starts the links that are shown to be copied.
@@ -128,6 +130,14 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/credits", For: ui.Viewers, Handle: d.credits},
 		{Method: "POST", Pattern: "/dashboard/credits/low", For: ui.Owners, Handle: d.setLow},
 		{Method: "GET", Pattern: "/dashboard/credits/statement", For: ui.Viewers, Handle: d.statement},
+
+		{Method: "GET", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.notifications},
+		{Method: "POST", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.setNotifications},
+		{Method: "POST", Pattern: "/dashboard/notifications/link", For: ui.Viewers, Handle: d.askAgain},
+		{Method: "GET", Pattern: "/mail/confirm/{token}", Handle: d.confirmMail},
+		{Method: "POST", Pattern: "/mail/confirm/{token}", Handle: d.confirmMailNow},
+		{Method: "GET", Pattern: "/mail/stop/{token}", Handle: d.stopMail},
+		{Method: "POST", Pattern: "/mail/stop/{token}", Handle: d.stopMailNow},
 
 		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},
 		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: d.createKey},

@@ -48,6 +48,7 @@ var places = []place{
 	{"Page", "API keys", "token secret", "/dashboard/keys", person.Owner, false},
 	{"Page", "Members", "people team roles invitations", "/dashboard/members", person.Owner, false},
 	{"Page", "Access by staff", "looks operators audit", "/dashboard/looks", person.Owner, false},
+	{"Page", "Notifications", "e-mail mail alerts told unsubscribe", "/dashboard/notifications", person.Viewer, false},
 	{"Page", "Your account", "profile passkey password sign-in", "/account", person.Viewer, false},
 	{"Page", "API documentation", "docs reference openapi", "/docs", person.Viewer, false},
 }

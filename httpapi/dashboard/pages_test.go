@@ -2,12 +2,14 @@ package dashboard_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/internal/mail"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
 )
@@ -90,6 +92,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
 	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
 	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
+	w.Must(mail.NewStore(w.DB, time.Now, w.links()).Save(t.Context(), full, owner.ID, "bob@example.com", mail.Choices{Reports: mail.FailuresOnly, Credits: true}))
 	share, err := w.Credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.Must(err)
 
@@ -110,6 +113,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
 		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"passkey", "/account/passkeys/new", owner}, {"confirm", "/signin/confirm", owner},
 		{"confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000", owner},
+		{"notifications-empty", "/dashboard/notifications", fresh}, {"notifications", "/dashboard/notifications?saved=1", owner},
+		{"mail-stop", strings.TrimPrefix(w.links().Stop(owner.ID), w.Origin), guest{}},
 	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {
 			here := *w

@@ -13,6 +13,7 @@ import (
 	"humanqa/httpapi/dashboard"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/mail"
 	"humanqa/internal/preferences"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/webhooks"
@@ -47,11 +48,18 @@ func with(t *testing.T, more pagetest.Pages) *world {
 	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		templates, pages := more(s)
 		return append(templates, dashboard.Templates), append(pages, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 		})...)
 	})
 	return &world{Service: s, preferences: preferences.New(s.DB, time.Now), boxes: new(sync.Map)}
 }
+
+// links are those of letters.
+func links(s *pagetest.Service) mail.Links {
+	return mail.Links{BaseURL: s.Origin, Keys: s.Vault.MACKeys}
+}
+
+func (w *world) links() mail.Links { return links(w.Service) }
 
 func (w *world) account(name string, amount domain.Credits) string {
 	w.T.Helper()

@@ -67,6 +67,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/sessions/{id}/ready":          {403},
 		"POST /dashboard/loops/{id}/end":               {303},
 		"POST /dashboard/notices/seen":                 {422},
+		"POST /dashboard/notifications":                {422},
+		"POST /dashboard/notifications/link":           {303},
 		"POST /dashboard/views":                        {422},
 		"POST /dashboard/views/drop":                   {404},
 		"POST /dashboard/account":                      {404},

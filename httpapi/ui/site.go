@@ -120,7 +120,7 @@ func (s *Site) Table() []Page { return s.Pages }
 // Serves says that the path is a page's, not the API's.
 func (s *Site) Serves(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "live", "assets",
+	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "mail", "live", "assets",
 		"favicon.ico"}, first)
 }
 

@@ -139,12 +139,16 @@ WITH sessions   AS (DELETE FROM signin.sessions  WHERE person_id = $1),
      devices    AS (DELETE FROM signin.devices   WHERE person_id = $1),
      shares     AS (DELETE FROM signin.shares    WHERE person_id = $1),
      views      AS (DELETE FROM desk.views       WHERE person_id = $1),
-     seen       AS (DELETE FROM desk.seen        WHERE person_id = $1)
+     seen       AS (DELETE FROM desk.seen        WHERE person_id = $1),
+     notices    AS (DELETE FROM mail.notices     WHERE person_id = $1),
+     letters    AS (DELETE FROM mail.letters     WHERE person_id = $1),
+     choices    AS (DELETE FROM mail.choices     WHERE person_id = $1),
+     addresses  AS (DELETE FROM mail.people      WHERE person_id = $1)
 DELETE FROM signin.people
 WHERE person_id = $1`
 
 // Erase forgets a person: their name, their proofs, their sessions, and what
-// they kept of the pages (internal/desk).
+// they kept of the pages, with their address for e-mail and the letters to it.
 func (s *Store) Erase(ctx context.Context, personID string) error {
 	if _, err := s.db.ExecContext(ctx, eraseSQL, personID); err != nil {
 		return fmt.Errorf("erase person %s: %w", personID, err)
@@ -156,8 +160,11 @@ const eraseAccountSQL = `
 WITH shares   AS (DELETE FROM signin.shares WHERE account_id = $1 RETURNING 1),
      views    AS (DELETE FROM desk.views    WHERE account_id = $1 RETURNING 1),
      seen     AS (DELETE FROM desk.seen     WHERE account_id = $1 RETURNING 1),
+     notices  AS (DELETE FROM mail.notices  WHERE account_id = $1 RETURNING 1),
+     choices  AS (DELETE FROM mail.choices  WHERE account_id = $1 RETURNING 1),
      sessions AS (UPDATE signin.sessions SET account_id = '' WHERE account_id = $1 RETURNING 1)
-SELECT (SELECT COUNT(*) FROM shares) + (SELECT COUNT(*) FROM views) + (SELECT COUNT(*) FROM seen) + (SELECT COUNT(*) FROM sessions)`
+SELECT (SELECT COUNT(*) FROM shares) + (SELECT COUNT(*) FROM views) + (SELECT COUNT(*) FROM seen)
+     + (SELECT COUNT(*) FROM notices) + (SELECT COUNT(*) FROM choices) + (SELECT COUNT(*) FROM sessions)`
 
 // EraseAccount forgets what people keep of an account, and the links to its
 // reports. It says how many rows that were.

@@ -19,6 +19,7 @@ import (
 	"humanqa/internal/blob"
 	"humanqa/internal/guard"
 	"humanqa/internal/hosting"
+	"humanqa/internal/mail"
 )
 
 // environment is every HUMANQA_* variable there is, and the one table of them:
@@ -51,6 +52,8 @@ type environment struct {
 	AIKey                    string `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
 	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
+	SMTPURL                  string `env:"HUMANQA_SMTP_URL" unset:"no e-mail" about:"the mail server that takes notices to people: smtp://user:password@host:587 (with STARTTLS; ?starttls=off for a server without it) or smtps://…; the same in every process"`
+	SMTPFrom                 string `env:"HUMANQA_SMTP_FROM" about:"the sender of e-mail, such as humanqa <qa@example.com>"`
 	TargetAllow              string `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
 	MaxConnections           int    `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
@@ -91,10 +94,11 @@ type Config struct {
 	AI                       ai.Config // its Log comes with the core
 	WebhookAllow             guard.Allow
 	TargetAllow              guard.Targets
-	WebhookCAFile            string // may appear later; serve warns until it does
-	MaxConnections           int    // open at HUMANQA_ADDR
-	RateLimit                int    // requests per key in any minute
-	CloseEvery               int    // events after which a ledger is closed
+	WebhookCAFile            string       // may appear later; serve warns until it does
+	Mail                     *mail.Server // nil: no e-mail is sent
+	MaxConnections           int          // open at HUMANQA_ADDR
+	RateLimit                int          // requests per key in any minute
+	CloseEvery               int          // events after which a ledger is closed
 	HostedDomains            hosting.Domains
 	Roles                    Roles
 	LogFormat                string // text, json, or "" to follow the terminal
@@ -231,6 +235,11 @@ func (e environment) config() (Config, error) {
 	}
 	if c.TrustedProxies, err = guard.ParseAllow(e.TrustedProxies); err != nil {
 		return Config{}, BadSetting("HUMANQA_TRUSTED_PROXIES", "%v", err)
+	}
+	if e.SMTPURL != "" {
+		if c.Mail, err = mail.ParseServer(e.SMTPURL, e.SMTPFrom); err != nil {
+			return Config{}, BadSetting("HUMANQA_SMTP_URL", "%v", err)
+		}
 	}
 	if e.AI == "openai" {
 		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: ai.Secret(e.AIKey)}

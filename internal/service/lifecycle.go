@@ -21,8 +21,10 @@ import (
 	"humanqa/httpapi"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
+	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
+	"humanqa/internal/mail"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/projections/events"
@@ -128,6 +130,32 @@ func (s *Service) webhookConfig(log *logrus.Logger) send.Config {
 		CAFile: s.cfg.WebhookCAFile,
 		Log:    log.WithField("part", "webhooks"),
 	}
+}
+
+// mailGather is how long the first notice waits for others of the same moment.
+const mailGather = time.Minute
+
+func (s *Service) mailConfig(log *logrus.Logger) mail.Config {
+	return mail.Config{
+		DB:     s.core.DB,
+		Server: s.cfg.Mail,
+		Links:  s.mailLinks(),
+		Grants: s.core.Commands.Grants,
+		Log:    log.WithField("part", "mail"),
+		Gather: mailGather,
+	}
+}
+
+// mailStore keeps addresses and choices; nil where no e-mail is sent.
+func (s *Service) mailStore() *mail.Store {
+	if s.cfg.Mail == nil {
+		return nil
+	}
+	return mail.NewStore(s.core.DB, time.Now, s.mailLinks())
+}
+
+func (s *Service) mailLinks() mail.Links {
+	return mail.Links{BaseURL: ui.Origin(s.cfg.PagesURL()), Keys: s.core.Vault.MACKeys}
 }
 
 func (s *Service) evidenceDeps(log *logrus.Logger, spool *wire.Spool) evidence.Deps {

@@ -7,6 +7,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi"
+	"humanqa/internal/mail"
 )
 
 // problems lists why the service is not ready, and notes: what the log, Postgres and the
@@ -58,6 +59,16 @@ func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 	}
 	if problem := s.dispatcher.Problem(); problem != "" {
 		found = append(found, httpapi.Problem{Part: "webhooks", Reason: problem})
+	}
+	if s.cfg.Mail != nil { // whatever is wrong with it, the service answers
+		note, err := mail.Note(ctx, s.core.DB)
+		add("mail", "its letters cannot be counted", err)
+		if note != "" {
+			notes = append(notes, httpapi.Problem{Note: true, Part: "mail", Reason: note})
+		}
+	}
+	if s.mail != nil && s.mail.Problem() != "" {
+		notes = append(notes, httpapi.Problem{Note: true, Part: "mail", Reason: s.mail.Problem()})
 	}
 	for _, problem := range s.policies.Problems() {
 		found = append(found, httpapi.Problem{Part: "policies", Reason: problem})

@@ -32,6 +32,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
+	"humanqa/internal/mail"
 	"humanqa/internal/scheduler"
 	"humanqa/internal/voice"
 	"humanqa/projections"
@@ -40,6 +41,7 @@ import (
 	"humanqa/projections/overall"
 	"humanqa/projections/timers"
 	"humanqa/webhooks"
+	"humanqa/webhooks/notices"
 	"humanqa/webhooks/send"
 )
 
@@ -50,7 +52,8 @@ type Service struct {
 	consumers  *consumer.Supervisor
 	policies   *scheduler.Scheduler
 	dispatcher *send.Dispatcher
-	demo       DemoFile // with --demo
+	mail       *mail.Sender // nil where this process sends no e-mail
+	demo       DemoFile     // with --demo
 	guestLinks []welcomeLink
 	api, admin net.Listener
 	bucket     *blob.Bucket // where evidence lies, with the API
@@ -86,7 +89,11 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	feed := eventstore.NewFeed(core.Log, log)
 	feed.Verify(core.Binding.Check)
 	subscriber := webhooks.NewSubscriber(core.DB, core.Log, s.cfg.BaseURL)
-	s.consumers = consumer.New(core.DB, feed, log, append(projections.All(), auditlog.Projector{}, subscriber)...)
+	followers := append(projections.All(), auditlog.Projector{}, subscriber)
+	if s.cfg.Mail != nil {
+		followers = append(followers, notices.New(core.DB, core.Log))
+	}
+	s.consumers = consumer.New(core.DB, feed, log, followers...)
 	metrics.MustRegister(s.consumers.Collector(), sizeMetrics{core.Commands})
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
@@ -127,6 +134,9 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	}
 	if roles.Webhooks {
 		following = append(following, webhooks.SubscriberName)
+		if s.cfg.Mail != nil {
+			following = append(following, notices.Name)
+		}
 	}
 	run(len(following) > 0, "consumers", s.consumers.Only(following...))
 	if roles.Projector {
@@ -144,6 +154,11 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 
 	metrics.MustRegister(s.dispatcher.Collectors()...)
 	run(roles.Webhooks, "webhook dispatcher", s.dispatcher.Run)
+	if s.cfg.Mail != nil && roles.Webhooks {
+		s.mail = mail.NewSender(s.mailConfig(log))
+		metrics.MustRegister(s.mail.Collectors()...)
+		run(true, "mail sender", s.mail.Run)
+	}
 
 	spool := wire.NewSpool(s.cfg.DataDir)
 	s.evidence = evidence.New(s.evidenceDeps(log, spool))

@@ -1,0 +1,137 @@
+package dashboard
+
+import (
+	"errors"
+
+	"humanqa/domain"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/mail"
+)
+
+type notificationsView struct {
+	Off     bool // the service sends no e-mail
+	Person  mail.Person
+	Choices mail.Choices
+	Address string // in the form
+	Saved   bool
+	Wrong   map[string]string // by field
+	Errors  []string
+	Account string
+}
+
+// notifications shows where a person is told, and of what, in the account that is looked at.
+func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
+	v, err := d.notificationsView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Saved = r.FormValue("saved") != ""
+	return ui.Show("notifications", "Notifications", v)
+}
+
+func (d Deps) notificationsView(r *ui.Request) (v notificationsView, err error) {
+	v.Account = r.Account.Name
+	if d.Mail == nil {
+		v.Off = true
+		return v, nil
+	}
+	if v.Person, err = d.Mail.Person(r.Context(), r.Person.ID); err != nil {
+		return v, err
+	}
+	v.Address = v.Person.Address
+	v.Choices, err = d.Mail.Choices(r.Context(), r.Account.ID, r.Person.ID)
+	if v.Address == "" { // what most people want, before they choose
+		v.Choices = mail.Choices{Reports: mail.AllReports, Credits: true, Webhooks: true}
+	}
+	return v, err
+}
+
+// errNoMail answers forms that another service's page sent.
+var errNoMail = domain.NotFound("page").WithHint("this service sends no e-mail")
+
+func (d Deps) setNotifications(r *ui.Request) (ui.Answer, error) {
+	if d.Mail == nil {
+		return ui.Answer{}, errNoMail
+	}
+	address, err := r.Text("address", 254)
+	choices := mail.Choices{
+		Reports: mail.Reports(r.PostFormValue("reports")),
+		Credits: r.PostFormValue("credits") != "", Webhooks: r.PostFormValue("webhooks") != "",
+	}
+	if err == nil {
+		err = d.Mail.Save(r.Context(), r.Account.ID, r.Person.ID, address, choices)
+	}
+	var known *domain.Error
+	if !errors.As(err, &known) || known.Kind != domain.KindInvalid && known.Kind != domain.KindConflict {
+		return r.Done(domain.Position{}, err, "/dashboard/notifications?saved=1")
+	}
+	v, failed := d.notificationsView(r)
+	if failed != nil {
+		return ui.Answer{}, failed
+	}
+	v.Address, v.Choices, v.Wrong = r.PostFormValue("address"), choices, wrongs(err)
+	v.Errors = sentences(v.Wrong, "address", "The address", "reports", "The choice of reports")
+	if known.Kind == domain.KindConflict {
+		v.Errors = []string{ui.Sentence(known.Message), ui.Sentence(known.Hint)}
+	}
+	return ui.Answer{Template: "notifications", Title: "Notifications", View: v, Status: ui.StatusOf(known.Kind)}, nil
+}
+
+// askAgain sends another link to the address that waits for its confirmation.
+func (d Deps) askAgain(r *ui.Request) (ui.Answer, error) {
+	if d.Mail == nil {
+		return ui.Answer{}, errNoMail
+	}
+	return r.Done(domain.Position{}, d.Mail.AskAgain(r.Context(), r.Person.ID), "/dashboard/notifications")
+}
+
+// mailLinkView is the page of a link in a letter. The link itself changes nothing: programs
+// that look through mail open links, and press no buttons.
+type mailLinkView struct {
+	Stops   bool
+	Done    bool
+	Address string
+	Path    string
+}
+
+func (d Deps) mailLink(r *ui.Request, v mailLinkView, err error) (ui.Answer, error) {
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	title := "Confirm your e-mail address"
+	if v.Stops {
+		title = "Stop e-mail"
+	}
+	v.Path = r.URL.Path
+	return ui.Answer{Template: "mail", Title: title, View: v, Bare: true, Secret: true}, nil
+}
+
+func (d Deps) confirmMail(r *ui.Request) (ui.Answer, error) {
+	if d.Mail == nil {
+		return ui.Answer{}, mail.ErrNoLink
+	}
+	_, address, err := d.Mail.Confirming(r.Context(), r.PathValue("token"))
+	return d.mailLink(r, mailLinkView{Address: address}, err)
+}
+
+func (d Deps) confirmMailNow(r *ui.Request) (ui.Answer, error) {
+	if d.Mail == nil {
+		return ui.Answer{}, mail.ErrNoLink
+	}
+	return d.mailLink(r, mailLinkView{Done: true}, d.Mail.Confirm(r.Context(), r.PathValue("token")))
+}
+
+func (d Deps) stopMail(r *ui.Request) (ui.Answer, error) {
+	if d.Mail == nil {
+		return ui.Answer{}, mail.ErrNoLink
+	}
+	return d.mailLink(r, mailLinkView{Stops: true}, d.Mail.Stops(r.PathValue("token")))
+}
+
+// stopMailNow also answers mail programs (RFC 8058).
+func (d Deps) stopMailNow(r *ui.Request) (ui.Answer, error) {
+	if d.Mail == nil {
+		return ui.Answer{}, mail.ErrNoLink
+	}
+	return d.mailLink(r, mailLinkView{Stops: true, Done: true}, d.Mail.Stop(r.Context(), r.PathValue("token")))
+}

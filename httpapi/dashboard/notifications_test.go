@@ -1,0 +1,164 @@
+package dashboard_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/mail"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/mailtest"
+	"humanqa/internal/testing/pagetest"
+	"humanqa/webhooks/notices"
+)
+
+// mails runs what turns the log into letters, until the test ends.
+func (w *world) mails(smtpd *mailtest.Server) {
+	w.T.Helper()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	server, err := mail.ParseServer("smtp://"+smtpd.Address+"?starttls=off", "humanqa <qa@qa.example>")
+	w.Must(err)
+	feed := eventstore.NewFeed(w.Log, log)
+	sender := mail.NewSender(mail.Config{
+		DB: w.DB, Server: server, Links: w.links(), Grants: w.Commands.Grants, Log: log, Every: time.Millisecond, Poll: 20 * time.Millisecond,
+		Retry: 20 * time.Millisecond,
+	})
+	for _, run := range []func(context.Context) error{feed.Run, consumer.New(w.DB, feed, log, notices.New(w.DB, w.Log)).Run, sender.Run} {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(w.T.Context()))
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx) }()
+		w.T.Cleanup(func() {
+			cancel()
+			if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+				w.T.Errorf("a part of the service: %v", err)
+			}
+		})
+	}
+}
+
+var linkInLetter = regexp.MustCompile(`https?://\S+(/mail/\S+)`)
+
+// Two people by mail: a report, a failure, low credits; stopped by the link, without a
+// sign-in; while the mail server was down nothing was lost, and the pages answered.
+func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 30)
+	ann := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	bob := w.Joined("Bob", person.Grant{Role: person.Viewer, AccountID: account})
+	smtpd := mailtest.Start(t, "127.0.0.1:0", nil)
+	smtpd.Refuse(io.ErrUnexpectedEOF)
+	w.mails(smtpd)
+	save := func(g guest, form url.Values) pagetest.Response {
+		return w.Call(g, "POST", "/dashboard/notifications", form)
+	}
+	if got := save(ann, pagetest.Form("address", "ann example.com\r\n", "reports", "all")); got.Status != 422 ||
+		!strings.Contains(got.Body, "The address must be an address such as ann@example.com.") || !strings.Contains(got.Body, `value="ann example.com`) {
+		t.Errorf("a bad address: %d\n%s", got.Status, got.Body)
+	}
+	for _, one := range []struct {
+		guest
+		form url.Values
+	}{
+		{ann, pagetest.Form("address", "ann@example.com", "reports", "all", "credits", "1", "webhooks", "1")},
+		{bob, pagetest.Form("address", "bob@example.com", "reports", "failures")},
+	} {
+		if got := save(one.guest, one.form); got.Status != 303 {
+			t.Fatalf("the choices: %d\n%s", got.Status, got.Body)
+		}
+	}
+	eventually.True(t, "the page says that the letter was not sent", func() bool {
+		page := w.Call(bob, "GET", "/dashboard/notifications", nil).Body
+		return strings.Contains(page, "Confirm your address.") && strings.Contains(page, "The last letter was not sent.") &&
+			!strings.Contains(page, "ann@example.com")
+	})
+	smtpd.Refuse(nil)
+	letter := func(to, words string) mailtest.Letter {
+		t.Helper()
+		var found mailtest.Letter
+		eventually.True(t, to+" is told "+words, func() bool {
+			for _, l := range smtpd.Letters() {
+				if l.To == to && strings.Contains(l.Body, words) {
+					found = l
+					return true
+				}
+			}
+			return false
+		})
+		return found
+	}
+	for to, g := range map[string]guest{"ann@example.com": ann, "bob@example.com": bob} {
+		path := linkInLetter.FindStringSubmatch(letter(to, "confirm that it is yours").Body)[1]
+		if got := w.Call(guest{}, "GET", path, nil); got.Status != 200 || !strings.Contains(got.Body, to) {
+			t.Errorf("the link: %d\n%s", got.Status, got.Body)
+		}
+		if page := w.Call(g, "GET", "/dashboard/notifications", nil).Body; strings.Contains(page, "is confirmed") {
+			t.Error("a look at the link confirmed the address")
+		}
+		if got := w.Call(guest{}, "POST", path, url.Values{}); got.Status != 200 || !strings.Contains(got.Body, "Your address is confirmed") {
+			t.Errorf("the button: %d\n%s", got.Status, got.Body)
+		}
+		if page := w.Call(g, "GET", "/dashboard/notifications", nil).Body; !strings.Contains(page, to+" is confirmed") {
+			t.Error("the page does not know of it")
+		}
+	}
+	w.completed(account, "Sign-up", "", job.ItemPass, job.ItemPass, job.ItemPass)
+	failed := w.completed(account, "Checkout", "It stays white.", job.ItemFail, job.ItemPass, job.ItemSkip)
+	w.completed(account, "Search", "", job.ItemPass, job.ItemPass, job.ItemPass) // leaves 15
+	letter("ann@example.com", "Sign-up: All 3 passed")
+	letter("ann@example.com", "Checkout: 1 of 3 failed, 1 skipped")
+	letter("ann@example.com", "Credits are low: 15 credits left")
+	told := letter("bob@example.com", "Checkout: 1 of 3 failed, 1 skipped")
+	if !strings.Contains(told.Body, w.Origin+"/dashboard/jobs/"+failed) || strings.Contains(told.Body, "It stays white") {
+		t.Errorf("bob got\n%s", told.Raw)
+	}
+	for _, l := range smtpd.Letters() {
+		if l.To == "bob@example.com" && (strings.Contains(l.Body, "Sign-up") || strings.Contains(l.Body, "Credits")) {
+			t.Errorf("bob did not choose\n%s", l.Raw)
+		}
+	}
+	stop := linkInLetter.FindStringSubmatch(told.Header.Get("List-Unsubscribe"))[1]
+	stop = strings.TrimSuffix(stop, ">")
+	if got := w.Call(guest{}, "GET", stop, nil); got.Status != 200 || !strings.Contains(got.Body, "Stop all e-mail") {
+		t.Errorf("the link: %d\n%s", got.Status, got.Body)
+	}
+	// As a mail program does it (RFC 8058).
+	if got := w.Send(guest{}, "POST", stop, strings.NewReader("List-Unsubscribe=One-Click"), "Content-Type", "application/x-www-form-urlencoded"); got.Status != 200 {
+		t.Errorf("one click: %d\n%s", got.Status, got.Body)
+	}
+	if page := w.Call(bob, "GET", "/dashboard/notifications", nil).Body; !strings.Contains(page, "E-mail is stopped.") {
+		t.Error("the page does not say that e-mail is stopped")
+	}
+	before := len(smtpd.Letters())
+	w.completed(account, "Newsletter", "Nothing came.", job.ItemFail, job.ItemFail, job.ItemFail)
+	letter("ann@example.com", "Newsletter: 3 of 3 failed")
+	for _, l := range smtpd.Letters()[before:] {
+		if l.To == "bob@example.com" {
+			t.Errorf("bob stopped e-mail and got\n%s", l.Raw)
+		}
+	}
+	if got := w.Call(guest{}, "GET", "/mail/stop/guess", nil); got.Status != 404 {
+		t.Errorf("a guess: %d", got.Status)
+	}
+	w.Must(w.Credentials.Erase(t.Context(), bob.ID))
+	_, err := w.Credentials.EraseAccount(t.Context(), account)
+	w.Must(err)
+	var left int
+	w.Must(w.DB.Get(&left, `SELECT (SELECT count(*) FROM mail.notices) + (SELECT count(*) FROM mail.choices) +
+		(SELECT count(*) FROM mail.people WHERE person_id = $1) + (SELECT count(*) FROM mail.letters WHERE person_id = $1)`, bob.ID))
+	if left != 0 {
+		t.Errorf("%d rows are left of an erased account and person", left)
+	}
+}

@@ -1,0 +1,94 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
+)
+
+// Kind says what a notice is about.
+type Kind string
+
+// The kinds of notices.
+const (
+	Report  Kind = "report"
+	Credits Kind = "credits"
+	Webhook Kind = "webhook"
+)
+
+// Notice is one thing to tell the people of an account.
+type Notice struct {
+	EventID   uuid.UUID `json:"event_id" db:"event_id"`
+	AccountID string    `json:"account_id" db:"account_id"`
+	Kind      Kind      `json:"kind" db:"kind"`
+	Failed    bool      `json:"failed" db:"failed"`   // a report with failures, or a test that was given up
+	Title     string    `json:"title" db:"title"`     // of the test, or of what it is about
+	Project   string    `json:"project" db:"project"` // its name; empty: none
+	Verdict   string    `json:"verdict" db:"verdict"` // in a few words
+	Path      string    `json:"path" db:"path"`       // of the page with the whole story
+	At        time.Time `json:"at" db:"at"`
+}
+
+const listenersSQL = `
+SELECT DISTINCT account_id
+FROM mail.choices
+WHERE account_id = ANY($1)`
+
+// Listeners gives the accounts of which some person wants to hear something.
+func Listeners(ctx context.Context, db *sqlx.DB, accountIDs []string) (map[string]bool, error) {
+	var ids []string
+	if err := db.SelectContext(ctx, &ids, listenersSQL, pq.Array(accountIDs)); err != nil {
+		return nil, fmt.Errorf("list who wants e-mail: %w", err)
+	}
+	listen := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		listen[id] = true
+	}
+	return listen, nil
+}
+
+const addNoticesSQL = `
+INSERT INTO mail.notices (event_id, person_id, account_id, kind, failed, title, project, verdict, path, at)
+SELECT n.event_id, c.person_id, n.account_id, n.kind, n.failed, n.title, n.project, n.verdict, n.path, n.at
+FROM json_to_recordset($1) AS n (event_id uuid, account_id text, kind text, failed boolean, title text, project text, verdict text,
+    path text, at timestamptz)
+JOIN mail.choices c ON c.account_id = n.account_id
+JOIN mail.people p ON p.person_id = c.person_id
+WHERE p.confirmed_at < n.at
+  AND p.stopped_at IS NULL
+  AND c.since < n.at
+  AND (n.kind = 'report' AND (c.reports = 'all' OR c.reports = 'failures' AND n.failed)
+    OR n.kind = 'credits' AND c.credits
+    OR n.kind = 'webhook' AND c.webhooks)
+ON CONFLICT DO NOTHING`
+
+// Add writes a notice for each person who wants it; one of the same event and person is
+// there once.
+func Add(ctx context.Context, tx *sqlx.Tx, list []Notice) error {
+	if _, err := tx.ExecContext(ctx, addNoticesSQL, pgpool.Rows(list)); err != nil {
+		return fmt.Errorf("add notices: %w", err)
+	}
+	return nil
+}
+
+const eraseAccountSQL = `
+WITH choices AS (
+    DELETE FROM mail.choices
+    WHERE account_id = $1
+)
+DELETE FROM mail.notices
+WHERE account_id = $1`
+
+// EraseAccount forgets all that was to be told of an account.
+func EraseAccount(ctx context.Context, tx *sqlx.Tx, accountID string) error {
+	if _, err := tx.ExecContext(ctx, eraseAccountSQL, accountID); err != nil {
+		return fmt.Errorf("erase the notices of account %s: %w", accountID, err)
+	}
+	return nil
+}

@@ -1,0 +1,328 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
+	"humanqa/internal/workloop"
+)
+
+const (
+	places = 4
+	// lease outlasts an attempt with its two looks into the database.
+	lease = 2 * time.Minute
+	poll  = 5 * time.Second
+	drain = 2 * time.Second
+	// firstRetry doubles with each failure, up to lastRetry.
+	firstRetry = 30 * time.Second
+	lastRetry  = 30 * time.Minute
+	// refusedFor is how long a letter is tried again that the server itself refuses.
+	refusedFor = 3 * 24 * time.Hour
+	// keepSettled is how long a letter that is done with stays.
+	keepSettled = 30 * 24 * time.Hour
+	purgeEvery  = time.Hour
+	// lateAfter is how long letters wait before operators are told.
+	lateAfter = time.Hour
+)
+
+// Config is what a Sender stands on.
+type Config struct {
+	DB     *sqlx.DB
+	Server *Server
+	Links  Links
+	// Grants gives what the log says now that a person may do; domain.KindNotFound
+	// where they are disabled, or not there.
+	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
+	Log    logrus.FieldLogger
+	// Every is the least time between two digests to a person; zero: an hour.
+	Every time.Duration
+	// Gather is how long the first notice waits for more; zero: not at all.
+	Gather time.Duration
+	// Poll is how often letters are looked for; zero: 5 seconds.
+	Poll time.Duration
+	// Retry is the wait after the first failure, which doubles; zero: 30 seconds.
+	Retry time.Duration
+}
+
+// Sender makes letters of notices and sends them. Several may run, in any number of
+// processes.
+type Sender struct {
+	cfg      Config
+	loop     *workloop.Loop[leased, outcome]
+	outcomes *prometheus.CounterVec
+}
+
+// NewSender prepares a sender; Run starts it, once.
+func NewSender(cfg Config) *Sender {
+	defaults := func(d *time.Duration, otherwise time.Duration) {
+		if *d == 0 {
+			*d = otherwise
+		}
+	}
+	defaults(&cfg.Every, time.Hour)
+	defaults(&cfg.Poll, poll)
+	defaults(&cfg.Retry, firstRetry)
+	s := &Sender{cfg: cfg, outcomes: newOutcomes()}
+	s.loop = workloop.New(work{s}, workloop.Config{Name: "mail", Places: places, Lease: lease, Drain: drain, Poll: cfg.Poll, Log: cfg.Log})
+	return s
+}
+
+// Run sends until ctx ends.
+func (s *Sender) Run(ctx context.Context) error {
+	purging, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); s.purge(purging) }()
+	defer func() { stop(); <-done }()
+	s.loop.Run(ctx, nil)
+	return nil
+}
+
+// Problem says why nothing is sent although there is work; empty: nothing is wrong.
+func (s *Sender) Problem() string { return s.loop.Problem() }
+
+// work is the sender as a loop does it.
+type work struct{ *Sender }
+
+// leased is a letter that belongs to this process until its lease ends.
+type leased struct {
+	ID        string    `db:"id"`
+	PersonID  string    `db:"person_id"`
+	Kind      string    `db:"kind"`
+	Attempt   int       `db:"attempt"`
+	CreatedAt time.Time `db:"created_at"`
+}
+
+// outcome is what came of an attempt.
+type outcome struct {
+	leased
+	state string // sent, dropped, refused, or waiting: it is tried again
+	wait  time.Duration
+	said  string // by the server, or why the letter was dropped
+}
+
+// A person with notices gets a letter of all of them, unless one waits already or the
+// last one was a moment ago. Another process that does the same passes over the person.
+const makeDigestsSQL = `
+WITH ready AS (
+    SELECT person_id
+    FROM mail.people p
+    WHERE confirmed_at IS NOT NULL
+      AND stopped_at IS NULL
+      AND (digest_at IS NULL OR digest_at <= now() - $1 * interval '1 millisecond')
+      AND EXISTS (
+        SELECT 1
+        FROM mail.notices n
+        WHERE n.person_id = p.person_id
+          AND n.letter_id IS NULL
+          AND n.created_at <= now() - $2 * interval '1 millisecond')
+      AND NOT EXISTS (
+        SELECT 1
+        FROM mail.letters l
+        WHERE l.person_id = p.person_id
+          AND l.kind = 'digest'
+          AND l.state = 'waiting')
+    ORDER BY person_id
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+), noted AS (
+    UPDATE mail.people p
+    SET digest_at = now()
+    FROM ready
+    WHERE p.person_id = ready.person_id
+), made AS (
+    INSERT INTO mail.letters (id, person_id, kind, created_at, due_at)
+    SELECT gen_random_uuid(), person_id, 'digest', now(), now()
+    FROM ready
+    RETURNING id, person_id
+)
+UPDATE mail.notices n
+SET letter_id = made.id
+FROM made
+WHERE n.person_id = made.person_id
+  AND n.letter_id IS NULL`
+
+const leaseSQL = `
+WITH due AS (
+    SELECT id
+    FROM mail.letters
+    WHERE state = 'waiting'
+      AND due_at <= now()
+    ORDER BY due_at
+    LIMIT $1
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE mail.letters l
+SET due_at = now() + $2 * interval '1 millisecond', attempt = attempt + 1
+FROM due
+WHERE l.id = due.id
+RETURNING l.id, l.person_id, l.kind, l.attempt, l.created_at`
+
+// Take implements workloop.Work.
+func (w work) Take(ctx context.Context, limit int) (due []leased, next time.Duration, err error) {
+	err = pgpool.InTx(ctx, w.cfg.DB, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, makeDigestsSQL, w.cfg.Every.Milliseconds(), w.cfg.Gather.Milliseconds()); err != nil {
+			return fmt.Errorf("make letters: %w", err)
+		}
+		if err := tx.SelectContext(ctx, &due, leaseSQL, limit, lease.Milliseconds()); err != nil {
+			return fmt.Errorf("lease letters: %w", err)
+		}
+		return nil
+	})
+	return due, -1, err
+}
+
+// Do implements workloop.Work.
+func (w work) Do(ctx context.Context, l leased) outcome {
+	ctx, cancel := context.WithTimeout(ctx, lease/2)
+	defer cancel()
+	message, why, err := w.compose(ctx, l)
+	switch {
+	case err != nil:
+	case why != "":
+		return outcome{leased: l, state: "dropped", said: why}
+	default:
+		err = w.cfg.Server.send(ctx, message)
+	}
+	if err == nil {
+		return outcome{leased: l, state: "sent"}
+	}
+	w.cfg.Log.WithError(err).WithFields(logrus.Fields{"letter": l.ID, "attempt": l.Attempt}).Warn("a letter was not sent")
+	o := outcome{leased: l, state: "waiting", said: err.Error()}
+	if refused := (refusedError{}); errors.As(err, &refused) && time.Since(l.CreatedAt) > refusedFor {
+		o.state = "refused"
+	}
+	o.wait = backoff.Jitter(backoff.Delay(l.Attempt, w.cfg.Retry, lastRetry))
+	return o
+}
+
+const toldSQL = `
+SELECT event_id, account_id, kind, failed, title, project, verdict, path, at
+FROM mail.notices
+WHERE letter_id = $1
+ORDER BY at, event_id`
+
+// compose makes the message of a letter; why says for which reason there is none.
+func (w work) compose(ctx context.Context, l leased) (message letter, why string, err error) {
+	var p Person
+	if err := w.cfg.DB.GetContext(ctx, &p, personSQL, l.PersonID); err != nil {
+		return letter{}, "", fmt.Errorf("read the address of a letter: %w", err)
+	}
+	if p.StoppedAt != nil {
+		return letter{}, "the person stopped e-mail", nil
+	}
+	links := w.cfg.Links
+	if l.Kind == "confirm" {
+		host := strings.TrimPrefix(strings.TrimPrefix(links.BaseURL, "https://"), "http://")
+		return confirmLetter(l.ID, p.Address, links.Confirm(l.PersonID, p.Address, p.AskedAt), host), "", nil
+	}
+	if p.ConfirmedAt == nil {
+		return letter{}, "the address is not confirmed any more", nil
+	}
+	var told []Notice
+	if err := w.cfg.DB.SelectContext(ctx, &told, toldSQL, l.ID); err != nil {
+		return letter{}, "", fmt.Errorf("read the notices of a letter: %w", err)
+	}
+	if told, err = w.permitted(ctx, l.PersonID, told); err != nil {
+		return letter{}, "", err
+	}
+	if len(told) == 0 {
+		return letter{}, "the person may read nothing of it any more", nil
+	}
+	more := max(0, len(told)-mostTold)
+	return digestLetter(l.ID, p.Address, told[:len(told)-more], more, links, links.Stop(l.PersonID)), "", nil
+}
+
+// permitted are the notices of accounts in which the person still has a role.
+func (w work) permitted(ctx context.Context, personID string, told []Notice) (list []Notice, err error) {
+	grants, err := w.cfg.Grants(ctx, personID)
+	if domain.IsKind(err, domain.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask for the roles of a person: %w", err)
+	}
+	member := map[string]bool{}
+	for _, g := range grants {
+		if g.Role.OfAccount() {
+			member[g.AccountID] = true
+		}
+	}
+	for _, n := range told {
+		if member[n.AccountID] {
+			list = append(list, n)
+		}
+	}
+	return list, nil
+}
+
+// maxSaid bounds what is kept of an error, in characters.
+const maxSaid = 300
+
+// An outcome counts only under its own lease. A letter that was sent starts the hour anew,
+// so that the next one does not follow at its heels.
+const settleSQL = `
+WITH settled AS (
+    UPDATE mail.letters l
+    SET state = o.state, last_error = o.said,
+        due_at = now() + o.wait * interval '1 millisecond',
+        settled_at = CASE WHEN o.state <> 'waiting' THEN now() END
+    FROM json_to_recordset($1) AS o (id uuid, attempt integer, state text, wait bigint, said text)
+    WHERE l.id = o.id
+      AND l.attempt = o.attempt
+      AND l.state = 'waiting'
+    RETURNING l.person_id, l.kind, l.state
+)
+UPDATE mail.people p
+SET digest_at = now()
+FROM settled
+WHERE p.person_id = settled.person_id
+  AND settled.kind = 'digest'
+  AND settled.state = 'sent'`
+
+type settledRow struct {
+	ID      string `json:"id"`
+	Attempt int    `json:"attempt"`
+	State   string `json:"state"`
+	Wait    int64  `json:"wait"` // milliseconds
+	Said    string `json:"said"`
+}
+
+// Settle implements workloop.Work.
+func (w work) Settle(ctx context.Context, done []outcome) (more bool, err error) {
+	rows := make([]settledRow, len(done))
+	for i, o := range done {
+		rows[i] = settledRow{ID: o.ID, Attempt: o.Attempt, State: o.state, Wait: o.wait.Milliseconds(), Said: clip(o.said, maxSaid)}
+	}
+	if _, err := w.cfg.DB.ExecContext(ctx, settleSQL, pgpool.Rows(rows)); err != nil {
+		return false, fmt.Errorf("settle letters: %w", err)
+	}
+	for _, o := range done {
+		w.count(o.state)
+	}
+	return false, nil
+}
+
+const purgeSQL = `
+DELETE FROM mail.letters
+WHERE state <> 'waiting'
+  AND settled_at < now() - $1 * interval '1 millisecond'`
+
+// purge forgets letters, with their notices, that were done with long ago.
+func (s *Sender) purge(ctx context.Context) {
+	for again := true; again; again = backoff.Wait(ctx, purgeEvery) == nil {
+		if _, err := s.cfg.DB.ExecContext(ctx, purgeSQL, keepSettled.Milliseconds()); err != nil && ctx.Err() == nil {
+			s.cfg.Log.WithError(err).Warn("old letters stay until the next purge")
+		}
+	}
+}

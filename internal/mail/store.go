@@ -1,0 +1,299 @@
+package mail
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/internal/pgpool"
+)
+
+const (
+	maxAddress = 254 // RFC 5321
+	// confirmFor is how long the link holds that confirms an address.
+	confirmFor = 7 * 24 * time.Hour
+	// confirmsADay bounds the letters to an address that is not confirmed: it may be
+	// another person's.
+	confirmsADay = 5
+)
+
+// Reports says of which reports a person hears.
+type Reports string
+
+// The choices of reports.
+const (
+	AllReports      Reports = "all"
+	FailuresOnly    Reports = "failures" // reports with a failed item, and tests that were given up
+	NoReports       Reports = "none"
+	chooseOneOfHint         = "must be all, failures or none"
+)
+
+// Choices are what a person wants to hear of an account.
+type Choices struct {
+	Reports  Reports `db:"reports"`
+	Credits  bool    `db:"credits"`  // credits became low
+	Webhooks bool    `db:"webhooks"` // a webhook was disabled
+}
+
+// Person is where and whether letters go to a person.
+type Person struct {
+	Address     string     `db:"address"` // empty: none was given
+	AskedAt     time.Time  `db:"asked_at"`
+	ConfirmedAt *time.Time `db:"confirmed_at"`
+	StoppedAt   *time.Time `db:"stopped_at"`
+	// Trouble is what the mail server said to the last attempt; empty: it took the letter.
+	Trouble string `db:"trouble"`
+}
+
+// Store keeps addresses and choices. Many goroutines may use it.
+type Store struct {
+	db    *sqlx.DB
+	now   func() time.Time
+	links Links
+}
+
+// NewStore makes a Store.
+func NewStore(db *sqlx.DB, now func() time.Time, links Links) *Store { return &Store{db, now, links} }
+
+func (s *Store) time() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+const personSQL = `
+SELECT address, asked_at, confirmed_at, stopped_at, COALESCE((
+    SELECT last_error
+    FROM mail.letters l
+    WHERE l.person_id = p.person_id
+      AND attempt > 0
+    ORDER BY created_at DESC
+    LIMIT 1), '') AS trouble
+FROM mail.people p
+WHERE person_id = $1`
+
+// Person gives where letters to the person go; the zero Person: nowhere.
+func (s *Store) Person(ctx context.Context, personID string) (p Person, err error) {
+	err = s.db.GetContext(ctx, &p, personSQL, personID)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Person{}, fmt.Errorf("read the address of a person: %w", err)
+	}
+	return p, nil
+}
+
+const choicesSQL = `
+SELECT reports, credits, webhooks
+FROM mail.choices
+WHERE account_id = $1
+  AND person_id = $2`
+
+// Choices gives what the person wants to hear of the account; nothing, until they choose.
+func (s *Store) Choices(ctx context.Context, accountID, personID string) (Choices, error) {
+	c := Choices{Reports: NoReports}
+	err := s.db.GetContext(ctx, &c, choicesSQL, accountID, personID)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Choices{}, fmt.Errorf("read the choices of a person: %w", err)
+	}
+	return c, nil
+}
+
+// plainAddress is what browsers take for an address, with at least one letter of a domain.
+var plainAddress = regexp.MustCompile(`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]+@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+
+func checkAddress(address string) error {
+	if local, _, _ := strings.Cut(address, "@"); len(address) > maxAddress || len(local) > 64 || !plainAddress.MatchString(address) {
+		return domain.Invalid(domain.Detail{Path: "address", Message: "must be an address such as ann@example.com"})
+	}
+	return nil
+}
+
+// What was turned on tells only of later events, and what was turned off tells nothing
+// that is not in a letter yet.
+const chooseSQL = `
+INSERT INTO mail.choices AS old (person_id, account_id, reports, credits, webhooks, since)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (account_id, person_id) DO UPDATE
+SET reports = EXCLUDED.reports, credits = EXCLUDED.credits, webhooks = EXCLUDED.webhooks,
+    since = CASE
+        WHEN old.reports = 'none' AND EXCLUDED.reports <> 'none' OR EXCLUDED.credits AND NOT old.credits
+            OR EXCLUDED.webhooks AND NOT old.webhooks THEN EXCLUDED.since
+        ELSE old.since
+    END`
+
+const unchooseSQL = `
+DELETE FROM mail.notices
+WHERE person_id = $1
+  AND account_id = $2
+  AND letter_id IS NULL
+  AND (kind = 'report' AND ($3 = 'none' OR $3 = 'failures' AND NOT failed) OR kind = 'credits' AND NOT $4 OR kind = 'webhook' AND NOT $5)`
+
+const setAddressSQL = `
+INSERT INTO mail.people AS old (person_id, address, asked_at)
+VALUES ($1, $2, $3)
+ON CONFLICT (person_id) DO UPDATE
+SET address = EXCLUDED.address, stopped_at = NULL,
+    asked_at = CASE WHEN old.address = EXCLUDED.address THEN old.asked_at ELSE EXCLUDED.asked_at END,
+    confirmed_at = CASE WHEN old.address = EXCLUDED.address THEN old.confirmed_at END
+RETURNING confirmed_at IS NULL AND asked_at = $3 AS unasked`
+
+// Save sets the person's address and what they want to hear of the account. It ends a
+// stop. An address that is new gets a letter with the link that confirms it. Invalid names
+// the path: address, reports. Conflict: too many addresses in a day.
+func (s *Store) Save(ctx context.Context, accountID, personID, address string, c Choices) error {
+	var wrong []domain.Detail
+	if err := checkAddress(address); err != nil {
+		wrong = append(wrong, domain.Detail{Path: "address", Message: "must be an address such as ann@example.com"})
+	}
+	if c.Reports != AllReports && c.Reports != FailuresOnly && c.Reports != NoReports {
+		wrong = append(wrong, domain.Detail{Path: "reports", Message: chooseOneOfHint})
+	}
+	if len(wrong) > 0 {
+		return domain.Invalid(wrong...)
+	}
+	now := s.time()
+	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, chooseSQL, personID, accountID, c.Reports, c.Credits, c.Webhooks, now); err != nil {
+			return fmt.Errorf("save the choices of a person: %w", err)
+		}
+		if _, err := tx.ExecContext(ctx, unchooseSQL, personID, accountID, c.Reports, c.Credits, c.Webhooks); err != nil {
+			return fmt.Errorf("drop notices that are not wanted: %w", err)
+		}
+		var unasked bool
+		if err := tx.GetContext(ctx, &unasked, setAddressSQL, personID, address, now); err != nil {
+			return fmt.Errorf("save the address of a person: %w", err)
+		}
+		if unasked {
+			return s.ask(ctx, tx, personID, now)
+		}
+		return nil
+	})
+}
+
+const askAgainSQL = `
+UPDATE mail.people
+SET asked_at = $2
+WHERE person_id = $1
+  AND confirmed_at IS NULL`
+
+// AskAgain sends another link to an address that is not confirmed; earlier ones end.
+func (s *Store) AskAgain(ctx context.Context, personID string) error {
+	now := s.time()
+	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		done, err := tx.ExecContext(ctx, askAgainSQL, personID, now)
+		if err != nil {
+			return fmt.Errorf("renew the link of an address: %w", err)
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return err // it is confirmed, or there is none
+		}
+		return s.ask(ctx, tx, personID, now)
+	})
+}
+
+// A letter with an older link is of no use any more.
+const dropAsksSQL = `
+UPDATE mail.letters
+SET state = 'dropped', settled_at = $2
+WHERE person_id = $1
+  AND kind = 'confirm'
+  AND state = 'waiting'`
+
+const askSQL = `
+INSERT INTO mail.letters (id, person_id, kind, created_at, due_at)
+SELECT $1, $2, 'confirm', $3, $3
+WHERE (
+    SELECT count(*)
+    FROM mail.letters
+    WHERE person_id = $2
+      AND kind = 'confirm'
+      AND created_at > $4) < $5`
+
+func (s *Store) ask(ctx context.Context, tx *sqlx.Tx, personID string, now time.Time) error {
+	if _, err := tx.ExecContext(ctx, dropAsksSQL, personID, now); err != nil {
+		return fmt.Errorf("drop the links before: %w", err)
+	}
+	done, err := tx.ExecContext(ctx, askSQL, uuid.New(), personID, now, now.Add(-24*time.Hour), confirmsADay)
+	if err != nil {
+		return fmt.Errorf("ask for a confirmation: %w", err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, domain.Conflict("%d links were sent today", confirmsADay).
+			WithHint("open the newest one, or try again tomorrow"))
+	}
+	return nil
+}
+
+// ErrNoLink refuses a link that leads nowhere.
+var ErrNoLink = domain.NotFound("link").WithHint("sign in and open Notifications to get a new one")
+
+// Confirming gives the address that the link confirms; ErrNoLink where it does not.
+func (s *Store) Confirming(ctx context.Context, token string) (personID, address string, err error) {
+	personID = personOf(token)
+	p, err := s.Person(ctx, personID)
+	if err != nil {
+		return "", "", err
+	}
+	if p.Address == "" || s.time().Sub(p.AskedAt) > confirmFor ||
+		!s.links.proves(token, useConfirm, personID, confirmed(p.Address, p.AskedAt)) {
+		return "", "", ErrNoLink
+	}
+	return personID, p.Address, nil
+}
+
+const confirmSQL = `
+UPDATE mail.people
+SET confirmed_at = COALESCE(confirmed_at, $3)
+WHERE person_id = $1
+  AND address = $2`
+
+// Confirm notes that the address is the person's; once more is as good as once.
+func (s *Store) Confirm(ctx context.Context, token string) error {
+	personID, address, err := s.Confirming(ctx, token)
+	if err != nil {
+		return err
+	}
+	if _, err := s.db.ExecContext(ctx, confirmSQL, personID, address, s.time()); err != nil {
+		return fmt.Errorf("confirm an address: %w", err)
+	}
+	return nil
+}
+
+// Stops says that the link is one of those that end all e-mail to a person; ErrNoLink
+// where it is not.
+func (s *Store) Stops(token string) error {
+	if id := personOf(token); id == "" || !s.links.proves(token, useStop, id, "") {
+		return ErrNoLink
+	}
+	return nil
+}
+
+// What was not sent yet is not sent any more.
+const stopSQL = `
+WITH stopped AS (
+    UPDATE mail.people
+    SET stopped_at = COALESCE(stopped_at, $2)
+    WHERE person_id = $1
+), letters AS (
+    UPDATE mail.letters
+    SET state = 'dropped', settled_at = $2
+    WHERE person_id = $1
+      AND state = 'waiting'
+)
+DELETE FROM mail.notices
+WHERE person_id = $1
+  AND letter_id IS NULL`
+
+// Stop ends all e-mail to the person of the link, until they save their choices again.
+func (s *Store) Stop(ctx context.Context, token string) error {
+	if err := s.Stops(token); err != nil {
+		return err
+	}
+	if _, err := s.db.ExecContext(ctx, stopSQL, personOf(token), s.time()); err != nil {
+		return fmt.Errorf("stop the e-mail to a person: %w", err)
+	}
+	return nil
+}

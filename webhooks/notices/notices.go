@@ -1,0 +1,199 @@
+// Package notices makes notices of events, for the people who want e-mail (internal/mail):
+// a consumer of the log that writes each notice in the transaction of its checkpoint.
+package notices
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/mail"
+	"humanqa/webhooks"
+)
+
+// Name is the consumer's name among those that follow the log.
+const Name = "mail"
+
+// Subscriber writes notices; eventstore/consumer runs it. It never goes back behind its
+// checkpoint, so nothing is told twice.
+type Subscriber struct {
+	db    *sqlx.DB
+	about webhooks.About
+}
+
+var (
+	_ consumer.Preparer = (*Subscriber)(nil)
+	_ consumer.Lazy     = (*Subscriber)(nil)
+)
+
+// New prepares a subscriber. log is asked about tests and projects.
+func New(db *sqlx.DB, log domain.Log) *Subscriber { return &Subscriber{db, webhooks.NewAbout(log)} }
+
+// Name implements consumer.Consumer.
+func (*Subscriber) Name() string { return Name }
+
+// Gather implements consumer.Lazy: a letter waits for minutes.
+func (*Subscriber) Gather() time.Duration { return time.Second }
+
+// Begin implements consumer.Preparer.
+func (*Subscriber) Begin(context.Context) error { return nil }
+
+// Handles implements consumer.Consumer. Of a test that is created only its title is kept
+// in mind.
+func (*Subscriber) Handles() []string {
+	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*credits.Debited)(nil),
+		(*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil))
+}
+
+// Prepare implements consumer.Preparer.
+func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
+	found, done, err := s.collect(ctx, batch)
+	if err != nil && done == 0 {
+		return nil, 0, err
+	}
+	accounts := make([]string, len(found))
+	for i, n := range found {
+		accounts[i] = n.AccountID
+	}
+	var list []mail.Notice
+	if len(found) > 0 {
+		listen, failed := mail.Listeners(ctx, s.db, accounts)
+		if failed != nil {
+			return nil, 0, failed
+		}
+		for _, n := range found {
+			if !listen[n.AccountID] {
+				continue
+			}
+			if n.Project, failed = s.projectOf(ctx, n); failed != nil {
+				return nil, 0, failed
+			}
+			list = append(list, n.Notice)
+		}
+	}
+	erased := erasedIn(batch[:done])
+	if len(list) == 0 && len(erased) == 0 {
+		return nil, done, err
+	}
+	return func(ctx context.Context, tx *sqlx.Tx) error {
+		if err := mail.Add(ctx, tx, list); err != nil {
+			return err
+		}
+		// Last: what the account's events led to was written by then.
+		for _, id := range erased {
+			if err := mail.EraseAccount(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, done, err
+}
+
+// found is a notice whose project is not looked up yet.
+type found struct {
+	mail.Notice
+	projectID string
+}
+
+func (s *Subscriber) projectOf(ctx context.Context, n found) (string, error) {
+	name, err := s.about.Project(ctx, n.projectID)
+	if err != nil {
+		return "", fmt.Errorf("read the name of project %s: %w", n.projectID, err)
+	}
+	return name, nil
+}
+
+// collect makes notices of the events up to the first one that cannot be told.
+func (s *Subscriber) collect(ctx context.Context, batch []domain.Recorded) (list []found, done int, err error) {
+	for _, r := range batch {
+		n, tells, err := s.notice(ctx, r)
+		if err != nil {
+			return list, done, fmt.Errorf("%s in %s: %w", r.Type, r.Stream, err)
+		}
+		if tells {
+			list = append(list, n)
+		}
+		done++
+	}
+	return list, done, nil
+}
+
+func erasedIn(batch []domain.Recorded) (accounts []string) {
+	for _, r := range batch {
+		if _, ok := r.Event.(*account.ErasureFinished); ok {
+			accounts = append(accounts, r.StreamID())
+		}
+	}
+	return accounts
+}
+
+// notice puts an event into words; tells is false where it has nothing to tell.
+func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, tells bool, err error) {
+	switch e := r.Event.(type) {
+	case *credits.Debited:
+		if !e.BecameLow() {
+			return found{}, false, nil
+		}
+		n.Kind, n.Title, n.Path = mail.Credits, "Credits are low", "/dashboard/credits"
+		n.Verdict = creditsOf(e.BalanceAfter) + " left"
+	case *project.WebhookDisabled:
+		n.Kind, n.Path = mail.Webhook, "/dashboard/projects/"+r.StreamID()+"/webhook"
+		n.Verdict = "Events are held. " + e.Reason
+	case *job.Completed:
+		n.Kind, n.Path, n.Failed = mail.Report, "/dashboard/jobs/"+r.StreamID(), e.FailCount > 0
+		n.Verdict = verdict(e)
+	case *job.Failed:
+		n.Kind, n.Path, n.Failed = mail.Report, "/dashboard/jobs/"+r.StreamID(), true
+		n.Verdict = "Could not be tested. " + creditsOf(e.Refund) + " refunded"
+	case *job.Created:
+	default:
+		return found{}, false, nil
+	}
+	about, err := s.about.Event(ctx, r)
+	if err != nil {
+		return found{}, false, err
+	}
+	if n.Kind == "" {
+		return found{}, false, nil
+	}
+	n.EventID, n.AccountID, n.At = r.ID, about.AccountID, r.Meta.Time
+	switch n.Kind {
+	case mail.Report:
+		n.Title, n.projectID = about.Title, about.ProjectID
+	case mail.Webhook:
+		n.Title, n.projectID = "The webhook of "+about.Title+" is disabled", r.StreamID()
+	case mail.Credits:
+	}
+	return n, true, nil
+}
+
+// verdict is a report in a few words.
+func verdict(e *job.Completed) string {
+	all := e.PassCount + e.FailCount + e.SkipCount
+	words := fmt.Sprintf("%d of %d passed", e.PassCount, all)
+	switch {
+	case e.FailCount > 0:
+		words = fmt.Sprintf("%d of %d failed", e.FailCount, all)
+	case e.PassCount == all && all > 1:
+		return fmt.Sprintf("All %d passed", all)
+	}
+	if e.SkipCount > 0 {
+		words += fmt.Sprintf(", %d skipped", e.SkipCount)
+	}
+	return words
+}
+
+func creditsOf(n domain.Credits) string {
+	if n == 1 {
+		return "1 credit"
+	}
+	return fmt.Sprintf("%d credits", n)
+}

@@ -1,0 +1,141 @@
+package notices_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.uber.org/goleak"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/mail"
+	"humanqa/internal/testing/hooktest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
+	"humanqa/webhooks/notices"
+)
+
+func TestMain(m *testing.M) {
+	code := pgtest.Main(m)
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, "notices:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// follow runs the subscriber until it is stopped.
+func follow(b *hooktest.Bundle) (stop func()) {
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	s := consumer.New(b.DB, b.Events, quiet, notices.New(b.DB, b.Events))
+	s.SetLimits(consumer.Limits{
+		Shared: time.Second,
+		Live:   500, Rebuild: 500, Lease: 2 * time.Second, StandBy: 10 * time.Millisecond, Store: 5 * time.Millisecond,
+		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: time.Hour,
+		Aside: 10, Again: time.Hour,
+	})
+	return b.RunLoop(s.Run)
+}
+
+func position(b *hooktest.Bundle) domain.Position {
+	all, err := consumer.List(context.Background(), b.DB)
+	must.NoError(b, err)
+	for _, s := range all {
+		if s.Name == notices.Name {
+			return s.Position
+		}
+	}
+	return domain.Position{}
+}
+
+func followed(b *hooktest.Bundle) {
+	b.Helper()
+	b.Eventually("the subscriber has read the log", func() bool { return position(b).Commit == b.Events.Head().Commit })
+}
+
+// told lists the notices to a person, each in a line.
+func told(b *hooktest.Bundle, personID string) (lines []string) {
+	b.Helper()
+	err := b.DB.Select(&lines, `SELECT kind || ' ' || failed || ' ' || project || '|' || title || '|' || verdict || '|' || path
+		FROM mail.notices WHERE person_id = $1 ORDER BY 1`, personID)
+	must.NoError(b, err)
+	return lines
+}
+
+// hears is a person with a confirmed address, who chose before the events of hooktest.
+func hears(b *hooktest.Bundle, personID, accountID string, c mail.Choices) {
+	b.Helper()
+	must.NoError(b, mail.NewStore(b.DB, time.Now, mail.Links{}).Save(b.Context(), accountID, personID, personID+"@example.com", c))
+	b.Exec(`UPDATE mail.people SET confirmed_at = $1`, hooktest.At.Add(-time.Hour))
+	b.Exec(`UPDATE mail.choices SET since = $1`, hooktest.At.Add(-time.Hour))
+}
+
+func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
+	b := hooktest.Setup(t)
+	everything := mail.Choices{Reports: mail.AllReports, Credits: true, Webhooks: true}
+	hears(b, "ann", "acc", everything)
+	hears(b, "bob", "acc", mail.Choices{Reports: mail.FailuresOnly})
+	hears(b, "eve", "other", everything)
+	b.Project("p1", "https://hooks.example", nil)
+	b.Submit("p1", "j1")
+	b.Submit("p1", "j2")
+	b.Submit("", "j3")
+	b.Submit("p1", "j4")
+	stop := follow(b)
+	followed(b)
+	stop() // what the log said before is not remembered
+	good := hooktest.Completed()
+	good.PassCount, good.FailCount, good.SkipCount = 5, 0, 0
+	b.Events.Add(domain.JobStream("j1"), hooktest.Claimed(), hooktest.Completed())
+	b.Events.Add(domain.JobStream("j2"), hooktest.Claimed(), good)
+	b.Events.Add(domain.JobStream("j3"), &job.Failed{Reason: "sla", Refund: 5, At: hooktest.At})
+	b.Events.Add(domain.CreditsStream("acc"), &credits.Debited{JobID: "j1", Amount: 5, BalanceAfter: 15}, &credits.Debited{JobID: "j2", Amount: 5, BalanceAfter: 10})
+	b.Change("p1", &project.WebhookDisabled{DeliveryID: "d", Reason: "answered 500", At: hooktest.At})
+	stop = follow(b)
+	followed(b)
+	report := "report true p1|Checkout|3 of 5 failed, 1 skipped|/dashboard/jobs/j1"
+	failed := "report true |Checkout|Could not be tested. 5 credits refunded|/dashboard/jobs/j3"
+	want := []string{
+		"credits false |Credits are low|15 credits left|/dashboard/credits", failed,
+		"report false p1|Checkout|All 5 passed|/dashboard/jobs/j2", report,
+		"webhook false p1|The webhook of p1 is disabled|Events are held. answered 500|/dashboard/projects/p1/webhook",
+	}
+	slices.Sort(want)
+	if got := told(b, "ann"); !slices.Equal(got, want) {
+		t.Errorf("ann is told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := told(b, "bob"); len(got) != 2 || !slices.Contains(got, report) || !slices.Contains(got, failed) {
+		t.Errorf("bob is told\n%s", strings.Join(got, "\n"))
+	}
+	if got := told(b, "eve"); len(got) != 0 {
+		t.Errorf("a person of another account is told %q", got)
+	}
+	// As after a crash that lost the checkpoint, and not the rows.
+	stop()
+	b.Exec(`UPDATE projection_checkpoints SET commit_position = -1, prepare_position = -1 WHERE name = 'mail'`)
+	stop = follow(b)
+	followed(b)
+	if got := told(b, "ann"); !slices.Equal(got, want) {
+		t.Errorf("after a repeat ann is told\n%s", strings.Join(got, "\n"))
+	}
+	stop()
+	b.Events.Add(domain.AccountStream("acc"), &account.ErasureFinished{})
+	b.Events.Add(domain.JobStream("j4"), hooktest.Claimed(), hooktest.Completed())
+	follow(b)
+	followed(b)
+	if n := len(told(b, "ann")) + len(told(b, "bob")); n != 0 {
+		t.Errorf("%d notices are left of an account that was erased", n)
+	}
+}
