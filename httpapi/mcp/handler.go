@@ -10,7 +10,9 @@ package mcp
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -53,6 +55,7 @@ type Handler struct {
 	stateless, stateful http.Handler
 	metadata            http.Handler
 	metadataURL         string
+	origin              string // of the service's own pages
 	stopped             chan struct{}
 	stop                func()
 }
@@ -60,6 +63,9 @@ type Handler struct {
 // New makes the handler. baseURL is the service's, without a slash at its end.
 func New(api API, baseURL, version string) *Handler {
 	h := &Handler{API: api, metadataURL: baseURL + metadataPath + Path, stopped: make(chan struct{})}
+	if at, err := url.Parse(baseURL); err == nil {
+		h.origin = at.Scheme + "://" + at.Host
+	}
 	h.stop = sync.OnceFunc(func() { close(h.stopped) })
 	server := mcptools.New(mcptools.Options{Version: version, API: inProcess{api}, BaseURL: baseURL})
 	h.stateless, h.stateful = h.serving(server)
@@ -102,7 +108,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// fromHere says that no page of another site sent the request: a browser names the site
+// in Origin, and an agent sends none.
+func (h *Handler) fromHere(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || origin == h.origin {
+		return true
+	}
+	at, err := url.Parse(origin)
+	return err == nil && (at.Hostname() == "localhost" || net.ParseIP(at.Hostname()).IsLoopback())
+}
+
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
+	if !h.fromHere(r) {
+		http.Error(w, "pages of other sites may not call this", http.StatusForbidden)
+		return
+	}
 	actor, refusal := h.Authorize(w, r, Path)
 	if refusal != nil {
 		if refusal.Status == http.StatusUnauthorized {

@@ -3,12 +3,15 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -395,5 +398,23 @@ func TestASessionOfAnOlderClientIsItsKeys(t *testing.T) {
 	a.handler.Stop()
 	if _, err := io.Copy(io.Discard, stream.Body); err != nil { // it ends
 		t.Error(err)
+	}
+}
+
+// The official TypeScript client checks each answer against the tool's output schema.
+func TestTheOfficialClientHasATestDone(t *testing.T) {
+	t.Parallel()
+	clients := flag.Lookup("clients").Value.String()
+	if clients == "" {
+		t.Skip("make contract runs it")
+	}
+	a := start(t)
+	node, err := filepath.Glob(filepath.Join(clients, "node_modules/node-*/bin/node"))
+	must.NoError(t, err)
+	program := append(node, "node")[0]
+	run := exec.CommandContext(t.Context(), program, filepath.Join(clients, "agent.mjs"), a.url+mcp.Path, a.key(account.ScopeFull))
+	out, err := run.CombinedOutput()
+	if err != nil || string(out) != `{"tools":8,"price":5,"charged":5,"done":false,"refunded":5}`+"\n" {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
