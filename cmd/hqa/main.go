@@ -34,6 +34,9 @@ type commands struct {
 	Logout logoutCmd `cmd:"" help:"Forget the key of a service. The key stays valid until it is revoked on the dashboard."`
 
 	Test     testCmd     `cmd:"" help:"Have a person test a URL."`
+	Run      runCmd      `cmd:"" help:"Have tests that stand in files done, as one batch."`
+	Init     initCmd     `cmd:"" help:"Write a test's file: a first one, or one of a job or of what fails."`
+	Lint     lintCmd     `cmd:"" help:"Check tests' files and name line and column of each mistake."`
 	Retest   retestCmd   `cmd:"" help:"Test a job again; without an id, what failed in the last run of this directory."`
 	Status   statusCmd   `cmd:"" help:"Show where a test is."`
 	Wait     waitCmd     `cmd:"" help:"Wait until tests have ended, and exit by their verdict."`
@@ -111,6 +114,7 @@ type app struct {
 	json  bool
 	store store.Store
 	build build
+	files map[string]string // by job, of tests that stand in files
 }
 
 // env reads the environment; the last of two equal names counts, as in a shell.

@@ -211,6 +211,7 @@ type tested struct {
 	JobID         string           `json:"jobId"`
 	Title         string           `json:"title,omitempty"`
 	URL           string           `json:"url,omitempty"`
+	File          string           `json:"file,omitempty"` // of a test that stands in one
 	Status        string           `json:"status,omitempty"`
 	OverallStatus string           `json:"overallStatus,omitempty"`
 	Reason        string           `json:"reason,omitempty"` // of a test without a report
@@ -257,6 +258,7 @@ func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchI
 		if err != nil {
 			return err
 		}
+		t.File = a.files[id]
 		out.Jobs = append(out.Jobs, t)
 	}
 	out.ExitCode, out.Result = judge(out.Jobs, e.FailOn)
@@ -292,6 +294,9 @@ func (a *app) summarize(out outcome) error {
 		} else {
 			fmt.Fprintf(&b, "%s  %s: %d passed, %d failed, %d skipped\n", strings.ToUpper(j.OverallStatus), oneLine(j.Title), j.PassCount,
 				j.FailCount, j.SkipCount)
+		}
+		if j.File != "" {
+			fmt.Fprintf(&b, "  %s\n", oneLine(j.File))
 		}
 		for _, i := range j.Failures {
 			fmt.Fprintf(&b, "  %-8s %s\n", i.Severity, oneLine(i.Description))
@@ -338,7 +343,7 @@ func readTested(ctx context.Context, client *api.Client, id string) (tested, err
 
 // writeReport writes the report to the file, or to standard output.
 func (a *app) writeReport(ctx context.Context, client *api.Client, batchID string, ids []string, format, output string) error {
-	var parts [][]byte
+	parts := [][]byte{}
 	paths := []string{"/v1/jobs/bulk/" + url.PathEscape(batchID) + "/report"}
 	if batchID == "" {
 		paths = nil
@@ -361,9 +366,14 @@ func (a *app) writeReport(ctx context.Context, client *api.Client, batchID strin
 	if err != nil {
 		return err
 	}
+	return a.put(whole, output)
+}
+
+// put writes a report to the file, or to standard output.
+func (a *app) put(report []byte, output string) error {
 	if output == "" {
-		_, err = a.out.Write(whole)
+		_, err := a.out.Write(report)
 		return err
 	}
-	return os.WriteFile(output, whole, 0o644) //nolint:gosec // a report for others to read
+	return os.WriteFile(output, report, 0o644) //nolint:gosec // a report for others to read
 }

@@ -26,6 +26,9 @@ func fenced(markdown string) string {
 func joinReports(format string, parts [][]byte) ([]byte, error) {
 	switch format {
 	case "md":
+		if len(parts) == 0 {
+			return []byte("No test was called for.\n"), nil
+		}
 		var texts []string
 		for _, p := range parts {
 			texts = append(texts, strings.TrimSpace(string(p)))
@@ -151,6 +154,7 @@ func (a *app) these(named []string) (client *api.Client, batchID string, ids []s
 		return client, "", named, err
 	}
 	last, err := a.lastRun(client)
+	a.files = last.Files
 	return client, last.BatchID, last.JobIDs, err
 }
 

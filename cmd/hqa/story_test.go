@@ -28,6 +28,8 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"a killed client finds its test again and pays once", killedClient},
 		{"a pipeline's step pays once", repeatedStep},
 		{"a wait that is interrupted leaves the test alone", interruptedWait},
+		{"tests stand in files: a failure, the fix, and every part killed once", filesStory},
+		{"files are written, checked and submitted", filesCommands},
 		{"reports have four formats, and Markdown is fenced", reportFormats},
 	} {
 		t.Run(story.name, func(t *testing.T) {

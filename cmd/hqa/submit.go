@@ -360,7 +360,7 @@ func (c *retestCmd) Run(ctx context.Context, a *app) error {
 			kept.Files[id], kept.Files[job.JobID] = file, file
 		}
 	}
-	kept.JobIDs = out.JobIDs
+	kept.JobIDs, a.files = out.JobIDs, kept.Files
 	a.remember(client, kept)
 	return c.follow(ctx, a, client, out)
 }
