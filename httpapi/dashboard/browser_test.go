@@ -29,6 +29,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"a checker's picture is seen in the report": testACheckersPictureIsSeenInTheReport,
 		"a report prints":                           testAReportPrints,
 		"notices come by themselves":                testNoticesComeByThemselves,
+		"times are in the reader's zone":            testTimesAreInTheReadersZone,
 		"a test is found again":                     testATestIsFoundAgain,
 		"a view is kept for one person":             testAViewIsKeptForOnePerson,
 		"the reference has a menu on a phone":       testTheReferenceHasAMenuOnAPhone,
@@ -70,6 +71,28 @@ func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 			t.Errorf("%s is %d px wide: %s", path, wide, browsertest.Eval[string](tab,
 				"[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > 321).slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join(' | ')"))
 		}
+	}
+}
+
+// A time is shown in the zone of its reader, with its name, and its title is UTC; without
+// scripts it is UTC altogether. What comes while the page is open is no different.
+func testTimesAreInTheReadersZone(t *testing.T, w *world) {
+	account := w.account("Acme", 100)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	at := "/dashboard/jobs/" + w.completed(account, "Checkout", "The page stays white.", job.ItemFail, job.ItemPass, job.ItemPass)
+	const times = `[...document.querySelectorAll('.timeline time')]`
+	tab := w.Tab(owner)
+	tab.Zone("Asia/Kolkata")
+	tab.Open(w.Origin + at)
+	tab.Wait(times + `.length > 3 && ` + times + `.every((t) => / GMT\+5:30$/.test(t.textContent) && / UTC$/.test(t.title))`)
+	browsertest.Eval[bool](tab, `(document.addEventListener('humanqa:refreshed', () => { window.again = true }), true)`)
+	w.Shown(w.Commands.RateJob(t.Context(), pagetest.Client(account), strings.TrimPrefix(at, "/dashboard/jobs/"), 3, ""))
+	tab.Wait(`window.again === true && ` + times + `.every((t) => / GMT\+5:30$/.test(t.textContent))`)
+	plain := w.Tab(owner)
+	plain.NoScript()
+	plain.Open(w.Origin + at)
+	if !browsertest.Eval[bool](plain, times+`.every((t) => / UTC$/.test(t.textContent))`) {
+		t.Error("without scripts the times are not UTC")
 	}
 }
 

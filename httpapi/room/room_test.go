@@ -134,14 +134,14 @@ func TestTheLifeOfARoom(t *testing.T) {
 		}
 		return got.Body
 	}
-	see(dev, watch, "At "+at+" UTC with 0 of 5 ready: it does not start, 5 refunded = 25 credits.", "Here, not ready")
+	see(dev, watch, at+" UTC</time> with 0 of 5 ready: it does not start, 5 refunded = 25 credits.", "Here, not ready")
 	for n := range 3 {
 		if got := w.Call(guests[n], "POST", work+"/ready", pagetest.Form()); got.Header.Get("Location") != work {
 			t.Fatalf("ready: %d %s", got.Status, got.Body)
 		}
 	}
-	see(dev, watch, "At "+at+" UTC with 3 of 5 ready: starts with 3, 2 refunded = 10 credits.")
-	page := see(guests[0], work, "At "+at+" UTC with 3 of 5 ready: starts with 3.", "You are: Caller", "You are ready", "The caller rings", `data-token="1"`)
+	see(dev, watch, at+" UTC</time> with 3 of 5 ready: starts with 3, 2 refunded = 10 credits.")
+	page := see(guests[0], work, at+" UTC</time> with 3 of 5 ready: starts with 3.", "You are: Caller", "You are ready", "The caller rings", `data-token="1"`)
 	if strings.Contains(page, "refunded") || strings.Contains(page, "I am ready") {
 		t.Error("a checker is told of the client's credits, or to be ready again")
 	}

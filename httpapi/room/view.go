@@ -63,6 +63,7 @@ type view struct {
 	Link    string // of the URL under test; empty: it is none
 	State   ui.State
 	Saying  string
+	Gathers bool // Saying follows "At" and the deadline
 	Lobby   bool
 	Open    bool
 	Project *project // for who watches
@@ -104,7 +105,7 @@ func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) { return d.page(r, 
 func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error) {
 	v := view{
 		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
-		State: StateOf(s.Session), Saying: saying(s), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
+		State: StateOf(s.Session), Saying: saying(s), Gathers: s.gathers(), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
 		Own: s.own, MayMark: s.mayMark, Voice: d.voice(s),
 	}
 	live := []string{domain.SessionStream(s.ID)}
@@ -242,15 +243,18 @@ func refunded(s seat, words string) string {
 	return ""
 }
 
+// gathers says that the lobby waits for its deadline.
+func (s seat) gathers() bool { return s.Status == session.StatusLobby && s.now.Before(s.ReadyDeadline) }
+
 // outlook says what the deadline will do if nobody comes or goes, by the rule that
-// decides it.
+// decides it. While it is ahead, the page says the time before.
 func outlook(s seat) string {
 	all := len(s.Slots)
-	if !s.now.Before(s.ReadyDeadline) {
+	if !s.gathers() {
 		return "The time to gather is over: in a moment it starts, or ends."
 	}
 	out := session.AtDeadline(s.ReadyCount, all)
-	words := fmt.Sprintf("At %s UTC with %d of %d ready: ", s.ReadyDeadline.Format("15:04"), s.ReadyCount, all)
+	words := fmt.Sprintf("with %d of %d ready: ", s.ReadyCount, all)
 	if out.Starts {
 		words += fmt.Sprintf("starts with %d", s.ReadyCount)
 	} else {

@@ -116,8 +116,11 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"moment":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
-		"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+		"moment":  func(t time.Time) template.HTML { return zoned(t, "moment", inUTC) },
+		"day":     func(t time.Time) template.HTML { return zoned(t, "day", "2 Jan 2006") },
+		"clock":   func(t time.Time) template.HTML { return zoned(t, "clock", "15:04 UTC") },
+		"utc":     func(t time.Time) string { return t.UTC().Format(inUTC) },
+		"utcday":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
 		"date":    func(t time.Time) string { return t.UTC().Format("2 Jan") },
 		"credits": Credits,
 		"count":   Count,
@@ -128,6 +131,16 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"span":    Span,
 		"number":  func(n int) string { return group(int64(n)) },
 	}
+}
+
+const inUTC = "2 Jan 2006, 15:04 UTC"
+
+// zoned is a time that the page's script shows in the zone of its reader (zones.ts); its
+// title stays UTC. In an attribute the template engine leaves nothing but the words.
+func zoned(t time.Time, as, layout string) template.HTML {
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-zone="%s">%s</time>`, //nolint:gosec // digits and words of ours
+		t.Format(time.RFC3339), t.Format(inUTC), as, t.Format(layout)))
 }
 
 // render gives the page's bytes with commandMark still in them.

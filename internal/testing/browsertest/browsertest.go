@@ -356,6 +356,15 @@ func (b *Tab) Screen(wide, high int64, dark bool) {
 	}))
 }
 
+// Zone sets the time zone, by its name in the database of zones.
+func (b *Tab) Zone(name string) {
+	b.t.Helper()
+	b.do("set the time zone", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
+		return err
+	}))
+}
+
 // Print shows the page as it would be printed.
 func (b *Tab) Print() {
 	b.t.Helper()

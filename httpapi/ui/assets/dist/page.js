@@ -962,7 +962,7 @@ var rest = 120;
 function palette() {
   const link = document.querySelector("[data-palette]");
   if (link === null) return;
-  const parts = build(link.href);
+  const parts2 = build(link.href);
   let asked;
   let timer = 0;
   const ask = async () => {
@@ -970,23 +970,23 @@ function palette() {
     asked = new AbortController();
     const { signal } = asked;
     try {
-      const answer = await fetch(link.pathname + "?q=" + encodeURIComponent(parts.input.value), { headers: { Accept: "application/json" }, signal });
+      const answer = await fetch(link.pathname + "?q=" + encodeURIComponent(parts2.input.value), { headers: { Accept: "application/json" }, signal });
       if (answer.redirected) {
         location.reload();
         return;
       }
       if (!answer.ok) throw new Error(answer.statusText);
-      parts.show(await answer.json());
+      parts2.show(await answer.json());
     } catch {
-      if (!signal.aborted) parts.say("The search does not answer. Try again.");
+      if (!signal.aborted) parts2.say("The search does not answer. Try again.");
     }
   };
   const open = () => {
-    if (parts.dialog.open) return;
-    parts.input.value = "";
-    parts.show([]);
-    parts.say("");
-    parts.dialog.showModal();
+    if (parts2.dialog.open) return;
+    parts2.input.value = "";
+    parts2.show([]);
+    parts2.say("");
+    parts2.dialog.showModal();
     void ask();
   };
   document.addEventListener("keydown", (event) => {
@@ -999,7 +999,7 @@ function palette() {
     event.preventDefault();
     open();
   });
-  parts.input.addEventListener("input", () => {
+  parts2.input.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(() => void ask(), rest);
   });
@@ -1165,8 +1165,27 @@ function base64(of) {
   return btoa(String.fromCharCode(...of));
 }
 
+// src/zones.ts
+var parts = {
+  moment: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" },
+  day: { day: "numeric", month: "short", year: "numeric" },
+  clock: { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" }
+};
+var formats = new Map(Object.entries(parts).map(([name, options]) => [name, new Intl.DateTimeFormat("en-GB", options)]));
+function zones() {
+  const show2 = () => {
+    for (const time of document.querySelectorAll("time[data-zone]")) {
+      const text = formats.get(time.dataset.zone)?.format(new Date(time.dateTime));
+      if (text !== void 0 && time.textContent !== text) time.textContent = text;
+    }
+  };
+  show2();
+  document.addEventListener("humanqa:refreshed", show2);
+}
+
 // src/page.ts
 follow();
+zones();
 passkeys();
 ages();
 copies();

@@ -5,8 +5,10 @@ import { passkeys } from './passkey'
 import { palette } from './palette'
 import { players } from './player'
 import { verifies } from './verify'
+import { zones } from './zones'
 
 follow()
+zones()
 passkeys()
 ages()
 copies()
