@@ -127,7 +127,7 @@ func fixtures() *sdk.Server {
 	})
 	tool(s, "test_sampling", func(ctx context.Context, req *sdk.CallToolRequest) ([]sdk.Content, error) {
 		answer, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{ //nolint:staticcheck // older clients
-			MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: text("Test prompt for sampling")}},
+			MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: text("Test prompt for sampling")}}, //nolint:staticcheck // as above
 		})
 		if err != nil {
 			return nil, err

@@ -237,6 +237,21 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 	return res, nil
 }
 
+// Transport sends single requests with the key, to the service only.
+func (c *Client) Transport() http.RoundTripper { return transport{c} }
+
+type transport struct{ *Client }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", "hqa/"+t.version)
+	if t.key != "" && strings.HasPrefix(r.URL.String(), t.base+"/") {
+		r.Header.Set("Authorization", "Bearer "+t.key)
+	}
+	return t.http.Do(r)
+}
+
 func refusalOf(res *http.Response, raw []byte) *Error {
 	e := &Error{Status: res.StatusCode}
 	if json.Unmarshal(raw, e) != nil || e.Code == "" { // a proxy's page, say

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"humanqa/internal/mcptools"
+)
+
+// mcpCmd is for coding agents that start their tools themselves.
+type mcpCmd struct{}
+
+// Run serves the tools of /mcp until standard input ends.
+func (mcpCmd) Run(ctx context.Context, a *app) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	server := mcptools.New(mcptools.Options{Version: a.build.Version, API: c.Transport(), BaseURL: c.Base()})
+	err = server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}})
+	if ctx.Err() != nil {
+		return nil // as asked
+	}
+	return err
+}
+
+// unclosed is standard output, which the process closes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
