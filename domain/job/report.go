@@ -1,5 +1,7 @@
 package job
 
+import "fmt"
+
 // The values of a report's overallStatus.
 const (
 	OverallPass         = "pass"
@@ -87,4 +89,15 @@ func HealthScore(items []ReportItem) int {
 		}
 	}
 	return max(0, score)
+}
+
+// Tally is a report in a few words, such as "3 of 11 failed"; empty without items.
+func Tally(pass, fail, skip int) string {
+	switch all := pass + fail + skip; {
+	case fail > 0:
+		return fmt.Sprintf("%d of %d failed", fail, all)
+	case all > 0:
+		return fmt.Sprintf("%d of %d passed", pass, all)
+	}
+	return ""
 }

@@ -134,6 +134,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.notifications},
 		{Method: "POST", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.setNotifications},
 		{Method: "POST", Pattern: "/dashboard/notifications/link", For: ui.Viewers, Handle: d.askAgain},
+		{Method: "GET", Pattern: "/dashboard/notifications/news", For: ui.Viewers, Handle: d.news},
 		{Method: "GET", Pattern: "/mail/confirm/{token}", Handle: d.confirmMail},
 		{Method: "POST", Pattern: "/mail/confirm/{token}", Handle: d.confirmMailNow},
 		{Method: "GET", Pattern: "/mail/stop/{token}", Handle: d.stopMail},

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -66,12 +65,7 @@ const askedShown = 120
 func foundLine(f jobs.Found) jobLine {
 	line := lineOf(f.Summary)
 	line.Asked, line.Took, line.Commit = oneLine(wire.Clip(f.Asked, askedShown)), f.Took(), f.Commit
-	switch all := f.PassCount + f.FailCount + f.SkipCount; {
-	case f.FailCount > 0:
-		line.Verdicts = fmt.Sprintf("%d of %d failed", f.FailCount, all)
-	case all > 0:
-		line.Verdicts = fmt.Sprintf("%d of %d passed", f.PassCount, all)
-	}
+	line.Verdicts = job.Tally(f.PassCount, f.FailCount, f.SkipCount)
 	return line
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/mail"
+	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/pagetest"
@@ -117,7 +119,7 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 	w.completed(account, "Sign-up", "", job.ItemPass, job.ItemPass, job.ItemPass)
 	failed := w.completed(account, "Checkout", "It stays white.", job.ItemFail, job.ItemPass, job.ItemSkip)
 	w.completed(account, "Search", "", job.ItemPass, job.ItemPass, job.ItemPass) // leaves 15
-	letter("ann@example.com", "Sign-up: All 3 passed")
+	letter("ann@example.com", "Sign-up: 3 of 3 passed")
 	letter("ann@example.com", "Checkout: 1 of 3 failed, 1 skipped")
 	letter("ann@example.com", "Credits are low: 15 credits left")
 	told := letter("bob@example.com", "Checkout: 1 of 3 failed, 1 skipped")
@@ -160,5 +162,44 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 		(SELECT count(*) FROM mail.people WHERE person_id = $1) + (SELECT count(*) FROM mail.letters WHERE person_id = $1)`, bob.ID))
 	if left != 0 {
 		t.Errorf("%d rows are left of an erased account and person", left)
+	}
+}
+
+// The browser tells of a report while any page of the dashboard is open, once it was
+// allowed to by a button; another account's reports are never told.
+func TestTheBrowserTellsOfReports(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account, other := w.account("Acme", 100), w.account("Globex", 100)
+	ann := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: account})
+	tab := w.Tab(ann)
+	tab.Notifications()
+	listen := func() {
+		browsertest.Eval[bool](tab, `(() => {
+			window.notices = []
+			window.Notification = class extends Notification { constructor(title, options) { super(title, options); notices.push(title + ': ' + options.body) } }
+			return true
+		})()`)
+	}
+	w.completed(account, "Before it is on", "", job.ItemPass, job.ItemPass, job.ItemPass)
+	tab.Open(w.Origin + "/dashboard/notifications")
+	tab.Wait(`document.querySelector('[data-told]').hidden === false`)
+	tab.Click("[data-told]")
+	tab.Wait(`document.querySelector('[data-told]').getAttribute('aria-pressed') === 'true'`)
+	tab.Wait(`localStorage.getItem('humanqa:told-after') !== null`)
+	tab.Open(w.Origin + "/dashboard")
+	listen()
+	w.completed(other, "Of another account", "", job.ItemFail, job.ItemPass, job.ItemPass)
+	w.completed(account, "Checkout", "", job.ItemFail, job.ItemPass, job.ItemPass)
+	tab.Wait(`window.notices.length > 0`)
+	if got := browsertest.Eval[[]string](tab, "notices"); !slices.Equal(got, []string{"Report: Checkout: 1 of 3 failed"}) {
+		t.Errorf("the notices are %q", got)
+	}
+	tab.Open(w.Origin + "/dashboard/notifications")
+	tab.Wait(`document.querySelector('[data-told]').getAttribute('aria-pressed') === 'true'`)
+	tab.Click("[data-told]")
+	tab.Wait(`document.querySelector('[data-told]').getAttribute('aria-pressed') === 'false'`)
+	if got := w.Call(ann, "GET", "/dashboard/notifications/news?after=guess", nil); got.Status != 400 && got.Status != 422 {
+		t.Errorf("a cursor that is none: %d", got.Status)
 	}
 }

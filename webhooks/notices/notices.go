@@ -177,14 +177,7 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 
 // verdict is a report in a few words.
 func verdict(e *job.Completed) string {
-	all := e.PassCount + e.FailCount + e.SkipCount
-	words := fmt.Sprintf("%d of %d passed", e.PassCount, all)
-	switch {
-	case e.FailCount > 0:
-		words = fmt.Sprintf("%d of %d failed", e.FailCount, all)
-	case e.PassCount == all && all > 1:
-		return fmt.Sprintf("All %d passed", all)
-	}
+	words := job.Tally(e.PassCount, e.FailCount, e.SkipCount)
 	if e.SkipCount > 0 {
 		words += fmt.Sprintf(", %d skipped", e.SkipCount)
 	}

@@ -109,7 +109,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	failed := "report true |Checkout|Could not be tested. 5 credits refunded|/dashboard/jobs/j3"
 	want := []string{
 		"credits false |Credits are low|15 credits left|/dashboard/credits", failed,
-		"report false p1|Checkout|All 5 passed|/dashboard/jobs/j2", report,
+		"report false p1|Checkout|5 of 5 passed|/dashboard/jobs/j2", report,
 		"webhook false p1|The webhook of p1 is disabled|Events are held. answered 500|/dashboard/projects/p1/webhook",
 	}
 	slices.Sort(want)

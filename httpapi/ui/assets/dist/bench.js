@@ -283,7 +283,7 @@ function similar(job, ended) {
     const at = panel();
     if (at !== null) at.hidden = true;
   }
-  async function ask() {
+  async function ask2() {
     asked?.abort();
     const asking = asked = new AbortController();
     const text = typed();
@@ -295,11 +295,11 @@ function similar(job, ended) {
         signal: asking.signal
       });
       const found = answer.ok ? await answer.json() : [];
-      if (asking === asked && !asking.signal.aborted && !ended() && typed() === text) show(found);
+      if (asking === asked && !asking.signal.aborted && !ended() && typed() === text) show2(found);
     } catch {
     }
   }
-  function show(found) {
+  function show2(found) {
     const at = panel();
     if (at === null) return;
     at.hidden = found.length === 0;
@@ -363,7 +363,7 @@ function similar(job, ended) {
     clearTimeout(timer);
     if (!event.isTrusted || item === "" && part("same").querySelector("input").value !== "") return;
     if (typed().length < least) hide();
-    else timer = setTimeout(() => void ask(), rest);
+    else timer = setTimeout(() => void ask2(), rest);
   });
   document.addEventListener("click", (event) => {
     if (event.target.closest("#same button") === null) return;
@@ -814,7 +814,7 @@ function annotates(dialog) {
     told.textContent = "The last mark is gone.";
     if (marks.length === 0) canvas.focus();
   }
-  async function show(file) {
+  async function show2(file) {
     try {
       picture = await createImageBitmap(file);
     } catch {
@@ -934,7 +934,7 @@ function annotates(dialog) {
     return true;
   }
   return (file) => {
-    const shown = line.then(() => show(file));
+    const shown = line.then(() => show2(file));
     line = shown.then(() => {
     }, () => {
     });
@@ -1005,6 +1005,31 @@ async function drawn(canvas, was) {
   return new File([blob], name + (blob.type === "image/jpeg" ? ".jpg" : ".png"), { type: blob.type });
 }
 
+// src/notice.ts
+var refused = "This browser does not let us.";
+function possible() {
+  return typeof Notification !== "undefined";
+}
+function allowed() {
+  return possible() && Notification.permission === "granted";
+}
+async function ask() {
+  return await Notification.requestPermission() === "granted" ? "" : refused;
+}
+function show(title, body, tag, href = "") {
+  try {
+    const shown = new Notification(title, { body, tag });
+    shown.onclick = () => {
+      window.focus();
+      if (href !== "") location.assign(href);
+      shown.close();
+    };
+    return "";
+  } catch {
+    return refused;
+  }
+}
+
 // src/bell.ts
 var rungAt = "humanqa:rung";
 var remembered = 50;
@@ -1020,10 +1045,10 @@ function bell() {
   function set(name, on, why = "") {
     if (on) localStorage.setItem("humanqa:bell:" + name, "on");
     else localStorage.removeItem("humanqa:bell:" + name);
-    show();
+    draw2();
     told.textContent = why;
   }
-  function show() {
+  function draw2() {
     for (const name of ["notice", "sound"]) button(name).setAttribute("aria-pressed", String(wanted(name)));
   }
   async function notices() {
@@ -1031,8 +1056,8 @@ function bell() {
       set("notice", false);
       return;
     }
-    const leave = await Notification.requestPermission();
-    set("notice", leave === "granted", leave === "granted" ? "" : "This browser does not let us.");
+    const refused2 = await ask();
+    set("notice", refused2 === "", refused2);
   }
   async function awake() {
     audio ??= new AudioContext();
@@ -1054,15 +1079,8 @@ function bell() {
     }
   }
   function notice(came) {
-    try {
-      const shown = new Notification("Urgent: " + came.title, { body: "It waits in the queue.", tag: came.id });
-      shown.onclick = () => {
-        window.focus();
-        shown.close();
-      };
-    } catch {
-      set("notice", false, "This browser does not let us.");
-    }
+    const refused2 = show("Urgent: " + came.title, "It waits in the queue.", came.id);
+    if (refused2 !== "") set("notice", false, refused2);
   }
   async function ours(came) {
     const take = () => {
@@ -1082,14 +1100,14 @@ function bell() {
     if (wanted("sound")) void beep();
     if (wanted("notice")) for (const one of left) notice(one);
   });
-  button("notice").hidden = typeof Notification === "undefined";
+  button("notice").hidden = !possible();
   button("notice").addEventListener("click", () => void notices());
   button("sound").addEventListener("click", () => {
     set("sound", !wanted("sound"));
     if (wanted("sound")) void beep();
   });
-  if (wanted("notice") && (typeof Notification === "undefined" || Notification.permission !== "granted")) set("notice", false);
-  show();
+  if (wanted("notice") && !allowed()) set("notice", false);
+  draw2();
   at.hidden = false;
   if (wanted("sound")) {
     void awake();
@@ -1151,9 +1169,9 @@ function floats(bench2) {
     part("verdict").replaceChildren(win.document.importNode(row.querySelector(".slot").firstElementChild, true));
     write(part("title"), row.querySelector(".what > b").textContent);
     write(part("expected"), row.querySelector(".what > .expected:not(.why)")?.textContent ?? "");
-    const ask2 = row.querySelector(".ask")?.textContent ?? "";
-    part("ask").hidden = ask2 === "";
-    write(part("ask"), ask2);
+    const ask3 = row.querySelector(".ask")?.textContent ?? "";
+    part("ask").hidden = ask3 === "";
+    write(part("ask"), ask3);
     const list = part("list");
     const rows = bench2.rows();
     while (list.children.length > rows.length) list.lastElementChild.remove();
@@ -1179,7 +1197,7 @@ function floats(bench2) {
     if (win === null || win.closed) return;
     for (const name of ["clock", "left", "saved"]) write(part(name), document.getElementById(name)?.textContent?.trim() ?? "");
   }
-  function ask(what) {
+  function ask2(what) {
     const row = bench2.current();
     if (row === null) return;
     asking = what;
@@ -1206,7 +1224,7 @@ function floats(bench2) {
   function act(key) {
     if (bench2.over()) return false;
     if (key === "f" || key === "n") {
-      ask(key === "f" ? "fail" : "note");
+      ask2(key === "f" ? "fail" : "note");
       return true;
     }
     if (key === ".") {
@@ -1310,7 +1328,7 @@ function start(bench2) {
         location.assign(next);
       } else document.dispatchEvent(new Event("humanqa:refresh"));
     },
-    refused: (entry, why) => void refused(entry, why)
+    refused: (entry, why) => void refused2(entry, why)
   });
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== void 0 || e.job !== job || e.token !== token, job);
   const time = clock(byID("clock"));
@@ -1342,7 +1360,7 @@ function start(bench2) {
   function keep(entry) {
     return outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
   }
-  async function refused(entry, why) {
+  async function refused2(entry, why) {
     if (entry.item !== void 0) verdicts.delete(entry.item);
     await beat();
     if (!frozen && ["complete", "release", "untestable"].includes(entry.kind)) {
@@ -1397,7 +1415,7 @@ function start(bench2) {
     for (const entry of unsaved) overlay(entry);
     for (const [item, last] of verdicts) {
       const li2 = row(item);
-      if (li2 !== null) show(li2, last.said);
+      if (li2 !== null) show2(li2, last.said);
     }
     for (const [id, url] of previews) if (!unsaved.some((e) => e.id === id)) {
       URL.revokeObjectURL(url);
@@ -1409,18 +1427,18 @@ function start(bench2) {
     bench2.classList.add("scripted");
     const li = row(current);
     if (li !== null && asking === "skip") {
-      const ask = document.createElement("p");
-      ask.className = "ask";
+      const ask2 = document.createElement("p");
+      ask2.className = "ask";
       const reasons = [...li.querySelectorAll("[name=reason] option")];
-      ask.textContent = "Skip it because: " + reasons.map((r, n) => `${n + 1} ${r.text}`).join(", ");
-      li.querySelector(".say").before(ask);
+      ask2.textContent = "Skip it because: " + reasons.map((r, n) => `${n + 1} ${r.text}`).join(", ");
+      li.querySelector(".say").before(ask2);
     }
     notes.restore();
     small.paint();
   }
   function overlay(entry) {
     const li = entry.item === void 0 ? null : row(entry.item);
-    if (entry.kind === "check" && li !== null) show(li, entry.fields);
+    if (entry.kind === "check" && li !== null) show2(li, entry.fields);
     if (entry.kind === "hide") document.querySelectorAll(".kept").forEach((kept) => {
       if (kept.closest("li") === li && kept.querySelector("[name=picture]")?.value === entry.fields.picture) kept.hidden = true;
     });
@@ -1435,7 +1453,7 @@ function start(bench2) {
       li.querySelector(".shots").append(kept);
     }
   }
-  function show(li, said) {
+  function show2(li, said) {
     li.classList.remove("pass", "fail", "skip", "pending");
     li.classList.add(said.status);
     Object.assign(li.dataset, said);
@@ -1460,7 +1478,7 @@ function start(bench2) {
     field.value = field.defaultValue = said.note;
     notes.forget(field);
     known.said(li.dataset.item);
-    show(li, said);
+    show2(li, said);
     asking = "";
     verdicts.set(li.dataset.item, { said: { ...said }, saved: Infinity });
     const words = { pass: "passes", fail: "fails", skip: "is skipped", pending: "has a note" }[said.status];

@@ -167,27 +167,27 @@ var Idiomorph = (function() {
         let softMatch = null;
         let nextSibling = node.nextSibling;
         let siblingSoftMatchCount = 0;
-        let cursor = startPoint;
-        while (cursor && cursor != endPoint) {
-          if (isSoftMatch(cursor, node)) {
-            if (isIdSetMatch(ctx, cursor, node)) {
-              return cursor;
+        let cursor2 = startPoint;
+        while (cursor2 && cursor2 != endPoint) {
+          if (isSoftMatch(cursor2, node)) {
+            if (isIdSetMatch(ctx, cursor2, node)) {
+              return cursor2;
             }
             if (softMatch === null) {
-              if (!ctx.idMap.has(cursor)) {
-                softMatch = cursor;
+              if (!ctx.idMap.has(cursor2)) {
+                softMatch = cursor2;
               }
             }
           }
-          if (softMatch === null && nextSibling && isSoftMatch(cursor, nextSibling)) {
+          if (softMatch === null && nextSibling && isSoftMatch(cursor2, nextSibling)) {
             siblingSoftMatchCount++;
             nextSibling = nextSibling.nextSibling;
             if (siblingSoftMatchCount >= 2) {
               softMatch = void 0;
             }
           }
-          if (ctx.activeElementAndParents.includes(cursor)) break;
-          cursor = cursor.nextSibling;
+          if (ctx.activeElementAndParents.includes(cursor2)) break;
+          cursor2 = cursor2.nextSibling;
         }
         return softMatch || null;
       }
@@ -230,16 +230,16 @@ var Idiomorph = (function() {
       }
     }
     function removeNodesBetween(ctx, startInclusive, endExclusive) {
-      let cursor = startInclusive;
-      while (cursor && cursor !== endExclusive) {
+      let cursor2 = startInclusive;
+      while (cursor2 && cursor2 !== endExclusive) {
         let tempNode = (
           /** @type {Node} */
-          cursor
+          cursor2
         );
-        cursor = cursor.nextSibling;
+        cursor2 = cursor2.nextSibling;
         removeNode(ctx, tempNode);
       }
-      return cursor;
+      return cursor2;
     }
     function moveBeforeById(parentNode, id, after, ctx) {
       const selector = `[id="${CSS.escape(id)}"]`;
@@ -700,10 +700,10 @@ var Idiomorph = (function() {
       /** @returns {Node[]} */
       get childNodes() {
         const nodes = [];
-        let cursor = this.previousSibling ? this.previousSibling.nextSibling : this.realParentNode.firstChild;
-        while (cursor && cursor != this.nextSibling) {
-          nodes.push(cursor);
-          cursor = cursor.nextSibling;
+        let cursor2 = this.previousSibling ? this.previousSibling.nextSibling : this.realParentNode.firstChild;
+        while (cursor2 && cursor2 != this.nextSibling) {
+          nodes.push(cursor2);
+          cursor2 = cursor2.nextSibling;
         }
         return nodes;
       }
@@ -965,7 +965,7 @@ function palette() {
   const parts2 = build(link.href);
   let asked;
   let timer = 0;
-  const ask = async () => {
+  const ask2 = async () => {
     asked?.abort();
     asked = new AbortController();
     const { signal } = asked;
@@ -987,7 +987,7 @@ function palette() {
     parts2.show([]);
     parts2.say("");
     parts2.dialog.showModal();
-    void ask();
+    void ask2();
   };
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
@@ -1001,7 +1001,7 @@ function palette() {
   });
   parts2.input.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void ask(), rest);
+    timer = setTimeout(() => void ask2(), rest);
   });
 }
 function build(action) {
@@ -1047,7 +1047,7 @@ function build(action) {
   const say = (text) => {
     status.textContent = text;
   };
-  const show2 = (next) => {
+  const show3 = (next) => {
     hits = next;
     at = 0;
     list.replaceChildren(...hits.map((hit, i) => {
@@ -1082,7 +1082,7 @@ function build(action) {
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
-  return { dialog, input, show: show2, say };
+  return { dialog, input, show: show3, say };
 }
 
 // src/player.ts
@@ -1099,10 +1099,101 @@ function players() {
   });
 }
 
+// src/notice.ts
+var refused = "This browser does not let us.";
+function possible() {
+  return typeof Notification !== "undefined";
+}
+function allowed() {
+  return possible() && Notification.permission === "granted";
+}
+async function ask() {
+  return await Notification.requestPermission() === "granted" ? "" : refused;
+}
+function show(title, body, tag, href = "") {
+  try {
+    const shown = new Notification(title, { body, tag });
+    shown.onclick = () => {
+      window.focus();
+      if (href !== "") location.assign(href);
+      shown.close();
+    };
+    return "";
+  } catch {
+    return refused;
+  }
+}
+
+// src/told.ts
+var wanted = "humanqa:told";
+var cursor = "humanqa:told-after";
+var pause2 = 2e4;
+var several = 3;
+function told() {
+  const path = document.querySelector("[data-news]")?.dataset.news;
+  if (path === void 0) return;
+  switches();
+  if (navigator.locks) void navigator.locks.request("humanqa-told", () => watch(path));
+  else void watch(path);
+}
+function on() {
+  return localStorage.getItem(wanted) === "on" && allowed();
+}
+async function watch(path) {
+  for (; ; ) {
+    if (on()) await look(path);
+    const rested = new AbortController();
+    await new Promise((wake) => {
+      setTimeout(wake, pause2);
+      for (const name of ["humanqa:refreshed", "humanqa:told"]) document.addEventListener(name, () => wake(), { signal: rested.signal });
+    });
+    rested.abort();
+  }
+}
+async function look(path) {
+  try {
+    const after = localStorage.getItem(cursor) ?? "";
+    const answer = await fetch(path + "?" + new URLSearchParams({ after }), { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(pause2) });
+    if (answer.status === 400 || answer.status === 422) localStorage.removeItem(cursor);
+    if (!answer.ok || answer.redirected) return;
+    const { cursor: next, news } = await answer.json();
+    localStorage.setItem(cursor, next);
+    if (news.length > several) show(news.length + " tests and notices", "The dashboard has them.", "humanqa-told", "/dashboard");
+    else for (const one of news) show(one.title, one.text, one.id, one.href);
+  } catch {
+  }
+}
+function switches() {
+  const at = document.getElementById("told");
+  if (at === null) return;
+  const button = at.querySelector("[data-told]");
+  const says = at.querySelector("[role=status]");
+  const set = () => {
+    button.setAttribute("aria-pressed", String(on()));
+  };
+  button.hidden = !possible();
+  if (!possible()) says.textContent = "This browser has no notifications.";
+  button.addEventListener("click", async () => {
+    if (on()) {
+      localStorage.removeItem(wanted);
+      says.textContent = "";
+    } else {
+      says.textContent = await ask();
+      if (says.textContent === "") {
+        localStorage.setItem(wanted, "on");
+        localStorage.removeItem(cursor);
+        document.dispatchEvent(new Event("humanqa:told"));
+      }
+    }
+    set();
+  });
+  set();
+}
+
 // src/verify.ts
 function verifies() {
-  show();
-  document.addEventListener("humanqa:refreshed", show);
+  show2();
+  document.addEventListener("humanqa:refreshed", show2);
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-verify-now]") !== null) void verify();
   });
@@ -1113,7 +1204,7 @@ function verifies() {
 function part() {
   return document.querySelector("[data-verify]");
 }
-function show() {
+function show2() {
   const at = part();
   if (at !== null && "subtle" in crypto) at.hidden = false;
 }
@@ -1173,14 +1264,14 @@ var parts = {
 };
 var formats = new Map(Object.entries(parts).map(([name, options]) => [name, new Intl.DateTimeFormat("en-GB", options)]));
 function zones() {
-  const show2 = () => {
+  const show3 = () => {
     for (const time of document.querySelectorAll("time[data-zone]")) {
       const text = formats.get(time.dataset.zone)?.format(new Date(time.dateTime));
       if (text !== void 0 && time.textContent !== text) time.textContent = text;
     }
   };
-  show2();
-  document.addEventListener("humanqa:refreshed", show2);
+  show3();
+  document.addEventListener("humanqa:refreshed", show3);
 }
 
 // src/page.ts
@@ -1195,6 +1286,7 @@ players();
 verifies();
 newest();
 palette();
+told();
 onces();
 function onces() {
   document.addEventListener("submit", (event) => {

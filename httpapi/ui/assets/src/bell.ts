@@ -1,6 +1,7 @@
 // Something urgent came to the queue: the browser says so and a sound is heard, if
 // whoever sits here wants that. Both are off until a button is pressed, and stay as
 // this browser was told. How much urgent waits the page's title says anyway.
+import { allowed, ask, possible, show } from './notice'
 
 interface Came { id: string; title: string }
 
@@ -21,18 +22,18 @@ export function bell() {
   function set(name: string, on: boolean, why = '') {
     if (on) localStorage.setItem('humanqa:bell:' + name, 'on')
     else localStorage.removeItem('humanqa:bell:' + name)
-    show()
+    draw()
     told.textContent = why
   }
 
-  function show() {
+  function draw() {
     for (const name of ['notice', 'sound']) button(name).setAttribute('aria-pressed', String(wanted(name)))
   }
 
   async function notices() {
     if (wanted('notice')) { set('notice', false); return }
-    const leave = await Notification.requestPermission()
-    set('notice', leave === 'granted', leave === 'granted' ? '' : 'This browser does not let us.')
+    const refused = await ask()
+    set('notice', refused === '', refused)
   }
 
   // awake is the sound, once the browser lets it be heard: after a press of anything.
@@ -58,12 +59,8 @@ export function bell() {
   }
 
   function notice(came: Came) {
-    try {
-      const shown = new Notification('Urgent: ' + came.title, { body: 'It waits in the queue.', tag: came.id })
-      shown.onclick = () => { window.focus(); shown.close() }
-    } catch { // on phones only a worker may
-      set('notice', false, 'This browser does not let us.')
-    }
+    const refused = show('Urgent: ' + came.title, 'It waits in the queue.', came.id)
+    if (refused !== '') set('notice', false, refused)
   }
 
   // ours are those that no other tab rang for.
@@ -87,15 +84,15 @@ export function bell() {
     if (wanted('notice')) for (const one of left) notice(one)
   })
 
-  button('notice').hidden = typeof Notification === 'undefined'
+  button('notice').hidden = !possible()
   button('notice').addEventListener('click', () => void notices())
   button('sound').addEventListener('click', () => {
     set('sound', !wanted('sound'))
     if (wanted('sound')) void beep()
   })
   // What the browser was told to forget it says no more.
-  if (wanted('notice') && (typeof Notification === 'undefined' || Notification.permission !== 'granted')) set('notice', false)
-  show()
+  if (wanted('notice') && !allowed()) set('notice', false)
+  draw()
   at.hidden = false
   if (wanted('sound')) {
     void awake()

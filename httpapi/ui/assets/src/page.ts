@@ -4,6 +4,7 @@ import { follow, refresh } from './live'
 import { passkeys } from './passkey'
 import { palette } from './palette'
 import { players } from './player'
+import { told } from './told'
 import { verifies } from './verify'
 import { zones } from './zones'
 
@@ -18,6 +19,7 @@ players()
 verifies()
 newest()
 palette()
+told()
 onces()
 
 // A form with data-once is sent once, however often it is clicked: a second answer would
