@@ -2,10 +2,12 @@ package dashboard_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"mime/multipart"
 	"strings"
 	"testing"
@@ -30,6 +32,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"a report prints":                           testAReportPrints,
 		"notices come by themselves":                testNoticesComeByThemselves,
 		"times are in the reader's zone":            testTimesAreInTheReadersZone,
+		"pages are compressed but for secrets":      testPagesAreCompressedButForSecrets,
 		"a test is found again":                     testATestIsFoundAgain,
 		"a view is kept for one person":             testAViewIsKeptForOnePerson,
 		"the reference has a menu on a phone":       testTheReferenceHasAMenuOnAPhone,
@@ -71,6 +74,42 @@ func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 			t.Errorf("%s is %d px wide: %s", path, wide, browsertest.Eval[string](tab,
 				"[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > 321).slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join(' | ')"))
 		}
+	}
+}
+
+// A page is compressed for a browser that takes that, unless it shows a secret: beside
+// what a stranger put into the page's URL its size would tell of it.
+func testPagesAreCompressedButForSecrets(t *testing.T, w *world) {
+	account := w.account("Acme", 100)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop", WebhookURL: "https://hooks.example.com/x"})
+	w.Shown(project.Position, err)
+	get := func(path, accept string) pagetest.Response {
+		return w.Call(owner, "GET", path, nil, "Accept-Encoding", accept)
+	}
+	plain, packed := get("/dashboard/jobs", "identity"), get("/dashboard/jobs", "br, gzip")
+	if packed.Header.Get("Content-Encoding") != "gzip" || plain.Header.Get("Content-Encoding") != "" || len(packed.Body)*3 > len(plain.Body) {
+		t.Errorf("%d bytes of %d, as %q", len(packed.Body), len(plain.Body), packed.Header.Get("Content-Encoding"))
+	}
+	unpacked, err := gzip.NewReader(strings.NewReader(packed.Body))
+	w.Must(err)
+	page, err := io.ReadAll(unpacked)
+	w.Must(err)
+	if !strings.HasSuffix(string(page), "</html>\n") || packed.Header.Get("Vary") != "Accept-Encoding" || plain.Header.Get("Vary") != "Accept-Encoding" {
+		t.Errorf("a page that is not whole, or that caches mistake: %v", packed.Header)
+	}
+	again := w.Call(owner, "GET", "/dashboard/jobs", nil, "If-None-Match", plain.Header.Get("Etag"))
+	if again.Status != 304 || plain.Header.Get("Etag") != packed.Header.Get("Etag") {
+		t.Errorf("what a browser has is sent again: %d, %s and %s", again.Status, plain.Header.Get("Etag"), packed.Header.Get("Etag"))
+	}
+	for _, path := range []string{"/dashboard/projects/" + project.ProjectID + "/webhook/secret", "/dashboard/projects/" + project.ProjectID + "/hook"} {
+		if got := get(path, "gzip"); got.Status != 200 || got.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s: %d, as %q", path, got.Status, got.Header.Get("Content-Encoding"))
+		}
+	}
+	form := pagetest.Form("scope", "full", "name", "ci")
+	if got := w.Call(owner, "POST", "/dashboard/keys", form, "Accept-Encoding", "gzip"); got.Header.Get("Content-Encoding") != "" {
+		t.Errorf("a new key comes as %q", got.Header.Get("Content-Encoding"))
 	}
 }
 

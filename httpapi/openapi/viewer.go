@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+
+	"humanqa/httpapi/wire"
 )
 
 // viewer is the page and what it loads: the quickstart's programs, which tests run,
@@ -34,16 +35,8 @@ func NewFile(contentType string, body []byte) File {
 	sum := sha256.Sum256(body)
 	return File{
 		Type: contentType, Body: body, Hash: hex.EncodeToString(sum[:16]),
-		Packed: sync.OnceValue(func() []byte { return pack(body) }),
+		Packed: sync.OnceValue(func() []byte { return wire.Gzip(body) }),
 	}
-}
-
-func pack(body []byte) []byte {
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	_, _ = w.Write(body) // a buffer takes everything
-	_ = w.Close()
-	return out.Bytes()
 }
 
 const plain = "text/plain; charset=utf-8"

@@ -1,8 +1,6 @@
 package ui
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,7 +9,8 @@ import (
 	"net/http"
 	"path"
 	"strconv"
-	"strings"
+
+	"humanqa/httpapi/wire"
 )
 
 //go:embed assets/dist
@@ -56,18 +55,7 @@ func loadAssets() (*assets, error) {
 		if one.plain, err = dist.ReadFile(file); err != nil {
 			return err
 		}
-		var zipped bytes.Buffer
-		w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(one.plain); err != nil {
-			return err
-		}
-		if err := w.Close(); err != nil {
-			return err
-		}
-		one.zipped = zipped.Bytes()
+		one.zipped = wire.Gzip(one.plain)
 		sum := sha256.Sum256(one.plain)
 		one.url = assetsPath + hex.EncodeToString(sum[:10]) + "/" + name
 		all.byName[name], all.byURL[one.url] = one, one
@@ -110,7 +98,7 @@ func (one *asset) send(w http.ResponseWriter, r *http.Request, cache string) {
 	h.Set("Cache-Control", cache)
 	h.Set("Vary", "Accept-Encoding")
 	body := one.plain
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
 		body = one.zipped
 	}

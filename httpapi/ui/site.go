@@ -25,6 +25,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/person"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
 )
@@ -443,18 +444,28 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
 		tag = hex.EncodeToString(sum[:16])
 		h.Set("Cache-Control", "private, no-cache")
-		h.Set("Etag", `"`+tag+`"`)
-		if r.Header.Get("If-None-Match") == `"`+tag+`"` {
+		h.Set("Etag", `W/"`+tag+`"`) // weak: compressed or not, it is one page
+		if wire.Matches(r.Header.Values("If-None-Match"), `"`+tag+`"`) {
 			w.WriteHeader(http.StatusNotModified)
 			return http.StatusNotModified
 		}
 	}
 	body = bytes.ReplaceAll(body, []byte(tagMark), []byte(tag))
 	body = bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString()))
+	if !a.Secret && r.Method == http.MethodGet { // the answer to a form may show a secret once (wire.Gzip)
+		h.Add("Vary", "Accept-Encoding")
+		if len(body) >= compressed && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
+			h.Set("Content-Encoding", "gzip")
+			body = wire.Gzip(body)
+		}
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone
 	return status
 }
+
+// compressed is from how many bytes on a page is compressed: less is one packet anyway.
+const compressed = 1400
 
 // home is a person's place.
 func home(p *Person) string {
