@@ -78,7 +78,10 @@ type Config struct {
 	// Gather is how long what has ended waits for more, so that they settle together,
 	// while there is nothing to take.
 	Gather time.Duration
-	Log    Log
+	// Batch is how many outcomes are settled together even while there is more to take,
+	// if so many come within Gather. It is for work whose Take costs much.
+	Batch int
+	Log   Log
 }
 
 // Loop does work until it is stopped. Its goroutine owns all fields but those of
@@ -152,7 +155,8 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 			return
 		case r := <-l.results:
 			l.collectResults(r)
-			if !full && !l.taking && l.Gather > 0 && len(l.done) > 0 && len(l.done) <= l.Places/gatherPart && !l.urgent {
+			idle := !full && !l.taking && len(l.done) <= l.Places/gatherPart
+			if l.Gather > 0 && len(l.done) > 0 && (idle || len(l.done) < l.Batch) && !l.urgent {
 				if gathered == nil {
 					gathered = time.After(l.Gather)
 				}
