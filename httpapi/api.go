@@ -110,7 +110,7 @@ func New(d Deps) *API {
 		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head, Checkpoint: d.Checkpoint,
 		OwnLog: d.OwnLog, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: a.stopping.begun(),
 	})
-	a.checkers = checkers.New(d.Commands, d.Reads, d.Evidence, a.writer, d.BaseURL)
+	a.checkers = checkers.New(d.Commands, d.Reads, d.Evidence, a.writer, d.Now, d.BaseURL)
 	a.table = newTable(routesOf(a))
 	return a
 }

@@ -12,7 +12,7 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// Decisions, "Checker queue": urgent first, then oldest, and nothing in it
+// Decisions, "Checker queue": urgent and open lobbies first, then what is due first, and nothing in it
 // that belongs to the client's account or login.
 func TestTheQueueAsACheckerSeesIt(t *testing.T) {
 	t.Parallel()
@@ -25,7 +25,9 @@ func TestTheQueueAsACheckerSeesIt(t *testing.T) {
 	checker := s.checker()
 	queue := func(query string) []any {
 		t.Helper()
-		list, _ := s.call(checker, "GET", "/v1/checker/queue"+query, "").want(http.StatusOK)["jobs"].([]any)
+		page := s.call(checker, "GET", "/v1/checker/queue"+query, "").want(http.StatusOK)
+		equal(t, page["total"], any(6.0))
+		list, _ := page["jobs"].([]any)
 		return list
 	}
 	list := queue("")
@@ -33,16 +35,20 @@ func TestTheQueueAsACheckerSeesIt(t *testing.T) {
 	for n := range list {
 		ids = append(ids, field(list, n, "id").(string))
 	}
-	equal(t, ids[:4], []string{urgentOld, urgentYoung, old, young})
+	equal(t, slices.Concat(ids[:1], ids[3:]), []string{urgentOld, urgentYoung, old, young})
 	equal(t, len(ids), 6) // and both slots
-	equal(t, field(list, 4, "sessionId"), any(session.id))
+	for _, slot := range []int{1, 2} {
+		equal(t, field(list, slot, "sessionId"), any(session.id))
+		equal(t, field(list, slot, "readyDeadline"), s.call(key, "GET", "/v1/hosted/sessions/"+session.id, "").want(http.StatusOK)["readyDeadline"])
+	}
 	job := s.call(key, "GET", "/v1/jobs/"+urgentOld, "").want(http.StatusOK)
 	equal(t, list[0], any(map[string]any{
 		"id": urgentOld, "title": "Checkout", "url": "https://example.com/shop", "jobType": "Payment Flow", "jobTypeCode": "payment_flow",
-		"priority": "urgent", "slaMinutes": 15.0, "createdAt": job["createdAt"], "dueAt": job["dueAt"], "sessionId": nil,
+		"priority": "urgent", "slaMinutes": 15.0, "createdAt": job["createdAt"], "dueAt": job["dueAt"], "sessionId": nil, "readyDeadline": nil,
 		"targetDevice": "phone", "targetOS": "iOS", "targetBrowser": nil, "targetScreenSize": nil, "targetNetwork": nil,
 	}))
 	equal(t, queue("?limit=2"), list[:2])
+	equal(t, queue("?limit=2&offset=3"), list[3:5])
 	equal(t, len(queue("?limit=100")), 6)
 	for _, limit := range []string{"0", "101", "-1", "x"} {
 		equal(t, s.call(checker, "GET", "/v1/checker/queue?limit="+limit, "").paths(), []string{"limit"})

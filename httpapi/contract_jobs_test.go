@@ -149,7 +149,7 @@ func TestAnAIReviewIsDoneWithoutACheckerAndHasNoRecordingAndNoRating(t *testing.
 	accountID, key := s.account(2)
 	id, _ := s.call(key, "POST", "/v1/jobs", strings.Replace(aJob, "Payment Flow", "AI Review", 1)).want(http.StatusCreated)["jobId"].(string)
 	checker := s.checker()
-	equal(t, s.call(checker, "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}})
+	equal(t, s.call(checker, "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}, "total": 0.0, "limit": 20.0, "offset": 0.0})
 	s.call(checker, "POST", "/v1/checker/claims", "").want(http.StatusNoContent)
 	s.call(checker, "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).want(http.StatusConflict)
 

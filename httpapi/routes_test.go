@@ -155,7 +155,7 @@ func TestEveryRouteKeepsAccountsApart(t *testing.T) {
 		}
 	}
 	// A checker who belongs to the account never sees its jobs.
-	equal(t, s.call(ownChecker, "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}})
+	equal(t, s.call(ownChecker, "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}, "total": 0.0, "limit": 20.0, "offset": 0.0})
 	s.call(ownChecker, "POST", "/v1/checker/claims", "").want(http.StatusNoContent)
 	s.call(ownChecker, "POST", "/v1/checker/claims", `{"jobId":"`+jobA+`"}`).refused(http.StatusNotFound, domain.CodeNotFound)
 	if after := s.log.Head(); after.Commit != before.Commit+1 { // the key that was issued

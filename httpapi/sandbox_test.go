@@ -76,7 +76,7 @@ func TestARobotPlaysAJobOverHTTP(t *testing.T) {
 	})
 	t.Run("and no checker sees it", func(t *testing.T) {
 		s.submittedAs(key, twoItems)
-		equal(t, s.call(s.checker(), "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}})
+		equal(t, s.call(s.checker(), "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}, "total": 0.0, "limit": 20.0, "offset": 0.0})
 	})
 	t.Run("with every mistake named", func(t *testing.T) {
 		id := s.submittedAs(key, twoItems)

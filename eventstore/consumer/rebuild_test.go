@@ -64,7 +64,7 @@ func (w *world) load() (stop func()) {
 				return
 			}
 			most = total
-			if _, err := w.reads.Jobs.Queue(w.Ctx(), "ann", 5); err != nil {
+			if _, err := w.reads.Jobs.Queue(w.Ctx(), jobs.QueueFilter{CheckerID: "ann", Limit: 5}); err != nil {
 				w.T.Errorf("a reader met %v", err)
 				return
 			}

@@ -15,6 +15,7 @@ import (
 	"humanqa/internal/invariantcheck"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
+	"humanqa/projections/jobs"
 	"humanqa/projections/overall"
 	"humanqa/projections/oversight"
 )
@@ -95,10 +96,10 @@ func TestWhatAnOperatorDoesToAnAccount(t *testing.T) {
 		t.Errorf("choosing the pool: %d %s", got.Status, got.Body)
 	}
 	jobID := w.test(account, "For the trusted")
-	if queue, err := w.Reads.Jobs.Queue(t.Context(), bob, 10); err != nil || len(queue) != 0 {
+	if queue, err := w.Reads.Jobs.Queue(t.Context(), jobs.QueueFilter{CheckerID: bob, Limit: 10}); err != nil || len(queue) != 0 {
 		t.Errorf("Bob sees %v, %v", queue, err)
 	}
-	if queue, err := w.Reads.Jobs.Queue(t.Context(), ann, 10); err != nil || len(queue) != 1 || queue[0].ID != jobID {
+	if queue, err := w.Reads.Jobs.Queue(t.Context(), jobs.QueueFilter{CheckerID: ann, Limit: 10}); err != nil || len(queue) != 1 || queue[0].ID != jobID {
 		t.Errorf("Ann sees %v, %v", queue, err)
 	}
 

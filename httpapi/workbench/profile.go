@@ -1,13 +1,10 @@
 package workbench
 
 import (
-	"slices"
 	"strings"
 
 	"humanqa/domain"
-	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
-	"humanqa/projections/pools"
 )
 
 type profileView struct {
@@ -41,14 +38,3 @@ func (d Deps) saveProfile(r *ui.Request) (ui.Answer, error) {
 
 // lines are the entries of a field that holds one a line.
 func lines(text string) []string { return strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") }
-
-// fits says that the checker has what the test names: a device, a system, a
-// browser. One that names nothing fits everybody.
-func fits(t job.Target, p pools.Profile) bool {
-	return !slices.ContainsFunc([]string{t.Device, t.OS, t.Browser}, func(wanted string) bool {
-		wanted = strings.ToLower(strings.TrimSpace(wanted))
-		return wanted != "" && !slices.ContainsFunc(p.Devices, func(has string) bool {
-			return strings.Contains(strings.ToLower(has), wanted)
-		})
-	})
-}

@@ -41,7 +41,7 @@ func TestTheQueueKnowsWhatACheckerHas(t *testing.T) {
 				t.Errorf("%s shows %q: %v", path, title, !want)
 			}
 		}
-		if strings.Count(got.Body, "you have it") != 1 || !strings.Contains(got.Body, "Fits what you have (2)") {
+		if strings.Count(got.Body, "you have it") != 1 || !strings.Contains(got.Body, "Matches my devices (2)") {
 			t.Errorf("%s does not say what fits", path)
 		}
 	}

@@ -70,21 +70,23 @@ func Pages(d Deps) []ui.Page {
 }
 
 const (
-	// queueShown and workShown are how many rows the lists have.
-	queueShown = 50
-	workShown  = 20
+	// workShown is how many completed tests are listed.
+	workShown = 20
+	// lobbySlots is how many slots of open lobbies are looked at.
+	lobbySlots = 200
 )
 
 type homeView struct {
-	Claim  *command.ClaimedJob // nil: none
-	Left   int                 // items of it that have no verdict
-	Queue  []waiting
-	Fit    int  // how many of all that wait fit the checker's profile
-	Waits  int  // all that wait
-	Fits   bool // only those that fit are shown
-	Work   []workLine
-	Record jobs.Record
-	Person string
+	Claim   *command.ClaimedJob // nil: none
+	Left    int                 // items of it that have no verdict
+	Queue   []waiting           // a page of what waits, without the slots of lobbies
+	Lobbies []lobby
+	Counts  jobs.QueueCounts
+	Pager   ui.Pager
+	Fits    bool // only those that fit are shown
+	Work    []workLine
+	Record  jobs.Record
+	Person  string
 }
 
 type waiting struct {
@@ -92,7 +94,16 @@ type waiting struct {
 	Host, Kind string
 	On         []string // what it is to be tested on
 	Soon       bool
-	Fits       bool // and it asks for something
+	Has        bool // it asks for something, and the checker has it
+}
+
+// lobby is a session that waits for checkers. The slot is the one that its button takes:
+// the first, but rather one that the checker has the device for.
+type lobby struct {
+	Slot  waiting
+	Free  int
+	Until time.Time
+	Soon  bool
 }
 
 type workLine struct {
@@ -110,10 +121,6 @@ func stars(w jobs.Work) int {
 
 func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	ctx, checker := r.Context(), r.Person.CheckerID()
-	queue, err := d.Reads.Jobs.Queue(ctx, checker, queueShown)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	done, record, err := d.Reads.Jobs.Done(ctx, checker, workShown)
 	if err != nil {
 		return ui.Answer{}, err
@@ -122,41 +129,70 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	profile, err := d.Reads.Pools.Profile(ctx, checker)
-	if err != nil {
+	v := homeView{Record: record, Person: r.Person.ID, Fits: r.FormValue("show") == "fits"}
+	if err := d.queue(r, &v); err != nil {
 		return ui.Answer{}, err
 	}
-	v := homeView{Record: record, Person: r.Person.ID, Waits: len(queue), Fits: r.FormValue("show") == "fits"}
-	live, urgent := []string{changes.Queue}, 0
+	live := []string{changes.Queue}
 	if found {
 		v.Claim, v.Left = &held, left(held.Checklist)
 		live = append(live, domain.JobStream(held.JobID))
-	}
-	for _, j := range queue {
-		fit := fits(j.Target, profile)
-		if fit {
-			v.Fit++
-		}
-		if v.Fits && !fit {
-			continue
-		}
-		if j.Urgent {
-			urgent++
-		}
-		v.Queue = append(v.Queue, waiting{
-			QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: targets(j.Target), Soon: j.DueAt.Sub(d.Now()) < soon,
-			Fits: fit && j.Target.Device+j.Target.OS+j.Target.Browser != "",
-		})
 	}
 	for _, w := range done {
 		v.Work = append(v.Work, workLine{w, ui.HostOf(w.URL), stars(w)})
 		live = append(live, domain.JobStream(w.JobID))
 	}
 	title := "Workbench"
-	if urgent > 0 { // seen where the tab is not
-		title = fmt.Sprintf("(%d) %s", urgent, title)
+	if v.Counts.Urgent > 0 { // seen where the tab is not
+		title = fmt.Sprintf("(%d) %s", v.Counts.Urgent, title)
 	}
 	return ui.Show("workbench", title, v, live...)
+}
+
+// queue adds the sessions that wait for checkers, and the asked page of all else. A page
+// behind the end is the last one.
+func (d Deps) queue(r *ui.Request, v *homeView) error {
+	ctx, now := r.Context(), d.Now()
+	profile, err := d.Reads.Pools.Profile(ctx, r.Person.CheckerID())
+	if err != nil {
+		return err
+	}
+	f := jobs.QueueFilter{CheckerID: r.Person.CheckerID(), Now: now, Devices: profile.Devices, Fitting: v.Fits, Limit: lobbySlots}
+	if v.Counts, err = d.Reads.Jobs.CountQueue(ctx, f); err != nil {
+		return err
+	}
+	slots, err := d.Reads.Jobs.Lobbies(ctx, f)
+	if err != nil {
+		return err
+	}
+	for n, slot := range slots {
+		if n == 0 || slots[n-1].SessionID != slot.SessionID {
+			v.Lobbies = append(v.Lobbies, lobby{Slot: waitingOf(slot, now), Until: *slot.LobbyUntil, Soon: slot.LobbyUntil.Sub(now) < soon/2})
+		}
+		l := &v.Lobbies[len(v.Lobbies)-1]
+		l.Free++
+		if slot.Fits && !l.Slot.Fits {
+			l.Slot = waitingOf(slot, now)
+		}
+	}
+	page := min(ui.PageOf(r), max(1, (v.Counts.Other+ui.PageSize-1)/ui.PageSize))
+	f.Limit, f.Offset = ui.PageSize, (page-1)*ui.PageSize
+	others, err := d.Reads.Jobs.Others(ctx, f)
+	if err != nil {
+		return err
+	}
+	for _, j := range others {
+		v.Queue = append(v.Queue, waitingOf(j, now))
+	}
+	v.Pager = ui.NewPager(r, page, len(others), v.Counts.Other)
+	return nil
+}
+
+func waitingOf(j jobs.QueuedJob, now time.Time) waiting {
+	return waiting{
+		QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: targets(j.Target), Soon: j.DueAt.Sub(now) < soon,
+		Has: j.Fits && j.Target.Device+j.Target.OS+j.Target.Browser != "",
+	}
 }
 
 // soon is how near the end of an SLA has to be to stand out.
@@ -202,7 +238,7 @@ func (d Deps) claim(r *ui.Request) (ui.Answer, error) {
 		return ui.Go(benchPath(c.JobID))
 	}
 	var taken command.ClaimedJob
-	found, err := d.Reads.Jobs.ClaimNext(r.Context(), checker, func(jobID string) (err error) {
+	found, err := d.Reads.Jobs.ClaimNext(r.Context(), checker, d.Now(), func(jobID string) (err error) {
 		cause.CommandID = command.NewCommandID() // each attempt is a command of its own
 		taken, err = take(jobID)
 		return err

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"time"
 
 	"humanqa/domain"
 )
@@ -14,10 +15,12 @@ const claimAttempts = 8
 // ClaimNext has claim try the jobs of the checker's queue, the first one first,
 // until it has one; found is false when there is none. A job that is gone is
 // skipped: the read model nominates, the log decides.
-func (q *Reads) ClaimNext(ctx context.Context, checkerID string, claim func(jobID string) error) (found bool, err error) {
+func (q *Reads) ClaimNext(
+	ctx context.Context, checkerID string, now time.Time, claim func(jobID string) error,
+) (found bool, err error) {
 	var gone []string
 	for range claimAttempts {
-		next, ok, errNext := q.NextForChecker(ctx, checkerID, gone)
+		next, ok, errNext := q.NextForChecker(ctx, checkerID, now, gone)
 		if errNext != nil || !ok {
 			return false, errNext
 		}

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/session"
 	"humanqa/projections/readmodel"
 )
 
@@ -221,7 +222,7 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 	case *job.Released:
 		f.requeue(j)
 	case *job.SlotStarted:
-		j.row.DueAt, j.row.QueueDueAt = readmodel.Moment(e.DueAt), readmodel.Moment(e.DueAt)
+		j.row.DueAt, j.row.QueueDueAt, j.row.LobbyUntil = readmodel.Moment(e.DueAt), readmodel.Moment(e.DueAt), nil
 	case *job.SLAMissed:
 		j.row.RequeueCount, j.row.LastFailedSLAAt = e.RequeueCount, readmodel.MomentPtr(e.At)
 		if e.Requeued {
@@ -267,6 +268,10 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		UntestableBy: pq.StringArray{}, QueueDueAt: due,
 	}}}
 	j.row.Target.V, j.row.Items.V, j.row.Recordings.V = e.Target, []job.ReportItem{}, []job.Recording{}
+	if e.SessionID != "" {
+		closes := readmodel.Moment(e.CreatedAt).Add(session.LobbyTime) // its session has the same beginning
+		j.row.LobbyUntil = &closes
+	}
 	j.row.Sandbox = e.Sandbox || f.allSandboxed || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
 	j.reworded = true

@@ -213,7 +213,7 @@ func TestListsAreFilteredOrderedAndCounted(t *testing.T) {
 	}
 }
 
-func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
+func TestTheQueueShowsUrgentJobsAndLobbiesFirstThenWhatIsDueFirst(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
@@ -229,9 +229,19 @@ func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
 	}
 	plain := func(*job.Created) {}
 	urgent := func(e *job.Created) { e.Urgent = true }
+	slot := func(id string) func(*job.Created) {
+		return func(e *job.Created) { e.SessionID = id }
+	}
 	submit("newer", "acc", 2, plain)
 	submit("older", "acc", 1, plain)
+	submit("brisk", "acc", 4, func(e *job.Created) { e.SLAMinutes = 30 })
 	submit("urgent", "acc", 3, urgent)
+	submit("slot-1", "acc", 20, slot("s-1"))
+	submit("slot-2", "acc", 20, slot("s-2")) // between the other's two
+	submit("slot-3", "acc", 20, slot("s-1"))
+	submit("begun", "acc", 0, slot("s-0"))
+	w.Log.Record(domain.JobStream("begun"), &job.SlotStarted{DueAt: *modeltest.At(70), At: *modeltest.At(10)})
+	submit("closed", "acc", 5, slot("s-9"))
 	submit("anns", "anns", 0, plain)
 	submit("review", "acc", 0, func(e *job.Created) { e.Type = job.AIReview })
 	submit("play", "sandbox", 0, urgent)
@@ -239,8 +249,13 @@ func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
 	w.Log.Record(domain.JobStream("taken"), modeltest.Claimed("bob"))
 	w.Reach(w.Sup)
 
-	queue := func(checkerID string, limit int) string {
-		jobs, err := w.reads.Queue(w.Ctx(), checkerID, limit)
+	now := *modeltest.At(20)
+	queue := func(checkerID string, limit int, change ...func(*QueueFilter)) string {
+		f := QueueFilter{CheckerID: checkerID, Now: now, Limit: limit}
+		for _, c := range change {
+			c(&f)
+		}
+		jobs, err := w.reads.Queue(w.Ctx(), f)
 		must.NoError(t, err)
 		var ids []string
 		for _, j := range jobs {
@@ -248,36 +263,47 @@ func TestTheQueueShowsUrgentJobsFirstThenTheOldest(t *testing.T) {
 		}
 		return strings.Join(ids, " ")
 	}
-	if got := queue("ann", 10); got != "urgent older newer" {
+	if got := queue("ann", 10); got != "slot-1 slot-3 slot-2 urgent brisk older newer begun" {
 		t.Errorf("ann's queue: %s", got)
 	}
-	if got := queue("bob", 10); got != "urgent anns older newer" {
+	if got := queue("bob", 10); got != "slot-1 slot-3 slot-2 urgent brisk anns older newer begun" {
 		t.Errorf("bob's queue: %s", got)
 	}
-	if got := queue("bob", 1); got != "urgent" {
+	if got := queue("bob", 1, func(f *QueueFilter) { f.Offset = 3 }); got != "urgent" {
 		t.Errorf("one of bob's queue: %s", got)
 	}
-	jobs, err := w.reads.Queue(w.Ctx(), "bob", 1)
+	jobs, err := w.reads.Queue(w.Ctx(), QueueFilter{CheckerID: "bob", Now: now, Limit: 1, Offset: 3})
 	must.NoError(t, err)
+	lobbies, err := w.reads.Lobbies(w.Ctx(), QueueFilter{CheckerID: "ann", Now: now, Limit: 10})
+	if err != nil || len(lobbies) != 3 || !lobbies[0].LobbyUntil.Equal(*modeltest.At(35)) {
+		t.Errorf("the open lobbies: %+v, %v", lobbies, err)
+	}
+	others, err := w.reads.Others(w.Ctx(), QueueFilter{CheckerID: "ann", Now: now, Limit: 10})
+	if err != nil || len(others) != 5 || others[0].ID != "urgent" {
+		t.Errorf("all else: %+v, %v", others, err)
+	}
+	counts, err := w.reads.CountQueue(w.Ctx(), QueueFilter{CheckerID: "ann", Now: now})
+	must.NoError(t, err)
+	modeltest.Same(t, counts, QueueCounts{Waiting: 8, Fit: 8, Urgent: 1, Lobby: 3, Other: 5})
 	modeltest.Same(t, jobs[0], QueuedJob{
 		ID: "urgent", Title: "checkout", URL: "https://app.example", Type: job.PaymentFlow, TypeEcho: "Payment Flow",
-		Urgent: true, SLAMinutes: 60, CreatedAt: *modeltest.At(3), DueAt: *modeltest.At(63),
+		Urgent: true, SLAMinutes: 60, CreatedAt: *modeltest.At(3), DueAt: *modeltest.At(63), Fits: true,
 	})
 
 	next := func(checkerID string, skip ...string) string {
-		id, ok, err := w.reads.NextForChecker(w.Ctx(), checkerID, skip)
+		id, ok, err := w.reads.NextForChecker(w.Ctx(), checkerID, now, skip)
 		if err != nil || ok != (id != "") {
 			t.Fatalf("next: %q, %v, %v", id, ok, err)
 		}
 		return id
 	}
-	if got := next("ann"); got != "urgent" {
+	if got := next("ann"); got != "slot-1" {
 		t.Errorf("next for ann: %s", got)
 	}
-	if got := next("ann", "urgent", "older"); got != "newer" {
+	if got := next("ann", "slot-1", "slot-2"); got != "slot-3" {
 		t.Errorf("next for ann but two: %s", got)
 	}
-	if got := next("ann", "urgent", "older", "newer"); got != "" {
+	if got := next("ann", "slot-1", "slot-2", "slot-3", "urgent", "brisk", "older", "newer", "begun"); got != "" {
 		t.Errorf("next for ann but all: %s", got)
 	}
 }

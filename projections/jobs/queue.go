@@ -25,6 +25,32 @@ type QueuedJob struct {
 	Target     job.Target
 	CreatedAt  time.Time
 	DueAt      time.Time
+	// LobbyUntil is the end of the lobby that the slot waits in; nil for other jobs.
+	LobbyUntil *time.Time
+	// Fits says that the checker has what the job asks for.
+	Fits bool
+}
+
+// QueueFilter is a look at the queue by one checker.
+type QueueFilter struct {
+	CheckerID string
+	Now       time.Time
+	// Devices are those of the checker's profile; Fitting leaves out what asks for
+	// others.
+	Devices []string
+	Fitting bool
+	Limit   int
+	Offset  int
+}
+
+// QueueCounts are the jobs that wait for a checker. All but Waiting and Fit count
+// within the filter.
+type QueueCounts struct {
+	Waiting int `json:"waiting"`
+	Fit     int `json:"fit"`
+	Urgent  int `json:"urgent"`
+	Lobby   int `json:"lobby"` // slots of open lobbies
+	Other   int `json:"other"` // all others
 }
 
 // strangersSQL holds for jobs of accounts without the checker $1 and without its
@@ -42,13 +68,18 @@ const strangersSQL = `
         WHERE w.checker_id = $1
           AND w.checker_id <> ''))`
 
+// queueOrder is the order of the queue: urgent jobs and the slots of open lobbies
+// before all others, each by the end of its time. The slots of a session are neighbours.
+const queueOrder = `(urgent OR lobby_until IS NOT NULL) DESC, COALESCE(lobby_until, queue_due_at), session_id, id`
+
 // A checker does not see again what they have called untestable, nor the jobs of
 // an account that is kept to a pool of others. While an account is suspended its
-// jobs are not in the queue.
+// jobs are not in the queue. A slot leaves it when its lobby closes at the latest.
 const queueSQL = `
 FROM readmodel.jobs
 WHERE in_queue
   AND status = 'pending'
+  AND (lobby_until IS NULL OR lobby_until > $2)
   AND $1 <> ALL (untestable_by)
   AND account_id <> ALL (ARRAY(
         SELECT a.account_id
@@ -64,40 +95,94 @@ WHERE in_queue
                 WHERE m.pool_id = p.pool_id
                   AND m.checker_id = $1)))` + strangersSQL
 
+// fitsSQL holds for jobs that name no device, system and browser but those in $3. A
+// job that names none fits every checker.
+const fitsSQL = `NOT EXISTS (
+        SELECT
+        FROM unnest(ARRAY[target->>'device', target->>'os', target->>'browser']) AS wanted
+        WHERE btrim(wanted) <> ''
+          AND NOT EXISTS (
+                SELECT
+                FROM unnest($3::text[]) AS has
+                WHERE strpos(lower(has), lower(btrim(wanted))) > 0))`
+
 const listQueueSQL = `
-SELECT id, title, url, type, type_echo, urgent, sla_minutes, session_id, target, created_at, due_at` + queueSQL + `
-ORDER BY urgent DESC, created_at, id
-LIMIT $2`
+SELECT id, title, url, type, type_echo, urgent, sla_minutes, session_id, target, created_at, due_at, lobby_until,
+       ` + fitsSQL + ` AS fits` + queueSQL + `
+  AND (NOT $4 OR ` + fitsSQL + `)
+  AND ($5 = '' OR ($5 = 'lobby') = (lobby_until IS NOT NULL))
+ORDER BY ` + queueOrder + `
+LIMIT $6
+OFFSET $7`
+
+const countQueueSQL = `
+SELECT COUNT(*) AS waiting,
+       COUNT(*) FILTER (WHERE fits) AS fit,
+       COUNT(*) FILTER (WHERE urgent AND (fits OR NOT $4)) AS urgent,
+       COUNT(*) FILTER (WHERE lobby AND (fits OR NOT $4)) AS lobby,
+       COUNT(*) FILTER (WHERE NOT lobby AND (fits OR NOT $4)) AS other
+FROM (
+    SELECT urgent, lobby_until IS NOT NULL AS lobby, ` + fitsSQL + ` AS fits` + queueSQL + `) waiting`
 
 const nextInQueueSQL = `
 SELECT id` + queueSQL + `
-  AND id <> ALL ($2)
-ORDER BY urgent DESC, created_at, id
+  AND id <> ALL ($3)
+ORDER BY ` + queueOrder + `
 LIMIT 1`
 
-// Queue lists what the checker may claim: urgent jobs first, then the oldest.
-func (q *Reads) Queue(ctx context.Context, checkerID string, limit int) ([]QueuedJob, error) {
-	var rows []jobRow
-	if err := q.db.SelectContext(ctx, &rows, listQueueSQL, checkerID, limit); err != nil {
+type queuedRow struct {
+	jobRow
+	Fits bool `json:"fits"`
+}
+
+// Queue lists what the checker may claim: urgent jobs and the slots of open lobbies
+// first, and of either kind what is due first.
+func (q *Reads) Queue(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
+	return q.queue(ctx, f, "")
+}
+
+// Lobbies lists the slots of open lobbies in Queue.
+func (q *Reads) Lobbies(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
+	return q.queue(ctx, f, "lobby")
+}
+
+// Others lists what of Queue is not in Lobbies.
+func (q *Reads) Others(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
+	return q.queue(ctx, f, "other")
+}
+
+func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]QueuedJob, error) {
+	var rows []queuedRow
+	if err := q.db.SelectContext(ctx, &rows, listQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit,
+		f.Offset); err != nil {
 		return nil, fmt.Errorf("list the queue: %w", err)
 	}
 	jobs := make([]QueuedJob, len(rows))
 	for i, r := range rows {
-		readmodel.UTC(&r.CreatedAt, &r.DueAt)
+		readmodel.UTC(&r.CreatedAt, &r.DueAt, r.LobbyUntil)
 		jobs[i] = QueuedJob{
 			ID: r.ID, Title: r.Title, URL: r.URL, Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent,
 			SLAMinutes: r.SLAMinutes, SessionID: r.SessionID, Target: r.Target.V, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
+			LobbyUntil: r.LobbyUntil, Fits: r.Fits,
 		}
 	}
 	return jobs, nil
 }
 
+// CountQueue counts what the checker may claim, whatever the limit.
+func (q *Reads) CountQueue(ctx context.Context, f QueueFilter) (n QueueCounts, err error) {
+	if err := q.db.GetContext(ctx, &n, countQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting); err != nil {
+		return n, fmt.Errorf("count the queue: %w", err)
+	}
+	return n, nil
+}
+
 // NextForChecker nominates the job at the head of the checker's queue, those
 // in skip left out. The log decides which checker gets it. One that loses
 // the claim asks again and skips that job.
-func (q *Reads) NextForChecker(ctx context.Context, checkerID string, skip []string) (jobID string, ok bool, err error) {
+func (q *Reads) NextForChecker(ctx context.Context, checkerID string, now time.Time, skip []string) (jobID string, ok bool, err error) {
 	if skip == nil {
 		skip = []string{}
 	}
-	return readmodel.Find[string](ctx, q.db, "the head of the queue", nextInQueueSQL, checkerID, pq.Array(skip))
+	return readmodel.Find[string](ctx, q.db, "the head of the queue", nextInQueueSQL, checkerID, now, pq.Array(skip))
 }

@@ -39,7 +39,7 @@ func TestAJobThatWaitsForItsChecklistIsNotInTheQueue(t *testing.T) {
 	queue := func() string {
 		t.Helper()
 		w.Reach(w.Sup)
-		jobs, err := w.reads.Queue(w.Ctx(), "ann", 5)
+		jobs, err := w.reads.Queue(w.Ctx(), QueueFilter{CheckerID: "ann", Limit: 5})
 		must.NoError(t, err)
 		var ids []string
 		for _, j := range jobs {
@@ -83,11 +83,11 @@ func TestACheckerNeverMeetsAJobAgainThatTheyCalledUntestable(t *testing.T) {
 		&job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", At: modeltest.Noon})
 	w.Reach(w.Sup)
 	for checkerID, want := range map[string]int{"ann": 0, "bob": 1} {
-		jobs, err := w.reads.Queue(w.Ctx(), checkerID, 5)
+		jobs, err := w.reads.Queue(w.Ctx(), QueueFilter{CheckerID: checkerID, Limit: 5})
 		if err != nil || len(jobs) != want {
 			t.Errorf("%s's queue: %d jobs, %v", checkerID, len(jobs), err)
 		}
-		if _, ok, err := w.reads.NextForChecker(w.Ctx(), checkerID, nil); err != nil || ok != (want == 1) {
+		if _, ok, err := w.reads.NextForChecker(w.Ctx(), checkerID, modeltest.Noon, nil); err != nil || ok != (want == 1) {
 			t.Errorf("next for %s: %v, %v", checkerID, ok, err)
 		}
 	}

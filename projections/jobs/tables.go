@@ -35,7 +35,8 @@ func (Projector) Tables() []consumer.Table {
 
 // in_queue says that human checkers may get the job at all: it has a checklist and is
 // neither an AI review nor a sandbox account's. queue_due_at is the end of the SLA of a
-// job without a claim. due_at is the claim's, if there is one.
+// job without a claim. due_at is the claim's, if there is one. lobby_until is the end of
+// the lobby that a slot waits in; null once its session has started, and for other jobs.
 //
 // A completed job is its report, too, of which the items and the recordings are the
 // half; ai_report is the analysis. What has a fixed width comes first, where nothing has
@@ -47,6 +48,7 @@ CREATE TABLE {schema}.jobs (
     created_at         timestamptz NOT NULL,
     due_at             timestamptz NOT NULL,
     queue_due_at       timestamptz NOT NULL,
+    lobby_until        timestamptz,
     claimed_at         timestamptz,
     completed_at       timestamptz,
     cancelled_at       timestamptz,
@@ -105,7 +107,7 @@ CREATE INDEX jobs_by_project ON {schema}.jobs (account_id, project_id, created_a
 CREATE INDEX jobs_by_batch   ON {schema}.jobs (account_id, batch_id, batch_index) WHERE batch_id <> '';
 CREATE INDEX jobs_by_checker ON {schema}.jobs (checker_id, completed_at) WHERE checker_id <> '';
 CREATE INDEX jobs_by_time    ON {schema}.jobs (created_at, id);
-CREATE INDEX jobs_queue      ON {schema}.jobs (urgent DESC, created_at, id) WHERE in_queue AND status = 'pending';
+CREATE INDEX jobs_queue      ON {schema}.jobs (` + queueOrder + `) WHERE in_queue AND status = 'pending';
 `
 
 const jobReportsDDL = `
@@ -222,6 +224,7 @@ type jobRow struct {
 	CheckerID    string                           `json:"checker_id"`
 	UntestableBy pq.StringArray                   `json:"untestable_by"`
 	QueueDueAt   time.Time                        `json:"queue_due_at"`
+	LobbyUntil   *time.Time                       `json:"lobby_until"`
 	Items        readmodel.JSON[[]job.ReportItem] `json:"items"`
 	Recordings   readmodel.JSON[[]job.Recording]  `json:"recordings"`
 }
@@ -291,6 +294,7 @@ SET status = r.status,
     requeue_count = r.requeue_count,
     due_at = r.due_at,
     queue_due_at = r.queue_due_at,
+    lobby_until = r.lobby_until,
     claimed_at = r.claimed_at,
     completed_at = r.completed_at,
     cancelled_at = r.cancelled_at,

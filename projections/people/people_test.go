@@ -98,9 +98,9 @@ func TestTheQueueHidesTheJobsOfAPersonsOwnAccounts(t *testing.T) {
 	queue := func(checkerID string) int {
 		t.Helper()
 		w.Reach(w.Sup)
-		queue, err := jobs.NewReads(w.DB).Queue(w.Ctx(), checkerID, 5)
+		queue, err := jobs.NewReads(w.DB).Queue(w.Ctx(), jobs.QueueFilter{CheckerID: checkerID, Limit: 5})
 		must.NoError(t, err)
-		_, ok, err := jobs.NewReads(w.DB).NextForChecker(w.Ctx(), checkerID, nil)
+		_, ok, err := jobs.NewReads(w.DB).NextForChecker(w.Ctx(), checkerID, modeltest.Noon, nil)
 		if err != nil || ok != (len(queue) > 0) {
 			t.Errorf("the queue has %d jobs, the next one: %v, %v", len(queue), ok, err)
 		}

@@ -33,12 +33,12 @@ func TestAQueueOfThoseWhoAreTrusted(t *testing.T) {
 	shown := func(checkerID string) (ids []string) {
 		t.Helper()
 		w.Reach(w.Sup)
-		list, err := queue.Queue(w.Ctx(), checkerID, 10)
+		list, err := queue.Queue(w.Ctx(), jobs.QueueFilter{CheckerID: checkerID, Limit: 10})
 		must.NoError(t, err)
 		for _, j := range list {
 			ids = append(ids, j.ID)
 		}
-		next, found, err := queue.NextForChecker(w.Ctx(), checkerID, nil)
+		next, found, err := queue.NextForChecker(w.Ctx(), checkerID, modeltest.Noon, nil)
 		if err != nil || found != (len(ids) > 0) || found && next != ids[0] {
 			t.Errorf("%s is given %s of %v: %v", checkerID, next, ids, err)
 		}

@@ -53,7 +53,7 @@ func (a *Handlers) ClaimJob(r *wire.Request) (wire.Answer, error) {
 			return a.claim(ctx, r, cause, wanted)
 		}
 		ans := wire.Answer{Status: http.StatusNoContent}
-		_, err := a.reads.Jobs.ClaimNext(ctx, r.Caller.CheckerID, func(next string) (err error) {
+		_, err := a.reads.Jobs.ClaimNext(ctx, r.Caller.CheckerID, a.now(), func(next string) (err error) {
 			cause.CommandID = command.NewCommandID() // each attempt is a command of its own
 			ans, err = a.claim(ctx, r, cause, next)
 			return err

@@ -34,11 +34,13 @@ type Handlers struct {
 	reads    *projections.Reads
 	evidence *evidence.Service
 	writer   *admit.Writer
+	now      func() time.Time
 	baseURL  string
 }
 
 func New(
-	commands Commands, reads *projections.Reads, kept *evidence.Service, writer *admit.Writer, baseURL string,
+	commands Commands, reads *projections.Reads, kept *evidence.Service, writer *admit.Writer, now func() time.Time,
+	baseURL string,
 ) *Handlers {
-	return &Handlers{commands: commands, reads: reads, evidence: kept, writer: writer, baseURL: baseURL}
+	return &Handlers{commands: commands, reads: reads, evidence: kept, writer: writer, now: now, baseURL: baseURL}
 }

@@ -21,39 +21,55 @@ import (
 // queue" and "Checker work").
 
 type queuedJob struct {
-	ID               string         `json:"id"`
-	Title            string         `json:"title"`
-	URL              string         `json:"url"`
-	JobType          string         `json:"jobType"`
-	JobTypeCode      job.Type       `json:"jobTypeCode"`
-	Priority         string         `json:"priority"`
-	SLAMinutes       int            `json:"slaMinutes"`
-	CreatedAt        wire.Timestamp `json:"createdAt"`
-	DueAt            wire.Timestamp `json:"dueAt"`
-	SessionID        *string        `json:"sessionId"`
-	TargetDevice     *string        `json:"targetDevice"`
-	TargetOS         *string        `json:"targetOS"`
-	TargetBrowser    *string        `json:"targetBrowser"`
-	TargetScreenSize *string        `json:"targetScreenSize"`
-	TargetNetwork    *string        `json:"targetNetwork"`
+	ID          string         `json:"id"`
+	Title       string         `json:"title"`
+	URL         string         `json:"url"`
+	JobType     string         `json:"jobType"`
+	JobTypeCode job.Type       `json:"jobTypeCode"`
+	Priority    string         `json:"priority"`
+	SLAMinutes  int            `json:"slaMinutes"`
+	CreatedAt   wire.Timestamp `json:"createdAt"`
+	DueAt       wire.Timestamp `json:"dueAt"`
+	SessionID   *string        `json:"sessionId"`
+	// ReadyDeadline is when the lobby closes that the slot waits in; null without one.
+	ReadyDeadline    *wire.Timestamp `json:"readyDeadline"`
+	TargetDevice     *string         `json:"targetDevice"`
+	TargetOS         *string         `json:"targetOS"`
+	TargetBrowser    *string         `json:"targetBrowser"`
+	TargetScreenSize *string         `json:"targetScreenSize"`
+	TargetNetwork    *string         `json:"targetNetwork"`
 }
 
 type queueBody struct {
-	Jobs []queuedJob `json:"jobs"`
+	Jobs   []queuedJob `json:"jobs"`
+	Total  int         `json:"total"` // of all that wait for the checker
+	Limit  int         `json:"limit"`
+	Offset int         `json:"offset"`
 }
 
-// CheckerQueue is GET /v1/checker/queue: urgent first, then oldest.
+// maxOffset is far beyond any queue, and within what Postgres can count.
+const maxOffset = 1 << 31
+
+// CheckerQueue is GET /v1/checker/queue: urgent jobs and open lobbies first, then what
+// is due first.
 func (a *Handlers) CheckerQueue(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
-	limit := r.Query(&p).Integer("limit", 20, 1, 100)
+	q := r.Query(&p)
+	f := jobs.QueueFilter{
+		CheckerID: r.Caller.CheckerID, Now: a.now(), Limit: q.Integer("limit", 20, 1, 100), Offset: q.Integer("offset", 0, 0, maxOffset),
+	}
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	queue, err := a.reads.Jobs.Queue(r.Context(), r.Caller.CheckerID, limit)
+	queue, err := a.reads.Jobs.Queue(r.Context(), f)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return wire.Reply(http.StatusOK, queueBody{Jobs: wire.List(queue, queuedOf)})
+	counts, err := a.reads.Jobs.CountQueue(r.Context(), f)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, queueBody{Jobs: wire.List(queue, queuedOf), Total: counts.Waiting, Limit: f.Limit, Offset: f.Offset})
 }
 
 func queuedOf(j jobs.QueuedJob) queuedJob {
@@ -61,7 +77,7 @@ func queuedOf(j jobs.QueuedJob) queuedJob {
 		ID: j.ID, Title: j.Title, URL: j.URL, JobType: j.TypeEcho, JobTypeCode: j.Type,
 		Priority: wire.Priority(j.Urgent), SLAMinutes: j.SLAMinutes,
 		CreatedAt: wire.Timestamp(j.CreatedAt), DueAt: wire.Timestamp(j.DueAt), SessionID: wire.OrNull(j.SessionID),
-		TargetDevice: wire.OrNull(j.Target.Device), TargetOS: wire.OrNull(j.Target.OS),
+		ReadyDeadline: wire.Stamp(j.LobbyUntil), TargetDevice: wire.OrNull(j.Target.Device), TargetOS: wire.OrNull(j.Target.OS),
 		TargetBrowser: wire.OrNull(j.Target.Browser), TargetScreenSize: wire.OrNull(j.Target.ScreenSize),
 		TargetNetwork: wire.OrNull(j.Target.Network),
 	}

@@ -1039,7 +1039,7 @@ function bell() {
   const told = at.querySelector("[role=status]");
   const button = (name) => at.querySelector(`[data-bell=${name}]`);
   const wanted = (name) => localStorage.getItem("humanqa:bell:" + name) === "on";
-  const urgent = () => [...document.querySelectorAll("tr[data-urgent]")].map((row) => ({ id: row.dataset.urgent, title: row.querySelector(".title").textContent }));
+  const urgent = () => [...document.querySelectorAll("[data-urgent]")].map((row) => ({ id: row.dataset.urgent, title: row.querySelector(".title").textContent }));
   const seen2 = new Set(urgent().map((one) => one.id));
   let audio = null;
   function set(name, on, why = "") {

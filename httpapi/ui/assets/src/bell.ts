@@ -14,7 +14,7 @@ export function bell() {
   const told = at.querySelector<HTMLElement>('[role=status]')!
   const button = (name: string) => at.querySelector<HTMLButtonElement>(`[data-bell=${name}]`)!
   const wanted = (name: string) => localStorage.getItem('humanqa:bell:' + name) === 'on'
-  const urgent = (): Came[] => [...document.querySelectorAll<HTMLElement>('tr[data-urgent]')]
+  const urgent = (): Came[] => [...document.querySelectorAll<HTMLElement>('[data-urgent]')]
     .map((row) => ({ id: row.dataset.urgent!, title: row.querySelector('.title')!.textContent! }))
   const seen = new Set(urgent().map((one) => one.id))
   let audio: AudioContext | null = null
