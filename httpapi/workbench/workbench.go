@@ -167,7 +167,8 @@ func (d Deps) queue(r *ui.Request, v *homeView) error {
 	}
 	for n, slot := range slots {
 		if n == 0 || slots[n-1].SessionID != slot.SessionID {
-			v.Lobbies = append(v.Lobbies, lobby{Slot: waitingOf(slot, now), Until: *slot.LobbyUntil, Soon: slot.LobbyUntil.Sub(now) < soon/2})
+			until := *slot.LobbyUntil
+			v.Lobbies = append(v.Lobbies, lobby{Slot: waitingOf(slot, now), Until: until, Soon: until.Sub(now) < soon/2})
 		}
 		l := &v.Lobbies[len(v.Lobbies)-1]
 		l.Free++

@@ -56,7 +56,9 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 		{"job", "jobs_pkey", func() (string, []any) { return getJobSQL, []any{"acc1", "job7"} }},
 		{"batch", "jobs_by_batch", func() (string, []any) { return batchSQL, []any{"acc1", "b7"} }},
 		{"AI report", "jobs_pkey", func() (string, []any) { return getAIReportSQL, []any{"acc1", "job7"} }},
-		{"queue", "jobs_queue", func() (string, []any) { return listQueueSQL, []any{"ann", time.Now(), pq.Array([]string{"phone"}), false, "", 20, 0} }},
+		{"queue", "jobs_queue", func() (string, []any) {
+			return listQueueSQL, []any{"ann", time.Now(), pq.Array([]string{"phone"}), false, "", 20, 0}
+		}},
 		{"head of the queue", "jobs_queue", func() (string, []any) { return nextInQueueSQL, []any{"ann", time.Now(), pq.Array([]string{"job1"})} }},
 	}
 	for _, test := range tests {
