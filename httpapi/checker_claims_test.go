@@ -103,6 +103,21 @@ func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
 		maps.Copy(out, of)
 		return out
 	}
+	// A finding is edited, and one is taken back; a repeat of either is harmless.
+	odd := w.call("POST", "/items", `{"description":"Odd","status":"fail"}`).want(http.StatusCreated)
+	for range 2 {
+		w.call("POST", "/findings/"+odd["id"].(string)+"/withdraw", "").want(http.StatusOK)
+		finding = w.call("PUT", "/findings/"+finding["id"].(string), `{"description":"Two typos","status":"fail","severity":"high","note":"in the footer"}`).
+			want(http.StatusOK)
+	}
+	equal(t, finding, map[string]any{
+		"id": finding["id"], "key": "two-typos", "description": "Two typos", "expectedOutcome": "", "severity": "major", "status": "fail",
+		"note": "in the footer", "reason": nil, "screenshotUrl": nil,
+	})
+	for _, unknown := range []string{uuid.NewString(), w.items[0], "%00"} {
+		w.call("POST", "/findings/"+unknown+"/withdraw", "").refused(http.StatusNotFound, domain.CodeNotFound)
+		w.call("PUT", "/findings/"+unknown, `{"description":"x","status":"fail"}`).refused(http.StatusNotFound, domain.CodeNotFound)
+	}
 	head := s.log.Head()
 	claim := s.call(ann, "GET", "/v1/checker/claims", "")
 	equal(t, claim.want(http.StatusOK), map[string]any{

@@ -102,6 +102,10 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 		"PUT /v1/checker/jobs/{id}/items/{itemId}": passes,
 		"POST /v1/checker/jobs/{id}/items":         `{"description":"x","status":"fail"}`,
 		"POST /v1/checker/jobs/{id}/complete":      `{"summary":"s"}`,
+
+		"PUT /v1/checker/jobs/{id}/findings/{findingId}":           `{"description":"x","status":"fail"}`,
+		"POST /v1/checker/jobs/{id}/findings/{findingId}/withdraw": ``,
+
 		"POST /v1/checker/jobs/{id}/release":       ``,
 		"POST /v1/checker/jobs/{id}/untestable":    `{"reason":"no_access"}`,
 		"POST /v1/checker/jobs/{id}/heartbeat":     ``,

@@ -74,6 +74,8 @@ func routesOf(a *API) []wire.Route {
 		{Method: "POST", Pattern: "/v1/checker/claims", Audience: wire.Checkers, Write: true, Handle: k.ClaimJob},
 		{Method: "PUT", Pattern: "/v1/checker/jobs/{id}/items/{itemId}", Audience: wire.Checkers, Write: true, Handle: k.CheckItem},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/items", Audience: wire.Checkers, Write: true, Creates: true, Handle: k.AddFinding},
+		{Method: "PUT", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}", Audience: wire.Checkers, Write: true, Handle: k.EditFinding},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}/withdraw", Audience: wire.Checkers, Write: true, Handle: k.WithdrawFinding},
 		{Method: "GET", Pattern: "/v1/checker/jobs/{id}/open-failures", Audience: wire.Checkers, Handle: k.KnownFailures},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/evidence", Audience: wire.Checkers, Write: true, Upload: true, Handle: k.UploadEvidence},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/recordings", Audience: wire.Checkers, Write: true, Creates: true, Handle: k.CreateRecording},

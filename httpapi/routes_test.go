@@ -31,7 +31,7 @@ var allMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTI
 
 // at fills a pattern's variables.
 func at(pattern, id string) string {
-	return strings.NewReplacer("{id}", id, "{jobId}", id, "{batchId}", id, "{token}", id, "{itemId}", "item-1", "{file}", id, "{deliveryId}", id, "{recordingId}", id).Replace(pattern)
+	return strings.NewReplacer("{id}", id, "{jobId}", id, "{batchId}", id, "{token}", id, "{itemId}", "item-1", "{findingId}", id, "{file}", id, "{deliveryId}", id, "{recordingId}", id).Replace(pattern)
 }
 
 // keyFor is the credential the audience wants.

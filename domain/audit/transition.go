@@ -20,7 +20,7 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	switch e := r.Event.(type) {
 	case *job.Claimed, *job.Released, *job.UntestableReported, *job.SLAMissed:
 		a.checkClaim(r, j)
-	case *job.ItemChecked, *job.FindingAdded, *job.Heartbeat, *job.MomentMarked:
+	case *job.ItemChecked, *job.FindingAdded, *job.FindingEdited, *job.FindingWithdrawn, *job.Heartbeat, *job.MomentMarked:
 		a.work(r, j)
 	case *job.ChecklistWritten:
 		a.legal(r, j, job.StatusPending)

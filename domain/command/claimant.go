@@ -107,6 +107,36 @@ func (s *Service) AddFinding(ctx context.Context, cause Cause, claim Claim, in A
 	})
 }
 
+// EditFinding replaces what a finding of the draft says. One that is not there is not
+// found.
+func (s *Service) EditFinding(
+	ctx context.Context, cause Cause, claim Claim, findingID string, in AddFinding,
+) (job.ReportItem, domain.Position, error) {
+	finding := job.Finding{
+		CheckerID: claim.CheckerID, Token: claim.Token,
+		Item:   job.Item{ID: findingID, Key: in.Key, Description: in.Description, Severity: in.Severity},
+		Status: in.Status, Note: in.Note, At: s.Now(),
+	}
+	return claimant(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
+		events, err := job.DecideEditFinding(st, finding)
+		*item, _ = st.ReportItem(findingID)
+		for _, e := range events {
+			if edited, ok := e.(*job.FindingEdited); ok {
+				*item = job.ReportItem{Item: edited.Item, Status: edited.Status, Note: edited.Note}
+			}
+		}
+		return events, err
+	})
+}
+
+// WithdrawFinding takes a finding out of the draft.
+func (s *Service) WithdrawFinding(ctx context.Context, cause Cause, claim Claim, findingID string) (domain.Position, error) {
+	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
+		return job.DecideWithdrawFinding(st, claim.CheckerID, claim.Token, findingID, s.Now())
+	})
+	return at, err
+}
+
 // CompleteJob ends the claim with a report. Items without a verdict are a
 // conflict that names them.
 func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in CompleteJob) (job.Completed, domain.Position, error) {

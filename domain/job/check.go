@@ -161,14 +161,70 @@ func (v Verdict) equal(o Verdict) bool {
 }
 
 // DecideAddFinding adds an item outside the list. The same item id is a
-// repeat.
+// repeat, even if the finding was taken back since.
 func DecideAddFinding(s State, f Finding) ([]domain.Event, error) {
 	if err := working(s, f.CheckerID, f.Token); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(s.Findings, func(i ReportItem) bool { return i.ID == f.Item.ID }) {
+	if s.finding(f.Item.ID) >= 0 || slices.Contains(s.Withdrawn, f.Item.ID) {
 		return nil, nil
 	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if len(s.Findings) >= MaxFindings {
+		return nil, domain.Conflict("the report has %d findings, the most it holds", MaxFindings).
+			WithHint("put the rest into the summary")
+	}
+	f.Item.Key = s.freeKey(f.Item)
+	return []domain.Event{&FindingAdded{Item: f.Item, Status: f.Status, Note: f.Note, At: s.alive(f.At)}}, nil
+}
+
+// DecideEditFinding replaces what a finding says. Without a key it keeps its own, unless
+// that came from a description that changes. The same words again are a repeat.
+func DecideEditFinding(s State, f Finding) ([]domain.Event, error) {
+	if err := working(s, f.CheckerID, f.Token); err != nil {
+		return nil, err
+	}
+	i := s.finding(f.Item.ID)
+	if i < 0 {
+		return nil, domain.NotFound("finding")
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	old := s.Findings[i]
+	derived := KeyFor(old.Description)
+	ownKey := old.Key != derived && !strings.HasPrefix(old.Key, derived+"-")
+	switch {
+	case f.Item.Key == old.Key, f.Item.Key == "" && (ownKey || f.Item.Description == old.Description):
+		f.Item.Key = old.Key
+	default:
+		f.Item.Key = s.freeKey(f.Item)
+	}
+	if f.Item == old.Item && f.Status == old.Status && f.Note == old.Note {
+		return nil, nil
+	}
+	return []domain.Event{&FindingEdited{Item: f.Item, Status: f.Status, Note: f.Note, At: s.alive(f.At)}}, nil
+}
+
+// DecideWithdrawFinding takes a finding back. One that was taken back already is a
+// repeat.
+func DecideWithdrawFinding(s State, checkerID string, token int, findingID string, at time.Time) ([]domain.Event, error) {
+	if err := working(s, checkerID, token); err != nil {
+		return nil, err
+	}
+	switch {
+	case slices.Contains(s.Withdrawn, findingID):
+		return nil, nil
+	case s.finding(findingID) < 0:
+		return nil, domain.NotFound("finding")
+	}
+	return []domain.Event{&FindingWithdrawn{FindingID: findingID, At: s.alive(at)}}, nil
+}
+
+// check refuses a finding that says nothing, and fills in its severity.
+func (f *Finding) check() error {
 	var wrong []domain.Detail
 	if strings.TrimSpace(f.Item.Description) == "" {
 		wrong = append(wrong, domain.Detail{Path: "description", Message: "must not be blank"})
@@ -182,14 +238,9 @@ func DecideAddFinding(s State, f Finding) ([]domain.Event, error) {
 		wrong = append(wrong, domain.Detail{Path: "severity", Message: "must be critical, major or minor"})
 	}
 	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+		return domain.Invalid(wrong...)
 	}
-	if len(s.Findings) >= MaxFindings {
-		return nil, domain.Conflict("the report has %d findings, the most it holds", MaxFindings).
-			WithHint("put the rest into the summary")
-	}
-	f.Item.Key = s.freeKey(f.Item)
-	return []domain.Event{&FindingAdded{Item: f.Item, Status: f.Status, Note: f.Note, At: s.alive(f.At)}}, nil
+	return nil
 }
 
 // freeKey is the finding's key, made unlike every other key of the job.
@@ -197,7 +248,9 @@ func (s State) freeKey(finding Item) string {
 	all := make([]Item, 0, len(s.Items)+len(s.Findings)+1)
 	all = append(all, s.Items...)
 	for _, f := range s.Findings {
-		all = append(all, f.Item)
+		if f.ID != finding.ID {
+			all = append(all, f.Item)
+		}
 	}
 	keyed := UniqueKeys(append(all, finding))
 	return keyed[len(keyed)-1].Key

@@ -44,6 +44,23 @@ func found(id, key string) *job.FindingAdded {
 	}
 }
 
+// edited says something else of the finding f1.
+func edited(changes ...func(*job.Finding)) decide {
+	return func(s job.State) ([]domain.Event, error) {
+		f := job.Finding{
+			CheckerID: "ann", Token: 1, Item: job.Item{ID: "f1", Description: "Two typos.", Severity: job.Minor}, Status: job.ItemPass, At: minute(8),
+		}
+		for _, change := range changes {
+			change(&f)
+		}
+		return job.DecideEditFinding(s, f)
+	}
+}
+
+func withdrawn(id string) decide {
+	return func(s job.State) ([]domain.Event, error) { return job.DecideWithdrawFinding(s, "ann", 1, id, minute(9)) }
+}
+
 func complete(s job.State) ([]domain.Event, error) {
 	return job.DecideComplete(s, job.Completion{
 		CheckerID: "ann", Token: 1, ReportID: "r1", Summary: "fine", RecordingURL: "https://v.example/1", At: minute(20),
@@ -58,7 +75,7 @@ func completeAs(checker string, token int) decide {
 
 func TestWorkIsOnlyTakenUnderTheLiveClaim(t *testing.T) {
 	t.Parallel()
-	work := map[string]decide{"check": check(), "finding": finding(), "complete": complete, "release": release("ann", 1),
+	work := map[string]decide{"check": check(), "finding": finding(), "edit": edited(), "withdraw": withdrawn("f1"), "complete": complete, "release": release("ann", 1),
 		"untestable": untestable("ann", 1), "heartbeat": heartbeat("ann", 1, minute(50))}
 	for name, d := range work {
 		t.Run(name, func(t *testing.T) {
@@ -230,6 +247,58 @@ func TestAFinding(t *testing.T) {
 		}
 		given(t, events...).When(finding()).Conflict("the report has 100 findings, the most it holds")
 	})
+}
+
+func TestAFindingIsEdited(t *testing.T) {
+	t.Parallel()
+	edit := func(id, key, description string) *job.FindingEdited {
+		return &job.FindingEdited{
+			Item: job.Item{ID: id, Key: key, Description: description, Severity: job.Minor}, Status: job.ItemPass, At: minute(8),
+		}
+	}
+	describes := func(text string) func(*job.Finding) {
+		return func(f *job.Finding) { f.Item.Description = text }
+	}
+	t.Run("and has a key of its new words", func(t *testing.T) {
+		s := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), found("f2", "a-typo-2")).
+			When(edited()).
+			Events(edit("f1", "two-typos", "Two typos.")).
+			State()
+		if len(s.Findings) != 2 || s.Findings[0].Description != "Two typos." || s.Findings[0].Status != job.ItemPass || s.Findings[0].Note != "" {
+			t.Errorf("the findings are %+v", s.Findings)
+		}
+		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), edit("f1", "two-typos", "Two typos.")).When(edited()).Nothing()
+	})
+	t.Run("and keeps a key that it was given, or that still fits", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1), found("f1", "footer")).When(edited()).Events(edit("f1", "footer", "Two typos."))
+		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo-2")).
+			When(edited(describes("A typo."))).
+			Events(edit("f1", "a-typo-2", "A typo."))
+		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).
+			When(edited(func(f *job.Finding) { f.Item.Key = "pay" })).
+			Events(edit("f1", "pay-2", "Two typos."))
+	})
+	t.Run("only if it is there, and by words that say something", func(t *testing.T) {
+		given(t, created(), claimedBy("ann", 1)).When(edited()).NotFound("finding")
+		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).When(edited(describes(" "))).Invalid("description")
+	})
+}
+
+func TestAFindingIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	gone := &job.FindingWithdrawn{FindingID: "f1", At: minute(9)}
+	s := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), found("f2", "a-typo-2")).
+		When(withdrawn("f1")).
+		Events(gone).
+		State()
+	if len(s.Findings) != 1 || s.Findings[0].ID != "f2" {
+		t.Errorf("the findings are %+v", s.Findings)
+	}
+	again := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), gone)
+	again.When(withdrawn("f1")).Nothing() // a repeat
+	again.When(finding()).Nothing()       // a late repeat of the finding itself
+	again.When(edited()).NotFound("finding")
+	again.When(withdrawn("f9")).NotFound("finding")
 }
 
 func TestComplete(t *testing.T) {

@@ -127,6 +127,20 @@ type FindingAdded struct {
 	At     time.Time  `json:"at"`
 }
 
+// FindingEdited replaces what a finding says. Its id stays.
+type FindingEdited struct {
+	Item   Item       `json:"item"`
+	Status ItemStatus `json:"status"`
+	Note   string     `json:"note,omitempty"`
+	At     time.Time  `json:"at"`
+}
+
+// FindingWithdrawn takes a finding out of the draft.
+type FindingWithdrawn struct {
+	FindingID string    `json:"findingId"`
+	At        time.Time `json:"at"`
+}
+
 // ReportItem is one line of the report.
 type ReportItem struct {
 	Item
@@ -294,6 +308,8 @@ func (*Heartbeat) EventType() string          { return "job.heartbeat" }
 func (*SlotStarted) EventType() string        { return "job.slot_started" }
 func (*AIReportReady) EventType() string      { return "job.ai_report_ready" }
 func (*Rated) EventType() string              { return "job.rated" }
+func (*FindingEdited) EventType() string      { return "job.finding_edited" }
+func (*FindingWithdrawn) EventType() string   { return "job.finding_withdrawn" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -316,5 +332,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(Rated) }},
 		{New: func() domain.Event { return new(RecordingAttached) }},
 		{New: func() domain.Event { return new(MomentMarked) }},
+		{New: func() domain.Event { return new(FindingEdited) }},
+		{New: func() domain.Event { return new(FindingWithdrawn) }},
 	}
 }

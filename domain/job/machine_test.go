@@ -27,6 +27,8 @@ var legal = map[string]map[job.Status]job.Status{
 	"job.released":            {job.StatusClaimed: job.StatusPending},
 	"job.item_checked":        {job.StatusClaimed: job.StatusClaimed},
 	"job.finding_added":       {job.StatusClaimed: job.StatusClaimed},
+	"job.finding_edited":      {job.StatusClaimed: job.StatusClaimed},
+	"job.finding_withdrawn":   {job.StatusClaimed: job.StatusClaimed},
 	"job.heartbeat":           {job.StatusClaimed: job.StatusClaimed},
 	"job.untestable_reported": {job.StatusClaimed: job.StatusPending},
 	"job.failed_sla":          {job.StatusPending: job.StatusPending, job.StatusClaimed: job.StatusPending},
@@ -101,6 +103,8 @@ func TestNoHistoryTakesAJobOutOfLine(t *testing.T) {
 			}),
 			"check":      m.claimant(m.checkItem),
 			"finding":    m.claimant(m.addFinding),
+			"edit":       m.claimant(m.editFinding),
+			"withdraw":   m.claimant(m.withdrawFinding),
 			"release":    m.claimant(func(t *rapid.T, checker string, token int) decide { return release(checker, token) }),
 			"heartbeat":  m.claimant(func(t *rapid.T, checker string, token int) decide { return heartbeat(checker, token, m.now) }),
 			"untestable": m.claimant(func(t *rapid.T, checker string, token int) decide { return untestable(checker, token) }),
@@ -182,12 +186,25 @@ func (m *machine) checkItem(t *rapid.T, checker string, token int) decide {
 	return func(s job.State) ([]domain.Event, error) { return job.DecideCheckItem(s, c) }
 }
 
+func drawFinding(t *rapid.T) string { return fmt.Sprintf("f%d", rapid.IntRange(0, 5).Draw(t, "finding")) }
+
 func (m *machine) addFinding(t *rapid.T, checker string, token int) decide {
 	f := job.Finding{
-		CheckerID: checker, Token: token, Status: job.ItemFail, At: m.now,
-		Item: job.Item{ID: fmt.Sprintf("f%d", rapid.IntRange(0, 5).Draw(t, "finding")), Description: "pay"},
+		CheckerID: checker, Token: token, Status: job.ItemFail, At: m.now, Item: job.Item{ID: drawFinding(t), Description: "pay"},
 	}
 	return func(s job.State) ([]domain.Event, error) { return job.DecideAddFinding(s, f) }
+}
+
+func (m *machine) editFinding(t *rapid.T, checker string, token int) decide {
+	f := job.Finding{
+		CheckerID: checker, Token: token, Status: job.ItemPass, At: m.now, Item: job.Item{ID: drawFinding(t), Description: "pay later"},
+	}
+	return func(s job.State) ([]domain.Event, error) { return job.DecideEditFinding(s, f) }
+}
+
+func (m *machine) withdrawFinding(t *rapid.T, checker string, token int) decide {
+	id := drawFinding(t)
+	return func(s job.State) ([]domain.Event, error) { return job.DecideWithdrawFinding(s, checker, token, id, m.now) }
 }
 
 // run decides, charges, folds and refunds. A checker that is named did the

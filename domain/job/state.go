@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"humanqa/domain"
@@ -46,7 +47,9 @@ type State struct {
 	// release; after completion only Report holds them.
 	Verdicts map[string]Verdict
 	Findings []ReportItem
-	Moments  []Moment
+	// Withdrawn are the ids of findings that were taken back.
+	Withdrawn []string
+	Moments   []Moment
 	// Recordings are those that are there to be seen.
 	Recordings []Recording
 
@@ -114,6 +117,17 @@ func Evolve(s State, e domain.Event) State {
 	case *FindingAdded:
 		s.heard(e.At)
 		s.Findings = append(s.Findings, ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
+	case *FindingEdited:
+		s.heard(e.At)
+		if i := s.finding(e.Item.ID); i >= 0 {
+			s.Findings[i] = ReportItem{Item: e.Item, Status: e.Status, Note: e.Note}
+		}
+	case *FindingWithdrawn:
+		s.heard(e.At)
+		if i := s.finding(e.FindingID); i >= 0 {
+			s.Findings = slices.Delete(s.Findings, i, i+1)
+		}
+		s.Withdrawn = append(s.Withdrawn, e.FindingID)
 	case *MomentMarked:
 		s.heard(e.At)
 		s.Moments = append(s.Moments, e.Moment)
@@ -132,7 +146,7 @@ func Evolve(s State, e domain.Event) State {
 		}
 	case *Completed:
 		s.Status, s.CompletedAt, s.Report = StatusCompleted, e.At, e
-		s.Verdicts, s.Findings = nil, nil
+		s.Verdicts, s.Findings, s.Withdrawn = nil, nil, nil
 	case *AIReportReady:
 		s.AIReport = &e.AIReport
 	case *Rated:
@@ -147,6 +161,11 @@ func Evolve(s State, e domain.Event) State {
 		s.Status, s.AccountID = StatusVoided, e.AccountID
 	}
 	return s
+}
+
+// finding gives the place of a finding of the draft; -1 without it.
+func (s State) finding(id string) int {
+	return slices.IndexFunc(s.Findings, func(i ReportItem) bool { return i.ID == id })
 }
 
 func (s *State) create(e *Created) {

@@ -62,7 +62,8 @@ func (Silence) Kind() string { return "silent_claim" }
 // Handles implements Rule.
 func (Silence) Handles() []string {
 	return append(endsOfJob(), domain.TypesOf(
-		&job.Claimed{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.Heartbeat{}, &job.MomentMarked{},
+		&job.Claimed{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.FindingEdited{}, &job.FindingWithdrawn{},
+		&job.Heartbeat{}, &job.MomentMarked{},
 		&job.Released{}, &job.SLAMissed{}, &job.UntestableReported{},
 	)...)
 }
@@ -82,6 +83,10 @@ func (p Silence) React(r domain.Recorded) []Change {
 	case *job.ItemChecked:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.FindingAdded:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.FindingEdited:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.FindingWithdrawn:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.Heartbeat:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}

@@ -89,6 +89,8 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.Claimed{CheckerID: job.Reviewer, At: ahead}, nil},
 			{&job.ItemChecked{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.FindingAdded{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+			{&job.FindingEdited{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+			{&job.FindingWithdrawn{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.Heartbeat{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 		}, append(ends, &job.Released{}, &job.SLAMissed{Requeued: true}, &job.UntestableReported{})},
 		{policy.ChecklistWriter{}, "job-j", []reaction{

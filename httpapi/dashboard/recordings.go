@@ -67,6 +67,10 @@ func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording)
 			moments[e.ItemID] = moment{e.At, filmMark{Status: e.Status, Text: names[e.ItemID]}}
 		case *job.FindingAdded:
 			moments[e.Item.ID] = moment{e.At, filmMark{Status: e.Status, Text: e.Item.Description}}
+		case *job.FindingEdited:
+			moments[e.Item.ID] = moment{moments[e.Item.ID].at, filmMark{Status: e.Status, Text: e.Item.Description}}
+		case *job.FindingWithdrawn:
+			delete(moments, e.FindingID)
 		case *job.MomentMarked:
 			text := e.Label
 			if text == "" {

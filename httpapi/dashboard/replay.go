@@ -40,7 +40,11 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		item, _ := st.ReportItem(e.ItemID)
 		m.Text, m.Detail = verdictWords[e.Status], item.Description
 	case *job.FindingAdded:
-		m.Text, m.Detail = "Found beside the list", e.Item.Description
+		m.Text, m.Detail = "Finding added", e.Item.Description
+	case *job.FindingEdited:
+		m.Text, m.Detail = "Finding edited", e.Item.Description
+	case *job.FindingWithdrawn:
+		m.Text = "Finding withdrawn"
 	case *job.MomentMarked:
 		m.Text, m.Detail = "Marked a moment", e.Label
 	case *job.RecordingAttached:

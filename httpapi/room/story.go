@@ -171,6 +171,12 @@ func (d Deps) verdicts(ctx context.Context, s seat, slot sessions.Slot) (said []
 			last[e.ItemID] = moment{At: e.At, Who: slot.RoleLabel, Kind: string(e.Status), Text: item.Description, Href: e.ItemID}
 		case *job.FindingAdded:
 			last[e.Item.ID] = moment{At: e.At, Who: slot.RoleLabel, Kind: string(e.Status), Text: e.Item.Description, Href: e.Item.ID}
+		case *job.FindingEdited:
+			m := last[e.Item.ID]
+			m.Kind, m.Text = string(e.Status), e.Item.Description
+			last[e.Item.ID] = m
+		case *job.FindingWithdrawn:
+			delete(last, e.FindingID)
 		}
 	})
 	if domain.IsKind(err, domain.KindNotFound) {

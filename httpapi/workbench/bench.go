@@ -236,15 +236,42 @@ func (d Deps) check(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {
+	return d.saysFinding(r, func(in command.AddFinding) (domain.Position, error) {
+		_, at, err := d.Commands.AddFinding(r.Context(), r.Cause(), claimOf(r), in)
+		return at, err
+	})
+}
+
+func (d Deps) editFinding(r *ui.Request) (ui.Answer, error) {
+	return d.saysFinding(r, func(in command.AddFinding) (domain.Position, error) {
+		if _, err := uuid.Parse(r.PathValue("finding")); err != nil {
+			return domain.Position{}, domain.NotFound("finding")
+		}
+		_, at, err := d.Commands.EditFinding(r.Context(), r.Cause(), claimOf(r), r.PathValue("finding"), in)
+		return at, err
+	})
+}
+
+func (d Deps) saysFinding(r *ui.Request, say func(command.AddFinding) (domain.Position, error)) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "description": "description",
 		"key": "key"})
 	in, err := input.Finding(form), form.Problems.Err()
 	var at domain.Position
 	if err == nil {
-		_, at, err = d.Commands.AddFinding(r.Context(), r.Cause(), claimOf(r), in)
+		at, err = say(in)
 	}
-	return d.acted(r, at, err, benchPath(r.PathValue("id"))+"#findings", "description", "What you found", "note", "The note")
+	return d.acted(r, at, err, findingsAt(r), "description", "The finding", "note", "The note")
 }
+
+func (d Deps) withdrawFinding(r *ui.Request) (ui.Answer, error) {
+	if _, err := uuid.Parse(r.PathValue("finding")); err != nil {
+		return ui.Answer{}, domain.NotFound("finding")
+	}
+	at, err := d.Commands.WithdrawFinding(r.Context(), r.Cause(), claimOf(r), r.PathValue("finding"))
+	return d.acted(r, at, err, findingsAt(r))
+}
+
+func findingsAt(r *ui.Request) string { return benchPath(r.PathValue("id")) + "#findings" }
 
 // addPicture takes a picture for an item, whatever was said of it.
 func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {

@@ -205,6 +205,16 @@ func TestKeysUndoNotesAndFindings(t *testing.T) {
 	})
 	tab.WaitText("All saved")
 	tab.WaitText("The footer overlaps") // the page shows what the service has
+	tab.Click(".found summary")
+	found := w.draft(checker).Findings[0].ID
+	tab.Fill("#note-"+found, "On a phone.")
+	tab.Click("#edit-" + found + " .btn")
+	eventually.True(t, "the finding is edited", func() bool { return w.draft(checker).Findings[0].Note == "On a phone." })
+	tab.Wait(`document.querySelector('.found .said').textContent === 'On a phone.'`)
+	tab.WaitText("All saved")
+	tab.Click(".found .line .link")
+	eventually.True(t, "the finding is withdrawn", func() bool { return len(w.draft(checker).Findings) == 0 })
+	tab.Wait(`document.querySelector('.found') === null`)
 	keys.press("?")
 	tab.Wait(`document.getElementById('help').open`)
 	tab.Shot("bench-help-light-1280")

@@ -1,6 +1,7 @@
 package workbench_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -42,7 +43,10 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	if shown == "" {
 		t.Fatal("the page shows no picture")
 	}
-	fill := strings.NewReplacer("{id}", jobID, "{item}", c.Checklist[0].ID, "{evidence}", shown[strings.LastIndex(shown, "/")+1:], "{recording}", recording(w, holder, jobID, c.Token))
+	found, seen, err := w.Commands.AddFinding(t.Context(), pagetest.ByChecker(holderID), command.Claim{CheckerID: holderID, JobID: jobID, Token: c.Token},
+		command.AddFinding{Description: "The footer overlaps", Status: job.ItemFail, Severity: job.Minor})
+	w.Shown(seen, err)
+	fill := strings.NewReplacer("{finding}", found.ID, "{id}", jobID, "{item}", c.Checklist[0].ID, "{evidence}", shown[strings.LastIndex(shown, "/")+1:], "{recording}", recording(w, holder, jobID, c.Token))
 	token := strconv.Itoa(c.Token)
 	// What the holder gets; each form is sent empty but for its token.
 	letIn := map[string]int{
@@ -53,6 +57,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /workbench/jobs/{id}/items/{item}/pictures/remove": 303,
 		"GET /workbench/jobs/{id}/evidence/{evidence}":           303,
 		"POST /workbench/jobs/{id}/findings":                     422,
+		"POST /workbench/jobs/{id}/findings/{finding}":           422,
+		"POST /workbench/jobs/{id}/findings/{finding}/withdraw":  303,
 		"POST /workbench/jobs/{id}/recordings":                   422,
 		"POST /workbench/jobs/{id}/recordings/{recording}/parts": 422,
 		"POST /workbench/jobs/{id}/marks":                        303,
@@ -69,7 +75,6 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		}
 	}
 	table = append(table, ui.Page{Method: "POST", Pattern: "/workbench/jobs/{id}/release"}) // ends the claim
-	w.HostileIDs(holder, "/workbench/", fill.Replace, token)
 	for _, p := range table {
 		name := p.Method + " " + p.Pattern
 		for _, who := range []string{"nobody", "other", "own", "owner", "operator", "holder"} {
@@ -113,10 +118,13 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 			}
 		}
 	}
-	another := w.test(account, "Another test", 2)
-	c = w.claimed(holderID, another)
-	w.HostileForms(holder, "/workbench/", strings.NewReplacer("{id}", another, "{item}", c.Checklist[0].ID, "{evidence}", "none",
-		"{recording}", recording(w, holder, another, c.Token)).Replace, strconv.Itoa(c.Token))
+	for n, walk := range []func(g guest, begins string, fill func(string) string, token string){w.HostileIDs, w.HostileForms} {
+		hostile, id := w.Checks(fmt.Sprint("hostile ", n)) // each has their own limit of requests
+		another := w.test(account, "Another test", 2)
+		c := w.claimed(id, another)
+		walk(hostile, "/workbench/", strings.NewReplacer("{id}", another, "{item}", c.Checklist[0].ID, "{evidence}", "none", "{finding}", found.ID,
+			"{recording}", recording(w, hostile, another, c.Token)).Replace, strconv.Itoa(c.Token))
+	}
 }
 
 // recording is the id of one that the guest begins.

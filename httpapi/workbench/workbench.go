@@ -59,6 +59,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: at + "/marks", For: ui.Checkers, Handle: d.markMoment},
 		{Method: "GET", Pattern: at + "/open-failures", For: ui.Checkers, Handle: d.similar},
 		{Method: "POST", Pattern: at + "/findings", For: ui.Checkers, Handle: d.addFinding},
+		{Method: "POST", Pattern: at + "/findings/{finding}", For: ui.Checkers, Handle: d.editFinding},
+		{Method: "POST", Pattern: at + "/findings/{finding}/withdraw", For: ui.Checkers, Handle: d.withdrawFinding},
 		{Method: "POST", Pattern: at + "/secrets", For: ui.Checkers, Handle: d.secrets},
 		{Method: "POST", Pattern: at + "/heartbeat", For: ui.Checkers, Handle: d.heartbeat},
 		{Method: "POST", Pattern: at + "/ready", For: ui.Checkers, Handle: d.ready},

@@ -237,6 +237,12 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 	case *job.FindingAdded:
 		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
 		j.reworded = true
+	case *job.FindingEdited:
+		j.reworded = true
+		return j.edit(e)
+	case *job.FindingWithdrawn:
+		j.row.Items.V = slices.DeleteFunc(slices.Clone(j.row.Items.V), func(item job.ReportItem) bool { return item.ID == e.FindingID })
+		j.reworded = true
 	case *job.Completed:
 		f.complete(j, e)
 	case *job.AIReportReady:
@@ -332,6 +338,15 @@ func (j *foldedJob) check(e *job.ItemChecked) error {
 	if e.Severity != "" {
 		item.Severity = e.Severity
 	}
+	return nil
+}
+
+func (j *foldedJob) edit(e *job.FindingEdited) error {
+	i := slices.IndexFunc(j.row.Items.V, func(item job.ReportItem) bool { return item.ID == e.Item.ID })
+	if i < 0 {
+		return fmt.Errorf("the job has no finding %s", e.Item.ID)
+	}
+	j.row.Items.V[i] = job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note}
 	return nil
 }
 

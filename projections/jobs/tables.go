@@ -159,6 +159,8 @@ func (Projector) Handles() []string {
 		(*job.UntestableReported)(nil),
 		(*job.ItemChecked)(nil),
 		(*job.FindingAdded)(nil),
+		(*job.FindingEdited)(nil),
+		(*job.FindingWithdrawn)(nil),
 		(*job.Completed)(nil),
 		(*job.AIReportReady)(nil),
 		(*job.Rated)(nil),

@@ -18,6 +18,10 @@ type Commands interface {
 	LiveClaim(ctx context.Context, checkerID string) (claim command.ClaimedJob, held bool, err error)
 	CheckItem(context.Context, command.Cause, command.Claim, command.CheckItem) (job.ReportItem, domain.Position, error)
 	AddFinding(context.Context, command.Cause, command.Claim, command.AddFinding) (job.ReportItem, domain.Position, error)
+	EditFinding(
+		ctx context.Context, cause command.Cause, claim command.Claim, findingID string, in command.AddFinding,
+	) (job.ReportItem, domain.Position, error)
+	WithdrawFinding(ctx context.Context, cause command.Cause, claim command.Claim, findingID string) (domain.Position, error)
 	CompleteJob(context.Context, command.Cause, command.Claim, command.CompleteJob) (job.Completed, domain.Position, error)
 	ReleaseJob(context.Context, command.Cause, command.Claim) (domain.Position, error)
 	ReportUntestable(

@@ -202,6 +202,47 @@ func (a *Handlers) AddFinding(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
+// EditFinding is PUT /v1/checker/jobs/:id/findings/:findingId.
+func (a *Handlers) EditFinding(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	in := input.Finding(r.Object(&p))
+	claim, finding, err := findingOf(r, &p)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		item, at, err := a.commands.EditFinding(ctx, cause, claim, finding, in)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, checkedOf(item))
+	})
+}
+
+type withdrawnFinding struct {
+	JobID     string `json:"jobId"`
+	FindingID string `json:"findingId"`
+}
+
+// WithdrawFinding is POST /v1/checker/jobs/:id/findings/:findingId/withdraw; a repeat
+// is harmless.
+func (a *Handlers) WithdrawFinding(r *wire.Request) (wire.Answer, error) {
+	claim, finding, err := findingOf(r, new(wire.Problems))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		at, err := a.commands.WithdrawFinding(ctx, cause, claim, finding)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, withdrawnFinding{JobID: claim.JobID, FindingID: finding})
+	})
+}
+
+// findingOf reads which finding a call is about, and under which claim.
+func findingOf(r *wire.Request, p *wire.Problems) (claim command.Claim, findingID string, err error) {
+	claim, err = claimOf(r, p)
+	if err == nil && !wire.IDPattern.MatchString(r.Vars["findingId"]) {
+		err = domain.NotFound("finding")
+	}
+	return claim, r.Vars["findingId"], err
+}
+
 // CompleteJob is POST /v1/checker/jobs/:id/complete.
 func (a *Handlers) CompleteJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems

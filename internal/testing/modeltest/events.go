@@ -122,7 +122,10 @@ func Stories(m *logtest.Memory, prefix string, n int) {
 			m.Record(stream(i), Claimed("ann"), Completed("fail"))
 			m.Record(stream(i/2), &job.SlotStarted{DueAt: *At(i), At: Noon})
 		case 5:
-			m.Record(stream(i), Claimed("ann"), &job.Heartbeat{Token: 1, At: Noon}, &job.Released{Token: 1, Reason: "silent", At: Noon})
+			odd := job.Item{ID: "odd" + stream(i), Description: "odd"}
+			m.Record(stream(i), Claimed("ann"), &job.FindingAdded{Item: odd, Status: job.ItemFail},
+				&job.FindingEdited{Item: odd, Status: job.ItemPass, Note: "fine"}, &job.FindingWithdrawn{FindingID: odd.ID, At: Noon},
+				&job.Heartbeat{Token: 1, At: Noon}, &job.Released{Token: 1, Reason: "silent", At: Noon})
 		case 6:
 			m.Record(stream(i), &job.Cancelled{Reason: "client", Refund: 5, At: Noon})
 		}

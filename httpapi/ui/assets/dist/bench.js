@@ -1707,7 +1707,8 @@ function start(bench2) {
           return;
         }
       }
-      const labels = { finding: "Found: " + fields.description, hide: "A picture taken away", complete: "The summary: " + (fields.summary ?? "") };
+      const about = form.closest("[data-finding]")?.querySelector("b")?.textContent ?? "";
+      const labels = { finding: "Found: " + fields.description, edit: "Found: " + fields.description, withdraw: "Withdrawn: " + about, hide: "A picture taken away", complete: "The summary: " + (fields.summary ?? "") };
       const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? "Ending the test" };
       if (labels[kind] === void 0 || kind === "complete") void reel.stop().then(() => keep(entry));
       else keep(entry);
@@ -1718,7 +1719,15 @@ function start(bench2) {
         });
         known.clear();
         go(row(current));
-      } else if (kind !== "hide") form.querySelector("button").disabled = true;
+      } else if (kind === "edit") {
+        form.querySelectorAll("input:not([type=hidden]), textarea").forEach((f) => {
+          f.defaultValue = f.value;
+          notes.forget(f);
+        });
+        form.closest("details").open = false;
+        go(row(current));
+      } else if (kind === "withdraw") go(row(current));
+      else if (kind !== "hide") form.querySelector("button").disabled = true;
     }
   });
   const images = (data) => [...data?.files ?? []].filter((f) => f.type.startsWith("image/"));

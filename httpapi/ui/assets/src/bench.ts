@@ -413,7 +413,8 @@ function start(bench: HTMLElement) {
           return
         }
       }
-      const labels: Record<string, string> = { finding: 'Found: ' + fields.description, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
+      const about = form.closest('[data-finding]')?.querySelector('b')?.textContent ?? ''
+      const labels: Record<string, string> = { finding: 'Found: ' + fields.description, edit: 'Found: ' + fields.description, withdraw: 'Withdrawn: ' + about, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
       const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' }
       if (labels[kind] === undefined || kind === 'complete') void reel.stop().then(() => keep(entry))
       else keep(entry)
@@ -421,7 +422,12 @@ function start(bench: HTMLElement) {
         form.querySelectorAll<HTMLInputElement>('input:not([type=hidden]), textarea').forEach((f) => { f.value = ''; notes.forget(f) })
         known.clear()
         go(row(current))
-      } else if (kind !== 'hide') form.querySelector('button')!.disabled = true
+      } else if (kind === 'edit') {
+        form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input:not([type=hidden]), textarea').forEach((f) => { f.defaultValue = f.value; notes.forget(f) })
+        form.closest('details')!.open = false
+        go(row(current))
+      } else if (kind === 'withdraw') go(row(current))
+      else if (kind !== 'hide') form.querySelector('button')!.disabled = true
     }
   })
 

@@ -8,7 +8,7 @@ export interface Entry {
   person: string
   job: string
   token: string
-  kind: string // check, picture, hide, finding, complete, release, untestable
+  kind: string // check, picture, hide, finding, edit, withdraw, complete, release, untestable
   url: string
   command: string
   fields: Record<string, string>
