@@ -106,10 +106,10 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 		"PUT /v1/checker/jobs/{id}/findings/{findingId}":           `{"description":"x","status":"fail"}`,
 		"POST /v1/checker/jobs/{id}/findings/{findingId}/withdraw": ``,
 
-		"POST /v1/checker/jobs/{id}/release":       ``,
-		"POST /v1/checker/jobs/{id}/untestable":    `{"reason":"no_access"}`,
-		"POST /v1/checker/jobs/{id}/heartbeat":     ``,
-		"POST /v1/checker/jobs/{id}/recordings":    ``,
+		"POST /v1/checker/jobs/{id}/release":    ``,
+		"POST /v1/checker/jobs/{id}/untestable": `{"reason":"no_access"}`,
+		"POST /v1/checker/jobs/{id}/heartbeat":  ``,
+		"POST /v1/checker/jobs/{id}/recordings": ``,
 
 		"POST /v1/checker/jobs/{id}/recordings/{recordingId}/finish": ``,
 	}

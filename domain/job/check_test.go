@@ -58,7 +58,9 @@ func edited(changes ...func(*job.Finding)) decide {
 }
 
 func withdrawn(id string) decide {
-	return func(s job.State) ([]domain.Event, error) { return job.DecideWithdrawFinding(s, "ann", 1, id, minute(9)) }
+	return func(s job.State) ([]domain.Event, error) {
+		return job.DecideWithdrawFinding(s, "ann", 1, id, minute(9))
+	}
 }
 
 func complete(s job.State) ([]domain.Event, error) {

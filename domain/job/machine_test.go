@@ -186,7 +186,9 @@ func (m *machine) checkItem(t *rapid.T, checker string, token int) decide {
 	return func(s job.State) ([]domain.Event, error) { return job.DecideCheckItem(s, c) }
 }
 
-func drawFinding(t *rapid.T) string { return fmt.Sprintf("f%d", rapid.IntRange(0, 5).Draw(t, "finding")) }
+func drawFinding(t *rapid.T) string {
+	return fmt.Sprintf("f%d", rapid.IntRange(0, 5).Draw(t, "finding"))
+}
 
 func (m *machine) addFinding(t *rapid.T, checker string, token int) decide {
 	f := job.Finding{
@@ -204,7 +206,9 @@ func (m *machine) editFinding(t *rapid.T, checker string, token int) decide {
 
 func (m *machine) withdrawFinding(t *rapid.T, checker string, token int) decide {
 	id := drawFinding(t)
-	return func(s job.State) ([]domain.Event, error) { return job.DecideWithdrawFinding(s, checker, token, id, m.now) }
+	return func(s job.State) ([]domain.Event, error) {
+		return job.DecideWithdrawFinding(s, checker, token, id, m.now)
+	}
 }
 
 // run decides, charges, folds and refunds. A checker that is named did the
