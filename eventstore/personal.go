@@ -14,7 +14,8 @@ import (
 // them under the account's data key, so that they go with it (decisions, "Erasure");
 // whatever reads events finds them open. Events written before stay as they are.
 var personal = map[string][]string{
-	"account.created": {"name"},
+	"account.created":    {"name"},
+	"account.key_issued": {"name"},
 }
 
 // sealedField holds the personal fields of an event, as one sealed JSON object.
@@ -54,6 +55,9 @@ func (c *Client) seal(ctx context.Context, stream, eventType string, data []byte
 			texts[name] = text
 			delete(fields, name)
 		}
+	}
+	if len(texts) == 0 {
+		return data, nil
 	}
 	plain, err := marshal(texts)
 	if err != nil {

@@ -58,8 +58,8 @@ INSERT INTO readmodel.accounts (account_id, name, sandbox, suspended)
 VALUES ($1, 'bench', FALSE, FALSE)`
 
 const openKeySQL = `
-INSERT INTO readmodel.api_keys (hash, account_id, key_id, prefix, scope, project_id, expires_at, revoked)
-VALUES ($1, $2, $3, 'qa_live_', $4, '', NULL, FALSE)`
+INSERT INTO readmodel.api_keys (hash, account_id, key_id, prefix, scope, project_id, expires_at, revoked, name, issued_by, issued_at)
+VALUES ($1, $2, $3, 'qa_live_', $4, '', NULL, FALSE, '', 'operator', now())`
 
 const openBalanceSQL = `
 INSERT INTO twin.balances (account_id, available)

@@ -194,6 +194,7 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 	for query, want := range map[string][2]int{ // of the erased account, of the other
 		`SELECT COUNT(*) FROM vault.data_keys WHERE account_id = $1 AND wrapped IS NOT NULL AND fingerprint IS NOT NULL AND $2 <> ''`:                                {0, 1},
 		`SELECT COUNT(*) FROM http_idempotency WHERE account_id = $1 AND $2 <> ''`:                                                                                   {0, 3},
+		`SELECT COUNT(*) FROM http_key_uses WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM http_evidence WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM signin.invites WHERE person_id = $2 AND $1 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM webhooks.endpoints WHERE account_id = $1 AND (url <> '' OR secret <> '') AND $2 <> ''`:                                                 {0, 1},

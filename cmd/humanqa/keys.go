@@ -16,6 +16,7 @@ import (
 type keyCreateCmd struct {
 	auditTrail `embed:""`
 	Account    string        `required:"" help:"The account's id."`
+	Name       string        `help:"The name of the key, such as the program that uses it."`
 	Scope      account.Scope `enum:"full,read" default:"full" help:"The rights of the key: full or read."`
 	Project    string        `help:"Bind the key to one project."`
 	Expires    time.Duration `help:"How long the key works, such as 24h; without it for ever."`
@@ -35,7 +36,7 @@ func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
 		Act: oversight.IssueKey, Subject: domain.AccountStream(c.Account), AccountID: c.Account, Detail: string(c.Scope),
 	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
 		key, err = commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
-			Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
+			Name: c.Name, Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
 		})
 		return key.Position, err
 	}, func() error {

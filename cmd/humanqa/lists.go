@@ -174,10 +174,15 @@ type listedKey struct {
 	Scope     string     `json:"scope"`
 	ProjectID *string    `json:"projectId"`
 	ExpiresAt *time.Time `json:"expiresAt"`
+	Name      string     `json:"name"`
+	IssuedBy  string     `json:"issuedBy"`
+	IssuedAt  time.Time  `json:"issuedAt"`
+	UsedAt    *time.Time `json:"usedAt"` // to the minute
 }
 
 func listedKeyOf(k access.IssuedKey) listedKey {
-	l := listedKey{KeyID: k.ID, Hint: k.Hint, Status: "active", Scope: string(k.Scope), ExpiresAt: k.ExpiresAt}
+	l := listedKey{KeyID: k.ID, Hint: k.Hint, Status: "active", Scope: string(k.Scope), ExpiresAt: k.ExpiresAt,
+		Name: k.Name, IssuedBy: k.IssuedBy, IssuedAt: k.IssuedAt, UsedAt: k.UsedAt}
 	switch {
 	case k.Revoked:
 		l.Status = "revoked"
@@ -197,6 +202,13 @@ func (l listedKey) String() string {
 	}
 	if l.ExpiresAt != nil {
 		line += "  until " + l.ExpiresAt.Format(time.RFC3339)
+	}
+	if l.UsedAt != nil {
+		line += "  used " + l.UsedAt.UTC().Format(time.RFC3339)
+	}
+	line += "  by " + logging.OneLine(l.IssuedBy)
+	if l.Name != "" {
+		line += "  " + logging.OneLine(l.Name)
 	}
 	return line
 }

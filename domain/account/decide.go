@@ -1,10 +1,12 @@
 package account
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"humanqa/domain"
 )
@@ -114,8 +116,15 @@ func DecideIssueKey(s State, k KeyIssued) ([]domain.Event, error) {
 		}
 		return nil, domain.Conflict("the key id is taken")
 	}
+	var wrong []domain.Detail
+	if utf8.RuneCountInString(k.Name) > MaxKeyName {
+		wrong = append(wrong, domain.Detail{Path: "name", Message: fmt.Sprintf("must have at most %d characters", MaxKeyName)})
+	}
 	if k.Scope != ScopeFull && k.Scope != ScopeRead {
-		return nil, domain.Invalid(domain.Detail{Path: "scope", Message: "must be full or read"})
+		wrong = append(wrong, domain.Detail{Path: "scope", Message: "must be full or read"})
+	}
+	if len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
 	}
 	return []domain.Event{&k}, nil
 }

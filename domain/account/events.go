@@ -32,9 +32,13 @@ type Suspended struct {
 // Reinstated ends a suspension.
 type Reinstated struct{}
 
+// MaxKeyName bounds the name of an API key, in characters.
+const MaxKeyName = 80
+
 // KeyIssued issues an API key. Only its SHA-256 is kept; the token itself was shown
 // once.
 type KeyIssued struct {
+	Name      string     `json:"name,omitempty"` // sealed in the log, with the account's key
 	KeyID     string     `json:"keyId"`
 	Hash      string     `json:"hash"`   // lower-case hex SHA-256 of the token
 	Prefix    string     `json:"prefix"` // the first characters, to recognise it by

@@ -74,6 +74,11 @@ func (g *Gate) clientOf(ctx context.Context, token string) (wire.Caller, *Allowa
 	if err := counted.Refused; err != nil {
 		return wire.Caller{}, nil, err
 	}
+	if counted.Allowance.Admitted {
+		if err := g.Limits.noteUse(ctx, counted.Key, g.now()); err != nil {
+			return wire.Caller{}, nil, err
+		}
+	}
 	return wire.Caller{
 		Actor: "key:" + counted.KeyID, AccountID: counted.AccountID,
 		Scope: counted.Scope, ProjectID: counted.ProjectID, Sandbox: counted.Sandbox,

@@ -8,10 +8,15 @@ import (
 )
 
 const eraseAnswersSQL = `
+WITH uses AS (
+    DELETE FROM http_key_uses
+    WHERE account_id = $1
+)
 DELETE FROM http_idempotency
 WHERE account_id = $1`
 
-// EraseAnswers removes the answers that are kept for an account's repeated requests.
+// EraseAnswers removes the answers that are kept for an account's repeated requests, and
+// when its keys were used.
 func EraseAnswers(ctx context.Context, db *sqlx.DB, accountID string) (erased int, err error) {
 	done, err := db.ExecContext(ctx, eraseAnswersSQL, accountID)
 	if err != nil {

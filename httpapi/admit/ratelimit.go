@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -51,6 +52,7 @@ type limiter struct {
 	clients int // requests a minute of an API key, a hook, an address
 	callers coalescer[Allowance]
 	keys    coalescer[countedKey] // by the hash of their tokens
+	used    sync.Map              // the last minute in which a key's use was written, by its id
 }
 
 func NewLimiter(db *sqlx.DB, clients int) *limiter {
@@ -239,6 +241,7 @@ func (l *limiter) Sweep(ctx context.Context) error {
 	if _, err := l.db.ExecContext(ctx, forgetRatesSQL, rateWindow.Microseconds()); err != nil {
 		return fmt.Errorf("sweep rate limits: %w", err)
 	}
+	l.forgetUses(time.Now())
 	return nil
 }
 

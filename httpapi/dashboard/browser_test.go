@@ -262,6 +262,7 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 	_, err = w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
 	w.Must(err)
 	tab.Open(w.Origin + "/dashboard/keys")
+	tab.Fill("#name", "Reports")
 	tab.Click("input[name=scope][value=read]")
 	tab.Click("form[action='/dashboard/keys'] button")
 	tab.WaitText("Confirm that it is you")
@@ -269,7 +270,7 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 	tab.WaitText("Your new key")
 	keys, _, err := w.Reads.Access.Keys(t.Context(), account, access.Page{Limit: 10})
 	w.Must(err)
-	if len(keys) != 1 || keys[0].Scope != "read" {
+	if len(keys) != 1 || keys[0].Scope != "read" || keys[0].Name != "Reports" {
 		t.Errorf("the form made %+v", keys)
 	}
 }

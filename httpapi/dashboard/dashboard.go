@@ -32,7 +32,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields but Mail are required.
+// Deps is what the pages stand on. All fields but Mail and DemoKey are required.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -47,6 +47,8 @@ type Deps struct {
 	Now         func() time.Time
 	// BaseURL starts the links that are shown to be copied.
 	BaseURL string
+	// DemoKey gives the API key that the demo of the service uses; nil or empty: there is no demo.
+	DemoKey func() string
 }
 
 // reports reads reports, with links that work.

@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +29,8 @@ type keyLine struct {
 	access.IssuedKey
 	Project string
 	State   ui.State
+	Maker   string // a person's name; empty: the operator of the service
+	Demo    bool   // the demo of the service uses it
 }
 
 func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
@@ -37,12 +41,30 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
 		return v, err
 	}
+	makers := make([]string, 0, len(keys))
+	for _, k := range keys {
+		if id, person := strings.CutPrefix(k.IssuedBy, "person:"); person {
+			makers = append(makers, id)
+		}
+	}
+	names, err := d.Credentials.Names(r.Context(), makers...)
+	if err != nil {
+		return v, err
+	}
+	demo, err := d.demoKeyID(r)
+	if err != nil {
+		return v, err
+	}
 	for _, k := range keys {
 		line := keyLine{IssuedKey: k, State: ui.NewState("Active", "pass", "check")}
 		for _, p := range v.Projects {
 			if p.ID == k.ProjectID {
 				line.Project = p.Name
 			}
+		}
+		line.Demo = k.ID == demo && !k.Revoked
+		if id, person := strings.CutPrefix(k.IssuedBy, "person:"); person {
+			line.Maker = cmp.Or(names[id].Name, "A former member")
 		}
 		switch {
 		case k.Revoked:
@@ -53,6 +75,15 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 		v.Keys = append(v.Keys, line)
 	}
 	return v, nil
+}
+
+// demoKeyID is the id of the key in the demo's file; empty: there is no demo.
+func (d Deps) demoKeyID(r *ui.Request) (string, error) {
+	if d.DemoKey == nil || d.DemoKey() == "" {
+		return "", nil
+	}
+	key, _, err := d.Reads.Access.Key(r.Context(), domain.HashToken(d.DemoKey()))
+	return key.KeyID, err
 }
 
 func (d Deps) keys(r *ui.Request) (ui.Answer, error) {
@@ -69,7 +100,11 @@ func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
 	if err := open(r); err != nil {
 		return ui.Answer{}, err
 	}
-	in := command.IssueKey{Scope: account.Scope(r.PostFormValue("scope")), ProjectID: r.PostFormValue("project")}
+	name, err := r.Text("name", account.MaxKeyName)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	in := command.IssueKey{Name: name, Scope: account.Scope(r.PostFormValue("scope")), ProjectID: r.PostFormValue("project")}
 	if in.ProjectID != "" && uuid.Validate(in.ProjectID) != nil { // it names no stream
 		return ui.Answer{}, domain.NotFound("project")
 	}

@@ -30,6 +30,9 @@ type world struct {
 	boxes       *sync.Map // accounts that are sandboxes
 }
 
+// demoKeys are the keys of demos, by their service's URL.
+var demoKeys sync.Map
+
 func setup(t *testing.T) *world {
 	t.Helper()
 	return with(t, func(*pagetest.Service) ([]fs.FS, []ui.Page) { return nil, nil })
@@ -49,6 +52,7 @@ func with(t *testing.T, more pagetest.Pages) *world {
 		templates, pages := more(s)
 		return append(templates, dashboard.Templates), append(pages, dashboard.Pages(dashboard.Deps{
 			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
 		})...)
 	})
 	return &world{Service: s, preferences: preferences.New(s.DB, time.Now), boxes: new(sync.Map)}

@@ -143,6 +143,7 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	tab.Click("form[action$='/cancel'] button")
 	at("5 credits came back")
 	tab.Open(w.Origin + "/dashboard/keys")
+	tab.Fill("#name", "Pipeline")
 	tab.Click("form[action='/dashboard/keys'] button")
 	at("Your new key")
 	tab.Open(w.Origin + "/dashboard/members")

@@ -73,7 +73,7 @@ func seedDemo(ctx context.Context, c *Core, baseURL string) (d DemoFile, at doma
 	case err == nil && d.BaseURL == baseURL:
 		return d, at, nil
 	case errors.Is(err, fs.ErrNotExist):
-		account, err := OpenAccount(ctx, c.Commands, OperatorCause(""), NewAccount{Name: "Demo", Credits: DemoCredits})
+		account, err := OpenAccount(ctx, c.Commands, OperatorCause(""), NewAccount{Name: "Demo", KeyName: "Demo", Credits: DemoCredits})
 		if err != nil {
 			return d, at, fmt.Errorf("seed the demo account: %w", err)
 		}
@@ -88,6 +88,18 @@ func seedDemo(ctx context.Context, c *Core, baseURL string) (d DemoFile, at doma
 	}
 	d.BaseURL = baseURL
 	return d, at, d.write(c.Config.DataDir)
+}
+
+// demoKey is the API key of the demo's file; empty: there is no demo.
+func (s *Service) demoKey() string {
+	if !s.cfg.Demo {
+		return ""
+	}
+	d, err := ReadDemo(s.cfg.DataDir)
+	if err != nil {
+		return "" // a start of the demo tells what is wrong with the file
+	}
+	return d.APIKey
 }
 
 // forDemo lets deliveries reach receivers on this machine, and trusts the

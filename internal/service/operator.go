@@ -33,6 +33,7 @@ func ExpiryAfter(ctx context.Context, commands *command.Service, accountID strin
 // NewAccount is an account to open.
 type NewAccount struct {
 	Name          string
+	KeyName       string // of its first key; may be empty
 	Credits       domain.Credits
 	CreditsExpire time.Duration // 0: never
 	Sandbox       bool
@@ -60,7 +61,7 @@ func OpenAccount(ctx context.Context, commands *command.Service, cause command.C
 			return OpenedAccount{}, err
 		}
 	}
-	key, err := commands.IssueKey(ctx, OperatorCause(accountID), accountID, command.IssueKey{Scope: account.ScopeFull})
+	key, err := commands.IssueKey(ctx, OperatorCause(accountID), accountID, command.IssueKey{Name: c.KeyName, Scope: account.ScopeFull})
 	if err != nil {
 		return OpenedAccount{}, err
 	}

@@ -59,7 +59,7 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Limits: api.Limits,
 				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
 				Preferences: preferences.New(s.core.DB, time.Now), Mail: s.mailStore(), Deliveries: webhooks.NewLog(s.core.DB),
-				Now: time.Now, BaseURL: s.cfg.BaseURL,
+				Now: time.Now, BaseURL: s.cfg.BaseURL, DemoKey: s.demoKey,
 			}),
 			console.Pages(s.consoleDeps(ctx, reads, store, log)),
 			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Now: time.Now}),

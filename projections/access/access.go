@@ -23,7 +23,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "access" }
-func (Projector) Version() int { return 2 }
+func (Projector) Version() int { return 3 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -53,6 +53,9 @@ CREATE TABLE {schema}.api_keys (
     project_id text NOT NULL,
     expires_at timestamptz,
     revoked    boolean NOT NULL,
+    name       text NOT NULL, -- empty: none was given
+    issued_by  text NOT NULL, -- an actor
+    issued_at  timestamptz NOT NULL,
     UNIQUE (account_id, key_id)
 );
 `
@@ -89,14 +92,21 @@ SET suspended = $2
 WHERE account_id = $1`
 
 const eraseAccountSQL = `
+WITH keys AS (
+    UPDATE {schema}.api_keys
+    SET name = $2
+    WHERE account_id = $1
+      AND name <> ''
+)
 UPDATE {schema}.accounts
 SET name = $2,
     suspended = TRUE
 WHERE account_id = $1`
 
 const insertKeySQL = `
-INSERT INTO {schema}.api_keys (hash, account_id, key_id, prefix, scope, project_id, expires_at, revoked)
-VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE)`
+INSERT INTO {schema}.api_keys
+    (hash, account_id, key_id, prefix, scope, project_id, expires_at, revoked, name, issued_by, issued_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, $8, $9, $10)`
 
 const revokeKeySQL = `
 UPDATE {schema}.api_keys
@@ -134,7 +144,8 @@ func accessChange(r domain.Recorded) (query string, args []any, err error) {
 	case *account.Erased:
 		return eraseAccountSQL, []any{accountID, ErasedName}, nil
 	case *account.KeyIssued:
-		return insertKeySQL, []any{e.Hash, accountID, e.KeyID, e.Prefix, e.Scope, e.ProjectID, e.ExpiresAt}, nil
+		return insertKeySQL, []any{e.Hash, accountID, e.KeyID, e.Prefix, e.Scope, e.ProjectID, e.ExpiresAt, e.Name, r.Meta.Actor,
+			readmodel.Moment(r.Meta.Time)}, nil
 	case *account.KeyRevoked:
 		return revokeKeySQL, []any{accountID, e.KeyID}, nil
 	case *checker.Created:

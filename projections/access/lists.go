@@ -34,6 +34,10 @@ type IssuedKey struct {
 	ProjectID string     // bound to this project; empty: to none
 	ExpiresAt *time.Time // nil: never
 	Revoked   bool
+	Name      string // empty: none was given
+	IssuedBy  string // an actor, such as person:<id>
+	IssuedAt  time.Time
+	UsedAt    *time.Time // the last use, to the minute; nil: none is known
 }
 
 // Page is a part of a list.
@@ -58,10 +62,11 @@ LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id
 WHERE a.account_id = $1`
 
 const listKeysSQL = `
-SELECT key_id, prefix, scope, project_id, expires_at, revoked
-FROM readmodel.api_keys
-WHERE account_id = $1
-ORDER BY revoked, key_id
+SELECT k.key_id, k.prefix, k.scope, k.project_id, k.expires_at, k.revoked, k.name, k.issued_by, k.issued_at, u.used_at
+FROM readmodel.api_keys k
+LEFT JOIN http_key_uses u ON u.key_id = k.key_id
+WHERE k.account_id = $1
+ORDER BY k.revoked, k.issued_at DESC, k.key_id
 LIMIT $2
 OFFSET $3`
 
@@ -126,10 +131,10 @@ func (q *Reads) KeyHints(ctx context.Context, accountID string, ids ...string) (
 // Keys lists an account's keys, those that work first, and how many there are.
 func (q *Reads) Keys(ctx context.Context, accountID string, page Page) ([]IssuedKey, int, error) {
 	return list(ctx, q, "keys", countKeysSQL, listKeysSQL, page, func(row scanner) (k IssuedKey, err error) {
-		err = row.Scan(&k.ID, &k.Hint, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked)
-		if k.ExpiresAt != nil {
-			*k.ExpiresAt = k.ExpiresAt.UTC()
-		}
+		err = row.Scan(&k.ID, &k.Hint, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked, &k.Name, &k.IssuedBy, &k.IssuedAt, &k.UsedAt)
+		k.IssuedAt = k.IssuedAt.UTC()
+		readmodel.UTC(k.ExpiresAt)
+		readmodel.UTC(k.UsedAt)
 		return k, err
 	}, accountID)
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
@@ -76,7 +77,7 @@ func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID s
 				*token = sandbox
 			}
 			return account.DecideIssueKey(st, account.KeyIssued{
-				KeyID: keyID, Hash: domain.HashToken(*token), Prefix: domain.TokenHint(*token),
+				Name: strings.TrimSpace(in.Name), KeyID: keyID, Hash: domain.HashToken(*token), Prefix: domain.TokenHint(*token),
 				Scope: in.Scope, ProjectID: in.ProjectID, ExpiresAt: in.ExpiresAt,
 			})
 		})

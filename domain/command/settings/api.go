@@ -57,6 +57,7 @@ type UpdateProject struct {
 
 // IssueKey describes a new API key.
 type IssueKey struct {
+	Name      string // account.MaxKeyName characters at most; may be empty
 	Scope     account.Scope
 	ProjectID string
 	ExpiresAt *time.Time
