@@ -45,6 +45,7 @@ type commands struct {
 	Cancel   cancelCmd   `cmd:"" help:"Cancel tests that no checker has begun, and get the credits back."`
 	Open     openCmd     `cmd:"" help:"Open a test's page in the browser."`
 
+	GitHub  githubCmd  `cmd:"" name:"github" help:"The step of a GitHub Action: test, then tell the pull request."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve the tools for coding agents on standard input and output."`
 	Version versionCmd `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
 }

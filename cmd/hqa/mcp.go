@@ -19,11 +19,10 @@ func (mcpCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	server := mcptools.New(mcptools.Options{Version: a.build.Version, API: c.Transport(), BaseURL: c.Base()})
-	err = server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}})
-	if ctx.Err() != nil {
-		return nil // as asked
+	if err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}); ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil // as asked
 }
 
 // unclosed is standard output, which the process closes.

@@ -31,6 +31,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"tests stand in files: a failure, the fix, and every part killed once", filesStory},
 		{"files are written, checked and submitted", filesCommands},
 		{"reports have four formats, and Markdown is fenced", reportFormats},
+		{"a step of a GitHub Action tells the pull request", githubStep},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			s.t = t

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+)
+
+// pullRequestStub answers the calls of GitHub's API that the step makes.
+type pullRequestStub struct {
+	*httptest.Server
+	mu       sync.Mutex
+	comments []string
+	refuse   bool
+}
+
+func newPullRequest(t *testing.T) *pullRequestStub {
+	p := &pullRequestStub{}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		var in struct{ Body string }
+		if r.Header.Get("Authorization") != "Bearer gh-token" || p.refuse {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_ = json.NewDecoder(r.Body).Decode(&in) // a GET has none
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/repos/acme/shop/issues/7/comments":
+			list := []map[string]any{{"id": 1, "body": "a person's words"}}
+			for i, body := range p.comments {
+				list = append(list, map[string]any{"id": 100 + i, "body": body})
+			}
+			_ = json.NewEncoder(w).Encode(list)
+		case r.Method == http.MethodPost && r.URL.Path == "/repos/acme/shop/issues/7/comments":
+			p.comments = append(p.comments, in.Body)
+			w.WriteHeader(http.StatusCreated)
+		case r.Method == http.MethodPatch && r.URL.Path == "/repos/acme/shop/issues/comments/100":
+			p.comments[0] = in.Body
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *pullRequestStub) comment(t *testing.T) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.comments) != 1 {
+		t.Fatalf("%d comments", len(p.comments))
+	}
+	return p.comments[0]
+}
+
+// action is the action's own script under GitHub's variables.
+type action struct {
+	t       *testing.T
+	dir     string
+	environ []string
+}
+
+func (a *action) start(run string, more ...string) (step *exec.Cmd, out *strings.Builder) {
+	a.t.Helper()
+	script, err := filepath.Abs("../../integrations/github/step.sh")
+	must.NoError(a.t, err)
+	for _, file := range []string{"output", "summary"} {
+		must.NoError(a.t, os.RemoveAll(filepath.Join(a.dir, file)))
+	}
+	step, out = exec.CommandContext(a.t.Context(), script), &strings.Builder{}
+	step.Dir, step.Stdout, step.Stderr = a.dir, out, os.Stderr
+	step.Env = append(append(append(os.Environ(), a.environ...), "GITHUB_RUN_ID="+run, "GITHUB_RUN_NUMBER="+run), more...)
+	must.NoError(a.t, step.Start())
+	return step, out
+}
+
+func (a *action) file(name string) string {
+	text, err := os.ReadFile(filepath.Join(a.dir, name)) //nolint:gosec // the test's own
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// githubStep is the action's script against a service and a stub of GitHub: each mode, each
+// exit, the comment after three runs, a run that is superseded.
+func githubStep(t *testing.T, s *qa) {
+	key := s.account(100, true)
+	github := newPullRequest(t)
+	a := &action{t: t, dir: t.TempDir()}
+	event := filepath.Join(a.dir, "event.json")
+	must.NoError(t, os.WriteFile(event, []byte(`{"pull_request":{"number":7}}`), 0o600))
+	a.environ = []string{
+		runAsClient + "=1", "HQA_BINARY=" + os.Args[0], "HQA_URL=" + s.url, "HQA_API_KEY=" + key, "HOME=" + a.dir,
+		"GITHUB_ACTIONS=true", "GITHUB_REPOSITORY=acme/shop", "GITHUB_SERVER_URL=https://github.example", "GITHUB_API_URL=" + github.URL,
+		"GITHUB_TOKEN=gh-token", "GITHUB_EVENT_PATH=" + event, "GITHUB_SHA=0123456789abcdef", "GITHUB_WORKFLOW=ci", "GITHUB_JOB=qa",
+		"GITHUB_ACTION=human", "GITHUB_OUTPUT=" + filepath.Join(a.dir, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(a.dir, "summary"),
+		"INPUT_URL=https://example.com", "INPUT_FEATURE=sign in", "INPUT_FILES=", "INPUT_CHANGED=", "INPUT_FAIL_ON=minor",
+		"INPUT_MAX_CREDITS=5", "INPUT_TIMEOUT=1h", "INPUT_WAIT=true", "INPUT_COMMENT=true",
+	}
+	latest := func() (id string) {
+		eventually.True(t, "the test is submitted", func() bool {
+			jobs, _ := s.call("GET", "/v1/jobs?limit=1&status=pending", key, nil)["jobs"].([]any)
+			if len(jobs) > 0 {
+				id, _ = jobs[0].(map[string]any)["id"].(string)
+			}
+			return id != ""
+		})
+		return id
+	}
+	exits := func(step *exec.Cmd, out *strings.Builder, want int) {
+		t.Helper()
+		_ = step.Wait() // the code says it
+		if got := step.ProcessState.ExitCode(); got != want {
+			t.Fatalf("exit %d, want %d: %s", got, want, out)
+		}
+	}
+
+	step, out := a.start("1")
+	first := latest()
+	s.play(key, first, "item-1")
+	exits(step, out, exitFailures)
+	if !strings.Contains(out.String(), "::error title=Human QA (") {
+		t.Errorf("no annotation: %s", out)
+	}
+	if got := a.file("output"); !strings.Contains(got, "\nfailed\n") || !strings.Contains(got, "\n"+first+"\n") || !strings.Contains(got, "\nfalse\n") {
+		t.Errorf("outputs: %s", got)
+	}
+	if got := a.file("summary"); !strings.Contains(got, "### Human QA: failures") || !strings.Contains(got, "[data ") {
+		t.Errorf("summary: %s", got)
+	}
+	if got := github.comment(t); !strings.Contains(got, "### Human QA: failures") || strings.Count(got, "<!-- hqa-run -->") != 1 {
+		t.Errorf("comment: %s", got)
+	}
+
+	step, out = a.start("1") // the step repeated
+	exits(step, out, exitFailures)
+	if left := s.credits(key); left != 95 {
+		t.Errorf("%d credits are left of 100 after one test and a repeat", left)
+	}
+	step, out = a.start("2")
+	s.play(key, latest())
+	exits(step, out, exitPassed)
+	got := github.comment(t)
+	if !strings.Contains(got, "### Human QA: passed") || strings.Count(got, "<!-- hqa-run -->") != 3 || strings.Contains(got, "a person's words") {
+		t.Errorf("comment after three runs: %s", got)
+	}
+
+	step, out = a.start("3") // a newer commit ends it
+	latest()
+	eventually.True(t, "it waits", func() bool { return strings.Contains(fmt.Sprint(a.file("output"), s.credits(key)), "85") })
+	must.NoError(t, step.Process.Signal(syscall.SIGINT))
+	exits(step, out, exitRunning)
+	if left := s.credits(key); left != 90 {
+		t.Errorf("%d credits are left of 100: the superseded run is not refunded", left)
+	}
+	step, out = a.start("4", "INPUT_MAX_CREDITS=1")
+	exits(step, out, exitRefused)
+	step, out = a.start("5", "INPUT_FILES=qa/x.md")
+	exits(step, out, exitUsage)
+	github.mu.Lock()
+	github.refuse = true
+	github.mu.Unlock()
+	step, out = a.start("6", "INPUT_WAIT=false") // no comment may be written: that is no verdict
+	exits(step, out, exitPassed)
+	if got := a.file("output"); !strings.Contains(got, "\nrunning\n") {
+		t.Errorf("outputs: %s", got)
+	}
+}
