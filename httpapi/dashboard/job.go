@@ -32,6 +32,8 @@ type jobView struct {
 	Project *projects.Project
 	Loop    *loops.Session // of an agent, in which it is a step
 
+	Prospect string // what the wait may come to; empty: it does not wait
+
 	Items                     []itemView
 	Pass, Fail, Skip, Pending int
 	Bar                       []ui.Segment
@@ -80,7 +82,30 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Show("job", v.Title, v, domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))
+	answer, err := ui.Show("job", v.Title, v, domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))
+	if v.Prospect != "" {
+		answer.Every = time.Minute // checkers come and go, and no stream tells of it
+	}
+	return answer, err
+}
+
+// prospect says what a test that waits for a checker can expect; empty for any other.
+func (d Deps) prospect(ctx context.Context, j jobs.Job) (string, error) {
+	if j.Status != job.StatusPending || j.Type == job.AIReview || j.Sandbox {
+		return "", nil
+	}
+	p, err := d.Reads.Overall.Prospect(ctx, j.AccountID, j.Type, j.Urgent, d.Now())
+	if err != nil {
+		return "", err
+	}
+	words := "No checker is online right now."
+	if p.Online {
+		words = "Checkers are online."
+	}
+	if p.Typical > 0 {
+		words += " Tests like this one took about " + ui.Span(p.Typical) + " lately."
+	}
+	return words, nil
 }
 
 // jobPage is the test as the people of its account see it.
@@ -121,6 +146,9 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	}
 	d.Fresh.Feed(ctx, r.Log)
 	if v.Timeline, err = d.timeline(ctx, j); err != nil {
+		return jobView{}, err
+	}
+	if v.Prospect, err = d.prospect(ctx, j); err != nil {
 		return jobView{}, err
 	}
 	v.Curl = d.curl(j)

@@ -175,11 +175,10 @@ func (b *Business) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// atWorkSQL looks a few rows up for each checker: $1 is since when a key was used,
-// in microseconds, $2 since when a page, $3 is now.
-const atWorkSQL = `
-SELECT COUNT(*) FILTER (
-           WHERE EXISTS (
+// presentSQL holds for a checker c who is present: $1 is since when a key was used, in
+// microseconds, $2 since when a page, $3 is now (presence). It looks a few rows up for
+// each checker.
+const presentSQL = `(EXISTS (
                SELECT
                FROM http_rate r
                WHERE r.caller = 'checker:' || c.checker_id
@@ -191,7 +190,16 @@ SELECT COUNT(*) FILTER (
                WHERE p.checker_id = c.checker_id
                  AND p.checker_id <> ''
                  AND s.seen_at > $2
-                 AND s.expires_at > $3)) AS present,
+                 AND s.expires_at > $3))`
+
+// presence are the parameters of presentSQL.
+func presence(now time.Time) []any {
+	return []any{now.Add(-keyPresence).UnixMicro(), now.Add(-pagePresence), now}
+}
+
+const atWorkSQL = `
+SELECT COUNT(*) FILTER (
+           WHERE ` + presentSQL + `) AS present,
        COALESCE(SUM((
            SELECT COUNT(*)
            FROM readmodel.jobs j
@@ -222,7 +230,7 @@ func (b *Business) look(ctx context.Context, to chan<- prometheus.Metric) error 
 		gauge(queueAgeDesc, age, priority)
 	}
 	var atWork struct{ Present, Claims float64 }
-	err = b.db.GetContext(ctx, &atWork, atWorkSQL, now.Add(-keyPresence).UnixMicro(), now.Add(-pagePresence), now)
+	err = b.db.GetContext(ctx, &atWork, atWorkSQL, presence(now)...)
 	if err != nil {
 		return fmt.Errorf("count who is at work: %w", err)
 	}

@@ -1,5 +1,6 @@
-// Package overall reads the read models over all accounts, for operators. It has
-// no tables of its own.
+// Package overall reads the read models over all accounts, for operators; an account
+// hears only what the service as a whole can do for it (Prospect). It has no tables of its
+// own.
 package overall
 
 import (
