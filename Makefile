@@ -89,6 +89,7 @@ shots: postgres chromium ## write a picture of every page, in each state, on eac
 lint: $(LINT) ## golangci-lint, formatting, and the state of go.mod and go.sum, of the service and of bench
 	$(LINT) run ./...
 	cd bench && ../$(LINT) run ./...
+	cd tools/actionlint && $(GO) tool actionlint $(CURDIR)/integrations/github/example/*.yml
 	@test -z "$$(gofmt -l .)" || { echo "run make fmt; not formatted:"; gofmt -l .; exit 1; } >&2
 	$(GO) mod verify
 	$(GO) mod tidy -diff
