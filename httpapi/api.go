@@ -17,6 +17,7 @@ import (
 	"humanqa/httpapi/v1/checkers"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
+	"humanqa/internal/clientlogin"
 	"humanqa/projections"
 )
 
@@ -86,6 +87,10 @@ type API struct {
 	spool     *wire.Spool
 	metrics   *metrics
 	stopping  *stopSignal
+	logins    *clientlogin.Store
+	keys      keyIssuer
+	now       func() time.Time
+	baseURL   string
 	PastReads *wire.Quota
 }
 
@@ -103,6 +108,10 @@ func New(d Deps) *API {
 		spool:     d.Spool,
 		metrics:   newMetrics(d.Metrics),
 		stopping:  newStopSignal(),
+		logins:    clientlogin.NewStore(d.DB, d.Now),
+		keys:      d.Commands,
+		now:       d.Now,
+		baseURL:   d.BaseURL,
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
 	a.clients = v1.New(v1.Deps{
@@ -132,6 +141,7 @@ func (a *API) Run(ctx context.Context) error {
 type Commands interface {
 	v1.Commands
 	checkers.Commands
+	keyIssuer
 }
 
 // Admit asks for a place among the caller's requests of the last minute.

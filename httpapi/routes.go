@@ -95,6 +95,8 @@ func routesOf(a *API) []wire.Route {
 		{Method: "POST", Pattern: "/v1/sandbox/jobs/{id}/play", Audience: wire.Clients, Write: true, Handle: c.PlayJob},
 		{Method: "POST", Pattern: "/v1/sandbox/sessions/{id}/ready", Audience: wire.Clients, Write: true, Handle: c.ReadySlots},
 
+		{Method: "POST", Pattern: "/v1/device", Audience: wire.Public, Write: true, Handle: a.beginLogin},
+		{Method: "POST", Pattern: "/v1/device/token", Audience: wire.Public, Write: true, Handle: a.collectLogin},
 		{Method: "GET", Pattern: "/v1/evidence/{id}", Audience: wire.Public, Handle: a.getEvidence},
 		{Method: "GET", Pattern: "/v1/openapi.json", Audience: wire.Public, Handle: a.openAPI},
 		{Method: "GET", Pattern: "/v1/openapi-3.1.json", Audience: wire.Public, Handle: a.openAPI31},
@@ -171,6 +173,8 @@ func audienceOf(path string) wire.Audience {
 	switch {
 	case path == "/v1/checker" || strings.HasPrefix(path, "/v1/checker/"):
 		return wire.Checkers
+	case path == "/v1/device" || path == "/v1/device/token":
+		return wire.Public
 	case path == "/v1/openapi.json" || path == "/v1/openapi-3.1.json" || strings.HasPrefix(path, evidence.Prefix):
 		return wire.Public
 	case strings.HasPrefix(path, "/v1/hooks/"):

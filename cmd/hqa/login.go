@@ -5,27 +5,35 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"os"
 	"strings"
+	"time"
 
+	"humanqa/internal/backoff"
 	"humanqa/internal/hqa/api"
+	"humanqa/internal/hqa/store"
 )
 
 type loginCmd struct {
 	URL     string `arg:"" optional:"" help:"The service, such as https://qa.example.com; without it HQA_URL, or that of the latest login."`
-	WithKey bool   `help:"Read an API key from standard input. A key is never an argument: other users could see it."`
+	WithKey bool   `xor:"way" help:"Read an API key from standard input. A key is never an argument: other users could see it."`
+	Collect bool   `xor:"way" help:"The second step without a terminal: wait until the code of the first one is confirmed."`
 }
 
 // keyLimit is far beyond any key.
 const keyLimit = 512
 
-// Run keeps a key once the service has accepted it.
+// Run keeps a key once the service has accepted it. Without one on standard input an owner
+// confirms a code on the dashboard: at a terminal the command waits for that, and without
+// one it prints the code as JSON, and --collect waits.
 func (c *loginCmd) Run(ctx context.Context, a *app) error {
 	url, err := a.serviceURL(c.URL)
 	if err != nil {
 		return err
 	}
 	if !c.WithKey {
-		return usage("give the key on standard input: hqa login --with-key %s < FILE; the dashboard makes one under Keys", url)
+		return c.device(ctx, a, url)
 	}
 	if a.terminal {
 		a.say("Paste the API key and press Enter:")
@@ -38,6 +46,76 @@ func (c *loginCmd) Run(ctx context.Context, a *app) error {
 		return usage("standard input holds no key")
 	}
 	return a.keep(ctx, url, key)
+}
+
+// device signs in by a code that an owner confirms.
+func (c *loginCmd) device(ctx context.Context, a *app, url string) error {
+	client, err := api.New(url, "", a.build.Version)
+	if err != nil {
+		return usage("%w", err)
+	}
+	var begun store.Login
+	if c.Collect {
+		if begun, err = a.store.Login(client.Base()); err != nil {
+			return usage("no sign-in at %s waits here: run hqa login %s first", url, url)
+		}
+		return a.collect(ctx, client, begun)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unnamed machine"
+	}
+	call := api.Call{Method: http.MethodPost, Path: "/v1/device", Body: map[string]string{"client": clip("hqa on " + host)}, Safe: true}
+	if _, err := client.Do(ctx, call, &begun); err != nil {
+		return err
+	}
+	begun.URL = client.Base()
+	if a.terminal && !a.json {
+		a.say("Open %s\nand confirm the code %s. Waiting …", clean(begun.VerificationURL), clean(begun.UserCode))
+		return a.collect(ctx, client, begun)
+	}
+	if err := a.store.PutLogin(begun); err != nil {
+		return err
+	}
+	a.json = true // an agent or a script reads it
+	return a.line(map[string]any{
+		"verificationUrl": begun.VerificationURL, "userCode": begun.UserCode, "expiresInSeconds": begun.ExpiresIn,
+		"next": "hqa login --collect " + client.Base(),
+	})
+}
+
+// clip keeps a name within what the service takes.
+func clip(name string) string {
+	runes := []rune(name)
+	return string(runes[:min(len(runes), 100)])
+}
+
+// collect asks for the key until a person has answered.
+func (a *app) collect(ctx context.Context, client *api.Client, begun store.Login) error {
+	call := api.Call{Method: http.MethodPost, Path: "/v1/device/token", Body: map[string]string{"deviceCode": begun.DeviceCode}}
+	pause := time.Duration(max(1, begun.Interval)) * time.Second
+	for n := 1; ; {
+		var got struct {
+			Status string `json:"status"`
+			APIKey string `json:"apiKey"`
+		}
+		_, err := client.Once(ctx, call, &got)
+		switch {
+		case err == nil && got.APIKey != "":
+			return errors.Join(a.keep(ctx, client.Base(), got.APIKey), a.store.PutLogin(store.Login{}))
+		case err == nil:
+			err = backoff.Wait(ctx, pause)
+		case api.Passing(err):
+			err = backoff.Wait(ctx, max(pause, api.Pause(err, n)))
+			n++
+		}
+		if ctx.Err() != nil {
+			return &failure{exitRunning, errors.New("the code is not confirmed yet: run the same command again")}
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // serviceURL is the service that is named, or the one in use.

@@ -157,12 +157,17 @@ func operate[T any](s *qa, do func(context.Context, *service.Core) (T, error)) T
 // account opens an account and gives its key.
 func (s *qa) account(credits int, sandbox bool) string {
 	s.t.Helper()
-	return operate(s, func(ctx context.Context, core *service.Core) (string, error) {
+	return s.open(credits, sandbox).APIKey
+}
+
+func (s *qa) open(credits int, sandbox bool) service.OpenedAccount {
+	s.t.Helper()
+	return operate(s, func(ctx context.Context, core *service.Core) (service.OpenedAccount, error) {
 		opened, err := service.OpenAccount(ctx, core.Commands, service.OperatorCause(""), service.NewAccount{
 			Name: "Acme", Credits: domain.Credits(credits), Sandbox: sandbox,
 		})
 		core.WaitVisible(ctx, opened.Position)
-		return opened.APIKey, err
+		return opened, err
 	})
 }
 

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain/account"
+	"humanqa/internal/clientlogin"
+	"humanqa/internal/service"
 	"humanqa/internal/testing/must"
 )
 
@@ -22,6 +25,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		play func(*testing.T, *qa)
 	}{
 		{"a key comes by standard input and is kept for its service alone", loggedIn},
+		{"a key comes by a code, in two steps", loggedInByCode},
 		{"the price is shown before it is paid", pricesShown},
 		{"each outcome has its exit code", exitCodes},
 		{"items show as they are checked, through a kill of the service", itemsShow},
@@ -45,7 +49,7 @@ func loggedIn(t *testing.T, s *qa) {
 	key := s.account(5, true)
 	u := s.user(t, "")
 	u.must(exitRefused, "status")
-	u.must(exitUsage, "login", s.url) // an argument would show the key to other users
+	u.must(exitUsage, "login", s.url, key) // an argument would show the key to other users
 	u.in = "qa_test_wrong\n"
 	u.must(exitRefused, "login", "--with-key", s.url)
 	u.in = key + "\n"
@@ -82,6 +86,32 @@ func loggedIn(t *testing.T, s *qa) {
 	must.NoError(t, os.Chmod(file, 0o600))
 	u.must(exitPassed, "logout")
 	u.must(exitUsage, "logout", "--key", "x")
+}
+
+// The two steps without a terminal. Another process confirms the code, as the dashboard does.
+func loggedInByCode(t *testing.T, s *qa) {
+	opened := s.open(9, true)
+	u := s.user(t, "")
+	u.must(exitUsage, "login", "--collect", s.url)
+	var first struct{ VerificationURL, UserCode, Next string }
+	must.NoError(t, json.Unmarshal([]byte(u.must(exitPassed, "login", s.url).out), &first))
+	if first.Next != "hqa login --collect "+s.url || !strings.HasSuffix(first.VerificationURL, "code="+first.UserCode) {
+		t.Errorf("the first step: %+v", first)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	if r := u.hqaUntil(ctx, "login", "--collect", s.url); r.code != exitRunning {
+		t.Errorf("nobody has answered: %+v", r)
+	}
+	operate(s, func(ctx context.Context, core *service.Core) (any, error) {
+		return nil, clientlogin.NewStore(core.DB, time.Now).Answer(ctx, first.UserCode, &clientlogin.Approval{
+			AccountID: opened.AccountID, PersonID: "ann", Sandbox: true, Scope: account.ScopeFull,
+		})
+	})
+	if r := u.must(exitPassed, "login", "--collect", s.url); !strings.Contains(r.out, "9 credits") {
+		t.Errorf("the second step: %+v", r)
+	}
+	u.must(exitUsage, "login", "--collect", s.url) // it is over
 }
 
 func pricesShown(t *testing.T, s *qa) {

@@ -20,6 +20,7 @@ import (
 	"humanqa/httpapi/report"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/clientlogin"
 	"humanqa/internal/credential"
 	"humanqa/internal/mail"
 	"humanqa/internal/preferences"
@@ -41,6 +42,7 @@ type Deps struct {
 	Fresh       *admit.Freshness
 	PastReads   *wire.Quota // of pages that read a whole stream
 	Credentials *credential.Store
+	Logins      *clientlogin.Store
 	Preferences *preferences.Store
 	Mail        *mail.Store // nil: the service sends no e-mail
 	Deliveries  *webhooks.Log
@@ -145,6 +147,9 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},
 		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: d.createKey},
 		{Method: "POST", Pattern: "/dashboard/keys/revoke", For: ui.Owners, Handle: d.revokeKey},
+
+		{Method: "GET", Pattern: "/dashboard/device", For: ui.Owners, Handle: d.device},
+		{Method: "POST", Pattern: "/dashboard/device", For: ui.Owners, Fresh: true, Handle: d.answerDevice},
 
 		{Method: "GET", Pattern: "/dashboard/looks", For: ui.Owners, Handle: d.looks},
 

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/internal/clientlogin"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
@@ -96,6 +97,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	share, err := w.Credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.Must(err)
 
+	begun, err := clientlogin.NewStore(w.DB, time.Now).Begin(t.Context(), "hqa on ann-laptop", "192.0.2.7")
+	w.Must(err)
+
 	webhooked := w.webhookStates(full)
 	for _, page := range append([]screenOf{
 		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
@@ -110,7 +114,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"sessions", "/dashboard/sessions", owner},
 		{"batch", "/dashboard/batches/" + batch, owner}, {"batches", "/dashboard/batches", owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
-		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
+		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"device", "/dashboard/device", owner}, {"device-code", "/dashboard/device?code=" + begun.UserCode, owner}, {"device-done", "/dashboard/device?done=confirmed", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
 		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"passkey", "/account/passkeys/new", owner}, {"confirm", "/signin/confirm", owner},
 		{"confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000", owner},
 		{"notifications-empty", "/dashboard/notifications", fresh}, {"notifications", "/dashboard/notifications?saved=1", owner},

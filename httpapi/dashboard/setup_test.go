@@ -13,6 +13,7 @@ import (
 	"humanqa/httpapi/dashboard"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/clientlogin"
 	"humanqa/internal/mail"
 	"humanqa/internal/preferences"
 	"humanqa/internal/testing/pagetest"
@@ -51,7 +52,7 @@ func with(t *testing.T, more pagetest.Pages) *world {
 	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		templates, pages := more(s)
 		return append(templates, dashboard.Templates), append(pages, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Preferences: preferences.New(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
 		})...)
 	})

@@ -82,6 +82,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/keys":                         {422},
 		"POST /dashboard/credits/low":                  {422},
 		"POST /dashboard/keys/revoke":                  {404},
+		"POST /dashboard/device":                       {404},
 		"POST /dashboard/members":                      {422},
 		"POST /dashboard/members/{person}":             {404},
 		"POST /dashboard/members/{person}/link":        {404},

@@ -20,6 +20,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
 	"humanqa/internal/backoff"
+	"humanqa/internal/clientlogin"
 	"humanqa/internal/credential"
 	"humanqa/internal/preferences"
 	"humanqa/projections"
@@ -58,6 +59,7 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 			dashboard.Pages(dashboard.Deps{
 				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Limits: api.Limits,
 				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
+				Logins:      clientlogin.NewStore(s.core.DB, time.Now),
 				Preferences: preferences.New(s.core.DB, time.Now), Mail: s.mailStore(), Deliveries: webhooks.NewLog(s.core.DB),
 				Now: time.Now, BaseURL: s.cfg.BaseURL, DemoKey: s.demoKey,
 			}),

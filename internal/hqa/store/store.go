@@ -92,6 +92,41 @@ func (s Store) Put(url, key string) error {
 // Path is the file of the keys, to be told.
 func (s Store) Path() string { return filepath.Join(s.dir, keysFile) }
 
+// Login is a sign-in that waits for a person's word. Its device code is a secret until then.
+type Login struct {
+	URL             string `json:"url"`
+	DeviceCode      string `json:"deviceCode"`
+	UserCode        string `json:"userCode"`
+	VerificationURL string `json:"verificationUrl"`
+	ExpiresIn       int    `json:"expiresInSeconds"`
+	Interval        int    `json:"intervalSeconds"`
+}
+
+const loginFile = "login.json"
+
+// PutLogin keeps a sign-in; an empty one forgets it.
+func (s Store) PutLogin(l Login) error {
+	if l.DeviceCode == "" {
+		err := os.Remove(filepath.Join(s.dir, loginFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	if s.dir == "" {
+		return errors.New("there is no home directory to keep a sign-in in: set HQA_API_KEY instead")
+	}
+	return s.write(loginFile, l)
+}
+
+// Login is the sign-in that waits at the service.
+func (s Store) Login(url string) (l Login, err error) {
+	if err = read(filepath.Join(s.dir, loginFile), &l); err == nil && l.URL != url {
+		err = fs.ErrNotExist
+	}
+	return l, err
+}
+
 // Run is what a directory submitted last.
 type Run struct {
 	Service string            `json:"service"`

@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/clientlogin"
+)
+
+// The device flow: the command line gets a key that an owner confirms on the dashboard.
+
+const (
+	// devicePoll is how often the client asks, in seconds.
+	devicePoll = 3
+	maxClient  = 100
+	maxDevice  = 64
+)
+
+type begunLogin struct {
+	DeviceCode      string `json:"deviceCode"`
+	UserCode        string `json:"userCode"`
+	VerificationURL string `json:"verificationUrl"`
+	ExpiresIn       int    `json:"expiresInSeconds"`
+	Interval        int    `json:"intervalSeconds"`
+}
+
+// beginLogin is POST /v1/device.
+func (a *API) beginLogin(r *wire.Request) (wire.Answer, error) {
+	header := make(http.Header)
+	if err := a.gate.LimitStranger(r, header, nil); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := readStranger(r); err != nil {
+		return wire.Answer{}, err
+	}
+	var p wire.Problems
+	client := r.OptionalObject(&p).Optional("client", maxClient)
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	begun, err := a.logins.Begin(r.Context(), client, admit.Address(r.RemoteAddr))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusCreated, begunLogin{
+		DeviceCode: begun.DeviceCode, UserCode: begun.UserCode, VerificationURL: a.baseURL + "/dashboard/device?code=" + begun.UserCode,
+		ExpiresIn: int(clientlogin.Life / time.Second), Interval: devicePoll,
+	})
+}
+
+type collectedLogin struct {
+	Status    string `json:"status"`
+	AccountID string `json:"accountId,omitempty"`
+	KeyID     string `json:"keyId,omitempty"`
+	APIKey    string `json:"apiKey,omitempty"`
+}
+
+// collectLogin is POST /v1/device/token. The key is made here, so that it lies nowhere
+// before. Its command's id is the sign-in's: nothing makes a second one.
+func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
+	header := make(http.Header)
+	if err := a.gate.LimitStranger(r, header, nil); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := readStranger(r); err != nil {
+		return wire.Answer{}, err
+	}
+	var p wire.Problems
+	code := r.Object(&p).Required("deviceCode", maxDevice)
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	approval, commandID, err := a.logins.Collect(r.Context(), code)
+	switch {
+	case err != nil:
+		return wire.Answer{}, err
+	case approval == nil:
+		return wire.Reply(http.StatusAccepted, collectedLogin{Status: "pending"})
+	}
+	in := command.IssueKey{Scope: approval.Scope, ProjectID: approval.ProjectID}
+	if approval.KeyDays > 0 {
+		at := a.now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC()
+		in.ExpiresAt = &at
+	}
+	key, err := a.keys.IssueKey(r.Context(), command.Cause{
+		CommandID: commandID, CorrelationID: r.ID, Actor: "person:" + approval.PersonID, AccountID: approval.AccountID, Sandbox: approval.Sandbox,
+	}, approval.AccountID, in)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	a.writer.Visible(r.Context(), r, key.Position)
+	return wire.Reply(http.StatusOK, collectedLogin{Status: "approved", AccountID: approval.AccountID, KeyID: key.KeyID, APIKey: key.Token})
+}
+
+// strangerBody is more than either body needs.
+const strangerBody = 4 << 10
+
+// readStranger reads the body of a request without a credential, whose body is left alone
+// otherwise.
+func readStranger(r *wire.Request) error {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, strangerBody+1))
+	switch {
+	case err != nil:
+		return &domain.Error{Kind: domain.KindInvalid, Code: domain.CodeInvalidRequest, Message: "the body ended early", Cause: err}
+	case len(raw) > strangerBody:
+		return wire.ErrTooLarge
+	}
+	r.Content = raw
+	return nil
+}
+
+// keyIssuer makes API keys.
+type keyIssuer interface {
+	IssueKey(ctx context.Context, cause command.Cause, accountID string, in command.IssueKey) (command.IssuedKey, error)
+}

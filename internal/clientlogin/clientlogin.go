@@ -1,0 +1,184 @@
+// Package clientlogin keeps sign-ins of the command line until a person confirms them on the
+// dashboard (the device flow).
+//
+// The client holds the device code, a secret of 128 bits. A person compares the user code,
+// which is short. The key is made when the client collects it, so no key is kept here. A
+// collection whose answer is lost needs a new sign-in.
+package clientlogin
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+)
+
+const (
+	// Life is how long a person has to confirm.
+	Life = 10 * time.Minute
+	// mostOpen bounds the sign-ins that wait at once: anybody may begin one.
+	mostOpen = 10_000
+	// letters of a user code: no vowels, so no words, and none that look alike.
+	letters    = "BCDFGHJKLMNPQRSTVWXZ"
+	codeLength = 8
+	// maxClient is how long the client's name may be, in characters.
+	maxClient = 100
+)
+
+// Store keeps sign-ins in the database.
+type Store struct {
+	db  *sqlx.DB
+	now func() time.Time
+}
+
+// NewStore makes the store.
+func NewStore(db *sqlx.DB, now func() time.Time) *Store { return &Store{db, now} }
+
+// Begun is a sign-in that waits.
+type Begun struct {
+	DeviceCode string
+	UserCode   string // as people read it: XXXX-XXXX
+	ExpiresAt  time.Time
+}
+
+// Approval is what a person allows the client: a key, and whose word that is.
+type Approval struct {
+	AccountID string        `json:"accountId"`
+	PersonID  string        `json:"personId"`
+	Sandbox   bool          `json:"sandbox"`
+	Scope     account.Scope `json:"scope"`
+	ProjectID string        `json:"projectId,omitempty"`
+	KeyDays   int           `json:"keyDays,omitempty"` // 0: the key does not expire
+}
+
+// Waiting is a sign-in that a person looks at.
+type Waiting struct {
+	UserCode string `db:"user_code"`
+	Client   string `db:"client"`
+	Address  string `db:"address"`
+}
+
+// Begin opens a sign-in and removes those that are over.
+func (s *Store) Begin(ctx context.Context, client, address string) (Begun, error) {
+	if _, err := s.db.ExecContext(ctx, `DELETE FROM signin.client_logins WHERE expires_at <= $1`, s.now()); err != nil {
+		return Begun{}, err
+	}
+	var open int
+	if err := s.db.GetContext(ctx, &open, `SELECT count(*) FROM signin.client_logins`); err != nil {
+		return Begun{}, err
+	}
+	if open >= mostOpen {
+		return Begun{}, &domain.Error{
+			Kind: domain.KindRateLimited, Code: domain.CodeRateLimited, Message: "too many sign-ins are waiting",
+			Hint: "try again in ten minutes, or use a key from the dashboard",
+		}
+	}
+	if runes := []rune(client); len(runes) > maxClient {
+		client = string(runes[:maxClient])
+	}
+	b := Begun{DeviceCode: rand.Text(), UserCode: newUserCode(), ExpiresAt: s.now().Add(Life)}
+	_, err := s.db.ExecContext(ctx, `
+		INSERT INTO signin.client_logins (device_hash, user_code, client, address, command_id, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6)`,
+		domain.HashToken(b.DeviceCode), plain(b.UserCode), client, address, uuid.New(), b.ExpiresAt)
+	return b, err
+}
+
+// newUserCode has about 35 bits, and lives for ten minutes. A guess needs a signed-in owner,
+// and would sign the guesser's own account in.
+func newUserCode() string {
+	var b strings.Builder
+	for b.Len() < codeLength {
+		var one [1]byte
+		_, _ = rand.Read(one[:]) // it never fails
+		if one[0] < 240 {        // 12 times the letters: each is as likely
+			b.WriteByte(letters[int(one[0])%len(letters)])
+		}
+	}
+	code := b.String()
+	return code[:codeLength/2] + "-" + code[codeLength/2:]
+}
+
+// plain is a user code as it is kept, however a person types it.
+func plain(code string) string {
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(letters, c) {
+			return c
+		}
+		return -1
+	}, strings.ToUpper(code))
+}
+
+var errUnknown = domain.NotFound("sign-in").WithHint("it is over, or the code is wrong: run hqa login again")
+
+// Find is the sign-in that a person named by its user code, while it waits.
+func (s *Store) Find(ctx context.Context, userCode string) (w Waiting, err error) {
+	err = s.db.GetContext(ctx, &w, `
+		SELECT user_code, client, address
+		FROM signin.client_logins
+		WHERE user_code = $1 AND expires_at > $2 AND approval IS NULL AND NOT denied`, plain(userCode), s.now())
+	if errors.Is(err, sql.ErrNoRows) {
+		return w, errUnknown
+	}
+	w.UserCode = w.UserCode[:codeLength/2] + "-" + w.UserCode[codeLength/2:]
+	return w, err
+}
+
+// Answer settles a sign-in by a person's word; nil denies it. The first answer counts.
+func (s *Store) Answer(ctx context.Context, userCode string, approval *Approval) error {
+	var raw []byte
+	if approval != nil {
+		var err error
+		if raw, err = json.Marshal(approval); err != nil {
+			return err
+		}
+	}
+	done, err := s.db.ExecContext(ctx, `
+		UPDATE signin.client_logins
+		SET approval = $3, denied = $4
+		WHERE user_code = $1 AND expires_at > $2 AND approval IS NULL AND NOT denied`, plain(userCode), s.now(), raw, approval == nil)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, errUnknown)
+	}
+	return nil
+}
+
+// Collect gives the approval of a sign-in to the client that began it, once. A nil approval
+// without an error: nobody has answered yet.
+func (s *Store) Collect(ctx context.Context, deviceCode string) (approval *Approval, commandID uuid.UUID, err error) {
+	var row struct {
+		Approval  []byte    `db:"approval"`
+		Denied    bool      `db:"denied"`
+		CommandID uuid.UUID `db:"command_id"`
+	}
+	hash := domain.HashToken(deviceCode)
+	err = s.db.GetContext(ctx, &row, `
+		UPDATE signin.client_logins
+		SET collected_at = CASE WHEN approval IS NOT NULL THEN $2::timestamptz END
+		WHERE device_hash = $1 AND expires_at > $2 AND collected_at IS NULL
+		RETURNING approval, denied, command_id`, hash, s.now())
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, uuid.Nil, errUnknown
+	case err != nil:
+		return nil, uuid.Nil, err
+	case row.Denied:
+		return nil, uuid.Nil, domain.Forbidden("the sign-in was denied").WithHint("ask the owner of the account, or run hqa login again")
+	case row.Approval == nil:
+		return nil, row.CommandID, nil
+	}
+	approval = new(Approval)
+	return approval, row.CommandID, json.Unmarshal(row.Approval, approval)
+}
