@@ -52,7 +52,7 @@ func TestAHeartbeatTellsWhenTheSLAEnds(t *testing.T) {
 	w := s.claims(s.checker(), id)
 	beat := w.call("POST", "/heartbeat", "").want(http.StatusOK)
 	due, _ := beat["dueAt"].(string)
-	equal(t, beat, map[string]any{"jobId": id, "status": "claimed", "dueAt": s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["dueAt"]})
+	equal(t, beat, map[string]any{"jobId": id, "status": "claimed", "clockStands": false, "dueAt": s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["dueAt"]})
 	if at, err := time.Parse(wire.TimestampLayout, due); err != nil || time.Until(at) < 50*time.Minute {
 		t.Errorf("dueAt is %q", due)
 	}
@@ -131,7 +131,7 @@ func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
 			item(1, map[string]any{"status": "fail", "note": "broken", "severity": "critical"}),
 			item(2, nil),
 		},
-		"findings": []any{finding},
+		"findings": []any{finding}, "questions": []any{},
 	})
 	equal(t, claim.Header().Get("Cache-Control"), "no-store")
 	equal(t, s.log.Head(), head)

@@ -81,7 +81,7 @@ func TestWhatAClaimHandsOver(t *testing.T) {
 			map[string]any{"id": field(items, 1, "id"), "key": "pay", "description": "A card is charged", "expectedOutcome": "a receipt", "severity": "critical",
 				"status": "pending", "note": "", "reason": nil, "screenshotUrl": nil},
 		},
-		"findings": []any{},
+		"findings": []any{}, "questions": []any{},
 	})
 	s.call(s.checker(), "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).refused(http.StatusConflict, domain.CodeConflict)
 }
@@ -110,6 +110,7 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 		"POST /v1/checker/jobs/{id}/untestable": `{"reason":"no_access"}`,
 		"POST /v1/checker/jobs/{id}/heartbeat":  ``,
 		"POST /v1/checker/jobs/{id}/recordings": ``,
+		"POST /v1/checker/jobs/{id}/questions":  `{"text":"x"}`,
 
 		"POST /v1/checker/jobs/{id}/recordings/{recordingId}/finish": ``,
 	}

@@ -29,6 +29,8 @@ func routesOf(a *API) []wire.Route {
 		{Method: "POST", Pattern: "/v1/jobs/{id}/cancel", Audience: wire.Clients, Write: true, Handle: c.CancelJob},
 		{Method: "POST", Pattern: "/v1/jobs/{id}/retest", Audience: wire.Clients, Write: true, Creates: true, Handle: c.RetestJob},
 		{Method: "POST", Pattern: "/v1/jobs/{id}/rating", Audience: wire.Clients, Write: true, Handle: c.RateJob},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/questions", Audience: wire.Clients, Past: true, Handle: c.ListQuestions},
+		{Method: "POST", Pattern: "/v1/jobs/{id}/questions/{questionId}/answer", Audience: wire.Clients, Write: true, Creates: true, Handle: c.AnswerQuestion},
 		{Method: "POST", Pattern: "/v1/estimate", Audience: wire.Clients, Submits: true, Handle: c.EstimateJob},
 
 		{Method: "POST", Pattern: "/v1/hosted/test", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: c.TestHosted},
@@ -76,6 +78,7 @@ func routesOf(a *API) []wire.Route {
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/items", Audience: wire.Checkers, Write: true, Creates: true, Handle: k.AddFinding},
 		{Method: "PUT", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}", Audience: wire.Checkers, Write: true, Handle: k.EditFinding},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}/withdraw", Audience: wire.Checkers, Write: true, Handle: k.WithdrawFinding},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/questions", Audience: wire.Checkers, Write: true, Creates: true, Handle: k.AskQuestion},
 		{Method: "GET", Pattern: "/v1/checker/jobs/{id}/open-failures", Audience: wire.Checkers, Handle: k.KnownFailures},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/evidence", Audience: wire.Checkers, Write: true, Upload: true, Handle: k.UploadEvidence},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/recordings", Audience: wire.Checkers, Write: true, Creates: true, Handle: k.CreateRecording},

@@ -50,9 +50,9 @@ func (s *service) claims(checker, jobID string) *work {
 	return w
 }
 
-func (w *work) call(method, path, body string) result {
+func (w *work) call(method, path, body string, headers ...string) result {
 	w.s.t.Helper()
-	return w.s.call(w.checker, method, "/v1/checker/jobs/"+w.jobID+path, body, "X-Claim-Token", w.token)
+	return w.s.call(w.checker, method, "/v1/checker/jobs/"+w.jobID+path, body, append(headers, "X-Claim-Token", w.token)...)
 }
 
 // check gives the n-th item, from 0, a verdict: a JSON body.

@@ -125,5 +125,5 @@ func (e *EndpointRow) wantsKind(kind announce.Kind) bool {
 	case e.Events == nil:
 		return !kind.OfAccount
 	}
-	return (kind.Subscribable || kind.OfAccount) && slices.Contains(e.Events, kind.Name)
+	return (kind.Subscribable || kind.Nameable || kind.OfAccount) && slices.Contains(e.Events, kind.Name)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/subscription"
 )
 
 // learned is the Enrichment's revision. Raise it when more is learned of old events.
@@ -35,6 +36,9 @@ type Kind struct {
 	// Subscribable kinds may be named by a project's list. The others are sent
 	// only where no list was given (decisions, "Unnamed events").
 	Subscribable bool
+	// Nameable kinds are beyond the specification: a list may name them, and they are sent
+	// where no list was given.
+	Nameable bool
 	// OfAccount kinds are the other way round: sent only where a list names them,
 	// whichever project of the account they are about.
 	OfAccount bool
@@ -89,6 +93,10 @@ func Subscribable() (names []string) {
 	}
 	return names
 }
+
+// Choices lists the names that a project chooses its events from: Subscribable, and what
+// goes beyond the specification.
+func Choices() []string { return slices.Concat(Subscribable(), subscription.Questions()) }
 
 // Of gives the kind under which an event is announced; announced is false for events
 // that are not public.

@@ -88,11 +88,17 @@ func TestWhatAListMayName(t *testing.T) {
 	if got := announce.Subscribable(); !slices.Equal(got, subscription.Specified()) {
 		t.Errorf("got %q, want %q", got, subscription.Specified())
 	}
-	var ofAccount []string
+	var ofAccount, nameable []string
 	for _, k := range announce.Kinds() {
+		if k.Nameable {
+			nameable = append(nameable, k.Name)
+		}
 		if k.OfAccount {
 			ofAccount = append(ofAccount, k.Name)
 		}
+	}
+	if !slices.Equal(nameable, subscription.Questions()) {
+		t.Errorf("nameable: %q, want %q", nameable, subscription.Questions())
 	}
 	if !slices.Equal(ofAccount, subscription.OfAccount()) {
 		t.Errorf("of the account: %q, want %q", ofAccount, subscription.OfAccount())

@@ -13,6 +13,13 @@ var jobKinds = []Kind{
 	kind("job.failed_sla", unnamed, slaMissed),
 	kind("job.cancelled", unnamed, cancelled),
 	kind("job.failed", unnamed, failed),
+	nameable(kind("job.question_asked", unnamed, questionAsked)),
+	nameable(kind("job.question_answered", unnamed, questionAnswered)),
+}
+
+func nameable(k Kind) Kind {
+	k.Nameable = true
+	return k
 }
 
 // common is what data holds for every event about a job (decisions,
@@ -113,6 +120,27 @@ type checklistItem struct {
 	Notes       string `json:"notes,omitempty"`
 }
 
+// questionAskedData never names the checker.
+type questionAskedData struct {
+	common
+	QuestionID string  `json:"questionId"`
+	ItemID     *string `json:"itemId"` // null: about the whole test
+	Kind       string  `json:"kind"`
+	Text       string  `json:"text"`
+	AskedAt    string  `json:"askedAt"`
+	Until      string  `json:"until"`
+}
+
+// questionAnsweredData says that a secret came with the answer, and never the secret.
+type questionAnsweredData struct {
+	common
+	QuestionID string `json:"questionId"`
+	Answer     string `json:"answer"`
+	HasSecret  bool   `json:"hasSecret"`
+	AnsweredAt string `json:"answeredAt"`
+	DueAt      string `json:"dueAt"`
+}
+
 type aiReportData struct {
 	common
 	ReportID string   `json:"reportId"`
@@ -170,6 +198,23 @@ func failed(s subject, e *job.Failed) any {
 	return failedData{
 		common: s.job(job.StatusFailed), FailedAt: stamp(e.At), Reason: e.Reason,
 		CreditsRefunded: e.Refund - e.RefundExpired, CreditsExpired: e.RefundExpired,
+	}
+}
+
+func questionAsked(s subject, e *job.QuestionAsked) any {
+	d := questionAskedData{
+		common: s.job(job.StatusClaimed), QuestionID: e.QuestionID, Kind: e.Kind, Text: e.Text, AskedAt: stamp(e.At), Until: stamp(e.Until),
+	}
+	if e.ItemID != "" {
+		d.ItemID = &e.ItemID
+	}
+	return d
+}
+
+func questionAnswered(s subject, e *job.AnswerGiven) any {
+	return questionAnsweredData{
+		common: s.job(job.StatusClaimed), QuestionID: e.QuestionID, Answer: e.Text, HasSecret: e.Sealed != "",
+		AnsweredAt: stamp(e.At), DueAt: stamp(e.DueAt),
 	}
 }
 

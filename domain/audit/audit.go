@@ -72,6 +72,9 @@ type life struct {
 	noList  bool
 	failing bool // the next event must be job.failed
 	told    bool // the analysis is there
+
+	question string // the one that is open
+	skipping bool   // a question ran out: the next event may be a skip by the policy
 }
 
 // New starts an audit of an empty log.

@@ -20,8 +20,14 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	switch e := r.Event.(type) {
 	case *job.Claimed, *job.Released, *job.UntestableReported, *job.SLAMissed:
 		a.checkClaim(r, j)
-	case *job.ItemChecked, *job.FindingAdded, *job.FindingEdited, *job.FindingWithdrawn, *job.Heartbeat, *job.MomentMarked:
+	case *job.ItemChecked, *job.FindingAdded, *job.FindingEdited, *job.FindingWithdrawn, *job.Heartbeat, *job.MomentMarked,
+		*job.QuestionAsked:
 		a.work(r, j)
+	case *job.AnswerGiven:
+		a.conclude(r, j, e.QuestionID)
+	case *job.QuestionClosed:
+		a.conclude(r, j, e.QuestionID)
+		j.skipping = e.Reason == job.QuestionUnanswered
 	case *job.ChecklistWritten:
 		a.legal(r, j, job.StatusPending)
 		if !j.noList || len(e.Items) == 0 {
@@ -96,8 +102,18 @@ func (a *Audit) checkClaim(r domain.Recorded, j *life) {
 // work checks what only the claimant may do.
 func (a *Audit) work(r domain.Recorded, j *life) {
 	a.legal(r, j, job.StatusClaimed)
-	a.by(r, j)
+	skipped, isCheck := r.Event.(*job.ItemChecked)
+	if !j.skipping || !isCheck || skipped.Status != job.ItemSkip {
+		a.by(r, j)
+	}
+	j.skipping = false
 	switch e := r.Event.(type) {
+	case *job.QuestionAsked:
+		a.under(r, j, e.Token)
+		if j.question != "" {
+			a.find(8, r.Stream, "question %s while %s is open", e.QuestionID, j.question)
+		}
+		j.question = e.QuestionID
 	case *job.Heartbeat:
 		a.under(r, j, e.Token)
 		return
@@ -105,6 +121,15 @@ func (a *Audit) work(r domain.Recorded, j *life) {
 		a.under(r, j, e.Token)
 	}
 	a.begun(r, j)
+}
+
+// conclude checks the end of a question.
+func (a *Audit) conclude(r domain.Recorded, j *life, id string) {
+	a.legal(r, j, job.StatusClaimed)
+	if j.question != id {
+		a.find(8, r.Stream, "%s of question %s while %q is open", r.Type, id, j.question)
+	}
+	j.question = ""
 }
 
 // cancel checks a cancellation: nobody's claim is cut short but by the

@@ -229,6 +229,8 @@ type Brief struct {
 	Feature            string
 	Credentials        *Credentials
 	AccessInstructions string
+	// Questions are those of every claim on the job, the oldest first.
+	Questions []ToldQuestion
 	// Of a session's slot; else empty.
 	ScenarioBrief string
 	RoleLabel     string

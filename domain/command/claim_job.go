@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
@@ -118,6 +119,7 @@ func claimedJob(jobID string, st job.State) ClaimedJob {
 func briefed(st job.State) job.State {
 	return job.State{
 		Submission: st.Submission, Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
+		Questions: slices.Clone(st.Questions),
 	}
 }
 
@@ -247,5 +249,7 @@ func (s *Service) brief(ctx context.Context, jobID string, st job.State) (Brief,
 		}
 		out.AccessInstructions = string(plain)
 	}
-	return out, nil
+	var err error
+	out.Questions, err = s.toldQuestions(ctx, jobID, st)
+	return out, err
 }

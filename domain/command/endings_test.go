@@ -202,9 +202,9 @@ func TestAClaimThatFallsSilentEndsAndKeepsItsDraft(t *testing.T) {
 	claim := s.claimed(t, id)
 	s.checkAll(t, claim)
 	beat := func() error {
-		dueAt, _, err := s.Heartbeat(t.Context(), s.checkerCause(claim.CheckerID), claim)
-		if err == nil && !dueAt.Equal(s.job(id).DueAt) {
-			t.Errorf("the SLA is said to end at %s, it is %s", dueAt, s.job(id).DueAt)
+		beat, _, err := s.Heartbeat(t.Context(), s.checkerCause(claim.CheckerID), claim)
+		if err == nil && !beat.DueAt.Equal(s.job(id).DueAt) {
+			t.Errorf("the SLA is said to end at %s, it is %s", beat.DueAt, s.job(id).DueAt)
 		}
 		return err
 	}

@@ -127,6 +127,21 @@ func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) 
 	return written.Position, err
 }
 
+// ExpireQuestion closes a question that nobody answered in time, and skips its item. A
+// timer is about the question that it was set for: fired again, it must not close the next
+// one early.
+func (s *Service) ExpireQuestion(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, _ *repository.None) ([]domain.Event, error) {
+			return job.DecideExpireQuestion(st, now)
+		})
+	return written.Position, err
+}
+
 // foretold are the events that end a job, with what its refund will lose.
 func foretold(events []domain.Event, expired domain.Credits) []domain.Event {
 	for _, e := range events {

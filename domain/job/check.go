@@ -277,7 +277,7 @@ func DecideComplete(s State, c Completion) ([]domain.Event, error) {
 			WithHint("check every item of the list, or skip it with a reason").
 			With("uncheckedItems", unchecked)
 	}
-	return []domain.Event{s.complete(c.ReportID, c.Summary, c.RecordingURL, items, c.At)}, nil
+	return s.leaving(c.At, s.complete(c.ReportID, c.Summary, c.RecordingURL, items, c.At)), nil
 }
 
 func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *Completed {

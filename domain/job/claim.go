@@ -51,7 +51,7 @@ func DecideRelease(s State, checkerID string, token int, now time.Time) ([]domai
 	if err := fenced(s, checkerID, token); err != nil {
 		return nil, err
 	}
-	return []domain.Event{&Released{Token: token, Reason: ReleaseChecker, At: now}}, nil
+	return s.leaving(now, &Released{Token: token, Reason: ReleaseChecker, At: now}), nil
 }
 
 // DecideLeave gives up the checker's claim on a session's slot.
@@ -62,7 +62,7 @@ func DecideLeave(s State, checkerID string, now time.Time) ([]domain.Event, erro
 	case s.Status != StatusClaimed || s.CheckerID != checkerID:
 		return nil, nil
 	}
-	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseLeft, At: now}}, nil
+	return s.leaving(now, &Released{Token: s.Token, Reason: ReleaseLeft, At: now}), nil
 }
 
 // heartbeatEvery is how often a sign of life is worth an event.
@@ -85,12 +85,13 @@ func DecideHeartbeat(s State, checkerID string, token int, now time.Time) ([]dom
 
 // DecideReleaseSilent takes the claim back when nothing was heard of the
 // claimant for too long; the verdicts stay as a draft for the next one. Robots
-// have nothing to say.
+// have nothing to say. The clock stands while a question is open.
 func DecideReleaseSilent(s State, now time.Time) ([]domain.Event, error) {
+	_, asking := s.OpenQuestion()
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status != StatusClaimed || IsRobot(s.CheckerID) || now.Sub(s.SignOfLife) < SilentAfter:
+	case s.Status != StatusClaimed || asking || IsRobot(s.CheckerID) || now.Sub(s.SignOfLife) < SilentAfter:
 		return nil, nil
 	}
 	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseSilent, At: now}}, nil

@@ -68,9 +68,9 @@ func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error)
 	case s.Status != StatusPending && s.Status != StatusClaimed:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending job can be cancelled")
 	}
-	return []domain.Event{&Cancelled{
+	return s.leaving(now, &Cancelled{
 		Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now,
-	}}, nil
+	}), nil
 }
 
 // DecideWriteChecklist brings the list of a job that was submitted without

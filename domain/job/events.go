@@ -334,5 +334,8 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(MomentMarked) }},
 		{New: func() domain.Event { return new(FindingEdited) }},
 		{New: func() domain.Event { return new(FindingWithdrawn) }},
+		{New: func() domain.Event { return new(QuestionAsked) }},
+		{New: func() domain.Event { return new(AnswerGiven) }},
+		{New: func() domain.Event { return new(QuestionClosed) }},
 	}
 }

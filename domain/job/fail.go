@@ -22,12 +22,13 @@ const MaxSLAMisses = 3
 // DecideMissSLA ends the claim of a job at the end of its SLA. The job goes back into
 // the queue and its clock starts again; the third miss fails it with a full refund. A
 // session's slot fails on its first: its session cannot wait. Before the SLA's end, and
-// after the job's, there is nothing to miss.
+// after the job's, there is nothing to miss. The clock stands while a question is open.
 func DecideMissSLA(s State, now time.Time) ([]domain.Event, error) {
+	_, asking := s.OpenQuestion()
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status != StatusPending && s.Status != StatusClaimed, s.Waiting(), now.Before(s.DueAt):
+	case s.Status != StatusPending && s.Status != StatusClaimed, s.Waiting(), asking, now.Before(s.DueAt):
 		return nil, nil
 	}
 	missed := &SLAMissed{RequeueCount: s.RequeueCount, SessionID: s.SessionID, At: now}
@@ -63,9 +64,9 @@ func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
 	if strings.TrimSpace(u.Reason) == "" {
 		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
 	}
-	events := []domain.Event{&UntestableReported{
+	events := s.leaving(u.At, &UntestableReported{
 		CheckerID: u.CheckerID, Token: u.Token, Reason: u.Reason, Note: u.Note, At: u.At,
-	}}
+	})
 	if len(s.Untestable) > 0 && !said {
 		events = append(events, s.fail(FailUntestable, u.At))
 	}
@@ -84,7 +85,7 @@ func DecideFail(s State, reason string, now time.Time) ([]domain.Event, error) {
 	case reason != FailUntestable && reason != FailOperator:
 		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must be untestable or operator"})
 	}
-	return []domain.Event{s.fail(reason, now)}, nil
+	return s.leaving(now, s.fail(reason, now)), nil
 }
 
 func (s State) fail(reason string, now time.Time) *Failed {

@@ -29,6 +29,9 @@ var legal = map[string]map[job.Status]job.Status{
 	"job.finding_added":       {job.StatusClaimed: job.StatusClaimed},
 	"job.finding_edited":      {job.StatusClaimed: job.StatusClaimed},
 	"job.finding_withdrawn":   {job.StatusClaimed: job.StatusClaimed},
+	"job.question_asked":      {job.StatusClaimed: job.StatusClaimed},
+	"job.question_answered":   {job.StatusClaimed: job.StatusClaimed},
+	"job.question_closed":     {job.StatusClaimed: job.StatusClaimed},
 	"job.heartbeat":           {job.StatusClaimed: job.StatusClaimed},
 	"job.untestable_reported": {job.StatusClaimed: job.StatusPending},
 	"job.failed_sla":          {job.StatusPending: job.StatusPending, job.StatusClaimed: job.StatusPending},
@@ -101,7 +104,20 @@ func TestNoHistoryTakesAJobOutOfLine(t *testing.T) {
 			"robot completes": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
 				return play(rapid.SampledFrom([]string{job.Player, job.Reviewer}).Draw(t, "robot"))(s)
 			}),
-			"check":      m.claimant(m.checkItem),
+			"check": m.claimant(m.checkItem),
+			"ask": m.claimant(func(t *rapid.T, checker string, token int) decide {
+				return func(s job.State) ([]domain.Event, error) {
+					return job.DecideAsk(s, job.Ask{
+						CheckerID: checker, Token: token, QuestionID: fmt.Sprint("q", len(m.history)), Kind: "other", Text: "What now?",
+						ItemID: rapid.SampledFrom([]string{"", "i1", "i3"}).Draw(t, "asked"), Wait: job.QuestionWait, At: m.now,
+					})
+				}
+			}),
+			"answer": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) {
+				q, _ := s.OpenQuestion()
+				return job.DecideAnswer(s, job.Answer{QuestionID: q.ID, AnswerID: fmt.Sprint("a", len(m.history)), Text: "This.", At: m.now})
+			}),
+			"no answer":  m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) { return job.DecideExpireQuestion(s, m.now) }),
 			"finding":    m.claimant(m.addFinding),
 			"edit":       m.claimant(m.editFinding),
 			"withdraw":   m.claimant(m.withdrawFinding),

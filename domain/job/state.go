@@ -50,6 +50,8 @@ type State struct {
 	// Withdrawn are the ids of findings that were taken back.
 	Withdrawn []string
 	Moments   []Moment
+	// Questions are those of every claim, in their order. Only the last one may be open.
+	Questions []Question
 	// Recordings are those that are there to be seen.
 	Recordings []Recording
 
@@ -133,6 +135,17 @@ func Evolve(s State, e domain.Event) State {
 		s.Moments = append(s.Moments, e.Moment)
 	case *RecordingAttached:
 		s.Recordings = append(s.Recordings, e.Recording)
+	case *QuestionAsked:
+		s.heard(e.At)
+		s.Questions = append(s.Questions, e.Asked())
+	case *AnswerGiven:
+		s.heard(e.At)
+		s.DueAt = e.DueAt
+		Conclude(s.Questions, e)
+	case *QuestionClosed:
+		s.heard(e.At)
+		s.DueAt = e.DueAt
+		Conclude(s.Questions, e)
 	case *Released:
 		s.unclaim(StatusPending, s.CheckerID)
 	case *UntestableReported:

@@ -13,6 +13,7 @@ import (
 type Deadlines interface {
 	MissSLA(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 	ReleaseSilent(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	ExpireQuestion(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 }
 
 // SLA watches how long a job takes (decisions, "SLA"). A session's slot has no
@@ -24,11 +25,12 @@ func (SLA) Kind() string { return "sla" }
 
 // Handles implements Rule.
 func (SLA) Handles() []string {
-	return append(endsOfJob(), domain.TypesOf(&job.Created{}, &job.SlotStarted{}, &job.SLAMissed{})...)
+	return append(endsOfJob(), domain.TypesOf(&job.Created{}, &job.SlotStarted{}, &job.SLAMissed{},
+		&job.QuestionAsked{}, &job.AnswerGiven{}, &job.QuestionClosed{})...)
 }
 
 // React implements Rule: what starts the clock sets the timer, the job's end
-// clears it.
+// clears it. The clock stands while a question is open.
 func (p SLA) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *job.Created:
@@ -43,6 +45,10 @@ func (p SLA) React(r domain.Recorded) []Change {
 		if e.Requeued {
 			return []Change{ofJob(p.Kind(), r, e.DueAt)}
 		}
+	case *job.AnswerGiven:
+		return []Change{ofJob(p.Kind(), r, e.DueAt)}
+	case *job.QuestionClosed:
+		return []Change{ofJob(p.Kind(), r, e.DueAt)}
 	}
 	return []Change{cleared(p.Kind(), r.StreamID())}
 }
@@ -65,11 +71,13 @@ func (Silence) Handles() []string {
 		&job.Claimed{}, &job.SlotStarted{}, &job.ItemChecked{}, &job.FindingAdded{}, &job.FindingEdited{}, &job.FindingWithdrawn{},
 		&job.Heartbeat{}, &job.MomentMarked{},
 		&job.Released{}, &job.SLAMissed{}, &job.UntestableReported{},
+		&job.QuestionAsked{}, &job.AnswerGiven{}, &job.QuestionClosed{},
 	)...)
 }
 
 // React implements Rule: a sign of life sets the timer, the claim's end clears it; the
-// start of a slot's session counts as one. Robots claim only jobs that they complete at
+// start of a slot's session counts as one. The clock stands while a question is open: a
+// firing then does nothing, and the question's end sets the timer again. Robots claim only jobs that they complete at
 // once, or slots of a session that has not begun: they are never silent.
 func (p Silence) React(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
@@ -92,6 +100,10 @@ func (p Silence) React(r domain.Recorded) []Change {
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.MomentMarked:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.AnswerGiven:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.QuestionClosed:
+		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	}
 	return []Change{cleared(p.Kind(), r.StreamID())}
 }
@@ -99,6 +111,32 @@ func (p Silence) React(r domain.Recorded) []Change {
 // Fire implements Policy.
 func (p Silence) Fire(ctx context.Context, t Timer) error {
 	_, err := p.Deadlines.ReleaseSilent(ctx, cause(t), t.Key)
+	return err
+}
+
+// Questions closes a question that nobody answered in time (decisions, "Questions").
+type Questions struct{ Deadlines Deadlines }
+
+// Kind implements Policy.
+func (Questions) Kind() string { return "question" }
+
+// Handles implements Rule.
+func (Questions) Handles() []string {
+	return domain.TypesOf(&job.QuestionAsked{}, &job.AnswerGiven{}, &job.QuestionClosed{})
+}
+
+// React implements Rule. A claim that ends closes its question first, so no other event
+// ends one.
+func (p Questions) React(r domain.Recorded) []Change {
+	if e, asked := r.Event.(*job.QuestionAsked); asked {
+		return []Change{ofJob(p.Kind(), r, e.Until)}
+	}
+	return []Change{cleared(p.Kind(), r.StreamID())}
+}
+
+// Fire implements Policy.
+func (p Questions) Fire(ctx context.Context, t Timer) error {
+	_, err := p.Deadlines.ExpireQuestion(ctx, cause(t), t.Key)
 	return err
 }
 

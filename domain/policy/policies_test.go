@@ -82,7 +82,12 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{slot, nil},
 			{&job.SlotStarted{DueAt: later}, set("sla", "j", later)},
 			{&job.SLAMissed{Requeued: true, DueAt: later}, set("sla", "j", later)},
-		}, append(ends, &job.SLAMissed{})},
+			{&job.AnswerGiven{DueAt: later}, set("sla", "j", later)},
+			{&job.QuestionClosed{DueAt: later}, set("sla", "j", later)},
+		}, append(ends, &job.SLAMissed{}, &job.QuestionAsked{})},
+		{policy.Questions{}, "job-j", []reaction{
+			{&job.QuestionAsked{Until: later}, set("question", "j", later)},
+		}, []domain.Event{&job.AnswerGiven{}, &job.QuestionClosed{}}},
 		{policy.Silence{}, "job-j", []reaction{
 			{&job.Claimed{CheckerID: "ann", At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.Claimed{CheckerID: job.Player, At: ahead}, nil},
@@ -92,7 +97,9 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.FindingEdited{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.FindingWithdrawn{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.Heartbeat{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
-		}, append(ends, &job.Released{}, &job.SLAMissed{Requeued: true}, &job.UntestableReported{})},
+			{&job.AnswerGiven{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+			{&job.QuestionClosed{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
+		}, append(ends, &job.Released{}, &job.SLAMissed{Requeued: true}, &job.UntestableReported{}, &job.QuestionAsked{})},
 		{policy.ChecklistWriter{}, "job-j", []reaction{
 			{listless, first(wall(set("checklist", "j", noon)))},
 			{plain, nil},
@@ -186,6 +193,10 @@ func (a *asked) ReleaseSilent(_ context.Context, c command.Cause, id string) (do
 	return a.did(c, "release "+id)
 }
 
+func (a *asked) ExpireQuestion(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "close "+id)
+}
+
 func (a *asked) WriteChecklist(_ context.Context, c command.Cause, id string) (domain.Position, error) {
 	return a.did(c, "list "+id)
 }
@@ -214,7 +225,7 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"orphaned_debit": "void k", "missing_refund": "refund k job_ended", "lot_expiry": "expire",
-		"sla": "miss k", "silent_claim": "release k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
+		"sla": "miss k", "silent_claim": "release k", "question": "close k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
 		"session": "settle k", "loop_judge": "outcome k ", "loop_silence": "abandon k",
 	}
 	ids := map[uuid.UUID]bool{}

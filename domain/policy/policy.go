@@ -1,5 +1,5 @@
 // Package policy holds the automatic actions: reactions to events that issue commands.
-// The SLA, silent claims, checklists, analyses, AI reviews, sessions, loops, expiring
+// The SLA, silent claims, open questions, checklists, analyses, AI reviews, sessions, loops, expiring
 // lots and refunds after a crash all work this way.
 //
 // A policy has two halves. React is pure: it gives the timers that an event sets or
@@ -142,7 +142,7 @@ type Commands interface {
 func All(c Commands) []Policy {
 	return []Policy{
 		Orphans{c}, Refunds{c}, LotExpiry{c},
-		SLA{c}, Silence{c},
+		SLA{c}, Silence{c}, Questions{c},
 		ChecklistWriter{Writers: c}, Analyst{Writers: c}, Reviewer{Writers: c},
 		LoopOutcomes{c}, LoopSilence{c},
 		Sessions{c},

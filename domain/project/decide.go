@@ -43,6 +43,8 @@ type UpdateCommand struct {
 	Events            *[]string
 	// LoopAlertsSnoozedUntil holds loop_session.ended back.
 	LoopAlertsSnoozedUntil Field[time.Time]
+	// QuestionMinutes is how long a checker's question waits: 0 (no questions) to 60.
+	QuestionMinutes Field[int]
 	// Secret is a freshly made one; it is used only when the webhook needs one.
 	Secret SecretSet
 	At     time.Time
@@ -93,6 +95,7 @@ func DecideUpdate(s State, c UpdateCommand) ([]domain.Event, error) {
 		wrong.name(*c.Name)
 	}
 	wrong.sla(c.DefaultSLAMinutes.Value)
+	wrong.questions(c.QuestionMinutes.Value)
 	wrong.events(c.Events)
 	if len(wrong) > 0 {
 		return nil, domain.Invalid(wrong...)
@@ -109,6 +112,7 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 		DefaultSLAMinutes: s.DefaultSLAMinutes,
 
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
+		QuestionMinutes:        s.QuestionMinutes,
 		At:                     c.At,
 	}
 	if c.Name != nil {
@@ -120,9 +124,12 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 	if c.LoopAlertsSnoozedUntil.Set {
 		e.LoopAlertsSnoozedUntil = c.LoopAlertsSnoozedUntil.Value
 	}
+	if c.QuestionMinutes.Set {
+		e.QuestionMinutes = c.QuestionMinutes.Value
+	}
 	if e.Name == s.Name && same(e.Description, s.Description) && same(e.DefaultURL, s.DefaultURL) &&
 		same(e.DefaultJobType, s.DefaultJobType) && same(e.DefaultSLAMinutes, s.DefaultSLAMinutes) &&
-		sameTime(e.LoopAlertsSnoozedUntil, s.LoopAlertsSnoozedUntil) {
+		sameTime(e.LoopAlertsSnoozedUntil, s.LoopAlertsSnoozedUntil) && same(e.QuestionMinutes, s.QuestionMinutes) {
 		return nil
 	}
 	return []domain.Event{&e}

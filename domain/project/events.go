@@ -36,7 +36,9 @@ type SettingsChanged struct {
 	DefaultSLAMinutes *int    `json:"defaultSlaMinutes,omitempty"`
 	// LoopAlertsSnoozedUntil suppresses loop_session.ended until then.
 	LoopAlertsSnoozedUntil *time.Time `json:"loopAlertsSnoozedUntil,omitempty"`
-	At                     time.Time  `json:"at"`
+	// QuestionMinutes is how long a checker's question waits; 0: no questions.
+	QuestionMinutes *int      `json:"questionMinutes,omitempty"`
+	At              time.Time `json:"at"`
 }
 
 // Prepared is a fix to verify with the next test. BugID is the failed item that it

@@ -31,6 +31,15 @@ func (w *invalid) sla(minutes *int) {
 	}
 }
 
+// MaxQuestionMinutes is the longest that a project may let a checker's question wait.
+const MaxQuestionMinutes = 60
+
+func (w *invalid) questions(minutes *int) {
+	if minutes != nil && (*minutes < 0 || *minutes > MaxQuestionMinutes) {
+		w.add("questionMinutes", "must be 0 to %d; 0 switches questions off", MaxQuestionMinutes)
+	}
+}
+
 func (w *invalid) events(list *[]string) {
 	if list == nil {
 		return

@@ -53,6 +53,9 @@ type State struct {
 
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
+	// QuestionMinutes is how long a checker's question waits; nil: as long as usual, 0: it
+	// may not be asked.
+	QuestionMinutes *int
 	// Queue holds the prepared fixes, the newest last, one a key: those that
 	// wait and those that a test has taken along (see Fix).
 	Queue []Fix
@@ -91,7 +94,7 @@ func Evolve(s State, e domain.Event) State {
 	case *SettingsChanged:
 		s.Name, s.Description, s.DefaultURL = e.Name, e.Description, e.DefaultURL
 		s.DefaultJobType, s.DefaultSLAMinutes = e.DefaultJobType, e.DefaultSLAMinutes
-		s.LoopAlertsSnoozedUntil, s.UpdatedAt = e.LoopAlertsSnoozedUntil, e.At
+		s.LoopAlertsSnoozedUntil, s.QuestionMinutes, s.UpdatedAt = e.LoopAlertsSnoozedUntil, e.QuestionMinutes, e.At
 	case *WebhookSet:
 		s.WebhookURL, s.Events, s.UpdatedAt = e.URL, e.Events, e.At
 		s.Disabled, s.DisabledBy, s.DisabledReason = false, "", ""

@@ -18,9 +18,13 @@ func Specified() []string {
 	}
 }
 
+// Questions are events about a checker's questions. A list may name them, and an omitted
+// list means them, too; the specification does not have them.
+func Questions() []string { return []string{"job.question_asked", "job.question_answered"} }
+
 // OfAccount are events of the whole account: whoever names one hears of it from
 // every project, and nobody else does.
 func OfAccount() []string { return []string{WebhookDisabled, CreditsLow} }
 
 // Names are all that a list may hold.
-func Names() []string { return slices.Concat(Specified(), OfAccount()) }
+func Names() []string { return slices.Concat(Specified(), Questions(), OfAccount()) }

@@ -88,6 +88,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Handle: aTest(changing(d.retest))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Handle: aTest(changing(d.cancel))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Handle: aTest(changing(d.rate))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/questions/{question}", For: ui.Developers, Handle: aTest(changing(d.answer))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/fixed", For: ui.Developers, Handle: aTest(changing(d.fixed))},
 
 		{Method: "GET", Pattern: "/dashboard/projects", For: ui.Viewers, Handle: d.projects},

@@ -48,6 +48,12 @@ type jobView struct {
 	Stars     []star
 	Timeline  []moment
 
+	Asked     []askedView
+	Open      *job.Question // waits for an answer; nil: none
+	MayAnswer bool
+	Errors    []string
+	Answer    string // half written
+
 	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare bool
 
 	RetestPrice domain.Credits
@@ -125,6 +131,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	v.MayRate = developer && j.Status == job.StatusCompleted && j.Type != job.AIReview
 	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
 	v.MayShare = developer && v.Report != nil
+	v.MayAnswer = developer && v.Open != nil
 	fixable, err := d.lookAtProject(ctx, &v)
 	if err != nil {
 		return jobView{}, err
@@ -183,6 +190,10 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 			return v, err
 		}
 		v.AI = &report
+	}
+	v.Asked = askedViews(j, items)
+	if q, open := j.OpenQuestion(); open {
+		v.Open = &q
 	}
 	v.Items = itemViews(items, base)
 	if v.Report != nil { // what needs somebody comes first
@@ -268,6 +279,11 @@ func (v *jobView) tell(now time.Time) {
 		}
 	case job.StatusClaimed:
 		v.Heading = "A checker is testing"
+		if v.Open != nil {
+			v.Heading = "A checker asks you something"
+			v.Saying = fmt.Sprintf("%d of %s checked. The clock stands until you answer.", checked, ui.Count(len(v.Items), "item"))
+			return
+		}
 		v.Saying = fmt.Sprintf("%d of %s checked, due %s.", checked, ui.Count(len(v.Items), "item"), ui.Until(now, v.DueAt))
 	case job.StatusCancelled:
 		v.Heading, v.Saying = "Cancelled", refundWords(v.Job)

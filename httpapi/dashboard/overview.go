@@ -41,6 +41,7 @@ type overviewView struct {
 // need is something that waits for a person.
 type need struct {
 	Icon, Kind, Text, Detail, Href, Action string
+	Word                                   string // empty: by Kind
 }
 
 // gravity is lower, the graver it is: what is broken comes before what will be.
@@ -93,10 +94,25 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	if v.Needs, err = d.needs(r, v.Balance, now); err != nil {
 		return ui.Answer{}, err
 	}
+	v.Needs = append(asking(live, now), v.Needs...)
 	if v.Notices, v.SeenTo, err = d.notices(r); err != nil {
 		return ui.Answer{}, err
 	}
 	return ui.Show("overview", "Overview", v, ui.Everything)
+}
+
+// asking tells of checkers that wait for an answer. Their tests stand still.
+func asking(live []jobs.Job, now time.Time) (list []need) {
+	for _, j := range live {
+		if q, open := j.OpenQuestion(); open {
+			list = append(list, need{
+				Icon: "person", Kind: "warn", Word: "Question", Text: q.Text,
+				Detail: fmt.Sprintf("%s stands still. The question is open %s.", j.Title, ui.Until(now, q.Until)),
+				Href:   "/dashboard/jobs/" + j.ID + "#questions", Action: "Answer it",
+			})
+		}
+	}
+	return list
 }
 
 // needs lists what waits for a person, the gravest first.

@@ -55,7 +55,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	c.checks(2, job.ItemSkip, "")
 	c.completes("The price is right. A declined card ends on a white page, and the basket is gone.")
 	live := w.test(full, "Sign-up on a phone", func(in *command.SubmitJob) { in.Urgent = true })
-	w.claims(w.Checker("ann"), live).checks(0, job.ItemPass, "")
+	tester := w.claims(w.Checker("ann"), live)
+	tester.checks(0, job.ItemPass, "")
+	tester.asks(1, "A code was sent by mail. What is it?")
 	waiting := w.test(full, "First look at the landing page", nil)
 	session, err := w.Commands.CreateSession(t.Context(), pagetest.Client(full), command.NewSession{
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Two people talk to each other", Source: "session"}, Host: "chat.example.com"},

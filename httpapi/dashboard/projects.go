@@ -185,6 +185,7 @@ type projectView struct {
 type projectForm struct {
 	Name, Description, URL, Webhook string
 	SLA                             int
+	Questions                       string // minutes; empty: as long as usual
 }
 
 // slaText is the limit in minutes; empty for the default.
@@ -233,6 +234,9 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)
 	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}
 	v.Form = projectForm{Name: v.Name, Webhook: v.WebhookURL}
+	if v.QuestionMinutes != nil {
+		v.Form.Questions = strconv.Itoa(*v.QuestionMinutes)
+	}
 	if v.Description != nil {
 		v.Form.Description = *v.Description
 	}
@@ -278,10 +282,11 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 		Name: strings.TrimSpace(r.PostFormValue("name")), Description: strings.TrimSpace(r.PostFormValue("description")),
 		URL: strings.TrimSpace(r.PostFormValue("url")), Webhook: strings.TrimSpace(r.PostFormValue("webhook")),
 	}
+	form.Questions = strings.TrimSpace(r.PostFormValue("questions"))
 	form.SLA, _ = strconv.Atoi(r.PostFormValue("sla")) // anything else is the default
 	texts, emptied := map[string]string{"name": form.Name}, []string{}
 	for name, text := range map[string]string{"description": form.Description, "defaultUrl": form.URL,
-		"defaultSlaMinutes": form.slaText()} {
+		"defaultSlaMinutes": form.slaText(), "questionMinutes": form.Questions} {
 		if text == "" {
 			emptied = append(emptied, name)
 		} else {
@@ -311,6 +316,6 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 	}
 	v.Form, v.Wrong = form, wrong
 	v.Errors = sentences(wrong, "name", "The name", "description", "The description", "defaultUrl", "The address",
-		"defaultSlaMinutes", "The time limit", "webhookUrl", "The webhook's address")
+		"defaultSlaMinutes", "The time limit", "questionMinutes", "The minutes of a question", "webhookUrl", "The webhook's address")
 	return ui.Answer{Template: "project", Title: v.Name, View: v, Status: 422}, nil
 }

@@ -47,6 +47,15 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Text = "Finding withdrawn"
 	case *job.MomentMarked:
 		m.Text, m.Detail = "Marked a moment", e.Label
+	case *job.QuestionAsked:
+		m.Text, m.Detail = "A checker asked", e.Text
+	case *job.AnswerGiven:
+		m.Text, m.Detail = "Answered", e.Text
+		if e.Text == "" {
+			m.Detail = "with a secret"
+		}
+	case *job.QuestionClosed:
+		m.Text = "The question stayed without an answer"
 	case *job.RecordingAttached:
 		m.Text = "A recording is there"
 	case *job.SLAMissed:

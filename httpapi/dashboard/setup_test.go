@@ -166,6 +166,14 @@ func (c claim) checks(item int, status job.ItemStatus, note string) {
 	c.w.Shown(at, err)
 }
 
+func (c claim) asks(item int, text string) (questionID string) {
+	c.w.T.Helper()
+	in := command.AskQuestion{ItemID: c.Checklist[item].ID, Kind: "code", Text: text}
+	q, at, err := c.w.Commands.AskQuestion(c.w.T.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, in)
+	c.w.Shown(at, err)
+	return q.ID
+}
+
 func (c claim) completes(summary string) {
 	c.w.T.Helper()
 	_, at, err := c.w.Commands.CompleteJob(c.w.T.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CompleteJob{Summary: summary})

@@ -124,7 +124,7 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 		return v, err
 	}
 	v.Every = p.Events == nil
-	for _, name := range announce.Subscribable() {
+	for _, name := range announce.Choices() {
 		v.Events = append(v.Events, eventChoice{name, v.Every || slices.Contains(*p.Events, name)})
 	}
 	v.Rotations, err = d.rotations(ctx, p)
@@ -239,7 +239,7 @@ func (d Deps) updateWebhook(r *ui.Request, p projects.Project) (ui.Answer, error
 	var in command.UpdateProject
 	if r.PostFormValue("every") == "" {
 		names := []string{}
-		for _, name := range announce.Subscribable() {
+		for _, name := range announce.Choices() {
 			if slices.Contains(r.PostForm["event"], name) {
 				names = append(names, name)
 			}

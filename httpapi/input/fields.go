@@ -30,6 +30,8 @@ const (
 	maxMark               = 200
 	maxSummary            = 5000
 	maxEventNames         = 50
+	maxQuestion           = 2000
+	maxAnswer             = 4000
 )
 
 // readJobType reads a job type in either spelling, and keeps the spelling.
@@ -104,6 +106,22 @@ func readPatchSLA(o wire.Object, name string) command.Field[int] {
 		return command.Field[int]{Set: true}
 	}
 	n := readSLAMinutes(o, name)
+	return command.Field[int]{Set: true, Value: &n}
+}
+
+// readPatchInteger reads a whole number of a PATCH, which null clears.
+func readPatchInteger(o wire.Object, name string, low, high int) command.Field[int] {
+	v, there := o.Field(name)
+	if !there {
+		return command.Field[int]{}
+	}
+	if v.IsNull() {
+		return command.Field[int]{Set: true}
+	}
+	n, ok := o.Integer(name)
+	if ok && (n < low || n > high) {
+		o.Wrong(name, "must be a whole number from %d to %d", low, high)
+	}
 	return command.Field[int]{Set: true, Value: &n}
 }
 

@@ -3,6 +3,7 @@ package input
 import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/domain/project"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/guard"
 )
@@ -48,6 +49,7 @@ func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
 		Events:            readEventNames(o, "subscribedWebhookEvents"),
 
 		LoopAlertsSnoozedUntil: readPatchTime(o, "loopAlertsSnoozedUntil"),
+		QuestionMinutes:        readPatchInteger(o, "questionMinutes", 0, project.MaxQuestionMinutes),
 	}
 	if _, there := o.Field("name"); there {
 		name := o.Required("name", maxProjectName)

@@ -17,9 +17,37 @@ type Body struct {
 	Items          []item         `json:"items"`
 	RecordingURL   *string        `json:"recordingUrl"`
 	Recordings     []recording    `json:"recordings,omitempty"`
+	Questions      []Question     `json:"questions,omitempty"`
 	CheckerRating  *int           `json:"checkerRating"`
 	CreatedAt      wire.Timestamp `json:"createdAt"`
 	AsOf           *string        `json:"asOf,omitempty"`
+}
+
+// Question is a checker's question to the client, and its answer. A secret that came with
+// the answer is never shown here.
+type Question struct {
+	ID         string          `json:"id"`
+	ItemID     *string         `json:"itemId"` // null: about the whole test
+	Kind       string          `json:"kind"`
+	Text       string          `json:"text"`
+	Status     string          `json:"status"` // open, answered, unanswered, claim_ended
+	AskedAt    wire.Timestamp  `json:"askedAt"`
+	Until      wire.Timestamp  `json:"until"` // the end of its wait
+	Answer     *string         `json:"answer"`
+	HasSecret  bool            `json:"hasSecret"`
+	AnsweredAt *wire.Timestamp `json:"answeredAt"`
+}
+
+// QuestionOf shows a question.
+func QuestionOf(q job.Question) Question {
+	shown := Question{
+		ID: q.ID, ItemID: wire.OrNull(q.ItemID), Kind: q.Kind, Text: q.Text, Status: q.Status,
+		AskedAt: wire.Timestamp(q.AskedAt), Until: wire.Timestamp(q.Until), HasSecret: q.HasSecret,
+	}
+	if q.Status == job.QuestionAnswered {
+		shown.Answer, shown.AnsweredAt = &q.Answer, wire.Stamp(&q.ClosedAt)
+	}
+	return shown
 }
 
 // recording is a recording in a report.
@@ -79,6 +107,9 @@ func (t Job) JSON() Body {
 	}
 	for _, r := range report.Recordings {
 		out.Recordings = append(out.Recordings, recordingOf(r))
+	}
+	for _, q := range report.Questions {
+		out.Questions = append(out.Questions, QuestionOf(q))
 	}
 	for _, i := range report.Items {
 		out.Items = append(out.Items, item{

@@ -51,9 +51,29 @@ func (t Job) markdown(b *strings.Builder, heading string) {
 	if t.Report.Summary != "" {
 		fmt.Fprintf(b, "\n%s\n", inline(t.Report.Summary))
 	}
-	if len(t.Report.Items) == 0 {
+	if len(t.Report.Items) > 0 {
+		t.markdownItems(b)
+	}
+	if len(t.Report.Questions) == 0 {
 		return
 	}
+	b.WriteString("\n| Question | Answer |\n| --- | --- |\n")
+	for _, q := range t.Report.Questions {
+		fmt.Fprintf(b, "| %s | %s |\n", inline(q.Text), markdownAnswer(q))
+	}
+}
+
+func markdownAnswer(q job.Question) string {
+	switch {
+	case q.Status != job.QuestionAnswered:
+		return "none"
+	case q.HasSecret:
+		return strings.TrimSpace(inline(q.Answer) + " (with a secret)")
+	}
+	return inline(q.Answer)
+}
+
+func (t Job) markdownItems(b *strings.Builder) {
 	b.WriteString("\n| Result | Severity | Item | Note |\n| --- | --- | --- | --- |\n")
 	for _, i := range t.Report.Items {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", i.Status, i.Severity, inline(i.Description), markdownNote(i))

@@ -127,6 +127,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"initial": initial,
 		"dict":    dict,
 		"skipped": skipped,
+		"asking":  asking,
 		"short":   short,
 		"span":    Span,
 		"number":  func(n int) string { return group(int64(n)) },
@@ -239,6 +240,17 @@ func skipped(reason string) string {
 		return words
 	}
 	return reason
+}
+
+// asking says what a checker's question is about (decisions, "Questions"
+// test").
+func asking(kind string) string {
+	if words := map[string]string{
+		"code": "A code", "access": "A way in", "meaning": "Is this meant?", "other": "Something else",
+	}[kind]; words != "" {
+		return words
+	}
+	return kind
 }
 
 // short is as much of a commit as people read.

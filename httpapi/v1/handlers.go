@@ -30,6 +30,7 @@ type Commands interface {
 	Retest(ctx context.Context, cause command.Cause, jobID string) (command.SubmittedJob, error)
 	CancelJob(ctx context.Context, cause command.Cause, jobID, reason string) (command.CancelledJob, error)
 	RateJob(ctx context.Context, cause command.Cause, jobID string, rating int, note string) (domain.Position, error)
+	AnswerQuestion(ctx context.Context, cause command.Cause, jobID string, in command.AnswerQuestion) (job.Question, domain.Position, error)
 
 	TestHosted(context.Context, command.Cause, command.HostedTest) (command.HostedJob, error)
 	Deploy(ctx context.Context, cause command.Cause, projectID string, in command.Deploy) (command.HostedJob, error)

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/cursor"
 	"humanqa/projections/jobs"
@@ -183,6 +184,8 @@ type jobBody struct {
 	TargetBrowser    *string         `json:"targetBrowser"`
 	TargetScreenSize *string         `json:"targetScreenSize"`
 	TargetNetwork    *string         `json:"targetNetwork"`
+	// OpenQuestion is a checker's question that waits for an answer; null without one.
+	OpenQuestion *report.Question `json:"openQuestion"`
 }
 
 // GetJob is GET /v1/jobs/:id.
@@ -191,8 +194,13 @@ func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
+	var asked *report.Question
+	if q, open := j.OpenQuestion(); open {
+		shown := report.QuestionOf(q)
+		asked = &shown
+	}
 	return wire.Reply(http.StatusOK, jobBody{
-		AsOf:       at.then(),
+		AsOf: at.then(), OpenQuestion: asked,
 		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
 		ClaimedAt: wire.Stamp(j.ClaimedAt), CompletedAt: wire.Stamp(j.CompletedAt), ParentJobID: j.ParentID,
 		Description: j.Description, Feature: wire.OrNull(j.Feature), Source: j.Source,

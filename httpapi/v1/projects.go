@@ -36,6 +36,7 @@ type projectBody struct {
 	SubscribedWebhookEvents []string        `json:"subscribedWebhookEvents"`
 	AllWebhookEvents        bool            `json:"allWebhookEvents"`
 	LoopAlertsSnoozedUntil  *wire.Timestamp `json:"loopAlertsSnoozedUntil"`
+	QuestionMinutes         int             `json:"questionMinutes"` // 0: checkers may ask nothing
 	CreatedAt               wire.Timestamp  `json:"createdAt"`
 	UpdatedAt               wire.Timestamp  `json:"updatedAt"`
 }
@@ -57,8 +58,8 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 		WebhookURL: wire.OrNull(p.WebhookURL), WebhookDisabled: p.WebhookDisabled,
 		WebhookDisabledReason:  wire.OrNull(p.DisabledReason),
 		WebhookSecretRotatedAt: wire.Stamp(p.SecretRotatedAt), SubscribedWebhookEvents: []string{},
-		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil),
-		CreatedAt:              wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt),
+		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil), QuestionMinutes: p.QuestionWait(),
+		CreatedAt: wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt),
 	}
 	if p.WebhookURL == "" {
 		return out
@@ -90,8 +91,8 @@ func projectAfter(id string, s project.State) projects.Project {
 		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
-		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
-		SecretRotatedAt:        s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
+		SecretRotatedAt: s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 	for _, r := range slices.Backward(s.Rotations) { // newest first
 		p.SecretRotations = append(p.SecretRotations, projects.SecretRotation(r))

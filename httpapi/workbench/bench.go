@@ -29,10 +29,20 @@ type benchView struct {
 	Items   []itemView
 	Left    int
 	Skips   []string
+	Kinds   []string // of questions
+	Asked   []askedView
+	Open    *job.Question // waits for the client's answer; nil: none
+	Now     time.Time
 	Levels  []job.Severity
 	Lobby   *sessions.Session // of a slot that waits
 	Errors  []string
 	Summary string // half written
+}
+
+// askedView is a question to the client, without the secret of its answer.
+type askedView struct {
+	job.Question
+	N int // of the item that it is about; 0: the whole test
 }
 
 type itemView struct {
@@ -112,9 +122,11 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView))
 	v := benchView{
 		Person: r.Person.ID, Link: ui.SafeLink(c.Brief.URL), Host: ui.HostOf(c.Brief.URL),
 		Secrets: c.Brief.Credentials != nil || c.Brief.AccessInstructions != "",
-		Left:    left(c.Checklist), Skips: job.SkipReasons(), Levels: []job.Severity{job.Critical, job.Major, job.Minor},
+		Left:    left(c.Checklist), Skips: job.SkipReasons(), Kinds: job.QuestionKinds(), Now: d.Now(), Levels: []job.Severity{job.Critical, job.Major, job.Minor},
 	}
 	c.Brief.Credentials, c.Brief.AccessInstructions = nil, "" // the page never holds them
+	v.ask(c)
+	c.Brief.Questions = nil // with their secrets
 	v.ClaimedJob, v.Items = c, itemsOf(c.JobID, c.Checklist)
 	if c.Waiting {
 		s, err := d.Reads.Sessions.Session(r.Context(), c.AccountID, c.SessionID)
@@ -129,6 +141,18 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView))
 		ans.Status = 422
 	}
 	return ans, err
+}
+
+// ask tells of the questions to the client.
+func (v *benchView) ask(c command.ClaimedJob) {
+	for _, told := range c.Brief.Questions {
+		q := askedView{Question: told.Question, N: 1 + slices.IndexFunc(c.Checklist, func(i job.ReportItem) bool { return i.ID == told.ItemID })}
+		v.Asked = append(v.Asked, q)
+		v.Secrets = v.Secrets || told.HasSecret
+		if q.Open() {
+			v.Open = &q.Question
+		}
+	}
 }
 
 var errGone = domain.Conflict("this test is not yours, or not any more").
@@ -235,6 +259,17 @@ func (d Deps) check(r *ui.Request) (ui.Answer, error) {
 	return d.acted(r, at, err, itemAt(r), "note", "The note", "reason", "The reason", "status", "The verdict", "severity", "The severity")
 }
 
+// ask asks the client. The clocks stand until the answer.
+func (d Deps) ask(r *ui.Request) (ui.Answer, error) {
+	form := ui.Form(r, map[string]string{"text": "text", "item": "itemId", "kind": "kind"})
+	in, err := input.Question(form), form.Problems.Err()
+	var at domain.Position
+	if err == nil {
+		_, at, err = d.Commands.AskQuestion(r.Context(), r.Cause(), claimOf(r), in)
+	}
+	return d.acted(r, at, err, benchPath(r.PathValue("id"))+"#questions", "text", "The question", "kind", "Its subject", "itemId", "The item")
+}
+
 func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {
 	return d.saysFinding(r, func(in command.AddFinding) (domain.Position, error) {
 		_, at, err := d.Commands.AddFinding(r.Context(), r.Cause(), claimOf(r), in)
@@ -335,7 +370,15 @@ type secretsView struct {
 	Password           string `json:"password"`
 	Notes              string `json:"notes"`
 	AccessInstructions string `json:"accessInstructions"`
-	Seconds            int    `json:"seconds"`
+	// Answers are secrets that the client sent with answers, the newest first.
+	Answers []secretAnswer `json:"answers"`
+	Seconds int            `json:"seconds"`
+}
+
+// secretAnswer is a secret, and the question that it came for.
+type secretAnswer struct {
+	Question string `json:"question"`
+	Secret   string `json:"secret"`
 }
 
 // secrets shows how to sign in to the tested app, for a moment, under the live
@@ -352,6 +395,11 @@ func (d Deps) secrets(r *ui.Request) (ui.Answer, error) {
 	if known := c.Brief.Credentials; known != nil {
 		v.Username, v.Password, v.Notes = known.Username, known.Password, known.Notes
 	}
+	for _, q := range slices.Backward(c.Brief.Questions) {
+		if q.HasSecret {
+			v.Answers = append(v.Answers, secretAnswer{q.Text, q.Secret})
+		}
+	}
 	if r.WantsJSON() {
 		return ui.Answer{JSON: v}, nil
 	}
@@ -360,11 +408,11 @@ func (d Deps) secrets(r *ui.Request) (ui.Answer, error) {
 
 // heartbeat says that the checker is still there, and tells the page the time.
 func (d Deps) heartbeat(r *ui.Request) (ui.Answer, error) {
-	due, _, err := d.Commands.Heartbeat(r.Context(), r.Cause(), claimOf(r))
+	beat, _, err := d.Commands.Heartbeat(r.Context(), r.Cause(), claimOf(r))
 	if err != nil {
 		return d.acted(r, domain.Position{}, err, "")
 	}
-	return ui.Answer{JSON: map[string]time.Time{"dueAt": due.UTC(), "now": d.Now().UTC()}}, nil
+	return ui.Answer{JSON: map[string]any{"dueAt": beat.DueAt.UTC(), "now": d.Now().UTC(), "stands": beat.Stands}}, nil
 }
 
 func (d Deps) complete(r *ui.Request) (ui.Answer, error) {

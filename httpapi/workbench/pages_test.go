@@ -51,6 +51,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	_, at, err := w.Commands.AddFinding(t.Context(), pagetest.ByChecker(busyID), claim, command.AddFinding{Description: "The footer overlaps the button", Status: job.ItemFail, Note: "On a narrow screen.", Severity: job.Minor})
 	w.Shown(at, err)
 
+	_, at, err = w.Commands.AskQuestion(t.Context(), pagetest.ByChecker(busyID), claim, command.AskQuestion{ItemID: c.Checklist[4].ID, Kind: "code", Text: "A code was sent by mail. What is it?"})
+	w.Shown(at, err)
+
 	session, err := w.Commands.CreateSession(t.Context(), pagetest.Client(account), command.NewSession{
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Feature: "Two people talk to each other", Source: "session"}, Host: "chat.example.com"},
 		Slots: []command.NewSlot{{RoleLabel: "Caller"}, {RoleLabel: "Callee"}}, ScenarioBrief: "The caller rings, the callee answers after ten seconds.",

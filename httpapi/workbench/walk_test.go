@@ -59,6 +59,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /workbench/jobs/{id}/findings":                     422,
 		"POST /workbench/jobs/{id}/findings/{finding}":           422,
 		"POST /workbench/jobs/{id}/findings/{finding}/withdraw":  303,
+		"POST /workbench/jobs/{id}/questions":                    422,
 		"POST /workbench/jobs/{id}/recordings":                   422,
 		"POST /workbench/jobs/{id}/recordings/{recording}/parts": 422,
 		"POST /workbench/jobs/{id}/marks":                        303,

@@ -49,6 +49,7 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: at, For: ui.Checkers, Handle: d.bench},
 		{Method: "POST", Pattern: at + "/items/{item}", For: ui.Checkers, Handle: d.check},
+		{Method: "POST", Pattern: at + "/questions", For: ui.Checkers, Handle: d.ask},
 		{Method: "POST", Pattern: at + "/items/{item}/pictures", For: ui.Checkers, Upload: true, Handle: d.addPicture},
 		{Method: "POST", Pattern: at + "/items/{item}/pictures/remove", For: ui.Checkers, Handle: d.removePicture},
 		{Method: "GET", Pattern: at + "/evidence/{evidence}", For: ui.Checkers, Handle: d.evidence},

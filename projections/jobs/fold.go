@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -251,6 +252,12 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 		j.row.CheckerRating, j.row.CheckerNote = &e.Rating, e.Note
 	case *job.RecordingAttached:
 		j.record(e)
+	case *job.QuestionAsked:
+		j.row.Questions.V = append(slices.Clone(j.row.Questions.V), e.Asked())
+	case *job.AnswerGiven:
+		j.conclude(e, e.DueAt)
+	case *job.QuestionClosed:
+		j.conclude(e, e.DueAt)
 	case *job.Cancelled:
 		f.move(j, job.StatusCancelled)
 		j.row.CancelReason, j.row.CancelledAt, j.row.Refunded = e.Reason, readmodel.MomentPtr(e.At), e.Refund
@@ -278,6 +285,7 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		closes := readmodel.Moment(e.CreatedAt).Add(session.LobbyTime) // its session has the same beginning
 		j.row.LobbyUntil = &closes
 	}
+	j.row.Questions.V = []job.Question{}
 	j.row.Sandbox = e.Sandbox || f.allSandboxed || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
 	j.reworded = true
@@ -306,6 +314,13 @@ func (j *foldedJob) analyse(e *job.AIReportReady) error {
 	text, err := json.Marshal(e.AIReport)
 	j.row.Analysed, j.row.AIReport = true, string(text)
 	return err
+}
+
+// conclude ends the open question. The job's SLA ends later, by the wait.
+func (j *foldedJob) conclude(e domain.Event, dueAt time.Time) {
+	j.row.Questions.V = slices.Clone(j.row.Questions.V)
+	job.Conclude(j.row.Questions.V, e)
+	j.row.DueAt, j.row.QueueDueAt = readmodel.Moment(dueAt), readmodel.Moment(dueAt)
 }
 
 // record adds a recording to the job, and to its report, which leads to the first

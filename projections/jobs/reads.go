@@ -50,6 +50,15 @@ type Job struct {
 	Outline
 	Items      []job.ReportItem // with the verdicts so far, findings last
 	Recordings []job.Recording  // that are there to be seen
+	Questions  []job.Question   // of its checkers, without secrets; the last one may be open
+}
+
+// OpenQuestion gives the question that waits for its answer.
+func (j Job) OpenQuestion() (q job.Question, open bool) {
+	if n := len(j.Questions); n > 0 && j.Questions[n-1].Open() {
+		return j.Questions[n-1], true
+	}
+	return job.Question{}, false
 }
 
 // AIReportState says how far the analysis of a job is.
@@ -113,7 +122,8 @@ type Report struct {
 	Summary       string
 	RecordingURL  string
 	Recordings    []job.Recording
-	CheckerRating *int // nil until the client rates
+	Questions     []job.Question // without secrets
+	CheckerRating *int           // nil until the client rates
 	Items         []job.ReportItem
 	CreatedAt     time.Time
 }
@@ -134,7 +144,7 @@ WHERE account_id = $1
 // condition is implied; it lets the planner use the partial index.
 var batchSQL = `
 SELECT ` + readmodel.ColumnsBut[jobRow](map[string]string{
-	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb",
+	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb", "questions": "'[]'::jsonb",
 }) + `
 FROM readmodel.jobs
 WHERE account_id = $1
@@ -281,7 +291,7 @@ func (r *storedRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.ID, OverallStatus: r.OverallStatus,
 		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
 		CreatedAt: r.CompletedAt.UTC(),
 	}
 }
@@ -290,7 +300,7 @@ func (r reportRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.JobID, OverallStatus: r.OverallStatus,
 		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
 		CreatedAt: r.CreatedAt.UTC(),
 	}
 }
@@ -371,7 +381,7 @@ func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int
 }
 
 func (r *jobRow) whole() Job {
-	return Job{Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V}
+	return Job{Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V, Questions: r.Questions.V}
 }
 
 func (r *jobRow) outline() Outline {

@@ -16,7 +16,7 @@ import (
 
 // Projector keeps a row per job, its report and analysis, and counts by
 // account, project and status. Credentials and access instructions stay in the log,
-// sealed; they never get here.
+// sealed; they never get here. Nor does a secret that came with an answer.
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
@@ -91,6 +91,7 @@ CREATE TABLE {schema}.jobs (
     fail_reason        text NOT NULL,
     items              jsonb NOT NULL,
     recordings         jsonb NOT NULL,
+    questions          jsonb NOT NULL,
     report_summary     text NOT NULL,
     report_url         text NOT NULL,
     report_note        text NOT NULL,
@@ -113,7 +114,7 @@ CREATE INDEX jobs_queue      ON {schema}.jobs (` + queueOrder + `) WHERE in_queu
 const jobReportsDDL = `
 CREATE VIEW {schema}.job_reports AS
 SELECT id AS job_id, account_id, report_id, overall_status, report_pass::integer AS pass_count, report_fail::integer AS fail_count, report_skip::integer AS skip_count,
-       report_summary AS summary, report_url AS recording_url, recordings, report_rating AS checker_rating,
+       report_summary AS summary, report_url AS recording_url, recordings, questions, report_rating AS checker_rating,
        report_note AS checker_note, items, completed_at AS created_at
 FROM {schema}.jobs
 WHERE status = 'completed';
@@ -165,6 +166,9 @@ func (Projector) Handles() []string {
 		(*job.AIReportReady)(nil),
 		(*job.Rated)(nil),
 		(*job.RecordingAttached)(nil),
+		(*job.QuestionAsked)(nil),
+		(*job.AnswerGiven)(nil),
+		(*job.QuestionClosed)(nil),
 		(*job.Cancelled)(nil),
 		(*job.Failed)(nil),
 	)
@@ -229,6 +233,7 @@ type jobRow struct {
 	LobbyUntil   *time.Time                       `json:"lobby_until"`
 	Items        readmodel.JSON[[]job.ReportItem] `json:"items"`
 	Recordings   readmodel.JSON[[]job.Recording]  `json:"recordings"`
+	Questions    readmodel.JSON[[]job.Question]   `json:"questions"`
 }
 
 // storedRow is a whole row.
@@ -255,6 +260,7 @@ type reportRow struct {
 	Summary       string                           `json:"summary"`
 	RecordingURL  string                           `json:"recording_url"`
 	Recordings    readmodel.JSON[[]job.Recording]  `json:"recordings"`
+	Questions     readmodel.JSON[[]job.Question]   `json:"questions"`
 	CheckerRating *int                             `json:"checker_rating"`
 	CheckerNote   string                           `json:"checker_note"`
 	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
@@ -304,6 +310,7 @@ SET status = r.status,
     last_failed_sla_at = r.last_failed_sla_at,
     items = r.items,
     recordings = r.recordings,
+    questions = r.questions,
     report_pass = r.report_pass,
     report_fail = r.report_fail,
     report_skip = r.report_skip,

@@ -14,6 +14,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/host"
+	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/readmodel"
@@ -24,7 +25,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "projects" }
-func (Projector) Version() int { return 3 }
+func (Projector) Version() int { return 4 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "projects", DDL: projectsDDL}}
@@ -54,7 +55,8 @@ CREATE TABLE {schema}.projects (
     created_at          timestamptz NOT NULL,
     updated_at          timestamptz NOT NULL,
 
-    loop_alerts_snoozed_until timestamptz
+    loop_alerts_snoozed_until timestamptz,
+    question_minutes          integer
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
 CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
@@ -83,6 +85,7 @@ type projectRow struct {
 	UpdatedAt         time.Time        `json:"updated_at"`
 
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
+	QuestionMinutes        *int       `json:"question_minutes"`
 }
 
 var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
@@ -147,7 +150,7 @@ func (r projectRow) state() (project.State, error) {
 		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
 		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
-		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil,
+		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
 	}
 	if r.Events != nil {
 		if err := json.Unmarshal(*r.Events, &s.Events); err != nil {
@@ -170,7 +173,7 @@ func rowOf(id string, s project.State) (projectRow, error) {
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		HookHash: s.HookHash, WebhookURL: s.WebhookURL,
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
-		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt),
+		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt), QuestionMinutes: s.QuestionMinutes,
 	}
 	if s.DefaultURL != nil {
 		row.DefaultHost = host.Of(*s.DefaultURL)
@@ -228,12 +231,22 @@ type Project struct {
 	SecretRotatedAt *time.Time
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
+	// QuestionMinutes is how long a checker's question waits; nil: as long as usual.
+	QuestionMinutes *int
 
 	JobCount       int
 	CompletedCount int     // jobs with a report
 	PassRate       float64 // passed / completed tests, 0..1; 0 without tests
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+}
+
+// QuestionWait is how many minutes a checker's question waits; 0: it may not be asked.
+func (p Project) QuestionWait() int {
+	if p.QuestionMinutes != nil {
+		return *p.QuestionMinutes
+	}
+	return int(job.QuestionWait.Minutes())
 }
 
 // HookTarget is the project that a deploy hook's token opens.
@@ -405,8 +418,8 @@ func (r projectWithCounts) project() (Project, error) {
 		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
-		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
-		SecretRotatedAt:        s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
+		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
 		UpdatedAt: s.UpdatedAt,
 	}
 	if r.Completed > 0 {

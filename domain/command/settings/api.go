@@ -53,6 +53,8 @@ type UpdateProject struct {
 	Events            *[]string
 	// LoopAlertsSnoozedUntil holds loop_session.ended back.
 	LoopAlertsSnoozedUntil Field[time.Time]
+	// QuestionMinutes is how long a checker's question waits: 0 (no questions) to 60.
+	QuestionMinutes Field[int]
 }
 
 // IssueKey describes a new API key.

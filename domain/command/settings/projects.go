@@ -73,6 +73,7 @@ func (s *Commands) UpdateProject(
 		DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
 		WebhookURL: in.WebhookURL, Events: in.Events,
 		LoopAlertsSnoozedUntil: in.LoopAlertsSnoozedUntil,
+		QuestionMinutes:        in.QuestionMinutes,
 		At:                     now,
 	}
 	if in.WebhookURL != nil && *in.WebhookURL != "" {

@@ -20,6 +20,8 @@ type claimBody struct {
 	// The draft of the report: what this checker, or one before, said so far.
 	Checklist []checkedItem `json:"checklist"`
 	Findings  []checkedItem `json:"findings"`
+	// Questions are those that were asked about this job, with their answers.
+	Questions []toldQuestion `json:"questions"`
 }
 
 // briefBody is the one answer that holds a client's secrets, for the claimant.
@@ -96,6 +98,7 @@ func (a *Handlers) showClaim(ctx context.Context, status int, c command.ClaimedJ
 	if secret := c.Brief.Credentials; secret != nil {
 		out.Brief.Credentials = &credentialsBody{Username: secret.Username, Password: secret.Password, Notes: secret.Notes}
 	}
+	out.Questions = wire.List(c.Brief.Questions, toldOf)
 	var err error
 	if out.Checklist, err = a.draft(ctx, c.AccountID, c.Checklist); err != nil {
 		return wire.Answer{}, err
@@ -144,6 +147,8 @@ type heartbeatBody struct {
 	JobID  string         `json:"jobId"`
 	Status job.Status     `json:"status"`
 	DueAt  wire.Timestamp `json:"dueAt"`
+	// ClockStands says that a question is open: dueAt will be later.
+	ClockStands bool `json:"clockStands"`
 }
 
 // Heartbeat is POST /v1/checker/jobs/:id/heartbeat: the claimant is still at
@@ -154,10 +159,10 @@ func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		dueAt, _, err := a.commands.Heartbeat(ctx, cause, claim)
+		beat, _, err := a.commands.Heartbeat(ctx, cause, claim)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		return wire.Reply(http.StatusOK, heartbeatBody{JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(dueAt)})
+		return wire.Reply(http.StatusOK, heartbeatBody{JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(beat.DueAt), ClockStands: beat.Stands})
 	})
 }

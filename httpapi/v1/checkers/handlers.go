@@ -22,12 +22,13 @@ type Commands interface {
 		ctx context.Context, cause command.Cause, claim command.Claim, findingID string, in command.AddFinding,
 	) (job.ReportItem, domain.Position, error)
 	WithdrawFinding(ctx context.Context, cause command.Cause, claim command.Claim, findingID string) (domain.Position, error)
+	AskQuestion(context.Context, command.Cause, command.Claim, command.AskQuestion) (job.Question, domain.Position, error)
 	CompleteJob(context.Context, command.Cause, command.Claim, command.CompleteJob) (job.Completed, domain.Position, error)
 	ReleaseJob(context.Context, command.Cause, command.Claim) (domain.Position, error)
 	ReportUntestable(
 		ctx context.Context, cause command.Cause, claim command.Claim, reason, note string,
 	) (job.Status, domain.Position, error)
-	Heartbeat(context.Context, command.Cause, command.Claim) (dueAt time.Time, at domain.Position, err error)
+	Heartbeat(context.Context, command.Cause, command.Claim) (command.Beat, domain.Position, error)
 	ReadySession(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error)
 	LeaveSession(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error)
 }

@@ -240,7 +240,8 @@ function secrets(job, token) {
       const said = await answer.json();
       const lines = document.createElement("dl");
       lines.className = "facts";
-      for (const [name, text] of [["User name", said.username], ["Password", said.password], ["Notes", said.notes], ["Access", said.accessInstructions]]) {
+      const answers = (said.answers ?? []).map((a) => ["Answer to: " + a.question, a.secret]);
+      for (const [name, text] of [["User name", said.username], ["Password", said.password], ["Notes", said.notes], ["Access", said.accessInstructions], ...answers]) {
         if (text) lines.append(
           Object.assign(document.createElement("dt"), { textContent: name }),
           Object.assign(document.createElement("dd"), { textContent: text, className: "keep" })
@@ -386,8 +387,14 @@ var day = (one) => new Date(one.firstFailedAt).toLocaleDateString("en", { day: "
 function clock(at) {
   const words = at.querySelector("span");
   let due = NaN;
+  let stands = false;
   const tick = () => {
     if (Number.isNaN(due)) return;
+    if (stands) {
+      at.classList.remove("soon", "over");
+      if (words.textContent !== "Stands until the answer") words.textContent = "Stands until the answer";
+      return;
+    }
     const left = Math.round((due - performance.now()) / 1e3);
     at.classList.toggle("soon", left > 0 && left < 300);
     at.classList.toggle("over", left <= 0);
@@ -396,8 +403,9 @@ function clock(at) {
   };
   setInterval(tick, 1e3);
   return {
-    set(dueAt, now) {
+    set(dueAt, now, standsNow) {
       if (document.getElementById("lobby") !== null) return;
+      stands = standsNow;
       due = performance.now() + Date.parse(dueAt) - Date.parse(now);
       tick();
     }
@@ -1309,6 +1317,7 @@ function start(bench2) {
   let current = "";
   let asking = "";
   let frozen = false;
+  let questioned = document.querySelector("[data-question=open]") !== null;
   let unsaved = [];
   const verdicts = /* @__PURE__ */ new Map();
   const outbox = new Outbox(person, job, token, {
@@ -1386,7 +1395,7 @@ function start(bench2) {
       });
       if (answer.ok) {
         const said = await answer.json();
-        time.set(said.dueAt, said.now);
+        time.set(said.dueAt, said.now, said.stands);
       }
       if (answer.status === 409 || answer.status === 404) freeze(await reason(answer));
     } catch {
@@ -1565,8 +1574,15 @@ function start(bench2) {
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const li = target.closest("li[data-item]");
-    if (target instanceof HTMLTextAreaElement && li !== null) {
+    if (target instanceof HTMLTextAreaElement && li !== null && target === noteOf(li)) {
       inNote(event, target, li);
+      return;
+    }
+    if (target instanceof HTMLTextAreaElement && li !== null) {
+      if (event.key === "Escape") {
+        event.preventDefault();
+        go(li);
+      }
       return;
     }
     if (event.key === "Escape" && li === null) {
@@ -1708,16 +1724,17 @@ function start(bench2) {
         }
       }
       const about = form.closest("[data-finding]")?.querySelector("b")?.textContent ?? "";
-      const labels = { finding: "Found: " + fields.description, edit: "Found: " + fields.description, withdraw: "Withdrawn: " + about, hide: "A picture taken away", complete: "The summary: " + (fields.summary ?? "") };
+      const labels = { finding: "Found: " + fields.description, edit: "Found: " + fields.description, ask: "Asked: " + fields.text, withdraw: "Withdrawn: " + about, hide: "A picture taken away", complete: "The summary: " + (fields.summary ?? "") };
       const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? "Ending the test" };
       if (labels[kind] === void 0 || kind === "complete") void reel.stop().then(() => keep(entry));
       else keep(entry);
-      if (kind === "finding") {
+      if (kind === "finding" || kind === "ask") {
         form.querySelectorAll("input:not([type=hidden]), textarea").forEach((f) => {
           f.value = "";
           notes.forget(f);
         });
-        known.clear();
+        if (kind === "finding") known.clear();
+        else form.closest("details").open = false;
         go(row(current));
       } else if (kind === "edit") {
         form.querySelectorAll("input:not([type=hidden]), textarea").forEach((f) => {
@@ -1777,6 +1794,11 @@ function start(bench2) {
     const asked = event.detail;
     for (const [item, last] of verdicts) if (last.saved < asked) verdicts.delete(item);
     paint();
+    const waits = document.querySelector("[data-question=open]") !== null;
+    if (waits !== questioned) {
+      questioned = waits;
+      void beat();
+    }
     if (!frozen) void outbox.mine().then((entries) => {
       unsaved = entries;
       paint();

@@ -47,6 +47,7 @@ function start(bench: HTMLElement) {
   let current = ''
   let asking = '' // fail or skip: of the current item, what goes with it
   let frozen = false
+  let questioned = document.querySelector('[data-question=open]') !== null
   let unsaved: Entry[] = []
   // What was said last of an item, until a page shows it that was asked for after it was saved.
   const verdicts = new Map<string, { said: Said; saved: number }>()
@@ -119,7 +120,7 @@ function start(bench: HTMLElement) {
       const answer = await fetch(`/workbench/jobs/${job}/heartbeat`, {
         method: 'POST', body: new URLSearchParams({ token, command: crypto.randomUUID() }), headers: { Accept: 'application/json' }, redirect: 'manual',
       })
-      if (answer.ok) { const said = await answer.json(); time.set(said.dueAt, said.now) }
+      if (answer.ok) { const said = await answer.json(); time.set(said.dueAt, said.now, said.stands) }
       if (answer.status === 409 || answer.status === 404) freeze(await reason(answer))
     } catch { /* it is heard of with the next one */ }
   }
@@ -305,7 +306,8 @@ function start(bench: HTMLElement) {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); finish(target); return }
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const li = target.closest<HTMLElement>('li[data-item]')
-    if (target instanceof HTMLTextAreaElement && li !== null) { inNote(event, target, li); return }
+    if (target instanceof HTMLTextAreaElement && li !== null && target === noteOf(li)) { inNote(event, target, li); return }
+    if (target instanceof HTMLTextAreaElement && li !== null) { if (event.key === 'Escape') { event.preventDefault(); go(li) } return }
     if (event.key === 'Escape' && li === null) { go(row(current)); return }
     if (!keysOn || target.closest('input, textarea, select') !== null || target.closest('#checklist') === null) return
     if (single(event.key.toLowerCase())) event.preventDefault()
@@ -414,13 +416,14 @@ function start(bench: HTMLElement) {
         }
       }
       const about = form.closest('[data-finding]')?.querySelector('b')?.textContent ?? ''
-      const labels: Record<string, string> = { finding: 'Found: ' + fields.description, edit: 'Found: ' + fields.description, withdraw: 'Withdrawn: ' + about, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
+      const labels: Record<string, string> = { finding: 'Found: ' + fields.description, edit: 'Found: ' + fields.description, ask: 'Asked: ' + fields.text, withdraw: 'Withdrawn: ' + about, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
       const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' }
       if (labels[kind] === undefined || kind === 'complete') void reel.stop().then(() => keep(entry))
       else keep(entry)
-      if (kind === 'finding') {
+      if (kind === 'finding' || kind === 'ask') {
         form.querySelectorAll<HTMLInputElement>('input:not([type=hidden]), textarea').forEach((f) => { f.value = ''; notes.forget(f) })
-        known.clear()
+        if (kind === 'finding') known.clear()
+        else form.closest('details')!.open = false
         go(row(current))
       } else if (kind === 'edit') {
         form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input:not([type=hidden]), textarea').forEach((f) => { f.defaultValue = f.value; notes.forget(f) })
@@ -478,6 +481,8 @@ function start(bench: HTMLElement) {
     const asked = (event as CustomEvent<number>).detail
     for (const [item, last] of verdicts) if (last.saved < asked) verdicts.delete(item)
     paint() // before anybody can press a key
+    const waits = document.querySelector('[data-question=open]') !== null
+    if (waits !== questioned) { questioned = waits; void beat() } // the clock stands, or runs again
     if (!frozen) void outbox.mine().then((entries) => { unsaved = entries; paint() })
   })
 

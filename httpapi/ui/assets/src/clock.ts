@@ -3,8 +3,14 @@
 export function clock(at: HTMLElement) {
   const words = at.querySelector('span')!
   let due = NaN // on the clock of performance.now
+  let stands = false // a question to the client is open
   const tick = () => {
     if (Number.isNaN(due)) return
+    if (stands) {
+      at.classList.remove('soon', 'over')
+      if (words.textContent !== 'Stands until the answer') words.textContent = 'Stands until the answer'
+      return
+    }
     const left = Math.round((due - performance.now()) / 1000)
     at.classList.toggle('soon', left > 0 && left < 300)
     at.classList.toggle('over', left <= 0)
@@ -13,8 +19,9 @@ export function clock(at: HTMLElement) {
   }
   setInterval(tick, 1000)
   return {
-    set(dueAt: string, now: string) {
+    set(dueAt: string, now: string, standsNow: boolean) {
       if (document.getElementById('lobby') !== null) return // it has not begun
+      stands = standsNow
       due = performance.now() + Date.parse(dueAt) - Date.parse(now)
       tick()
     },

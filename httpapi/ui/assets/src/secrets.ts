@@ -19,7 +19,8 @@ export function secrets(job: string, token: string) {
       const said = await answer.json()
       const lines = document.createElement('dl')
       lines.className = 'facts'
-      for (const [name, text] of [['User name', said.username], ['Password', said.password], ['Notes', said.notes], ['Access', said.accessInstructions]]) {
+      const answers = (said.answers ?? []).map((a: { question: string; secret: string }) => ['Answer to: ' + a.question, a.secret])
+      for (const [name, text] of [['User name', said.username], ['Password', said.password], ['Notes', said.notes], ['Access', said.accessInstructions], ...answers]) {
         if (text) lines.append(
           Object.assign(document.createElement('dt'), { textContent: name }),
           Object.assign(document.createElement('dd'), { textContent: text, className: 'keep' }))

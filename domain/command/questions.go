@@ -1,0 +1,128 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/domain/repository"
+)
+
+// AskQuestion is a claimant's question to the client.
+type AskQuestion struct {
+	ItemID string // empty: about the whole test
+	Kind   string // one of job.QuestionKinds
+	Text   string
+}
+
+// AnswerQuestion is the client's answer. Secret is shown to the current claimant only;
+// it may be empty.
+type AnswerQuestion struct {
+	QuestionID string
+	Text       string
+	Secret     string
+}
+
+// AskQuestion asks the client under a live claim. The same text again, while the question
+// is open, answers the same question.
+func (s *Service) AskQuestion(ctx context.Context, cause Cause, claim Claim, in AskQuestion) (job.Question, domain.Position, error) {
+	target, err := repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) string { return st.ProjectID })
+	if err != nil {
+		return job.Question{}, domain.Position{}, err
+	}
+	wait := job.QuestionWait
+	if target != "" {
+		minutes, err := repository.Read(ctx, s.projects, domain.ProjectStream(target), func(st project.State) *int { return st.QuestionMinutes })
+		if err != nil {
+			return job.Question{}, domain.Position{}, err
+		}
+		if minutes != nil {
+			wait = time.Duration(*minutes) * time.Minute
+		}
+	}
+	ask := job.Ask{
+		CheckerID: claim.CheckerID, Token: claim.Token, QuestionID: domain.DeriveID(cause.CommandID, "question").String(),
+		ItemID: in.ItemID, Kind: in.Kind, Text: in.Text, Wait: wait, At: s.Now(),
+	}
+	return claimant(ctx, s, cause, claim, func(st job.State, q *job.Question) ([]domain.Event, error) {
+		events, err := job.DecideAsk(st, ask)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			if asked, ok := e.(*job.QuestionAsked); ok {
+				*q = asked.Asked()
+			}
+		}
+		if len(events) == 0 { // a repeat
+			at := slices.IndexFunc(st.Questions, func(known job.Question) bool { return known.ID == ask.QuestionID })
+			*q = st.Questions[max(at, 0)]
+			if open, waits := st.OpenQuestion(); at < 0 && waits {
+				*q = open
+			}
+		}
+		return events, nil
+	})
+}
+
+// AnswerQuestion answers an open question of the account's job. Both clocks of the job
+// run again.
+func (s *Service) AnswerQuestion(ctx context.Context, cause Cause, jobID string, in AnswerQuestion) (job.Question, domain.Position, error) {
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return job.Question{}, domain.Position{}, err
+	}
+	stream := domain.JobStream(jobID)
+	sealed := ""
+	if in.Secret != "" {
+		if sealed, err = s.Sealer.Seal(ctx, cause.AccountID, stream, []byte(in.Secret)); err != nil {
+			return job.Question{}, domain.Position{}, fmt.Errorf("seal the answer to question %s: %w", in.QuestionID, err)
+		}
+	}
+	q, written, err := repository.Execute(ctx, s.jobs, cause, stream, func(st job.State, q *job.Question) ([]domain.Event, error) {
+		if st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("job")
+		}
+		events, err := job.DecideAnswer(st, job.Answer{
+			QuestionID: in.QuestionID, AnswerID: domain.DeriveID(cause.CommandID, "answer").String(),
+			Text: in.Text, Sealed: sealed, At: now,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all := slices.Clone(st.Questions)
+		for _, e := range events {
+			job.Conclude(all, e)
+		}
+		*q = all[slices.IndexFunc(all, func(known job.Question) bool { return known.ID == in.QuestionID })]
+		return events, nil
+	})
+	return q, written.Position, err
+}
+
+// ToldQuestion is a question as its claimant sees it: with the secret of its answer.
+type ToldQuestion struct {
+	job.Question
+	Secret string
+}
+
+// toldQuestions opens the secrets of the answers for the claimant.
+func (s *Service) toldQuestions(ctx context.Context, jobID string, st job.State) ([]ToldQuestion, error) {
+	var told []ToldQuestion
+	for _, q := range st.Questions {
+		t := ToldQuestion{Question: q}
+		if q.Sealed != "" {
+			plain, err := s.Sealer.Unseal(ctx, st.AccountID, domain.JobStream(jobID), q.Sealed)
+			if err != nil {
+				return nil, fmt.Errorf("unseal the answer to question %s: %w", q.ID, err)
+			}
+			t.Secret = string(plain)
+		}
+		told = append(told, t)
+	}
+	return told, nil
+}

@@ -1,0 +1,50 @@
+package dashboard
+
+import (
+	"errors"
+	"slices"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
+)
+
+// askedView is a checker's question, and the number of the item that it is about; 0: the
+// whole test.
+type askedView struct {
+	job.Question
+	N int
+}
+
+func askedViews(j jobs.Job, items []job.ReportItem) (list []askedView) {
+	for _, q := range j.Questions {
+		list = append(list, askedView{q, 1 + slices.IndexFunc(items, func(i job.ReportItem) bool { return i.ID == q.ItemID })})
+	}
+	return list
+}
+
+// answer answers a checker's question. Nobody sees the secret again but the checker.
+func (d Deps) answer(r *ui.Request, j jobs.Job) (ui.Answer, error) {
+	form := ui.Form(r, map[string]string{"text": "text", "secret": "secret"})
+	in, err := input.Answer(form, r.PathValue("question")), form.Problems.Err()
+	var at domain.Position
+	if err == nil {
+		_, at, err = d.Commands.AnswerQuestion(r.Context(), r.Cause(), j.ID, in)
+	}
+	var refused *domain.Error
+	wrong := wrongs(err)
+	if wrong == nil && !(errors.As(err, &refused) && refused.Kind == domain.KindConflict) {
+		return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#questions")
+	}
+	v, errView := d.jobPage(r)
+	if errView != nil {
+		return ui.Answer{}, errView
+	}
+	v.Errors, v.Answer = sentences(wrong, "text", "The answer", "secret", "The secret"), r.PostFormValue("text")
+	if len(v.Errors) == 0 {
+		v.Errors = []string{ui.Sentence(refused.Message) + " " + ui.Sentence(refused.Hint)}
+	}
+	return ui.Answer{Template: "job", Title: v.Title, View: v, Status: 422}, nil
+}

@@ -1,0 +1,51 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
+	"humanqa/httpapi/wire"
+)
+
+type questionsBody struct {
+	JobID     string            `json:"jobId"`
+	Questions []report.Question `json:"questions"`
+	AsOf      *string           `json:"asOf,omitempty"`
+}
+
+// ListQuestions is GET /v1/jobs/:id/questions, the oldest first.
+func (a *Handlers) ListQuestions(r *wire.Request) (wire.Answer, error) {
+	j, _, at, err := a.ownJobThen(r, r.Vars["id"], new(wire.Problems))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, questionsBody{JobID: j.ID, Questions: wire.List(j.Questions, report.QuestionOf), AsOf: at.then()})
+}
+
+type answeredQuestion struct {
+	JobID string `json:"jobId"`
+	report.Question
+}
+
+// AnswerQuestion is POST /v1/jobs/:id/questions/:questionId/answer.
+func (a *Handlers) AnswerQuestion(r *wire.Request) (wire.Answer, error) {
+	j, err := a.ownJob(r)
+	var p wire.Problems
+	o := r.Object(&p)
+	r.IdempotencyKey(&p)
+	in := input.Answer(o, r.Vars["questionId"])
+	if err == nil && !wire.IDPattern.MatchString(in.QuestionID) {
+		err = domain.NotFound("question")
+	}
+	if err := wire.RefusedFor(err, p.Err()); err != nil {
+		return wire.Answer{}, err
+	}
+	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		q, at, err := a.Commands.AnswerQuestion(ctx, cause, j.ID, in)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, answeredQuestion{JobID: j.ID, Question: report.QuestionOf(q)})
+	})
+}
