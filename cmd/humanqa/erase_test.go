@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain/person"
+	"humanqa/internal/mail"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/service"
 	"humanqa/internal/service/erase"
@@ -28,7 +30,7 @@ import (
 // did is there and verifies, and nobody else notices.
 func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newProgram(t, "HUMANQA_SMTP_URL=smtp://127.0.0.1:1?starttls=off", "HUMANQA_SMTP_FROM=qa@qa.example") // nothing is there
 	s := p.start()
 	gone, other := newClient(p, "Vanishing Ltd"), newClient(p, "Staying Ltd")
 	var signed printedCheckpoint
@@ -135,6 +137,7 @@ func newClient(p *program, name string) *client {
 	var invited struct{ PersonID string }
 	p.cli(&invited, "person", "invite", "--account", c.account, "--role", "owner", "--name", "Olga Owner")
 	c.person = invited.PersonID
+	c.wantsMail(p)
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", c.key, map[string]any{"name": "Shop", "webhookUrl": "https://hooks.example.com/in"}).text("projectId")
 	submit := func(n int) string {
 		return p.call(http.StatusCreated, "POST", "/v1/jobs", c.key, submission(1, "projectId", project,
@@ -156,6 +159,18 @@ func newClient(p *program, name string) *client {
 	_, second := p.newChecker()
 	p.call(http.StatusCreated, "POST", "/v1/checker/claims", second, map[string]any{"jobId": claimed})
 	return c
+}
+
+// wantsMail gives the client's owner an address that is confirmed.
+func (c *client) wantsMail(p *program) {
+	p.t.Helper()
+	db, err := pgpool.Open(p.t.Context(), p.dsn())
+	must.NoError(p.t, err)
+	defer func() { _ = db.Close() }()
+	must.NoError(p.t, mail.NewStore(db, time.Now, mail.Links{}).Save(p.t.Context(), c.account, c.person, "olga@example.com",
+		mail.Choices{Reports: mail.AllReports}))
+	_, err = db.ExecContext(p.t.Context(), `UPDATE mail.people SET confirmed_at = now() - interval '1 minute' WHERE person_id = $1`, c.person)
+	must.NoError(p.t, err)
 }
 
 // cutOff runs the erasure behind each of its steps into a crash, on the data of a
@@ -197,6 +212,7 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 		`SELECT COUNT(*) FROM http_key_uses WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM http_evidence WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM signin.invites WHERE person_id = $2 AND $1 <> ''`:                                                                                      {0, 1},
+		`SELECT COUNT(*) FROM mail.choices c JOIN mail.people p USING (person_id) WHERE c.account_id = $1 AND c.person_id = $2`:                                      {0, 1},
 		`SELECT COUNT(*) FROM webhooks.endpoints WHERE account_id = $1 AND (url <> '' OR secret <> '') AND $2 <> ''`:                                                 {0, 1},
 		`SELECT COUNT(*) FROM readmodel.person_roles r JOIN readmodel.people p ON p.person_id = r.person_id AND NOT p.disabled WHERE r.account_id = $1 AND $2 <> ''`: {0, 1},
 		`SELECT COUNT(*) FROM readmodel.api_keys WHERE account_id = $1 AND NOT revoked AND $2 <> ''`:                                                                 {0, 1},
@@ -215,6 +231,13 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 			t.Errorf("%s stands in %v, want %v", name, got, want)
 		}
 	}
+	const notices = `SELECT COUNT(*) FROM mail.notices WHERE account_id = $1`
+	eventually.True(t, "nothing is left to tell of the erased account, and of the other its report is", func() bool {
+		var left, there int
+		must.NoError(t, db.GetContext(t.Context(), &left, notices, gone.account))
+		must.NoError(t, db.GetContext(t.Context(), &there, notices, other.account))
+		return left == 0 && there == 1
+	})
 	const deliveries = `SELECT COUNT(*) FROM webhooks.deliveries d JOIN webhooks.endpoints e ON e.project_id = d.project_id WHERE e.account_id = $1`
 	eventually.True(t, "nothing is left of the erased account's deliveries, and the other's are there", func() bool {
 		var left, there int

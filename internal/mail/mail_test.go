@@ -303,7 +303,7 @@ func TestADeadServerLosesNothing(t *testing.T) {
 	must.NoError(t, ln.Close())
 	busy.Wait()
 	p, err := w.store.Person(t.Context(), "ann")
-	if err != nil || p.Trouble == "" {
+	if err != nil || p.Trouble != "the mail server did not take it" {
 		t.Errorf("the page does not say that nothing is sent: %+v, %v", p, err)
 	}
 	if _, err := w.db.Exec(`UPDATE mail.letters SET created_at = now() - interval '3 hours'`); err != nil {
@@ -321,6 +321,29 @@ func TestADeadServerLosesNothing(t *testing.T) {
 	}
 }
 
+// What was to go to one address goes to the next, once that is confirmed.
+func TestAChangeOfAddressLosesNothing(t *testing.T) {
+	w := setup(t)
+	smtpd := mailtest.Start(t, "127.0.0.1:0", nil)
+	smtpd.Refuse(errors.New("not now"))
+	w.joins("ann", "old@example.com", everything, "acc")
+	w.tell(report("acc", "Checkout", "3 of 11 failed", true))
+	stop := w.send(w.server(smtpd, "smtp"), nil)
+	eventually.True(t, "it waits", func() bool {
+		return w.count(`SELECT count(*) FROM mail.letters WHERE state = 'waiting' AND attempt > 0`) == 1
+	})
+	stop()
+	must.NoError(t, w.store.Save(t.Context(), "acc", "ann", "new@example.com", everything))
+	smtpd.Refuse(nil)
+	w.send(w.server(smtpd, "smtp"), nil)
+	eventually.True(t, "the link is there", func() bool { return len(smtpd.Letters()) == 1 })
+	must.NoError(t, w.store.Confirm(t.Context(), strings.TrimPrefix(link.FindString(smtpd.Letters()[0].Body), "https://qa.example/mail/confirm/")))
+	eventually.True(t, "the report is there", func() bool { return len(smtpd.Letters()) == 2 })
+	if l := smtpd.Letters()[1]; l.To != "new@example.com" || !strings.Contains(l.Body, "Checkout: 3 of 11 failed") {
+		t.Errorf("%s got\n%s", l.To, l.Raw)
+	}
+}
+
 func TestARefusedLetterIsTriedForThreeDays(t *testing.T) {
 	w := setup(t)
 	smtpd := mailtest.Start(t, "127.0.0.1:0", nil)
@@ -331,6 +354,10 @@ func TestARefusedLetterIsTriedForThreeDays(t *testing.T) {
 	eventually.True(t, "it waits after a refusal", func() bool {
 		return w.count(`SELECT count(*) FROM mail.letters WHERE state = 'waiting' AND attempt > 1 AND last_error LIKE '%no such user%'`) == 1
 	})
+	if p, err := w.store.Person(t.Context(), "ann"); err != nil || !strings.HasPrefix(p.Trouble, "the mail server refused it: ") ||
+		!strings.Contains(p.Trouble, "no such user") || strings.Contains(p.Trouble, "recipient") {
+		t.Errorf("the page does not tell the refusal: %+v, %v", p, err)
+	}
 	_, err := w.db.Exec(`UPDATE mail.letters SET created_at = created_at - interval '73 hours'`)
 	must.NoError(t, err)
 	eventually.True(t, "it ends", func() bool { return w.count(`SELECT count(*) FROM mail.letters WHERE state = 'refused'`) == 1 })

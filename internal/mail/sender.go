@@ -199,11 +199,23 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 	}
 	w.cfg.Log.WithError(err).WithFields(logrus.Fields{"letter": l.ID, "attempt": l.Attempt}).Warn("a letter was not sent")
 	o := outcome{leased: l, state: "waiting", said: err.Error()}
-	if refused := (refusedError{}); errors.As(err, &refused) && time.Since(l.CreatedAt) > refusedFor {
-		o.state = "refused"
+	if refused := (refusedError{}); errors.As(err, &refused) {
+		o.said = refusedMark + reply(o.said)
+		if time.Since(l.CreatedAt) > refusedFor {
+			o.state = "refused"
+		}
 	}
 	o.wait = backoff.Jitter(backoff.Delay(l.Attempt, w.cfg.Retry, lastRetry))
 	return o
+}
+
+// refusedMark begins what a server said that refused a letter: its person may see that.
+const refusedMark = "refused: "
+
+// reply leaves out what the client adds to the server's words.
+func reply(said string) string {
+	said, _, _ = strings.Cut(said, ", affected recipient")
+	return said
 }
 
 const toldSQL = `

@@ -49,7 +49,8 @@ type Person struct {
 	AskedAt     time.Time  `db:"asked_at"`
 	ConfirmedAt *time.Time `db:"confirmed_at"`
 	StoppedAt   *time.Time `db:"stopped_at"`
-	// Trouble is what the mail server said to the last attempt; empty: it took the letter.
+	// Trouble says why the last attempt failed, without addresses of the service's own;
+	// empty: the server took the letter.
 	Trouble string `db:"trouble"`
 }
 
@@ -81,6 +82,11 @@ func (s *Store) Person(ctx context.Context, personID string) (p Person, err erro
 	err = s.db.GetContext(ctx, &p, personSQL, personID)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Person{}, fmt.Errorf("read the address of a person: %w", err)
+	}
+	if said, refused := strings.CutPrefix(p.Trouble, refusedMark); refused {
+		p.Trouble = "the mail server refused it: " + said
+	} else if p.Trouble != "" {
+		p.Trouble = "the mail server did not take it"
 	}
 	return p, nil
 }
@@ -140,6 +146,22 @@ SET address = EXCLUDED.address, stopped_at = NULL,
     confirmed_at = CASE WHEN old.address = EXCLUDED.address THEN old.confirmed_at END
 RETURNING confirmed_at IS NULL AND asked_at = $3 AS unasked`
 
+// What was to go to another address waits for the new one to be confirmed.
+const releaseSQL = `
+WITH kept AS (
+    UPDATE mail.notices n
+    SET letter_id = NULL
+    FROM mail.letters l
+    WHERE l.person_id = $1
+      AND l.kind = 'digest'
+      AND l.state = 'waiting'
+      AND n.letter_id = l.id
+    RETURNING l.id
+)
+UPDATE mail.letters
+SET state = 'dropped', settled_at = now()
+WHERE id IN (SELECT id FROM kept)`
+
 // Save sets the person's address and what they want to hear of the account. It ends a
 // stop. An address that is new gets a letter with the link that confirms it. Invalid names
 // the path: address, reports. Conflict: too many addresses in a day.
@@ -167,6 +189,9 @@ func (s *Store) Save(ctx context.Context, accountID, personID, address string, c
 			return fmt.Errorf("save the address of a person: %w", err)
 		}
 		if unasked {
+			if _, err := tx.ExecContext(ctx, releaseSQL, personID); err != nil {
+				return fmt.Errorf("keep the notices of letters to another address: %w", err)
+			}
 			return s.ask(ctx, tx, personID, now)
 		}
 		return nil
