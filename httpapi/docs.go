@@ -9,10 +9,9 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// pagePolicy lets the reference page load its own files and call this API, and
-// nothing else from anywhere. The viewer sets styles as it draws.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// pagePolicy lets a page of the reference load its own style, and nothing else from
+// anywhere. It has no script.
+const pagePolicy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const (
 	cacheForEver  = "public, max-age=31536000, immutable"
@@ -43,20 +42,28 @@ func (a *API) openAPI31(r *wire.Request) (wire.Answer, error) {
 // that rather than for a page.
 func (a *API) docs(r *wire.Request) (wire.Answer, error) {
 	asked := r.Header.Values("Accept")
-	file := openapi.Page()
+	file := openapi.ReferencePages()[""]
 	if wire.Quality(asked, "text/markdown") > wire.Quality(asked, "text/html") {
 		file = openapi.Markdown()
 	}
 	ans := serveFile(r, file, cacheAndCheck)
 	ans.Header.Add("Vary", "Accept")
-	ans.Header.Set("Content-Security-Policy", pagePolicy)
-	ans.Header.Set("Referrer-Policy", "no-referrer")
-	return ans, nil
+	return asPage(ans), nil
 }
 
-// docsFile is GET /docs/:file. The page asks for a file by its content's name;
-// that answer never changes.
+// asPage adds what a browser must know of a page.
+func asPage(ans wire.Answer) wire.Answer {
+	ans.Header.Set("Content-Security-Policy", pagePolicy)
+	ans.Header.Set("Referrer-Policy", "no-referrer")
+	return ans
+}
+
+// docsFile is GET /docs/:file: a page of the reference, or a file. A page asks for a file
+// by its content's name; that answer never changes.
 func (a *API) docsFile(r *wire.Request) (wire.Answer, error) {
+	if page, ok := openapi.ReferencePages()[r.Vars["file"]]; ok {
+		return asPage(serveFile(r, page, cacheAndCheck)), nil
+	}
 	file, ok := openapi.ViewerFiles()[r.Vars["file"]]
 	if !ok {
 		return wire.Answer{}, domain.NotFound("file")

@@ -159,7 +159,7 @@ func (h *hostile) target(row wire.Route) string {
 		case name == "itemId":
 			value = pick(h, []string{"item-1", "item-2", "finding-1", "%00", pick(h, h.foreign)})
 		case name == "file":
-			value = pick(h, []string{"page.css", "page.html", "..%2fpage.html", "%00", "rapidoc.LICENSE.txt"})
+			value = pick(h, []string{"page.css", "page.html", "..%2fpage.html", "%00", "schemas"})
 		}
 		row.Pattern = before + value + after
 	}

@@ -35,7 +35,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"pages are compressed but for secrets":      testPagesAreCompressedButForSecrets,
 		"a test is found again":                     testATestIsFoundAgain,
 		"a view is kept for one person":             testAViewIsKeptForOnePerson,
-		"the reference has a menu on a phone":       testTheReferenceHasAMenuOnAPhone,
+		"the reference is accessible":               testTheReferenceIsAccessible,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,19 +135,22 @@ func testTimesAreInTheReadersZone(t *testing.T, w *world) {
 	}
 }
 
-// The viewer hides its own list of operations on a narrow screen.
-func testTheReferenceHasAMenuOnAPhone(t *testing.T, w *world) {
+// The reference is readable for all, on every screen, in either scheme, and reflows.
+func testTheReferenceIsAccessible(t *testing.T, w *world) {
 	tab := browsertest.New(t)
-	tab.Screen(390, 844, false)
-	tab.Open(w.Origin + "/docs")
-	tab.Wait(`document.querySelectorAll('#where option').length > 60 && document.getElementById('where').checkVisibility()`)
-	const operation = "post-/v1/jobs"
-	tab.Wait(`document.querySelector('rapi-doc').shadowRoot.getElementById('` + operation + `') !== null`)
-	browsertest.Eval[bool](tab, `(() => { const menu = document.getElementById('where'); menu.value = '`+operation+`'; return menu.dispatchEvent(new Event('change')) })()`)
-	tab.Wait(`(() => { const at = document.querySelector('rapi-doc').shadowRoot.getElementById('` + operation + `').getBoundingClientRect(); return at.top < innerHeight && at.bottom > 0 })()`)
-	if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 390 {
-		t.Errorf("the reference is %d px wide", wide)
+	for _, page := range []string{"", "/jobs", "/schemas"} {
+		tab.Open(w.Origin + "/docs" + page)
+		pagetest.Accessible(t, tab, "docs"+strings.ReplaceAll(page, "/", "-"))
+		tab.Screen(320, 640, false)
+		if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 320 {
+			t.Errorf("/docs%s is %d px wide", page, wide)
+		}
 	}
+	tab.Open(w.Origin + "/docs")
+	tab.Click(`main a[href="docs/jobs"]`)
+	tab.Wait(`location.pathname === '/docs/jobs' && document.getElementById('submitJob') !== null`)
+	tab.Click(`nav a[href="webhooks"]`)
+	tab.WaitText("job.completed")
 }
 
 // What a checker uploads is seen in the report, and by whoever it is shared with;

@@ -11,7 +11,9 @@ import (
 // The document as Markdown, for whoever reads no page: an agent, a terminal.
 
 type operation struct {
+	OperationID string
 	Tags        []string
+	Additive    bool `json:"x-additive"`
 	Summary     string
 	Description string
 	Parameters  []parameter
@@ -25,11 +27,14 @@ type parameter struct {
 	In          string
 	Required    bool
 	Description string
+	Additive    bool `json:"x-additive"`
+	Schema      *schema
 }
 
 type content struct {
 	Description string
 	Content     map[string]struct {
+		Schema   *schema
 		Example  json.RawMessage
 		Examples json.RawMessage
 	}

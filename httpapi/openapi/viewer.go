@@ -1,22 +1,18 @@
 package openapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"path"
-	"strings"
 	"sync"
-	"text/template"
 
 	"humanqa/httpapi/wire"
 )
 
-// viewer is the page and what it loads: the quickstart's programs, which tests run,
-// and RapiDoc 9.3.8 as published on npm
-// (rapidoc, dist/rapidoc-min.js), unchanged but for gzip, with its licences beside it.
+// viewer is the template of the pages, their style, and the quickstart's programs, which
+// tests run.
 //
 //go:embed viewer
 var viewer embed.FS
@@ -42,11 +38,11 @@ func NewFile(contentType string, body []byte) File {
 const plain = "text/plain; charset=utf-8"
 
 var types = map[string]string{
-	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": plain,
+	".css": "text/css; charset=utf-8", ".txt": plain,
 	".sh": plain, ".mjs": plain, ".py": plain, // the quickstart, to be read
 }
 
-// ViewerFiles are what the page loads, and their licences, by name.
+// ViewerFiles are what the pages load, and the quickstart's programs, by name.
 var ViewerFiles = sync.OnceValue(func() map[string]File {
 	entries, err := viewer.ReadDir("viewer")
 	if err != nil {
@@ -54,14 +50,10 @@ var ViewerFiles = sync.OnceValue(func() map[string]File {
 	}
 	files := make(map[string]File)
 	for _, e := range entries {
-		name, packed := strings.CutSuffix(e.Name(), ".gz")
+		name := e.Name()
 		contentType, ok := types[path.Ext(name)]
 		if !ok {
 			continue // the page is a template
-		}
-		if packed {
-			files[name] = NewFile(contentType, unpacked(viewer, "viewer/"+e.Name()))
-			continue
 		}
 		body, err := viewer.ReadFile("viewer/" + name)
 		if err != nil {
@@ -70,26 +62,4 @@ var ViewerFiles = sync.OnceValue(func() map[string]File {
 		files[name] = NewFile(contentType, body)
 	}
 	return files
-})
-
-// Page is the reference for people. It names its files by their content, so
-// that they can be kept for ever.
-var Page = sync.OnceValue(func() File {
-	raw, err := viewer.ReadFile("viewer/page.html")
-	if err != nil {
-		panic(fmt.Errorf("openapi: %w", err))
-	}
-	hash := func(name string) (string, error) {
-		f, ok := ViewerFiles()[name]
-		if !ok {
-			return "", fmt.Errorf("no file %s", name)
-		}
-		return f.Hash, nil
-	}
-	page := template.Must(template.New("page").Funcs(template.FuncMap{"hash": hash}).Parse(string(raw)))
-	var out bytes.Buffer
-	if err := page.Execute(&out, nil); err != nil {
-		panic(fmt.Errorf("openapi: %w", err))
-	}
-	return NewFile("text/html; charset=utf-8", out.Bytes())
 })

@@ -1,0 +1,442 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// The document as pages: an introduction, a page for each tag, and one with the schemas
+// that several operations share. They need no script.
+
+// reference is what the template of every page is given.
+type reference struct {
+	Title   string
+	Root    string // before the names of the pages and files; the pages lie in it
+	Home    string
+	Current string // the page's tag; empty: the introduction
+	Tags    []section
+	// One of these is shown.
+	Intro     *introduction
+	Section   *section
+	Schemas   []schemaView
+	Quickness []listing
+}
+
+type introduction struct{ Text template.HTML }
+
+type section struct {
+	Name, Slug string
+	Text       template.HTML
+	Operations []operationView
+}
+
+type operationView struct {
+	ID, Call, Method, Path string
+	Summary                string
+	Text                   template.HTML
+	Additive               bool
+	Parameters             []fieldView
+	Body                   *bodyView
+	Responses              []responseView
+}
+
+type bodyView struct {
+	Media   string
+	Name    string // of the shared schema; empty: it has none
+	Whole   bool   // its fields are shown even if it has a name
+	Fields  []fieldView
+	Example string
+}
+
+type responseView struct {
+	Status string
+	Text   template.HTML
+	Body   *bodyView
+}
+
+type fieldView struct {
+	Name, In string
+	Type     template.HTML
+	Required bool
+	Additive bool
+	Text     template.HTML
+}
+
+type schemaView struct {
+	Name   string
+	Type   template.HTML
+	Text   template.HTML
+	Fields []fieldView
+}
+
+type listing struct {
+	ID, Language string
+	Text         string
+}
+
+type schema struct {
+	Ref         string `json:"$ref"`
+	Type        string
+	Format      string
+	Description string
+	Required    []string
+	Properties  json.RawMessage
+	Items       *schema
+	AllOf       []schema
+	OneOf       []schema
+	AnyOf       []schema
+	Enum        []any
+	Nullable    bool
+	Additive    bool `json:"x-additive"`
+	Minimum     *float64
+	Maximum     *float64
+	MinLength   *int
+	MaxLength   *int
+	MaxItems    *int
+}
+
+// book is the document as the pages are made from it.
+type book struct {
+	Info       struct{ Title, Description string }
+	Tags       []struct{ Name, Description string }
+	Paths      json.RawMessage
+	Webhooks   json.RawMessage `json:"x-webhooks"`
+	Components struct {
+		Parameters map[string]parameter
+		Schemas    json.RawMessage
+		Examples   map[string]struct{ Value json.RawMessage }
+	}
+	shared map[string]*schema
+}
+
+const schemasSlug = "schemas"
+
+// ReferencePages are the pages of the reference by their names; the introduction's is empty.
+var ReferencePages = sync.OnceValue(func() map[string]File {
+	var b book
+	if err := json.Unmarshal(Document(), &b); err != nil {
+		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
+	}
+	b.shared = map[string]*schema{}
+	for _, m := range members(b.Components.Schemas) {
+		b.shared[m.name] = decoded[schema](m.raw)
+	}
+	page := template.Must(template.New("page").Funcs(template.FuncMap{"hash": hashOf}).ParseFS(viewer, "viewer/page.html"))
+	tags := b.sections()
+	files := map[string]File{}
+	add := func(name string, r reference) {
+		r.Title, r.Tags, r.Current = b.Info.Title, tags, name
+		r.Root, r.Home = "", "../docs"
+		if name == "" {
+			r.Root, r.Home = "docs/", "docs"
+		}
+		var out bytes.Buffer
+		if err := page.ExecuteTemplate(&out, "page.html", r); err != nil {
+			panic(fmt.Errorf("openapi: %w", err)) // a test renders every page
+		}
+		files[name] = NewFile("text/html; charset=utf-8", out.Bytes())
+	}
+	add("", reference{Intro: &introduction{htmlOf(b.Info.Description)}, Quickness: quickness()})
+	for i := range tags {
+		add(tags[i].Slug, reference{Section: &tags[i]})
+	}
+	add(schemasSlug, reference{Schemas: b.schemas()})
+	return files
+})
+
+func hashOf(name string) (string, error) {
+	f, ok := ViewerFiles()[name]
+	if !ok {
+		return "", fmt.Errorf("no file %s", name)
+	}
+	return f.Hash, nil
+}
+
+func quickness() (all []listing) {
+	for _, l := range []struct{ id, language, file string }{
+		{"curl", "curl", "quickstart.sh"}, {"node", "Node", "quickstart.mjs"}, {"python", "Python", "quickstart.py"}, {"go", "Go", "quickstart.go.txt"},
+	} {
+		all = append(all, listing{l.id, l.language, string(ViewerFiles()[l.file].Body)})
+	}
+	return all
+}
+
+// decoded reads a part of the document; what does not fit stays empty.
+func decoded[T any](raw json.RawMessage) *T {
+	v := new(T)
+	_ = json.Unmarshal(raw, v) // embedded; TestTheDocument… finds what is broken
+	return v
+}
+
+// sections are the tags with their operations, each in the document's order.
+func (b *book) sections() (all []section) {
+	of := map[string][]operationView{}
+	add := func(paths json.RawMessage, call func(method, path string) string) {
+		for _, path := range members(paths) {
+			item := members(path.raw)
+			var common []parameter
+			for _, m := range item {
+				if m.name == "parameters" {
+					common = *decoded[[]parameter](m.raw)
+				}
+			}
+			for _, method := range item {
+				op := decoded[operation](method.raw)
+				if len(op.Tags) == 0 {
+					continue
+				}
+				op.Parameters = append(slices.Clone(common), op.Parameters...)
+				view := b.operation(op, call(strings.ToUpper(method.name), path.name))
+				view.Method, view.Path = strings.ToUpper(method.name), path.name
+				of[op.Tags[0]] = append(of[op.Tags[0]], view)
+			}
+		}
+	}
+	add(b.Paths, func(method, path string) string { return method + " " + path })
+	add(b.Webhooks, func(_, path string) string { return path })
+	for _, tag := range b.Tags {
+		all = append(all, section{Name: tag.Name, Slug: strings.ToLower(tag.Name), Text: htmlOf(tag.Description), Operations: of[tag.Name]})
+	}
+	return all
+}
+
+func (b *book) operation(op *operation, call string) operationView {
+	view := operationView{ID: op.OperationID, Call: call, Summary: op.Summary, Text: htmlOf(op.Description), Additive: op.Additive}
+	for _, p := range op.Parameters {
+		if name, found := strings.CutPrefix(p.Ref, "#/components/parameters/"); found {
+			p = b.Components.Parameters[name]
+		}
+		view.Parameters = append(view.Parameters, fieldView{
+			Name: p.Name, In: p.In, Type: b.typeOf(p.Schema), Required: p.Required, Additive: p.Additive, Text: inlineOf(p.Description),
+		})
+	}
+	if op.RequestBody != nil {
+		if view.Body = b.body(*op.RequestBody); view.Body != nil {
+			view.Body.Whole = true
+		}
+	}
+	for _, response := range members(op.Responses) {
+		c := decoded[content](response.raw)
+		r := responseView{Status: response.name, Text: inlineOf(c.Description)}
+		if strings.HasPrefix(response.name, "2") {
+			r.Body = b.body(*c)
+		}
+		view.Responses = append(view.Responses, r)
+	}
+	return view
+}
+
+// body shows the JSON of a body or an answer; of any other only its type.
+func (b *book) body(c content) *bodyView {
+	for _, media := range []string{"application/json", "application/x-ndjson", "text/csv", "multipart/form-data", "text/event-stream"} {
+		in, found := c.Content[media]
+		if !found {
+			continue
+		}
+		view := &bodyView{Media: media, Example: b.example(in.Example, in.Examples)}
+		if in.Schema != nil {
+			view.Name = b.nameOf(*in.Schema)
+			view.Fields = b.fields(*in.Schema, "")
+		}
+		return view
+	}
+	for media := range c.Content {
+		return &bodyView{Media: media}
+	}
+	return nil
+}
+
+// example is the one there is, or the first of several, as text.
+func (b *book) example(one, several json.RawMessage) string {
+	for _, first := range members(several) {
+		e := decoded[struct {
+			Ref   string `json:"$ref"`
+			Value json.RawMessage
+		}](first.raw)
+		if one = e.Value; e.Ref != "" {
+			one = b.Components.Examples[e.Ref[strings.LastIndex(e.Ref, "/")+1:]].Value
+		}
+		break
+	}
+	var indented bytes.Buffer
+	if one == nil || json.Indent(&indented, one, "", "  ") != nil {
+		return ""
+	}
+	return indented.String()
+}
+
+// nameOf is the shared schema that is meant, if one is.
+func (b *book) nameOf(s schema) string {
+	if len(s.AllOf) == 1 {
+		return b.nameOf(s.AllOf[0])
+	}
+	name, _ := strings.CutPrefix(s.Ref, "#/components/schemas/")
+	return name
+}
+
+// whole is a schema with what it is made of.
+func (b *book) whole(s schema) schema {
+	if shared := b.shared[b.nameOf(s)]; shared != nil {
+		merged := b.whole(*shared)
+		if s.Description != "" {
+			merged.Description = s.Description
+		}
+		return merged
+	}
+	parts := s.AllOf
+	s.AllOf = nil
+	for _, part := range parts {
+		of := b.whole(part)
+		s.Type = or(s.Type, of.Type)
+		s.Required = append(slices.Clone(of.Required), s.Required...)
+		s.Properties = joined(of.Properties, s.Properties)
+	}
+	return s
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// joined are the members of both objects.
+func joined(a, b json.RawMessage) json.RawMessage {
+	if len(members(a)) == 0 || len(members(b)) == 0 {
+		return append(slices.Clone(a), b...)
+	}
+	return slices.Concat(bytes.TrimRight(a, "} \n"), []byte(","), bytes.TrimLeft(b, "{ \n"))
+}
+
+// fields are an object's, those of the objects within it that have no name behind them.
+func (b *book) fields(s schema, prefix string) (all []fieldView) {
+	s = b.whole(s)
+	if s.Type == "array" && s.Items != nil && prefix == "" {
+		return b.fields(*s.Items, "[].")
+	}
+	for _, m := range members(s.Properties) {
+		p := *decoded[schema](m.raw)
+		view := fieldView{
+			Name: prefix + m.name, Type: b.typeOf(&p), Required: slices.Contains(s.Required, m.name), Additive: p.Additive, Text: inlineOf(p.Description),
+		}
+		all = append(all, view)
+		switch inner := p; {
+		case inner.Items != nil && b.nameOf(*inner.Items) == "":
+			all = append(all, b.fields(*inner.Items, view.Name+"[].")...)
+		case b.nameOf(inner) == "":
+			all = append(all, b.fields(inner, view.Name+".")...)
+		}
+	}
+	return all
+}
+
+// typeOf says what a value is: a link where a shared schema says it.
+func (b *book) typeOf(s *schema) template.HTML {
+	if s == nil {
+		return ""
+	}
+	if name := b.nameOf(*s); name != "" {
+		return withNull(template.HTML(fmt.Sprintf(`<a href="schemas#%[1]s">%[1]s</a>`, template.HTMLEscapeString(name))), s.Nullable) //nolint:gosec // escaped
+	}
+	if s.Items != nil {
+		return withNull("list of "+b.typeOf(s.Items), s.Nullable)
+	}
+	words := s.Type
+	if several := slices.Concat(s.OneOf, s.AnyOf); len(several) > 0 {
+		var types []string
+		for i := range several {
+			types = append(types, string(b.typeOf(&several[i])))
+		}
+		return withNull(template.HTML(strings.Join(types, " or ")), s.Nullable) //nolint:gosec // of typeOf
+	}
+	if len(s.Enum) > 0 {
+		var values []string
+		for _, v := range s.Enum {
+			if v != nil {
+				values = append(values, "<code>"+template.HTMLEscapeString(fmt.Sprint(v))+"</code>")
+			}
+		}
+		return withNull(template.HTML(strings.Join(values, ", ")), s.Nullable) //nolint:gosec // escaped
+	}
+	if s.Format != "" {
+		words += " (" + s.Format + ")"
+	}
+	switch {
+	case s.Minimum != nil && s.Maximum != nil:
+		words += fmt.Sprintf(", %g to %g", *s.Minimum, *s.Maximum)
+	case s.Minimum != nil:
+		words += fmt.Sprintf(", from %g", *s.Minimum)
+	case s.MinLength != nil && s.MaxLength != nil:
+		words += fmt.Sprintf(", %d to %d characters", *s.MinLength, *s.MaxLength)
+	case s.MaxLength != nil:
+		words += fmt.Sprintf(", at most %d characters", *s.MaxLength)
+	}
+	return withNull(template.HTML(template.HTMLEscapeString(words)), s.Nullable) //nolint:gosec // escaped
+}
+
+func withNull(words template.HTML, nullable bool) template.HTML {
+	if nullable {
+		return words + " or null"
+	}
+	return words
+}
+
+// schemas are those that have a name.
+func (b *book) schemas() (all []schemaView) {
+	for _, m := range members(b.Components.Schemas) {
+		s := b.shared[m.name]
+		view := schemaView{Name: m.name, Text: htmlOf(s.Description), Fields: b.fields(*s, "")}
+		if len(view.Fields) == 0 {
+			view.Type = b.typeOf(s)
+		}
+		all = append(all, view)
+	}
+	return all
+}
+
+var marks = regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*")
+
+// inlineOf is a line of the document's Markdown: code and bold words.
+func inlineOf(text string) template.HTML {
+	text = template.HTMLEscapeString(strings.Join(strings.Fields(text), " "))
+	text = marks.ReplaceAllStringFunc(text, func(found string) string {
+		if inner, code := strings.CutPrefix(found, "`"); code {
+			return "<code>" + strings.TrimSuffix(inner, "`") + "</code>"
+		}
+		return "<strong>" + strings.Trim(found, "*") + "</strong>"
+	})
+	return template.HTML(text) //nolint:gosec // escaped above
+}
+
+// htmlOf is a text of the document's Markdown: headings, lists and paragraphs.
+func htmlOf(text string) template.HTML {
+	var out strings.Builder
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		block = strings.TrimSpace(block)
+		switch heading, isHeading := strings.CutPrefix(block, "## "); {
+		case block == "":
+		case isHeading:
+			name, rest, _ := strings.Cut(heading, "\n")
+			fmt.Fprintf(&out, "<h3 id=%q>%s</h3>\n", slug(name), inlineOf(name))
+			out.WriteString(string(htmlOf(rest)))
+		case strings.HasPrefix(block, "- "):
+			out.WriteString("<ul>\n")
+			for item := range strings.SplitSeq(strings.TrimPrefix(block, "- "), "\n- ") {
+				fmt.Fprintf(&out, "<li>%s</li>\n", inlineOf(item))
+			}
+			out.WriteString("</ul>\n")
+		default:
+			fmt.Fprintf(&out, "<p>%s</p>\n", inlineOf(block))
+		}
+	}
+	return template.HTML(out.String()) //nolint:gosec // of inlineOf
+}
+
+func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
