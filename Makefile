@@ -15,7 +15,7 @@ endif
 # package runs its own PostgreSQL, and waits now and then. The race detector needs a C
 # compiler; without one go says 0 here.
 RACE        = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
-TEST_FLAGS ?= -count=1 -timeout 30m -p 2
+TEST_FLAGS ?= -count=1 -timeout 12m -p 2
 
 LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { print $$2 }' tools/go.mod)
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)

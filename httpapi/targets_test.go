@@ -207,6 +207,12 @@ func TestWhatAWebhookLacksIsSaid(t *testing.T) {
 	path := fmt.Sprint("/v1/projects/", project["projectId"])
 	equal(t, s.call(key, "PATCH", path, `{`+events+`}`).want(http.StatusOK)["warnings"], unused("subscribedWebhookEvents"))
 
+	own := any([]any{map[string]any{"path": "webhookSecret", "message": "was not used: the service makes the secret of a project, " +
+		"and the dashboard shows it; POST /v1/hosted/test takes one of your own"}})
+	equal(t, s.call(key, "POST", "/v1/projects", `{"name":"q",`+secret+`}`).want(http.StatusCreated)["warnings"], own)
+	equal(t, s.call(key, "POST", "/v1/projects", `{"name":"r",`+url+`,`+secret+`}`).want(http.StatusCreated)["warnings"], own)
+	equal(t, s.call(key, "PATCH", path, `{`+secret+`}`).want(http.StatusOK)["warnings"], own)
+
 	equal(t, test(secret + "," + events + "," + url)["warnings"], nil)
 	equal(t, test(secret + "," + events)["warnings"], nil) // the project has a webhook by now
 	equal(t, s.call(key, "PATCH", path, `{`+url+`,`+events+`}`).want(http.StatusOK)["warnings"], nil)

@@ -37,7 +37,7 @@ while read -r package dir; do
 	fi
 done <<<"$packages"
 
-read -ra flags <<<"${TEST_FLAGS:--count=1 -timeout 30m -p 2}"
+read -ra flags <<<"${TEST_FLAGS:--count=1 -timeout 12m -p 2}"
 run() {
 	GOGC=${GOGC:-400} GORACE="atexit_sleep_ms=0 ${GORACE:-}" \
 		"$go" test -vet=off -ldflags='-s -w' -exec 'env -u GOGC' "${flags[@]}" "$@"

@@ -210,11 +210,13 @@ func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
 	}
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	in := input.NewProject(r.Object(&p), a.limits)
+	o := r.Object(&p)
+	in := input.NewProject(o, a.limits)
 	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		r.OwnSecret(o)
 		if in.Events != nil && in.WebhookURL == "" {
 			r.Unused("subscribedWebhookEvents")
 		}
@@ -230,7 +232,8 @@ func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
 func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
-	in := input.ProjectUpdate(r.Object(&p), a.limits)
+	o := r.Object(&p)
+	in := input.ProjectUpdate(o, a.limits)
 	if err := wire.RefusedFor(err, a.limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
 		return wire.Answer{}, err
 	}
@@ -240,6 +243,7 @@ func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 			return wire.Answer{}, err
 		}
 		a.writer.Visible(ctx, r, at)
+		r.OwnSecret(o)
 		if in.Events != nil && after.WebhookURL == "" {
 			r.Unused("subscribedWebhookEvents")
 		}

@@ -32,6 +32,15 @@ func (r *Request) Unused(path string) {
 	})
 }
 
+// OwnSecret warns in the answer that a project's call takes no secret, whether it names a
+// webhook or not.
+func (r *Request) OwnSecret(o Object) {
+	if _, there := o.Field("webhookSecret"); there {
+		r.Notes = append(r.Notes, domain.Detail{Path: "webhookSecret", Message: "was not used: the service makes the secret of a project, " +
+			"and the dashboard shows it; POST /v1/hosted/test takes one of your own"})
+	}
+}
+
 // Warned adds warnings to an answer.
 func Warned(ans Answer, warnings []domain.Detail) (Answer, error) {
 	if len(warnings) == 0 || ans.Status >= 300 {
