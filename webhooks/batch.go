@@ -41,7 +41,7 @@ type row struct {
 }
 
 func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) error {
-	erased := distinct(steps, func(st step) string { return st.erased })
+	erased := Distinct(steps, func(st step) string { return st.erased })
 	steps = slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.erased != "" })
 	if err := s.writeSteps(ctx, tx, steps); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	byProject := func(st step) string { return st.projectID }
 	var current []EndpointRow
 	err := tx.SelectContext(ctx, &current, lockConcerned,
-		pq.Array(distinct(steps, byProject)), pq.Array(distinct(own, byProject)))
+		pq.Array(Distinct(steps, byProject)), pq.Array(Distinct(own, byProject)))
 	if err != nil {
 		return fmt.Errorf("lock endpoints: %w", err)
 	}
@@ -97,7 +97,7 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 			return fmt.Errorf("start deliveries afresh: %w", err)
 		}
 	}
-	touched := distinct(append(distinct(p.rows, func(r row) string { return r.projectID }), p.changed...),
+	touched := Distinct(append(Distinct(p.rows, func(r row) string { return r.projectID }), p.changed...),
 		func(id string) string { return id })
 	switch {
 	case len(p.rows) > 0:
@@ -268,7 +268,8 @@ func (r row) orderingKey() string {
 	return r.Stream
 }
 
-func distinct[T any](list []T, key func(T) string) []string {
+// Distinct gives the different keys of a list, in order of appearance.
+func Distinct[T any](list []T, key func(T) string) []string {
 	seen := make(map[string]bool, len(list))
 	var keys []string
 	for _, v := range list {

@@ -10,28 +10,18 @@ import (
 // InTx commits what f did, or nothing. Whether the commit waits for the disk is
 // the server's default.
 func InTx(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
-	return inTx(ctx, db, "", f)
+	return InTxSet(ctx, db, "", f)
 }
 
 // InTxDurable is InTx whose commit waits for the disk, whatever the server's
 // default is.
 func InTxDurable(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
-	return inTx(ctx, db, "SET LOCAL synchronous_commit = on", f)
-}
-
-// InTxAsync is InTx whose commit does not wait for the disk: a crash of the
-// server may forget it, whole.
-func InTxAsync(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
-	return inTx(ctx, db, "SET LOCAL synchronous_commit = off", f)
+	return InTxSet(ctx, db, "SET LOCAL synchronous_commit = on", f)
 }
 
 // InTxSet is InTx under settings: SET LOCAL statements without parameters, which take one
 // round trip together.
 func InTxSet(ctx context.Context, db *sqlx.DB, settings string, f func(*sqlx.Tx) error) error {
-	return inTx(ctx, db, settings, f)
-}
-
-func inTx(ctx context.Context, db *sqlx.DB, settings string, f func(*sqlx.Tx) error) error {
 	tx, err := db.BeginTxx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)

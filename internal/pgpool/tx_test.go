@@ -43,7 +43,9 @@ func TestATransactionSaysWhetherItsCommitWaitsForTheDisk(t *testing.T) {
 		}{
 			"default": {pgpool.InTx, server},
 			"durable": {pgpool.InTxDurable, "on"},
-			"async":   {pgpool.InTxAsync, "off"},
+			"set": {func(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
+				return pgpool.InTxSet(ctx, db, "SET LOCAL synchronous_commit = off", f)
+			}, "off"},
 		} {
 			var got string
 			err := c.in(t.Context(), db, func(tx *sqlx.Tx) error {

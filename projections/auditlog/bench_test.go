@@ -98,7 +98,7 @@ FROM generate_series(1, $1::bigint) i`, n, data, meta)
 		const batches = 1000
 		began, worked = time.Now(), worker(b, w.db)
 		for range batches {
-			err := pgpool.InTxAsync(b.Context(), w.db, func(tx *sqlx.Tx) error {
+			err := pgpool.InTxSet(b.Context(), w.db, "SET LOCAL synchronous_commit = off", func(tx *sqlx.Tx) error {
 				return auditlog.Projector{}.Apply(b.Context(), tx, schema, batch)
 			})
 			must.NoError(b, err)

@@ -4,7 +4,6 @@ package sessions
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -190,21 +189,16 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 			jobs = append(jobs, readmodel.JobOf(r))
 		}
 	}
-	if len(jobs) > 0 {
-		var links []sessionJobRow
-		if err := readmodel.SelectAny(ctx, tx, schema, loadSessionJobsSQL, &links, distinct(jobs)); err != nil {
-			return fmt.Errorf("load the sessions of jobs: %w", err)
-		}
-		for _, l := range links {
-			f.ofJob[l.JobID] = l.SessionID
-			ids = append(ids, l.SessionID)
-		}
+	var links []sessionJobRow
+	if err := readmodel.SelectAny(ctx, tx, schema, loadSessionJobsSQL, &links, jobs); err != nil {
+		return fmt.Errorf("load the sessions of jobs: %w", err)
 	}
-	if len(ids) == 0 {
-		return nil
+	for _, l := range links {
+		f.ofJob[l.JobID] = l.SessionID
+		ids = append(ids, l.SessionID)
 	}
 	var rows []sessionRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadSessionsSQL, &rows, distinct(ids)); err != nil {
+	if err := readmodel.SelectAny(ctx, tx, schema, loadSessionsSQL, &rows, ids); err != nil {
 		return fmt.Errorf("load sessions: %w", err)
 	}
 	for _, row := range rows {
@@ -213,11 +207,6 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 		f.order = append(f.order, s)
 	}
 	return nil
-}
-
-func distinct(list []string) []string {
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // write puts the folded batch into the tables, a statement per table.

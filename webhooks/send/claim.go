@@ -254,7 +254,7 @@ type endpointRoom struct {
 func (q *queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse) (rooms []endpointRoom) {
 	most := q.cap.endpointShare(limit-q.pool/2, len(endpoints))
 	all := 0
-	for _, account := range distinct(endpoints, func(e dueEndpoint) string { return e.AccountID }) {
+	for _, account := range webhooks.Distinct(endpoints, func(e dueEndpoint) string { return e.AccountID }) {
 		all += quota(limit, use[account])
 	}
 	each := (2*min(all, limit) + len(endpoints) - 1) / len(endpoints)

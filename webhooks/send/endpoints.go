@@ -162,7 +162,7 @@ func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.E
 	}
 	var due []bool
 	err = tx.SelectContext(ctx, &due, settleEndpoints, pgpool.Rows(endpoints),
-		pq.Array(distinct(batch, func(o outcome) string { return o.ID })))
+		pq.Array(webhooks.Distinct(batch, func(o outcome) string { return o.ID })))
 	if err != nil {
 		return false, fmt.Errorf("settle endpoints: %w", err)
 	}

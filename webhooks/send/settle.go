@@ -143,7 +143,7 @@ func commitWait(batch []outcome) string {
 }
 
 func (q *queue) settleOutcomesIn(ctx context.Context, tx *sqlx.Tx, batch []outcome) (settlement, error) {
-	projectIDs := distinct(batch, func(o outcome) string { return o.ProjectID })
+	projectIDs := webhooks.Distinct(batch, func(o outcome) string { return o.ProjectID })
 	var endpoints []webhooks.EndpointRow
 	if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
 		return settlement{}, fmt.Errorf("lock endpoints: %w", err)
@@ -210,16 +210,4 @@ func (q *queue) writeOutcomes(
 		return nil, fmt.Errorf("settle deliveries: %w", err)
 	}
 	return closed, nil
-}
-
-func distinct[T any](list []T, key func(T) string) []string {
-	seen := make(map[string]bool, len(list))
-	var keys []string
-	for _, v := range list {
-		if k := key(v); !seen[k] {
-			seen[k] = true
-			keys = append(keys, k)
-		}
-	}
-	return keys
 }
