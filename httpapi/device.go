@@ -83,7 +83,7 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 	case approval == nil:
 		return wire.Reply(http.StatusAccepted, collectedLogin{Status: "pending"})
 	}
-	in := command.IssueKey{Scope: approval.Scope, ProjectID: approval.ProjectID}
+	in := command.IssueKey{Name: approval.Name, Scope: approval.Scope, ProjectID: approval.ProjectID}
 	if approval.KeyDays > 0 {
 		at := a.now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC()
 		in.ExpiresAt = &at

@@ -42,12 +42,15 @@ type commands struct {
 	Wait     waitCmd     `cmd:"" help:"Wait until tests have ended, and exit by their verdict."`
 	Report   reportCmd   `cmd:"" help:"Print the report of a test that has ended."`
 	Failures failuresCmd `cmd:"" help:"List the items that fail."`
+	Answer   answerCmd   `cmd:"" help:"Answer the question of a checker; without a text, show it."`
 	Cancel   cancelCmd   `cmd:"" help:"Cancel tests that no checker has begun, and get the credits back."`
 	Open     openCmd     `cmd:"" help:"Open a test's page in the browser."`
 
-	GitHub  githubCmd  `cmd:"" name:"github" help:"The step of a GitHub Action: test, then tell the pull request."`
-	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve the tools for coding agents on standard input and output."`
-	Version versionCmd `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
+	GitHub     githubCmd     `cmd:"" name:"github" help:"The step of a GitHub Action: test, then tell the pull request."`
+	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the tools for coding agents on standard input and output."`
+	Doctor     doctorCmd     `cmd:"" help:"Check the service, the key and this machine."`
+	Completion completionCmd `cmd:"" help:"Print the completion of a shell."`
+	Version    versionCmd    `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
 }
 
 func main() {

@@ -160,9 +160,14 @@ func (a *app) tellNote(n wait.Note, several bool) {
 				Type string `json:"type"`
 				*wait.Checked
 			}{"item", n.Item}
+		case n.Asked != nil:
+			object = struct {
+				Type string `json:"type"`
+				*wait.Asked
+			}{"question", n.Asked}
 		case n.State != nil:
 			state := *n.State
-			state.Items = nil // told one by one
+			state.Items, state.OpenQuestion = nil, nil // told one by one
 			object = struct {
 				Type string `json:"type"`
 				api.State
@@ -186,6 +191,8 @@ func (a *app) tellNote(n wait.Note, several bool) {
 			line += fmt.Sprintf(" (%s)", n.Item.Severity)
 		}
 		a.say("%s", line)
+	case n.Asked != nil:
+		a.say("the checker asks (%s): %s\nanswer with: hqa answer --job %s TEXT", n.Asked.Kind, oneLine(n.Asked.Text), n.Asked.JobID)
 	case n.State != nil:
 		if several {
 			of = n.State.JobID + " "

@@ -79,6 +79,12 @@ func (d Deps) answerDevice(r *ui.Request) (ui.Answer, error) {
 	if days, err := strconv.Atoi(r.PostFormValue("days")); err == nil && days > 0 && days <= maxKeyDays {
 		in.KeyDays = days
 	}
+	waits, err := d.Logins.Find(r.Context(), code)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	name := []rune(waits.Client)
+	in.Name = string(name[:min(len(name), account.MaxKeyName)])
 	if err := d.Logins.Answer(r.Context(), code, &in); err != nil {
 		return ui.Answer{}, err
 	}

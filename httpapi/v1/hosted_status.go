@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/domain/job"
+	"humanqa/httpapi/report"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
 )
@@ -18,20 +19,21 @@ import (
 const inProgress = "in_progress"
 
 type hostedStatusBody struct {
-	JobID           string         `json:"jobId"`
-	Status          string         `json:"status"`
-	StatusMessage   string         `json:"statusMessage"`
-	ProgressPercent int            `json:"progressPercent"`
-	URL             string         `json:"url"`
-	JobType         string         `json:"jobType"`
-	JobTypeCode     job.Type       `json:"jobTypeCode"`
-	ProjectID       *string        `json:"projectId"`
-	IsFinal         bool           `json:"isFinal"`
-	Checklist       ChecklistState `json:"checklist"`
-	AIReportStatus  *string        `json:"aiReportStatus"`  // null until completed, generating, completed
-	Items           []liveItem     `json:"items,omitempty"` // with ?items=true
-	Result          *hostedResult  `json:"result,omitempty"`
-	AsOf            *string        `json:"asOf,omitempty"`
+	JobID           string           `json:"jobId"`
+	Status          string           `json:"status"`
+	StatusMessage   string           `json:"statusMessage"`
+	ProgressPercent int              `json:"progressPercent"`
+	URL             string           `json:"url"`
+	JobType         string           `json:"jobType"`
+	JobTypeCode     job.Type         `json:"jobTypeCode"`
+	ProjectID       *string          `json:"projectId"`
+	IsFinal         bool             `json:"isFinal"`
+	Checklist       ChecklistState   `json:"checklist"`
+	AIReportStatus  *string          `json:"aiReportStatus"`  // null until completed, generating, completed
+	Items           []liveItem       `json:"items,omitempty"` // with ?items=true, as the next field
+	OpenQuestion    *report.Question `json:"openQuestion,omitempty"`
+	Result          *hostedResult    `json:"result,omitempty"`
+	AsOf            *string          `json:"asOf,omitempty"`
 }
 
 // liveItem is an item of a test that may be running.
@@ -160,13 +162,14 @@ func (a *Handlers) readHostedStatus(r *wire.Request, p *wire.Problems, withItems
 		out.Items = wire.List(j.Items, func(i job.ReportItem) liveItem {
 			return liveItem{ID: i.ID, Description: i.Description, Severity: i.Severity, Status: i.Status, Note: i.Note}
 		})
+		out.OpenQuestion = openQuestion(j)
 	}
 	if j.Status == job.StatusCompleted {
-		report, err := a.reports.Stored(r.Context(), r.Caller.AccountID, j.ID, past)
+		stored, err := a.reports.Stored(r.Context(), r.Caller.AccountID, j.ID, past)
 		if err != nil {
 			return hostedState{}, err
 		}
-		out.Result = resultOf(report)
+		out.Result = resultOf(stored)
 	}
 	body, err := wire.Encode(out)
 	if err != nil {
@@ -226,12 +229,12 @@ func statusMessage(j jobs.Job, c ChecklistState) string {
 	return "Waiting for a checker."
 }
 
-func resultOf(report jobs.Report) *hostedResult {
+func resultOf(tested jobs.Report) *hostedResult {
 	out := &hostedResult{
-		OverallStatus: report.OverallStatus, PassCount: report.PassCount, FailCount: report.FailCount,
-		SkipCount: report.SkipCount, Summary: report.Summary, Items: []resultItem{},
+		OverallStatus: tested.OverallStatus, PassCount: tested.PassCount, FailCount: tested.FailCount,
+		SkipCount: tested.SkipCount, Summary: tested.Summary, Items: []resultItem{},
 	}
-	for _, i := range report.Items {
+	for _, i := range tested.Items {
 		out.Items = append(out.Items, resultItem{ID: i.ID, Description: i.Description, Status: i.Status, Note: i.Note})
 	}
 	return out

@@ -188,19 +188,24 @@ type jobBody struct {
 	OpenQuestion *report.Question `json:"openQuestion"`
 }
 
+// openQuestion is the question that waits for an answer; nil without one.
+func openQuestion(j jobs.Job) *report.Question {
+	q, open := j.OpenQuestion()
+	if !open {
+		return nil
+	}
+	shown := report.QuestionOf(q)
+	return &shown
+}
+
 // GetJob is GET /v1/jobs/:id.
 func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 	j, _, at, err := a.ownJobThen(r, r.Vars["id"], new(wire.Problems))
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	var asked *report.Question
-	if q, open := j.OpenQuestion(); open {
-		shown := report.QuestionOf(q)
-		asked = &shown
-	}
 	return wire.Reply(http.StatusOK, jobBody{
-		AsOf: at.then(), OpenQuestion: asked,
+		AsOf: at.then(), OpenQuestion: openQuestion(j),
 		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
 		ClaimedAt: wire.Stamp(j.ClaimedAt), CompletedAt: wire.Stamp(j.CompletedAt), ParentJobID: j.ParentID,
 		Description: j.Description, Feature: wire.OrNull(j.Feature), Source: j.Source,

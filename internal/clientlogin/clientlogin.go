@@ -58,6 +58,7 @@ type Approval struct {
 	Scope     account.Scope `json:"scope"`
 	ProjectID string        `json:"projectId,omitempty"`
 	KeyDays   int           `json:"keyDays,omitempty"` // 0: the key does not expire
+	Name      string        `json:"name,omitempty"`    // of the key
 }
 
 // Waiting is a sign-in that a person looks at.

@@ -77,6 +77,8 @@ type Job struct {
 	OverallStatus *string `json:"overallStatus"`
 	FailReason    string  `json:"failReason"`
 	CancelReason  string  `json:"cancelReason"`
+
+	OpenQuestion *Question `json:"openQuestion"`
 }
 
 // State is a job's progress, by GET /v1/hosted/status.
@@ -94,7 +96,17 @@ type State struct {
 		FailedItems  int `json:"failedItems"`
 		SkippedItems int `json:"skippedItems"`
 	} `json:"checklist"`
-	Items []Item `json:"items,omitempty"`
+	Items        []Item    `json:"items,omitempty"`
+	OpenQuestion *Question `json:"openQuestion,omitempty"`
+}
+
+// Question is what a checker asks in the middle of a test.
+type Question struct {
+	ID     string `json:"id"`
+	Kind   string `json:"kind"`
+	Text   string `json:"text"`
+	Status string `json:"status"`
+	Until  string `json:"until"`
 }
 
 // The states of a job that the client tells apart.

@@ -37,6 +37,7 @@ var ErrTime = errors.New("the time to wait is over")
 type Note struct {
 	State *api.State // a job's state changed
 	Item  *Checked   // an item was checked
+	Asked *Asked     // a checker asks, and the clocks stand until the answer
 	Lost  error      // the service cannot be reached; the waiter tries again
 	Back  bool       // it can be reached again
 }
@@ -46,6 +47,12 @@ type Checked struct {
 	JobID string `json:"jobId"`
 	api.Item
 	Number, Of int
+}
+
+// Asked is a question that waits for an answer.
+type Asked struct {
+	JobID string `json:"jobId"`
+	api.Question
 }
 
 // Waiter watches jobs.
@@ -66,6 +73,7 @@ type job struct {
 	etag    string
 	state   api.State
 	checked map[string]string // the verdict told, by item
+	asked   string            // the question told
 }
 
 // For waits until every job has ended, and gives their last states in the order of ids.
@@ -262,6 +270,10 @@ func (w *Waiter) look(ctx context.Context, j *job, wait string) error {
 			j.checked[i.ID] = i.Status
 			w.Tell(Note{Item: &Checked{JobID: j.id, Item: i, Number: number, Of: now.Checklist.TotalItems}})
 		}
+	}
+	if q := now.OpenQuestion; q != nil && j.asked != q.ID {
+		j.asked = q.ID
+		w.Tell(Note{Asked: &Asked{JobID: j.id, Question: *q}})
 	}
 	if before.Status != now.Status || before.StatusMessage != now.StatusMessage && now.Status != api.InProgress {
 		w.Tell(Note{State: &now})
