@@ -32,13 +32,23 @@ func TestTwoCheckersWhoCannotTestAJobFailIt(t *testing.T) {
 	s.call(first.checker, "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).refused(http.StatusConflict, domain.CodeConflict)
 
 	second := s.claims(s.checker(), id)
-	equal(t, second.call("POST", "/untestable", `{"reason":"no_access"}`).want(http.StatusOK),
+	equal(t, second.call("POST", "/untestable", `{"reason":"no_access","note":"The login\nis refused."}`).want(http.StatusOK),
 		map[string]any{"jobId": id, "status": "failed"})
 	failed := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)
 	if failed["failedAt"] == nil {
 		t.Error("failedAt is null")
 	}
-	with(t, failed, map[string]any{"status": "failed", "failReason": "untestable", "isFinal": true, "creditsUsed": 0.0})
+	const why = "the site is down: 502 everywhere\nno_access: The login is refused."
+	with(t, failed, map[string]any{"status": "failed", "failReason": "untestable", "failNote": why, "isFinal": true, "creditsUsed": 0.0})
+	var told, exported bool
+	for _, e := range s.call(key, "GET", "/v1/events?types=job.failed", "").want(http.StatusOK)["events"].([]any) {
+		told = e.(map[string]any)["data"].(map[string]any)["failNote"] == any(why) || told
+	}
+	table := s.call(key, "GET", "/v1/exports/jobs?format=csv", "")
+	exported = strings.Contains(table.Body.String(), "untestable,\""+why+"\"")
+	if !told || !exported {
+		t.Errorf("the reasons are in the feed: %v, in the export: %v", told, exported)
+	}
 	equal(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)["available"], any(5.0))
 }
 

@@ -67,7 +67,7 @@ func TestTheLifeOfAJob(t *testing.T) {
 		"isFinal": false, "priority": "normal", "projectId": nil, "description": "Buy a thing",
 		"targetDevice": "phone", "targetOS": nil, "targetBrowser": nil, "targetScreenSize": nil, "targetNetwork": nil,
 		"feature": nil, "source": "api", "batchId": nil, "sessionId": nil, "cancelReason": nil, "failedAt": nil,
-		"failReason": nil, "overallStatus": nil, "aiReportStatus": nil, "checklistGeneratedBy": nil,
+		"failReason": nil, "failNote": nil, "overallStatus": nil, "aiReportStatus": nil, "checklistGeneratedBy": nil,
 	})
 	delete(rest, "createdAt")
 	delete(rest, "dueAt")

@@ -54,7 +54,7 @@ func stories() []told {
 		told{job3, &job.QuestionAsked{QuestionID: "q1", Token: 1, ItemID: "i1", Kind: "code", Text: "A code was sent by mail. What is it?", At: hooktest.At, Until: hooktest.At.Add(30 * time.Minute)}, "job.question_asked.json"},
 		told{job3, &job.AnswerGiven{QuestionID: "q1", AnswerID: "a1", Text: "It is the secret.", Sealed: "sealed-secret", At: hooktest.At, DueAt: hooktest.At.Add(time.Hour)}, "job.question_answered.json"},
 		told{job3, &job.SLAMissed{RequeueCount: 3, Refund: 5, At: hooktest.At}, "job.failed_sla.last.json"},
-		told{job3, &job.Failed{Reason: "sla", Refund: 5, At: hooktest.At}, "job.failed.json"},
+		told{job3, &job.Failed{Reason: "sla", Note: "no_access: The login is refused.", Refund: 5, At: hooktest.At}, "job.failed.json"},
 	)
 	lobby := domain.SessionStream("sess")
 	list = append(list,

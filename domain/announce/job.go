@@ -90,6 +90,7 @@ type failedData struct {
 	common
 	FailedAt        string         `json:"failedAt"`
 	Reason          string         `json:"reason"`
+	FailNote        *string        `json:"failNote"`        // the words of checkers that could not test it, a line each
 	CreditsRefunded domain.Credits `json:"creditsRefunded"` // what came back
 	CreditsExpired  domain.Credits `json:"creditsExpired"`  // what went into expired lots
 }
@@ -195,10 +196,14 @@ func cancelled(s subject, e *job.Cancelled) any {
 }
 
 func failed(s subject, e *job.Failed) any {
-	return failedData{
+	d := failedData{
 		common: s.job(job.StatusFailed), FailedAt: stamp(e.At), Reason: e.Reason,
 		CreditsRefunded: e.Refund - e.RefundExpired, CreditsExpired: e.RefundExpired,
 	}
+	if e.Note != "" {
+		d.FailNote = &e.Note
+	}
+	return d
 }
 
 func questionAsked(s subject, e *job.QuestionAsked) any {

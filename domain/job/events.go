@@ -215,6 +215,9 @@ type UntestableReported struct {
 type Failed struct {
 	Reason string         `json:"reason"` // sla, untestable, operator
 	Refund domain.Credits `json:"refund"`
+	// Note has the reports of checkers that could not test the job, a line each; older
+	// events have none.
+	Note string `json:"note,omitempty"`
 	// RefundExpired is as in Cancelled.
 	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
 	SessionID     string         `json:"sessionId,omitempty"`

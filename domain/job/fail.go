@@ -68,6 +68,7 @@ func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
 		CheckerID: u.CheckerID, Token: u.Token, Reason: u.Reason, Note: u.Note, At: u.At,
 	})
 	if len(s.Untestable) > 0 && !said {
+		s.FailNote = FailNote(s.FailNote, u.Reason, u.Note)
 		events = append(events, s.fail(FailUntestable, u.At))
 	}
 	return events, nil
@@ -88,6 +89,19 @@ func DecideFail(s State, reason string, now time.Time) ([]domain.Event, error) {
 	return s.leaving(now, s.fail(reason, now)), nil
 }
 
+// FailNote adds a checker's report to the note on the job's failure: a line with the
+// reason and the note. The checker is never named.
+func FailNote(note, reason, said string) string {
+	line := strings.Join(strings.Fields(reason), " ")
+	if said = strings.Join(strings.Fields(said), " "); said != "" {
+		line += ": " + said
+	}
+	if note == "" {
+		return line
+	}
+	return note + "\n" + line
+}
+
 func (s State) fail(reason string, now time.Time) *Failed {
-	return &Failed{Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now}
+	return &Failed{Reason: reason, Refund: s.Price, Note: s.FailNote, SessionID: s.SessionID, LoopID: s.LoopID, At: now}
 }

@@ -126,7 +126,7 @@ func TestUntestable(t *testing.T) {
 			When(untestable("bob", 2)).
 			Events(
 				reported("bob", 2),
-				&job.Failed{Reason: job.FailUntestable, Refund: 5, SessionID: "s1", LoopID: "l1", At: minute(8)},
+				&job.Failed{Reason: job.FailUntestable, Note: "blocked: a login wall\nblocked: a login wall", Refund: 5, SessionID: "s1", LoopID: "l1", At: minute(8)},
 			).State()
 		if s.Status != job.StatusFailed || s.FailReason != job.FailUntestable || s.Refund != 5 {
 			t.Errorf("the job is %+v", s)
@@ -156,7 +156,8 @@ func TestTheOperatorFailsAJob(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{job.FailUntestable, job.FailOperator} {
 		given(t, created()).When(fail(reason)).Events(failed(reason, minute(9)))
-		given(t, created(), claimedBy("ann", 1), reported("ann", 1)).When(fail(reason)).Events(failed(reason, minute(9)))
+		given(t, created(), claimedBy("ann", 1), reported("ann", 1)).When(fail(reason)).
+			Events(&job.Failed{Reason: reason, Note: "blocked: a login wall", Refund: 5, At: minute(9)})
 		given(t, created(slot), claimedBy("ann", 1)).When(fail(reason)).
 			Events(&job.Failed{Reason: reason, Refund: 5, SessionID: "s1", At: minute(9)}).
 			When(check()).

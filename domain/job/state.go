@@ -42,6 +42,8 @@ type State struct {
 	ReleasedBy string
 	// Untestable are the checkers that reported the job as untestable.
 	Untestable []string
+	// FailNote has their words, a line a report.
+	FailNote string
 
 	// The draft of the report. Verdicts, by item id, and Findings outlive a
 	// release; after completion only Report holds them.
@@ -151,6 +153,7 @@ func Evolve(s State, e domain.Event) State {
 	case *UntestableReported:
 		s.unclaim(StatusPending, e.CheckerID)
 		s.Untestable = append(s.Untestable, e.CheckerID)
+		s.FailNote = FailNote(s.FailNote, e.Reason, e.Note)
 	case *SLAMissed:
 		s.unclaim(StatusPending, "")
 		s.RequeueCount = e.RequeueCount

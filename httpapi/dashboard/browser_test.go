@@ -36,6 +36,8 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"a test is found again":                     testATestIsFoundAgain,
 		"a view is kept for one person":             testAViewIsKeptForOnePerson,
 		"the reference is accessible":               testTheReferenceIsAccessible,
+		"why a test could not be tested":            testTheReasonsOfATestThatCouldNotBeTested,
+		"other stars keep the words":                testAChangeOfTheStarsKeepsTheWords,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,6 +47,7 @@ type jobView struct {
 	AIPending bool
 	Stars     []star
 	Timeline  []moment
+	Untested  []moment // reports of checkers that could not test it
 
 	Asked     []askedView
 	Open      *job.Question // waits for an answer; nil: none
@@ -157,6 +158,9 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	}
 	if v.Prospect, err = d.prospect(ctx, j); err != nil {
 		return jobView{}, err
+	}
+	if v.Report == nil {
+		v.Untested = slices.DeleteFunc(slices.Clone(v.Timeline), func(m moment) bool { return m.Text != untestableWords })
 	}
 	v.Curl = d.curl(j)
 	if v.Brief, err = d.brief(ctx, v); err != nil {
@@ -288,9 +292,9 @@ func (v *jobView) tell(now time.Time) {
 	case job.StatusCancelled:
 		v.Heading, v.Saying = "Cancelled", refundWords(v.Job)
 	case job.StatusFailed:
-		v.Heading = "It could not be tested"
-		reasons := map[string]string{"sla": "Nobody finished it in time, three times over.", "untestable": "Checkers could not test it.",
-			"operator": "The operator ended it."}
+		v.Heading = "Could not be tested"
+		reasons := map[string]string{"sla": "No checker finished it in time.", "untestable": "Checkers could not test it.",
+			"operator": "An operator ended it."}
 		v.Saying = strings.TrimSpace(reasons[v.FailReason] + " " + refundWords(v.Job))
 	case job.StatusCompleted, job.StatusVoided:
 		switch v.OverallStatus {

@@ -20,12 +20,15 @@ type moment struct {
 	At     time.Time
 	Text   string
 	Detail string
+	Said   string // a checker's own words
+
+	revision uint64
 }
 
 // momentOf puts an event into words; ok is false for what says nothing to
 // people. st is the test right after it. Who tested it is never told.
 func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
-	m.At = r.Meta.Time
+	m.At, m.revision = r.Meta.Time, r.Revision
 	switch e := r.Event.(type) {
 	case *job.Created:
 		m.Text, m.Detail = "Submitted", ui.Credits(e.Price)+" charged"
@@ -34,8 +37,7 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 	case *job.Claimed:
 		m.Text = "A checker took it"
 	case *job.Released:
-		m.Text, m.Detail = "Back in the queue", map[string]string{"checker": "the checker gave it back",
-			"silent": "the checker was not heard of", "left": "the checker left the session"}[e.Reason]
+		m.Text, m.Detail = "Back in the queue", releaseWords[e.Reason]
 	case *job.ItemChecked:
 		item, _ := st.ReportItem(e.ItemID)
 		m.Text, m.Detail = verdictWords[e.Status], item.Description
@@ -64,7 +66,7 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 			m.Detail = "back in the queue"
 		}
 	case *job.UntestableReported:
-		m.Text = "A checker could not test it"
+		m.Text, m.Detail, m.Said = untestableWords, reasonWords(e.Reason), e.Note
 	case *job.SlotStarted:
 		m.Text = "Its session began"
 	case *job.Completed:
@@ -77,7 +79,7 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 	case *job.Cancelled:
 		m.Text = "Cancelled"
 	case *job.Failed:
-		m.Text = "Given up"
+		m.Text = "Could not be tested"
 	default: // a sign of life
 		return m, false
 	}
@@ -88,7 +90,24 @@ var verdictWords = map[job.ItemStatus]string{
 	job.ItemPass: "Passed", job.ItemFail: "Failed", job.ItemSkip: "Skipped", job.ItemPending: "Open again",
 }
 
-// timeline tells what happened to the test, as far as it was announced.
+// untestableWords say that a checker gave a test up.
+const untestableWords = "A checker could not test it"
+
+// releaseWords say why a claim ended without a report.
+var releaseWords = map[string]string{
+	job.ReleaseChecker: "the checker returned it", job.ReleaseSilent: "the checker was inactive", job.ReleaseLeft: "the checker left the session",
+}
+
+// reasonWords is a checker's reason; a code of a skip is put into words.
+func reasonWords(reason string) string {
+	if slices.Contains(job.SkipReasons(), reason) {
+		return ui.Skipped(reason)
+	}
+	return reason
+}
+
+// timeline tells what happened to the test: what was announced, and between that the
+// claims that ended without a report.
 func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err error) {
 	announced, err := d.Reads.Events.OfJob(ctx, j.AccountID, j.ID)
 	if err != nil {
@@ -99,6 +118,14 @@ func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err erro
 			told = append(told, m)
 		}
 	}
+	for _, back := range j.Returns {
+		m := moment{At: back.At, Text: "Back in the queue", Detail: releaseWords[back.Why], revision: back.Revision}
+		if back.Why == jobs.ReturnUntestable {
+			m.Text, m.Detail, m.Said = untestableWords, reasonWords(back.Reason), back.Note
+		}
+		told = append(told, m)
+	}
+	slices.SortStableFunc(told, func(a, b moment) int { return cmp.Compare(a.revision, b.revision) })
 	return told, nil
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"humanqa/domain/job"
@@ -20,6 +21,8 @@ func (t Job) reason() string {
 	switch {
 	case t.CancelReason != "":
 		return fmt.Sprintf("the job was cancelled (%s)", t.CancelReason)
+	case t.FailReason != "" && t.FailNote != "":
+		return fmt.Sprintf("the job failed (%s): %s", t.FailReason, strings.ReplaceAll(t.FailNote, "\n", "; "))
 	case t.FailReason != "":
 		return fmt.Sprintf("the job failed (%s)", t.FailReason)
 	}

@@ -126,7 +126,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"count":   Count,
 		"initial": initial,
 		"dict":    dict,
-		"skipped": skipped,
+		"skipped": Skipped,
 		"asking":  asking,
 		"short":   short,
 		"span":    Span,
@@ -231,11 +231,11 @@ func initial(name string) string {
 	return "?"
 }
 
-// skipped says why an item was skipped (decisions, "Item status").
-func skipped(reason string) string {
+// Skipped says why an item was skipped (decisions, "Item status").
+func Skipped(reason string) string {
 	if words := map[string]string{
-		"blocked": "something else was in the way", "not_applicable": "it does not apply here",
-		"no_access": "there was no way in", "out_of_time": "the time was over",
+		"blocked": "blocked by something else", "not_applicable": "it does not apply",
+		"no_access": "no access", "out_of_time": "out of time",
 	}[reason]; words != "" {
 		return words
 	}

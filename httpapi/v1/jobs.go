@@ -174,6 +174,7 @@ type jobBody struct {
 	CancelReason     *string         `json:"cancelReason"`
 	FailedAt         *wire.Timestamp `json:"failedAt"`
 	FailReason       *string         `json:"failReason"`
+	FailNote         *string         `json:"failNote"` // the checkers' words, a line each
 	RequeueCount     int             `json:"requeueCount"`
 	LastFailedSLAAt  *wire.Timestamp `json:"lastFailedSlaAt"`
 	OverallStatus    *string         `json:"overallStatus"`
@@ -211,7 +212,7 @@ func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 		Description: j.Description, Feature: wire.OrNull(j.Feature), Source: j.Source,
 		BatchID: wire.OrNull(j.BatchID), SessionID: wire.OrNull(j.SessionID), DueAt: wire.Timestamp(j.DueAt),
 		CancelledAt: wire.Stamp(j.CancelledAt), CancelReason: wire.OrNull(j.CancelReason),
-		FailedAt: wire.Stamp(j.FailedAt), FailReason: wire.OrNull(j.FailReason),
+		FailedAt: wire.Stamp(j.FailedAt), FailReason: wire.OrNull(j.FailReason), FailNote: wire.OrNull(j.FailNote),
 		RequeueCount: j.RequeueCount, LastFailedSLAAt: wire.Stamp(j.LastFailedSLAAt),
 		OverallStatus: wire.OrNull(j.OverallStatus), AIReportStatus: wire.OrNull(string(j.AIReport())),
 		GeneratedBy:  wire.OrNull(j.GeneratedBy),

@@ -65,6 +65,8 @@ var jobs = View{
 		col("ended_at", tabular.Moment, "COALESCE(j.completed_at, j.cancelled_at, j.failed_at)",
 			"completed, cancelled or failed; null while open"),
 		col("sandbox", tabular.Truth, "j.sandbox", "of a sandbox account: no person tested it"),
+		col("fail_reason", tabular.Text, "NULLIF(j.fail_reason, '')", "sla, untestable or operator; null unless failed"),
+		col("fail_note", tabular.Text, "NULLIF(j.fail_note, '')", "the words of checkers that could not test it, a line each; null without any"),
 	},
 }
 

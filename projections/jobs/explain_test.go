@@ -23,7 +23,7 @@ FROM generate_series(1, 12000) n,
         'type', 'custom', 'type_echo', 'Custom', 'urgent', n % 9 = 0, 'sla_minutes', 60, 'price', 5, 'refunded', 0,
         'source', 'api', 'parent_id', '', 'batch_id', CASE WHEN n % 10 = 0 THEN 'b' || (n / 100) ELSE '' END, 'batch_index', n % 100, 'session_id', '', 'loop_id', '', 'hosted_app', false,
         'sandbox', false, 'target', '{}'::json, 'generated_by', '',
-        'in_queue', true, 'checker_id', CASE WHEN n % 7 < 5 THEN 'c' || (n % 40) ELSE '' END, 'untestable_by', '[]'::json, 'report_id', '', 'overall_status', '', 'analysed', false, 'cancel_reason', '', 'fail_reason', '', 'requeue_count', 0,
+        'in_queue', true, 'checker_id', CASE WHEN n % 7 < 5 THEN 'c' || (n % 40) ELSE '' END, 'untestable_by', '[]'::json, 'report_id', '', 'overall_status', '', 'analysed', false, 'cancel_reason', '', 'fail_reason', '', 'fail_note', '', 'returns', '[]'::json, 'requeue_count', 0,
         'created_at', now() - n * interval '1 second', 'due_at', now(), 'queue_due_at', now(), 'claimed_at', now(), 'completed_at', now() - n * interval '1 second', 'items', '[]'::json, 'recordings', '[]'::json, 'questions', '[]'::json,
         'report_pass', 1, 'report_fail', 0, 'report_skip', 0, 'report_summary', '', 'report_url', '', 'report_note', '', 'ai_report', '{}')) r`
 

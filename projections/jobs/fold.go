@@ -221,6 +221,7 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 		f.move(j, job.StatusClaimed)
 		j.row.CheckerID, j.row.ClaimedAt, j.row.DueAt = e.CheckerID, readmodel.MomentPtr(e.At), readmodel.Moment(e.DueAt)
 	case *job.Released:
+		j.returned(r, Return{Why: e.Reason})
 		f.requeue(j)
 	case *job.SlotStarted:
 		j.row.DueAt, j.row.QueueDueAt, j.row.LobbyUntil = readmodel.Moment(e.DueAt), readmodel.Moment(e.DueAt), nil
@@ -232,6 +233,7 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 		f.requeue(j) // where the job is not queued again, job.failed is the next event
 	case *job.UntestableReported:
 		j.row.UntestableBy = append(j.row.UntestableBy, e.CheckerID)
+		j.returned(r, Return{Why: ReturnUntestable, Reason: e.Reason, Note: e.Note})
 		f.requeue(j)
 	case *job.ItemChecked:
 		return j.check(e)
@@ -264,6 +266,7 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 	case *job.Failed:
 		f.move(j, job.StatusFailed)
 		j.row.FailReason, j.row.FailedAt, j.row.Refunded = e.Reason, readmodel.MomentPtr(e.At), e.Refund
+		j.row.FailNote = cmp.Or(e.Note, j.reports())
 	case *credits.Refunded:
 		j.row.Refunded = e.Amount
 	}
@@ -280,7 +283,7 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		Progress:     Progress{CreatedAt: readmodel.Moment(e.CreatedAt), DueAt: due},
 		UntestableBy: pq.StringArray{}, QueueDueAt: due,
 	}}}
-	j.row.Target.V, j.row.Items.V, j.row.Recordings.V = e.Target, []job.ReportItem{}, []job.Recording{}
+	j.row.Target.V, j.row.Items.V, j.row.Recordings.V, j.row.Returns.V = e.Target, []job.ReportItem{}, []job.Recording{}, []Return{}
 	if e.SessionID != "" {
 		closes := readmodel.Moment(e.CreatedAt).Add(session.LobbyTime) // its session has the same beginning
 		j.row.LobbyUntil = &closes
@@ -330,6 +333,29 @@ func (j *foldedJob) record(e *job.RecordingAttached) {
 	if j.row.Status == job.StatusCompleted {
 		j.row.RecordingURL = cmp.Or(j.row.RecordingURL, e.URL)
 	}
+}
+
+// returned keeps the end of a claim without a report. Reports that the job is
+// untestable are few and stay.
+func (j *foldedJob) returned(r domain.Recorded, back Return) {
+	back.Revision, back.At = r.Revision, readmodel.Moment(r.Meta.Time)
+	all := append(slices.Clone(j.row.Returns.V), back)
+	if len(all) > maxReturns {
+		oldest := slices.IndexFunc(all, func(b Return) bool { return b.Why != ReturnUntestable })
+		all = slices.Delete(all, max(oldest, 0), max(oldest, 0)+1)
+	}
+	j.row.Returns.V = all
+}
+
+// reports are the words of the checkers that could not test the job. Older failures do
+// not hold them.
+func (j *foldedJob) reports() (note string) {
+	for _, back := range j.row.Returns.V {
+		if back.Why == ReturnUntestable {
+			note = job.FailNote(note, back.Reason, back.Note)
+		}
+	}
+	return note
 }
 
 func firstURL(all []job.Recording) string {

@@ -44,7 +44,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 			{Item: submitted.Items[0], Status: job.ItemPending},
 			{Item: submitted.Items[1], Status: job.ItemPending},
 		},
-		Recordings: []job.Recording{}, Questions: []job.Question{},
+		Recordings: []job.Recording{}, Questions: []job.Question{}, Returns: []Return{},
 	}
 	modeltest.Same(t, read(), want)
 	if got := read().CreditsUsed(); got != 5 {
@@ -68,6 +68,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 
 	w.Log.Record(stream, &job.Released{Token: 1, Reason: "checker", At: modeltest.Noon})
 	want.Status, want.ClaimedAt, want.DueAt = job.StatusPending, nil, *modeltest.At(60)
+	want.Returns = append(want.Returns, Return{Revision: 5, Why: "checker"})
 	modeltest.Same(t, read(), want)
 	if _, err := w.reads.Report(w.Ctx(), "acc", "j1"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("a job that is not completed has a report: %v", err)

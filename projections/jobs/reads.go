@@ -51,6 +51,7 @@ type Job struct {
 	Items      []job.ReportItem // with the verdicts so far, findings last
 	Recordings []job.Recording  // that are there to be seen
 	Questions  []job.Question   // of its checkers, without secrets; the last one may be open
+	Returns    []Return         // ends of claims without a report, in order
 }
 
 // OpenQuestion gives the question that waits for its answer.
@@ -124,6 +125,7 @@ type Report struct {
 	Recordings    []job.Recording
 	Questions     []job.Question // without secrets
 	CheckerRating *int           // nil until the client rates
+	RatingNote    string         // the client's words beside the rating
 	Items         []job.ReportItem
 	CreatedAt     time.Time
 }
@@ -144,7 +146,7 @@ WHERE account_id = $1
 // condition is implied; it lets the planner use the partial index.
 var batchSQL = `
 SELECT ` + readmodel.ColumnsBut[jobRow](map[string]string{
-	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb", "questions": "'[]'::jsonb",
+	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb", "questions": "'[]'::jsonb", "returns": "'[]'::jsonb",
 }) + `
 FROM readmodel.jobs
 WHERE account_id = $1
@@ -291,7 +293,8 @@ func (r *storedRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.ID, OverallStatus: r.OverallStatus,
 		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V,
+		CheckerRating: r.CheckerRating, RatingNote: r.CheckerNote, Items: r.Items.V,
 		CreatedAt: r.CompletedAt.UTC(),
 	}
 }
@@ -300,7 +303,8 @@ func (r reportRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.JobID, OverallStatus: r.OverallStatus,
 		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V, CheckerRating: r.CheckerRating, Items: r.Items.V,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V,
+		CheckerRating: r.CheckerRating, RatingNote: r.CheckerNote, Items: r.Items.V,
 		CreatedAt: r.CreatedAt.UTC(),
 	}
 }
@@ -381,7 +385,7 @@ func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int
 }
 
 func (r *jobRow) whole() Job {
-	return Job{Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V, Questions: r.Questions.V}
+	return Job{Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V, Questions: r.Questions.V, Returns: r.Returns.V}
 }
 
 func (r *jobRow) outline() Outline {

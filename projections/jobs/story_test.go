@@ -103,7 +103,7 @@ func TestTheSLAOfAJobIsMissedThreeTimes(t *testing.T) {
 			ID: "j1", Submission: e.Submission,
 			Progress: Progress{Status: job.StatusPending, CreatedAt: modeltest.Noon, DueAt: *modeltest.At(60)},
 		},
-		Items: []job.ReportItem{}, Recordings: []job.Recording{}, Questions: []job.Question{},
+		Items: []job.ReportItem{}, Recordings: []job.Recording{}, Questions: []job.Question{}, Returns: []Return{},
 	}
 	w.walk(domain.JobStream("j1"), want, []step{
 		{e, func(*Job) {}},
@@ -114,6 +114,7 @@ func TestTheSLAOfAJobIsMissedThreeTimes(t *testing.T) {
 		{modeltest.Claimed("bob"), func(j *Job) { j.Status, j.ClaimedAt, j.DueAt = job.StatusClaimed, modeltest.At(1), *modeltest.At(90) }},
 		{&job.Released{Token: 2, Reason: "silent", At: *modeltest.At(70)}, func(j *Job) {
 			j.Status, j.ClaimedAt, j.DueAt = job.StatusPending, nil, *modeltest.At(120) // not the first clock's end
+			j.Returns = []Return{{Revision: 4, Why: "silent"}}
 		}},
 		{&job.SLAMissed{RequeueCount: 2, Requeued: true, DueAt: *modeltest.At(180), At: *modeltest.At(120)}, func(j *Job) {
 			j.DueAt, j.RequeueCount, j.LastFailedSLAAt = *modeltest.At(180), 2, modeltest.At(120)
@@ -128,6 +129,30 @@ func TestTheSLAOfAJobIsMissedThreeTimes(t *testing.T) {
 			t.Errorf("%d jobs are counted as %s, want %d", got, status, n)
 		}
 	}
+}
+
+// An older failure does not hold the words of the checkers that could not test the job;
+// its stream does. Of many releases the latest are kept, and every such report.
+func TestTheReasonsOfAFailureAreKept(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	stream := domain.JobStream("j1")
+	w.Log.Record(stream, modeltest.Created("acc"), modeltest.Claimed("ann"),
+		&job.UntestableReported{CheckerID: "ann", Token: 1, Reason: "down", Note: "502", At: modeltest.Noon})
+	for range 2 * maxReturns {
+		w.Log.Record(stream, modeltest.Claimed("bob"), &job.Released{Token: 2, Reason: "silent", At: modeltest.Noon})
+	}
+	w.Log.Record(stream, &job.UntestableReported{CheckerID: "carl", Token: 2, Reason: "no_access", At: modeltest.Noon},
+		&job.Failed{Reason: "untestable", Refund: 5, At: modeltest.Noon})
+	w.Reach(w.Sup)
+	j, err := w.reads.Job(w.Ctx(), "acc", "j1")
+	must.NoError(t, err)
+	if j.FailNote != "down: 502\nno_access" || len(j.Returns) != maxReturns ||
+		j.Returns[0].Note != "502" || j.Returns[maxReturns-1].Reason != "no_access" {
+		t.Errorf("the note is %q, of %d returns", j.FailNote, len(j.Returns))
+	}
+	w.Sound(w.Sup, "jobs")
 }
 
 func TestASlotsClockStartsWithItsSession(t *testing.T) {

@@ -89,6 +89,8 @@ CREATE TABLE {schema}.jobs (
     overall_status     text NOT NULL,
     cancel_reason      text NOT NULL,
     fail_reason        text NOT NULL,
+    fail_note          text NOT NULL,
+    returns            jsonb NOT NULL,
     items              jsonb NOT NULL,
     recordings         jsonb NOT NULL,
     questions          jsonb NOT NULL,
@@ -211,6 +213,7 @@ type Progress struct {
 	Analysed        bool           `json:"analysed"`
 	CancelReason    string         `json:"cancel_reason"`
 	FailReason      string         `json:"fail_reason"` // sla, untestable, operator
+	FailNote        string         `json:"fail_note"`   // words of the checkers that could not test it, a line each
 	RequeueCount    int            `json:"requeue_count"`
 	CreatedAt       time.Time      `json:"created_at"`
 	DueAt           time.Time      `json:"due_at"`
@@ -220,6 +223,23 @@ type Progress struct {
 	FailedAt        *time.Time     `json:"failed_at"`
 	LastFailedSLAAt *time.Time     `json:"last_failed_sla_at"`
 }
+
+// Return is the end of a claim without a report. No announcement tells of it, and the
+// checker is never named.
+type Return struct {
+	// Revision is the place of the event in the job's stream.
+	Revision uint64    `json:"revision"`
+	At       time.Time `json:"at"`
+	Why      string    `json:"why"`              // checker, silent, left (job.Released), or ReturnUntestable
+	Reason   string    `json:"reason,omitempty"` // the checker's, of a report that the job is untestable
+	Note     string    `json:"note,omitempty"`
+}
+
+// ReturnUntestable is a report that the job cannot be tested.
+const ReturnUntestable = "untestable"
+
+// maxReturns bounds what a row keeps: the oldest releases go first.
+const maxReturns = 50
 
 type jobRow struct {
 	ID string `json:"id"`
@@ -234,6 +254,7 @@ type jobRow struct {
 	Items        readmodel.JSON[[]job.ReportItem] `json:"items"`
 	Recordings   readmodel.JSON[[]job.Recording]  `json:"recordings"`
 	Questions    readmodel.JSON[[]job.Question]   `json:"questions"`
+	Returns      readmodel.JSON[[]Return]         `json:"returns"`
 }
 
 // storedRow is a whole row.
@@ -299,6 +320,8 @@ SET status = r.status,
     analysed = r.analysed,
     cancel_reason = r.cancel_reason,
     fail_reason = r.fail_reason,
+    fail_note = r.fail_note,
+    returns = r.returns,
     requeue_count = r.requeue_count,
     due_at = r.due_at,
     queue_due_at = r.queue_due_at,
