@@ -91,6 +91,9 @@ type HostedTest struct {
 	Webhook            Webhook
 	AccessInstructions string
 	Loop               *LoopStep
+	// Items are the client's own checklist, behind what failed before; empty: one is
+	// written. A review makes its own.
+	Items []NewItem
 	// Remark is told to the checker behind the feature.
 	Remark string
 }

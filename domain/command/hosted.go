@@ -66,8 +66,12 @@ func (g preparation) newJob(in HostedTest) newJob {
 	submission := in.Submission
 	submission.ProjectID, submission.Type, submission.TypeEcho, submission.SLAMinutes = g.projectID, g.jobType, g.typeEcho, g.slaMinutes
 	submission.Title, submission.Description = shorten("Hosted test of "+in.Host, maxTitle), description
+	items := in.Items
+	if g.jobType == job.AIReview {
+		items = nil
+	}
 	return newJob{
-		SubmitJob:   SubmitJob{Submission: submission, AccessInstructions: in.AccessInstructions},
+		SubmitJob:   SubmitJob{Submission: submission, AccessInstructions: in.AccessInstructions, Items: items},
 		Regressions: g.regressions, Prepared: g.prepared,
 	}
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 )
@@ -10,6 +11,7 @@ import (
 type batchesView struct {
 	Batches []batchLine
 	Pager   pager
+	MayAdd  bool
 }
 
 type batchLine struct {
@@ -24,7 +26,7 @@ func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := batchesView{Pager: newPager(r, page, len(list), total)}
+	v := batchesView{Pager: newPager(r, page, len(list), total), MayAdd: may(r, person.Developer)}
 	for _, b := range list {
 		v.Batches = append(v.Batches, batchLine{b, batchBar(b.Pass, b.Fail, b.Rest, b.Open)})
 	}

@@ -38,6 +38,8 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"the reference is accessible":               testTheReferenceIsAccessible,
 		"why a test could not be tested":            testTheReasonsOfATestThatCouldNotBeTested,
 		"other stars keep the words":                testAChangeOfTheStarsKeepsTheWords,
+		"a checklist is edited before it costs":     testAPersonEditsTheChecklistBeforeItCosts,
+		"a preview shows what failed before":        testAPreviewShowsWhatFailedBefore,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +69,7 @@ func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 	tab := w.Tab(owner)
 	tab.Screen(320, 640, false)
 	for _, path := range []string{
-		"/dashboard", "/dashboard/jobs", "/dashboard/jobs?status=completed&verdict=fail", "/dashboard/find?q=Long", "/dashboard/jobs/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay",
+		"/dashboard", "/dashboard/jobs", "/dashboard/jobs?status=completed&verdict=fail", "/dashboard/find?q=Long", "/dashboard/jobs/new", "/dashboard/sessions/new", "/dashboard/batches/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay",
 		"/dashboard/projects", "/dashboard/projects/" + hosted.ProjectID, "/dashboard/projects/" + hosted.ProjectID + "/hook",
 		"/dashboard/sessions", "/dashboard/batches/" + batch, "/dashboard/credits", "/dashboard/credits/statement", "/dashboard/batches", "/dashboard/keys", "/dashboard/members", "/account", "/signin/confirm",
 	} {

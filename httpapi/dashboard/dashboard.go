@@ -75,6 +75,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Handle: d.dropView},
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newTest},
 		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Handle: d.startTest},
+		{Method: "POST", Pattern: "/dashboard/jobs/preview", For: ui.Developers, Handle: d.previewTest},
+		{Method: "POST", Pattern: "/dashboard/jobs/draft", For: ui.Developers, Handle: d.draft(testDraft)},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: aTest(d.reportFile)},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: aTest(d.evidenceOf)},
@@ -119,9 +121,17 @@ func Pages(d Deps) []ui.Page {
 			Handle: aProject(changing(d.rotateHook))},
 
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
+		{Method: "GET", Pattern: "/dashboard/sessions/new", For: ui.Developers, Handle: d.newSession},
+		{Method: "POST", Pattern: "/dashboard/sessions", For: ui.Developers, Handle: d.startSession},
+		{Method: "POST", Pattern: "/dashboard/sessions/preview", For: ui.Developers, Handle: d.previewSession},
+		{Method: "POST", Pattern: "/dashboard/sessions/draft", For: ui.Developers, Handle: d.draft(sessionDraft)},
 		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: aSession(d.gather)},
 
 		{Method: "GET", Pattern: "/dashboard/batches", For: ui.Viewers, Handle: d.batches},
+		{Method: "GET", Pattern: "/dashboard/batches/new", For: ui.Developers, Handle: d.newBatch},
+		{Method: "POST", Pattern: "/dashboard/batches", For: ui.Developers, Handle: d.startBatch},
+		{Method: "POST", Pattern: "/dashboard/batches/preview", For: ui.Developers, Handle: d.previewBatch},
+		{Method: "POST", Pattern: "/dashboard/batches/draft", For: ui.Developers, Handle: d.draft(batchDraft)},
 		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: aBatch(d.batch)},
 
 		{Method: "GET", Pattern: "/dashboard/loops/{id}", For: ui.Viewers, Handle: aLoop(d.loop)},

@@ -32,6 +32,8 @@ type place struct {
 
 var places = []place{
 	{"Act", "New test", "start submit create run", "/dashboard/jobs/new", person.Developer, false},
+	{"Act", "New session", "start create checkers together lobby", "/dashboard/sessions/new", person.Developer, false},
+	{"Act", "New batch", "bulk several submit", "/dashboard/batches/new", person.Developer, false},
 	{"Act", "New project", "create add", "/dashboard/projects", person.Developer, false},
 	{"Act", "Create an API key", "token secret new", "/dashboard/keys", person.Owner, false},
 	{"Act", "Invite a member", "people add team", "/dashboard/members", person.Owner, false},

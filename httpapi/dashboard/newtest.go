@@ -2,35 +2,48 @@ package dashboard
 
 import (
 	"errors"
+	"net/url"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/credits"
 	"humanqa/projections/projects"
 )
 
+// submitView is what the forms that cost credits have in common.
+type submitView struct {
+	Type     string
+	Urgent   bool
+	Project  string
+	Projects []projects.Project
+	Types    []job.Type
+	Prices   prices
+	Balance  credits.Balance
+	Draft    *keptDraft
+	// Unresolved is the address without a host that answers; the person may go on.
+	Unresolved string
+	Notice     string
+	Wrong      map[string]string
+	Errors     []string
+}
+
 type newTestView struct {
-	URL, Feature, Type, Access, Device, Browser string
-	Urgent                                      bool
-	Project                                     string
-	Projects                                    []projects.Project
-	Types                                       []job.Type
-	Prices                                      prices
-	Balance                                     credits.Balance
-	Wrong                                       map[string]string
-	Errors                                      []string
+	submitView
+	URL, Feature, Access, Device, Browser string
+
+	Preview *checklistView
 }
 
 // prices are of one test, as the form's choices make them.
 type prices struct{ Normal, Urgent, AI, AIUrgent domain.Credits }
 
-func (d Deps) testForm(r *ui.Request, value func(string) string) (newTestView, error) {
-	v := newTestView{
-		URL: value("url"), Feature: value("feature"), Type: value("type"), Access: value("access"),
-		Device: value("device"), Browser: value("browser"), Urgent: value("priority") == "urgent", Project: value("project"),
+func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
+	v := submitView{
+		Type: fields.Get("type"), Urgent: fields.Get("priority") == wire.Urgent, Project: fields.Get("project"),
 		Types: job.Types()[:5], Wrong: map[string]string{},
 		Prices: prices{
 			command.Price(job.GeneralQA, false), command.Price(job.GeneralQA, true),
@@ -48,63 +61,150 @@ func (d Deps) testForm(r *ui.Request, value func(string) string) (newTestView, e
 	return v, err
 }
 
+// refused shows what is wrong in a form; known is false where the error belongs to no
+// form. names are pairs of a path and the form's name of that field.
+func (v *submitView) refused(err error, names ...string) (status int, known bool) {
+	var short *domain.Error
+	switch wrong := wrongs(err); {
+	case err == nil:
+		return 200, true
+	case wrong != nil:
+		v.Wrong, v.Errors = wrong, sentences(wrong, names...)
+		return 422, true
+	case errors.As(err, &short) && short.Kind == domain.KindPayment:
+		v.Errors = []string{"Your credits do not suffice. Nothing was charged."}
+		return 402, true
+	}
+	return 0, false
+}
+
+func (d Deps) testForm(r *ui.Request, fields url.Values) (v newTestView, err error) {
+	v = newTestView{
+		URL: fields.Get("url"), Feature: fields.Get("feature"), Access: fields.Get("access"),
+		Device: fields.Get("device"), Browser: fields.Get("browser"),
+	}
+	v.submitView, err = d.submitView(r, fields)
+	return v, err
+}
+
 func (d Deps) newTest(r *ui.Request) (ui.Answer, error) {
-	v, err := d.testForm(r, r.URL.Query().Get)
+	fields, draft, err := d.begin(r, testDraft)
 	if err != nil {
 		return ui.Answer{}, err
 	}
+	v, err := d.testForm(r, fields)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Draft = draft
 	for _, p := range v.Projects {
 		if p.ID == v.Project && v.URL == "" && p.DefaultURL != nil {
 			v.URL = *p.DefaultURL
 		}
 	}
+	if rows := rowsOf(fields); len(rows) > 0 { // an own list waits in the draft
+		v.Preview = &checklistView{Rows: rows}
+	}
 	return ui.Show("newtest", "New test", v)
 }
 
-// startTest is POST /v1/hosted/test for people: the project, the type and what
-// failed before are found by themselves.
-func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
-	if err := open(r); err != nil {
-		return ui.Answer{}, err
-	}
+// readTest reads the form of a hosted test: the project, the type and what failed
+// before are found by themselves. warned says that its host has no address.
+func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err error) {
+	r.Addresses("url")
 	form := ui.Form(r, map[string]string{
 		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
 		"device": "targetDevice", "browser": "targetBrowser",
 	})
-	in := input.HostedTest(form, d.Limits)
-	err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems)
-	if id := r.PostFormValue("project"); err == nil && id != "" {
+	in = input.HostedTest(form, d.Limits)
+	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems); err != nil {
+		return in, false, err
+	}
+	if in.Items, err = itemsOf(r.PostForm); err != nil {
+		return in, false, err
+	}
+	if id := r.PostFormValue("project"); id != "" {
 		if _, err := d.Reads.Projects.Get(r.Context(), r.Account.ID, id); err != nil {
-			return ui.Answer{}, err
+			return in, false, err
 		}
 		in.ProjectID = id
+	}
+	return in, len(d.Limits.Unresolved(r.Context(), form.Problems)) > 0, nil
+}
+
+// startTest is POST /v1/hosted/test for people. Nothing is charged where the host has no
+// address, or the cost is another than the one that was shown, before the person has
+// seen that.
+func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
+	if err := open(r); err != nil {
+		return ui.Answer{}, err
+	}
+	in, warned, err := d.readTest(r)
+	if err == nil && warned && r.PostFormValue("unresolved") != in.URL {
+		return d.showTest(r, in, true, nil, "")
+	}
+	if err == nil && r.PostFormValue("cost") != "" {
+		p, err := d.preview(r, in, 0)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		if p.changed(r) {
+			return d.showTest(r, in, warned, nil, costChanged)
+		}
 	}
 	var out command.HostedJob
 	if err == nil {
 		out, err = d.Commands.TestHosted(r.Context(), r.Cause(), in)
 	}
-	if err == nil {
-		r.Visible(out.Position)
-		return ui.Go("/dashboard/jobs/" + out.JobID)
+	if err != nil {
+		return d.showTest(r, in, false, err, "")
 	}
-	status := 422
-	wrong := wrongs(err)
-	var short *domain.Error
-	if wrong == nil && errors.As(err, &short) && short.Kind == domain.KindPayment {
-		status = 402
-	} else if wrong == nil {
+	if err := d.forget(r, testDraft); err != nil {
+		r.Log.WithError(err).Warn("the draft of a test that was submitted stays")
+	}
+	return r.Done(out.Position, nil, "/dashboard/jobs/"+out.JobID)
+}
+
+// costChanged says why a form came back although nothing is wrong with it.
+const costChanged = "The cost has changed. Nothing was charged yet: look at it, then start."
+
+// previewTest shows what will be tested and what it costs. It writes nothing but the
+// draft.
+func (d Deps) previewTest(r *ui.Request) (ui.Answer, error) {
+	if r.PostFormValue("rewrite") != "" {
+		for _, field := range checklistFields {
+			r.PostForm.Del(field)
+		}
+	}
+	in, warned, err := d.readTest(r)
+	return d.showTest(r, in, warned, err, "")
+}
+
+// showTest shows the form as it was sent, with a preview where nothing is wrong.
+func (d Deps) showTest(r *ui.Request, in command.HostedTest, warned bool, wrong error, notice string) (ui.Answer, error) {
+	v, err := d.testForm(r, r.PostForm)
+	if err != nil {
 		return ui.Answer{}, err
 	}
-	v, errView := d.testForm(r, r.PostFormValue)
-	if errView != nil {
-		return ui.Answer{}, errView
+	status, known := v.refused(wrong, append(itemNames(wrongs(wrong)), "url", "The address", "feature", "What to test",
+		"jobType", "The kind of test", "accessInstructions", "How to get in", "targetDevice", "The device",
+		"targetBrowser", "The browser")...)
+	if !known {
+		return ui.Answer{}, wrong
 	}
-	if wrong != nil {
-		v.Wrong = wrong
-		v.Errors = sentences(wrong, "url", "The address", "feature", "What to test", "jobType", "The kind of test",
-			"accessInstructions", "How to get in", "targetDevice", "The device", "targetBrowser", "The browser")
-	} else {
-		v.Errors = []string{"Your credits do not suffice for this test. Nothing was charged."}
+	v.Notice = notice
+	if warned {
+		v.Unresolved = in.URL
+	}
+	if wrong == nil || status == 402 {
+		if v.Preview, err = d.preview(r, in, 0); err != nil {
+			return ui.Answer{}, err
+		}
+	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
+		v.Preview = &checklistView{Rows: rows}
+	}
+	if err := d.keep(r, testDraft); err != nil {
+		return ui.Answer{}, err
 	}
 	return ui.Answer{Template: "newtest", Title: "New test", View: v, Status: status}, nil
 }

@@ -107,7 +107,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
 		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
 		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh},
-		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"jobs-kept", "/dashboard/jobs?status=completed", owner}, {"new-test", "/dashboard/jobs/new", owner},
+		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"jobs-kept", "/dashboard/jobs?status=completed", owner}, {"new-test", "/dashboard/jobs/new", owner}, {"new-session", "/dashboard/sessions/new", owner}, {"new-batch", "/dashboard/batches/new", owner},
 		{"jobs-found", "/dashboard/jobs?q=white&verdict=fail", owner}, {"jobs-not-found", "/dashboard/jobs?q=nothing&from=soon", owner}, {"find", "/dashboard/find?q=checkout", owner},
 		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
 		{"job-replay", "/dashboard/jobs/" + report + "/replay?at=4", owner}, {"job-shared", "/shared/" + share, guest{}},

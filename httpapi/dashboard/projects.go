@@ -116,6 +116,7 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	if err := open(r); err != nil {
 		return ui.Answer{}, err
 	}
+	r.Addresses("url")
 	form := ui.Form(r, map[string]string{"name": "name", "url": "defaultUrl"})
 	in := input.NewProject(form, d.Limits)
 	err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems)
@@ -278,6 +279,7 @@ func (d Deps) project(r *ui.Request) (ui.Answer, error) {
 
 // updateProject sends the whole form: what is empty is cleared.
 func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error) {
+	r.Addresses("url", "webhook")
 	form := projectForm{
 		Name: strings.TrimSpace(r.PostFormValue("name")), Description: strings.TrimSpace(r.PostFormValue("description")),
 		URL: strings.TrimSpace(r.PostFormValue("url")), Webhook: strings.TrimSpace(r.PostFormValue("webhook")),

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"humanqa/domain/person"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/sessions"
@@ -9,6 +10,7 @@ import (
 type sessionsView struct {
 	Sessions []sessionLine
 	Pager    pager
+	MayStart bool
 }
 
 type sessionLine struct {
@@ -23,7 +25,7 @@ func (d Deps) sessions(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := sessionsView{Pager: newPager(r, page, len(list), total)}
+	v := sessionsView{Pager: newPager(r, page, len(list), total), MayStart: may(r, person.Developer)}
 	for _, s := range list {
 		v.Sessions = append(v.Sessions, sessionLine{s, hostOf(s.URL), room.StateOf(s)})
 	}

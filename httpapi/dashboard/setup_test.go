@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"sync"
@@ -11,12 +12,14 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/mail"
 	"humanqa/internal/preferences"
 	"humanqa/internal/testing/pagetest"
+	"humanqa/projections/pools"
 	"humanqa/webhooks"
 )
 
@@ -47,12 +50,22 @@ func setupWithRoom(t *testing.T) *world {
 	})
 }
 
-func with(t *testing.T, more pagetest.Pages) *world {
+// setupResolving looks the hosts of tests up.
+func setupResolving(t *testing.T, resolve func(ctx context.Context, host string) error) *world {
+	t.Helper()
+	return with(t, func(*pagetest.Service) ([]fs.FS, []ui.Page) { return nil, nil }, resolve)
+}
+
+func with(t *testing.T, more pagetest.Pages, resolve ...func(ctx context.Context, host string) error) *world {
 	t.Helper()
 	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		templates, pages := more(s)
+		limits := s.API.Limits
+		for _, look := range resolve {
+			limits = input.NewLimits(input.Settings{Resolve: look}, pools.NewReads(s.DB))
+		}
 		return append(templates, dashboard.Templates), append(pages, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Preferences: preferences.New(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Preferences: preferences.New(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
 		})...)
 	})

@@ -21,7 +21,7 @@ func Submit(o wire.Object) command.SubmitJob {
 		},
 		AccessInstructions: o.Optional("accessInstructions", maxAccessInstructions),
 	}
-	in.Target, in.Items, in.Credentials = readTarget(o), readItems(o), readCredentials(o)
+	in.Target, in.Items, in.Credentials = readTarget(o), Checklist(o), readCredentials(o)
 	in.Type, in.TypeEcho = readJobType(o, "jobType")
 	CheckTarget(o, "url", in.URL, in.Type)
 	in.Wait = o.OneOf("generateChecklist", "async", "sync", "async") == "sync"
@@ -36,7 +36,8 @@ func readTarget(o wire.Object) job.Target {
 	}
 }
 
-func readItems(o wire.Object) []command.NewItem {
+// Checklist reads the items of a client's own checklist.
+func Checklist(o wire.Object) []command.NewItem {
 	var items []command.NewItem
 	for _, i := range o.Objects("checklistItems", maxItems) {
 		items = append(items, command.NewItem{

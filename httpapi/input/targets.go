@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/guard"
@@ -103,12 +104,24 @@ func (l *Limits) Admitted(ctx context.Context, c wire.Caller, p *wire.Problems) 
 	if err := p.Err(); err != nil {
 		return err
 	}
+	l.lookUp(p)
+	return nil
+}
+
+// lookUp begins to look up the hosts under test.
+func (l *Limits) lookUp(p *wire.Problems) {
 	for i, t := range p.Targets {
 		if started := l.lookups.startLookup(guard.TargetName(t.URL)); started != nil {
 			p.Targets[i].Missing = started.isMissing
 		}
 	}
-	return nil
+}
+
+// Unresolved warns a page of the hosts under test that have no address, before anything
+// is charged.
+func (l *Limits) Unresolved(ctx context.Context, p *wire.Problems) []domain.Detail {
+	l.lookUp(p)
+	return wire.Unresolved(ctx, p.Targets)
 }
 
 // AdmittedForm is Admitted for a page, which shows what is wrong, but no hint.

@@ -28,6 +28,16 @@ func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
 	return d.acted(r, at, err, s.path+"#marks")
 }
 
+// cancel ends the session for all, at the client's word. The slots that have not ended
+// are refunded.
+func (d Deps) cancel(r *ui.Request, s seat) (ui.Answer, error) {
+	if r.Account.Suspended {
+		return ui.Answer{}, domain.Forbidden("%s is suspended", r.Account.Name).WithHint("nothing can be changed until it is reinstated")
+	}
+	out, err := d.Commands.CancelSession(r.Context(), r.Cause(), s.ID)
+	return d.acted(r, out.Position, err, s.path)
+}
+
 // ready and leave are the checker's.
 func (d Deps) ready(r *ui.Request, s seat) (ui.Answer, error) {
 	return d.inLobby(r, s, d.Commands.ReadySession, s.path)

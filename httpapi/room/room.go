@@ -52,6 +52,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: work + "/ready", For: ui.Checkers, Handle: through(d.worker, d.ready)},
 		{Method: "POST", Pattern: work + "/leave", For: ui.Checkers, Handle: through(d.worker, d.leave)},
 		{Method: "GET", Pattern: work + "/voice", For: ui.Checkers, Takes: true, Handle: d.talk(ui.Checkers, d.worker)},
+
+		{Method: "POST", Pattern: watch + "/cancel", For: ui.Developers, Handle: through(d.watcher, d.cancel)},
 	}
 }
 

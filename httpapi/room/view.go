@@ -72,11 +72,13 @@ type view struct {
 	Beat    int    // the token of the claim that waits here; 0: none
 	Slots   []slotView
 	MayMark bool
-	Marks   []markView
-	Errors  []string
-	Note    string // half written
-	Story   *story // of a session that is over
-	Voice   *voiceView
+	// MayCancel is the client's, while the session is open.
+	MayCancel bool
+	Marks     []markView
+	Errors    []string
+	Note      string // half written
+	Story     *story // of a session that is over
+	Voice     *voiceView
 }
 
 type project struct{ ID, Name string }
@@ -106,7 +108,7 @@ func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error)
 	v := view{
 		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
 		State: StateOf(s.Session), Saying: saying(s), Gathers: s.gathers(), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
-		Own: s.own, MayMark: s.mayMark, Voice: d.voice(s),
+		Own: s.own, MayMark: s.mayMark, MayCancel: s.mayMark && s.watches(), Voice: d.voice(s),
 	}
 	live := []string{domain.SessionStream(s.ID)}
 	if s.watches() {

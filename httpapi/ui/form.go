@@ -1,11 +1,14 @@
 package ui
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"mime/multipart"
+	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,6 +27,45 @@ func Form(r *Request, fields map[string]string) wire.Object {
 		}
 	}
 	return wire.Form(new(wire.Problems), texts)
+}
+
+// Object is a form with lists in it as the API's readers take it: value is the body that
+// the API would be sent.
+func Object(value map[string]any) wire.Object {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		raw = nil // never: texts, truths and lists of them
+	}
+	return wire.ParseObject(raw, new(wire.Problems))
+}
+
+// schemeless is an address that begins with its host.
+var schemeless = regexp.MustCompile(`^[^\s/:@?#\[\]]+(:[0-9]{1,5})?([/?#]\S*)?$`)
+
+// Address gives an address that a person typed without a scheme the one that they mean.
+// This machine and numbers have no certificates, as a rule. Anything else stays.
+func Address(typed string) string {
+	typed = strings.TrimSpace(typed)
+	if !schemeless.MatchString(typed) {
+		return typed
+	}
+	u, err := url.Parse("http://" + typed)
+	if err != nil || !strings.Contains(u.Hostname(), ".") && u.Hostname() != "localhost" {
+		return typed
+	}
+	if u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil {
+		return "http://" + typed
+	}
+	return "https://" + typed
+}
+
+// Addresses puts the schemes into the fields of a form that was sent.
+func (r *Request) Addresses(fields ...string) {
+	for _, field := range fields {
+		if typed := r.PostFormValue(field); typed != "" {
+			r.PostForm.Set(field, Address(typed))
+		}
+	}
 }
 
 // readForm parses a form that was sent, and refuses a field that the API would refuse,

@@ -143,7 +143,8 @@ WITH sessions   AS (DELETE FROM signin.sessions  WHERE person_id = $1),
      notices    AS (DELETE FROM mail.notices     WHERE person_id = $1),
      letters    AS (DELETE FROM mail.letters     WHERE person_id = $1),
      choices    AS (DELETE FROM mail.choices     WHERE person_id = $1),
-     addresses  AS (DELETE FROM mail.people      WHERE person_id = $1)
+     addresses  AS (DELETE FROM mail.people      WHERE person_id = $1),
+     drafts     AS (DELETE FROM desk.drafts      WHERE person_id = $1)
 DELETE FROM signin.people
 WHERE person_id = $1`
 
@@ -162,9 +163,10 @@ WITH shares   AS (DELETE FROM signin.shares WHERE account_id = $1 RETURNING 1),
      seen     AS (DELETE FROM desk.seen     WHERE account_id = $1 RETURNING 1),
      notices  AS (DELETE FROM mail.notices  WHERE account_id = $1 RETURNING 1),
      choices  AS (DELETE FROM mail.choices  WHERE account_id = $1 RETURNING 1),
+     drafts   AS (DELETE FROM desk.drafts   WHERE account_id = $1 RETURNING 1),
      sessions AS (UPDATE signin.sessions SET account_id = '' WHERE account_id = $1 RETURNING 1)
 SELECT (SELECT COUNT(*) FROM shares) + (SELECT COUNT(*) FROM views) + (SELECT COUNT(*) FROM seen)
-     + (SELECT COUNT(*) FROM notices) + (SELECT COUNT(*) FROM choices) + (SELECT COUNT(*) FROM sessions)`
+     + (SELECT COUNT(*) FROM notices) + (SELECT COUNT(*) FROM choices) + (SELECT COUNT(*) FROM drafts) + (SELECT COUNT(*) FROM sessions)`
 
 // EraseAccount forgets what people keep of an account, and the links to its
 // reports. It says how many rows that were.

@@ -1288,6 +1288,7 @@ newest();
 palette();
 told();
 onces();
+kept();
 function onces() {
   document.addEventListener("submit", (event) => {
     const form = event.target;
@@ -1298,6 +1299,32 @@ function onces() {
   addEventListener("pageshow", () => {
     for (const form of document.querySelectorAll("form[data-once]")) form.dataset.once = "";
   });
+}
+function kept() {
+  const form = document.querySelector("form[data-draft]");
+  if (form === null) return;
+  let timer = 0;
+  let changed = false;
+  const send = (leaving2) => {
+    clearTimeout(timer);
+    if (!changed) return;
+    changed = false;
+    const fields = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) if (name !== "access" && name !== "command" && typeof value === "string") fields.append(name, value);
+    void fetch(form.dataset.draft, { method: "POST", body: fields, headers: { Accept: "application/json" }, keepalive: leaving2 }).catch(() => {
+      changed = true;
+    });
+  };
+  form.addEventListener("input", () => {
+    changed = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => send(false), 800);
+  });
+  form.addEventListener("submit", () => {
+    changed = false;
+    clearTimeout(timer);
+  });
+  addEventListener("pagehide", () => send(true));
 }
 function newest() {
   for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;

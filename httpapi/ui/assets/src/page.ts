@@ -21,6 +21,7 @@ newest()
 palette()
 told()
 onces()
+kept()
 
 // A form with data-once is sent once, however often it is clicked: a second answer would
 // hide the first, which may show a secret.
@@ -34,6 +35,31 @@ function onces() {
   addEventListener('pageshow', () => {
     for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]')) form.dataset.once = ''
   })
+}
+
+// A form with data-draft is kept on the server while it is filled in, a moment after
+// each change and when the page is left. A field that the server does not know as part
+// of a draft stays here.
+function kept() {
+  const form = document.querySelector<HTMLFormElement>('form[data-draft]')
+  if (form === null) return
+  let timer = 0
+  let changed = false
+  const send = (leaving: boolean) => {
+    clearTimeout(timer)
+    if (!changed) return
+    changed = false
+    const fields = new URLSearchParams()
+    for (const [name, value] of new FormData(form)) if (name !== 'access' && name !== 'command' && typeof value === 'string') fields.append(name, value)
+    void fetch(form.dataset.draft!, { method: 'POST', body: fields, headers: { Accept: 'application/json' }, keepalive: leaving }).catch(() => { changed = true })
+  }
+  form.addEventListener('input', () => {
+    changed = true
+    clearTimeout(timer)
+    timer = setTimeout(() => send(false), 800)
+  })
+  form.addEventListener('submit', () => { changed = false; clearTimeout(timer) })
+  addEventListener('pagehide', () => send(true))
 }
 
 // A matrix that is wider than the screen begins at its newest test.

@@ -1,0 +1,141 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/ui"
+)
+
+// checklistFields are a row of the checklist's editor: the same places of three lists.
+var checklistFields = []string{"item", "expected", "severity"}
+
+// blankRows are at the end of the editor, for further items.
+const blankRows = 3
+
+// checklistView is what will be tested and what it costs, before anything is charged.
+type checklistView struct {
+	Type        string
+	ProjectID   string // empty: a project of its own is made
+	ProjectName string
+	Again       []job.Item // what failed before: these items come by themselves
+	Rows        []checklistRow
+	By          string // author of the rows; empty: the person
+	Review      bool   // the AI tests the page by its own list
+	Checkers    int    // 0: it is no session
+	Cost, Left  domain.Credits
+	Short       domain.Credits // what is missing
+	Minutes     int
+}
+
+// Items says how many items the list has.
+func (v checklistView) Items() int {
+	return len(v.Again) + len(slices.DeleteFunc(slices.Clone(v.Rows), checklistRow.blank))
+}
+
+type checklistRow struct {
+	N                     int // from 1
+	Description, Expected string
+	Severity              job.Severity
+}
+
+// blank rows are left out, whatever stands beside them.
+func (c checklistRow) blank() bool { return c.Description == "" }
+
+// rowsOf reads the editor's rows, without those that are empty.
+func rowsOf(fields url.Values) (rows []checklistRow) {
+	at := func(name string, i int) string {
+		if values := fields[name]; i < len(values) {
+			return strings.TrimSpace(values[i])
+		}
+		return ""
+	}
+	for i := range fields["item"] {
+		row := checklistRow{Description: at("item", i), Expected: at("expected", i), Severity: job.Severity(at("severity", i))}
+		if !row.blank() {
+			row.N = len(rows) + 1
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// bodyOf are the rows as the API would be sent them.
+func bodyOf(rows []checklistRow) (items []map[string]any) {
+	for _, row := range rows {
+		items = append(items, map[string]any{
+			"description": row.Description, "expectedOutcome": row.Expected, "severity": string(row.Severity),
+		})
+	}
+	return items
+}
+
+// itemsOf reads the person's own checklist; none: one is written.
+func itemsOf(fields url.Values) ([]command.NewItem, error) {
+	form := ui.Object(map[string]any{"checklistItems": bodyOf(rowsOf(fields))})
+	items := input.Checklist(form)
+	return items, form.Problems.Err()
+}
+
+var itemPath = regexp.MustCompile(`^checklistItems\[([0-9]+)\]\.(description|expectedOutcome|severity)$`)
+
+// itemNames name the paths of items for sentences, in their order.
+func itemNames(wrong map[string]string) (names []string) {
+	words := map[string]string{"description": "", "expectedOutcome": ", what is expected,", "severity": ", its severity,"}
+	for path := range wrong {
+		if of := itemPath.FindStringSubmatch(path); of != nil {
+			n, _ := strconv.Atoi(of[1])
+			names = append(names, path, fmt.Sprintf("Item %d%s", n+1, words[of[2]]))
+		}
+	}
+	return names
+}
+
+// preview says what the test would check and cost, for each of so many checkers; 0: it
+// is no session. The model that writes lists is asked a few times at once at most.
+func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*checklistView, error) {
+	leave, err := d.PastReads.Enter("previews", r.Account.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	p, err := d.Commands.PreviewTest(r.Context(), r.Cause(), in)
+	if err != nil {
+		return nil, err
+	}
+	v := &checklistView{
+		Type: p.Type.Title(), ProjectID: p.ProjectID, ProjectName: p.ProjectName, By: p.GeneratedBy, Review: p.Type == job.AIReview,
+		Checkers: checkers, Cost: p.Price * domain.Credits(max(1, checkers)), Minutes: p.EstimatedMinutes,
+	}
+	v.Left = max(0, p.CreditsAvailable-v.Cost)
+	v.Short = max(0, v.Cost-p.CreditsAvailable)
+	for _, item := range p.Items {
+		if item.Origin != "" {
+			v.Again = append(v.Again, item)
+			continue
+		}
+		v.Rows = append(v.Rows, checklistRow{
+			N: len(v.Rows) + 1, Description: item.Description, Expected: item.ExpectedOutcome, Severity: item.Severity,
+		})
+	}
+	if !v.Review {
+		for range blankRows {
+			v.Rows = append(v.Rows, checklistRow{N: len(v.Rows) + 1, Severity: job.Major})
+		}
+	}
+	return v, nil
+}
+
+// changed says that the cost is not the one that the person was shown.
+func (v *checklistView) changed(r *ui.Request) bool {
+	shown := r.PostFormValue("cost")
+	return shown != "" && shown != strconv.FormatInt(int64(v.Cost), 10)
+}

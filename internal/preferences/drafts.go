@@ -1,0 +1,71 @@
+package preferences
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Draft is a form that a person has filled in and not sent. It never holds a secret.
+type Draft struct {
+	Fields  url.Values
+	SavedAt time.Time
+}
+
+const keepDraftSQL = `
+INSERT INTO desk.drafts (person_id, account_id, form, fields, saved_at)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (person_id, account_id, form) DO UPDATE
+SET fields = EXCLUDED.fields,
+    saved_at = EXCLUDED.saved_at`
+
+// KeepDraft keeps the fields of a form in place of an earlier draft of it. The caller
+// bounds them, and leaves secrets out.
+func (s *Store) KeepDraft(ctx context.Context, accountID, personID, form string, fields url.Values) error {
+	if _, err := s.db.ExecContext(ctx, keepDraftSQL, personID, accountID, form, fields.Encode(), s.now()); err != nil {
+		return fmt.Errorf("keep a draft: %w", err)
+	}
+	return nil
+}
+
+const draftSQL = `
+SELECT fields, saved_at
+FROM desk.drafts
+WHERE account_id = $1
+  AND person_id = $2
+  AND form = $3`
+
+// Draft is the person's draft of a form in the account; found is false without one.
+func (s *Store) Draft(ctx context.Context, accountID, personID, form string) (kept Draft, found bool, err error) {
+	var row struct {
+		Fields  string    `db:"fields"`
+		SavedAt time.Time `db:"saved_at"`
+	}
+	if err := s.db.GetContext(ctx, &row, draftSQL, accountID, personID, form); errors.Is(err, sql.ErrNoRows) {
+		return kept, false, nil
+	} else if err != nil {
+		return kept, false, fmt.Errorf("read a draft: %w", err)
+	}
+	kept.SavedAt = row.SavedAt.UTC()
+	if kept.Fields, err = url.ParseQuery(row.Fields); err != nil {
+		return kept, false, fmt.Errorf("read a draft: %w", err)
+	}
+	return kept, true, nil
+}
+
+const dropDraftSQL = `
+DELETE FROM desk.drafts
+WHERE account_id = $1
+  AND person_id = $2
+  AND form = $3`
+
+// DropDraft forgets a draft; one that is gone is fine.
+func (s *Store) DropDraft(ctx context.Context, accountID, personID, form string) error {
+	if _, err := s.db.ExecContext(ctx, dropDraftSQL, accountID, personID, form); err != nil {
+		return fmt.Errorf("drop a draft: %w", err)
+	}
+	return nil
+}
