@@ -45,7 +45,7 @@ func (d Deps) notificationsView(r *ui.Request) (v notificationsView, err error) 
 	v.Address = v.Person.Address
 	v.Choices, err = d.Mail.Choices(r.Context(), r.Account.ID, r.Person.ID)
 	if v.Address == "" { // what most people want, before they choose
-		v.Choices = mail.Choices{Reports: mail.AllReports, Credits: true, Webhooks: true}
+		v.Choices = mail.Choices{Reports: mail.AllReports, Questions: true, Credits: true, Webhooks: true}
 	}
 	return v, err
 }
@@ -59,8 +59,9 @@ func (d Deps) setNotifications(r *ui.Request) (ui.Answer, error) {
 	}
 	address, err := r.Text("address", 254)
 	choices := mail.Choices{
-		Reports: mail.Reports(r.PostFormValue("reports")),
-		Credits: r.PostFormValue("credits") != "", Webhooks: r.PostFormValue("webhooks") != "",
+		Reports:   mail.Reports(r.PostFormValue("reports")),
+		Questions: r.PostFormValue("questions") != "",
+		Credits:   r.PostFormValue("credits") != "", Webhooks: r.PostFormValue("webhooks") != "",
 	}
 	if err == nil {
 		err = d.Mail.Save(r.Context(), r.Account.ID, r.Person.ID, address, choices)
@@ -105,7 +106,7 @@ type newsLine struct {
 // newsMost bounds an answer: the script asks again.
 const newsMost = 50
 
-var newsTypes = domain.TypesOf((*job.Completed)(nil), (*job.Failed)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil))
+var newsTypes = domain.TypesOf((*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil))
 
 // news answers the script of an open page: what came behind its cursor. Without one it
 // gets the newest cursor.
@@ -128,6 +129,9 @@ func (d Deps) news(r *ui.Request) (ui.Answer, error) {
 		if done, ok := e.Recorded.Event.(*job.Completed); ok {
 			line.Title, line.Href = "Report: "+e.About.Title, "/dashboard/jobs/"+e.Recorded.StreamID()
 			line.Text = job.Tally(done.PassCount, done.FailCount, done.SkipCount)
+		} else if _, asks := e.Recorded.Event.(*job.QuestionAsked); asks {
+			line.Title, line.Text = "The checker asks: "+e.About.Title, "The test waits for your answer."
+			line.Href = "/dashboard/jobs/" + e.Recorded.StreamID() + "#questions"
 		}
 		v.News = append(v.News, line)
 	}

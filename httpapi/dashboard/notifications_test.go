@@ -74,7 +74,7 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 		guest
 		form url.Values
 	}{
-		{ann, pagetest.Form("address", "ann@example.com", "reports", "all", "credits", "1", "webhooks", "1")},
+		{ann, pagetest.Form("address", "ann@example.com", "reports", "all", "questions", "1", "credits", "1", "webhooks", "1")},
 		{bob, pagetest.Form("address", "bob@example.com", "reports", "failures")},
 	} {
 		if got := save(one.guest, one.form); got.Status != 303 {
@@ -122,6 +122,11 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 	letter("ann@example.com", "Sign-up: 3 of 3 passed")
 	letter("ann@example.com", "Checkout: 1 of 3 failed, 1 skipped")
 	letter("ann@example.com", "Credits are low: 15 credits left")
+	asking := w.claims(w.Checker("ann"), w.test(account, "Sign-in", nil))
+	asking.asks(0, "Which code did you get?")
+	if l := letter("ann@example.com", "Sign-in: The checker asks, and waits 30 minutes for your answer"); strings.Contains(l.Body, "Which code") {
+		t.Errorf("a letter quotes a question:\n%s", l.Raw)
+	}
 	told := letter("bob@example.com", "Checkout: 1 of 3 failed, 1 skipped")
 	if !strings.Contains(told.Body, w.Origin+"/dashboard/jobs/"+failed) || strings.Contains(told.Body, "It stays white") {
 		t.Errorf("bob got\n%s", told.Raw)

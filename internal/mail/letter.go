@@ -39,7 +39,7 @@ func digestLetter(id, to string, told []Notice, more int, links Links, stop stri
 	var text strings.Builder
 	for _, n := range told {
 		fmt.Fprintf(&text, "%s\n", headline(n))
-		if project := oneLine(n.Project); project != "" && n.Kind == Report {
+		if project := oneLine(n.Project); project != "" && (n.Kind == Report || n.Kind == Question) {
 			fmt.Fprintf(&text, "Project: %s\n", project)
 		}
 		fmt.Fprintf(&text, "%s\n\n", links.Page(n.Path))

@@ -113,7 +113,7 @@ func (w *world) server(s *mailtest.Server, scheme string) *mail.Server {
 	return server
 }
 
-var everything = mail.Choices{Reports: mail.AllReports, Credits: true, Webhooks: true}
+var everything = mail.Choices{Reports: mail.AllReports, Questions: true, Credits: true, Webhooks: true}
 
 // joins is a person with a confirmed address.
 func (w *world) joins(id, address string, c mail.Choices, accounts ...string) {
@@ -248,16 +248,22 @@ func TestADigestIsSentOnceAnHour(t *testing.T) {
 	w.send(w.server(smtpd, "smtp"), func(c *mail.Config) { c.Every = time.Hour })
 	w.tell(report("acc", "First", "All 1 passed", false))
 	eventually.True(t, "the first is told", func() bool { return w.count(`SELECT count(*) FROM mail.letters WHERE state = 'sent'`) == 1 })
+	// A question does not wait for the next digest.
+	w.tell(mail.Notice{AccountID: "acc", Kind: mail.Question, Title: "Checkout", Project: "Shop", Verdict: "The checker asks", Path: "/dashboard/jobs/j1#questions"})
+	eventually.True(t, "the question is told", func() bool { return len(smtpd.Letters()) == 2 })
+	if got := smtpd.Letters()[1]; got.Header.Get("Subject") != "Checkout: The checker asks" {
+		t.Errorf("the question is told as\n%s", got.Raw)
+	}
 	again := report("acc", "Second", "All 1 passed", false)
 	again.EventID = uuid.New()
 	w.tell(again, report("acc", "Third", "All 1 passed", false))
 	w.tell(again) // the log is read twice
 	w.tell(report("acc", "Fourth", "All 1 passed", false), report("other", "Bob's", "All 1 passed", false))
-	eventually.True(t, "bob is told", func() bool { return len(smtpd.Letters()) == 2 }) // so the sender has looked
+	eventually.True(t, "bob is told", func() bool { return len(smtpd.Letters()) == 3 }) // so the sender has looked
 	_, err := w.db.Exec(`UPDATE mail.people SET digest_at = digest_at - interval '1 hour' WHERE person_id = 'ann'`)
 	must.NoError(t, err)
-	eventually.True(t, "ann is told the rest", func() bool { return len(smtpd.Letters()) == 3 })
-	if got := smtpd.Letters()[2]; got.To != "ann@example.com" || got.Header.Get("Subject") != "3 notices from Shop" || strings.Count(got.Body, "Second") != 1 {
+	eventually.True(t, "ann is told the rest", func() bool { return len(smtpd.Letters()) == 4 })
+	if got := smtpd.Letters()[3]; got.To != "ann@example.com" || got.Header.Get("Subject") != "3 notices from Shop" || strings.Count(got.Body, "Second") != 1 {
 		t.Errorf("%s got\n%s", got.To, got.Raw)
 	}
 }

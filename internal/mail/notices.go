@@ -17,9 +17,10 @@ type Kind string
 
 // The kinds of notices.
 const (
-	Report  Kind = "report"
-	Credits Kind = "credits"
-	Webhook Kind = "webhook"
+	Report   Kind = "report"
+	Question Kind = "question"
+	Credits  Kind = "credits"
+	Webhook  Kind = "webhook"
 )
 
 // Notice is one thing to tell the people of an account.
@@ -64,6 +65,7 @@ WHERE p.confirmed_at < n.at
   AND p.stopped_at IS NULL
   AND c.since < n.at
   AND (n.kind = 'report' AND (c.reports = 'all' OR c.reports = 'failures' AND n.failed)
+    OR n.kind = 'question' AND c.questions
     OR n.kind = 'credits' AND c.credits
     OR n.kind = 'webhook' AND c.webhooks)
 ON CONFLICT DO NOTHING`

@@ -32,6 +32,9 @@ const (
 	// keepSettled is how long a letter that is done with stays.
 	keepSettled = 30 * 24 * time.Hour
 	purgeEvery  = time.Hour
+	// questionsEvery is the least time between two letters with questions: each waits for
+	// half an hour (decisions, "Questions").
+	questionsEvery = 5 * time.Minute
 	// lateAfter is how long letters wait before operators are told.
 	lateAfter = time.Hour
 )
@@ -45,7 +48,8 @@ type Config struct {
 	// where they are disabled, or not there.
 	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
 	Log    logrus.FieldLogger
-	// Every is the least time between two digests to a person; zero: an hour.
+	// Every is the least time between two digests to a person; zero: an hour. Letters with
+	// questions have five minutes, or this if it is less.
 	Every time.Duration
 	// Gather is how long the first notice waits for more; zero: not at all.
 	Gather time.Duration
@@ -113,36 +117,41 @@ type outcome struct {
 
 // A person with notices gets a letter of all of them, unless one waits already or the
 // last one was a moment ago. Another process that does the same passes over the person.
-const makeDigestsSQL = `
+// Questions of checkers wait for minutes only, and have letters of their own.
+var makeDigestsSQL, makeQuestionsSQL = makeLettersSQL("digest", "digest_at", "<>"), makeLettersSQL("question", "question_at", "=")
+
+func makeLettersSQL(kind, last, questions string) string {
+	return strings.NewReplacer("{kind}", kind, "{last}", last, "{is}", questions).Replace(`
 WITH ready AS (
     SELECT person_id
     FROM mail.people p
     WHERE confirmed_at IS NOT NULL
       AND stopped_at IS NULL
-      AND (digest_at IS NULL OR digest_at <= now() - $1 * interval '1 millisecond')
+      AND ({last} IS NULL OR {last} <= now() - $1 * interval '1 millisecond')
       AND EXISTS (
         SELECT 1
         FROM mail.notices n
         WHERE n.person_id = p.person_id
           AND n.letter_id IS NULL
+          AND n.kind {is} 'question'
           AND n.created_at <= now() - $2 * interval '1 millisecond')
       AND NOT EXISTS (
         SELECT 1
         FROM mail.letters l
         WHERE l.person_id = p.person_id
-          AND l.kind = 'digest'
+          AND l.kind = '{kind}'
           AND l.state = 'waiting')
     ORDER BY person_id
     LIMIT 1000
     FOR UPDATE SKIP LOCKED
 ), noted AS (
     UPDATE mail.people p
-    SET digest_at = now()
+    SET {last} = now()
     FROM ready
     WHERE p.person_id = ready.person_id
 ), made AS (
     INSERT INTO mail.letters (id, person_id, kind, created_at, due_at)
-    SELECT gen_random_uuid(), person_id, 'digest', now(), now()
+    SELECT gen_random_uuid(), person_id, '{kind}', now(), now()
     FROM ready
     RETURNING id, person_id
 )
@@ -150,7 +159,9 @@ UPDATE mail.notices n
 SET letter_id = made.id
 FROM made
 WHERE n.person_id = made.person_id
-  AND n.letter_id IS NULL`
+  AND n.kind {is} 'question'
+  AND n.letter_id IS NULL`)
+}
 
 const leaseSQL = `
 WITH due AS (
@@ -173,6 +184,9 @@ func (w work) Take(ctx context.Context, limit int) (due []leased, next time.Dura
 	err = pgpool.InTx(ctx, w.cfg.DB, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, makeDigestsSQL, w.cfg.Every.Milliseconds(), w.cfg.Gather.Milliseconds()); err != nil {
 			return fmt.Errorf("make letters: %w", err)
+		}
+		if _, err := tx.ExecContext(ctx, makeQuestionsSQL, min(w.cfg.Every, questionsEvery).Milliseconds(), 0); err != nil {
+			return fmt.Errorf("make letters with questions: %w", err)
 		}
 		if err := tx.SelectContext(ctx, &due, leaseSQL, limit, lease.Milliseconds()); err != nil {
 			return fmt.Errorf("lease letters: %w", err)
@@ -296,10 +310,11 @@ WITH settled AS (
     RETURNING l.person_id, l.kind, l.state
 )
 UPDATE mail.people p
-SET digest_at = now()
+SET digest_at = CASE WHEN settled.kind = 'digest' THEN now() ELSE digest_at END,
+    question_at = CASE WHEN settled.kind = 'question' THEN now() ELSE question_at END
 FROM settled
 WHERE p.person_id = settled.person_id
-  AND settled.kind = 'digest'
+  AND settled.kind <> 'confirm'
   AND settled.state = 'sent'`
 
 type settledRow struct {

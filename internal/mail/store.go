@@ -38,9 +38,10 @@ const (
 
 // Choices are what a person wants to hear of an account.
 type Choices struct {
-	Reports  Reports `db:"reports"`
-	Credits  bool    `db:"credits"`  // credits became low
-	Webhooks bool    `db:"webhooks"` // a webhook was disabled
+	Reports   Reports `db:"reports"`
+	Questions bool    `db:"questions"` // a checker asks
+	Credits   bool    `db:"credits"`   // credits became low
+	Webhooks  bool    `db:"webhooks"`  // a webhook was disabled
 }
 
 // Person is where and whether letters go to a person.
@@ -92,7 +93,7 @@ func (s *Store) Person(ctx context.Context, personID string) (p Person, err erro
 }
 
 const choicesSQL = `
-SELECT reports, credits, webhooks
+SELECT reports, questions, credits, webhooks
 FROM mail.choices
 WHERE account_id = $1
   AND person_id = $2`
@@ -120,13 +121,13 @@ func checkAddress(address string) error {
 // What was turned on tells only of later events, and what was turned off tells nothing
 // that is not in a letter yet.
 const chooseSQL = `
-INSERT INTO mail.choices AS old (person_id, account_id, reports, credits, webhooks, since)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO mail.choices AS old (person_id, account_id, reports, questions, credits, webhooks, since)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (account_id, person_id) DO UPDATE
-SET reports = EXCLUDED.reports, credits = EXCLUDED.credits, webhooks = EXCLUDED.webhooks,
+SET reports = EXCLUDED.reports, questions = EXCLUDED.questions, credits = EXCLUDED.credits, webhooks = EXCLUDED.webhooks,
     since = CASE
         WHEN old.reports = 'none' AND EXCLUDED.reports <> 'none' OR EXCLUDED.credits AND NOT old.credits
-            OR EXCLUDED.webhooks AND NOT old.webhooks THEN EXCLUDED.since
+            OR EXCLUDED.webhooks AND NOT old.webhooks OR EXCLUDED.questions AND NOT old.questions THEN EXCLUDED.since
         ELSE old.since
     END`
 
@@ -135,7 +136,8 @@ DELETE FROM mail.notices
 WHERE person_id = $1
   AND account_id = $2
   AND letter_id IS NULL
-  AND (kind = 'report' AND ($3 = 'none' OR $3 = 'failures' AND NOT failed) OR kind = 'credits' AND NOT $4 OR kind = 'webhook' AND NOT $5)`
+  AND (kind = 'report' AND ($3 = 'none' OR $3 = 'failures' AND NOT failed) OR kind = 'question' AND NOT $4
+    OR kind = 'credits' AND NOT $5 OR kind = 'webhook' AND NOT $6)`
 
 const setAddressSQL = `
 INSERT INTO mail.people AS old (person_id, address, asked_at)
@@ -153,7 +155,7 @@ WITH kept AS (
     SET letter_id = NULL
     FROM mail.letters l
     WHERE l.person_id = $1
-      AND l.kind = 'digest'
+      AND l.kind <> 'confirm'
       AND l.state = 'waiting'
       AND n.letter_id = l.id
     RETURNING l.id
@@ -178,10 +180,10 @@ func (s *Store) Save(ctx context.Context, accountID, personID, address string, c
 	}
 	now := s.time()
 	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, chooseSQL, personID, accountID, c.Reports, c.Credits, c.Webhooks, now); err != nil {
+		if _, err := tx.ExecContext(ctx, chooseSQL, personID, accountID, c.Reports, c.Questions, c.Credits, c.Webhooks, now); err != nil {
 			return fmt.Errorf("save the choices of a person: %w", err)
 		}
-		if _, err := tx.ExecContext(ctx, unchooseSQL, personID, accountID, c.Reports, c.Credits, c.Webhooks); err != nil {
+		if _, err := tx.ExecContext(ctx, unchooseSQL, personID, accountID, c.Reports, c.Questions, c.Credits, c.Webhooks); err != nil {
 			return fmt.Errorf("drop notices that are not wanted: %w", err)
 		}
 		var unasked bool

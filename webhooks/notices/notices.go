@@ -49,7 +49,7 @@ func (*Subscriber) Begin(context.Context) error { return nil }
 // Handles implements consumer.Consumer. Of a test that is created only its title is kept
 // in mind.
 func (*Subscriber) Handles() []string {
-	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*credits.Debited)(nil),
+	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil), (*credits.Debited)(nil),
 		(*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil))
 }
 
@@ -153,6 +153,9 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 	case *job.Failed:
 		n.Kind, n.Path, n.Failed = mail.Report, "/dashboard/jobs/"+r.StreamID(), true
 		n.Verdict = "Could not be tested. " + creditsOf(e.Refund) + " refunded"
+	case *job.QuestionAsked: // its words stay on the page: they may be about a sign-in
+		n.Kind, n.Path = mail.Question, "/dashboard/jobs/"+r.StreamID()+"#questions"
+		n.Verdict = fmt.Sprintf("The checker asks, and waits %d minutes for your answer", int(e.Until.Sub(e.At).Round(time.Minute)/time.Minute))
 	case *job.Created:
 	default:
 		return found{}, false, nil
@@ -166,7 +169,7 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 	}
 	n.EventID, n.AccountID, n.At = r.ID, about.AccountID, r.Meta.Time
 	switch n.Kind {
-	case mail.Report:
+	case mail.Report, mail.Question:
 		n.Title, n.projectID = about.Title, about.ProjectID
 	case mail.Webhook:
 		n.Title, n.projectID = "The webhook of "+about.Title+" is disabled", r.StreamID()

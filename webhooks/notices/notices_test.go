@@ -84,7 +84,7 @@ func hears(b *hooktest.Bundle, personID, accountID string, c mail.Choices) {
 
 func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	b := hooktest.Setup(t)
-	everything := mail.Choices{Reports: mail.AllReports, Credits: true, Webhooks: true}
+	everything := mail.Choices{Reports: mail.AllReports, Questions: true, Credits: true, Webhooks: true}
 	hears(b, "ann", "acc", everything)
 	hears(b, "bob", "acc", mail.Choices{Reports: mail.FailuresOnly})
 	hears(b, "eve", "other", everything)
@@ -98,7 +98,8 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	stop() // what the log said before is not remembered
 	good := hooktest.Completed()
 	good.PassCount, good.FailCount, good.SkipCount = 5, 0, 0
-	b.Events.Add(domain.JobStream("j1"), hooktest.Claimed(), hooktest.Completed())
+	asked := &job.QuestionAsked{QuestionID: "q", Kind: "code", Text: "Which code?", At: hooktest.At, Until: hooktest.At.Add(30 * time.Minute)}
+	b.Events.Add(domain.JobStream("j1"), hooktest.Claimed(), asked, hooktest.Completed())
 	b.Events.Add(domain.JobStream("j2"), hooktest.Claimed(), good)
 	b.Events.Add(domain.JobStream("j3"), &job.Failed{Reason: "sla", Refund: 5, At: hooktest.At})
 	b.Events.Add(domain.CreditsStream("acc"), &credits.Debited{JobID: "j1", Amount: 5, BalanceAfter: 15}, &credits.Debited{JobID: "j2", Amount: 5, BalanceAfter: 10})
@@ -112,6 +113,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 		"report false p1|Checkout|5 of 5 passed|/dashboard/jobs/j2", report,
 		"webhook false p1|The webhook of p1 is disabled|Events are held. answered 500|/dashboard/projects/p1/webhook",
 	}
+	want = append(want, "question false p1|Checkout|The checker asks, and waits 30 minutes for your answer|/dashboard/jobs/j1#questions")
 	slices.Sort(want)
 	if got := told(b, "ann"); !slices.Equal(got, want) {
 		t.Errorf("ann is told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
