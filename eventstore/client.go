@@ -33,7 +33,7 @@ type limits struct {
 	// quiet is how long a subscription may bring nothing before the log is
 	// asked whether there is nothing.
 	quiet time.Duration
-	// suspect is how long a node of a cluster may keep somebody waiting before it
+	// suspect is how long a node of a cluster may keep a caller waiting before it
 	// is asked something simple, and how long it may take to answer that.
 	suspect time.Duration
 }
@@ -82,7 +82,7 @@ type Client struct {
 	full atomic.Bool // the log refused an append for want of room
 	macs MACKeys
 	log  logrus.FieldLogger
-	// sealer keeps customers' own words from who can read the log only; nil: nobody does.
+	// sealer keeps customers' own words from readers of the bare log; nil: they are not sealed.
 	sealer Sealer
 	limits
 }

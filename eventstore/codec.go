@@ -74,7 +74,7 @@ func Types() []string { return slices.Sorted(maps.Keys(registry)) }
 func Version(eventType string) int { return registry[eventType].Version }
 
 // DecodeError says that an event of a known type could not be read. It is never
-// passed over: who sees it stops there.
+// passed over: its reader stops there.
 type DecodeError struct {
 	Position domain.Position
 	Stream   string
@@ -184,7 +184,7 @@ type RawEvent struct {
 // Recorded is the event without a look at what it means.
 func (r RawEvent) Recorded() domain.Recorded { return r.recorded(true) }
 
-// recorded leaves the sums of what is stored out where nobody asks for them.
+// recorded leaves the sums of what is stored out unless they are asked for.
 func (r RawEvent) recorded(sums bool) domain.Recorded {
 	recorded := domain.Recorded{
 		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type,

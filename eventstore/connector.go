@@ -15,8 +15,8 @@ import (
 
 const (
 	minBackoff = 50 * time.Millisecond
-	// maxBackoff is short beside an election: whoever waits for a leader should
-	// be there soon after there is one.
+	// maxBackoff is short beside an election: a caller that waits for a leader
+	// should come soon after there is one.
 	maxBackoff = time.Second
 	// probeTimeout is how long a new connection may take to prove itself.
 	probeTimeout = 10 * time.Second
@@ -56,8 +56,8 @@ type connector struct {
 type connection struct {
 	client *esdb.Client
 	gate   gate // has a lock of its own, taken before the connector's
-	// calls counts who may be inside the library. The library's Close races
-	// with its own calls, so a connection is closed by whoever leaves last.
+	// calls counts the calls that may be inside the library. The library's Close
+	// races with its own calls, so the last call to leave closes a connection.
 	calls    int
 	retired  bool
 	timeouts int // in a row
@@ -176,7 +176,7 @@ func (k *connector) retire(conn *connection) {
 	k.reap(conn)
 }
 
-// reap closes a retired connection that nobody is inside of. The caller holds
+// reap closes a retired connection without a call inside. The caller holds
 // the lock.
 func (k *connector) reap(conn *connection) {
 	if !conn.retired || conn.calls > 0 || conn.client == nil {
@@ -357,7 +357,7 @@ func (k *connector) suspicion() (tick <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// look finds out whether a node that keeps somebody waiting says anything at
+// look finds out whether a node that keeps a caller waiting says anything at
 // all: one that is frozen holds its connections open. If it does not, everything
 // inside is ended at once, and the other connections, which may be to the same
 // node, are looked at too.

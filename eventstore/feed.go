@@ -23,7 +23,7 @@ const (
 // Page is what a consumer reads next.
 type Page struct {
 	// Events are in the log's order, and shared with every other consumer in
-	// the process: nobody may change them. May be empty while Next advanced
+	// the process: they must not be changed. May be empty while Next advanced
 	// (system events).
 	Events []domain.Recorded
 	// Next is the position the consumer has read up to after this page.
@@ -91,9 +91,8 @@ func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int) (Page,
 // (domain.Stored).
 const Sums = "$sums"
 
-// NextOf is Next for who looks at some types only: events of others that are read
-// for it have no Event and no Meta, and cost a fraction. None has sums but for who asks
-// for Sums.
+// NextOf is Next for a consumer of some types: events of other types have no Event and
+// no Meta, and cost a fraction. Events have sums only if the types hold Sums.
 func (f *Feed) NextOf(ctx context.Context, types map[string]bool, after Checkpoint, maxEvents int) (Page, error) {
 	return f.nextPage(ctx, after, maxEvents,
 		func(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) ([]domain.Recorded, domain.Position, bool, error) {
@@ -156,7 +155,7 @@ func readBehind(ctx context.Context, after Checkpoint, maxEvents int, read readP
 }
 
 // await blocks until the ring moved. A consumer that the ring does not cover is
-// at the end of a log that nobody is subscribed to: it also looks again after a
+// at the end of a log without a subscription: it also looks again after a
 // while.
 func await(ctx context.Context, wake <-chan struct{}, covered bool) error {
 	var poll <-chan time.Time

@@ -29,7 +29,7 @@ type gate struct {
 	condemned bool         // guarded by entering
 }
 
-// condemn lets those inside pass, and nobody in any more.
+// condemn lets the calls inside pass, and no further one in.
 func (g *gate) condemn() {
 	g.entering.Lock()
 	g.condemned = true
@@ -64,7 +64,7 @@ func (e *entering) Deadline() (time.Time, bool) {
 }
 
 // libraryLog sends the log of conn's library client to ours, at debug: what
-// matters comes back as an error and is logged by who can say what it means.
+// matters comes back as an error, and the caller that knows its meaning logs it.
 // And it is where a connection that failed is taken out of service in time.
 func (k *connector) libraryLog(conn *connection) esdb.LoggingFunc {
 	return func(level esdb.LogLevel, format string, args ...any) {

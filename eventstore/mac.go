@@ -14,7 +14,7 @@ import (
 )
 
 // Each event of the service ends its metadata with a MAC, under a key that is in no
-// database: who writes to the log's table only cannot make one. It binds stream,
+// database: write access to the log's table is not enough to make one. It binds stream,
 // revision, type, id, content type, data, and the metadata before it; the time is the
 // log's own, and comes later. A copy of the log keeps revisions and bytes, so it
 // stands there too.

@@ -19,8 +19,8 @@ import (
 // An original EventStoreDB takes 1 MiB of data in one append, unless it is set
 // to more. The report of a job can be larger: a hundred items with long texts.
 // The data of such an event goes ahead of it, in parts in a stream of their
-// own, and the event's metadata say so. Whoever reads the event through this
-// package gets it whole.
+// own, and the event's metadata say so. Reads through this package give the
+// event whole.
 //
 // A crash behind the parts leaves them without an event, which is harmless: the
 // same append, sent again, finds them there.
@@ -34,7 +34,7 @@ const (
 	partSize = 512 << 10
 )
 
-// partsMeta is what the metadata of an event tell whose data are in parts.
+// partsMeta is the part of the metadata of an event with its data in parts.
 type partsMeta struct {
 	Parts int    `json:"parts"`
 	Hash  string `json:"hash"` // SHA-256 of the data, hex

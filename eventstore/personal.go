@@ -33,7 +33,7 @@ type Sealer interface {
 // used; a client without a sealer writes them in the clear, and reads Redacted.
 func (c *Client) SealWith(s Sealer) { c.sealer = s }
 
-// ownerOf is whose words the personal fields of a stream's events are.
+// ownerOf is the account that the personal fields of a stream's events belong to.
 func ownerOf(stream string) string { return strings.TrimPrefix(stream, domain.AccountStreams) }
 
 // sealedFor binds the texts to their stream, and keeps them apart from its secrets.
@@ -97,8 +97,8 @@ func (c *Client) unseal(ctx context.Context, stream, eventType string, data []by
 	return marshal(fields)
 }
 
-// openFields gives the sealed fields as a JSON object, with words in their place where nobody
-// opens them any more; of what is damaged, what is no JSON.
+// openFields gives the sealed fields as a JSON object, with words in their place once they
+// cannot be opened any more. Damaged fields become text that is no JSON.
 func (c *Client) openFields(ctx context.Context, stream, sealed string, names []string) ([]byte, error) {
 	words := Redacted
 	if c.sealer != nil {

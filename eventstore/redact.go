@@ -10,7 +10,7 @@ import (
 const (
 	// Redacted is shown where a secret is.
 	Redacted = "[sealed]"
-	// Erased is shown where one was that nobody can open any more.
+	// Erased is shown in place of a secret that cannot be opened any more.
 	Erased = "[erased]"
 )
 

@@ -18,7 +18,7 @@ type Checkpoint struct {
 	Start    bool // nothing read yet; Position means nothing
 }
 
-// At is the checkpoint of who has read everything up to p.
+// At is the checkpoint of a reader that has read everything up to p.
 func At(p domain.Position) Checkpoint { return Checkpoint{Position: p} }
 
 // isBefore says that a has read less than b.

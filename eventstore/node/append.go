@@ -54,7 +54,7 @@ func storable(s string) bool {
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }
 
-// writableStream also refuses the names under which nobody writes.
+// writableStream also refuses the names under which only the node writes.
 func writableStream(id *shared.StreamIdentifier) (string, error) {
 	name, err := streamName(id)
 	switch {

@@ -24,8 +24,8 @@ const (
 		"Persistent subscriptions, projections, users and the HTTP interface are EventStoreDB's own.\n"
 )
 
-// protocolListener accepts connections that tell those who ask in HTTP/1.1 what
-// is not offered: some clients ask the original's HTTP interface for what gRPC
+// protocolListener accepts connections that tell a client of HTTP/1.1 what is not
+// offered: some clients ask the original's HTTP interface for what gRPC
 // lacks, and would see a reset otherwise.
 type protocolListener struct{ net.Listener }
 
@@ -38,7 +38,7 @@ func (l *protocolListener) Accept() (net.Conn, error) {
 }
 
 // sniffedConn looks at its first bytes when it is first used, on its own
-// goroutine, so that a silent connection holds up nobody else. gRPC writes before
+// goroutine, so that a silent connection delays no other one. gRPC writes before
 // it reads; nothing of that may reach a client that speaks something else.
 type sniffedConn struct {
 	net.Conn

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// Username is the user of the TLS address who may everything.
+	// Username is the user of the TLS address with all rights.
 	Username = "admin"
 
 	caLife           = 20 * 365 * 24 * time.Hour
@@ -42,8 +42,8 @@ const (
 // identityFile is how the node proves itself on its TLS address, and how
 // clients prove themselves to it. Its certificate is a leaf, signed by an
 // authority of the node's own: some clients take no authority for a server. The
-// password is 256 random bits, so its plain hash is kept; nobody can print it a
-// second time.
+// password is 256 random bits, so its plain hash is kept. It
+// cannot be printed a second time.
 type identityFile struct {
 	certificate  tls.Certificate
 	caFile       string // what clients trust

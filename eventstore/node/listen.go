@@ -138,7 +138,7 @@ func portOf(a net.Addr) string {
 }
 
 // listenSocket replaces a socket left by a node that was killed, but not one
-// that somebody still serves.
+// that is still served.
 func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("the socket path is longer than %d bytes: %s", maxSocketPath, path)
@@ -155,7 +155,7 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	// The directory is the service's own (0700), so nobody slips in before this.
+	// The directory is the service's own (0700), so no other user connects before this.
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("protect the socket: %w", err)

@@ -7,7 +7,7 @@ import (
 )
 
 // metrics are the numbers of the node's server. Without a registerer they are counted
-// all the same and nobody sees them.
+// all the same, and not shown.
 type metrics struct {
 	registerer    prometheus.Registerer
 	subscriptions prometheus.Gauge

@@ -19,15 +19,15 @@ import (
 	grpcmeta "google.golang.org/grpc/metadata"
 )
 
-// Reader is the user of the TLS address who may read and subscribe, and nothing
-// else. There is one once somebody has made its password.
+// Reader is the user of the TLS address with the right to read and subscribe, and no
+// other. The user exists once its password has been made.
 const Reader = "reader"
 
 const readerFile = "reader.password.sha256"
 
 // MakeReader gives the reader of the node whose certificates are in dir a new
 // password; the one of before ends. A node that runs knows it at once. The
-// result is the address to hand out, with the password, which nobody can print a
+// result is the address to hand out, with the password, which cannot be printed a
 // second time. listen is the node's TLS address.
 func MakeReader(dir, listen string) (address string, err error) {
 	_, port, err := net.SplitHostPort(listen)

@@ -102,7 +102,7 @@ type group struct {
 	created  int64
 
 	// absent are streams that the group was decided on the belief of having no event,
-	// proved whether that was true: else nothing was written and nobody answered.
+	// proved whether that was true: else nothing was written and no append was answered.
 	absent []string
 	proved chan bool
 }

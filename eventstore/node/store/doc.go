@@ -20,10 +20,10 @@
 //
 // The writer assigns positions: 1, 2, 3 … Only it inserts and it commits in
 // order, so positions have no holes and no reader can see a later event before
-// an earlier one. Its connection holds a session advisory lock. Who loses the
-// connection loses the lock and the ability to commit in the same moment, so
-// there is never a second writer; and who gets the lock knows that whatever the
-// previous holder had in flight is settled.
+// an earlier one. Its connection holds a session advisory lock. A writer
+// that loses the connection loses the lock and the ability to commit in the same
+// moment, so there is never a second writer. The next holder of the lock knows that
+// everything the previous one had in flight is settled.
 //
 // # When something fails
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // metrics are the writer's own numbers. Without a registerer they are counted
-// all the same and nobody sees them.
+// all the same, and not shown.
 type metrics struct {
 	registerer    prometheus.Registerer
 	registered    []prometheus.Collector

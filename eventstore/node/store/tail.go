@@ -9,7 +9,7 @@ const (
 
 // tail is the ring of the latest committed events. The writer publishes whole
 // groups; subscriptions read from it at their own pace. It is bounded in
-// events and bytes: who asks for something older is told to read a page.
+// events and bytes: a reader of older events is told to read a page.
 type tail struct {
 	mu      sync.Mutex
 	ring    []*Record // position p is at p % len

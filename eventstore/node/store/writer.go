@@ -237,8 +237,8 @@ func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 	}
 }
 
-// commit writes, publishes and answers, in this order: who has an answer can
-// read what it says.
+// commit writes, publishes and answers, in this order: a client that has its
+// answer can read the event.
 func (w *writer) commit(g *group) error {
 	if len(g.records) > 0 {
 		start := time.Now()
@@ -271,7 +271,7 @@ func (w *writer) reconnect() bool {
 		cancel()
 		if err == nil {
 			w.session, w.refusal = s, ErrUnavailable
-			// There may be events nobody has published: the group whose outcome
+			// There may be events that were not published: the group whose outcome
 			// was unknown, or those of a node that held the lock in between.
 			w.tail.reset(s.head)
 			w.log.WithField("position", s.head).Info("the event log has its writer again")
@@ -286,7 +286,7 @@ func (w *writer) reconnect() bool {
 }
 
 // resume opens a session. After Postgres refused to write it has to show first that it
-// does again, so that nobody's append is the trial.
+// does again, so that no caller's append is the trial.
 func (w *writer) resume(ctx context.Context) (*session, error) {
 	s, err := openSession(ctx, w.db)
 	if err != nil || w.refusal == ErrUnavailable { //nolint:errorlint // the very one
