@@ -72,6 +72,10 @@ torture: postgres ## kill the service and its database under load, then send 20,
 bench: postgres ## measure the service beside plain PostgreSQL, a CRUD twin and River
 	$(GO) -C bench run .
 
+.PHONY: release
+release: ## write binaries, packages, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
+	cd tools/release && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
+
 .PHONY: assets
 assets: ## bundle the pages' scripts and styles (httpapi/ui/assets/dist)
 	cd tools && $(GO) run ./assets ../httpapi/ui/assets

@@ -19,6 +19,7 @@ import (
 	"net"
 	"sync/atomic"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/sirupsen/logrus"
@@ -122,6 +123,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	roles := s.cfg.Roles
 	run(core.postgres != nil, "postgres", core.watchPostgres)
 
+	run(true, "watchdog", func(ctx context.Context) error { return feedWatchdog(ctx, log) })
 	run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, log) })
 	run(true, "feed", feed.Run)
 	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
@@ -185,10 +187,12 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 
 	if err = s.becomeReady(running, log); err == nil {
 		s.started.Store(true)
+		tellSystemd(daemon.SdNotifyReady, log)
 		ready(s)
 		<-running.Done()
 	}
 	log.Info("stopping")
+	tellSystemd(daemon.SdNotifyStopping, log)
 	switch {
 	case ctx.Err() != nil:
 		return nil // as asked

@@ -1,0 +1,40 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/sirupsen/logrus"
+)
+
+// tellSystemd tells systemd of a state (sd_notify), if it started the process and wants to
+// know. A failure costs a restart at most, so it is only told.
+func tellSystemd(state string, log logrus.FieldLogger) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		log.WithError(err).Warn("systemd cannot be told: " + state)
+	}
+}
+
+// feedWatchdog tells systemd that the process lives, until ctx ends. A database that is
+// away is no reason for a restart: only a process that stands still is.
+func feedWatchdog(ctx context.Context, log logrus.FieldLogger) error {
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		log.WithError(err).Warn("the watchdog's interval cannot be read, so systemd restarts nothing")
+	}
+	if err != nil || every == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	tick := time.NewTicker(every / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			tellSystemd(daemon.SdNotifyWatchdog, log)
+		}
+	}
+}
