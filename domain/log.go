@@ -43,7 +43,7 @@ type Event interface {
 }
 
 // MoreFollows is an event that is not the last one of its command: another one follows at
-// once, in another stream, and nobody is answered before. What follows the log may wait
+// once, in another stream, and no caller is answered before. A consumer of the log may wait
 // for that one, for a moment.
 type MoreFollows interface {
 	Event

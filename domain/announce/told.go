@@ -6,7 +6,7 @@ import (
 )
 
 // Told is the event with what its announcement says, or a page that shows what was
-// announced; whoever keeps events to announce them needs no more. Secrets are never
+// announced. A store of events that are to be announced needs no more. Secrets are never
 // in it.
 func Told(e domain.Event) domain.Event {
 	switch e := e.(type) {

@@ -118,8 +118,8 @@ func (a *Audit) AccountOf(jobID string) string {
 	return ""
 }
 
-// seePerson records the checkers of a person. One that may no longer can have decided
-// before: who ever might is known.
+// seePerson records the checkers of a person. A person whose right has ended can have
+// decided before, so rights that ended are kept.
 func (a *Audit) seePerson(r domain.Recorded, actor string) {
 	var g person.Grant
 	switch e := r.Event.(type) {

@@ -132,8 +132,8 @@ func (a *Audit) conclude(r domain.Recorded, j *life, id string) {
 	j.question = ""
 }
 
-// cancel checks a cancellation: nobody's claim is cut short but by the
-// session's end.
+// cancel checks a cancellation: only the session's end cuts a claim
+// short.
 func (a *Audit) cancel(r domain.Recorded, j *life, e *job.Cancelled) {
 	if j.slot {
 		a.legal(r, j, job.StatusPending, job.StatusClaimed)
@@ -165,8 +165,8 @@ func (a *Audit) under(r domain.Recorded, j *life, token int) {
 	}
 }
 
-// by holds for the claim's checker, at their key or as the person who works as
-// them.
+// by holds for the claim's checker, by the checker's key or by a person who works as this
+// checker.
 func (a *Audit) by(r domain.Recorded, j *life) {
 	if actor := "checker:" + j.checker; r.Meta.Actor != actor && !slices.Contains(a.people[r.Meta.Actor], j.checker) {
 		a.find(7, r.Stream, "%s by %s, the claim is %s's", r.Type, r.Meta.Actor, actor)

@@ -9,7 +9,7 @@ import (
 	"humanqa/domain/session"
 )
 
-// Cause says which command this is and who stands behind it.
+// Cause says which command this is, and names its author.
 type Cause = domain.Cause
 
 // Credentials are what a checker needs to sign in. They are sealed before they

@@ -25,8 +25,8 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 	cause.AskedAt = time.Time{} // when that one was asked for, this one does not know
 	out, _, err = s.testHosted(ctx, cause, living, in.Test, in.Keys)
 	if domain.IsKind(err, domain.KindConflict) {
-		// Whoever came first has paid for it, at another price, and is about to
-		// create it.
+		// An earlier call has paid for it, at another price, and is about to create
+		// it.
 		return HostedJob{}, domain.Conflict("a deploy with this key is being submitted").WithHint("send the same request again in a moment")
 	}
 	out.Deduplicated, out.CreditsDeducted = true, 0
@@ -34,7 +34,7 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 }
 
 // livingDeploy is the newest job that a deploy with one of the keys led to and
-// that has not ended. There is none for who has been written down already.
+// that has not ended. There is none for a command that is written down already.
 func livingDeploy(p project.State, keys []string, own string, outcomes jobOutcomes) string {
 	deploys := p.DeploysOf(keys)
 	if slices.ContainsFunc(deploys, func(d project.DeployReceived) bool { return d.JobID == own }) {

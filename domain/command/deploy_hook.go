@@ -23,7 +23,7 @@ func (s *Service) HookToken(ctx context.Context, accountID, projectID string) (s
 }
 
 // RotateHook gives the project's deploy hook another token. The one of before
-// opens nothing any more. userID is who did it; nil: nobody who signs in.
+// opens nothing any more. userID is its author; nil: an author without a sign-in.
 func (s *Service) RotateHook(
 	ctx context.Context, cause Cause, projectID string, userID *string,
 ) (token string, at domain.Position, err error) {

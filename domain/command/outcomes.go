@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/repository"
 )
 
-// jobOutcomes tells what became of a job. One that nobody had heard of when the
-// jobs were asked counts as alive: it came since.
+// jobOutcomes tells what became of a job. One that was unknown when the jobs
+// were asked counts as alive: it came since.
 type jobOutcomes map[string]project.Outcome
 
 func (f jobOutcomes) job(id string) project.Outcome { return f[id] }

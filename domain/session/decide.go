@@ -74,7 +74,7 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 
 // DecideReady says that the checker waits in the slot, whose job they must hold
 // (slot 0: they hold none of the session's). work is every slot's, in
-// the slots' order: who gave their claim up after they were ready waits no
+// the slots' order: a checker who gave the claim up after being ready waits no
 // more. The last slot's word starts the session in the same append, so that of
 // many last ones one does.
 //
@@ -226,8 +226,8 @@ func (s State) claimOf(slot int, work []Work) Claim {
 	return Claim{}
 }
 
-// present is who is ready and still holds the same claim, and the leaves of
-// those who don't.
+// present are the claims of checkers who are ready and still hold them, and the leaves
+// of the others.
 func (s State) present(work []Work, now time.Time) (map[int]Claim, []domain.Event) {
 	ready := make(map[int]Claim, len(s.Slots))
 	var left []domain.Event

@@ -19,8 +19,8 @@ type State struct {
 	Submission
 	ReadyDeadline time.Time
 
-	// Ready says by whose claim somebody waits in which slot; once the session
-	// has started it is who it started with.
+	// Ready holds, by slot, the claim by which a checker waits in it. Once the
+	// session has started these are the claims that it started with.
 	Ready map[int]Claim
 	// Dropped are the slots that the session started without.
 	Dropped   []int
@@ -30,7 +30,7 @@ type State struct {
 	Marks []string
 }
 
-// Claim is a claim of a slot's job: who gives it up and claims again holds
+// Claim is a claim of a slot's job: a checker who gives it up and claims again holds
 // another one.
 type Claim struct {
 	CheckerID string

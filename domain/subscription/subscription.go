@@ -22,8 +22,8 @@ func Specified() []string {
 // list means them, too; the specification does not have them.
 func Questions() []string { return []string{"job.question_asked", "job.question_answered"} }
 
-// OfAccount are events of the whole account: whoever names one hears of it from
-// every project, and nobody else does.
+// OfAccount are events of the whole account: a subscription that names one gets
+// it from every project, and no other subscription does.
 func OfAccount() []string { return []string{WebhookDisabled, CreditsLow} }
 
 // Names are all that a list may hold.

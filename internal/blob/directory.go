@@ -120,8 +120,8 @@ func (d directory) read(_ context.Context, key string, offset, length int64) (io
 	}{io.NewSectionReader(f, offset, length), f}, nil
 }
 
-// remove takes the attributes first: whoever repeats it after a crash finds what is
-// left by the file.
+// remove takes the attributes first: a repeat after a crash finds the rest by the
+// file.
 func (d directory) remove(_ context.Context, key string) error {
 	root, name, err := d.root(key)
 	if err != nil {

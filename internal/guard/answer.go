@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Answers makes a transport's answers safe to read, whoever gave them. Every
+// Answers makes a transport's answers safe to read, hostile ones too. Every
 // read of a body ends with the request's context: net/http does not promise
 // that once a connection has been handed over. A status below 200, such as
 // 101 Switching Protocols, is no answer but an *InterimError: what follows it
@@ -86,7 +86,7 @@ func ReadBody(resp *http.Response, keep, drain int64, limit time.Duration) (head
 		dropped, err = io.Copy(io.Discard, io.LimitReader(resp.Body, drain))
 	}
 	// A server that sees its client hang up may end the body properly, and that may
-	// still be read: nobody knows then whether it is whole.
+	// still be read: it is unknown then whether it is whole.
 	if !inTime() {
 		err = errors.Join(ErrSlow, err)
 	}

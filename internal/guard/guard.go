@@ -212,7 +212,7 @@ func publicName(name string) error {
 	last := labels[len(labels)-1]
 	if number(last) {
 		// Octal, hexadecimal, short and overlong forms of IPv4: resolvers
-		// differ about them, so nobody may have to decide.
+		// differ about them, so none of them is accepted.
 		return errors.New("the host is not a valid IPv4 address")
 	}
 	switch {

@@ -44,7 +44,7 @@ func (t Targets) named(name string) bool { return within(name, t.Suffixes) }
 
 // TargetURL accepts a URL under test: http or https, any port, a host that is
 // public or within allow (decisions, "URL under test"). ErrPrivate is in the
-// chain of the refusal of a host that somebody's checkers may reach.
+// chain of the refusal of a host that an account's own checkers may reach.
 func TargetURL(raw string, allow Targets) error {
 	u, err := parse(raw)
 	if err != nil {

@@ -50,8 +50,8 @@ func (a Address) TCPDSN(dbname string) string {
 	return u.String()
 }
 
-// TLSDSN is the URL of a database at Config.Listen, verified by Certificate. Whoever it
-// is for puts in user and password.
+// TLSDSN is the URL of a database at Config.Listen, verified by Certificate. Its
+// user puts in name and password.
 func (a Address) TLSDSN(dbname, listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -76,7 +76,7 @@ func (Address) url(dbname string, query url.Values) *url.URL {
 // Exists is whether a data directory has a cluster, started or not.
 func Exists(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, linkName, "data", "PG_VERSION"))
-	// Whoever is neither root nor its owner cannot look into it, but it is there.
+	// Only root and its owner can look into it, but it is there.
 	return err == nil || errors.Is(err, fs.ErrPermission)
 }
 

@@ -18,7 +18,7 @@ import (
 //
 // A dump, and no copy of the cluster's files (pg_basebackup): it is read by
 // every later major version, on any machine, is a fraction of the size, and
-// shares its moment with whoever has the snapshot.
+// shares its moment with the other readers of the snapshot.
 func (a Address) Dump(ctx context.Context, snapshot string, w io.Writer) error {
 	return a.tool(ctx, nil, w, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--snapshot="+snapshot)
 }

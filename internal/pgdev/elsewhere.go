@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// A cluster that is not in its data directory is easily forgotten by who copies
-// or moves one of the two. So each says where the other is.
+// A cluster that is not in its data directory is easily forgotten when one
+// of the two is copied or moved. So each says where the other is.
 const (
 	elsewhereNote = "DATABASE-IS-ELSEWHERE.txt" // in the data directory
 	homeNote      = "README.txt"                // in the home

@@ -123,7 +123,7 @@ func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (fun
 }
 
 // takeFresh takes a home that must be empty. One that is not belonged to a data
-// directory that was deleted: whoever did that wants to start over, but a
+// directory that was deleted: that says to start over, but a
 // database is never ours to delete, so it is set aside.
 func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
 	release, err := h.take(ctx, dir, log)
@@ -161,7 +161,7 @@ func (h home) clusterVersion() string {
 }
 
 // ensurePassword reads or makes the superuser's password. It is written before
-// the role gets it, so a crash never leaves a password that nobody knows.
+// the role gets it, so a crash never leaves an unknown password.
 func (h home) ensurePassword() (string, error) {
 	path := h.passwordFile()
 	b, err := os.ReadFile(path)
@@ -206,7 +206,7 @@ func (h home) dropSocketDir(path string) {
 }
 
 // ownDir makes a 0700 directory of the server's user. In a shared place like
-// /tmp somebody else may have made it first: that one is refused.
+// /tmp another user may have made it first: that one is refused.
 func (h home) ownDir(path string) error {
 	err := os.Mkdir(path, 0o700)
 	if err == nil {

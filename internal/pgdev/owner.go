@@ -19,7 +19,7 @@ type owner struct {
 }
 
 // currentOwner is ourselves, or an unprivileged user when we are root:
-// postgres where the packages made it, else nobody.
+// postgres where the packages made it, else the user nobody.
 func currentOwner() (owner, error) {
 	if os.Getuid() != 0 {
 		return owner{uid: os.Getuid(), gid: os.Getgid()}, nil

@@ -23,9 +23,9 @@
 // (0700, or somewhere under /root) gets its home below /var/lib/humanqa; a note in
 // either directory then says where the other is.
 //
-// # Who may connect
+// # Connections
 //
-// Whoever can reach the socket directory: the server's user and root. On
+// All users that reach the socket directory may connect: the server's user and root. On
 // loopback TCP, where the port is open to every local user, a random password. At
 // Config.Listen members of Analysts only, by TLS and their password.
 //
@@ -74,7 +74,7 @@ type Config struct {
 	// Log receives starts, deaths and restarts; nil is silent.
 	Log logrus.FieldLogger
 	// Listen is a TCP address, with a port, at which members of Analysts are let in from
-	// other machines too, by TLS and a password; empty: nobody is.
+	// other machines too, by TLS and a password; empty: none is.
 	Listen string
 	// Fast gives up durability for speed: a crash of the machine loses the
 	// cluster. For tests that throw it away anyway.

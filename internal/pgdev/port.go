@@ -23,7 +23,7 @@ const (
 func (h home) portFile() string { return filepath.Join(h.dir, "port") }
 
 // choosePort settles which port the server has, for good: the one of Listen, the one of
-// before, or a new one. fresh says that nobody knows it yet.
+// before, or a new one. fresh says that no client knows it yet.
 func (s *Server) choosePort(ctx context.Context) error {
 	if s.listen != "" {
 		_, port, err := net.SplitHostPort(s.listen)

@@ -142,8 +142,8 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 }
 
 // dropSocketLock removes what a dead postmaster left beside its socket. PostgreSQL would
-// take the number in it for a running server where that is a zombie that nobody collects,
-// or another program's by now. The home's lock says that no postmaster of this cluster
+// take the number in it for a running server where that is an uncollected zombie, or
+// another program's by now. The home's lock says that no postmaster of this cluster
 // runs; children of the dead one are known by the cluster's shared memory.
 func (s *Server) dropSocketLock() error {
 	err := os.Remove(filepath.Join(s.SocketDir, ".s.PGSQL."+strconv.Itoa(s.Port)+".lock"))

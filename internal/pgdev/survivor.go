@@ -69,7 +69,7 @@ func waitGone(ctx context.Context, pid int, data string, patience time.Duration)
 
 // dropStalePIDFile removes a pid file whose number PostgreSQL would take for a
 // running server although it is none: an id that was used again for another
-// program, or a zombie that nobody collects (ids repeat fast in containers, and
+// program, or a zombie that its parent never collects (ids repeat fast in containers, and
 // their first process may not reap). Every other stale file it recognizes
 // itself, and children of the dead server that still run it sees by their
 // shared memory.

@@ -12,8 +12,8 @@ import (
 const listenMinWait, listenMaxWait = 100 * time.Millisecond, 5 * time.Second
 
 // Listen gives a channel that gets a value after a notification, and after each
-// new connection, because one may have been missed; several that nobody has
-// taken yet are one. It has a connection of its own, until ctx ends. While
+// new connection, because one may have been missed; several that were not
+// received yet are one. It has a connection of its own, until ctx ends. While
 // Postgres is away nothing comes, so the caller looks now and then all the same.
 //
 // interrupted, which may be nil, is told of lost connections.
@@ -22,7 +22,7 @@ func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (
 }
 
 // ListenTo is Listen that hands each notification's payload over first, empty after
-// a new connection; what is taken needs nobody else to wake.
+// a new connection; a payload that is taken wakes no other reader.
 func ListenTo(
 	ctx context.Context, dsn, channel string, take func(payload string) (taken bool), interrupted func(error),
 ) (wake <-chan struct{}) {

@@ -159,7 +159,7 @@ func (p *pool) Take(ctx context.Context, limit int) (due []policy.Timer, next ti
 }
 
 // Settle implements workloop.Work. A failure makes its timer due again before
-// anybody would look.
+// the next look.
 func (p *pool) Settle(ctx context.Context, fired []policy.Outcome) (more bool, err error) {
 	more = slices.ContainsFunc(fired, func(o policy.Outcome) bool { return o.Err != nil && !o.Final }) || p.PerAccount > 0
 	return more, p.timers.Settle(ctx, fired)

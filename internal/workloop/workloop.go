@@ -38,13 +38,13 @@ type Work[T, R any] interface {
 	// its context ends at a stop, with ErrStopped as the cause.
 	Do(ctx context.Context, item T) R
 	// Settle writes down what came of items. It passes over an outcome whose
-	// item has been taken by somebody else meanwhile. After an error the same
+	// item another process has taken meanwhile. After an error the same
 	// outcomes are settled again. more says that others may have got due.
 	Settle(ctx context.Context, done []R) (more bool, err error)
 }
 
 // Exchanger is Work that settles and takes in one go, for less than both cost. It is
-// asked to while there is something to take, as far as anybody knows.
+// asked to while there is something to take, as far as the loop knows.
 type Exchanger[T, R any] interface {
 	Work[T, R]
 	// Exchange is Settle, of at least one outcome, and then Take. After an error
@@ -69,7 +69,7 @@ type Config struct {
 	Name string
 	// Places is how many items are done at once.
 	Places int
-	// Lease is how long an item belongs to who took it.
+	// Lease is how long an item belongs to the process that took it.
 	Lease time.Duration
 	// Drain is how long a stop waits before it ends the items' context.
 	Drain time.Duration
@@ -236,9 +236,9 @@ func (l *Loop[T, R]) startItems(due []T, until time.Time, next time.Duration) (a
 	return next
 }
 
-// Hand starts items that are leased to this loop until then, by Take or by somebody
-// else, who bounds how many they are. Anybody may call it while the loop runs; false
-// says that it does not.
+// Hand starts items that are leased to this loop until then, by Take or by a
+// caller that bounds their number. Any goroutine may call it while the loop runs; false
+// says that the loop does not run.
 func (l *Loop[T, R]) Hand(items []T, until time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -372,7 +372,7 @@ func (l *Loop[T, R]) doneValues() []R {
 }
 
 // dropExpired drops outcomes that could not be written before their leases ended:
-// their items are anybody's.
+// any process may take their items.
 func (l *Loop[T, R]) dropExpired() {
 	now := time.Now()
 	l.done = slices.DeleteFunc(l.done, func(o outcome[R]) bool { return o.until.Before(now) })
