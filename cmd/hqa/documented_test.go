@@ -54,3 +54,42 @@ func TestTheClientIsSmallAndHasNoPartOfTheService(t *testing.T) {
 		t.Errorf("bin/hqa has %d bytes, at most %d are allowed", info.Size(), most)
 	}
 }
+
+// A new user's page: each line of it is run as it stands there, but for the service's
+// address, and make, which other tests need no second time.
+func newUsersPage(t *testing.T, s *qa) {
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("the page needs jq, which make run installs")
+	}
+	_, text, found := strings.Cut(clientPage(t), "\n## From nothing to the first test\n")
+	_, text, _ = strings.Cut(text, "```sh\n")
+	text, _, _ = strings.Cut(text, "```")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if !found || len(lines) < 5 || lines[0] != "make build" {
+		t.Fatalf("docs/hqa.md has no first test: %q", lines)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	must.NoError(t, err)
+	if !strings.Contains(string(makefile), "bin/hqa ./cmd/hqa") {
+		t.Error("make build makes no bin/hqa")
+	}
+	u := s.user(t, "")
+	key := s.account(5, true)
+	write(t, u.dir, ".humanqa/demo.json", `{"apiKey": "`+key+`"}`)
+	write(t, u.dir, "bin/hqa", "#!/bin/sh\nexport "+runAsClient+"=1\nunset HQA_URL HQA_API_KEY\nexec "+os.Args[0]+` "$@"`)
+	must.NoError(t, os.Chmod(filepath.Join(u.dir, "bin/hqa"), 0o755))
+	for _, line := range lines[1:] {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, "http://127.0.0.1:8080", s.url))
+		cmd.Dir, cmd.Env = u.dir, u.environ
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		if strings.Contains(line, " test ") && !strings.Contains(string(out), "submitted (5 credits)") {
+			t.Errorf("%s: %s", line, out)
+		}
+	}
+	if left := s.credits(key); left != 5 {
+		t.Errorf("%d credits are left after the page, which cancels its test", left)
+	}
+}

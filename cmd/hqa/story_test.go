@@ -32,6 +32,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"each outcome has its exit code", exitCodes},
 		{"items show as they are checked, through a kill of the service", itemsShow},
 		{"a checker asks during the wait, and the client answers", answered},
+		{"the page for new users works line by line", newUsersPage},
 		{"the doctor names what is missing", examined},
 		{"a killed client finds its test again and pays once", killedClient},
 		{"a pipeline's step pays once", repeatedStep},
