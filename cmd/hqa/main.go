@@ -48,6 +48,7 @@ type commands struct {
 
 	GitHub     githubCmd     `cmd:"" name:"github" help:"The step of a GitHub Action: test, then tell the pull request."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the tools for coding agents on standard input and output."`
+	Verify     verifyCmd     `cmd:"" help:"Check a proof, and the report that it is of, offline."`
 	Doctor     doctorCmd     `cmd:"" help:"Check the service, the key and this machine."`
 	Completion completionCmd `cmd:"" help:"Print the completion of a shell."`
 	Version    versionCmd    `cmd:"" help:"Show the version, the commit and the Go that made this binary."`

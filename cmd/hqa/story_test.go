@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"humanqa/domain/account"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/service"
@@ -33,6 +35,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"items show as they are checked, through a kill of the service", itemsShow},
 		{"a checker asks during the wait, and the client answers", answered},
 		{"the page for new users works line by line", newUsersPage},
+		{"a report is verified offline", verified},
 		{"the doctor names what is missing", examined},
 		{"a killed client finds its test again and pays once", killedClient},
 		{"a pipeline's step pays once", repeatedStep},
@@ -277,6 +280,47 @@ func answered(t *testing.T, s *qa) {
 	}
 	must.NoError(t, p.cmd.Process.Kill())
 	p.exit()
+}
+
+func verified(t *testing.T, s *qa) {
+	key := s.account(100, true)
+	u := s.user(t, key)
+	job := s.submit(key)
+	s.play(key, job, "item-2")
+	report := u.must(exitPassed, "report", job, "--format", "json").out
+	write(t, u.dir, "report.json", report)
+	var log string
+	event := ""
+	for _, e := range s.call("GET", "/v1/jobs/"+job+"/events", key, nil)["events"].([]any) { //nolint:forcetypeassert // it is documented
+		if one, _ := e.(map[string]any); one["event"] == "job.completed" {
+			event, _ = one["id"].(string)
+		}
+	}
+	log = operate(s, func(ctx context.Context, core *service.Core) (string, error) {
+		if _, err := core.NewCheckpoint(ctx, logrus.New()); err != nil {
+			return "", err
+		}
+		return core.Signer().Verifier(ctx)
+	})
+	proved, err := json.Marshal(s.call("GET", "/v1/audit/proof?event="+event, key, nil))
+	must.NoError(t, err)
+	write(t, u.dir, "proof.json", string(proved))
+	args := []string{"verify", filepath.Join(u.dir, "proof.json"), "--key", log, "--report", filepath.Join(u.dir, "report.json")}
+	u.environ[2], u.environ[3] = "HQA_URL=", "HQA_API_KEY=" // it needs no service
+	if r := u.must(exitPassed, args...); !strings.Contains(r.out, "report.json is the report that was signed") {
+		t.Errorf("verified: %+v", r)
+	}
+	for was, is := range map[string]string{"The button does nothing.": "It works.", `"failCount":1`: `"failCount":0`, job: "018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e"} {
+		changed := strings.Replace(report, was, is, 1)
+		if changed == report {
+			t.Fatalf("the report has no %q", was)
+		}
+		write(t, u.dir, "report.json", changed)
+		u.must(exitFailures, args...)
+	}
+	write(t, u.dir, "report.json", report)
+	write(t, u.dir, "proof.json", strings.Replace(string(proved), "job.completed", "job.claimed", 1))
+	u.must(exitFailures, args...)
 }
 
 func examined(t *testing.T, s *qa) {
