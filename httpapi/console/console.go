@@ -93,24 +93,29 @@ func Pages(deps Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/console/accounts", For: ui.Operators, Handle: d.accounts},
 		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: d.account},
-		{Method: "POST", Pattern: "/console/accounts/{id}/credits", For: ui.Operators, Fresh: true, Handle: d.grantCredits},
-		{Method: "POST", Pattern: "/console/accounts/{id}/suspend", For: ui.Operators, Fresh: true, Handle: d.suspend},
-		{Method: "POST", Pattern: "/console/accounts/{id}/reinstate", For: ui.Operators, Fresh: true, Handle: d.reinstate},
-		{Method: "POST", Pattern: "/console/accounts/{id}/pool", For: ui.Operators, Handle: d.choosePool},
+		{Method: "POST", Pattern: "/console/accounts/{id}/credits", For: ui.Operators, Fresh: true, Says: "The credits are granted.",
+			Handle: d.grantCredits},
+		{Method: "POST", Pattern: "/console/accounts/{id}/suspend", For: ui.Operators, Fresh: true, Says: "The account is suspended.",
+			Handle: d.suspend},
+		{Method: "POST", Pattern: "/console/accounts/{id}/reinstate", For: ui.Operators, Fresh: true, Says: "The account is reinstated.",
+			Handle: d.reinstate},
+		{Method: "POST", Pattern: "/console/accounts/{id}/pool", For: ui.Operators, Says: "Saved.", Handle: d.choosePool},
 
 		{Method: "GET", Pattern: "/console/people", For: ui.Operators, Handle: d.people},
 		{Method: "POST", Pattern: "/console/people", For: ui.Operators, Fresh: true, Handle: d.invite},
 		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: d.person},
 		{Method: "POST", Pattern: "/console/people/{id}/link", For: ui.Operators, Fresh: true, Handle: d.newLink},
-		{Method: "POST", Pattern: "/console/people/{id}/roles", For: ui.Operators, Fresh: true, Handle: d.grantRole},
-		{Method: "POST", Pattern: "/console/people/{id}/roles/revoke", For: ui.Operators, Fresh: true, Handle: d.revokeRole},
-		{Method: "POST", Pattern: "/console/people/{id}/disable", For: ui.Operators, Fresh: true, Handle: d.disable},
+		{Method: "POST", Pattern: "/console/people/{id}/roles", For: ui.Operators, Fresh: true, Says: "Saved.", Handle: d.grantRole},
+		{Method: "POST", Pattern: "/console/people/{id}/roles/revoke", For: ui.Operators, Fresh: true, Says: "Saved.",
+			Handle: d.revokeRole},
+		{Method: "POST", Pattern: "/console/people/{id}/disable", For: ui.Operators, Fresh: true, Says: "The person is disabled.",
+			Handle: d.disable},
 
 		{Method: "GET", Pattern: "/console/checkers", For: ui.Operators, Handle: d.checkers},
 		{Method: "GET", Pattern: "/console/pools", For: ui.Operators, Handle: d.pools},
-		{Method: "POST", Pattern: "/console/pools", For: ui.Operators, Handle: d.createPool},
+		{Method: "POST", Pattern: "/console/pools", For: ui.Operators, Says: "The pool is created.", Handle: d.createPool},
 		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: d.pool},
-		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Handle: d.changePool},
+		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Says: "Saved.", Handle: d.changePool},
 
 		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: d.projections},
 		{Method: "POST", Pattern: "/console/projections/{name}/rebuild", For: ui.Operators, Fresh: true, Handle: d.rebuild},
@@ -178,6 +183,9 @@ func again(r *ui.Request, err error, page func(*ui.Request, formState) (ui.Answe
 	if !errors.As(err, &known) || !slices.Contains([]domain.Kind{domain.KindInvalid, domain.KindConflict, domain.KindNotFound},
 		known.Kind) {
 		return ui.Answer{}, err
+	}
+	if filled, ok := r.Refill(err); ok {
+		return filled, nil
 	}
 	state := formState{Reason: r.PostFormValue("reason")}
 	if wrong := ui.Wrongs(err); wrong != nil {

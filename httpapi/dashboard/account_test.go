@@ -36,6 +36,18 @@ func TestOnesOwnAccount(t *testing.T) {
 	fill("#name", "Ann Other")
 	tab.Click("form[action='/account/name'] button")
 	tab.Wait(`document.querySelector('h1').textContent === 'Ann Other'`)
+	tab.Wait(`document.getElementById('note').textContent === 'Saved.'`)
+	tab.Allow("422")
+	fill("#login", "a")
+	fill("#password", "not too short at all")
+	tab.Click("form[action='/account/password'] button")
+	tab.Wait(`document.activeElement.id === 'login' && document.activeElement.value === 'a'`)
+	tab.WaitText("Sign-in name must have at least 3 characters.")
+	if browsertest.Eval[bool](tab, `document.getElementById('note') !== null || document.getElementById('password').value !== ''`) {
+		t.Error("a note is shown twice, or a password comes back")
+	}
+	tab.Axe("a refused form")
+	tab.Open(w.Origin + "/account")
 
 	w.Prove(ann, "1 hour")
 	tab.Click("a[href='/account/passkeys/new']")

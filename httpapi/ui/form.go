@@ -21,7 +21,9 @@ import (
 // fields there. Empty fields are left out.
 func Form(r *Request, fields map[string]string) wire.Object {
 	texts := map[string]string{}
+	r.fields = map[string]string{}
 	for field, name := range fields {
+		r.fields[name] = field
 		if text := strings.TrimSpace(r.PostFormValue(field)); text != "" {
 			texts[name] = text
 		}
@@ -66,6 +68,14 @@ func (r *Request) Addresses(fields ...string) {
 			r.PostForm.Set(field, Address(typed))
 		}
 	}
+}
+
+// fieldNamed is the form's field of an API's path.
+func (r *Request) fieldNamed(path string) string {
+	if field, there := r.fields[path]; there {
+		return field
+	}
+	return path
 }
 
 // readForm parses a form that was sent, and refuses a field that the API would refuse,

@@ -53,6 +53,9 @@ type Page struct {
 	For     Audience
 	// Fresh pages want a proof that is a few minutes old at most.
 	Fresh bool
+	// Says is a sentence for the page to which a form of this one leads, such as
+	// "Saved."; empty: none.
+	Says string
 	// Upload pages read the body themselves (Request.Writer); the fields of their
 	// forms are in the URL.
 	Upload bool
@@ -94,6 +97,8 @@ type Answer struct {
 	JSON any
 	// Cookies go out beside any of them.
 	Cookies []*http.Cookie
+	// page is a page as it is sent.
+	page []byte
 	// Taken: the page has the connection, and nothing more is said.
 	Taken bool
 }
@@ -171,7 +176,8 @@ type Request struct {
 	// looked at first: a page that is named by an id is looked for in each.
 	Accounts []people.PersonRole
 
-	site *Site
+	site   *Site
+	fields map[string]string // the names of form fields by the API's path
 }
 
 // In makes the account the one that the page is about.

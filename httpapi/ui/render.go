@@ -35,6 +35,7 @@ type Frame struct {
 	Live     string // the streams to follow, blanks between; empty: none
 	Every    int    // seconds after which the page fetches itself anew; 0: never
 	Home     string
+	Note     string // what the form did that led here; empty: nothing
 	View     any
 }
 
@@ -267,6 +268,17 @@ func dict(pairs ...any) (map[string]any, error) {
 		out[key] = pairs[i+1]
 	}
 	return out, nil
+}
+
+// focused has the browser begin at the first field that was refused, or at the errors
+// above the form.
+func focused(page []byte) []byte {
+	for _, at := range []string{` aria-invalid="true"`, ` id="errors" tabindex="-1"`} {
+		if bytes.Contains(page, []byte(at)) {
+			return bytes.Replace(page, []byte(at), []byte(at+" autofocus"), 1)
+		}
+	}
+	return page
 }
 
 // securityPolicy lets a page run our scripts and styles only, and no string

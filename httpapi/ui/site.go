@@ -212,6 +212,9 @@ func (s *Site) answer(w http.ResponseWriter, r *Request, page *Page) (ans Answer
 	}()
 	ans, err := s.handle(w, r, page)
 	if err != nil {
+		if filled, ok := s.refill(r, err); ok {
+			return filled
+		}
 		return s.refuse(r, err)
 	}
 	return ans
@@ -260,6 +263,9 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	}
 	ans, err := page.Handle(r)
 	s.carriedOut(r, err)
+	if err == nil && r.Method == http.MethodPost {
+		ans = noted(page, ans)
+	}
 	return ans, err
 }
 
@@ -413,6 +419,11 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(a.JSON) // the client is gone
 		return status
+	case a.page != nil:
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(status)
+		_, _ = w.Write(a.page) // the client is gone
+		return status
 	case a.File != nil:
 		h.Set("Content-Type", a.File.Type)
 		h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(a.File.Name))
@@ -423,10 +434,15 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	if a.Bare {
 		r.Account, r.Role = people.Account{}, ""
 	}
-	if status != http.StatusOK || r.Method != http.MethodGet {
+	if status != http.StatusOK || r.Method != http.MethodGet || refilling(r.Context()) {
 		a.Live, a.Every = nil, 0 // its URL shows another page
 	}
+	note, gone := s.note(r)
+	if gone != nil {
+		http.SetCookie(w, gone)
+	}
 	body, err := s.renderer.render(a.Template, Frame{
+		Note:  note,
 		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
 		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Every: int(a.Every.Seconds()), Home: home(r.Person), View: a.View,
 	})
@@ -438,6 +454,9 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	if a.For > 0 {
 		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
+	}
+	if status >= http.StatusBadRequest && r.Method == http.MethodPost {
+		body = focused(body)
 	}
 	tag := ""
 	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {

@@ -45,7 +45,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/workbench", For: ui.Checkers, Handle: d.home},
 		{Method: "POST", Pattern: "/workbench/claims", For: ui.Checkers, Handle: d.claim},
 		{Method: "GET", Pattern: "/workbench/profile", For: ui.Checkers, Handle: d.profile},
-		{Method: "POST", Pattern: "/workbench/profile", For: ui.Checkers, Handle: d.saveProfile},
+		{Method: "POST", Pattern: "/workbench/profile", For: ui.Checkers, Says: "Saved.", Handle: d.saveProfile},
 
 		{Method: "GET", Pattern: at, For: ui.Checkers, Handle: d.bench},
 		{Method: "POST", Pattern: at + "/items/{item}", For: ui.Checkers, Handle: d.check},

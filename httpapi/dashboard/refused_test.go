@@ -1,0 +1,59 @@
+package dashboard_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"humanqa/domain/person"
+)
+
+// A refused form comes back on its page with what was typed, the error at its field, and the
+// focus there. A form that was saved says so, once.
+func TestARefusedFormComesBackFilled(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 0)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	const page = "/dashboard/keys"
+	long := `"><script>alert(1)</script>` + strings.Repeat("x", 80)
+	form := url.Values{"name": {long}, "scope": {"read"}, "days": {"90"}}
+	got := w.Call(owner, "POST", page, form, "Referer", w.Origin+page+"?x=1", "If-None-Match", "*", "Accept-Encoding", "gzip")
+	for _, want := range []string{
+		`value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;xxx`, `value="read" checked=""`, `<option value="90" selected=""`,
+		`<p class="wrong" id="name-refused">Name must have at most 80 characters, has 107.</p>`, `aria-invalid="true" aria-describedby="name-hint name-refused" autofocus=""`,
+		"<title>API keys",
+	} {
+		if !strings.Contains(got.Body, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if got.Status != 422 || strings.Contains(got.Body, `value="full" checked`) || strings.Contains(got.Body, "<script>alert") || strings.Contains(got.Body, "data-live") {
+		t.Errorf("the refused form: %d %s", got.Status, got.Body)
+	}
+	// Without a field of that name the error stands above the form.
+	got = w.Call(owner, "POST", page, url.Values{"name": {"x"}, "scope": {"all"}}, "Referer", w.Origin+page)
+	if got.Status != 422 || !strings.Contains(got.Body, `role="alert" id="refused" tabindex="-1" autofocus=""><ul><li>Scope must be full or read.</li>`) {
+		t.Errorf("an error of no field: %d", got.Status)
+	}
+	// A page of another site, or one that does not have the form, is not opened.
+	for _, from := range []string{"https://evil.example" + page, w.Origin + "/dashboard/members", w.Origin + "/v1/jobs", w.Origin + "/dashboard/jobs/none", ":"} {
+		if got := w.Call(owner, "POST", page, form, "Referer", from); got.Status != 422 || strings.Contains(got.Body, "<form class=\"form\"") {
+			t.Errorf("from %s: %d", from, got.Status)
+		}
+	}
+
+	saved := w.Call(owner, "POST", "/account/name", url.Values{"name": {"Ann Other"}})
+	note := strings.Split(saved.Header.Get("Set-Cookie"), ";")[0]
+	cookie := "__Host-humanqa=" + owner.Token + "; "
+	for _, c := range []struct {
+		cookie, dest string
+		shown        bool
+	}{{note, "document", true}, {note, "empty", false}, {"__Host-humanqa-note=Send+us+your+password", "document", false}} {
+		got := w.Call(guest{}, "GET", "/account", nil, "Cookie", cookie+c.cookie, "Sec-Fetch-Dest", c.dest)
+		if got.Status != 200 || strings.Contains(got.Body, `id="note"`) != c.shown || strings.Contains(got.Body, "your password") ||
+			(got.Header.Get("Set-Cookie") == "") != (c.dest == "empty") {
+			t.Errorf("%s as %s: %d, %s", c.cookie, c.dest, got.Status, got.Header.Get("Set-Cookie"))
+		}
+	}
+}
