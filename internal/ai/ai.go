@@ -29,7 +29,7 @@ import (
 	"humanqa/internal/guard"
 )
 
-// Config says who writes. The zero value is the rules alone.
+// Config names the author of texts. The zero value is the rules alone.
 type Config struct {
 	// Model is the model to ask; empty: none.
 	Model string
@@ -39,7 +39,7 @@ type Config struct {
 	// Log is told when the rules had to finish a model's work. It is required
 	// with a model.
 	Log logrus.FieldLogger
-	// Failed is told each time, too, of which task: Tasks has them all. Nil: nobody is.
+	// Failed is told each time, too, of which task: Tasks has them all. Nil: none is.
 	Failed func(task string)
 	// Pages are those that may be reviewed.
 	Pages guard.Pages

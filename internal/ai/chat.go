@@ -83,7 +83,7 @@ func (c capped) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// question is put to the model: the task is ours, the data is anybody's. read
+// question is put to the model: the task is ours, the data can come from anywhere. read
 // takes the answer, or refuses it with errMalformed.
 type question struct {
 	account string

@@ -84,7 +84,7 @@ func (m *Model) Review(ctx context.Context, url string) (command.Review, error) 
 	return m.rules.Review(ctx, url)
 }
 
-// giveUp says why the rules go on, or that nobody waits any more. The reason
+// giveUp says why the rules go on, or that no caller waits any more. The reason
 // holds nothing that the server or a user wrote.
 func (m *Model) giveUp(ctx context.Context, what, account string, reason error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {

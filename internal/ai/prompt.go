@@ -55,8 +55,8 @@ The verdicts in the document are facts: do not change, doubt or recount them.
 // queries are what URLs within a text carry besides their place.
 var queries = regexp.MustCompile(`(?i)(https?://[^\s?#"“”<>]*)[?#][^\s"“”<>]*`)
 
-// told is a text as a model may read it: cleaned, and of no URL in it the query,
-// whoever pasted it there. It may hold a token.
+// told is a text as a model may read it: cleaned, and without the query of
+// any URL in it, which may hold a token.
 func told(text string, limit int) string {
 	return queries.ReplaceAllString(clean(text, limit), "$1")
 }

@@ -81,7 +81,7 @@ func sentence(line string) string {
 	return line + "."
 }
 
-// quote shows somebody else's words as such.
+// quote shows the words of others as such.
 func quote(text string) string {
 	return "“" + strings.TrimSuffix(clean(text, maxQuote), ".") + "”"
 }

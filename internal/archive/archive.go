@@ -68,7 +68,7 @@ func Create(path string) (*Writer, error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
-	// What a crash left there is written over; a link that somebody planted there
+	// What a crash left there is written over; a link that was planted there
 	// leads to no file of ours.
 	f, err := os.OpenFile(path+partial, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, syscall.ELOOP) {

@@ -14,7 +14,7 @@ import (
 // Become makes this process run as the user to whom the directory belongs, if it runs as
 // root: what root would leave there, its owner could never use again. A directory that is
 // missing will be its parent's owner's. One in which root has left something before is
-// root's work already, and stays it. It says who that is; empty: nothing has changed.
+// root's work already, and stays it. name is the user that the process became; empty: nothing has changed.
 func Become(dir string) (name string, err error) {
 	if os.Getuid() != 0 {
 		return "", nil

@@ -17,8 +17,8 @@ import (
 	"syscall"
 )
 
-// LockFile is the entry of a data directory that is there as soon as somebody
-// has had it.
+// LockFile is the entry of a data directory that is there as soon as a
+// process has had it.
 const LockFile = "lock"
 
 // ErrInUse matches, through errors.Is, every refusal because of another owner.
@@ -44,7 +44,7 @@ func (e *InUseError) Is(target error) bool { return target == ErrInUse }
 
 // Lock makes the directory (0700) if it is missing and takes it. The returned
 // release gives it back; the death of the process does the same. An
-// *InUseError says that somebody else has it.
+// *InUseError says that another process has it.
 func Lock(dir string) (release func(), err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -78,8 +78,8 @@ func Lock(dir string) (release func(), err error) {
 }
 
 // Owner is the process that took the directory last, if it is still alive, else
-// 0. It only reads: asking for the lock, however briefly, could refuse it to who
-// needs it.
+// 0. It only reads: asking for the lock, however briefly, could refuse it to
+// a process that needs it.
 func Owner(dir string) int {
 	f, err := os.Open(filepath.Join(dir, LockFile))
 	if err != nil {

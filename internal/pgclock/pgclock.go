@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// Tolerated is how far two clocks may be apart without anybody being told.
+	// Tolerated is how far two clocks may be apart without a warning.
 	Tolerated = 2 * time.Second
 	// measureEvery paces the comparison, measureTime bounds one.
 	measureEvery = 5 * time.Second

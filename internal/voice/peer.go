@@ -24,9 +24,9 @@ type Line interface {
 //
 //	offer    ours, with mic: the media line that waits for a microphone, if one does
 //	answer   theirs
-//	peers    ours: who is there, whenever that changes
-//	speaking ours: who is heard just now
-//	invite   theirs: lets somebody who watches speak (peer); dismiss takes it back
+//	peers    ours: the people in the room, whenever they change
+//	speaking ours: the people that are heard just now
+//	invite   theirs: lets a watching person speak (peer); dismiss takes it back
 //	end      ours, the last one: why; again asks for a fresh connection
 type Message struct {
 	Type     string   `json:"type"`
@@ -39,7 +39,7 @@ type Message struct {
 	Why      string   `json:"why,omitempty"`
 }
 
-// Person is somebody in the room, as all others are told.
+// Person is a person in the room, as all others are told.
 type Person struct {
 	ID      string `json:"id"` // of this connection; a stream of theirs has it as its id
 	Label   string `json:"label"`
@@ -47,14 +47,14 @@ type Person struct {
 	Speaks  bool   `json:"speaks"` // may, whether they do or not
 }
 
-// Guest is who comes in.
+// Guest is a person that comes in.
 type Guest struct {
 	// Account is the one whose session it is.
 	Account string
-	// Key is one person's: who comes again takes the place of their older self.
+	// Key is one person's: a person that comes again takes the place of the older connection.
 	Key   string
 	Label string
-	// Watches: they are heard only while somebody who does not lets them.
+	// Watches: they are heard only while a person that takes part lets them.
 	Watches bool
 }
 
@@ -78,7 +78,7 @@ type peer struct {
 	answerTime time.Duration
 }
 
-// endError carries the last word to somebody.
+// endError carries the last word to a person.
 type endError struct{ why string }
 
 func (e endError) Error() string { return e.why }
@@ -90,7 +90,7 @@ const (
 	again    = "again"
 )
 
-// Join lets somebody into the room until ctx ends, the line breaks, or the room
+// Join lets a guest into the room until ctx ends, the line breaks, or the room
 // does; the last word of ctx's cause is told if it is an End.
 func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) error {
 	r, err := s.enterRoom(g.Account, name)
@@ -175,7 +175,7 @@ func (p *peer) writeMessages(ctx context.Context, line Line) {
 	}
 }
 
-// queueMessage never waits: who does not read is as good as gone.
+// queueMessage never waits: a peer that does not read is as good as gone.
 func (p *peer) queueMessage(m Message) {
 	select {
 	case p.out <- m:

@@ -11,7 +11,7 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// room is who talks to each other. Its lock is held while connections are changed,
+// room is the people that talk to each other. Its lock is held while connections are changed,
 // and never while anything is sent.
 type room struct {
 	places int // the server's: who is in, or coming
@@ -30,7 +30,7 @@ func newRoom() *room {
 
 func (r *room) close() { r.stop.Do(func() { close(r.stopped) }) }
 
-// endCalls sends everybody away.
+// endCalls sends all away.
 func (r *room) endCalls(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *room) endCalls(why string) {
 	}
 }
 
-// addPeer brings somebody in, for their older self if there is one.
+// addPeer brings a peer in, in place of the same person's older one if there is one.
 func (r *room) addPeer(p *peer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (p *peer) openTrack() (err error) {
 	return err
 }
 
-// let has somebody who takes part let somebody who watches speak, or no more. One
-// who has gone meanwhile is passed over.
+// let has a person that takes part let a watching person speak, or no more. A person
+// that has gone meanwhile is passed over.
 func (r *room) let(by *peer, id string, speak bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *room) let(by *peer, id string, speak bool) error {
 	return nil
 }
 
-// sync has everybody be sent what they are to hear. The caller holds the lock.
+// sync sends each peer the voices that it is to hear. The caller holds the lock.
 func (r *room) sync() {
 	there := map[string]*peer{}
 	for _, q := range r.peers {
@@ -217,7 +217,7 @@ func withoutAddresses(sdp string) string {
 	return kept.String()
 }
 
-// tellMembers says who is there. The caller holds the lock.
+// tellMembers names the people in the room. The caller holds the lock.
 func (r *room) tellMembers() {
 	all := []Person{}
 	for _, p := range r.peers {
@@ -229,12 +229,12 @@ func (r *room) tellMembers() {
 }
 
 const (
-	// Whoever was heard so lately speaks; all are told so often, if it changed.
+	// A person that was heard so lately speaks; all are told so often, if it changed.
 	heardWithin = 500 * time.Millisecond
 	speakEvery  = 250 * time.Millisecond
 )
 
-// speakers tells who speaks, while there is a room.
+// speakers names the people that speak, while there is a room.
 func (r *room) speakers() {
 	tick := time.NewTicker(speakEvery)
 	defer tick.Stop()

@@ -39,7 +39,7 @@ const (
 	// MaxMessage bounds what a browser sends at once, in bytes: an answer for a full
 	// room has some 30 KB.
 	MaxMessage = 64 << 10
-	// maxPeers bounds a room: ten checkers, and who watches.
+	// maxPeers bounds a room: ten checkers, and the people that watch.
 	maxPeers = 24
 	// maxOnServer bounds all rooms together.
 	maxOnServer = 400
@@ -47,8 +47,8 @@ const (
 	maxOnAccount = maxOnServer / 4
 	// answerTime is how long a browser may take to answer an offer.
 	answerTime = 30 * time.Second
-	// maxLines bounds a connection's media lines, of which each who came and left
-	// used one up; beyond, its browser makes another connection.
+	// maxLines bounds a connection's media lines, of which each person that came and
+	// left used one up; beyond, its browser makes another connection.
 	maxLines = 80
 
 	levelURI = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"

@@ -18,7 +18,7 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Projector keeps who may call: API keys by the hash of their token, the
+// Projector keeps the callers: API keys by the hash of their token, the
 // accounts behind them, and checkers.
 type Projector struct{}
 

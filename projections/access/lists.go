@@ -26,7 +26,7 @@ type Account struct {
 	Finished bool
 }
 
-// IssuedKey is an API key without what would let anybody in.
+// IssuedKey is an API key without its token.
 type IssuedKey struct {
 	ID        string
 	Hint      string // how the token begins

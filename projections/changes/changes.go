@@ -24,8 +24,8 @@ import (
 const (
 	// changesBatch bounds how many events one look takes.
 	changesBatch = 500
-	// changesWait bounds how long news is held back for the read models. Who is told
-	// before they show it looks in vain, and is not told again.
+	// changesWait bounds how long news is held back for the read models. A follower that is
+	// told before they show it looks in vain, and is not told again.
 	changesWait = 20 * time.Second
 	// changesRetry is the pause after a look that failed.
 	changesRetry = time.Second
@@ -36,7 +36,7 @@ const (
 // Everything stands for more streams than are worth naming.
 const Everything = "*"
 
-// Queue is followed like an account: whoever does hears of a stream of that name
+// Queue is followed like an account: its follower hears of a stream of that name
 // when a job may have come to the checkers' queue, or left it. It does not say
 // which.
 const Queue = "queue"
@@ -63,7 +63,7 @@ func changesQueue(e domain.Recorded) bool {
 	return false
 }
 
-// Changes tells those who follow an account which of its streams the read models
+// Changes tells the followers of an account which of its streams the read models
 // show anew. One reader serves all followers of this process; while there are
 // none it only keeps its place.
 type Changes struct {
@@ -106,7 +106,7 @@ func (c *Changes) Follow(accounts ...string) (changed <-chan []string, leave fun
 	}
 }
 
-// followed says whether anybody follows, and whether a checker does.
+// followed says whether there is a follower, and whether one is a checker.
 func (c *Changes) followed() (anybody, checkers bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +153,7 @@ FROM readmodel.jobs
 WHERE id = ANY($1)
   AND checker_id <> ''`
 
-// roomsSQL finds who works in the sessions of jobs $1, and in sessions $2.
+// roomsSQL finds the people that work in the sessions of jobs $1, and in sessions $2.
 const roomsSQL = `
 SELECT DISTINCT 'session-' || s.session_id AS stream, j.checker_id AS account_id
 FROM (
@@ -221,7 +221,7 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	return nil
 }
 
-// tellAll tells everybody that something may have changed.
+// tellAll tells all followers that something may have changed.
 func (c *Changes) tellAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,8 +260,8 @@ func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[strin
 	return nil
 }
 
-// gather adds to what waits to be taken. The caller holds the lock, so nobody
-// else puts anything in between.
+// gather adds to what waits to be taken. The caller holds the lock, so nothing
+// comes in between.
 func (f *follower) gather(told map[string][]string) {
 	var news []string
 	for _, account := range f.accounts {

@@ -34,12 +34,12 @@ func (Projector) Version() int { return announce.Revision() + layout }
 // layout is the tables'. Raise it when they change.
 const layout = 4
 
-// Gather implements consumer.Lazy: writes don't wait for the feed, who reads it
-// does (Supervisor.CatchUp).
+// Gather implements consumer.Lazy: writes don't wait for the feed, its readers
+// do (Supervisor.CatchUp).
 func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
-// InOrder implements consumer.InOrder: whoever has read past a place by a cursor is never
-// shown what comes there later.
+// InOrder implements consumer.InOrder: a reader past a place in the feed is never
+// shown an event that comes there later.
 func (Projector) InOrder(string) bool { return true }
 
 func (Projector) Tables() []consumer.Table {

@@ -130,7 +130,7 @@ func (q *Reads) Accounts(ctx context.Context, text string, page Page, now time.T
 	return rows, total, nil
 }
 
-// Person is somebody in a list, with what they may do in words of their own.
+// Person is a person in a list, with the person's roles in words of their own.
 type Person struct {
 	ID        string         `json:"person_id"`
 	InvitedAt time.Time      `json:"invited_at"`
@@ -160,8 +160,8 @@ ORDER BY p.invited_at DESC, p.person_id
 LIMIT $3
 OFFSET $4`
 
-// People lists people, the last invited first: those who hold a role, where one is
-// given, of the ids, where those are (nil: everybody).
+// People lists people, the last invited first: those with the role, where one is
+// given, and of the ids, where those are (nil: all people).
 func (q *Reads) People(ctx context.Context, role string, ids []string, page Page) (rows []Person, total int, err error) {
 	var of any
 	if ids != nil {
@@ -323,7 +323,7 @@ func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) (rows []Job, e
 	return rows, nil
 }
 
-// Job gives one job, whoever's it is.
+// Job gives one job, of any account.
 func (q *Reads) Job(ctx context.Context, id string) (Job, error) {
 	row, err := readmodel.Get[Job](ctx, q.db, "job", jobColumnsSQL+"\nWHERE j.id = $1", id)
 	if err == nil {

@@ -21,7 +21,7 @@ const (
 
 // Prospect is what an account can expect of a test that waits for a checker.
 type Prospect struct {
-	// Online says that a checker is present who may take the account's tests.
+	// Online says that a checker with a right to the account's tests is present.
 	Online bool
 	// Typical is how long half of such tests took at most, from the submission to the
 	// report; zero: there were too few lately.

@@ -16,8 +16,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Projector keeps who may sign in, and what they may do then. What people
-// are called is not in the log (internal/credential).
+// Projector keeps the people that may sign in, and their roles. The names of people
+// are not in the log (internal/credential).
 type Projector struct{}
 
 func (Projector) Name() string { return "people" }
@@ -123,13 +123,13 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return nil
 }
 
-// Reads says who may do what.
+// Reads gives people and their roles.
 type Reads struct{ db *sqlx.DB }
 
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Person is somebody who may sign in, or may one day.
+// Person is a person that may sign in, now or after joining.
 type Person struct {
 	ID        string
 	InvitedAt time.Time
@@ -200,7 +200,7 @@ func (q *Reads) Person(ctx context.Context, id string) (Person, error) {
 	return people[0], nil
 }
 
-// Members gives the people of the account, those who have not joined yet too,
+// Members gives the people of the account, people that have not joined yet too,
 // each with their role there. The first invited comes first.
 func (q *Reads) Members(ctx context.Context, accountID string) ([]Person, error) {
 	people, err := q.list(ctx, membersSQL, accountID)
@@ -210,8 +210,8 @@ func (q *Reads) Members(ctx context.Context, accountID string) ([]Person, error)
 	return people, nil
 }
 
-// AnyOperator says whether there is somebody who runs the service, or was
-// invited to.
+// AnyOperator says whether a person runs the service, or was invited
+// to.
 func (q *Reads) AnyOperator(ctx context.Context, joined bool) (bool, error) {
 	var found bool
 	if err := q.db.GetContext(ctx, &found, anyOperatorSQL, joined); err != nil {

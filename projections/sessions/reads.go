@@ -61,7 +61,7 @@ type Slot struct {
 	ReportID  string     `json:"reportId"` // empty until there is a report
 }
 
-// Mark is a moment that somebody in the room pointed out.
+// Mark is a moment that a person in the room pointed out.
 type Mark struct {
 	Slot int       `json:"slot"` // whose checker did; 0: somebody of the account
 	Note string    `json:"note"`

@@ -27,11 +27,11 @@ type Timers struct {
 // ones; without it they are only looked for now and then.
 func New(db *sqlx.DB, dsn string) *Timers { return &Timers{db: readmodel.Pool(db), dsn: dsn} }
 
-// A timer that nobody has is due once its time has come, by Postgres' clock. A settled
+// A timer without a lease is due once its time has come, by Postgres' clock. A settled
 // or live lease stands for the event that set the timer then. A later event makes it
 // due again. An earlier one, during a rebuild of the timers, never does.
 //
-// A lease that is taken by somebody else in the same moment is not returned:
+// A lease that another node takes in the same moment is not returned:
 // the conflict's WHERE sees it. Locking the rows only keeps nodes from choosing
 // the same ones. Behind the horizon everything is settled. While the first build
 // of the timers runs, rows are shown that the log has cleared long ago: there is
@@ -46,7 +46,7 @@ WITH due AS (
 ), ` + leaseDueTimersSQL
 
 // Accounts take turns: the first of each comes before the second of any, and
-// what an account has leased by anybody counts. Two nodes that look in the same
+// the leases of an account on all nodes count. Two nodes that look in the same
 // moment may give it a few more.
 const takeSharedTimersSQL = `
 WITH held AS (
@@ -203,7 +203,7 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 	return nil
 }
 
-// What is due later is nobody's question: of kinds that have no timers every one that
+// Timers that are due later are not looked for: of kinds that have no timers every one that
 // lies ahead would be read, an open job's each, to find out so.
 const nextTimerSQL = `
 SELECT extract(epoch FROM least(

@@ -118,7 +118,7 @@ SET ahead_seconds = EXCLUDED.ahead_seconds`
 //
 // The policies are woken if any of that is due soon. What is due later they see by
 // themselves: they look every five seconds, and each of their looks is several
-// queries. So a charge, whose timer is due in twenty seconds, wakes nobody.
+// queries. So a charge, whose timer is due in twenty seconds, wakes no policy.
 const backTheHorizon = `
 UPDATE policy.horizons h
 SET fire_at = least(h.fire_at, w.first)
