@@ -106,7 +106,8 @@ type newsLine struct {
 // newsMost bounds an answer: the script asks again.
 const newsMost = 50
 
-var newsTypes = domain.TypesOf((*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil))
+var newsTypes = domain.TypesOf((*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil),
+	(*project.WebhookDisabled)(nil), (*credits.Debited)(nil))
 
 // news answers the script of an open page: what came behind its cursor. Without one it
 // gets the newest cursor.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +19,8 @@ import (
 	"humanqa/domain/person"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/ui"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"
@@ -167,6 +171,32 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 		(SELECT count(*) FROM mail.people WHERE person_id = $1) + (SELECT count(*) FROM mail.letters WHERE person_id = $1)`, bob.ID))
 	if left != 0 {
 		t.Errorf("%d rows are left of an erased account and person", left)
+	}
+}
+
+// A service without a mail server says so, and its links lead nowhere.
+func TestAServiceWithoutAMailServerSaysSo(t *testing.T) {
+	t.Parallel()
+	w := &world{Service: pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+		return []fs.FS{dashboard.Templates}, dashboard.Pages(dashboard.Deps{
+			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Fresh: s.API.Fresh, Now: time.Now,
+		})
+	}), boxes: new(sync.Map)}
+	ann := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: w.account("Acme", 0)})
+	page := w.Call(ann, "GET", "/dashboard/notifications", nil)
+	if page.Status != 200 || !strings.Contains(page.Body, "This service sends no e-mail.") || strings.Contains(page.Body, `name="address"`) {
+		t.Errorf("the page: %d\n%s", page.Status, page.Body)
+	}
+	if got := w.Call(ann, "POST", "/dashboard/notifications", pagetest.Form("address", "ann@example.com", "reports", "all")); got.Status != 404 {
+		t.Errorf("the choices: %d", got.Status)
+	}
+	for _, path := range []string{"/mail/stop/x", "/mail/confirm/x"} {
+		for _, form := range []url.Values{nil, {}} {
+			method := map[bool]string{true: "GET", false: "POST"}[form == nil]
+			if got := w.Call(guest{}, method, path, form); got.Status != 404 {
+				t.Errorf("%s %s: %d", method, path, got.Status)
+			}
+		}
 	}
 }
 

@@ -125,6 +125,8 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_BASE_URL=https:":                         "HUMANQA_BASE_URL: is no URL",
 		"HUMANQA_DATABASE_URL=mysql://u:secret@db/x":      "HUMANQA_DATABASE_URL: is no URL",
 		"HUMANQA_EVENTSTORE_URL=http://log":               "HUMANQA_EVENTSTORE_URL: is no URL",
+		"HUMANQA_SMTP_URL=mx.example:587":                 "HUMANQA_SMTP_URL: is no URL that starts with smtp:// or smtps://",
+		"HUMANQA_SMTP_URL=smtp://u:secret@mx.example":     "HUMANQA_SMTP_URL: has no sender: set HUMANQA_SMTP_FROM",
 		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
 		"HUMANQA_POSTGRES_LISTEN=x":                       "HUMANQA_POSTGRES_LISTEN: ",
 		"HUMANQA_POSTGRES_LISTEN=0.0.0.0:0":               "HUMANQA_POSTGRES_LISTEN: needs a port of its own",

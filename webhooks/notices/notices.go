@@ -49,8 +49,8 @@ func (*Subscriber) Begin(context.Context) error { return nil }
 // Handles implements consumer.Consumer. Of a test that is created only its title is kept
 // in mind.
 func (*Subscriber) Handles() []string {
-	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil), (*credits.Debited)(nil),
-		(*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil))
+	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil),
+		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil))
 }
 
 // Prepare implements consumer.Preparer.
@@ -155,7 +155,8 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 		n.Verdict = "Could not be tested. " + creditsOf(e.Refund) + " refunded"
 	case *job.QuestionAsked: // its words stay on the page: they may be about a sign-in
 		n.Kind, n.Path = mail.Question, "/dashboard/jobs/"+r.StreamID()+"#questions"
-		n.Verdict = fmt.Sprintf("The checker asks, and waits %d minutes for your answer", int(e.Until.Sub(e.At).Round(time.Minute)/time.Minute))
+		minutes := int(e.Until.Sub(e.At).Round(time.Minute) / time.Minute)
+		n.Verdict = fmt.Sprintf("The checker asks, and waits %d minutes for your answer", minutes)
 	case *job.Created:
 	default:
 		return found{}, false, nil
