@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"time"
 
 	"humanqa/domain/audit"
@@ -19,6 +20,8 @@ const (
 type overviewView struct {
 	Counts   overall.Counts
 	Queue    []waitingLine
+	Ages     []ageLine
+	AgesPlot *ui.Plot
 	InQueue  int
 	Overdue  int
 	Next     []overall.Deadline
@@ -39,6 +42,27 @@ type problemLine struct {
 	Warn             bool // it can wait
 }
 
+// ageLine is how many tests have used up that much of their time.
+type ageLine struct {
+	Used string
+	Jobs int
+}
+
+func agesOf(ages overall.Ages) (lines []ageLine, plot *ui.Plot) {
+	var columns []ui.Column
+	for i, used := range []struct{ short, long, kind string }{
+		{"25 %", "up to 25 % of the time limit", "pass"}, {"50 %", "25 to 50 %", "pass"}, {"75 %", "50 to 75 %", "pass"},
+		{"100 %", "75 to 100 %", "warn"}, {"over", "more than the time limit", "fail"},
+	} {
+		lines = append(lines, ageLine{used.long, ages[i]})
+		columns = append(columns, ui.Column{
+			Label: used.short, Number: strconv.Itoa(ages[i]), Says: used.long + ": " + ui.Count(ages[i], "test"),
+			Parts: []ui.ColumnPart{{Kind: used.kind, Of: float64(ages[i])}},
+		})
+	}
+	return lines, ui.NewPlot(columns, 0, "")
+}
+
 func (d console) overview(r *ui.Request) (ui.Answer, error) {
 	ctx, now := r.Context(), d.Now()
 	v := overviewView{Now: now}
@@ -55,6 +79,11 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 		v.Overdue += w.Overdue
 		v.Queue = append(v.Queue, waitingLine{w, *w.Oldest, *w.Next})
 	}
+	ages, err := d.Reads.Overall.Ages(ctx, now)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Ages, v.AgesPlot = agesOf(ages)
 	if v.Next, err = d.Reads.Overall.Next(ctx, nextShown); err != nil {
 		return ui.Answer{}, err
 	}

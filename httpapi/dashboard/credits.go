@@ -18,6 +18,8 @@ type creditsView struct {
 	Entries []ledger.Entry
 	Sum     ledger.Sum
 	Sound   bool
+	Days    []ledger.DayEnd
+	Plot    *ui.Plot
 	Pager   pager
 	Prices  prices
 	Owner   bool
@@ -44,6 +46,9 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	if v.Sum, err = d.Reads.Ledger.Sum(r.Context(), r.Account.ID); err != nil {
 		return ui.Answer{}, err
 	}
+	if v.Days, v.Plot, err = d.balances(r, now); err != nil {
+		return ui.Answer{}, err
+	}
 	v.Sound, v.Owner = v.Sum.Sum == v.Sum.Balance, may(r, person.Owner)
 	v.Low = strconv.FormatInt(int64(v.Balance.LowBelow), 10)
 	if wrong != nil {
@@ -54,6 +59,33 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	}
 	v.Pager = newPager(r, page, len(v.Entries), v.Sum.Entries)
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID))
+}
+
+// daysShown is how far back the balance is drawn.
+const daysShown = 30
+
+// balances draws the account's balance at the end of each day (UTC); nothing of an account
+// without entries.
+func (d Deps) balances(r *ui.Request, now time.Time) (days []ledger.DayEnd, plot *ui.Plot, err error) {
+	first := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-daysShown)
+	ends, err := d.Reads.Ledger.DayEnds(r.Context(), r.Account.ID, first)
+	if err != nil || len(ends) == 0 {
+		return nil, nil, err
+	}
+	var columns []ui.Column
+	var balance domain.Credits
+	for n := range daysShown {
+		day := first.AddDate(0, 0, n)
+		for len(ends) > 0 && !ends[0].Day.After(day) {
+			balance, ends = ends[0].Balance, ends[1:]
+		}
+		days = append(days, ledger.DayEnd{Day: day, Balance: balance})
+		columns = append(columns, ui.Column{
+			Label: day.Format("2 Jan"), Says: day.Format("2 Jan 2006") + ": " + ui.Credits(balance),
+			Parts: []ui.ColumnPart{{Kind: "plain", Of: float64(balance)}},
+		})
+	}
+	return days, ui.NewPlot(columns, 0, ""), nil
 }
 
 // setLow sets where credits are low (decisions, "Account events").

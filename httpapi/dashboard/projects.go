@@ -1,12 +1,15 @@
 package dashboard
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -17,38 +20,37 @@ import (
 )
 
 type projectsView struct {
-	Projects []projectLine
-	Weeks    []weekBar
-	Pager    pager
-	MayAdd   bool
-	Name     string
-	URL      string
-	Wrong    map[string]string
-	Errors   []string
+	Projects  []projectLine
+	Weeks     []weekLine
+	WeeksPlot *ui.Plot
+	Pager     pager
+	MayAdd    bool
+	Name      string
+	URL       string
+	Wrong     map[string]string
+	Errors    []string
 }
 
 type projectLine struct {
 	projects.Project
 	Host    string
 	Percent int
+	Spark   *ui.Spark
+	Commit  string // of the latest test that has one
 }
 
 // weeksShown is how far back the pass rate goes.
 const weeksShown = 12
 
-// weekBar is a week in the chart of the pass rate, the oldest first. Heights are
-// of 100; a week without a test has none.
-type weekBar struct {
+// weekLine is a week of the pass rate, the oldest first.
+type weekLine struct {
 	analytics.PassRate
-	From         time.Time // its Monday, UTC
-	Percent      int
-	X            string
-	PassY, PassH string
-	RestH        string
+	From    time.Time // its Monday, UTC
+	Percent int
 }
 
 // weeksOf lays the account's weeks out up to the present one.
-func weeksOf(rates []analytics.PassRate, now time.Time) []weekBar {
+func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 	byWeek := map[time.Time]analytics.PassRate{}
 	for _, rate := range rates {
 		if rate.Week != nil {
@@ -57,25 +59,27 @@ func weeksOf(rates []analytics.PassRate, now time.Time) []weekBar {
 	}
 	now = now.UTC()
 	monday := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -(int(now.Weekday())+6)%7)
-	var bars []weekBar
+	var weeks []weekLine
+	var columns []ui.Column
 	tested := false
 	for n := range weeksShown {
-		bar := weekBar{From: monday.AddDate(0, 0, 7*(n-weeksShown+1))}
-		bar.PassRate = byWeek[bar.From]
-		text := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
-		bar.X, bar.PassY, bar.PassH, bar.RestH = text(float64(n)*400/weeksShown), "100.0", "0.0", "0.0"
-		if bar.Completed > 0 {
+		week := weekLine{From: monday.AddDate(0, 0, 7*(n-weeksShown+1))}
+		week.PassRate = byWeek[week.From]
+		column := ui.Column{Label: week.From.Format("2 Jan"), Number: "–", Says: "Week from " + week.From.Format("2 Jan 2006") + ": no test"}
+		if week.Completed > 0 {
 			tested = true
-			high := 100 * float64(bar.Passed) / float64(bar.Completed)
-			bar.Percent = int(high + 0.5)
-			bar.PassY, bar.PassH, bar.RestH = text(100-high), text(high), text(100-high)
+			share := 100 * float64(week.Passed) / float64(week.Completed)
+			week.Percent = int(share + 0.5)
+			column.Number = strconv.Itoa(week.Percent)
+			column.Says = fmt.Sprintf("Week from %s: %d of %d tests passed", week.From.Format("2 Jan 2006"), week.Passed, week.Completed)
+			column.Parts = []ui.ColumnPart{{Kind: "pass", Of: share}, {Kind: "fail", Of: 100 - share}}
 		}
-		bars = append(bars, bar)
+		weeks, columns = append(weeks, week), append(columns, column)
 	}
 	if !tested {
-		return nil
+		return nil, nil
 	}
-	return bars
+	return weeks, ui.NewPlot(columns, 100, " %")
 }
 
 func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
@@ -84,8 +88,17 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	if err != nil {
 		return v, err
 	}
+	ids := make([]string, len(rows))
+	for i, p := range rows {
+		ids[i] = p.ID
+	}
+	latest, err := d.Reads.History.Latest(r.Context(), r.Account.ID, ids)
+	if err != nil {
+		return v, err
+	}
 	for _, p := range rows {
 		line := projectLine{Project: p, Percent: int(p.PassRate*100 + 0.5)}
+		line.Spark, line.Commit = sparkOf(latest[p.ID])
 		if p.DefaultURL != nil {
 			line.Host = hostOf(*p.DefaultURL)
 		}
@@ -99,9 +112,27 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Weeks = weeksOf(rates, now)
+	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
 	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(rows), total), may(r, person.Developer), map[string]string{}
 	return v, nil
+}
+
+// sparkOf draws the share of items that passed in the latest tests, the oldest first.
+func sparkOf(tests []history.LatestTest) (spark *ui.Spark, commit string) {
+	var values []float64
+	passed := 0
+	for _, t := range tests {
+		if t.Commit != "" {
+			commit = t.Commit
+		}
+		if t.OverallStatus == job.OverallPass {
+			passed++
+		}
+		if items := t.PassCount + t.FailCount; items > 0 {
+			values = append(values, float64(t.PassCount)/float64(items))
+		}
+	}
+	return ui.NewSpark(values, fmt.Sprintf("Items that passed, test by test: %d of the last %s passed.", passed, ui.Count(len(tests), "test"))), commit
 }
 
 func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
@@ -148,20 +179,35 @@ const (
 	testsCompared = 20
 )
 
-// matrixView leaves out of the matrix what passes again, beyond rowsShown.
+// matrixView shows what fails now, and what passes again when it is asked for.
 type matrixView struct {
 	history.Matrix
-	More int
+	Days []matrixDay
+	More int    // rows that pass again, and are left out
+	All  string // the page with them
 }
 
-const rowsShown = 12
+// matrixDay is so many tests of one day (UTC), side by side.
+type matrixDay struct {
+	At    time.Time
+	Tests int
+}
 
-func (m *matrixView) shorten() {
-	kept := 0
-	for kept < len(m.Rows) && (kept < rowsShown || m.Rows[kept].Open) { // open ones come first
-		kept++
+func (m *matrixView) lay(path string, all bool) {
+	open := 0
+	for open < len(m.Rows) && m.Rows[open].Open { // they come first
+		open++
 	}
-	m.More, m.Rows = len(m.Rows)-kept, m.Rows[:kept]
+	if !all && open > 0 && open < len(m.Rows) {
+		m.More, m.Rows, m.All = len(m.Rows)-open, m.Rows[:open], path+"?items=all#matrix"
+	}
+	for _, t := range m.Tests {
+		day := t.TestedAt.UTC().Truncate(24 * time.Hour)
+		if n := len(m.Days); n == 0 || !m.Days[n-1].At.Equal(day) {
+			m.Days = append(m.Days, matrixDay{At: day})
+		}
+		m.Days[len(m.Days)-1].Tests++
+	}
 }
 
 type projectView struct {
@@ -169,7 +215,8 @@ type projectView struct {
 	Host     string
 	History  history.Project
 	Percent  int
-	Trend    []trendBar
+	Trend    []trendLine
+	Plot     *ui.Plot
 	Failures []history.OpenFailure
 	Queue    []history.PreparedBatch
 	Loops    []loopLine
@@ -197,11 +244,10 @@ func (f projectForm) slaText() string {
 	return strconv.Itoa(f.SLA)
 }
 
-// trendBar is a test in the trend, the oldest first. Heights are of 100.
-type trendBar struct {
+// trendLine is a test in the trend, the oldest first.
+type trendLine struct {
 	history.TrendTest
-	X, Y, High string
-	Kind       string
+	Commit string
 }
 
 func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
@@ -225,7 +271,7 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	if v.Matrix.Matrix, err = d.Reads.History.Matrix(ctx, v.AccountID, v.ID, testsCompared); err != nil {
 		return v, err
 	}
-	v.Matrix.shorten()
+	v.Matrix.lay("/dashboard/projects/"+v.ID, r.URL.Query().Get("items") == "all")
 	health, err := d.Deliveries.Health(ctx, v.AccountID, v.ID)
 	if err != nil {
 		return v, err
@@ -251,22 +297,29 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	return v, nil
 }
 
+// trend draws the share of items that passed, test by test.
 func (v *projectView) trend() {
-	n := len(v.History.Trend)
-	for i := range n {
-		t := v.History.Trend[n-1-i] // the newest comes first there
-		bar := trendBar{TrendTest: t, Kind: "none"}
-		high := 8.0
-		if items := t.PassCount + t.FailCount; items > 0 {
-			high = max(8, 100*float64(t.PassCount)/float64(items))
-		}
-		if t.OverallStatus == "pass" || t.OverallStatus == "fail" {
-			bar.Kind = t.OverallStatus
-		}
-		text := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
-		bar.X, bar.Y, bar.High = text(float64(i)*40), text(100-high), text(high)
-		v.Trend = append(v.Trend, bar)
+	commits := map[string]string{}
+	for _, t := range v.Matrix.Tests {
+		commits[t.JobID] = t.Commit
 	}
+	var columns []ui.Column
+	for _, t := range slices.Backward(v.History.Trend) { // the newest comes first there
+		line := trendLine{t, commits[t.JobID]}
+		v.Trend = append(v.Trend, line)
+		column := ui.Column{Label: t.TestedAt.UTC().Format("2 Jan"), Number: "–"}
+		column.Says = fmt.Sprintf("%s: %d of %d items passed", t.TestedAt.UTC().Format("2 Jan 2006, 15:04 UTC"), t.PassCount, t.PassCount+t.FailCount)
+		if line.Commit != "" {
+			column.Says += ", commit " + line.Commit
+		}
+		if items := t.PassCount + t.FailCount; items > 0 {
+			share := 100 * float64(t.PassCount) / float64(items)
+			column.Number = strconv.Itoa(int(share + 0.5))
+			column.Parts = []ui.ColumnPart{{Kind: "pass", Of: share}, {Kind: "fail", Of: 100 - share}}
+		}
+		columns = append(columns, column)
+	}
+	v.Plot = ui.NewPlot(columns, 100, " %")
 }
 
 func (d Deps) project(r *ui.Request) (ui.Answer, error) {

@@ -1,11 +1,15 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/pagetest"
 )
 
 // The pass rate of a week, as a chart and as a table, and a list of batches.
@@ -28,9 +32,9 @@ func TestTheProjectsPageShowsThePassRateByWeek(t *testing.T) {
 	got := w.Call(viewer, "GET", "/dashboard/projects", nil)
 	for text, n := range map[string]int{
 		`<td class="num">4</td><td class="num">3</td><td class="num">1</td><td class="right num">75 %</td>`: 1,
-		`<rect class="pass" x="366.7" y="25.0" width="26" height="75.0"/>`:                                  1,
-		`<rect class="fail" x="366.7" y="0" width="26" height="25.0"/>`:                                     1,
-		`<rect class="none"`: 11, `<td class="right num">–</td>`: 11,
+		`<rect class="fail" x="0" y="0.0" width="10" height="25.0"/>`:                                       1,
+		`<rect class="pass" x="0" y="25.0" width="10" height="75.0"/>`:                                      1,
+		`: 3 of 4 tests passed"`: 1, `: no test"`: 11, `<b>75</b>`: 1, `<b>–</b>`: 11, `<td class="right num">–</td>`: 11, `<span>100 %</span>`: 1,
 	} {
 		if strings.Count(got.Body, text) != n {
 			t.Errorf("%d times %s, want %d", strings.Count(got.Body, text), text, n)
@@ -45,5 +49,61 @@ func TestTheProjectsPageShowsThePassRateByWeek(t *testing.T) {
 	}
 	if other := w.Call(w.Joined("Bob", person.Grant{Role: person.Owner, AccountID: w.account("Globex", 0)}), "GET", "/dashboard/batches", nil); strings.Contains(other.Body, batch) {
 		t.Error("another account sees the batch")
+	}
+}
+
+// The trend, the matrix and the list of projects say which commit broke what; the credits'
+// page draws the balance of each day.
+func TestThePlotsNameCommitsAndDays(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	viewer := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: account})
+	other := w.Joined("Bob", person.Grant{Role: person.Viewer, AccountID: w.account("Globex", 0)})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop"})
+	w.Shown(project.Position, err)
+	for i, verdicts := range [][2]job.ItemStatus{{job.ItemFail, job.ItemPass}, {job.ItemPass, job.ItemFail}} {
+		out, err := w.Commands.Deploy(t.Context(), pagetest.Client(account), project.ProjectID, command.Deploy{
+			Test: command.HostedTest{Submission: job.Submission{URL: "https://shop.example.com", Source: "deploy"}, Host: "shop.example.com"},
+			Keys: []string{fmt.Sprintf("commit:%d0c5ea7e9d3b", 4+i)},
+		})
+		w.Shown(out.Position, err)
+		eventually.True(t, "the checklist is written", func() bool {
+			j, err := w.Reads.Jobs.Job(t.Context(), account, out.JobID)
+			return err == nil && len(j.Items) > 1
+		})
+		c := w.claims(w.Checker("ann"), out.JobID)
+		for n := range c.Checklist {
+			verdict := job.ItemPass
+			if n < 2 {
+				verdict = verdicts[n]
+			}
+			c.checks(n, verdict, "It is white.")
+		}
+		c.completes("Tested.")
+	}
+	page := w.Call(viewer, "GET", "/dashboard/projects/"+project.ProjectID, nil).Body
+	for text, n := range map[string]int{
+		`class="plot-column" title="`: 2, `, commit 50c5ea7e9d3b"><svg`: 1, `<span>100 %</span>`: 1, `<td><code>50c5ea7e9d</code></td>`: 1,
+		`scope="colgroup" colspan="2"`: 1, `<tr><th scope="row">`: 1, "?items=all#matrix": 1, "Show also what passes again (1)": 1,
+	} {
+		if got := strings.Count(page, text); got != n {
+			t.Errorf("the project's page has %d times %s, want %d", got, text, n)
+		}
+	}
+	all := w.Call(viewer, "GET", "/dashboard/projects/"+project.ProjectID+"?items=all", nil).Body
+	if n := strings.Count(all, `<tr><th scope="row">`); n != 2 {
+		t.Errorf("with all that failed once the matrix has %d rows", n)
+	}
+	list := w.Call(viewer, "GET", "/dashboard/projects", nil).Body
+	if !strings.Contains(list, `class="spark"`) || !strings.Contains(list, "commit <code>50c5ea7e9d</code>") {
+		t.Error("the list of projects has no line, or no commit")
+	}
+	if body := w.Call(other, "GET", "/dashboard/projects", nil).Body; strings.Contains(body, "50c5ea7e9d") {
+		t.Error("another account sees the commit")
+	}
+	credits := w.Call(viewer, "GET", "/dashboard/credits", nil).Body
+	if n := strings.Count(credits, `class="plot-column"`); n != 30 || !strings.Contains(credits, ": 90 credits\"><svg") || !strings.Contains(credits, ": 0 credits\"><svg") {
+		t.Errorf("the balance has %d days, or not those of the ledger", n)
 	}
 }

@@ -197,6 +197,39 @@ func (q *Reads) Entries(ctx context.Context, accountID string, limit, offset int
 	return entries, nil
 }
 
+// DayEnd is the balance at the end of a day (UTC) that has entries.
+type DayEnd struct {
+	Day     time.Time      `json:"day"`
+	Balance domain.Credits `json:"balance"`
+}
+
+// The balance before the first day comes with a day that is earlier.
+const dayEndsSQL = `
+(SELECT date_trunc('day', at, 'UTC') AS day, balance
+ FROM readmodel.ledger_entries
+ WHERE account_id = $1
+   AND at < $2
+ ORDER BY revision DESC
+ LIMIT 1)
+UNION ALL
+(SELECT DISTINCT ON (date_trunc('day', at, 'UTC')) date_trunc('day', at, 'UTC') AS day, balance
+ FROM readmodel.ledger_entries
+ WHERE account_id = $1
+   AND at >= $2
+ ORDER BY date_trunc('day', at, 'UTC'), revision DESC)`
+
+// DayEnds gives the balances at the end of the days since a moment that have entries, the
+// oldest first, and before them the latest of an earlier day.
+func (q *Reads) DayEnds(ctx context.Context, accountID string, since time.Time) (days []DayEnd, err error) {
+	if err := q.db.SelectContext(ctx, &days, dayEndsSQL, accountID, since); err != nil {
+		return nil, fmt.Errorf("read the balances of %s: %w", accountID, err)
+	}
+	for i := range days {
+		readmodel.UTC(&days[i].Day)
+	}
+	return days, nil
+}
+
 // Sum adds all entries of the account's ledger up.
 func (q *Reads) Sum(ctx context.Context, accountID string) (s Sum, err error) {
 	if err := q.db.GetContext(ctx, &s, ledgerSumSQL, accountID); err != nil {

@@ -54,6 +54,33 @@ func (q *Reads) Queue(ctx context.Context, now time.Time) (rows []Waiting, err e
 	return rows, nil
 }
 
+// Ages is how many tests of the queue have used up how much of their time: a quarter of
+// it at most, up to a half, three quarters, the whole, and more.
+type Ages [5]int
+
+const agesSQL = `
+SELECT LEAST(GREATEST(CEIL(4 * (1 - EXTRACT(EPOCH FROM queue_due_at - $1) / (60 * sla_minutes))), 1), 5)::integer AS quarter,
+       COUNT(*) AS jobs
+FROM readmodel.jobs
+WHERE in_queue
+  AND status = 'pending'
+GROUP BY quarter`
+
+// Ages is how the queue stands against its time limits.
+func (q *Reads) Ages(ctx context.Context, now time.Time) (ages Ages, err error) {
+	var rows []struct {
+		Quarter int `json:"quarter"`
+		Jobs    int `json:"jobs"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, agesSQL, now); err != nil {
+		return ages, fmt.Errorf("look how old the queue is: %w", err)
+	}
+	for _, row := range rows {
+		ages[row.Quarter-1] = row.Jobs
+	}
+	return ages, nil
+}
+
 // Counts is how many there are of what matters.
 type Counts struct {
 	Accounts  int `json:"accounts"`
