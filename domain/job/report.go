@@ -71,13 +71,21 @@ func OverallStatus(items []ReportItem) string {
 	return OverallInconclusive
 }
 
+// AnswersKey is the key of a review's item that the page answers at all.
+const AnswersKey = "review-answers"
+
 // HealthScore is 100 less 25 for each critical, 10 for each major and 3 for
 // each minor item that failed, and never below 0 (decisions, "healthScore").
+//
+// A page that gave a review no good answer has no health: 0.
 func HealthScore(items []ReportItem) int {
 	score := 100
 	for _, i := range items {
 		if i.Status != ItemFail {
 			continue
+		}
+		if i.Key == AnswersKey {
+			return 0
 		}
 		switch i.Severity {
 		case Critical:

@@ -37,6 +37,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"a view is kept for one person":             testAViewIsKeptForOnePerson,
 		"the reference is accessible":               testTheReferenceIsAccessible,
 		"why a test could not be tested":            testTheReasonsOfATestThatCouldNotBeTested,
+		"a test is started from a terminal":         testATestIsStartedAgainFromATerminal,
 		"other stars keep the words":                testAChangeOfTheStarsKeepsTheWords,
 		"a checklist is edited before it costs":     testAPersonEditsTheChecklistBeforeItCosts,
 		"a preview shows what failed before":        testAPreviewShowsWhatFailedBefore,

@@ -21,6 +21,7 @@ type deliveryView struct {
 	webhooks.DeliveryDetail
 	Chip     ui.State
 	Project  projects.Project
+	Test     string        // as in the list
 	Attempts []attemptLine // the newest first
 	Body     string        // the exact bytes
 	Readable string        // the same, indented
@@ -52,7 +53,11 @@ func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, e
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), w.AccountID, w.ProjectID); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Headers = w.Headers(webhooks.Attempt{})
+	named := []deliveryLine{{Delivery: w.Delivery}}
+	if err := d.nameTests(r.Context(), w.AccountID, named); err != nil {
+		return ui.Answer{}, err
+	}
+	v.Test, v.Headers = named[0].Test, w.Headers(webhooks.Attempt{})
 	for _, a := range w.Attempts {
 		line := attemptLine{Attempt: a, Chip: ui.NewState("Arrived", "pass", "check"), Headers: w.Headers(a)}
 		if a.Error != "" {

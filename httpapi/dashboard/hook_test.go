@@ -29,6 +29,15 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 		}
 		return found[1]
 	}
+	if got := w.Call(owner, "GET", path, nil); strings.Contains(got.Body, "This project has no address.") {
+		t.Error("a project with an address is said to have none")
+	}
+	bare, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Bare"})
+	w.Shown(bare.Position, err)
+	if got := w.Call(owner, "GET", "/dashboard/projects/"+bare.ProjectID+"/hook", nil); !strings.Contains(got.Body, "This project has no address.") ||
+		!strings.Contains(got.Body, `-d "{\&#34;url\&#34;`) && !strings.Contains(got.Body, `-d "{\"url\": `) {
+		t.Error("a project without an address does not say so")
+	}
 	deploy := func(hook, commit string) int {
 		t.Helper()
 		return w.Send(guest{}, "POST", hook, strings.NewReader(`{"commitSha": "`+commit+`"}`), "Content-Type", "application/json").Status

@@ -45,6 +45,7 @@ type jobView struct {
 	Films     []filmView
 	AI        *job.AIReport
 	AIPending bool
+	ByAI      bool // a review, which no checker works on
 	Stars     []star
 	Timeline  []moment
 	Untested  []moment // reports of checkers that could not test it
@@ -177,7 +178,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, err error) {
 	v = jobView{
 		Job: j, Host: hostOf(j.URL), Link: safeLink(j.URL), Type: j.Type.Title(), State: stateOf(j.Summary()),
-		Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
+		ByAI: j.Type == job.AIReview, Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
 	}
 	items := j.Items
 	if j.Status == job.StatusCompleted {
@@ -217,7 +218,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 
 func itemViews(items []job.ReportItem, base string) (list []itemView) {
 	for _, i := range items {
-		list = append(list, itemView{ReportItem: i, Finding: strings.HasPrefix(i.ID, "finding"), Shots: shotsOf(base, i)})
+		list = append(list, itemView{ReportItem: i, Finding: isFinding(i), Shots: shotsOf(base, i)})
 	}
 	return list
 }
@@ -356,17 +357,40 @@ func shotsOf(base string, i job.ReportItem) (shots []*shot) {
 // quote makes of a text one word of a shell.
 func quote(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + `'` }
 
-// curl is how the same test is started from a terminal.
+// curl is how this very test is started from a terminal: with its own checklist, without
+// the login that the checker was given. A review makes its own list.
 func (d Deps) curl(j jobs.Job) string {
-	in := map[string]any{"url": j.URL}
-	if j.Feature != "" {
-		in["feature"] = j.Feature
-	}
+	in := map[string]any{"url": j.URL, "title": j.Title, "description": j.Description, "jobType": string(j.Type), "slaMinutes": j.SLAMinutes}
 	if j.Urgent {
 		in["priority"] = "urgent"
 	}
-	return "curl " + quote(d.BaseURL+"/v1/hosted/test") + " \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + quote(jsonText(in))
+	for name, value := range map[string]string{
+		"projectId": j.ProjectID, "targetDevice": j.Target.Device, "targetOS": j.Target.OS, "targetBrowser": j.Target.Browser,
+		"targetScreenSize": j.Target.ScreenSize, "targetNetwork": j.Target.Network,
+	} {
+		if value != "" {
+			in[name] = value
+		}
+	}
+	var items []map[string]any
+	for _, item := range j.Items {
+		if isFinding(item) || j.Type == job.AIReview {
+			continue
+		}
+		one := map[string]any{"key": item.Key, "description": item.Description, "severity": item.Severity}
+		if item.ExpectedOutcome != "" {
+			one["expectedOutcome"] = item.ExpectedOutcome
+		}
+		items = append(items, one)
+	}
+	if len(items) > 0 {
+		in["checklistItems"] = items
+	}
+	return "curl " + quote(d.BaseURL+"/v1/jobs") + " \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + quote(jsonText(in))
 }
+
+// isFinding says that the checker found it beside the list.
+func isFinding(i job.ReportItem) bool { return strings.HasPrefix(i.ID, "finding") }
 
 func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	endings := map[string]string{"junit": "xml", "ctrf": "json", "md": "md"}

@@ -1,11 +1,13 @@
 package dashboard_test
 
 import (
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 
+	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/internal/testing/pagetest"
@@ -76,5 +78,28 @@ func testAChangeOfTheStarsKeepsTheWords(t *testing.T, w *world) {
 	tab.Wait("location.hash === '#rating' && document.querySelector('.stars input:checked').value === '5'")
 	if report, err := w.Reads.Jobs.Report(t.Context(), account, id); err != nil || *report.CheckerRating != 5 || strings.Fields(report.RatingNote)[3] != "picture." {
 		t.Errorf("the rating is %v %q, %v", *report.CheckerRating, report.RatingNote, err)
+	}
+}
+
+// A page shows how this very test is started from a terminal; its webhook's deliveries
+// name it, and none of them is late before it was tried.
+func testATestIsStartedAgainFromATerminal(t *testing.T, w *world) {
+	account := w.account("Acme", 100)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop", WebhookURL: "https://hooks.example.com/x"})
+	w.Shown(project.Position, err)
+	id := w.test(account, "Ann's checkout", func(in *command.SubmitJob) { in.ProjectID, in.Target.Device = project.ProjectID, "iPhone" })
+	curl := html.UnescapeString(w.Call(owner, "GET", "/dashboard/jobs/"+id, nil).Body)
+	for _, want := range []string{
+		"/v1/jobs' \\\n", `"title":"Ann'\''s checkout"`, `"jobType":"payment_flow"`, `"targetDevice":"iPhone"`, `"projectId":"` + project.ProjectID,
+		`{"description":"The receipt arrives by e-mail","key":"the-receipt-arrives-by-e-mail","severity":"minor"}`,
+	} {
+		if !strings.Contains(curl, want) {
+			t.Errorf("the call is without %s", want)
+		}
+	}
+	hook := html.UnescapeString(w.Call(owner, "GET", "/dashboard/projects/"+project.ProjectID+"/webhook", nil).Body)
+	if !strings.Contains(hook, "Ann's checkout</small>") || strings.Contains(hook, "overdue") {
+		t.Error("a delivery does not name its test, or is overdue")
 	}
 }

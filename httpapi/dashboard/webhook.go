@@ -48,6 +48,7 @@ type webhookView struct {
 type deliveryLine struct {
 	webhooks.Delivery
 	Chip ui.State
+	Test string // title of the test that the event is about; empty: of none
 }
 
 type eventChoice struct {
@@ -76,7 +77,7 @@ func lineOfDelivery(d webhooks.Delivery) deliveryLine {
 	case d.Attempts == 0:
 		chip = ui.NewState("Waiting", "", "clock")
 	}
-	return deliveryLine{d, chip}
+	return deliveryLine{Delivery: d, Chip: chip}
 }
 
 // healthState is how a webhook does, in the words of the pages.
@@ -123,12 +124,34 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 	if err := d.listDeliveries(r, &v); err != nil {
 		return v, err
 	}
+	if err := d.nameTests(ctx, p.AccountID, v.Waiting, v.Lines); err != nil {
+		return v, err
+	}
 	v.Every = p.Events == nil
 	for _, name := range announce.Choices() {
 		v.Events = append(v.Events, eventChoice{name, v.Every || slices.Contains(*p.Events, name)})
 	}
 	v.Rotations, err = d.rotations(ctx, p)
 	return v, err
+}
+
+// nameTests puts the titles of the tests beside their events.
+func (d Deps) nameTests(ctx context.Context, accountID string, lists ...[]deliveryLine) error {
+	var ids []string
+	for _, lines := range lists {
+		for _, line := range lines {
+			if id := line.JobID(); id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	titles, err := d.Reads.Jobs.Titles(ctx, accountID, ids)
+	for _, lines := range lists {
+		for i := range lines {
+			lines[i].Test = titles[lines[i].JobID()]
+		}
+	}
+	return err
 }
 
 // listDeliveries fills the list that the query asks for.

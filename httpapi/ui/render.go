@@ -116,6 +116,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"tag":     func() string { return tagMark },
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
+		"next":    func(t *time.Time) string { return Next(r.now(), *t) },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"moment":  func(t time.Time) template.HTML { return zoned(t, "moment", inUTC) },
 		"day":     func(t time.Time) template.HTML { return zoned(t, "day", "2 Jan 2006") },
@@ -182,6 +183,15 @@ func Until(now, t time.Time) string {
 	default:
 		return "in " + Span(d)
 	}
+}
+
+// Next says when something happens by itself: what has come is about to happen, and not
+// late.
+func Next(now, t time.Time) string {
+	if !t.After(now) {
+		return "now"
+	}
+	return Until(now, t)
 }
 
 // Span says how long something lasts.

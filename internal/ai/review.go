@@ -88,7 +88,7 @@ const (
 
 var checks = []check{
 	{
-		"review-answers", "General",
+		job.AnswersKey, "General",
 		item{"The page answers.", "It answers with a status of success after at most 5 redirects.", job.Critical},
 		"Repair what the note names (name, address, certificate, status), and watch the address from outside.",
 		needsNothing, reviewed.answers,

@@ -425,3 +425,28 @@ func (q *Reads) Ended(ctx context.Context, accountID string, ids []string) (ende
 	}
 	return ended, nil
 }
+
+const titlesSQL = `
+SELECT id, title
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND id = ANY($2)`
+
+// Titles gives the titles of those of the account's jobs, by their id.
+func (q *Reads) Titles(ctx context.Context, accountID string, ids []string) (map[string]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var rows []struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, titlesSQL, accountID, pq.StringArray(ids)); err != nil {
+		return nil, fmt.Errorf("read titles of jobs: %w", err)
+	}
+	titles := make(map[string]string, len(rows))
+	for _, row := range rows {
+		titles[row.ID] = row.Title
+	}
+	return titles, nil
+}
