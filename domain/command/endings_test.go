@@ -203,8 +203,8 @@ func TestAClaimThatFallsSilentEndsAndKeepsItsDraft(t *testing.T) {
 	s.checkAll(t, claim)
 	beat := func() error {
 		beat, _, err := s.Heartbeat(t.Context(), s.checkerCause(claim.CheckerID), claim)
-		if err == nil && !beat.DueAt.Equal(s.job(id).DueAt) {
-			t.Errorf("the SLA is said to end at %s, it is %s", beat.DueAt, s.job(id).DueAt)
+		if j := s.job(id); err == nil && (!beat.DueAt.Equal(j.DueAt) || !beat.SilentAt.Equal(j.SignOfLife.Add(job.SilentAfter))) {
+			t.Errorf("the clocks are %+v of %+v", beat, j)
 		}
 		return err
 	}

@@ -8,18 +8,25 @@ import (
 	"humanqa/domain/job"
 )
 
-// Beat is what a claimant is told of the clock: when the SLA ends. Stands says that a
-// question is open, so the clock stands and DueAt will be later.
+// Beat is what a claimant is told of the clocks. Stands says that a question is open, so
+// both clocks stand and their ends will be later.
 type Beat struct {
-	DueAt  time.Time
-	Stands bool
+	DueAt    time.Time // the end of the SLA
+	SilentAt time.Time // when the claim ends without a further sign of life
+	Stands   bool
 }
 
 // Heartbeat says that the claimant is still at work.
 func (s *Service) Heartbeat(ctx context.Context, cause Cause, claim Claim) (Beat, domain.Position, error) {
 	return claimant(ctx, s, cause, claim, func(st job.State, beat *Beat) ([]domain.Event, error) {
-		beat.DueAt = st.DueAt
+		now := s.Now()
+		events, err := job.DecideHeartbeat(st, claim.CheckerID, claim.Token, now)
+		heard := st.SignOfLife
+		if len(events) > 0 {
+			heard = now
+		}
+		*beat = Beat{DueAt: st.DueAt, SilentAt: heard.Add(job.SilentAfter)}
 		_, beat.Stands = st.OpenQuestion()
-		return job.DecideHeartbeat(st, claim.CheckerID, claim.Token, s.Now())
+		return events, err
 	})
 }

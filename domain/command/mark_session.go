@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -19,12 +20,14 @@ func (s *Service) MarkSession(ctx context.Context, cause Cause, sessionID, perso
 	if !st.Exists || st.AccountID != cause.AccountID {
 		return domain.Position{}, domain.NotFound("session")
 	}
-	return s.recordMark(ctx, cause, sessionID, st, session.Marked{PersonID: personID, Note: note})
+	return s.recordMark(ctx, cause, sessionID, st, session.Marked{PersonID: personID, Note: note}, 0)
 }
 
 // MarkSlot is MarkSession by the checker of a slot that holds its job or has completed
-// it.
-func (s *Service) MarkSlot(ctx context.Context, cause Cause, checkerID, sessionID, note string) (domain.Position, error) {
+// it. The moment was so long ago.
+func (s *Service) MarkSlot(
+	ctx context.Context, cause Cause, checkerID, sessionID, note string, ago time.Duration,
+) (domain.Position, error) {
 	st, err := s.sessionFor(ctx, checkerID, sessionID)
 	if err != nil {
 		return domain.Position{}, err
@@ -35,18 +38,18 @@ func (s *Service) MarkSlot(ctx context.Context, cause Cause, checkerID, sessionI
 	if err != nil {
 		return domain.Position{}, err
 	}
-	return s.recordMark(ctx, cause, sessionID, st, session.Marked{Slot: slot.Slot, CheckerID: checkerID, Note: note})
+	return s.recordMark(ctx, cause, sessionID, st, session.Marked{Slot: slot.Slot, CheckerID: checkerID, Note: note}, ago)
 }
 
 func (s *Service) recordMark(
-	ctx context.Context, cause Cause, sessionID string, st session.State, m session.Marked,
+	ctx context.Context, cause Cause, sessionID string, st session.State, m session.Marked, ago time.Duration,
 ) (domain.Position, error) {
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	m.ID, m.At = domain.DeriveID(cause.CommandID, "mark").String(), now
+	m.ID, m.At = domain.DeriveID(cause.CommandID, "mark").String(), now.Add(-ago)
 	_, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, _ *repository.None) ([]domain.Event, error) { return session.DecideMark(st, m) })
 	return written.Position, err

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -35,19 +36,31 @@ func (s *Service) AttachRecording(ctx context.Context, cause Cause, jobID string
 	return written.Position, err
 }
 
-// MarkMoment marks a moment of the test, under an id that derives from the command.
+// MarkMoment marks the moment of the test that was so long ago, under an id that derives
+// from the command.
 // In a session's slot it is marked for all in the room, too, as far as that still
 // takes marks; a repeat makes up for a crash between the two.
-func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, label string) (domain.Position, error) {
-	m := job.Moment{ID: domain.DeriveID(cause.CommandID, "moment").String(), Label: label, At: s.Now()}
-	sessionID, at, err := claimant(ctx, s, cause, claim, func(st job.State, sessionID *string) ([]domain.Event, error) {
-		*sessionID = st.SessionID
-		return job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m)
+func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, label string, ago time.Duration) (domain.Position, error) {
+	now := s.Now()
+	m := job.Moment{ID: domain.DeriveID(cause.CommandID, "moment").String(), Label: label, At: now.Add(-ago)}
+	type marked struct {
+		sessionID string
+		ago       time.Duration
+	}
+	in, at, err := claimant(ctx, s, cause, claim, func(st job.State, in *marked) ([]domain.Event, error) {
+		events, err := job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m, now)
+		*in = marked{sessionID: st.SessionID}
+		for _, e := range events {
+			if moment, ok := e.(*job.MomentMarked); ok {
+				in.ago = now.Sub(moment.At)
+			}
+		}
+		return events, err
 	})
-	if err != nil || sessionID == "" {
+	if err != nil || in.sessionID == "" {
 		return at, err
 	}
-	shared, err := s.MarkSlot(ctx, cause.Step("room"), claim.CheckerID, sessionID, label)
+	shared, err := s.MarkSlot(ctx, cause.Step("room"), claim.CheckerID, in.sessionID, label, in.ago)
 	if domain.IsKind(err, domain.KindConflict) {
 		err = nil // it is full, or over: the moment stays the slot's own
 	}

@@ -58,7 +58,7 @@ func TestOnlyWhoHoldsASlotTakesPart(t *testing.T) {
 			return err
 		},
 		"mark": func(checkerID, sessionID string) error {
-			_, err := b.MarkSlot(t.Context(), b.checkerCause(checkerID), checkerID, sessionID, "")
+			_, err := b.MarkSlot(t.Context(), b.checkerCause(checkerID), checkerID, sessionID, "", 0)
 			return err
 		},
 	} {
@@ -161,7 +161,7 @@ func TestAMomentIsMarkedOnceByWhoIsInTheRoom(t *testing.T) {
 	ann := b.waiting(t, s, 1)
 	cause := b.checkerCause(ann)
 	for range 2 {
-		_, err := b.MarkSlot(t.Context(), cause, ann, s.SessionID, "here")
+		_, err := b.MarkSlot(t.Context(), cause, ann, s.SessionID, "here", 0)
 		must.NoError(t, err)
 	}
 	e := eventOf[*session.Marked](t, b, domain.SessionStream(s.SessionID))
@@ -187,7 +187,7 @@ func TestAMomentMarkedInASlotIsTheRooms(t *testing.T) {
 	claim := command.Claim{CheckerID: ann, JobID: s.Slots[0].JobID, Token: 1}
 	cause := b.checkerCause(ann)
 	for range 2 {
-		_, err := b.MarkMoment(t.Context(), cause, claim, "here")
+		_, err := b.MarkMoment(t.Context(), cause, claim, "here", 0)
 		must.NoError(t, err)
 	}
 	e := eventOf[*session.Marked](t, b, domain.SessionStream(s.SessionID))

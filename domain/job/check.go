@@ -273,11 +273,18 @@ func DecideComplete(s State, c Completion) ([]domain.Event, error) {
 		}
 	}
 	if n := len(unchecked); n > 0 {
-		return nil, domain.Conflict("unchecked items: %d", n).
+		return nil, domain.Conflict("%s", withoutVerdict(n)).
 			WithHint("check every item of the list, or skip it with a reason").
 			With("uncheckedItems", unchecked)
 	}
 	return s.leaving(c.At, s.complete(c.ReportID, c.Summary, c.RecordingURL, items, c.At)), nil
+}
+
+func withoutVerdict(n int) string {
+	if n == 1 {
+		return "1 item has no verdict yet"
+	}
+	return fmt.Sprintf("%d items have no verdict yet", n)
 }
 
 func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *Completed {

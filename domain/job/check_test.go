@@ -126,7 +126,7 @@ func TestAVerdict(t *testing.T) {
 		given(t, created(), claimedBy("ann", 1)).When(check(verdict(job.ItemPending, ""))).Nothing()
 		e := given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemPass), checked("i2", job.ItemPass), checked("i1", job.ItemPending)).
 			When(complete).
-			Conflict("unchecked items: 1")
+			Conflict("1 item has no verdict yet")
 		if got, _ := e.Extras["uncheckedItems"].([]string); !slices.Equal(got, []string{"i1"}) {
 			t.Errorf("the refusal names %v", e.Extras)
 		}
@@ -339,7 +339,7 @@ func TestComplete(t *testing.T) {
 	t.Run("is refused while items are unchecked, and names them", func(t *testing.T) {
 		e := given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemPass)).
 			When(complete).
-			Conflict("unchecked items: 1")
+			Conflict("1 item has no verdict yet")
 		if got, _ := e.Extras["uncheckedItems"].([]string); !slices.Equal(got, []string{"i2"}) {
 			t.Errorf("the refusal names %v", e.Extras)
 		}

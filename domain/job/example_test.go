@@ -48,7 +48,7 @@ func Example() {
 	// job.created → pending
 	// job.claimed → claimed
 	// refused: the job is claimed
-	// refused: unchecked items: 1
+	// refused: 1 item has no verdict yet
 	// job.item_checked → claimed
 	// job.completed → completed
 	// refused: the job is completed

@@ -76,8 +76,10 @@ func DecideAttachRecording(s State, r Recording, now time.Time) ([]domain.Event,
 	return []domain.Event{&RecordingAttached{Recording: r, At: now}}, nil
 }
 
-// DecideMarkMoment marks a moment. The same one again is a repeat.
-func DecideMarkMoment(s State, checkerID string, token int, m Moment) ([]domain.Event, error) {
+// DecideMarkMoment marks a moment that the claimant pressed for at m.At, which is a sign
+// of life now. The moment lies between the claim, or the start of the slot's session, and
+// now. The same one again is a repeat.
+func DecideMarkMoment(s State, checkerID string, token int, m Moment, now time.Time) ([]domain.Event, error) {
 	if err := working(s, checkerID, token); err != nil {
 		return nil, err
 	}
@@ -90,6 +92,18 @@ func DecideMarkMoment(s State, checkerID string, token int, m Moment) ([]domain.
 		return nil, domain.Conflict("%d moments are marked, the most a test holds", MaxMoments).
 			WithHint("put the rest into notes")
 	}
-	m.At = s.alive(m.At)
-	return []domain.Event{&MomentMarked{Moment: m, Token: token}}, nil
+	for _, earliest := range []time.Time{s.ClaimedAt, s.StartedAt} {
+		if m.At.Before(earliest) {
+			m.At = earliest
+		}
+	}
+	if m.At.After(now) {
+		m.At = now
+	}
+	marked := &MomentMarked{Moment: m, Token: token}
+	if !m.At.Before(now) {
+		return []domain.Event{marked}, nil
+	}
+	heard, err := DecideHeartbeat(s, checkerID, token, now)
+	return append(heard, marked), err
 }

@@ -3,10 +3,31 @@ package job_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
 )
+
+// A mark that waited in the browser bears the time of the press, within the claim.
+func TestAMarkBearsTheTimeOfThePress(t *testing.T) {
+	t.Parallel()
+	for press, want := range map[time.Time]time.Time{minute(8): minute(8), minute(0): minute(5), minute(99): minute(30)} {
+		marked := []domain.Event{&job.MomentMarked{Moment: job.Moment{ID: "m", At: want}, Token: 1}}
+		if want.Before(minute(30)) { // the mark is no sign of life of now
+			marked = append([]domain.Event{&job.Heartbeat{Token: 1, At: minute(30)}}, marked...)
+		}
+		s := given(t, created(), claimedBy("ann", 1)).
+			When(func(s job.State) ([]domain.Event, error) {
+				return job.DecideMarkMoment(s, "ann", 1, job.Moment{ID: "m", At: press}, minute(30))
+			}).
+			Events(marked...).
+			State()
+		if !s.SignOfLife.Equal(minute(30)) {
+			t.Errorf("the claimant was heard of at %s", s.SignOfLife)
+		}
+	}
+}
 
 func record(checker string, token int) decide {
 	return func(s job.State) ([]domain.Event, error) { return job.DecideRecord(s, checker, token, minute(9)) }
@@ -26,7 +47,7 @@ func attached(id string) domain.Event {
 
 func mark(token int, id string) decide {
 	return func(s job.State) ([]domain.Event, error) {
-		return job.DecideMarkMoment(s, "ann", token, job.Moment{ID: id, Label: "here", At: minute(7)})
+		return job.DecideMarkMoment(s, "ann", token, job.Moment{ID: id, Label: "here", At: minute(7)}, minute(7))
 	}
 }
 

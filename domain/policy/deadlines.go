@@ -98,8 +98,12 @@ func (p Silence) React(r domain.Recorded) []Change {
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.Heartbeat:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
-	case *job.MomentMarked:
-		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
+	case *job.MomentMarked: // which may be told of later: that is the sign of life
+		at := e.At
+		if r.Meta.Time.After(at) {
+			at = r.Meta.Time
+		}
+		return []Change{ofJob(p.Kind(), r, at.Add(job.SilentAfter))}
 	case *job.AnswerGiven:
 		return []Change{ofJob(p.Kind(), r, e.At.Add(job.SilentAfter))}
 	case *job.QuestionClosed:

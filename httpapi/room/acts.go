@@ -23,7 +23,7 @@ func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
 	if s.watches() {
 		at, err = d.Commands.MarkSession(r.Context(), r.Cause(), s.ID, r.Person.ID, note)
 	} else {
-		at, err = d.Commands.MarkSlot(r.Context(), r.Cause(), s.checker, s.ID, note)
+		at, err = d.Commands.MarkSlot(r.Context(), r.Cause(), s.checker, s.ID, note, 0)
 	}
 	return d.acted(r, at, err, s.path+"#marks")
 }

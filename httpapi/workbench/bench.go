@@ -156,7 +156,7 @@ func (v *benchView) ask(c command.ClaimedJob) {
 }
 
 var errGone = domain.Conflict("this test is not yours, or not any more").
-	WithHint("it went back to the queue, somebody else has it, or it has ended")
+	WithHint("it returned to the queue, another checker has it, or it has ended")
 
 type lostView struct {
 	Message, Hint string
@@ -170,7 +170,7 @@ func (d Deps) lost(r *ui.Request, why *domain.Error) (ui.Answer, error) {
 	if r.WantsJSON() {
 		return ui.Answer{}, why
 	}
-	v := lostView{Message: why.Message, Hint: why.Hint, Person: r.Person.ID}
+	v := lostView{Message: ui.Sentence(why.Message), Hint: ui.Sentence(why.Hint), Person: r.Person.ID}
 	for _, field := range []string{"description", "note", "summary", "reason"} {
 		if said := r.PostFormValue(field); said != "" && (field != "reason" || !slices.Contains(job.SkipReasons(), said)) {
 			v.Said = append(v.Said, said)
@@ -180,7 +180,7 @@ func (d Deps) lost(r *ui.Request, why *domain.Error) (ui.Answer, error) {
 	if why == errGone {
 		status = 404
 	}
-	return ui.Answer{Template: "lost", Title: "Not yours any more", View: v, Status: status}, nil
+	return ui.Answer{Template: "lost", Title: "You no longer hold this test", View: v, Status: status}, nil
 }
 
 type doneView struct {
@@ -412,7 +412,9 @@ func (d Deps) heartbeat(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return d.acted(r, domain.Position{}, err, "")
 	}
-	return ui.Answer{JSON: map[string]any{"dueAt": beat.DueAt.UTC(), "now": d.Now().UTC(), "stands": beat.Stands}}, nil
+	return ui.Answer{JSON: map[string]any{
+		"dueAt": beat.DueAt.UTC(), "silentAt": beat.SilentAt.UTC(), "now": d.Now().UTC(), "stands": beat.Stands,
+	}}, nil
 }
 
 func (d Deps) complete(r *ui.Request) (ui.Answer, error) {

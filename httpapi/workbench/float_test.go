@@ -37,7 +37,7 @@ func TestTheListFloatsOverTheApp(t *testing.T) {
 	keys.press("p")
 	said(0, job.ItemPass, "", job.Critical)
 	float.Wait(`document.querySelector('[data-f=title]').textContent.startsWith('2.')`)
-	keys.press("f1")
+	keys.press("1")
 	float.Wait(`document.activeElement.id === 'floating-note'`)
 	for _, dark := range []bool{false, true} {
 		float.Screen(400, 560, dark)
@@ -48,7 +48,7 @@ func TestTheListFloatsOverTheApp(t *testing.T) {
 	float.Press(browsertest.Enter)
 	said(1, job.ItemFail, "White page.", job.Critical)
 	keys.press("s")
-	float.WaitText("Skip it because")
+	float.WaitText("Skip: 1 Blocked")
 	keys.press("2")
 	said(2, job.ItemSkip, "", job.Minor)
 	float.WaitText("Nothing left")
@@ -76,7 +76,7 @@ func TestTheListFloatsOverTheApp(t *testing.T) {
 	tab.WaitText("All saved")
 	w.Shown(w.Commands.ReleaseJob(t.Context(), pagetest.ByChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}))
 	keys.press("p")
-	float.WaitText("This test is not yours any more")
+	float.WaitText("You no longer hold this test")
 	if text := browsertest.Eval[string](float, `document.body.innerText`); strings.Contains(text, "Undo") {
 		t.Errorf("something can be said: %s", text)
 	}

@@ -109,7 +109,7 @@ func TestARecordingOutlivesTheServiceAndItsTab(t *testing.T) {
 	})()`)
 	keys.press("r")
 	tab.Wait(filmSeconds + " >= 2")
-	keys.press("f1White page.")
+	keys.press("1White page.")
 	tab.Press(browsertest.Enter)
 	keys.press("p")
 	tab.WaitText("Nothing left")

@@ -13,12 +13,21 @@ import (
 // /v1/checker/jobs/:id/recordings, for a browser.
 
 func (d Deps) beginRecording(r *ui.Request) (ui.Answer, error) {
-	ago, err := strconv.ParseInt(r.PostFormValue("ago"), 10, 32) // milliseconds
-	if err != nil || ago < 0 {
-		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "ago", Message: "must be how long ago it began"})
+	ago, err := agoOf(r, "must be how long ago it began")
+	if err != nil {
+		return ui.Answer{}, err
 	}
-	out, err := d.Evidence.BeginRecording(r.Context(), r.Cause(), claimOf(r), time.Duration(ago)*time.Millisecond)
+	out, err := d.Evidence.BeginRecording(r.Context(), r.Cause(), claimOf(r), ago)
 	return ui.Answer{JSON: out}, err
+}
+
+// agoOf reads a form's ago, in milliseconds.
+func agoOf(r *ui.Request, wrong string) (time.Duration, error) {
+	ago, err := strconv.ParseInt(r.PostFormValue("ago"), 10, 32)
+	if err != nil || ago < 0 {
+		return 0, domain.Invalid(domain.Detail{Path: "ago", Message: wrong})
+	}
+	return time.Duration(ago) * time.Millisecond, nil
 }
 
 func (d Deps) appendRecording(r *ui.Request) (ui.Answer, error) {
@@ -40,13 +49,20 @@ func (d Deps) finishRecording(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{JSON: out}, err
 }
 
-// markMoment takes a "look here", for whoever watches the recording.
+// markMoment takes a "look here", for whoever watches the recording. It may have waited
+// in the browser: ago says since when.
 func (d Deps) markMoment(r *ui.Request) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"note": "note"})
 	label, err := input.Mark(form), form.Problems.Err()
-	var at domain.Position
-	if err == nil {
-		at, err = d.Commands.MarkMoment(r.Context(), r.Cause(), claimOf(r), label)
+	var (
+		at  domain.Position
+		ago time.Duration
+	)
+	if err == nil && r.PostFormValue("ago") != "" {
+		ago, err = agoOf(r, "must be how long ago it was")
 	}
-	return d.acted(r, at, err, benchPath(r.PathValue("id")), "note", "The note")
+	if err == nil {
+		at, err = d.Commands.MarkMoment(r.Context(), r.Cause(), claimOf(r), label, ago)
+	}
+	return d.acted(r, at, err, benchPath(r.PathValue("id")), "note", "The note", "ago", "The time")
 }

@@ -114,4 +114,15 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 	if told := asks(ann, "footer"); told != "nothing" {
 		t.Errorf("after the claim ended: %s", told)
 	}
+
+	// What failed is tested again: the question is whether it is fixed.
+	again, err := w.Commands.TestHosted(t.Context(), pagetest.Client(account), command.HostedTest{
+		Submission: job.Submission{ProjectID: shop, URL: "https://shop.example.com", Feature: "Checkout", Source: "hosted"}, Host: "shop.example.com",
+	})
+	w.Shown(again.Position, err)
+	w.claimed(annID, again.JobID)
+	body := w.Call(ann, "GET", "/workbench/jobs/"+again.JobID, nil).Body
+	if n := strings.Count(body, "Is it fixed?"); n != 1 || !strings.Contains(body, "Pass: fixed") || !strings.Contains(body, "Fail: still fails") {
+		t.Errorf("the page asks %d times whether it is fixed", n)
+	}
 }

@@ -76,7 +76,7 @@ func TestACheckersFirstTest(t *testing.T) {
 		t.Errorf("%d presses for three passes", keys.presses)
 	}
 	tab.WaitText("7 items left")
-	keys.press("f1White page.")
+	keys.press("1White page.")
 	tab.Press(browsertest.Enter)
 	tab.WaitText("6 items left")
 	keys.press("s2")
@@ -191,9 +191,9 @@ func TestKeysUndoNotesAndFindings(t *testing.T) {
 	item(0)(job.ItemPending, "slow?")
 	keys.press("p") // keeps the note
 	item(0)(job.ItemPass, "slow?")
-	keys.press("f2x")
+	keys.press("f2 of 3 are missing") // what a note begins with stays in it
 	tab.Press(browsertest.Enter)
-	item(1)(job.ItemFail, "x")
+	item(1)(job.ItemFail, "2 of 3 are missing")
 	keys.press("uu")
 	item(1)(job.ItemPending, "")
 	item(0)(job.ItemPending, "slow?")
@@ -310,13 +310,14 @@ func TestAClaimThatEndsFreezesThePage(t *testing.T) {
 	}
 	w.Away(true)
 	keys := &keyboard{tab: tab}
-	keys.press("f1The page stays white")
+	keys.press("1The page stays white")
 	tab.Press(browsertest.Enter)
 	tab.WaitText("not saved yet")
 	w.Shown(w.Commands.ReleaseJob(t.Context(), pagetest.ByChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}))
 	w.Away(false)
-	tab.WaitText("This test is not yours any more")
+	tab.WaitText("You no longer hold this test")
 	tab.WaitText("The claim has ended.")
+	tab.WaitText("1 unsaved entry is kept below.")
 	tab.WaitText("The page stays white")
 	tab.Shot("bench-frozen-light-1280")
 	tab.Axe("frozen")
@@ -332,6 +333,19 @@ func TestAClaimThatEndsFreezesThePage(t *testing.T) {
 		return i.Status == job.ItemFail && i.Note == "The page stays white" && i.Severity == job.Critical
 	})
 	tab.Wait(`document.getElementById('leftovers').hidden`)
+	tab.WaitText("In contact, ")
+	tab.WaitText("All saved")
+
+	// The page notices it by itself, long before its next heartbeat.
+	ended := time.Now()
+	w.Shown(w.Commands.ReleaseJob(t.Context(), pagetest.ByChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: w.draft(checker).Token}))
+	tab.WaitText("All that you said is saved.")
+	if late := time.Since(ended); late > 30*time.Second {
+		t.Errorf("the end of the claim is noticed after %s", late)
+	}
+	if !browsertest.Eval[bool](tab, `document.querySelector('.bar-top #frozen').checkVisibility()`) {
+		t.Error("the bar does not say it")
+	}
 }
 
 // A clock that is wrong here is no matter: the time left is the server's.

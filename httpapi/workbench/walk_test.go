@@ -185,7 +185,7 @@ func TestAStaleClaimSaysWhy(t *testing.T) {
 	typed := "A long note <b>about</b> the card"
 	stale := pagetest.Form("token", strconv.Itoa(first.Token), "status", "fail", "note", typed)
 	got := w.Call(ann, "POST", at+"/items/"+first.Checklist[0].ID, stale)
-	if got.Status != 409 || !strings.Contains(got.Body, "the claim token is stale") || !strings.Contains(got.Body, "A long note &lt;b&gt;about&lt;/b&gt; the card") {
+	if got.Status != 409 || !strings.Contains(got.Body, "The claim token is stale") || !strings.Contains(got.Body, "A long note &lt;b&gt;about&lt;/b&gt; the card") {
 		t.Errorf("a stale token: %d %s", got.Status, got.Body)
 	}
 	if got := w.Call(ann, "POST", at+"/items/"+first.Checklist[0].ID, stale, "Accept", "application/json"); got.Status != 409 || !strings.Contains(got.Body, `"error":"The claim token is stale."`) {
@@ -358,7 +358,7 @@ func TestATestWithoutAScript(t *testing.T) {
 	tab.WaitText("It shows a white page.")
 	tab.Fill("#summary", "The card was charged twice.")
 	tab.Click("#complete button")
-	tab.WaitText("Unchecked items: 1.")
+	tab.WaitText("1 item has no verdict yet.")
 	if !strings.Contains(w.Call(ann, "GET", "/workbench/jobs/"+jobID, nil).Body, "1 item left") {
 		t.Error("the page does not say what is left")
 	}

@@ -147,7 +147,9 @@ type heartbeatBody struct {
 	JobID  string         `json:"jobId"`
 	Status job.Status     `json:"status"`
 	DueAt  wire.Timestamp `json:"dueAt"`
-	// ClockStands says that a question is open: dueAt will be later.
+	// SilentAt is when the claim ends, unless the checker is heard of before.
+	SilentAt wire.Timestamp `json:"silentAt"`
+	// ClockStands says that a question is open: both will be later.
 	ClockStands bool `json:"clockStands"`
 }
 
@@ -163,6 +165,9 @@ func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		return wire.Reply(http.StatusOK, heartbeatBody{JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(beat.DueAt), ClockStands: beat.Stands})
+		return wire.Reply(http.StatusOK, heartbeatBody{
+			JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(beat.DueAt), SilentAt: wire.Timestamp(beat.SilentAt),
+			ClockStands: beat.Stands,
+		})
 	})
 }

@@ -114,13 +114,15 @@ type checkedItem struct {
 	Reason          *string        `json:"reason"`
 	ScreenshotURL   *string        `json:"screenshotUrl"`
 	ScreenshotURLs  []string       `json:"screenshotUrls,omitempty"` // all, where there are several
+	// Origin says that the item failed before: the question is whether it is fixed.
+	Origin job.Origin `json:"origin,omitempty"`
 }
 
 func checkedOf(i job.ReportItem) checkedItem {
 	return checkedItem{
 		ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
 		Status: i.Status, Note: i.Note, Reason: wire.OrNull(i.Reason), ScreenshotURL: wire.OrNull(i.ScreenshotURL),
-		ScreenshotURLs: report.SeveralScreenshots(i),
+		ScreenshotURLs: report.SeveralScreenshots(i), Origin: i.Origin,
 	}
 }
 

@@ -107,6 +107,7 @@ async function send(entry) {
     url += "?" + new URLSearchParams({ token: entry.token, command: entry.command }).toString();
   } else {
     body = new URLSearchParams({ ...entry.fields, token: entry.token, command: entry.command });
+    if (entry.pressed !== void 0) body.set("ago", String(Math.max(0, Date.now() - entry.pressed)));
   }
   try {
     const answer = await fetch(url, {
@@ -156,7 +157,7 @@ function run(asked) {
 // src/drafts.ts
 function drafts(at, key) {
   const read = () => JSON.parse(localStorage.getItem(key) ?? "{}");
-  const write = (kept) => {
+  const write2 = (kept) => {
     if (Object.keys(kept).length === 0) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(kept));
   };
@@ -166,7 +167,7 @@ function drafts(at, key) {
     const kept = read();
     if (field.value === field.defaultValue) delete kept[field.id];
     else kept[field.id] = field.value;
-    write(kept);
+    write2(kept);
   });
   return {
     // restore puts back what nobody has typed over.
@@ -182,7 +183,7 @@ function drafts(at, key) {
     forget(field) {
       const kept = read();
       delete kept[field.id];
-      write(kept);
+      write2(kept);
     },
     clear() {
       localStorage.removeItem(key);
@@ -193,7 +194,7 @@ function drafts(at, key) {
 // src/leftovers.ts
 async function leftovers(outbox, such, job = "") {
   const at = document.getElementById("leftovers");
-  if (at === null) return;
+  if (at === null) return 0;
   const entries = (await outbox.all()).filter(such);
   at.hidden = entries.length === 0;
   at.querySelector("ul").replaceChildren(...entries.map((entry) => Object.assign(document.createElement("li"), {
@@ -212,6 +213,7 @@ async function leftovers(outbox, such, job = "") {
     for (const entry of entries) await outbox.remove(entry);
     await again();
   };
+  return entries.length;
 }
 
 // src/secrets.ts
@@ -384,32 +386,46 @@ function similar(job, ended) {
 var day = (one) => new Date(one.firstFailedAt).toLocaleDateString("en", { day: "numeric", month: "long", year: "numeric" });
 
 // src/clock.ts
-function clock(at) {
+function clock(at, silence) {
   const words = at.querySelector("span");
   let due = NaN;
+  let silent = NaN;
+  let heard = NaN;
   let stands = false;
   const tick = () => {
+    const seconds = (until) => Math.round((until - performance.now()) / 1e3);
+    const time = (left2) => `${Math.floor(left2 / 60)}:${String(left2 % 60).padStart(2, "0")}`;
+    if (!Number.isNaN(silent)) {
+      const left2 = seconds(silent);
+      const lost = performance.now() - heard > missed;
+      silence.classList.toggle("waits", lost);
+      write(silence, stands && !lost ? "In contact" : left2 <= 0 ? "No contact" : lost ? `No contact, ${time(left2)} to reconnect` : `In contact, ${time(left2)}`);
+    }
     if (Number.isNaN(due)) return;
     if (stands) {
       at.classList.remove("soon", "over");
-      if (words.textContent !== "Stands until the answer") words.textContent = "Stands until the answer";
+      write(words, "Stands until the answer");
       return;
     }
-    const left = Math.round((due - performance.now()) / 1e3);
+    const left = seconds(due);
     at.classList.toggle("soon", left > 0 && left < 300);
     at.classList.toggle("over", left <= 0);
-    const text = left <= 0 ? "Over: it goes back to the queue" : `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`;
-    if (words.textContent !== text) words.textContent = text;
+    write(words, left <= 0 ? "Time is over: it returns to the queue" : time(left) + " left");
   };
   setInterval(tick, 1e3);
   return {
-    set(dueAt, now, standsNow) {
-      if (document.getElementById("lobby") !== null) return;
+    set(dueAt, silentAt, now, standsNow) {
+      heard = performance.now();
+      silent = heard + Date.parse(silentAt) - Date.parse(now);
       stands = standsNow;
-      due = performance.now() + Date.parse(dueAt) - Date.parse(now);
+      if (document.getElementById("lobby") === null) due = heard + Date.parse(dueAt) - Date.parse(now);
       tick();
     }
   };
+}
+var missed = 9e4;
+function write(at, text) {
+  if (at.textContent !== text) at.textContent = text;
 }
 
 // src/reels.ts
@@ -1175,11 +1191,11 @@ function floats(bench2) {
     part("form").hidden = over || asking === "";
     if (row === null) return;
     part("verdict").replaceChildren(win.document.importNode(row.querySelector(".slot").firstElementChild, true));
-    write(part("title"), row.querySelector(".what > b").textContent);
-    write(part("expected"), row.querySelector(".what > .expected:not(.why)")?.textContent ?? "");
+    write2(part("title"), row.querySelector(".what > b").textContent);
+    write2(part("expected"), [...row.querySelectorAll(".what > .asked, .what > .expected:not(.why)")].map((line) => line.textContent.trim()).join(" "));
     const ask3 = row.querySelector(".ask")?.textContent ?? "";
     part("ask").hidden = ask3 === "";
-    write(part("ask"), ask3);
+    write2(part("ask"), ask3);
     const list = part("list");
     const rows = bench2.rows();
     while (list.children.length > rows.length) list.lastElementChild.remove();
@@ -1198,12 +1214,12 @@ function floats(bench2) {
       }
     });
   }
-  function write(at, text) {
+  function write2(at, text) {
     if (at.textContent !== text) at.textContent = text;
   }
   function tick() {
     if (win === null || win.closed) return;
-    for (const name of ["clock", "left", "saved"]) write(part(name), document.getElementById(name)?.textContent?.trim() ?? "");
+    for (const name of ["clock", "left", "saved"]) write2(part(name), document.getElementById(name)?.textContent?.trim() ?? "");
   }
   function ask2(what) {
     const row = bench2.current();
@@ -1235,6 +1251,11 @@ function floats(bench2) {
       ask2(key === "f" ? "fail" : "note");
       return true;
     }
+    if ("123".includes(key) && bench2.current()?.querySelector(".ask") === null) {
+      ask2("fail");
+      severity().selectedIndex = Number(key) - 1;
+      return true;
+    }
     if (key === ".") {
       win.close();
       return true;
@@ -1251,15 +1272,14 @@ function floats(bench2) {
       cancel();
       return;
     }
-    if (target === note()) {
-      const level = Number(event.key) - 1;
-      if (event.key === "Enter" && !event.shiftKey) {
-        event.preventDefault();
-        settle();
-      } else if (asking === "fail" && bench2.keys() && note().value === note().defaultValue && severity().options[level] !== void 0) {
-        event.preventDefault();
-        severity().selectedIndex = level;
-      }
+    if (asking !== "" && event.key === "Enter" && !event.shiftKey && (target === note() || target === severity())) {
+      event.preventDefault();
+      settle();
+      return;
+    }
+    if (target === severity() && bench2.keys() && severity().options[Number(event.key) - 1] !== void 0) {
+      event.preventDefault();
+      severity().selectedIndex = Number(event.key) - 1;
       return;
     }
     if (!bench2.keys() || target.closest("select, textarea") !== null) return;
@@ -1340,7 +1360,7 @@ function start(bench2) {
     refused: (entry, why) => void refused2(entry, why)
   });
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== void 0 || e.job !== job || e.token !== token, job);
-  const time = clock(byID("clock"));
+  const time = clock(byID("clock"), byID("silence"));
   const reel = film(person, job, token);
   const known = similar(job, () => frozen || gone());
   const annotate = annotates(byID("annotate"));
@@ -1365,6 +1385,7 @@ function start(bench2) {
     at.className = how;
     at.textContent = text;
   }
+  const count = (n, one, many) => n === 1 ? "1 " + one : n + " " + many;
   const complain = (text) => tell("refused", text);
   function keep(entry) {
     return outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
@@ -1384,6 +1405,7 @@ function start(bench2) {
     complain("Refused: " + why);
     document.dispatchEvent(new Event("humanqa:refresh"));
   }
+  document.addEventListener("humanqa:notfound", () => void beat());
   async function beat() {
     if (frozen || gone()) return;
     try {
@@ -1395,7 +1417,7 @@ function start(bench2) {
       });
       if (answer.ok) {
         const said = await answer.json();
-        time.set(said.dueAt, said.now, said.stands);
+        time.set(said.dueAt, said.silentAt, said.now, said.stands);
       }
       if (answer.status === 409 || answer.status === 404) freeze(await reason(answer));
     } catch {
@@ -1410,9 +1432,18 @@ function start(bench2) {
     at.querySelector("[data-why]").textContent = why;
     at.hidden = false;
     tell("muted", "");
+    byID("silence").textContent = "";
+    const fields = [...bench2.querySelectorAll("textarea, input[type=text], input:not([type])")];
+    const typed = fields.filter((field) => field.value !== field.defaultValue).length;
     for (const field of bench2.querySelectorAll("form button, form select, form input")) field.disabled = true;
-    for (const field of bench2.querySelectorAll("textarea")) field.readOnly = true;
-    void list();
+    for (const field of fields) {
+      field.disabled = false;
+      field.readOnly = true;
+    }
+    void list().then((unsaved2) => {
+      const kept = [unsaved2 > 0 ? count(unsaved2, "unsaved entry", "unsaved entries") : "", typed > 0 ? count(typed, "half-typed text", "half-typed texts") : ""];
+      at.querySelector("[data-kept]").textContent = unsaved2 + typed === 0 ? "All that you said is saved." : `${kept.filter(Boolean).join(" and ")} ${unsaved2 + typed === 1 ? "is" : "are"} kept below.`;
+    });
     small.paint();
   }
   function paint() {
@@ -1439,7 +1470,7 @@ function start(bench2) {
       const ask2 = document.createElement("p");
       ask2.className = "ask";
       const reasons = [...li.querySelectorAll("[name=reason] option")];
-      ask2.textContent = "Skip it because: " + reasons.map((r, n) => `${n + 1} ${r.text}`).join(", ");
+      ask2.textContent = "Skip: " + reasons.map((r, n) => `${n + 1} ${r.text}`).join(", ");
       li.querySelector(".say").before(ask2);
     }
     notes.restore();
@@ -1585,6 +1616,10 @@ function start(bench2) {
       }
       return;
     }
+    if (target instanceof HTMLSelectElement && target.name === "severity" && li !== null) {
+      inSeverity(event, target, li);
+      return;
+    }
     if (event.key === "Escape" && li === null) {
       go(row(current));
       return;
@@ -1600,9 +1635,20 @@ function start(bench2) {
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       settle(li, asking === "fail" ? "fail" : li.dataset.status);
-    } else if (asking === "fail" && keysOn && field.value === field.defaultValue && "123".includes(event.key)) {
+    }
+  }
+  function inSeverity(event, field, li) {
+    if (event.key === "Escape") {
       event.preventDefault();
-      li.querySelector("[name=severity]").selectedIndex = Number(event.key) - 1;
+      go(li);
+    }
+    if (keysOn && field.options[Number(event.key) - 1] !== void 0) {
+      event.preventDefault();
+      field.selectedIndex = Number(event.key) - 1;
+    }
+    if (event.key === "Enter" && asking === "fail") {
+      event.preventDefault();
+      settle(li, "fail");
     }
   }
   function single(key) {
@@ -1659,6 +1705,12 @@ function start(bench2) {
       case "f":
         askNote(li, "fail");
         return true;
+      case "1":
+      case "2":
+      case "3":
+        li.querySelector("[name=severity]").selectedIndex = Number(key) - 1;
+        askNote(li, "fail");
+        return true;
       case "s":
         asking = "skip";
         paint();
@@ -1682,7 +1734,7 @@ function start(bench2) {
     else void reel.start();
   }
   function mark() {
-    keep({ kind: "mark", url: `/workbench/jobs/${job}/marks`, fields: {}, label: "A moment was marked" });
+    keep({ kind: "mark", url: `/workbench/jobs/${job}/marks`, fields: {}, label: "A moment was marked", pressed: Date.now() });
   }
   async function grab(li) {
     try {

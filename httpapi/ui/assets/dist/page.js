@@ -877,6 +877,7 @@ async function refresh() {
     } else if (answer.ok) {
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"), asked);
     }
+    if (answer.status === 404) document.dispatchEvent(new Event("humanqa:notfound"));
     failures = answer.status === 429 || answer.status >= 500 ? failures + 1 : 0;
   } catch {
     failures++;

@@ -66,7 +66,7 @@ function start(bench: HTMLElement) {
     refused: (entry, why) => void refused(entry, why),
   })
   const list = () => leftovers(outbox, (e) => frozen || e.refused !== undefined || e.job !== job || e.token !== token, job)
-  const time = clock(byID('clock'))
+  const time = clock(byID('clock'), byID('silence'))
   const reel = film(person, job, token)
   const known = similar(job, () => frozen || gone())
   const annotate = annotates(byID('annotate') as HTMLDialogElement)
@@ -90,6 +90,7 @@ function start(bench: HTMLElement) {
     at.textContent = text
   }
 
+  const count = (n: number, one: string, many: string) => n === 1 ? '1 ' + one : n + ' ' + many
   const complain = (text: string) => tell('refused', text)
 
   // keep writes down what was said. A browser without room for it says so: nothing
@@ -113,6 +114,9 @@ function start(bench: HTMLElement) {
     document.dispatchEvent(new Event('humanqa:refresh'))
   }
 
+  // The page's own address is gone: the claim's answer says why.
+  document.addEventListener('humanqa:notfound', () => void beat())
+
   // Every minute, so that the claim stands; a hidden tab's timers run that often.
   async function beat() {
     if (frozen || gone()) return
@@ -120,7 +124,7 @@ function start(bench: HTMLElement) {
       const answer = await fetch(`/workbench/jobs/${job}/heartbeat`, {
         method: 'POST', body: new URLSearchParams({ token, command: crypto.randomUUID() }), headers: { Accept: 'application/json' }, redirect: 'manual',
       })
-      if (answer.ok) { const said = await answer.json(); time.set(said.dueAt, said.now, said.stands) }
+      if (answer.ok) { const said = await answer.json(); time.set(said.dueAt, said.silentAt, said.now, said.stands) }
       if (answer.status === 409 || answer.status === 404) freeze(await reason(answer))
     } catch { /* it is heard of with the next one */ }
   }
@@ -134,9 +138,16 @@ function start(bench: HTMLElement) {
     at.querySelector('[data-why]')!.textContent = why
     at.hidden = false
     tell('muted', '')
+    byID('silence').textContent = ''
+    const fields = [...bench.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('textarea, input[type=text], input:not([type])')]
+    const typed = fields.filter((field) => field.value !== field.defaultValue).length
     for (const field of bench.querySelectorAll<HTMLButtonElement>('form button, form select, form input')) field.disabled = true
-    for (const field of bench.querySelectorAll('textarea')) field.readOnly = true
-    void list()
+    for (const field of fields) { field.disabled = false; field.readOnly = true } // it can be copied
+    void list().then((unsaved) => {
+      const kept = [unsaved > 0 ? count(unsaved, 'unsaved entry', 'unsaved entries') : '', typed > 0 ? count(typed, 'half-typed text', 'half-typed texts') : '']
+      at.querySelector('[data-kept]')!.textContent = unsaved + typed === 0 ? 'All that you said is saved.'
+        : `${kept.filter(Boolean).join(' and ')} ${unsaved + typed === 1 ? 'is' : 'are'} kept below.`
+    })
     small.paint()
   }
 
@@ -160,7 +171,7 @@ function start(bench: HTMLElement) {
       const ask = document.createElement('p')
       ask.className = 'ask'
       const reasons = [...li.querySelectorAll<HTMLOptionElement>('[name=reason] option')]
-      ask.textContent = 'Skip it because: ' + reasons.map((r, n) => `${n + 1} ${r.text}`).join(', ')
+      ask.textContent = 'Skip: ' + reasons.map((r, n) => `${n + 1} ${r.text}`).join(', ')
       li.querySelector('.say')!.before(ask)
     }
     notes.restore()
@@ -308,6 +319,7 @@ function start(bench: HTMLElement) {
     const li = target.closest<HTMLElement>('li[data-item]')
     if (target instanceof HTMLTextAreaElement && li !== null && target === noteOf(li)) { inNote(event, target, li); return }
     if (target instanceof HTMLTextAreaElement && li !== null) { if (event.key === 'Escape') { event.preventDefault(); go(li) } return }
+    if (target instanceof HTMLSelectElement && target.name === 'severity' && li !== null) { inSeverity(event, target, li); return }
     if (event.key === 'Escape' && li === null) { go(row(current)); return }
     if (!keysOn || target.closest('input, textarea, select') !== null || target.closest('#checklist') === null) return
     if (single(event.key.toLowerCase())) event.preventDefault()
@@ -315,11 +327,14 @@ function start(bench: HTMLElement) {
 
   function inNote(event: KeyboardEvent, field: HTMLTextAreaElement, li: HTMLElement) {
     if (event.key === 'Escape') { event.preventDefault(); go(li) }
-    if (event.key === 'Enter' && !event.shiftKey) { event.preventDefault(); settle(li, asking === 'fail' ? 'fail' : li.dataset.status!) } else if (asking === 'fail' && keysOn && field.value === field.defaultValue && '123'.includes(event.key)) {
-      // The first thing after F may be how bad it is; from then on it is text.
-      event.preventDefault()
-      li.querySelector<HTMLSelectElement>('[name=severity]')!.selectedIndex = Number(event.key) - 1
-    }
+    if (event.key === 'Enter' && !event.shiftKey) { event.preventDefault(); settle(li, asking === 'fail' ? 'fail' : li.dataset.status!) }
+  }
+
+  // inSeverity: behind the note of what fails, digits choose and Enter saves.
+  function inSeverity(event: KeyboardEvent, field: HTMLSelectElement, li: HTMLElement) {
+    if (event.key === 'Escape') { event.preventDefault(); go(li) }
+    if (keysOn && field.options[Number(event.key) - 1] !== undefined) { event.preventDefault(); field.selectedIndex = Number(event.key) - 1 }
+    if (event.key === 'Enter' && asking === 'fail') { event.preventDefault(); settle(li, 'fail') }
   }
 
   function single(key: string): boolean {
@@ -347,6 +362,10 @@ function start(bench: HTMLElement) {
     switch (key) {
       case 'p': say(li, { status: 'pass' }); advance(); return true
       case 'f': askNote(li, 'fail'); return true
+      case '1': case '2': case '3':
+        li.querySelector<HTMLSelectElement>('[name=severity]')!.selectedIndex = Number(key) - 1
+        askNote(li, 'fail')
+        return true
       case 's': asking = 'skip'; paint(); return true
       case 'n': askNote(li, 'note'); return true
       case 'g': void grab(li); return true
@@ -368,7 +387,7 @@ function start(bench: HTMLElement) {
   }
 
   function mark() {
-    keep({ kind: 'mark', url: `/workbench/jobs/${job}/marks`, fields: {}, label: 'A moment was marked' })
+    keep({ kind: 'mark', url: `/workbench/jobs/${job}/marks`, fields: {}, label: 'A moment was marked', pressed: Date.now() })
   }
 
   async function grab(li: HTMLElement) {

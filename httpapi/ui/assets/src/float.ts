@@ -62,7 +62,7 @@ export function floats(bench: Bench) {
     if (row === null) return
     part('verdict').replaceChildren(win.document.importNode(row.querySelector('.slot')!.firstElementChild!, true))
     write(part('title'), row.querySelector('.what > b')!.textContent!)
-    write(part('expected'), row.querySelector('.what > .expected:not(.why)')?.textContent ?? '')
+    write(part('expected'), [...row.querySelectorAll('.what > .asked, .what > .expected:not(.why)')].map((line) => line.textContent!.trim()).join(' '))
     const ask = row.querySelector('.ask')?.textContent ?? ''
     part('ask').hidden = ask === ''
     write(part('ask'), ask)
@@ -123,6 +123,11 @@ export function floats(bench: Bench) {
   function act(key: string): boolean {
     if (bench.over()) return false
     if (key === 'f' || key === 'n') { ask(key === 'f' ? 'fail' : 'note'); return true }
+    if ('123'.includes(key) && bench.current()?.querySelector('.ask') === null) { // no reason of a skip is asked for
+      ask('fail')
+      severity().selectedIndex = Number(key) - 1
+      return true
+    }
     if (key === '.') { win!.close(); return true }
     if (!taken.includes(key) && key !== 'escape' || !bench.press(key)) return false
     paint()
@@ -133,13 +138,14 @@ export function floats(bench: Bench) {
     if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return
     const target = event.target as HTMLElement
     if (asking !== '' && event.key === 'Escape') { event.preventDefault(); cancel(); return }
-    if (target === note()) {
-      const level = Number(event.key) - 1
-      if (event.key === 'Enter' && !event.shiftKey) { event.preventDefault(); settle() } else if (
-        asking === 'fail' && bench.keys() && note().value === note().defaultValue && severity().options[level] !== undefined) {
-        event.preventDefault()
-        severity().selectedIndex = level
-      }
+    if (asking !== '' && event.key === 'Enter' && !event.shiftKey && (target === note() || target === severity())) {
+      event.preventDefault()
+      settle()
+      return
+    }
+    if (target === severity() && bench.keys() && severity().options[Number(event.key) - 1] !== undefined) {
+      event.preventDefault()
+      severity().selectedIndex = Number(event.key) - 1
       return
     }
     if (!bench.keys() || target.closest('select, textarea') !== null) return

@@ -2,9 +2,9 @@
 // copied, sent under the present claim, or thrown away.
 import type { Entry, Outbox } from './outbox'
 
-export async function leftovers(outbox: Outbox, such: (entry: Entry) => boolean, job = '') {
+export async function leftovers(outbox: Outbox, such: (entry: Entry) => boolean, job = ''): Promise<number> {
   const at = document.getElementById('leftovers')
-  if (at === null) return
+  if (at === null) return 0
   const entries = (await outbox.all()).filter(such)
   at.hidden = entries.length === 0
   at.querySelector('ul')!.replaceChildren(...entries.map((entry) => Object.assign(document.createElement('li'), {
@@ -22,4 +22,5 @@ export async function leftovers(outbox: Outbox, such: (entry: Entry) => boolean,
     for (const entry of entries) await outbox.remove(entry)
     await again()
   }
+  return entries.length
 }

@@ -70,6 +70,7 @@ export async function refresh() {
     } else if (answer.ok) {
       become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'), asked)
     }
+    if (answer.status === 404) document.dispatchEvent(new Event('humanqa:notfound'))
     failures = answer.status === 429 || answer.status >= 500 ? failures + 1 : 0
   } catch {
     failures++

@@ -16,6 +16,7 @@ export interface Entry {
   file?: File
   label: string // what it is, for people
   refused?: string // why the service did not take it
+  pressed?: number // when it was said, where that matters: by this machine's clock, as Date.now
 }
 
 // The state of the outbox, as people are told it.
@@ -139,6 +140,7 @@ async function send(entry: Entry): Promise<Outcome> {
     url += '?' + new URLSearchParams({ token: entry.token, command: entry.command }).toString()
   } else {
     body = new URLSearchParams({ ...entry.fields, token: entry.token, command: entry.command })
+    if (entry.pressed !== undefined) body.set('ago', String(Math.max(0, Date.now() - entry.pressed)))
   }
   try {
     const answer = await fetch(url, {
