@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"errors"
-
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
@@ -16,38 +14,26 @@ type notificationsView struct {
 	Off     bool // the service sends no e-mail
 	Person  mail.Person
 	Choices mail.Choices
-	Address string // in the form
-	Saved   bool
-	Wrong   map[string]string // by field
-	Errors  []string
 	Account string
 }
 
 // notifications shows where a person is told, and of what, in the account that is looked at.
 func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
-	v, err := d.notificationsView(r)
-	if err != nil {
+	v := notificationsView{Off: d.Mail == nil, Account: r.Account.Name}
+	if v.Off {
+		return ui.Show("notifications", "Notifications", v)
+	}
+	var err error
+	if v.Person, err = d.Mail.Person(r.Context(), r.Person.ID); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Saved = r.FormValue("saved") != ""
-	return ui.Show("notifications", "Notifications", v)
-}
-
-func (d Deps) notificationsView(r *ui.Request) (v notificationsView, err error) {
-	v.Account = r.Account.Name
-	if d.Mail == nil {
-		v.Off = true
-		return v, nil
+	if v.Choices, err = d.Mail.Choices(r.Context(), r.Account.ID, r.Person.ID); err != nil {
+		return ui.Answer{}, err
 	}
-	if v.Person, err = d.Mail.Person(r.Context(), r.Person.ID); err != nil {
-		return v, err
-	}
-	v.Address = v.Person.Address
-	v.Choices, err = d.Mail.Choices(r.Context(), r.Account.ID, r.Person.ID)
-	if v.Address == "" { // what most people want, before they choose
+	if v.Person.Address == "" { // what most people want, before they choose
 		v.Choices = mail.Choices{Reports: mail.AllReports, Questions: true, Credits: true, Webhooks: true}
 	}
-	return v, err
+	return ui.Show("notifications", "Notifications", v)
 }
 
 // errNoMail answers forms that another service's page sent.
@@ -66,20 +52,7 @@ func (d Deps) setNotifications(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		err = d.Mail.Save(r.Context(), r.Account.ID, r.Person.ID, address, choices)
 	}
-	var known *domain.Error
-	if !errors.As(err, &known) || known.Kind != domain.KindInvalid && known.Kind != domain.KindConflict {
-		return r.Done(domain.Position{}, err, "/dashboard/notifications?saved=1")
-	}
-	v, failed := d.notificationsView(r)
-	if failed != nil {
-		return ui.Answer{}, failed
-	}
-	v.Address, v.Choices, v.Wrong = r.PostFormValue("address"), choices, wrongs(err)
-	v.Errors = sentences(v.Wrong, "address", "The address", "reports", "The choice of reports")
-	if known.Kind == domain.KindConflict {
-		v.Errors = []string{ui.Sentence(known.Message), ui.Sentence(known.Hint)}
-	}
-	return ui.Answer{Template: "notifications", Title: "Notifications", View: v, Status: ui.StatusOf(known.Kind)}, nil
+	return r.Done(domain.Position{}, err, "/dashboard/notifications")
 }
 
 // askAgain sends another link to the address that waits for its confirmation.

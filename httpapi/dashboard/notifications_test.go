@@ -68,10 +68,10 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 	smtpd.Refuse(io.ErrUnexpectedEOF)
 	w.mails(smtpd)
 	save := func(g guest, form url.Values) pagetest.Response {
-		return w.Call(g, "POST", "/dashboard/notifications", form)
+		return w.Call(g, "POST", "/dashboard/notifications", form, "Referer", w.Origin+"/dashboard/notifications")
 	}
 	if got := save(ann, pagetest.Form("address", "ann example.com\r\n", "reports", "all")); got.Status != 422 ||
-		!strings.Contains(got.Body, "The address must be an address such as ann@example.com.") || !strings.Contains(got.Body, `value="ann example.com`) {
+		!strings.Contains(got.Body, "must be an address such as ann@example.com.") || !strings.Contains(got.Body, `value="ann example.com`) {
 		t.Errorf("a bad address: %d\n%s", got.Status, got.Body)
 	}
 	for _, one := range []struct {

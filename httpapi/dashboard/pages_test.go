@@ -119,7 +119,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"device", "/dashboard/device", owner}, {"device-code", "/dashboard/device?code=" + begun.UserCode, owner}, {"device-done", "/dashboard/device?done=confirmed", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
 		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"passkey", "/account/passkeys/new", owner}, {"confirm", "/signin/confirm", owner},
 		{"confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000", owner},
-		{"notifications-empty", "/dashboard/notifications", fresh}, {"notifications", "/dashboard/notifications?saved=1", owner},
+		{"notifications-empty", "/dashboard/notifications", fresh}, {"notifications", "/dashboard/notifications", owner},
 		{"mail-stop", strings.TrimPrefix(w.links().Stop(owner.ID), w.Origin), guest{}},
 	}, webhooked(owner)...) {
 		t.Run(page.name, func(t *testing.T) {
