@@ -56,7 +56,12 @@ func (a *agents) restart() {
 // key makes a sandbox account with credits, and a key of it.
 func (a *agents) key(scope account.Scope) string {
 	a.T.Helper()
-	k, err := a.Commands.IssueKey(a.T.Context(), pagetest.Operator(), a.Account("box", 100, true), command.IssueKey{Scope: scope})
+	return a.keyOf(a.Account("box", 100, true), scope)
+}
+
+func (a *agents) keyOf(accountID string, scope account.Scope) string {
+	a.T.Helper()
+	k, err := a.Commands.IssueKey(a.T.Context(), pagetest.Operator(), accountID, command.IssueKey{Scope: scope})
 	a.Shown(k.Position, err)
 	return k.Token
 }
@@ -295,18 +300,50 @@ func (a *agents) call(key, method, name string, params map[string]any, tasks boo
 	return out.Result, out.Error
 }
 
+// submitted is a test, made by a client that takes tasks or does not.
+func (a *agents) submitted(key, idempotencyKey string, tasks bool) map[string]any {
+	a.T.Helper()
+	made, refused := a.call(key, "tools/call", "test_with_a_human",
+		map[string]any{"name": "test_with_a_human", "arguments": shop(map[string]any{"idempotencyKey": idempotencyKey})}, tasks)
+	if refused != nil {
+		a.T.Fatalf("refused: %v", refused)
+	}
+	return made
+}
+
+func (a *agents) task(key, id string) map[string]any {
+	a.T.Helper()
+	got, refused := a.call(key, "tasks/get", id, map[string]any{"taskId": id}, true)
+	if refused != nil || got["resultType"] != "complete" {
+		a.T.Fatalf("got %v, %v", got, refused)
+	}
+	return got
+}
+
+// asks has a checker claim a job and ask its client. It gives the checker's key.
+func (a *agents) asks(jobID, text string) (checker, questionID string) {
+	a.T.Helper()
+	c, err := a.Commands.CreateChecker(a.T.Context(), pagetest.Operator(), "Ann", nil)
+	a.Shown(c.Position, err)
+	claim := a.send(c.Token, "POST", "/v1/checker/claims", `{"jobId":"`+jobID+`"}`)
+	var taken map[string]any
+	a.Must(json.Unmarshal([]byte(claim.body), &taken))
+	token, _ := taken["claimToken"].(string)
+	asked := a.send(c.Token, "POST", "/v1/checker/jobs/"+jobID+"/questions", `{"text":"`+text+`","kind":"code"}`, "X-Claim-Token", token)
+	var question map[string]any
+	a.Must(json.Unmarshal([]byte(asked.body), &question))
+	id, _ := question["questionId"].(string)
+	if id == "" {
+		a.T.Fatalf("not asked: %+v, %+v", claim, asked)
+	}
+	return c.Token, id
+}
+
 func TestATestIsATaskThatOutlivesTheHandler(t *testing.T) {
 	t.Parallel()
 	a := start(t)
 	key := a.key(account.ScopeFull)
-	submit := func(idempotencyKey string, tasks bool) map[string]any {
-		made, refused := a.call(key, "tools/call", "test_with_a_human",
-			map[string]any{"name": "test_with_a_human", "arguments": shop(map[string]any{"idempotencyKey": idempotencyKey})}, tasks)
-		if refused != nil {
-			t.Fatalf("refused: %v", refused)
-		}
-		return made
-	}
+	submit := func(idempotencyKey string, tasks bool) map[string]any { return a.submitted(key, idempotencyKey, tasks) }
 	if plain := submit("plain", false); plain["resultType"] != "complete" || plain["structuredContent"] == nil {
 		t.Errorf("a client without tasks got %v", plain)
 	}
@@ -315,13 +352,7 @@ func TestATestIsATaskThatOutlivesTheHandler(t *testing.T) {
 	if made["resultType"] != "task" || made["status"] != "working" || id == "" || made["pollIntervalMs"] == nil || made["ttlMs"] != nil {
 		t.Fatalf("got %v", made)
 	}
-	task := func() map[string]any {
-		got, refused := a.call(key, "tasks/get", id, map[string]any{"taskId": id}, true)
-		if refused != nil || got["resultType"] != "complete" {
-			t.Fatalf("got %v, %v", got, refused)
-		}
-		return got
-	}
+	task := func() map[string]any { return a.task(key, id) }
 	if got := task(); got["status"] != "working" {
 		t.Errorf("at first %v", got)
 	}
@@ -343,6 +374,48 @@ func TestATestIsATaskThatOutlivesTheHandler(t *testing.T) {
 	}
 	if got := task(); got["status"] != "cancelled" {
 		t.Errorf("cancelled: %v", got)
+	}
+}
+
+// A tester's question is answered by a client with tasks, and by one without.
+func TestAQuestionIsInputThatATaskNeeds(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
+	id := a.submitted(key, "asked", true)["taskId"].(string)
+	checker, asked := a.asks(id, "A code was sent by mail. "+hostile)
+	got := a.task(key, id)
+	form, err := json.Marshal(got["inputRequests"])
+	must.NoError(t, err)
+	if got["status"] != "input_required" || !strings.Contains(string(form), asked) || !strings.Contains(string(form), "[data ") {
+		t.Errorf("asked: %v", got)
+	}
+	answer := map[string]any{"taskId": id, "inputResponses": map[string]any{
+		asked: map[string]any{"action": "accept", "content": map[string]any{"secret": "483112"}},
+	}}
+	if _, refused := a.call(key, "tasks/update", id, answer, true); refused != nil {
+		t.Error(refused)
+	}
+	if got := a.task(key, id); got["status"] != "working" {
+		t.Errorf("answered: %v", got)
+	}
+	if claim := a.send(checker, "GET", "/v1/checker/claims", ""); !strings.Contains(claim.body, "483112") {
+		t.Errorf("the tester sees no answer: %s", claim.body)
+	}
+
+	c := a.connect(key, "")
+	id = a.did(c, "test_with_a_human", shop(map[string]any{"idempotencyKey": "plain"}))["jobId"].(string)
+	_, asked = a.asks(id, "Is this meant?")
+	now := a.did(c, "wait_for_report", map[string]any{"jobId": id})
+	if q, _ := now["question"].(map[string]any); q["id"] != asked || !strings.Contains(now["next"].(string), "answer_question") {
+		t.Fatalf("a wait does not end with a question: %v", now)
+	}
+	if out, refused := a.use(a.connect(a.key(account.ScopeFull), ""), "answer_question",
+		map[string]any{"jobId": id, "questionId": asked, "text": "yes"}); !strings.Contains(refused, "NOT_FOUND") {
+		t.Errorf("another account answers: %v", out)
+	}
+	if out := a.did(c, "answer_question", map[string]any{"jobId": id, "questionId": asked, "text": "yes"}); out["status"] != "answered" {
+		t.Errorf("answered: %v", out)
 	}
 }
 
@@ -414,7 +487,7 @@ func TestTheOfficialClientHasATestDone(t *testing.T) {
 	program := append(node, "node")[0]
 	run := exec.CommandContext(t.Context(), program, filepath.Join(clients, "agent.mjs"), a.url+mcp.Path, a.key(account.ScopeFull))
 	out, err := run.CombinedOutput()
-	if err != nil || string(out) != `{"tools":8,"price":5,"charged":5,"done":false,"refunded":5}`+"\n" {
+	if err != nil || string(out) != `{"tools":9,"price":5,"charged":5,"done":false,"refunded":5}`+"\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

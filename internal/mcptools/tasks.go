@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"humanqa/internal/fence"
 )
 
 // tasksExtension is the official extension for work that outlives a request.
@@ -25,9 +27,10 @@ const (
 
 // The states of a task.
 const (
-	taskWorking   = "working"
-	taskCompleted = "completed"
-	taskCancelled = "cancelled"
+	taskWorking       = "working"
+	taskInputRequired = "input_required"
+	taskCompleted     = "completed"
+	taskCancelled     = "cancelled"
 )
 
 // task is a human test as the extension shows it. Its id is the job's, so the log keeps it.
@@ -42,11 +45,14 @@ type task struct {
 	TTL            *int64          `json:"ttlMs"` // null: a job is kept
 	PollIntervalMs int             `json:"pollIntervalMs,omitempty"`
 	Result         json.RawMessage `json:"result,omitempty"`
+	// InputRequests is the tester's question, by its id.
+	InputRequests sdk.InputRequestMap `json:"inputRequests,omitempty"`
 }
 
 type taskParams struct {
 	sdk.ParamsBase
-	TaskID string `json:"taskId"`
+	TaskID         string               `json:"taskId"`
+	InputResponses sdk.InputResponseMap `json:"inputResponses,omitempty"` // of tasks/update
 }
 
 // acknowledged is the empty result of tasks/cancel and tasks/update.
@@ -66,10 +72,14 @@ func (s *server) addTasks(to *sdk.Server) {
 		return &acknowledged{ResultType: "complete"}, nil // a test that has begun goes on, as the extension allows
 	}
 	update := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledged, error) {
-		if _, err := s.look(ctx, p.TaskID); err != nil {
+		now, err := s.look(ctx, p.TaskID)
+		if err != nil {
 			return nil, noTask(err)
 		}
-		return &acknowledged{ResultType: "complete"}, nil // answers to no open question are ignored
+		if now.Question != nil { // answers to anything else are ignored, as the extension says
+			err = s.answerTask(ctx, p, now.Question.ID)
+		}
+		return &acknowledged{ResultType: "complete"}, err
 	}
 	for _, err := range []error{
 		sdk.AddReceivingCustomMethod(to, "tasks/get", get),
@@ -80,6 +90,32 @@ func (s *server) addTasks(to *sdk.Server) {
 			panic(err) // the names are constants
 		}
 	}
+}
+
+// answerTask gives the tester what a person, or the client's model, filled in.
+func (s *server) answerTask(ctx context.Context, p *taskParams, questionID string) error {
+	filled, ok := p.InputResponses[questionID].(*sdk.ElicitResult)
+	if !ok || filled.Action != "accept" {
+		return nil // the question stays open until its time is over
+	}
+	in := answerIn{JobID: p.TaskID, QuestionID: questionID}
+	in.Text, _ = filled.Content["answer"].(string)
+	in.Secret, _ = filled.Content["secret"].(string)
+	if _, _, err := s.answer(ctx, nil, in); err != nil && !isConflict(err) {
+		return noTask(err)
+	}
+	return nil
+}
+
+// ask is a question as a form.
+func ask(q *question) sdk.InputRequestMap {
+	property := func(about string) map[string]any { return map[string]any{"type": "string", "description": about} }
+	return sdk.InputRequestMap{q.ID: &sdk.ElicitParams{
+		Mode: "form", Message: "The tester is blocked and asks. " + fence.Rule + "\n" + q.Text,
+		RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{
+			"answer": property("the answer"), "secret": property("a code or password, which only the tester sees"),
+		}},
+	}}
 }
 
 // noTask is the answer about a task that is not there, or not the caller's.
@@ -114,6 +150,9 @@ func (s *server) task(ctx context.Context, jobID string) (*task, error) {
 		CreatedAt: j.CreatedAt, LastUpdatedAt: latest(j.CreatedAt, j.ClaimedAt, j.CompletedAt), PollIntervalMs: pollInterval,
 	}
 	switch {
+	case !now.Done && now.Question != nil:
+		t.Status, t.InputRequests = taskInputRequired, ask(now.Question)
+		return t, nil
 	case !now.Done:
 		return t, nil
 	case now.Status == "cancelled":
