@@ -36,8 +36,11 @@ func (r *Request) Unused(path string) {
 // webhook or not.
 func (r *Request) OwnSecret(o Object) {
 	if _, there := o.Field("webhookSecret"); there {
-		r.Notes = append(r.Notes, domain.Detail{Path: "webhookSecret", Message: "was not used: the service makes the secret of a project, " +
-			"and the dashboard shows it; POST /v1/hosted/test takes one of your own"})
+		r.Notes = append(r.Notes, domain.Detail{
+			Path: "webhookSecret",
+			Message: "was not used: the service makes the secret of a project, and the dashboard shows it; " +
+				"POST /v1/hosted/test takes one of your own",
+		})
 	}
 }
 
