@@ -42,7 +42,7 @@ func TestADeployHookNeedsNoKeyAndAnswersAsAHostedTestDoes(t *testing.T) {
 		"commitSha":"abc","branch":"main","environment":"staging"}`).want(http.StatusCreated)
 	with(t, given, map[string]any{"jobType": "Payment Flow", "creditsDeducted": 10.0, "isHostedApp": false})
 	with(t, s.call(key, "GET", "/v1/jobs/"+given["jobId"].(string), "").want(http.StatusOK), map[string]any{
-		"url": "https://preview.example.com/", "description": "Checkout\n\nDeployed: branch main, environment staging, commit abc.",
+		"url": "https://preview.example.com/", "description": "Checkout", "branch": "main", "environment": "staging", "commitSha": "abc",
 	})
 	if strings.Contains(s.logged.String(), "qh_") {
 		t.Error("the log shows the token")

@@ -94,8 +94,6 @@ type HostedTest struct {
 	// Items are the client's own checklist, behind what failed before; empty: one is
 	// written. A review makes its own.
 	Items []NewItem
-	// Remark is told to the checker behind the feature.
-	Remark string
 }
 
 // HostedJob is the handle of a hosted test.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -34,14 +35,18 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 }
 
 // livingDeploy is the newest job that a deploy with one of the keys led to and
-// that has not ended. There is none for a command that is written down already.
+// that has not ended. A platform's deployment has one job for good, unless that one ended
+// without a report. There is none for a command that is written down already.
 func livingDeploy(p project.State, keys []string, own string, outcomes jobOutcomes) string {
 	deploys := p.DeploysOf(keys)
 	if slices.ContainsFunc(deploys, func(d project.DeployReceived) bool { return d.JobID == own }) {
 		return ""
 	}
 	for _, d := range deploys {
-		if outcomes.job(d.JobID) == project.Alive {
+		deployment := slices.ContainsFunc(keys, func(k string) bool {
+			return strings.HasPrefix(k, project.DeploymentKey) && slices.Contains(d.Keys, k)
+		})
+		if o := outcomes.job(d.JobID); o == project.Alive || deployment && o == project.Reported {
 			return d.JobID
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func aDeploy(keys ...string) command.Deploy {
-	return command.Deploy{Test: command.HostedTest{Submission: job.Submission{URL: "https://shop.example/"}, Host: "shop.example", Remark: "Deployed: branch main."}, Keys: keys}
+	return command.Deploy{Test: command.HostedTest{Submission: job.Submission{URL: "https://shop.example/", Branch: "main"}, Host: "shop.example"}, Keys: keys}
 }
 
 func (b hostedBundle) project(t *testing.T) string {
@@ -40,7 +40,7 @@ func TestADeployIsTestedOnceForEachOfItsKeysWhileTheJobLives(t *testing.T) {
 	if first.Deduplicated || first.CreditsDeducted != 5 || first.RegressionItems != 1 || first.ProjectID != p {
 		t.Errorf("the first deploy: %+v", first)
 	}
-	if c := b.created(t, first.JobID); c.Source != "deploy" || !strings.HasSuffix(c.Description, "Deployed: branch main.") {
+	if c := b.created(t, first.JobID); c.Source != "deploy" || c.Branch != "main" {
 		t.Errorf("the job is %+v", c)
 	}
 	for _, keys := range [][]string{{"commit:a"}, {"key:x"}, {"commit:b", "key:x"}} {

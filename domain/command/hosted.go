@@ -60,9 +60,6 @@ func (g preparation) newJob(in HostedTest) newJob {
 	if description == "" {
 		description = "Test the app as a whole."
 	}
-	if in.Remark != "" {
-		description += "\n\n" + in.Remark
-	}
 	submission := in.Submission
 	submission.ProjectID, submission.Type, submission.TypeEcho, submission.SLAMinutes = g.projectID, g.jobType, g.typeEcho, g.slaMinutes
 	submission.Title, submission.Description = shorten("Hosted test of "+in.Host, maxTitle), description

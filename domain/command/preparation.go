@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -89,6 +90,9 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 		return s.prepareTest(ctx, cause, in, jobIDs, deployKeys) // the host is linked now: no third round
 	}
 	test.JobIDs, test.DeployKeys = jobIDs, deployKeys
+	if len(deployKeys) > 0 && !slices.ContainsFunc(deployKeys, func(k string) bool { return strings.HasPrefix(k, "commit:") }) {
+		test.Commit = in.Commit
+	}
 	prepared, _, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(to.projectID),
 		func(st project.State, p *preparation) ([]domain.Event, error) {
 			if living := livingDeploy(st, deployKeys, jobIDs[0], outcomes); living != "" {

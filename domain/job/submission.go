@@ -34,6 +34,10 @@ type Submission struct {
 	// Sandbox jobs never reach human checkers (decisions, "Sandbox").
 	Sandbox bool   `json:"sandbox,omitempty"`
 	Target  Target `json:"target,omitzero"`
+	// Commit, Branch and Environment are those of the deploy that is tested.
+	Commit      string `json:"commit,omitempty"`
+	Branch      string `json:"branch,omitempty"`
+	Environment string `json:"environment,omitempty"`
 }
 
 // Target is what the checker should test on. Empty strings mean anything.
@@ -45,10 +49,10 @@ type Target struct {
 	Network    string `json:"network,omitempty"`
 }
 
-// Again is the submission of a retest: the same, but in no session, batch or
-// loop.
+// Again is the submission of a retest: the same, but in no session, batch or loop. Which
+// commit the URL shows by then is not known.
 func (s Submission) Again(parentID string) Submission {
-	s.Source, s.ParentID = "retest", parentID
+	s.Source, s.ParentID, s.Commit = "retest", parentID, ""
 	s.BatchID, s.BatchIndex, s.SessionID, s.SessionSlot, s.LoopID = "", 0, "", 0, ""
 	return s
 }

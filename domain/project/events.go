@@ -74,13 +74,22 @@ type RegressionsAttached struct {
 // DeployReceived remembers the job of a deploy, by each key of the deploy ("key:…",
 // "commit:…").
 type DeployReceived struct {
-	Keys  []string  `json:"keys"`
-	JobID string    `json:"jobId"`
-	At    time.Time `json:"at"`
+	Keys  []string `json:"keys"`
+	JobID string   `json:"jobId"`
+	// CommitSHA is the commit of a deploy with a key of another kind.
+	CommitSHA string    `json:"commitSha,omitempty"`
+	At        time.Time `json:"at"`
 }
+
+// DeploymentKey begins a key that is a platform's id of a deployment. Such a deployment
+// is tested once, also when its job has ended.
+const DeploymentKey = "deployment:"
 
 // Commit is the one that was deployed; empty where the deploy did not say.
 func (e *DeployReceived) Commit() string {
+	if e.CommitSHA != "" {
+		return e.CommitSHA
+	}
 	for _, key := range e.Keys {
 		if commit, found := strings.CutPrefix(key, "commit:"); found {
 			return commit

@@ -26,6 +26,8 @@ type TestCommand struct {
 	Take   []string
 	Forget []string
 	// DeployKeys are those of the deploy that asks for the test, if one does.
+	// Commit is the deploy's, where no key says it.
+	Commit     string
 	DeployKeys []string
 	At         time.Time
 }
@@ -43,7 +45,7 @@ func DecideTest(s State, c TestCommand) ([]domain.Event, error) {
 		events = append(events, &RegressionsAttached{JobIDs: c.JobIDs, Items: taken, Forgotten: c.Forget, At: c.At})
 	}
 	if len(c.DeployKeys) > 0 && !s.received(c.JobIDs[0]) {
-		events = append(events, &DeployReceived{Keys: c.DeployKeys, JobID: c.JobIDs[0], At: c.At})
+		events = append(events, &DeployReceived{Keys: c.DeployKeys, JobID: c.JobIDs[0], CommitSHA: c.Commit, At: c.At})
 	}
 	return events, nil
 }

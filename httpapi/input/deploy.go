@@ -1,6 +1,7 @@
 package input
 
 import (
+	"net/http"
 	"strings"
 
 	"humanqa/domain/command"
@@ -15,38 +16,31 @@ const (
 	maxDeduplicationKey = 256
 )
 
-// Deploy reads the body of a deploy (decisions, "Deploy hook").
-func Deploy(o wire.Object) command.Deploy {
-	in := command.Deploy{Test: command.HostedTest{
-		Submission: job.Submission{
-			URL:     o.Optional("url", MaxURL),
-			Feature: strings.TrimSpace(o.Optional("feature", maxFeature)),
-			Urgent:  o.OneOf("priority", wire.Normal, wire.Normal, wire.Urgent) == wire.Urgent,
-		},
-	}}
-	CheckTarget(o, "url", in.Test.URL, "")
-	word := func(name string, limit int) string { return strings.TrimSpace(o.Optional(name, limit)) }
-	commit, key := word("commitSha", maxCommitSHA), word("deduplicationKey", maxDeduplicationKey)
-	if commit != "" {
-		in.Keys = append(in.Keys, "commit:"+strings.ToLower(commit))
+// Deploy reads the body of a deploy (decisions, "Deploy hook"): our own, or one as a
+// platform sends it (platforms.go). ignored says why the call is no deploy to test; empty:
+// it is one.
+func Deploy(h http.Header, o wire.Object) (in command.Deploy, ignored string) {
+	if d, known := platformDeploy(h, o); known {
+		return d.command(o), d.ignored
 	}
-	if key != "" {
+	in.Test.Submission = job.Submission{
+		URL:         o.Optional("url", MaxURL),
+		Feature:     strings.TrimSpace(o.Optional("feature", maxFeature)),
+		Urgent:      o.OneOf("priority", wire.Normal, wire.Normal, wire.Urgent) == wire.Urgent,
+		Commit:      word(o, "commitSha", maxCommitSHA),
+		Branch:      word(o, "branch", maxBranch),
+		Environment: word(o, "environment", maxEnvironment),
+	}
+	CheckTarget(o, "url", in.Test.URL, "")
+	if in.Test.Commit != "" {
+		in.Keys = append(in.Keys, "commit:"+strings.ToLower(in.Test.Commit))
+	}
+	if key := word(o, "deduplicationKey", maxDeduplicationKey); key != "" {
 		in.Keys = append(in.Keys, "key:"+key)
 	}
-	in.Test.Remark = remark(word("branch", maxBranch), word("environment", maxEnvironment), commit)
-	return in
+	return in, ""
 }
 
-// remark tells the checker what was deployed.
-func remark(branch, environment, commit string) string {
-	var parts []string
-	for _, part := range [][2]string{{"branch", branch}, {"environment", environment}, {"commit", commit}} {
-		if part[1] != "" {
-			parts = append(parts, part[0]+" "+part[1])
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "Deployed: " + strings.Join(parts, ", ") + "."
+func word(o wire.Object, name string, limit int) string {
+	return strings.TrimSpace(o.Optional(name, limit))
 }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"net/http"
 	"sync"
 
 	"humanqa/httpapi/wire"
@@ -18,7 +19,7 @@ var Submissions = sync.OnceValue(func() (all []wire.Submission) {
 		{"POST /v1/hosted/test", func(o wire.Object) { HostedTest(o, l) }},
 		{"POST /v1/hosted/sessions", func(o wire.Object) { Session(o, l) }},
 		{"POST /v1/jobs/bulk", func(o wire.Object) { Bulk(o) }},
-		{"POST /v1/hooks/deploy/{token}", func(o wire.Object) { Deploy(o) }},
+		{"POST /v1/hooks/deploy/{token}", func(o wire.Object) { Deploy(http.Header{}, o) }},
 	} {
 		o := wire.ParseObject([]byte("{}"), new(wire.Problems))
 		s.read(o)

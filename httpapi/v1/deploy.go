@@ -17,12 +17,22 @@ type deployedJob struct {
 	Deduplicated bool `json:"deduplicated"`
 }
 
+// ignoredDeploy answers what a platform sends beside deployments that can be tested.
+type ignoredDeploy struct {
+	Ignored bool   `json:"ignored"`
+	Reason  string `json:"reason"`
+}
+
 // DeployHook is POST /v1/hooks/deploy/:token. The token in the path is the
 // credential (see hook).
 func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	in := input.Deploy(r.OptionalObject(&p))
+	in, ignored := input.Deploy(r.Header, r.OptionalObject(&p))
+	if ignored != "" && p.Err() == nil {
+		return wire.Reply(http.StatusAccepted, ignoredDeploy{Ignored: true, Reason: ignored})
+	}
+	in.Test.AccessInstructions = input.Bypass(r.Query(&p))
 	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}

@@ -185,6 +185,9 @@ type jobBody struct {
 	TargetBrowser    *string         `json:"targetBrowser"`
 	TargetScreenSize *string         `json:"targetScreenSize"`
 	TargetNetwork    *string         `json:"targetNetwork"`
+	CommitSHA        *string         `json:"commitSha"`   // of a deploy
+	Branch           *string         `json:"branch"`      // of a deploy
+	Environment      *string         `json:"environment"` // of a deploy
 	// OpenQuestion is a checker's question that waits for an answer; null without one.
 	OpenQuestion *report.Question `json:"openQuestion"`
 }
@@ -207,6 +210,7 @@ func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 	}
 	return wire.Reply(http.StatusOK, jobBody{
 		AsOf: at.then(), OpenQuestion: openQuestion(j),
+		CommitSHA: wire.OrNull(j.Commit), Branch: wire.OrNull(j.Branch), Environment: wire.OrNull(j.Environment),
 		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
 		ClaimedAt: wire.Stamp(j.ClaimedAt), CompletedAt: wire.Stamp(j.CompletedAt), ParentJobID: j.ParentID,
 		Description: j.Description, Feature: wire.OrNull(j.Feature), Source: j.Source,

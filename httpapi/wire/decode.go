@@ -161,6 +161,24 @@ func (o Object) Peek(name string) (text string) {
 	return text
 }
 
+// PeekScalar is Peek that takes a whole number, too.
+func (o Object) PeekScalar(name string) string {
+	if v := o.fields[name]; !v.typed && len(v.raw) > 0 && (v.raw[0] >= '0' && v.raw[0] <= '9') {
+		return string(v.raw)
+	}
+	return o.Peek(name)
+}
+
+// Within is the object of a field, for bodies that others define: nothing is wrong with
+// what is none, and it is empty.
+func (o Object) Within(name string) Object {
+	c := Object{Problems: new(Problems)}
+	if v, there := o.fields[name]; there && v.begins('{') {
+		c.read(name, v.raw)
+	}
+	return c
+}
+
 // Looked are the names that readers looked for.
 func (o Object) Looked() []string { return *o.names }
 

@@ -16,7 +16,7 @@ const manyJobsSQL = `
 INSERT INTO {jobs}.jobs
 SELECT r.*
 FROM generate_series(1, 12000) n,
-     json_populate_record(NULL::{jobs}.jobs, json_build_object(
+     jsonb_populate_record(NULL::{jobs}.jobs, jsonb '{"commit_sha": "", "branch": "", "environment": ""}' || jsonb_build_object(
         'id', 'job' || n, 'account_id', 'acc' || (n % 3), 'project_id', CASE WHEN n % 2 = 0 THEN '' ELSE 'p' || (n % 50) END,
         'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,
         'title', 'title', 'url', 'https://app.example', 'description', repeat('d', 200), 'feature', '',

@@ -82,6 +82,9 @@ CREATE TABLE {schema}.jobs (
     session_id         text NOT NULL,
     loop_id            text NOT NULL,
     target             jsonb NOT NULL,
+    commit_sha         text NOT NULL,
+    branch             text NOT NULL,
+    environment        text NOT NULL,
     generated_by       text NOT NULL,
     checker_id         text NOT NULL,
     untestable_by      text[] NOT NULL,
@@ -200,6 +203,9 @@ type submission struct {
 	HostedApp   bool           `json:"hosted_app"`
 	Sandbox     bool           `json:"sandbox"`
 	Target      job.Target     `json:"-"` // jobRow has it as a column
+	Commit      string         `json:"commit_sha"`
+	Branch      string         `json:"branch"`
+	Environment string         `json:"environment"`
 }
 
 // Progress is what has become of a job. Empty strings stand for what has not

@@ -1,0 +1,182 @@
+package input
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/httpapi/wire"
+)
+
+// platform is what a hosting platform tells of a deployment. Everything else that it
+// sends, such as Netlify's access token, is not read.
+type platform struct {
+	name                        string
+	id                          string // of the deployment, not of the delivery
+	path, url                   string // url is empty where the platform sends none
+	commit, branch, environment string
+	ignored                     string // why nothing is tested
+}
+
+// command is the deploy to test. Its one key is the deployment's id, so a delivery that is
+// repeated, and a second event of the same deployment, find the test of the first.
+func (p platform) command(o wire.Object) command.Deploy {
+	in := command.Deploy{Test: command.HostedTest{Submission: job.Submission{
+		URL: p.url, Commit: clip(p.commit, maxCommitSHA), Branch: clip(p.branch, maxBranch), Environment: clip(p.environment, maxEnvironment),
+	}}}
+	if p.ignored != "" {
+		return in
+	}
+	CheckTarget(o, p.path, p.url, "")
+	if p.id == "" {
+		o.Wrong(p.path, "comes without the id of its deployment")
+		return in
+	}
+	in.Keys = []string{project.DeploymentKey + p.name + ":" + p.id}
+	return in
+}
+
+// clip shortens what a platform says to what a field holds.
+func clip(text string, limit int) string {
+	runes := []rune(strings.TrimSpace(text))
+	return strings.TrimSpace(string(runes[:min(limit, len(runes))]))
+}
+
+// bypassParameter is Vercel's own name of the secret that opens a protected deployment.
+const bypassParameter = "x-vercel-protection-bypass"
+
+// Bypass reads the secret from the hook's URL, where Vercel lets a header not be set. It
+// becomes the access instructions: sealed, and shown to the claimant only.
+func Bypass(q wire.Query) string {
+	secret := clip(q.Text(bypassParameter), maxCredential)
+	if secret == "" {
+		return ""
+	}
+	return "Open the address once with ?" + bypassParameter + "=" + url.QueryEscape(secret) +
+		"&x-vercel-set-bypass-cookie=true behind it. Then the app is open to this browser."
+}
+
+// platformDeploy recognises the body of a platform by its header, or by the shape of the
+// body.
+func platformDeploy(h http.Header, o wire.Object) (p platform, known bool) {
+	kind := peek(o, "type")
+	_, payload := o.Field("payload")
+	_, deployment := o.Field("deployment")
+	_, details := o.Field("details")
+	switch {
+	case h.Get("X-GitHub-Event") != "":
+		return github(h.Get("X-GitHub-Event"), o), true
+	case h.Get("X-Netlify-Event") != "":
+		return netlify(o), true
+	case payload && (h.Get("X-Vercel-Signature") != "" || strings.HasPrefix(kind, "deployment.")):
+		return vercel(kind, o), true
+	case strings.EqualFold(kind, "deploy") && deployment, strings.HasPrefix(kind, "Deployment.") && details:
+		return railway(kind, o), true
+	case h.Get("Webhook-Id") != "" && peek(child(o, "data"), "serviceId") != "":
+		return render(kind, o), true
+	}
+	return p, false
+}
+
+// github reads a deployment_status: the environment's URL is the app, the target's URL is
+// a log.
+func github(event string, o wire.Object) platform {
+	p := platform{name: "github", path: "deployment_status.environment_url"}
+	if event != "deployment_status" {
+		p.ignored = "the event " + clip(event, wire.MaxWord) + " is no deployment_status"
+		return p
+	}
+	status, deployed := child(o, "deployment_status"), child(o, "deployment")
+	if state := peek(status, "state"); state != "success" {
+		p.ignored = "the deployment is " + state + ", not success"
+		return p
+	}
+	p.id, p.url = id(deployed), peek(status, "environment_url")
+	p.commit, p.branch, p.environment = peek(deployed, "sha"), peek(deployed, "ref"), peek(deployed, "environment")
+	if p.branch == p.commit { // a deployment of a commit names it twice
+		p.branch = ""
+	}
+	return p
+}
+
+// vercel reads deployment.succeeded and deployment.ready: they are one deployment. The
+// URL comes without its scheme.
+func vercel(kind string, o wire.Object) platform {
+	p := platform{name: "vercel", path: "payload.deployment.url"}
+	if kind != "deployment.succeeded" && kind != "deployment.ready" {
+		p.ignored = "the event " + clip(kind, wire.MaxWord) + " tells of no deployment that can be tested"
+		return p
+	}
+	payload := child(o, "payload")
+	deployed := child(payload, "deployment")
+	meta := child(deployed, "meta")
+	p.id, p.url = id(deployed), peek(deployed, "url")
+	if p.url != "" && !strings.Contains(p.url, "://") {
+		p.url = "https://" + p.url
+	}
+	for _, from := range []string{"github", "gitlab", "bitbucket"} {
+		if p.commit == "" {
+			p.commit, p.branch = peek(meta, from+"CommitSha"), peek(meta, from+"CommitRef")
+		}
+	}
+	if p.environment = peek(payload, "target"); p.environment == "" {
+		p.environment = "preview"
+	}
+	return p
+}
+
+// netlify reads a deploy: deploy_ssl_url is the deploy's own address.
+func netlify(o wire.Object) platform {
+	p := platform{name: "netlify", path: "deploy_ssl_url", id: peek(o, "id"), url: peek(o, "deploy_ssl_url")}
+	if state := peek(o, "state"); state != "ready" {
+		p.ignored = "the deploy is " + clip(state, wire.MaxWord) + ", not ready"
+		return p
+	}
+	if p.url == "" {
+		p.url = peek(o, "ssl_url")
+	}
+	p.commit, p.branch, p.environment = peek(o, "commit_ref"), peek(o, "branch"), peek(o, "context")
+	return p
+}
+
+// render reads deploy_ended, which has no URL, no commit and no id of the deploy but that
+// of its event.
+func render(kind string, o wire.Object) platform {
+	data := child(o, "data")
+	p := platform{name: "render", path: "url", id: id(data)}
+	if status := peek(data, "status"); kind != "deploy_ended" || status != "succeeded" {
+		p.ignored = strings.TrimSpace("the event " + clip(kind+" "+status, wire.MaxWord) + " is no deploy that succeeded")
+	}
+	return p
+}
+
+// railway reads both forms of a deployment's status. Neither has a URL.
+func railway(kind string, o wire.Object) platform {
+	p := platform{name: "railway", path: "url"}
+	deployed, environment, status := child(o, "deployment"), child(o, "environment"), peek(o, "status")
+	meta := child(deployed, "meta")
+	if details := child(o, "details"); strings.HasPrefix(kind, "Deployment.") {
+		resource := child(o, "resource")
+		deployed, environment, meta, status = child(resource, "deployment"), child(resource, "environment"), details, peek(details, "status")
+		p.id = id(details)
+	}
+	if !strings.EqualFold(status, "SUCCESS") {
+		p.ignored = "the deployment is " + clip(status, wire.MaxWord) + ", not SUCCESS"
+		return p
+	}
+	if own := id(deployed); own != "" {
+		p.id = own
+	}
+	p.commit, p.branch, p.environment = peek(meta, "commitHash"), peek(meta, "branch"), peek(environment, "name")
+	return p
+}
+
+// child, peek and id read leniently: a platform's body is not ours to find fault with.
+func child(o wire.Object, name string) wire.Object { return o.Within(name) }
+
+func peek(o wire.Object, name string) string { return clip(o.Peek(name), MaxURL) }
+
+func id(o wire.Object) string { return clip(o.PeekScalar("id"), maxDeduplicationKey) }
