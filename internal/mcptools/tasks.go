@@ -199,17 +199,24 @@ func (s *server) makeTasks(next sdk.MethodHandler) sdk.MethodHandler {
 		if err != nil || !isCall || !is || call.Params.Name != toolTest && call.Params.Name != toolRetest || !takesTasks(call) {
 			return result, err
 		}
-		made, _ := done.StructuredContent.(json.RawMessage) // nil with a refusal or a question
-		var out submitted
-		if json.Unmarshal(made, &out) != nil || out.JobID == "" {
+		id := submittedJob(done)
+		if id == "" {
 			return result, nil
 		}
-		if t, taskErr := s.task(ctx, out.JobID); taskErr == nil {
+		if t, taskErr := s.task(ctx, id); taskErr == nil {
 			t.ResultType = "task"
 			return t, nil
 		}
 		return result, nil // the test stands: its handle is an answer, too
 	}
+}
+
+// submittedJob is the job in the result of a submission; empty in a refusal or a question.
+func submittedJob(result *sdk.CallToolResult) string {
+	made, _ := result.StructuredContent.(json.RawMessage)
+	var out submitted
+	_ = json.Unmarshal(made, &out) // without content there is no job
+	return out.JobID
 }
 
 func takesTasks(call *sdk.CallToolRequest) bool {
