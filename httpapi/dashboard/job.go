@@ -71,7 +71,20 @@ type itemView struct {
 	Finding bool // the checker's own, not on the list
 	Shots   []*shot
 	Fixable bool
+	Fix     string // what the analysis suggests for a failure
 }
+
+// Unfolded are the items that are shown at once: all of them, but in a report with
+// failures or skips those that passed.
+func (v jobView) Unfolded() []itemView {
+	if v.Report == nil || v.Fail+v.Skip == 0 {
+		return v.Items
+	}
+	return v.Items[:v.Fail+v.Skip]
+}
+
+// Folded are the others: they passed, and come last.
+func (v jobView) Folded() []itemView { return v.Items[len(v.Unfolded()):] }
 
 // shot is a picture or a recording. One of ours is shown; anybody else's is a
 // link, because a page of ours fetches nothing from elsewhere.
@@ -207,6 +220,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 			return slices.Index(order, a.Status) - slices.Index(order, b.Status)
 		})
 	}
+	v.suggest()
 	v.count(items)
 	now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: j.AccountID, Sandbox: j.Sandbox})
 	if err != nil {
@@ -214,6 +228,22 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 	}
 	v.tell(now)
 	return v, nil
+}
+
+// suggest puts what the analysis suggests beside each failure.
+func (v *jobView) suggest() {
+	if v.AI == nil {
+		return
+	}
+	fixes := map[string]string{}
+	for _, bug := range v.AI.Bugs {
+		fixes[bug.ItemID] = bug.SuggestedFix
+	}
+	for i, item := range v.Items {
+		if item.Status == job.ItemFail {
+			v.Items[i].Fix = fixes[item.ID]
+		}
+	}
 }
 
 func itemViews(items []job.ReportItem, base string) (list []itemView) {
@@ -270,7 +300,7 @@ func (v *jobView) tell(now time.Time) {
 	checked := len(v.Items) - v.Pending
 	switch v.Status {
 	case job.StatusPending:
-		v.Heading, v.Saying = "Waiting for a checker", "Done "+ui.Until(now, v.DueAt)+" at the latest, or refunded."
+		v.Heading, v.Saying = "Waiting for a checker", "Due "+ui.Until(now, v.DueAt)+", or your credits are refunded."
 		switch {
 		case v.Type == job.AIReview.Title():
 			v.Heading, v.Saying = "The AI is looking at the page", "This takes a minute or two."
@@ -280,7 +310,7 @@ func (v *jobView) tell(now time.Time) {
 			v.Saying = "The checklist is being written."
 		}
 		if now.After(v.DueAt) {
-			v.Saying = "It is late: it goes back into the queue, or is refunded."
+			v.Saying = "It is late. It goes back into the queue, or your credits are refunded."
 		}
 	case job.StatusClaimed:
 		v.Heading = "A checker is testing"

@@ -134,7 +134,7 @@ func TestTheLifeOfARoom(t *testing.T) {
 		}
 		return got.Body
 	}
-	see(dev, watch, at+" UTC</time> with 0 of 5 ready: it does not start, 5 refunded = 25 credits.", "Here, not ready")
+	see(dev, watch, at+" UTC</time> with 0 of 5 ready: it does not start, 5 refunded = 25 credits.", "In the lobby")
 	for n := range 3 {
 		if got := w.Call(guests[n], "POST", work+"/ready", pagetest.Form()); got.Header.Get("Location") != work {
 			t.Fatalf("ready: %d %s", got.Status, got.Body)

@@ -50,7 +50,7 @@ func slotState(s sessions.Slot) ui.State {
 		return ui.NewState("Ended", "", "skip")
 	}
 	if s.JobStatus == job.StatusClaimed {
-		return ui.NewState("Here, not ready", "warn", "person")
+		return ui.NewState("In the lobby", "warn", "person")
 	}
 	return ui.NewState("Waiting", "warn", "clock")
 }
