@@ -109,7 +109,7 @@ func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
 		ItemID: i.ID, Title: title, Severity: i.Severity,
 		Description:       clean(description, maxBugText),
 		ReproductionSteps: steps(b, i, note, expected),
-		SuggestedFix:      topicOf(i).fix,
+		SuggestedFix:      fixFor(i),
 	}
 }
 

@@ -3,6 +3,7 @@ package ai
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -80,7 +81,9 @@ func wellFormedReport(t rapid.TB, b command.AnalysisBrief, r job.AIReport) {
 		}
 		bounded(t, "title", bug.Title, 200)
 		bounded(t, "bug", bug.Description, 2000)
-		bounded(t, "fix", bug.SuggestedFix, 500)
+		if bug.SuggestedFix != "" { // there may be none that fits
+			bounded(t, "fix", bug.SuggestedFix, 500)
+		}
 		if n := len(bug.ReproductionSteps); n == 0 || n > 10 {
 			t.Errorf("%d steps", n)
 		}
@@ -120,4 +123,18 @@ func TestNoReportBreaksTheAnalysis(t *testing.T) {
 			t.Errorf("got %+v, then %+v", report, again)
 		}
 	})
+}
+
+// Advice for something else is worse than none.
+func TestARuleGivesAdviceThatFitsTheItemOrNone(t *testing.T) {
+	t.Parallel()
+	for description, fits := range map[string]string{
+		"Paying by card works": "payment provider", "Log in with a wrong password": "session",
+		"The footer overlaps the button": "", "Typo in the menu": "", "The clouds look friendly": "",
+	} {
+		got := fixFor(job.ReportItem{Item: job.Item{Description: description, ExpectedOutcome: "A payment form"}})
+		if fits == "" && got != "" || !strings.Contains(got, fits) {
+			t.Errorf("%s: %q", description, got)
+		}
+	}
 }

@@ -48,9 +48,27 @@ func wordMatches(word, stem string) bool {
 }
 
 // general is what no topic speaks of.
-var general = topic{
-	label: "General",
-	fix:   "Follow the steps with the browser's console and the server's log open, correct the first error that they show, and keep the steps as an automatic test.",
+var general = topic{label: "General"}
+
+// appearance is what no topic's advice fits: it is about how things work.
+var appearance = topic{stems: []string{
+	"overlap", "align", "typo", "spelling", "colour", "color", "font", "spacing", "margin", "misplaced", "crooked", "cut off", "wording",
+}}
+
+// fixFor is advice that fits the item; empty without any. A topic that only the expected
+// outcome speaks of is not what failed.
+func fixFor(i job.ReportItem) string {
+	if t, ok := topicByKey[i.Key]; ok {
+		return t.fix
+	}
+	if about := wordsOf(i.Description); !appearance.matches(wordsOf(i.Description, i.Note)) {
+		for _, t := range topics {
+			if t.matches(about) {
+				return t.fix
+			}
+		}
+	}
+	return ""
 }
 
 // security is a topic of reviews alone: it takes no person to look at it.
