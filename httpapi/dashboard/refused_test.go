@@ -1,11 +1,14 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 
+	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/internal/testing/pagetest"
 )
 
 // A refused form comes back on its page with what was typed, the error at its field, and the
@@ -55,5 +58,36 @@ func TestARefusedFormComesBackFilled(t *testing.T) {
 			(got.Header.Get("Set-Cookie") == "") != (c.dest == "empty") {
 			t.Errorf("%s as %s: %d, %s", c.cookie, c.dest, got.Status, got.Header.Get("Set-Cookie"))
 		}
+	}
+}
+
+// A page beyond the end of a list leads to its last page, and an address that is none is
+// answered to a browser in words for people.
+func TestAnAddressThatIsNoneLeadsOn(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 0)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	for i := range 51 {
+		project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: fmt.Sprint("Shop ", i)})
+		w.Shown(project.Position, err)
+	}
+	for path, want := range map[string]string{
+		"/dashboard/projects?page=9": "/dashboard/projects?page=2", "/dashboard/projects?page=2": "",
+		"/dashboard/jobs?page=3&status=pending": "/dashboard/jobs?status=pending", "/dashboard/jobs": "",
+	} {
+		if got := w.Call(owner, "GET", path, nil); got.Header.Get("Location") != want || got.Status != 200 && want == "" {
+			t.Errorf("%s leads to %q: %d", path, got.Header.Get("Location"), got.Status)
+		}
+	}
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for accept, want := range map[string]string{browser: "text/html; charset=utf-8", "*/*": "application/json; charset=utf-8", "": "application/json; charset=utf-8"} {
+		got := w.Call(owner, "GET", "/nowhere", nil, "Accept", accept)
+		if got.Status != 404 || got.Header.Get("Content-Type") != want || strings.Contains(got.Body, "Nothing here") != (accept == browser) {
+			t.Errorf("for %s: %d %s", accept, got.Status, got.Header.Get("Content-Type"))
+		}
+	}
+	if got := w.Call(owner, "GET", "/docs", nil, "Accept", browser); got.Status != 200 || !strings.Contains(got.Body, "<html") {
+		t.Errorf("/docs: %d", got.Status)
 	}
 }

@@ -1,6 +1,9 @@
 package ui
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // Front is the pages with the API behind them.
 type Front struct {
@@ -19,12 +22,44 @@ type Front struct {
 // ServeHTTP gives pages to the site, and all else to the API.
 func (f Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Settle(r)
-	if f.Site.Serves(r.URL.Path) && (f.Halted == nil || f.Halted() == nil) {
+	halted := f.Halted != nil && f.Halted() != nil
+	switch {
+	case f.Site.Serves(r.URL.Path) && !halted:
 		f.Site.ServeHTTP(w, r)
-		return
+	case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") && !halted:
+		found := &withoutNotFound{ResponseWriter: w}
+		f.API.ServeHTTP(found, r)
+		if found.nothing { // a person typed the address: the site says so in words for people
+			w.Header().Del("Content-Length")
+			f.Site.ServeHTTP(w, r)
+		}
+	default:
+		f.API.ServeHTTP(w, r)
 	}
-	f.API.ServeHTTP(w, r)
 }
+
+// withoutNotFound holds the API's 404 back.
+type withoutNotFound struct {
+	http.ResponseWriter
+	nothing bool
+}
+
+func (w *withoutNotFound) WriteHeader(status int) {
+	w.nothing = status == http.StatusNotFound
+	if !w.nothing {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *withoutNotFound) Write(b []byte) (int, error) {
+	if w.nothing {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *withoutNotFound) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Stop tells both that the server is about to.
 func (f Front) Stop() {

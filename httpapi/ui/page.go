@@ -177,6 +177,7 @@ type Request struct {
 	Accounts []people.PersonRole
 
 	site   *Site
+	beyond string            // where a page beyond the end of its list leads; empty: it is none
 	fields map[string]string // the names of form fields by the API's path
 }
 

@@ -26,22 +26,19 @@ func PageOf(r *Request) int {
 func NewPager(r *Request, page, shown, total int) Pager {
 	p := NewOpenPager(r, page, shown, (page-1)*PageSize+shown < total)
 	p.More, p.Total = false, total
+	if r.beyond != "" {
+		r.beyond = pageURL(r, max(1, (total+PageSize-1)/PageSize))
+	}
 	return p
 }
 
 // NewOpenPager leads from a page of a list that nobody has counted: more says whether
-// rows follow.
+// rows follow. A page beyond the end of its list leads back: to the last page where the
+// total is known, else to the first.
 func NewOpenPager(r *Request, page, shown int, more bool) Pager {
-	at := func(n int) string {
-		query := r.URL.Query()
-		query.Set("page", strconv.Itoa(n))
-		if n == 1 {
-			query.Del("page")
-		}
-		if len(query) == 0 {
-			return r.URL.Path
-		}
-		return r.URL.Path + "?" + query.Encode()
+	at := func(n int) string { return pageURL(r, n) }
+	if page > 1 && shown == 0 && !more {
+		r.beyond = at(1)
 	}
 	to := (page-1)*PageSize + shown
 	p := Pager{From: (page-1)*PageSize + 1, To: to, Total: to, More: more}
@@ -52,4 +49,17 @@ func NewOpenPager(r *Request, page, shown int, more bool) Pager {
 		p.Older = at(page + 1)
 	}
 	return p
+}
+
+// pageURL is the request's list at another page.
+func pageURL(r *Request, n int) string {
+	query := r.URL.Query()
+	query.Set("page", strconv.Itoa(n))
+	if n == 1 {
+		query.Del("page")
+	}
+	if len(query) == 0 {
+		return r.URL.Path
+	}
+	return r.URL.Path + "?" + query.Encode()
 }

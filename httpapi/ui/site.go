@@ -121,8 +121,8 @@ func (s *Site) Table() []Page { return s.Pages }
 // Serves says that the path is a page's, not the API's.
 func (s *Site) Serves(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "mail", "live", "assets",
-		"favicon.ico"}, first)
+	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "mail", "live",
+		"assets", "favicon.ico"}, first)
 }
 
 // Stop ends the streams; pages are still answered.
@@ -265,6 +265,9 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	s.carriedOut(r, err)
 	if err == nil && r.Method == http.MethodPost {
 		ans = noted(page, ans)
+	}
+	if err == nil && r.Method == http.MethodGet && r.beyond != "" {
+		return Go(r.beyond)
 	}
 	return ans, err
 }
