@@ -375,4 +375,13 @@ func Accessible(t *testing.T, tab *browsertest.Tab, name string) {
 		}
 		tab.Shot(name + "-" + screen.Name)
 	}
+	// 400 % of 1280 pixels: nothing needs scrolling sideways (WCAG 1.4.10), and the strip of
+	// tabs shows the one that is chosen.
+	tab.Screen(320, 640, false)
+	if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
+		t.Errorf("%s is %d px wide at 400 %%: %s", name, wide, browsertest.Eval[string](tab,
+			"[...document.querySelectorAll('main *')].filter(e => e.closest('.scroll') === null && e.getBoundingClientRect().right > 321).slice(0, 6).map(e => e.outerHTML.slice(0, 120)).join(' | ')"))
+	}
+	tab.Wait(`(at => at === null || at.getBoundingClientRect().left >= 0 && at.getBoundingClientRect().right <= 321)(document.querySelector('.sidebar nav [aria-current=page]'))`)
+	tab.Shot(name + "-light-320")
 }

@@ -1286,6 +1286,8 @@ countdowns();
 players();
 verifies();
 newest();
+strip();
+labels();
 palette();
 told();
 onces();
@@ -1329,6 +1331,29 @@ function kept() {
 }
 function newest() {
   for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;
+}
+function strip() {
+  const show3 = () => {
+    const at = document.querySelector('.sidebar nav [aria-current="page"]');
+    const nav = at?.closest("nav");
+    if (at && nav) nav.scrollLeft += at.getBoundingClientRect().left - nav.getBoundingClientRect().left - 16;
+  };
+  show3();
+  addEventListener("resize", show3);
+}
+function labels() {
+  const name = () => {
+    for (const table of document.querySelectorAll(".table")) {
+      const names = [...table.tHead?.rows[0]?.cells ?? []].map((cell) => cell.textContent ?? "");
+      for (const row of table.tBodies[0]?.rows ?? []) {
+        [...row.cells].forEach((cell, i) => {
+          if (i > 0 && names[i]) cell.dataset.label = names[i];
+        });
+      }
+    }
+  };
+  name();
+  document.addEventListener("humanqa:refreshed", name);
 }
 function ages() {
   setInterval(() => {

@@ -18,6 +18,8 @@ countdowns()
 players()
 verifies()
 newest()
+strip()
+labels()
 palette()
 told()
 onces()
@@ -65,6 +67,31 @@ function kept() {
 // A matrix that is wider than the screen begins at its newest test.
 function newest() {
   for (const table of document.querySelectorAll('.matrix')) table.parentElement!.scrollLeft = table.scrollWidth
+}
+
+// On a narrow screen the tabs are a strip, which begins with the chosen one in sight.
+function strip() {
+  const show = () => {
+    const at = document.querySelector<HTMLElement>('.sidebar nav [aria-current="page"]')
+    const nav = at?.closest('nav')
+    if (at && nav) nav.scrollLeft += at.getBoundingClientRect().left - nav.getBoundingClientRect().left - 16
+  }
+  show()
+  addEventListener('resize', show)
+}
+
+// On a narrow screen a row of a table is a card: each cell says the name of its column.
+function labels() {
+  const name = () => {
+    for (const table of document.querySelectorAll<HTMLTableElement>('.table')) {
+      const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent ?? '')
+      for (const row of table.tBodies[0]?.rows ?? []) {
+        [...row.cells].forEach((cell, i) => { if (i > 0 && names[i]) cell.dataset.label = names[i] })
+      }
+    }
+  }
+  name()
+  document.addEventListener('humanqa:refreshed', name)
 }
 
 // Times say how long ago they were, and go on saying so.
