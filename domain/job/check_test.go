@@ -391,6 +391,9 @@ func TestOverallStatusAndHealthScore(t *testing.T) {
 		{"one fail among passes fails", append(failed(0, 0, 1), pass, pass), "fail", 97},
 		{"severities weigh 25, 10 and 3", failed(1, 2, 3), "fail", 46},
 		{"health ends at 0", failed(4, 1, 0), "fail", 0},
+		{"a page without an answer has no health", []job.ReportItem{
+			{Item: job.Item{Key: job.AnswersKey, Severity: job.Critical}, Status: job.ItemFail}, skip,
+		}, "fail", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := job.OverallStatus(c.items); got != c.overall {

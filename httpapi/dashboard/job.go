@@ -390,7 +390,7 @@ func quote(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + 
 // curl is how this very test is started from a terminal: with its own checklist, without
 // the login that the checker was given. A review makes its own list.
 func (d Deps) curl(j jobs.Job) string {
-	in := map[string]any{"url": j.URL, "title": j.Title, "description": j.Description, "jobType": string(j.Type), "slaMinutes": j.SLAMinutes}
+	in := map[string]any{"url": j.URL, "title": j.Title, "description": j.Description, "jobType": j.Type, "slaMinutes": j.SLAMinutes}
 	if j.Urgent {
 		in["priority"] = "urgent"
 	}

@@ -81,7 +81,8 @@ func (d Deps) readSession(r *ui.Request) (in command.NewSession, warned bool, er
 	r.Addresses("url")
 	body := map[string]any{"voiceEnabled": r.PostFormValue("silent") == ""}
 	for field, name := range map[string]string{
-		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions", "brief": "scenarioBrief",
+		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
+		"brief": "scenarioBrief",
 	} {
 		if text := strings.TrimSpace(r.PostFormValue(field)); text != "" {
 			body[name] = text

@@ -95,7 +95,8 @@ const untestableWords = "A checker could not test it"
 
 // releaseWords say why a claim ended without a report.
 var releaseWords = map[string]string{
-	job.ReleaseChecker: "the checker returned it", job.ReleaseSilent: "the checker was inactive", job.ReleaseLeft: "the checker left the session",
+	job.ReleaseChecker: "the checker returned it", job.ReleaseSilent: "the checker was inactive",
+	job.ReleaseLeft: "the checker left the session",
 }
 
 // reasonWords is a checker's reason; a code of a skip is put into words.

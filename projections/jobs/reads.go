@@ -146,7 +146,8 @@ WHERE account_id = $1
 // condition is implied; it lets the planner use the partial index.
 var batchSQL = `
 SELECT ` + readmodel.ColumnsBut[jobRow](map[string]string{
-	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb", "questions": "'[]'::jsonb", "returns": "'[]'::jsonb",
+	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb", "questions": "'[]'::jsonb",
+	"returns": "'[]'::jsonb",
 }) + `
 FROM readmodel.jobs
 WHERE account_id = $1
