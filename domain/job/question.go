@@ -200,7 +200,8 @@ func DecideAsk(s State, a Ask) ([]domain.Event, error) {
 	case asked >= MaxQuestions:
 		return nil, domain.Conflict("%d questions were asked, the most under one claim", MaxQuestions).WithHint(goOn)
 	case left <= 0:
-		return nil, domain.Conflict("the test has waited %d minutes for answers, the most it may", int(MaxQuestionWait.Minutes())).WithHint(goOn)
+		return nil, domain.Conflict("the test has waited %d minutes for answers, the most it may", int(MaxQuestionWait.Minutes())).
+			WithHint(goOn)
 	}
 	at := s.alive(a.At)
 	return []domain.Event{&QuestionAsked{

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestAQuestionWithoutAnAnswerSkipsItsItem(t *testing.T) {
 		ItemID: "i1", Status: job.ItemSkip, Reason: "no_access", At: minute(41),
 		Note: "The checker asked a question about this, and no answer came in time.",
 	})
-	over := append(open, closed("q", job.QuestionUnanswered, 41, due+30))
+	over := and(open, closed("q", job.QuestionUnanswered, 41, due+30))
 	given(t, over...).When(expire(50)).Nothing()
 	given(t, over...).When(answer("q", "a", 50)).Conflict("the question was open until " + minute(41).Format(time.RFC3339))
 }
@@ -92,15 +93,15 @@ func TestQuestionsAreBounded(t *testing.T) {
 	given(t, open...).When(ask(2, "r", "Another?", 11)).Conflict("the claim token is stale")
 	given(t, open...).When(answer("x", "a", 11)).NotFound("question")
 
-	done := append(open, answered("q", "a", 25, due+15))
+	done := and(open, answered("q", "a", 25, due+15))
 	given(t, done...).When(answer("q", "a", 26)).Nothing() // the same command
 	given(t, done...).When(answer("q", "b", 26)).Conflict("the question is answered already")
-	given(t, append(done, completed())...).When(answer("q", "b", 26)).Conflict("the job is completed")
+	given(t, and(done, completed())...).When(answer("q", "b", 26)).Conflict("the job is completed")
 
 	// The second wait may take what the first left of the hour; then there is none.
-	second := append(done, asked("r", 26, 56), closed("r", job.QuestionUnanswered, 56, due+45))
+	second := and(done, asked("r", 26, 56), closed("r", job.QuestionUnanswered, 56, due+45))
 	given(t, second...).When(ask(1, "s", "The code?", 60)).Events(asked("s", 60, 75))
-	third := append(second, asked("s", 60, 75), closed("s", job.QuestionUnanswered, 75, due+60))
+	third := and(second, asked("s", 60, 75), closed("s", job.QuestionUnanswered, 75, due+60))
 	given(t, third...).When(ask(1, "u", "The code?", 80)).Conflict("the test has waited 60 minutes for answers, the most it may")
 
 	many := []domain.Event{created(), claimedBy("ann", 1)}
@@ -120,7 +121,12 @@ func TestTheEndOfAClaimClosesItsQuestion(t *testing.T) {
 	open := []domain.Event{created(), claimedBy("ann", 1), asked("q", 10, 40)}
 	left := func(s job.State) ([]domain.Event, error) { return job.DecideRelease(s, "ann", 1, minute(20)) }
 	given(t, open...).When(left).Events(closed("q", job.QuestionClaimEnded, 20, due+10), &job.Released{Token: 1, Reason: "checker", At: minute(20)})
-	gone := append(open, closed("q", job.QuestionClaimEnded, 20, due+10), released(1))
+	gone := and(open, closed("q", job.QuestionClaimEnded, 20, due+10), released(1))
 	given(t, gone...).When(answer("q", "a", 21)).Conflict("the checker that asked has left the job")
 	given(t, gone...).When(ask(1, "r", "The code?", 21)).Conflict("the claim has ended")
+}
+
+// and is the history with more events behind it.
+func and(history []domain.Event, more ...domain.Event) []domain.Event {
+	return slices.Concat(history, more)
 }

@@ -35,7 +35,7 @@ func (d Deps) answer(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	}
 	var refused *domain.Error
 	wrong := wrongs(err)
-	if wrong == nil && !(errors.As(err, &refused) && refused.Kind == domain.KindConflict) {
+	if wrong == nil && (!errors.As(err, &refused) || refused.Kind != domain.KindConflict) {
 		return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#questions")
 	}
 	v, errView := d.jobPage(r)

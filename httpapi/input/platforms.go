@@ -25,7 +25,8 @@ type platform struct {
 // repeated, and a second event of the same deployment, find the test of the first.
 func (p platform) command(o wire.Object) command.Deploy {
 	in := command.Deploy{Test: command.HostedTest{Submission: job.Submission{
-		URL: p.url, Commit: clip(p.commit, maxCommitSHA), Branch: clip(p.branch, maxBranch), Environment: clip(p.environment, maxEnvironment),
+		URL: p.url, Commit: clip(p.commit, maxCommitSHA), Branch: clip(p.branch, maxBranch),
+		Environment: clip(p.environment, maxEnvironment),
 	}}}
 	if p.ignored != "" {
 		return in
@@ -160,7 +161,8 @@ func railway(kind string, o wire.Object) platform {
 	meta := child(deployed, "meta")
 	if details := child(o, "details"); strings.HasPrefix(kind, "Deployment.") {
 		resource := child(o, "resource")
-		deployed, environment, meta, status = child(resource, "deployment"), child(resource, "environment"), details, peek(details, "status")
+		deployed, environment = child(resource, "deployment"), child(resource, "environment")
+		meta, status = details, peek(details, "status")
 		p.id = id(details)
 	}
 	if !strings.EqualFold(status, "SUCCESS") {

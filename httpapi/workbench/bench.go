@@ -122,7 +122,8 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView))
 	v := benchView{
 		Person: r.Person.ID, Link: ui.SafeLink(c.Brief.URL), Host: ui.HostOf(c.Brief.URL),
 		Secrets: c.Brief.Credentials != nil || c.Brief.AccessInstructions != "",
-		Left:    left(c.Checklist), Skips: job.SkipReasons(), Kinds: job.QuestionKinds(), Now: d.Now(), Levels: []job.Severity{job.Critical, job.Major, job.Minor},
+		Left:    left(c.Checklist), Skips: job.SkipReasons(), Kinds: job.QuestionKinds(), Now: d.Now(),
+		Levels: []job.Severity{job.Critical, job.Major, job.Minor},
 	}
 	c.Brief.Credentials, c.Brief.AccessInstructions = nil, "" // the page never holds them
 	v.ask(c)
@@ -146,7 +147,8 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView))
 // ask tells of the questions to the client.
 func (v *benchView) ask(c command.ClaimedJob) {
 	for _, told := range c.Brief.Questions {
-		q := askedView{Question: told.Question, N: 1 + slices.IndexFunc(c.Checklist, func(i job.ReportItem) bool { return i.ID == told.ItemID })}
+		n := 1 + slices.IndexFunc(c.Checklist, func(i job.ReportItem) bool { return i.ID == told.ItemID })
+		q := askedView{Question: told.Question, N: n}
 		v.Asked = append(v.Asked, q)
 		v.Secrets = v.Secrets || told.HasSecret
 		if q.Open() {
@@ -267,7 +269,8 @@ func (d Deps) ask(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		_, at, err = d.Commands.AskQuestion(r.Context(), r.Cause(), claimOf(r), in)
 	}
-	return d.acted(r, at, err, benchPath(r.PathValue("id"))+"#questions", "text", "The question", "kind", "Its subject", "itemId", "The item")
+	return d.acted(r, at, err, benchPath(r.PathValue("id"))+"#questions",
+		"text", "The question", "kind", "Its subject", "itemId", "The item")
 }
 
 func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {

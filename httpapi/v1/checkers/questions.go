@@ -39,6 +39,7 @@ func (a *Handlers) AskQuestion(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		q, at, err := a.commands.AskQuestion(ctx, cause, claim, in)
-		return a.writer.Done(ctx, r, at, err, http.StatusCreated, askedQuestion{JobID: claim.JobID, QuestionID: q.ID, Until: wire.Timestamp(q.Until)})
+		asked := askedQuestion{JobID: claim.JobID, QuestionID: q.ID, Until: wire.Timestamp(q.Until)}
+		return a.writer.Done(ctx, r, at, err, http.StatusCreated, asked)
 	})
 }
