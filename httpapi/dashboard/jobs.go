@@ -77,7 +77,6 @@ type jobsView struct {
 	Verdicts []choice
 	Lines    []jobLine
 	Pager    pager
-	First    string // the list's first page, where this one is beyond its end
 	Filtered bool
 	Narrowed bool // by more than its state
 	Errors   []string
@@ -239,9 +238,6 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 		v.Pager = newPager(r, page, len(rows), total)
 	} else {
 		v.Pager = ui.NewOpenPager(r, page, len(rows), more)
-	}
-	if page > 1 && len(rows) == 0 {
-		v.First = v.Filter.href()
 	}
 	return ui.Show("jobs", "Tests", v, ui.Everything)
 }
