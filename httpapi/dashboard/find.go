@@ -93,7 +93,9 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 			if line.Verdicts != "" {
 				detail += ", " + line.Verdicts
 			}
-			v.Hits = append(v.Hits, hit{Kind: "Test", Text: line.Title, Detail: detail + ", " + line.Host, Href: "/dashboard/jobs/" + line.ID})
+			v.Hits = append(v.Hits, hit{
+				Kind: "Test", Text: line.Title, Detail: detail + ", " + line.Host, Href: "/dashboard/jobs/" + line.ID,
+			})
 		}
 	}
 	if r.WantsJSON() {

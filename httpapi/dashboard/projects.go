@@ -65,7 +65,8 @@ func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 	for n := range weeksShown {
 		week := weekLine{From: monday.AddDate(0, 0, 7*(n-weeksShown+1))}
 		week.PassRate = byWeek[week.From]
-		column := ui.Column{Label: week.From.Format("2 Jan"), Number: "–", Says: "Week from " + week.From.Format("2 Jan 2006") + ": no test"}
+		column := ui.Column{Label: week.From.Format("2 Jan"), Number: "–"}
+		column.Says = "Week from " + week.From.Format("2 Jan 2006") + ": no test"
 		if week.Completed > 0 {
 			tested = true
 			share := 100 * float64(week.Passed) / float64(week.Completed)
@@ -132,7 +133,8 @@ func sparkOf(tests []history.LatestTest) (spark *ui.Spark, commit string) {
 			values = append(values, float64(t.PassCount)/float64(items))
 		}
 	}
-	return ui.NewSpark(values, fmt.Sprintf("Items that passed, test by test: %d of the last %s passed.", passed, ui.Count(len(tests), "test"))), commit
+	says := fmt.Sprintf("Items that passed, test by test: %d of the last %s passed.", passed, ui.Count(len(tests), "test"))
+	return ui.NewSpark(values, says), commit
 }
 
 func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
@@ -308,7 +310,8 @@ func (v *projectView) trend() {
 		line := trendLine{t, commits[t.JobID]}
 		v.Trend = append(v.Trend, line)
 		column := ui.Column{Label: t.TestedAt.UTC().Format("2 Jan"), Number: "–"}
-		column.Says = fmt.Sprintf("%s: %d of %d items passed", t.TestedAt.UTC().Format("2 Jan 2006, 15:04 UTC"), t.PassCount, t.PassCount+t.FailCount)
+		column.Says = fmt.Sprintf("%s: %d of %d items passed",
+			t.TestedAt.UTC().Format("2 Jan 2006, 15:04 UTC"), t.PassCount, t.PassCount+t.FailCount)
 		if line.Commit != "" {
 			column.Says += ", commit " + line.Commit
 		}

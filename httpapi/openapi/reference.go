@@ -160,7 +160,8 @@ func hashOf(name string) (string, error) {
 
 func quickness() (all []listing) {
 	for _, l := range []struct{ id, language, file string }{
-		{"curl", "curl", "quickstart.sh"}, {"node", "Node", "quickstart.mjs"}, {"python", "Python", "quickstart.py"}, {"go", "Go", "quickstart.go.txt"},
+		{"curl", "curl", "quickstart.sh"}, {"node", "Node", "quickstart.mjs"},
+		{"python", "Python", "quickstart.py"}, {"go", "Go", "quickstart.go.txt"},
 	} {
 		all = append(all, listing{l.id, l.language, string(ViewerFiles()[l.file].Body)})
 	}
@@ -254,15 +255,14 @@ func (b *book) body(c content) *bodyView {
 
 // example is the one there is, or the first of several, as text.
 func (b *book) example(one, several json.RawMessage) string {
-	for _, first := range members(several) {
+	if all := members(several); len(all) > 0 {
 		e := decoded[struct {
 			Ref   string `json:"$ref"`
 			Value json.RawMessage
-		}](first.raw)
+		}](all[0].raw)
 		if one = e.Value; e.Ref != "" {
 			one = b.Components.Examples[e.Ref[strings.LastIndex(e.Ref, "/")+1:]].Value
 		}
-		break
 	}
 	var indented bytes.Buffer
 	if one == nil || json.Indent(&indented, one, "", "  ") != nil {
@@ -324,7 +324,8 @@ func (b *book) fields(s schema, prefix string) (all []fieldView) {
 	for _, m := range members(s.Properties) {
 		p := *decoded[schema](m.raw)
 		view := fieldView{
-			Name: prefix + m.name, Type: b.typeOf(&p), Required: slices.Contains(s.Required, m.name), Additive: p.Additive, Text: inlineOf(p.Description),
+			Name: prefix + m.name, Type: b.typeOf(&p), Required: slices.Contains(s.Required, m.name), Additive: p.Additive,
+			Text: inlineOf(p.Description),
 		}
 		all = append(all, view)
 		switch inner := p; {
