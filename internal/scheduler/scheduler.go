@@ -38,9 +38,6 @@ const (
 	firstRetry  = time.Second
 	lastRetry   = 5 * time.Minute
 	forgetEvery = 10 * time.Minute
-	// gather is how long outcomes wait for more. Each take reads all timers that are due,
-	// so of thousands that are due at once it should be rare.
-	gather = 50 * time.Millisecond
 )
 
 // errTaken ends a firing whose node stood still for longer than its lease.
@@ -132,7 +129,6 @@ func newPool(shared policy.Pool, timers policy.Timers, log workloop.Log) *pool {
 	p := &pool{Pool: shared, timers: timers, log: log, policies: map[string]policy.Policy{}, wake: make(chan struct{}, 1)}
 	p.loop = workloop.New(p, workloop.Config{
 		Name: shared.Name, Places: shared.Places, Lease: p.Within + settleTime, Poll: lookAgain, Log: log,
-		Gather: gather, Batch: shared.Places / 2,
 	})
 	return p
 }

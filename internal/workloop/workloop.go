@@ -78,10 +78,7 @@ type Config struct {
 	// Gather is how long what has ended waits for more, so that they settle together,
 	// while there is nothing to take.
 	Gather time.Duration
-	// Batch is how many outcomes are settled together even while there is more to take,
-	// if so many come within Gather. It is for work whose Take costs much.
-	Batch int
-	Log   Log
+	Log    Log
 }
 
 // Loop does work until it is stopped. Its goroutine owns all fields but those of
@@ -155,8 +152,7 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 			return
 		case r := <-l.results:
 			l.collectResults(r)
-			idle := !full && !l.taking && len(l.done) <= l.Places/gatherPart
-			if l.Gather > 0 && len(l.done) > 0 && (idle || len(l.done) < l.Batch) && !l.urgent {
+			if !full && !l.taking && l.Gather > 0 && len(l.done) > 0 && len(l.done) <= l.Places/gatherPart && !l.urgent {
 				if gathered == nil {
 					gathered = time.After(l.Gather)
 				}

@@ -231,32 +231,6 @@ func TestWithNothingToTakeWhatEndsWaitsForMore(t *testing.T) {
 	d.wait(t, "a", "b", "c", "d", "e", "f", "g", "h", "i", "urgent")
 }
 
-func TestABatchOfOutcomesIsSettledTogetherWhileThereIsMoreToTake(t *testing.T) {
-	t.Parallel()
-	end := make(chan struct{})
-	d := newDesk(func(_ context.Context, item string) string {
-		<-end
-		return item
-	})
-	d.due = []string{"a", "b", "c", "d", "e", "f"}
-	loop, _, _ := start(t, d, func(c *workloop.Config) { c.Gather, c.Places, c.Batch = time.Hour, 4, 3 })
-	end <- struct{}{}
-	end <- struct{}{}
-	eventually.True(t, "two have ended", func() bool { return places(t, loop) == 2 })
-	d.mu.Lock()
-	if len(d.settled) != 0 || len(d.due) != 2 {
-		t.Errorf("settled %v, %v are due", d.settled, d.due)
-	}
-	d.mu.Unlock()
-	end <- struct{}{}
-	eventually.True(t, "three are settled, and the rest is taken", func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return len(d.settled) == 3 && len(d.due) == 0
-	})
-	close(end)
-}
-
 func TestWhatIsHandedOverBeginsAtOnceWhileTheLoopRuns(t *testing.T) {
 	t.Parallel()
 	d := newDesk(func(_ context.Context, item string) string { return item })
