@@ -36,7 +36,8 @@ func (s *Service) AskQuestion(ctx context.Context, cause Cause, claim Claim, in 
 	}
 	wait := job.QuestionWait
 	if target != "" {
-		minutes, err := repository.Read(ctx, s.projects, domain.ProjectStream(target), func(st project.State) *int { return st.QuestionMinutes })
+		minutes, err := repository.Read(ctx, s.projects, domain.ProjectStream(target),
+			func(st project.State) *int { return st.QuestionMinutes })
 		if err != nil {
 			return job.Question{}, domain.Position{}, err
 		}

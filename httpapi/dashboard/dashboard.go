@@ -153,7 +153,8 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.notifications},
 		{Method: "POST", Pattern: "/dashboard/notifications", For: ui.Viewers, Says: "Saved.", Handle: d.setNotifications},
-		{Method: "POST", Pattern: "/dashboard/notifications/link", For: ui.Viewers, Says: "Another link is on its way.", Handle: d.askAgain},
+		{Method: "POST", Pattern: "/dashboard/notifications/link", For: ui.Viewers, Says: "Another link is on its way.",
+			Handle: d.askAgain},
 		{Method: "GET", Pattern: "/dashboard/notifications/news", For: ui.Viewers, Handle: d.news},
 		{Method: "GET", Pattern: "/mail/confirm/{token}", Handle: d.confirmMail},
 		{Method: "POST", Pattern: "/mail/confirm/{token}", Handle: d.confirmMailNow},

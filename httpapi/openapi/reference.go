@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -247,10 +248,10 @@ func (b *book) body(c content) *bodyView {
 		}
 		return view
 	}
-	for media := range c.Content {
-		return &bodyView{Media: media}
+	if len(c.Content) == 0 {
+		return nil
 	}
-	return nil
+	return &bodyView{Media: slices.Sorted(maps.Keys(c.Content))[0]}
 }
 
 // example is the one there is, or the first of several, as text.
