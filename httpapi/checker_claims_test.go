@@ -62,7 +62,13 @@ func TestAHeartbeatTellsWhenTheSLAEnds(t *testing.T) {
 	w := s.claims(s.checker(), id)
 	beat := w.call("POST", "/heartbeat", "").want(http.StatusOK)
 	due, _ := beat["dueAt"].(string)
-	equal(t, beat, map[string]any{"jobId": id, "status": "claimed", "clockStands": false, "dueAt": s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["dueAt"]})
+	silent, _ := beat["silentAt"].(string)
+	if at, err := time.Parse(wire.TimestampLayout, silent); err != nil || time.Until(at) > 30*time.Minute || time.Until(at) < time.Minute {
+		t.Errorf("silentAt is %q", silent)
+	}
+	delete(beat, "silentAt")
+	now := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)
+	equal(t, beat, map[string]any{"jobId": id, "status": "claimed", "clockStands": false, "dueAt": now["dueAt"]})
 	if at, err := time.Parse(wire.TimestampLayout, due); err != nil || time.Until(at) < 50*time.Minute {
 		t.Errorf("dueAt is %q", due)
 	}

@@ -104,7 +104,7 @@ func TestEveryTimestampHasOneForm(t *testing.T) {
 	}
 	slices.Sort(names)
 	equal(t, names, strings.Fields(`at cancelledAt claimedAt closedAt completedAt createdAt dueAt endedAt expiresAt failedAt
-		firstFailedAt lastPassedAt lastSeenAt loopAlertsSnoozedUntil now preparedAt readyAt readyDeadline startedAt testedAt
+		firstFailedAt lastPassedAt lastSeenAt loopAlertsSnoozedUntil now preparedAt readyAt readyDeadline silentAt startedAt testedAt
 		timestamp updatedAt webhookSecretRotatedAt`))
 }
 

@@ -155,6 +155,10 @@ func TestTheFieldsOfEachSubmissionAreKnown(t *testing.T) {
 	for _, submission := range input.Submissions() {
 		method, pattern, _ := strings.Cut(submission.Name, " ")
 		schema := checker.Operation(method, pattern).RequestBody.Value.Content["application/json"].Schema.Value
-		equal(t, slices.Compact(slices.Sorted(slices.Values(submission.Fields))), slices.Sorted(maps.Keys(schema.Properties)))
+		known := slices.Collect(maps.Keys(schema.Properties))
+		if pattern == "/v1/hooks/deploy/{token}" {
+			known = append(known, "deployment", "details", "payload") // of platforms' bodies, which the document names as such
+		}
+		equal(t, slices.Compact(slices.Sorted(slices.Values(submission.Fields))), slices.Sorted(slices.Values(known)))
 	}
 }
