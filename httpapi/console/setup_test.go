@@ -22,7 +22,9 @@ import (
 	"humanqa/httpapi/dashboard"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/clientlogin"
 	"humanqa/internal/invariantcheck"
+	"humanqa/internal/mail"
 	"humanqa/internal/preferences"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/webhooks"
@@ -66,7 +68,8 @@ func setupWith(t *testing.T, more pagetest.Pages) world {
 		return append(templates, dashboard.Templates, console.Templates), slices.Concat(pages,
 			dashboard.Pages(dashboard.Deps{
 				Commands: s.Commands, Reads: s.Reads, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Evidence: s.Evidence, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now),
-				Deliveries: deliveries, Now: time.Now, BaseURL: s.BaseURL,
+				Deliveries: deliveries, Now: time.Now, BaseURL: s.BaseURL, Logins: clientlogin.NewStore(s.DB, time.Now),
+				Mail: mail.NewStore(s.DB, time.Now, mail.Links{BaseURL: s.Origin, Keys: s.Vault.MACKeys}),
 			}),
 			console.Pages(console.Deps{
 				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Deliveries: deliveries, Log: s.Log, Checks: checks,

@@ -31,7 +31,7 @@ func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 	tab.WaitText("The robot was told that this fails.")
 	tab.Open(w.Origin + "/dashboard/jobs/" + late)
 	tab.WaitText("Waiting for a checker")
-	for _, want := range []string{"Back in the queue", "Back in the queue", "It could not be tested"} {
+	for _, want := range []string{"Back in the queue", "Back in the queue", "Could not be tested"} {
 		tab.Open(w.Origin + "/dashboard/sandbox")
 		tab.Click("#play-" + late + " form:last-of-type button")
 		tab.WaitText("About this test")

@@ -259,7 +259,9 @@ var ErrNoLink = domain.NotFound("link").WithHint("sign in and open Notifications
 
 // Confirming gives the address that the link confirms; ErrNoLink where it does not.
 func (s *Store) Confirming(ctx context.Context, token string) (personID, address string, err error) {
-	personID = personOf(token)
+	if personID = personOf(token); personID == "" {
+		return "", "", ErrNoLink
+	}
 	p, err := s.Person(ctx, personID)
 	if err != nil {
 		return "", "", err
