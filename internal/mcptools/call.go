@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"humanqa/internal/fence"
@@ -58,9 +59,15 @@ type request struct {
 type headerKey struct{}
 
 // withHeader is a middleware that keeps the request's header for the tools: custom methods
-// are not given it.
+// are not given it. A panic ends the request alone: tools run on goroutines of the library,
+// where it would end the process.
 func withHeader(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
+		defer func() {
+			if found := recover(); found != nil {
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("panic: %v", found)}
+			}
+		}()
 		if extra := req.GetExtra(); extra != nil && extra.Header != nil {
 			ctx = context.WithValue(ctx, headerKey{}, extra.Header)
 		}
