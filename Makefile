@@ -46,6 +46,7 @@ go:
 
 .PHONY: test
 test: go postgres chromium ## install missing programs and run the whole test suite, with the race detector where it works
+	@scripts/install.sh jq
 	@GO="$(GO)" RACE="$(RACE)" PAGES_RACE="$(PAGES_RACE)" TEST_FLAGS="$(TEST_FLAGS)" scripts/test.sh $(PACKAGE)
 
 .PHONY: race

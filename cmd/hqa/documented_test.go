@@ -59,7 +59,7 @@ func TestTheClientIsSmallAndHasNoPartOfTheService(t *testing.T) {
 // address, and make, which other tests need no second time.
 func newUsersPage(t *testing.T, s *qa) {
 	if _, err := exec.LookPath("jq"); err != nil {
-		t.Skip("the page needs jq, which make run installs")
+		t.Fatal("the page needs jq, which make test installs")
 	}
 	_, text, found := strings.Cut(clientPage(t), "\n## From nothing to the first test\n")
 	_, text, _ = strings.Cut(text, "```sh\n")
