@@ -8,15 +8,20 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus/hooks/test"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"humanqa/eventstore"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/webhooks"
 )
 
 var clientsDir = flag.String("clients", "", "the folder of others' clients, installed; see make contract")
@@ -126,6 +131,112 @@ func TestOthersReadWhatWeWrote(t *testing.T) {
 		}
 	})
 	s.stop()
+}
+
+// standardDelivery is a delivery as it arrived, with the secrets that have to verify it and those
+// that must not.
+type standardDelivery struct {
+	Event   string            `json:"event"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	Secrets []string          `json:"secrets"`
+	Others  []string          `json:"others"`
+}
+
+// The official libraries of Standard Webhooks verify what the service sends: under a secret that it
+// made, under one of the client's own, and under both secrets of a rotation.
+func TestTheOfficialLibrariesVerifyDeliveries(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.start("--demo")
+	arrived := make(chan webhooks.Received, 10)
+	url := p.receive(t, webhooks.ReceiverConfig{Received: func(_ context.Context, r webhooks.Received) int {
+		arrived <- r
+		return http.StatusNoContent
+	}}).URL()
+	_, key := p.newAccount(100)
+	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": url}).text("projectId")
+	var made struct{ WebhookSecret string }
+	p.cli(&made, "project", "secret", "--project", project)
+	const own = "a secret of the client's own, in 32 to 256 characters"
+	submit := func(project string) {
+		p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1, "projectId", project))
+	}
+
+	var all []standardDelivery
+	take := func(secrets, others []string) {
+		t.Helper()
+		select {
+		case r := <-arrived:
+			d := standardDelivery{Event: r.Event, Headers: map[string]string{}, Body: string(r.Body), Secrets: secrets, Others: others}
+			for name := range r.Header {
+				d.Headers[strings.ToLower(name)] = r.Header.Get(name)
+			}
+			all = append(all, d)
+		case <-time.After(eventually.Patience):
+			t.Fatal("no delivery came")
+		}
+	}
+	submit(project)
+	take([]string{made.WebhookSecret}, []string{own})
+	p.call(http.StatusCreated, "POST", "/v1/hosted/test", key, map[string]any{
+		"url": "https://own.example.com", "feature": "Checkout", "webhookUrl": url, "webhookSecret": own,
+	})
+	take([]string{own}, []string{made.WebhookSecret})
+	rotated := p.call(http.StatusOK, "POST", "/v1/projects/"+project+"/webhook/rotate-secret", key, nil).text("webhookSecret")
+	submit(project)
+	take([]string{made.WebhookSecret, rotated}, []string{own})
+	p.call(http.StatusOK, "POST", "/v1/projects/"+project+"/webhook/rotate-secret", key, map[string]any{"finish": true})
+	p.call(http.StatusAccepted, "POST", "/v1/projects/"+project+"/webhook/test", key, nil)
+	take([]string{rotated}, []string{made.WebhookSecret})
+	s.stop()
+
+	verified, refused := 0, 0
+	for _, d := range all {
+		header := http.Header{}
+		for name, value := range d.Headers {
+			header.Set(name, value)
+		}
+		verify := func(secret, body string) error {
+			hook, err := standardwebhooks.NewWebhook(secret)
+			if !strings.HasPrefix(secret, "whsec_") {
+				hook, err = standardwebhooks.NewWebhookRaw([]byte(secret))
+			}
+			must.NoError(t, err)
+			return hook.Verify([]byte(body), header)
+		}
+		for _, secret := range d.Secrets {
+			verified++
+			if err := verify(secret, d.Body); err != nil {
+				t.Errorf("Go: %s: %v", d.Event, err)
+			}
+			refused++
+			if verify(secret, d.Body+" ") == nil {
+				t.Errorf("Go: %s verifies with another body", d.Event)
+			}
+		}
+		for _, secret := range d.Others {
+			refused++
+			if verify(secret, d.Body) == nil {
+				t.Errorf("Go: %s verifies with another secret", d.Event)
+			}
+		}
+	}
+	if *clientsDir == "" {
+		return // make contract runs what follows
+	}
+	raw, err := json.Marshal(all)
+	must.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "deliveries.json")
+	must.NoError(t, os.WriteFile(file, raw, 0o600))
+	var told struct {
+		Verified, Refused int
+		Wrong             []string
+	}
+	inNode(t, &told, "deliveries.mjs", file)
+	if told.Verified != verified || told.Refused != refused || len(told.Wrong) > 0 {
+		t.Errorf("JavaScript: %+v, want %d verified and %d refused", told, verified, refused)
+	}
 }
 
 // inNode runs a script beside the installed clients and decodes what it prints.

@@ -158,9 +158,16 @@ func (p *program) inboxes() string { return service.ReceiverDir(service.Config{D
 func (p *program) openInboxFor(t *testing.T) *mailbox {
 	t.Helper()
 	in := &mailbox{t: t, seen: map[string]bool{}, bodies: map[string][]map[string]any{}}
-	r, err := webhooks.NewReceiver(t.Context(), webhooks.ReceiverConfig{Dir: p.inboxes(), Secret: in.key, Received: in.take})
+	in.Receiver = p.receive(t, webhooks.ReceiverConfig{Secret: in.key, Received: in.take})
+	return in
+}
+
+// receive answers deliveries until the test ends.
+func (p *program) receive(t *testing.T, cfg webhooks.ReceiverConfig) *webhooks.Receiver {
+	t.Helper()
+	cfg.Dir = p.inboxes()
+	r, err := webhooks.NewReceiver(t.Context(), cfg)
 	must.NoError(t, err)
-	in.Receiver = r
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -170,7 +177,7 @@ func (p *program) openInboxFor(t *testing.T) *mailbox {
 			t.Errorf("inbox: %v", err)
 		}
 	})
-	return in
+	return r
 }
 
 // trust tells the inbox what the project signs with.
