@@ -81,11 +81,13 @@ func (a *attack) prepares(name, secret, checkerID string) cast {
 	return c
 }
 
+// hostileValues leave U+FFFD out, which a text may hold: an event that holds it shows that
+// a form replaced bytes that are no UTF-8.
 var hostileValues = []string{
 	"", " ", "x", "1", "0", "-1", "99999999999999999999", "1e300", "on", "true", "pass", "fail", "skip", "owner", "checker", "operator", "active", "disabled",
 	"https://example.com/", "http://127.0.0.1:5432/", "https://[::ffff:10.0.0.1]/", "https://exa mple.com", "javascript:alert(1)", "//evil.example", `/\evil.example`,
 	"Payment Flow", "CRITICAL", "blocked", "no_access", "job.completed", "2026-01-01", "0000-01-01", "9999-12-31T23:59:59+23:59", "a@example.com",
-	"'; DROP TABLE jobs; --", "<script>alert(1)</script>", "\x00", "a\xffb", "\xed\xa0\x80", "\u202e", "\ufffd", "a\r\nSet-Cookie: x=1", "../../etc/passwd", "%00", "{{7*7}}", "🧨",
+	"'; DROP TABLE jobs; --", "<script>alert(1)</script>", "\x00", "a\xffb", "\xed\xa0\x80", "\u202e", "a\r\nSet-Cookie: x=1", "../../etc/passwd", "%00", "{{7*7}}", "🧨",
 	strings.Repeat("ü", 5001), strings.Repeat("a line\n", 300), `{"a":[1,2,{"b":null}]}`, "[]", `{"id":"x"`,
 }
 
