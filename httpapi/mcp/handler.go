@@ -6,10 +6,12 @@
 // Two handlers share one server. A request that names revision 2026-07-28 or a later one
 // in Mcp-Protocol-Version goes to a handler without sessions. Any other goes to one that
 // keeps a session in this process. So behind a balancer older clients need sticky sessions.
+// The library knows no notifications of tasks, so listen.go serves their streams.
 package mcp
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -52,7 +54,9 @@ type API interface {
 // Handler serves /mcp and passes everything else on to the API.
 type Handler struct {
 	API
+	tools               *mcptools.Tools
 	stateless, stateful http.Handler
+	listens             *wire.Quota // streams of tasks, by key
 	metadata            http.Handler
 	metadataURL         string
 	origin              string // of the service's own pages
@@ -67,8 +71,9 @@ func New(api API, baseURL, version string) *Handler {
 		h.origin = at.Scheme + "://" + at.Host
 	}
 	h.stop = sync.OnceFunc(func() { close(h.stopped) })
-	server := mcptools.New(mcptools.Options{Version: version, API: inProcess{api}, BaseURL: baseURL})
-	h.stateless, h.stateful = h.serving(server)
+	h.tools = mcptools.New(mcptools.Options{Version: version, API: inProcess{api}, BaseURL: baseURL})
+	h.listens = wire.NewQuota(math.MaxInt64, mcptools.MaxListens, 0)
+	h.stateless, h.stateful = h.serving(h.tools.Server)
 	h.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: baseURL + Path, ResourceName: "Human QA", BearerMethodsSupported: []string{"header"},
 		ResourceDocumentation: baseURL + "/docs",
@@ -145,6 +150,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	serving := h.stateful
 	if version := strings.TrimSpace(r.Header.Get(versionHeader)); version >= statelessSince {
+		if h.listen(w, r, actor) {
+			return
+		}
 		serving = h.stateless
 	}
 	serving.ServeHTTP(w, r.WithContext(ctx))

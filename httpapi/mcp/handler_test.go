@@ -274,8 +274,8 @@ func TestAPersonIsAskedAboutAPriceAboveTheLimit(t *testing.T) {
 	}
 }
 
-// call sends a JSON-RPC request of revision 2026-07-28.
-func (a *agents) call(key, method, name string, params map[string]any, tasks bool) (result, refused map[string]any) {
+// message is a JSON-RPC request of revision 2026-07-28.
+func (a *agents) message(method string, params map[string]any, tasks bool) string {
 	a.T.Helper()
 	capabilities := map[string]any{}
 	if tasks {
@@ -286,8 +286,19 @@ func (a *agents) call(key, method, name string, params map[string]any, tasks boo
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	a.Must(err)
-	text := a.send(key, "POST", mcp.Path, string(body), "Accept", "application/json, text/event-stream",
-		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", name).body
+	return string(body)
+}
+
+func headers(method, name string) []string {
+	return []string{
+		"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", name,
+	}
+}
+
+// call sends a JSON-RPC request of revision 2026-07-28.
+func (a *agents) call(key, method, name string, params map[string]any, tasks bool) (result, refused map[string]any) {
+	a.T.Helper()
+	text := a.send(key, "POST", mcp.Path, a.message(method, params, tasks), headers(method, name)...).body
 	for line := range strings.Lines(text) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			text = data
@@ -320,23 +331,51 @@ func (a *agents) task(key, id string) map[string]any {
 	return got
 }
 
-// asks has a checker claim a job and ask its client. It gives the checker's key.
-func (a *agents) asks(jobID, text string) (checker, questionID string) {
+// worker is a checker with a claim.
+type worker struct {
+	*agents
+	key, token, jobID string
+}
+
+// claims has a new checker claim a job.
+func (a *agents) claims(jobID string) *worker {
 	a.T.Helper()
 	c, err := a.Commands.CreateChecker(a.T.Context(), pagetest.Operator(), "Ann", nil)
 	a.Shown(c.Position, err)
-	claim := a.send(c.Token, "POST", "/v1/checker/claims", `{"jobId":"`+jobID+`"}`)
-	var taken map[string]any
-	a.Must(json.Unmarshal([]byte(claim.body), &taken))
-	token, _ := taken["claimToken"].(string)
-	asked := a.send(c.Token, "POST", "/v1/checker/jobs/"+jobID+"/questions", `{"text":"`+text+`","kind":"code"}`, "X-Claim-Token", token)
-	var question map[string]any
-	a.Must(json.Unmarshal([]byte(asked.body), &question))
-	id, _ := question["questionId"].(string)
-	if id == "" {
-		a.T.Fatalf("not asked: %+v, %+v", claim, asked)
+	w := &worker{agents: a, key: c.Token, jobID: jobID}
+	taken := a.api(c.Token, "POST", "/v1/checker/claims", `{"jobId":"`+jobID+`"}`)
+	w.token, _ = taken["claimToken"].(string)
+	return w
+}
+
+// does sends a request under the claim.
+func (w *worker) does(method, path, body string) map[string]any {
+	w.T.Helper()
+	got := w.send(w.key, method, "/v1/checker/jobs/"+w.jobID+path, body, "X-Claim-Token", w.token)
+	var out map[string]any
+	w.Must(json.Unmarshal([]byte(got.body), &out))
+	if got.status/100 != 2 {
+		w.T.Fatalf("%s %s: %+v", method, path, got)
 	}
-	return c.Token, id
+	return out
+}
+
+func (w *worker) checks(item, verdict string) {
+	w.T.Helper()
+	w.does("PUT", "/items/"+item, `{"status":"`+verdict+`","note":"`+hostile+`"}`)
+}
+
+func (w *worker) asks(text string) (questionID string) {
+	w.T.Helper()
+	id, _ := w.does("POST", "/questions", `{"text":"`+text+`","kind":"code"}`)["questionId"].(string)
+	return id
+}
+
+// asks has a checker claim a job and ask its client. It gives the checker's key.
+func (a *agents) asks(jobID, text string) (checker, questionID string) {
+	a.T.Helper()
+	w := a.claims(jobID)
+	return w.key, w.asks(text)
 }
 
 func TestATestIsATaskThatOutlivesTheHandler(t *testing.T) {

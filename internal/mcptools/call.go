@@ -63,15 +63,18 @@ type headerKey struct{}
 // where it would end the process.
 func withHeader(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
-		defer func() {
-			if found := recover(); found != nil {
-				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("panic: %v", found)}
-			}
-		}()
+		defer recovered(&err)
 		if extra := req.GetExtra(); extra != nil && extra.Header != nil {
 			ctx = context.WithValue(ctx, headerKey{}, extra.Header)
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// recovered makes an error of a panic.
+func recovered(err *error) {
+	if found := recover(); found != nil {
+		*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("panic: %v", found)}
 	}
 }
 

@@ -33,8 +33,14 @@ Use one idempotencyKey per intended test: a repeat under the same key is never p
 Ask for no human test of what a unit test or a browser script can check.
 ` + fence.Rule
 
+// Tools is the server with its tools. Listen serves the streams that the library cannot.
+type Tools struct {
+	*sdk.Server
+	calls *server
+}
+
 // New makes the server with its tools.
-func New(o Options) *sdk.Server {
+func New(o Options) *Tools {
 	s := &server{api: o.API, base: strings.TrimSuffix(o.BaseURL, "/")}
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	capabilities.AddExtension(tasksExtension, nil)
@@ -43,5 +49,5 @@ func New(o Options) *sdk.Server {
 	s.addTools(server)
 	s.addTasks(server)
 	server.AddReceivingMiddleware(withHeader, s.makeTasks)
-	return server
+	return &Tools{Server: server, calls: s}
 }

@@ -36,7 +36,7 @@ const (
 // task is a human test as the extension shows it. Its id is the job's, so the log keeps it.
 type task struct {
 	sdk.ResultBase
-	ResultType     string          `json:"resultType"`
+	ResultType     string          `json:"resultType,omitempty"` // none in a notification
 	TaskID         string          `json:"taskId"`
 	Status         string          `json:"status"`
 	StatusMessage  string          `json:"statusMessage,omitempty"`
@@ -63,7 +63,11 @@ type acknowledged struct {
 
 func (s *server) addTasks(to *sdk.Server) {
 	get := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*task, error) {
-		return s.task(ctx, p.TaskID)
+		now, err := s.task(ctx, p.TaskID)
+		if err != nil {
+			return nil, noTask(err)
+		}
+		return now, nil
 	}
 	cancel := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledged, error) {
 		if _, _, err := s.cancel(ctx, nil, jobIn{JobID: p.TaskID}); err != nil && !isConflict(err) {
@@ -133,20 +137,29 @@ func isConflict(err error) bool {
 
 // task reads a job as a task.
 func (s *server) task(ctx context.Context, jobID string) (*task, error) {
+	now, err := s.statusAfter(ctx, jobID, seen{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	return s.taskOf(ctx, jobID, now.hostedStatus)
+}
+
+// taskOf is the task of a job with that status.
+func (s *server) taskOf(ctx context.Context, jobID string, status hostedStatus) (*task, error) {
 	var j struct {
 		CreatedAt   string  `json:"createdAt"`
 		ClaimedAt   *string `json:"claimedAt"`
 		CompletedAt *string `json:"completedAt"`
 	}
 	if _, err := s.do(ctx, request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
-		return nil, noTask(err)
+		return nil, err
 	}
-	now, err := s.look(ctx, jobID)
+	now, err := s.outcomeOf(ctx, jobID, status)
 	if err != nil {
-		return nil, noTask(err)
+		return nil, err
 	}
 	t := &task{
-		ResultType: "complete", TaskID: jobID, Status: taskWorking, StatusMessage: now.progress(),
+		ResultType: "complete", TaskID: jobID, Status: taskWorking, StatusMessage: status.progress(),
 		CreatedAt: j.CreatedAt, LastUpdatedAt: latest(j.CreatedAt, j.ClaimedAt, j.CompletedAt), PollIntervalMs: pollInterval,
 	}
 	switch {
@@ -170,14 +183,6 @@ func (s *server) task(ctx context.Context, jobID string) (*task, error) {
 	}
 	t.Result, err = json.Marshal(result)
 	return t, err
-}
-
-// progress says how far a test is: "4 of 9 checked, 1 failed".
-func (o outcome) progress() string {
-	if o.Status != "in_progress" {
-		return o.Progress
-	}
-	return fmt.Sprintf("%d of %d checked, %d failed", o.Counts.Checked, o.Counts.Total, o.Counts.Failed)
 }
 
 func latest(at string, others ...*string) string {

@@ -259,45 +259,100 @@ type hostedStatus struct {
 	OpenQuestion  *question `json:"openQuestion"`
 }
 
+// inProgress is the status of a test that a checker has begun.
+const inProgress = "in_progress"
+
+// progress says how far a test is: "4 of 9 checked, 1 failed".
+func (h hostedStatus) progress() string {
+	if h.Status != inProgress {
+		return h.StatusMessage
+	}
+	return fmt.Sprintf("%d of %d checked, %d failed", h.Checklist.Checked, h.Checklist.Total, h.Checklist.Failed)
+}
+
 // statusOf is its path; with items it changes with each of them, and with a question.
 func statusOf(jobID string) string {
 	return "/v1/hosted/status/" + url.PathEscape(jobID) + "?items=true"
 }
 
-func (s *server) wait(ctx context.Context, _ *sdk.CallToolRequest, in waitIn) (*sdk.CallToolResult, outcome, error) {
+// maxStatusWait is the longest ?wait= of the hosted status, in seconds.
+const maxStatusWait = 25
+
+// betweenLooks is the least time between two looks at one test: each is a request of the
+// key's rate, and a checker may mark items faster than that rate.
+const betweenLooks = 2 * time.Second
+
+// seen is a status, and the tag by which to ask for the next one.
+type seen struct {
+	hostedStatus
+	tag string
+}
+
+// statusAfter gives the first status that differs from the last one, or the last one again
+// after some seconds. The zero seen is answered at once.
+func (s *server) statusAfter(ctx context.Context, jobID string, last seen, seconds int) (seen, error) {
+	path, header := statusOf(jobID), http.Header{}
+	if last.tag != "" {
+		header.Set("If-None-Match", last.tag)
+		if seconds > 0 {
+			path += fmt.Sprintf("&wait=%d", seconds)
+		}
+	}
+	var now seen
+	answered, err := s.do(ctx, request{method: http.MethodGet, path: path, header: header}, &now.hostedStatus)
+	if err != nil {
+		return seen{}, err
+	}
+	if now.tag = answered.Get("Etag"); now.tag == last.tag {
+		return last, nil // the answer had no body
+	}
+	return now, nil
+}
+
+func (s *server) wait(ctx context.Context, req *sdk.CallToolRequest, in waitIn) (*sdk.CallToolResult, outcome, error) {
 	atMost := WaitLimit
 	if in.Seconds > 0 {
 		atMost = min(time.Duration(in.Seconds)*time.Second, WaitLimit)
 	}
-	deadline, tag := time.Now().Add(atMost), ""
+	deadline, now, told := time.Now().Add(atMost), seen{}, progress{of: req}
 	for {
-		var now hostedStatus
-		left := int(min(time.Until(deadline).Seconds(), maxStatusWait))
-		header := http.Header{}
-		if tag != "" {
-			header.Set("If-None-Match", tag)
-		}
-		path := statusOf(in.JobID)
-		if left > 0 && tag != "" { // the first look answers at once
-			path += fmt.Sprintf("&wait=%d", left)
-		}
-		asked := time.Now()
-		answered, err := s.do(ctx, request{method: http.MethodGet, path: path, header: header}, &now)
+		asked, left := time.Now(), int(min(time.Until(deadline).Seconds(), maxStatusWait))
+		next, err := s.statusAfter(ctx, in.JobID, now, left)
 		if err != nil {
 			return nil, outcome{}, err
 		}
 		// A wait that ends early without news is one of a service that stops.
-		stops := tag != "" && tag == answered.Get("Etag") && time.Since(asked) < time.Duration(left-1)*time.Second
-		tag = answered.Get("Etag")
+		stops := now.tag == next.tag && time.Since(asked) < time.Duration(left-1)*time.Second
+		now = next
 		if now.IsFinal || now.OpenQuestion != nil || stops || time.Until(deadline) < time.Second {
-			out, err := s.outcomeOf(ctx, in.JobID, now)
+			out, err := s.outcomeOf(ctx, in.JobID, now.hostedStatus)
 			return nil, out, err
 		}
+		told.tell(ctx, now.hostedStatus)
+		rest(ctx, min(betweenLooks-time.Since(asked), time.Until(deadline)))
 	}
 }
 
-// maxStatusWait is the longest ?wait= of the hosted status, in seconds.
-const maxStatusWait = 25
+// progress tells a client that gave a token how far its test is.
+type progress struct {
+	of   *sdk.CallToolRequest
+	told bool
+	at   int // the checked items of the latest notification
+}
+
+// tell sends a notification when more items are checked than at the latest one: the
+// protocol wants progress to grow. A test that no checker has begun has none. A notification
+// that does not arrive changes nothing, since the answer to the call tells more.
+func (p *progress) tell(ctx context.Context, now hostedStatus) {
+	token := p.of.Params.GetProgressToken()
+	if token == nil || now.Status != inProgress || p.told && now.Checklist.Checked <= p.at {
+		return
+	}
+	p.told, p.at = true, now.Checklist.Checked
+	_ = p.of.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+		ProgressToken: token, Progress: float64(p.at), Total: float64(now.Checklist.Total), Message: now.progress(),
+	})
+}
 
 func (s *server) report(ctx context.Context, _ *sdk.CallToolRequest, in jobIn) (*sdk.CallToolResult, outcome, error) {
 	out, err := s.look(ctx, in.JobID)
@@ -333,8 +388,10 @@ func (s *server) outcomeOf(ctx context.Context, jobID string, now hostedStatus) 
 	}
 	if !now.IsFinal {
 		out.Next = fmt.Sprintf("call %s again", toolWait)
-		if out.Question = now.OpenQuestion; out.Question != nil {
-			out.Question.Text = byChecker(out.Question.Text)
+		if now.OpenQuestion != nil {
+			asked := *now.OpenQuestion
+			asked.Text = byChecker(asked.Text)
+			out.Question = &asked
 			out.Next = fmt.Sprintf("call %s, then %s", toolAnswer, toolWait)
 		}
 		return out, nil

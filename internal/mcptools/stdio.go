@@ -1,0 +1,119 @@
+package mcptools
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Run serves one client on a transport until it leaves or ctx ends.
+func (t *Tools) Run(ctx context.Context, on sdk.Transport) error {
+	return t.Server.Run(ctx, &listening{Transport: on, tools: t})
+}
+
+// listening is a transport whose client may listen to tasks.
+type listening struct {
+	sdk.Transport
+	tools *Tools
+}
+
+// Connect implements sdk.Transport.
+func (l *listening) Connect(ctx context.Context) (sdk.Connection, error) {
+	conn, err := l.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	return &listeningConn{Connection: conn, tools: l.tools, ctx: ctx, stop: stop, open: map[jsonrpc.ID]context.CancelFunc{}}, nil
+}
+
+// listeningConn takes the requests for notifications of tasks out of a connection.
+type listeningConn struct {
+	sdk.Connection
+	tools *Tools
+	ctx   context.Context //nolint:containedctx // of the streams, which end with the connection
+	stop  context.CancelFunc
+
+	mu   sync.Mutex
+	open map[jsonrpc.ID]context.CancelFunc // the streams
+}
+
+// Read implements sdk.Connection.
+func (c *listeningConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		message, err := c.Connection.Read(ctx)
+		if err != nil {
+			c.stop()
+			return nil, err
+		}
+		if l, ok := ListenOf(message); ok {
+			go c.serve(l)
+		} else if !c.cancels(message) {
+			return message, nil
+		}
+	}
+}
+
+// Close implements sdk.Connection.
+func (c *listeningConn) Close() error {
+	c.stop()
+	return c.Connection.Close()
+}
+
+// cancels ends the stream that a message cancels, if there is one.
+func (c *listeningConn) cancels(message jsonrpc.Message) bool {
+	req, is := message.(*jsonrpc.Request)
+	if !is || req.Method != cancelledMethod {
+		return false
+	}
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(req.Params, &p) != nil {
+		return false
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end, ours := c.open[id]
+	if ours {
+		end()
+	}
+	return ours
+}
+
+func (c *listeningConn) serve(l Listen) {
+	ctx, end := context.WithCancel(c.ctx)
+	defer end()
+	write := func(m jsonrpc.Message) error { return c.Write(ctx, m) }
+	if !c.enter(l.id, end) {
+		_ = write(l.Refused(ErrTooManyListens)) // a client that is gone needs no answer
+		return
+	}
+	err := func() (err error) {
+		defer recovered(&err)
+		return c.tools.Listen(ctx, nil, l, write)
+	}()
+	c.mu.Lock()
+	delete(c.open, l.id)
+	c.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		_ = write(l.Refused(err)) // as above
+	}
+}
+
+func (c *listeningConn) enter(id jsonrpc.ID, end context.CancelFunc) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.open[id]; taken || len(c.open) >= MaxListens {
+		return false
+	}
+	c.open[id] = end
+	return true
+}
