@@ -26,7 +26,7 @@ func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := batchesView{Pager: newPager(r, page, len(list), total), MayAdd: may(r, person.Developer)}
+	v := batchesView{Pager: newPager(r, page, len(list), total), MayAdd: r.May(person.Developer)}
 	for _, b := range list {
 		v.Batches = append(v.Batches, batchLine{b, batchBar(b.Pass, b.Fail, b.Rest, b.Open)})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"humanqa/domain/job"
+	"humanqa/httpapi/ui"
 )
 
 // brief is what a coding agent needs to mend what failed, as Markdown; empty
@@ -54,7 +55,7 @@ func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
 	line("\n## When it is fixed\n\nHave a person verify it; the key is in `API_KEY`.\n\n```sh")
 	if v.ProjectID != "" {
 		line("curl %s/v1/hosted/prepare-next -H \"Authorization: Bearer $API_KEY\" \\\n  -d %s", d.BaseURL,
-			quote(jsonText(map[string]any{"projectId": v.ProjectID, "fixedBugIds": ids})))
+			ui.ShellWord(jsonText(map[string]any{"projectId": v.ProjectID, "fixedBugIds": ids})))
 	}
 	line("curl -X POST %s/v1/jobs/%s/retest -H \"Authorization: Bearer $API_KEY\"\n```", d.BaseURL, v.ID)
 	return b.String(), nil

@@ -49,7 +49,7 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	if v.Days, v.Plot, err = d.balances(r, now); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Sound, v.Owner = v.Sum.Sum == v.Sum.Balance, may(r, person.Owner)
+	v.Sound, v.Owner = v.Sum.Sum == v.Sum.Balance, r.May(person.Owner)
 	v.Low = strconv.FormatInt(int64(v.Balance.LowBelow), 10)
 	if wrong != nil {
 		v.Low, v.Wrong = r.PostFormValue("below"), ui.Wrongs(wrong)["below"]
@@ -90,7 +90,7 @@ func (d Deps) balances(r *ui.Request, now time.Time) (days []ledger.DayEnd, plot
 
 // setLow sets where credits are low (decisions, "Account events").
 func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
-	if err := open(r); err != nil {
+	if err := r.Open(); err != nil {
 		return ui.Answer{}, err
 	}
 	below, err := strconv.ParseInt(strings.TrimSpace(r.PostFormValue("below")), 10, 64)

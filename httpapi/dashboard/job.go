@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
@@ -86,13 +84,6 @@ func (v jobView) Unfolded() []itemView {
 // Folded are the others: they passed, and come last.
 func (v jobView) Folded() []itemView { return v.Items[len(v.Unfolded()):] }
 
-// shot is a picture or a recording. One of ours is shown; anybody else's is a
-// link, because a page of ours fetches nothing from elsewhere.
-type shot struct {
-	Ours bool
-	Href string
-}
-
 type star struct {
 	N       int
 	Checked bool
@@ -110,25 +101,6 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 	return answer, err
 }
 
-// prospect says what a test that waits for a checker can expect; empty for any other.
-func (d Deps) prospect(ctx context.Context, j jobs.Job) (string, error) {
-	if j.Status != job.StatusPending || j.Type == job.AIReview || j.Sandbox {
-		return "", nil
-	}
-	p, err := d.Reads.Overall.Prospect(ctx, j.AccountID, j.Type, j.Urgent, d.Now())
-	if err != nil {
-		return "", err
-	}
-	words := "No checker is online right now."
-	if p.Online {
-		words = "Checkers are online."
-	}
-	if p.Typical > 0 {
-		words += " Tests like this one took about " + ui.Span(p.Typical) + " lately."
-	}
-	return words, nil
-}
-
 // jobPage is the test as the people of its account see it.
 func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	j, err := ui.Find(r, "test", d.Reads.Jobs.Job)
@@ -140,7 +112,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	if err != nil {
 		return jobView{}, err
 	}
-	developer := may(r, person.Developer)
+	developer := r.May(person.Developer)
 	v.RetestPrice, v.MayRetest = j.Price, developer
 	v.MayCancel = developer && j.Status == job.StatusPending && j.SessionID == ""
 	v.MayRate = developer && j.Status == job.StatusCompleted && j.Type != job.AIReview
@@ -295,98 +267,6 @@ func (v *jobView) count(items []job.ReportItem) {
 		ui.Part{Kind: "pending", N: v.Pending})
 }
 
-// tell says where the test is, in words.
-func (v *jobView) tell(now time.Time) {
-	checked := len(v.Items) - v.Pending
-	switch v.Status {
-	case job.StatusPending:
-		v.Heading, v.Saying = "Waiting for a checker", "Due "+ui.Until(now, v.DueAt)+", or your credits are refunded."
-		switch {
-		case v.Type == job.AIReview.Title():
-			v.Heading, v.Saying = "The AI is looking at the page", "This takes a minute or two."
-		case v.RequeueCount > 0:
-			v.Heading = "Back in the queue"
-		case len(v.Items) == 0:
-			v.Saying = "The checklist is being written."
-		}
-		if now.After(v.DueAt) {
-			v.Saying = "It is late. It goes back into the queue, or your credits are refunded."
-		}
-	case job.StatusClaimed:
-		v.Heading = "A checker is testing"
-		if v.Open != nil {
-			v.Heading = "A checker asks you something"
-			v.Saying = fmt.Sprintf("%d of %s checked. The clock stands until you answer.", checked, ui.Count(len(v.Items), "item"))
-			return
-		}
-		v.Saying = fmt.Sprintf("%d of %s checked, due %s.", checked, ui.Count(len(v.Items), "item"), ui.Until(now, v.DueAt))
-	case job.StatusCancelled:
-		v.Heading, v.Saying = "Cancelled", refundWords(v.Job)
-	case job.StatusFailed:
-		v.Heading = "Could not be tested"
-		reasons := map[string]string{"sla": "No checker finished it in time.", "untestable": "Checkers could not test it.",
-			"operator": "An operator ended it."}
-		v.Saying = strings.TrimSpace(reasons[v.FailReason] + " " + refundWords(v.Job))
-	case job.StatusCompleted, job.StatusVoided:
-		switch v.OverallStatus {
-		case job.OverallFail:
-			v.Heading = ui.Count(v.Fail, "problem") + " found"
-		case job.OverallPass:
-			v.Heading = "Everything that was tested works"
-		default:
-			v.Heading = "Nothing could be tested"
-		}
-		if v.CompletedAt != nil {
-			v.Saying = "Tested in " + took(v.Job) + "."
-		}
-	}
-}
-
-func refundWords(j jobs.Job) string {
-	if back := j.Refunded; back > 0 {
-		return ui.Credits(back) + " came back."
-	}
-	return ""
-}
-
-// took is how long the checker worked.
-func took(j jobs.Job) string {
-	from := j.CreatedAt
-	if j.ClaimedAt != nil {
-		from = *j.ClaimedAt
-	}
-	d := j.CompletedAt.Sub(from)
-	if d < time.Minute {
-		return "less than a minute"
-	}
-	return ui.Count(int(d.Round(time.Minute)/time.Minute), "minute")
-}
-
-func shotOf(base, stored string) *shot {
-	if stored == "" {
-		return nil
-	}
-	if id := evidence.ID(stored); id != "" {
-		return &shot{Ours: true, Href: base + "/evidence/" + id}
-	}
-	if link := safeLink(stored); link != "" {
-		return &shot{Href: link}
-	}
-	return nil
-}
-
-func shotsOf(base string, i job.ReportItem) (shots []*shot) {
-	for _, stored := range i.Screenshots() {
-		if s := shotOf(base, stored); s != nil {
-			shots = append(shots, s)
-		}
-	}
-	return shots
-}
-
-// quote makes of a text one word of a shell.
-func quote(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + `'` }
-
 // curl is how this very test is started from a terminal: with its own checklist, without
 // the login that the checker was given. A review makes its own list.
 func (d Deps) curl(j jobs.Job) string {
@@ -416,7 +296,7 @@ func (d Deps) curl(j jobs.Job) string {
 	if len(items) > 0 {
 		in["checklistItems"] = items
 	}
-	return "curl " + quote(d.BaseURL+"/v1/jobs") + " \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + quote(jsonText(in))
+	return "curl " + ui.ShellWord(d.BaseURL+"/v1/jobs") + " \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + ui.ShellWord(jsonText(in))
 }
 
 // isFinding says that the checker found it beside the list.
@@ -430,45 +310,6 @@ func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	}
 	content, mediaType, err := d.reports().File(r.Context(), j.AccountID, j, format)
 	return ui.Answer{File: &ui.File{Name: "report-" + j.ID + "." + endings[format], Type: mediaType, Content: content}}, err
-}
-
-// evidenceOf leads to a picture or a recording of the test, and to nothing else.
-func (d Deps) evidenceOf(r *ui.Request, j jobs.Job) (ui.Answer, error) {
-	shown, report, err := d.pictures(r.Context(), j)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	stored, err := asked(r, append(shown, report.RecordingURL))
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	path, _, err := d.Evidence.Path(r.Context(), j.AccountID, stored)
-	return ui.Answer{Redirect: path}, err
-}
-
-// pictures are those of the test's items, as they are stored. The report is empty until
-// there is one.
-func (d Deps) pictures(ctx context.Context, j jobs.Job) (shown []string, report jobs.Report, err error) {
-	for _, i := range j.Items {
-		shown = append(shown, i.Screenshots()...)
-	}
-	if j.Status == job.StatusCompleted {
-		report, err = d.Reads.Jobs.Report(ctx, j.AccountID, j.ID)
-		for _, i := range report.Items {
-			shown = append(shown, i.Screenshots()...)
-		}
-	}
-	return shown, report, err
-}
-
-// asked finds the piece of evidence that the path names among those that are shown.
-func asked(r *ui.Request, shown []string) (stored string, err error) {
-	for _, stored := range shown {
-		if id := evidence.ID(stored); id != "" && id == r.PathValue("evidence") {
-			return stored, nil
-		}
-	}
-	return "", domain.NotFound("evidence")
 }
 
 func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {

@@ -71,7 +71,7 @@ func foundLine(f jobs.Found) jobLine {
 
 type jobsView struct {
 	Filter   jobFilter
-	Tabs     []tab
+	Tabs     []ui.Tab
 	Projects []projects.Project
 	Kinds    []job.Type
 	Verdicts []choice
@@ -90,11 +90,6 @@ type viewLine struct {
 	preferences.View
 	Href    string
 	Current bool
-}
-
-type tab struct {
-	Text, Href string
-	Current    bool
 }
 
 type jobTab struct {
@@ -198,7 +193,7 @@ func (f jobFilter) search() (s jobs.Search, wrong []string) {
 
 func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	page := pageOf(r)
-	v := jobsView{Filter: jobFilterOf(r.URL.Query()), MayTest: may(r, person.Developer), Kinds: job.Types(), Verdicts: verdictChoices}
+	v := jobsView{Filter: jobFilterOf(r.URL.Query()), MayTest: r.May(person.Developer), Kinds: job.Types(), Verdicts: verdictChoices}
 	var err error
 	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
 		return ui.Answer{}, err
@@ -209,7 +204,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	for _, t := range jobTabs {
 		of := v.Filter
 		of.Status = string(t.status)
-		v.Tabs = append(v.Tabs, tab{Text: t.text, Href: of.href(), Current: of.Status == v.Filter.Status})
+		v.Tabs = append(v.Tabs, ui.Tab{Text: t.text, Href: of.href(), Current: of.Status == v.Filter.Status})
 	}
 	v.Query = v.Filter.Query()
 	v.Filtered, v.Narrowed = v.Filter != jobFilter{}, v.Filter != jobFilter{Status: v.Filter.Status}

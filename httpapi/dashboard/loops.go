@@ -71,7 +71,7 @@ func loopSaying(s loops.Session) string {
 
 func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 	v := loopView{Session: s, State: loopState(s.Status), Saying: loopSaying(s),
-		MayEnd: may(r, person.Developer) && s.Status == loop.StatusRunning}
+		MayEnd: r.May(person.Developer) && s.Status == loop.StatusRunning}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), s.AccountID, s.ProjectID); err != nil {
 		return ui.Answer{}, err
 	}

@@ -115,7 +115,7 @@ func (d Deps) previewBatch(r *ui.Request) (ui.Answer, error) {
 // startBatch is POST /v1/jobs/bulk for people: all tests or none, for the cost that was
 // shown.
 func (d Deps) startBatch(r *ui.Request) (ui.Answer, error) {
-	if err := open(r); err != nil {
+	if err := r.Open(); err != nil {
 		return ui.Answer{}, err
 	}
 	in, missing, err := d.readBatch(r)

@@ -121,7 +121,7 @@ func (d Deps) previewSession(r *ui.Request) (ui.Answer, error) {
 // startSession is POST /v1/hosted/sessions for people. It charges no other cost than the
 // one that was shown.
 func (d Deps) startSession(r *ui.Request) (ui.Answer, error) {
-	if err := open(r); err != nil {
+	if err := r.Open(); err != nil {
 		return ui.Answer{}, err
 	}
 	in, warned, err := d.readSession(r)

@@ -19,7 +19,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/dashboard/settings"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/browsertest"
@@ -178,8 +178,8 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 func TestAServiceWithoutAMailServerSaysSo(t *testing.T) {
 	t.Parallel()
 	w := &world{Service: pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		return []fs.FS{dashboard.Templates}, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Fresh: s.API.Fresh, Now: time.Now,
+		return []fs.FS{settings.Templates}, settings.Pages(settings.Deps{
+			Commands: s.Commands, Reads: s.Reads, Fresh: s.API.Fresh, Now: time.Now,
 		})
 	}), boxes: new(sync.Map)}
 	ann := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: w.account("Acme", 0)})

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/settings"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
@@ -59,7 +60,7 @@ type liveJob struct {
 }
 
 func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
-	v := overviewView{MayTest: may(r, person.Developer)}
+	v := overviewView{MayTest: r.May(person.Developer)}
 	ctx, account := r.Context(), r.Account.ID
 	live, total, err := d.Reads.Jobs.Live(ctx, account, liveShown)
 	if err != nil {
@@ -196,7 +197,7 @@ func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []ne
 	}
 	for _, p := range rows {
 		n := need{Icon: "alert", Kind: "fail", Href: "/dashboard/projects/" + p.ID + "/webhook", Action: "Look at it"}
-		switch healthState(p, health).Word {
+		switch settings.WebhookState(p, health).Word {
 		case "Disabled":
 			n.Text = "The webhook of " + p.Name + " is disabled"
 			n.Detail = "Its deliveries failed four times in a row. Nothing is lost: they are held until it works again."

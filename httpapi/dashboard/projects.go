@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/settings"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
@@ -114,7 +115,7 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 		return v, err
 	}
 	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
-	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(rows), total), may(r, person.Developer), map[string]string{}
+	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(rows), total), r.May(person.Developer), map[string]string{}
 	return v, nil
 }
 
@@ -146,7 +147,7 @@ func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
-	if err := open(r); err != nil {
+	if err := r.Open(); err != nil {
 		return ui.Answer{}, err
 	}
 	r.Addresses("url")
@@ -278,9 +279,9 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Webhook = healthState(v.Project, health)
+	v.Webhook = settings.WebhookState(v.Project, health)
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
-	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)
+	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
 	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}
 	v.Form = projectForm{Name: v.Name, Webhook: v.WebhookURL}
 	if v.QuestionMinutes != nil {

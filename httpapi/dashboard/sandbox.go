@@ -43,7 +43,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := sandboxView{Now: now, MayPlay: may(r, person.Developer), Price: command.Price(job.GeneralQA, false)}
+	v := sandboxView{Now: now, MayPlay: r.May(person.Developer), Price: command.Price(job.GeneralQA, false)}
 	if ahead := now.Sub(d.Now()); ahead > time.Minute {
 		v.Ahead = ui.Span(ahead)
 	}
@@ -75,7 +75,7 @@ func sandboxed(r *ui.Request) error {
 	if !r.Account.Sandbox {
 		return account.ErrNoSandbox
 	}
-	return open(r)
+	return r.Open()
 }
 
 // advance moves the sandbox's clock, by minutes or to a moment after one that a

@@ -25,7 +25,7 @@ func (d Deps) sessions(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := sessionsView{Pager: newPager(r, page, len(list), total), MayStart: may(r, person.Developer)}
+	v := sessionsView{Pager: newPager(r, page, len(list), total), MayStart: r.May(person.Developer)}
 	for _, s := range list {
 		v.Sessions = append(v.Sessions, sessionLine{s, hostOf(s.URL), room.StateOf(s)})
 	}

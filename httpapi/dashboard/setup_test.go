@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/dashboard/settings"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
@@ -64,10 +66,13 @@ func with(t *testing.T, more pagetest.Pages, resolve ...func(ctx context.Context
 		for _, look := range resolve {
 			limits = input.NewLimits(input.Settings{Resolve: look}, pools.NewReads(s.DB))
 		}
-		return append(templates, dashboard.Templates), append(pages, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Preferences: preferences.New(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+		return append(templates, dashboard.Templates, settings.Templates), slices.Concat(pages, dashboard.Pages(dashboard.Deps{
+			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
+			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+		}), settings.Pages(settings.Deps{
+			Commands: s.Commands, Reads: s.Reads, Fresh: s.API.Fresh, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
-		})...)
+		}))
 	})
 	return &world{Service: s, preferences: preferences.New(s.DB, time.Now), boxes: new(sync.Map)}
 }

@@ -31,8 +31,8 @@ func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
 // cancel ends the session for all, at the client's word. The slots that have not ended
 // are refunded.
 func (d Deps) cancel(r *ui.Request, s seat) (ui.Answer, error) {
-	if r.Account.Suspended {
-		return ui.Answer{}, domain.Forbidden("%s is suspended", r.Account.Name).WithHint("nothing can be changed until it is reinstated")
+	if err := r.Open(); err != nil {
+		return ui.Answer{}, err
 	}
 	out, err := d.Commands.CancelSession(r.Context(), r.Cause(), s.ID)
 	return d.acted(r, out.Position, err, s.path)

@@ -27,3 +27,39 @@ func Find[T any](r *Request, what string, get func(ctx context.Context, accountI
 	}
 	return *new(T), domain.NotFound(what).WithHint("it may belong to another account")
 }
+
+// Handler answers a page about what its path names.
+type Handler[T any] func(*Request, T) (Answer, error)
+
+// About finds what a page's path names, for its handler.
+func About[T any](
+	what string, get func(ctx context.Context, accountID, id string) (T, error),
+) func(Handler[T]) func(*Request) (Answer, error) {
+	return func(handle Handler[T]) func(*Request) (Answer, error) {
+		return func(r *Request) (Answer, error) {
+			found, err := Find(r, what, get)
+			if err != nil {
+				return Answer{}, err
+			}
+			return handle(r, found)
+		}
+	}
+}
+
+// Changing is the handler of a form that a suspended account must not use.
+func Changing[T any](handle Handler[T]) Handler[T] {
+	return func(r *Request, found T) (Answer, error) {
+		if err := r.Open(); err != nil {
+			return Answer{}, err
+		}
+		return handle(r, found)
+	}
+}
+
+// Open refuses to change anything in an account that is suspended.
+func (r *Request) Open() error {
+	if r.Account.Suspended {
+		return domain.Forbidden("%s is suspended", r.Account.Name).WithHint("nothing can be changed until it is reinstated")
+	}
+	return nil
+}

@@ -168,3 +168,6 @@ func SafeLink(raw string) string {
 	}
 	return raw
 }
+
+// ShellWord quotes a text as one word of a shell.
+func ShellWord(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + `'` }

@@ -63,3 +63,9 @@ func pageURL(r *Request, n int) string {
 	}
 	return r.URL.Path + "?" + query.Encode()
 }
+
+// Tab is a link that narrows a list.
+type Tab struct {
+	Text, Href string
+	Current    bool
+}

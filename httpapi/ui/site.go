@@ -1,11 +1,7 @@
 package ui
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net"
@@ -13,7 +9,6 @@ import (
 	"net/url"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +20,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/person"
-	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
 )
@@ -272,129 +266,6 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	return ans, err
 }
 
-// identify finds who is asking. A cookie that is no session any more is as good
-// as none.
-func (s *Site) identify(r *Request) error {
-	token := r.SessionToken()
-	if token == "" {
-		return nil // a visitor
-	}
-	session, ok, err := s.Credentials.Session(r.Context(), token)
-	if err != nil || !ok {
-		return err
-	}
-	who, err := s.People.Person(r.Context(), session.PersonID)
-	switch {
-	case domain.IsKind(err, domain.KindNotFound): // not shown yet, or gone
-		return nil
-	case err != nil:
-		return err
-	case who.Disabled:
-		return nil
-	}
-	names, err := s.Credentials.Names(r.Context(), who.ID)
-	if err != nil {
-		return err
-	}
-	form, again := resentIn(r.Context())
-	if again {
-		session.AccountID = form.accountID // another tab may have chosen another one since
-	}
-	r.Session = &session
-	r.Person = &Person{ID: who.ID, Name: names[who.ID].Name, Roles: who.Roles}
-	return nil
-}
-
-func (s *Site) limit(r *Request) error {
-	caller, limit := "pages:address:"+r.Address, strangerRate
-	if r.Session != nil {
-		caller, limit = "pages:session:"+r.Session.ID.String(), sessionRate
-	}
-	retryAfter, err := s.Admit(r.Context(), caller, limit)
-	if err != nil || retryAfter == 0 {
-		return err
-	}
-	return &domain.Error{
-		Kind: domain.KindRateLimited, Code: domain.CodeRateLimited,
-		Message: "too many requests", Hint: fmt.Sprintf("wait %d s, then load the page again", retryAfter),
-	}
-}
-
-// admit holds the page's audience against the person who asks (decisions, "Pages"). Without a
-// sign-in it leads to where that is done.
-func (s *Site) admit(r *Request, page *Page) (Answer, error) {
-	if page.For == Anybody {
-		s.choose(r, Viewers)
-		return Answer{}, nil
-	}
-	if r.Person == nil {
-		return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
-	}
-	switch page.For {
-	case Operators:
-		if !r.Person.Has(person.Operator) {
-			return Answer{}, errNoPage
-		}
-		if s.Now().Sub(r.Session.CreatedAt) > credential.OperatorFor {
-			return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
-		}
-	case Checkers:
-		if r.Person.CheckerID() == "" {
-			return Answer{}, errNoPage
-		}
-	case SignedIn:
-		s.choose(r, Viewers)
-	case Viewers, Developers, Owners:
-		if !s.choose(r, Viewers) {
-			return Answer{}, errNoPage
-		}
-		// Whom the page is not for is told so: they know that it exists.
-		if !s.choose(r, page.For) {
-			return Answer{}, domain.Forbidden("your role in %s does not include this", r.Account.Name).
-				WithHint("ask an owner of the account")
-		}
-	case Anybody:
-	}
-	return Answer{}, nil
-}
-
-// back is the page to return to: a form that was posted is opened again, at the
-// page it stood on.
-func (s *Site) back(r *Request) string {
-	if r.Method == http.MethodGet {
-		return r.URL.RequestURI()
-	}
-	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
-		return from.RequestURI()
-	}
-	return "/"
-}
-
-// choose finds the accounts in which the person has what the audience needs, and
-// looks at the one their session chose.
-func (s *Site) choose(r *Request, a Audience) bool {
-	if r.Person == nil {
-		return false
-	}
-	var fit []people.PersonRole
-	for _, m := range r.Person.Memberships() {
-		if !m.Role.Includes(a.role()) {
-			continue
-		}
-		if m.AccountID == r.Session.AccountID {
-			fit = append([]people.PersonRole{m}, fit...)
-		} else {
-			fit = append(fit, m)
-		}
-	}
-	if len(fit) == 0 {
-		return false
-	}
-	r.Accounts = fit
-	r.In(fit[0])
-	return true
-}
-
 // Sentence makes of an error's words what a page can show.
 func Sentence(words string) string {
 	if words == "" {
@@ -403,91 +274,6 @@ func Sentence(words string) string {
 	first := []rune(words)
 	return strings.ToUpper(string(first[:1])) + string(first[1:]) + "."
 }
-
-// send puts the answer on the wire and gives its status.
-func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
-	h := w.Header()
-	status := max(a.Status, http.StatusOK)
-	for _, c := range a.Cookies {
-		http.SetCookie(w, c)
-	}
-	h.Set("Cache-Control", "no-store")
-	switch {
-	case a.Redirect != "":
-		h.Set("Location", a.Redirect)
-		w.WriteHeader(http.StatusSeeOther)
-		return http.StatusSeeOther
-	case a.JSON != nil:
-		h.Set("Content-Type", "application/json; charset=utf-8")
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(a.JSON) // the client is gone
-		return status
-	case a.page != nil:
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		w.WriteHeader(status)
-		_, _ = w.Write(a.page) // the client is gone
-		return status
-	case a.File != nil:
-		h.Set("Content-Type", a.File.Type)
-		h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(a.File.Name))
-		w.WriteHeader(status)
-		_, _ = w.Write(a.File.Content) // the client is gone
-		return status
-	}
-	if a.Bare {
-		r.Account, r.Role = people.Account{}, ""
-	}
-	if status != http.StatusOK || r.Method != http.MethodGet || refilling(r.Context()) {
-		a.Live, a.Every = nil, 0 // its URL shows another page
-	}
-	note, gone := s.note(r)
-	if gone != nil {
-		http.SetCookie(w, gone)
-	}
-	body, err := s.renderer.render(a.Template, Frame{
-		Note:  note,
-		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
-		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Every: int(a.Every.Seconds()), Home: home(r.Person), View: a.View,
-	})
-	if err != nil {
-		r.Log.WithError(err).Error("page not rendered")
-		http.Error(w, "internal error", http.StatusInternalServerError)
-		return http.StatusInternalServerError
-	}
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	if a.For > 0 {
-		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
-	}
-	if status >= http.StatusBadRequest && r.Method == http.MethodPost {
-		body = focused(body)
-	}
-	tag := ""
-	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
-		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
-		tag = hex.EncodeToString(sum[:16])
-		h.Set("Cache-Control", "private, no-cache")
-		h.Set("Etag", `W/"`+tag+`"`) // weak: compressed or not, it is one page
-		if wire.Matches(r.Header.Values("If-None-Match"), `"`+tag+`"`) {
-			w.WriteHeader(http.StatusNotModified)
-			return http.StatusNotModified
-		}
-	}
-	body = bytes.ReplaceAll(body, []byte(tagMark), []byte(tag))
-	body = bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString()))
-	if !a.Secret && r.Method == http.MethodGet { // the answer to a form may show a secret once (wire.Gzip)
-		h.Add("Vary", "Accept-Encoding")
-		if len(body) >= compressed && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
-			h.Set("Content-Encoding", "gzip")
-			body = wire.Gzip(body)
-		}
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone
-	return status
-}
-
-// compressed is from how many bytes on a page is compressed: less is one packet anyway.
-const compressed = 1400
 
 // home is a person's place.
 func home(p *Person) string {

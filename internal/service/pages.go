@@ -15,6 +15,7 @@ import (
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/console"
 	"humanqa/httpapi/dashboard"
+	"humanqa/httpapi/dashboard/settings"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
@@ -53,14 +54,18 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: admit.Address, WaitFor: s.consumers.WaitFor,
 		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
-		Templates: []fs.FS{signin.Templates, dashboard.Templates, workbench.Templates, room.Templates, console.Templates},
+		Templates: []fs.FS{signin.Templates, dashboard.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.Commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
 				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Limits: api.Limits,
 				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
-				Logins:      clientlogin.NewStore(s.core.DB, time.Now),
-				Preferences: preferences.New(s.core.DB, time.Now), Mail: s.mailStore(), Deliveries: webhooks.NewLog(s.core.DB),
+				Preferences: preferences.New(s.core.DB, time.Now), Deliveries: webhooks.NewLog(s.core.DB),
+				Now: time.Now, BaseURL: s.cfg.BaseURL,
+			}),
+			settings.Pages(settings.Deps{
+				Commands: s.core.Commands, Reads: reads, Fresh: api.Fresh, Credentials: store,
+				Logins: clientlogin.NewStore(s.core.DB, time.Now), Mail: s.mailStore(), Deliveries: webhooks.NewLog(s.core.DB),
 				Now: time.Now, BaseURL: s.cfg.BaseURL, DemoKey: s.demoKey,
 			}),
 			console.Pages(s.consoleDeps(ctx, reads, store, log)),

@@ -1,4 +1,4 @@
-package dashboard
+package settings
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type webhookView struct {
 	Waiting   []deliveryLine // held and failed, the oldest first
 	WaitingOf int            // all of them
 	Lines     []deliveryLine // the newest first
-	Tabs      []tab
+	Tabs      []ui.Tab
 	Status    string
 	Job       string // of which alone the list is; empty: of all
 	Older     string
@@ -80,8 +80,8 @@ func lineOfDelivery(d webhooks.Delivery) deliveryLine {
 	return deliveryLine{Delivery: d, Chip: chip}
 }
 
-// healthState is how a webhook does, in the words of the pages.
-func healthState(p projects.Project, all map[string]webhooks.Health) ui.State {
+// WebhookState is how a webhook does, in the words of the pages.
+func WebhookState(p projects.Project, all map[string]webhooks.Health) ui.State {
 	h, known := all[p.ID]
 	switch {
 	case p.WebhookURL == "":
@@ -110,10 +110,10 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Health, v.State = all[p.ID], healthState(p, all)
+	v.Health, v.State = all[p.ID], WebhookState(p, all)
 	v.Until = v.Health.PreviousUntil
 	v.WaitingOf = v.Health.Held + v.Health.Failed
-	v.MayEdit, v.Owner = may(r, person.Developer), may(r, person.Owner)
+	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
 	waiting, err := d.Deliveries.Waiting(ctx, p.AccountID, p.ID, waitingShown)
 	if err != nil {
 		return v, err
@@ -179,7 +179,7 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 		if current {
 			v.Status = t.status
 		}
-		v.Tabs = append(v.Tabs, tab{Text: t.text, Href: at(t.status, ""), Current: current})
+		v.Tabs = append(v.Tabs, ui.Tab{Text: t.text, Href: at(t.status, ""), Current: current})
 	}
 	list, next, err := d.Deliveries.Deliveries(r.Context(), v.Project.AccountID, v.Project.ID, webhooks.DeliveryFilter{
 		State: v.Status, JobID: v.Job, Limit: deliveriesShown, After: r.FormValue("after"),
@@ -245,7 +245,7 @@ func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
 }
 
 // caughtUp lets the webhooks hear first of what was answered before.
-func (d Deps) caughtUp(handle handler[projects.Project]) handler[projects.Project] {
+func (d Deps) caughtUp(handle ui.Handler[projects.Project]) ui.Handler[projects.Project] {
 	return func(r *ui.Request, p projects.Project) (ui.Answer, error) {
 		d.Fresh.Webhooks(r.Context())
 		return handle(r, p)

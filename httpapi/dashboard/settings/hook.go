@@ -1,4 +1,4 @@
-package dashboard
+package settings
 
 import (
 	"humanqa/httpapi/ui"

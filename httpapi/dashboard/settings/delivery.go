@@ -1,4 +1,4 @@
-package dashboard
+package settings
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func (d Deps) getDelivery(ctx context.Context, accountID, id string) (webhooks.D
 }
 
 func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, err error) {
-	v := deliveryView{DeliveryDetail: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body), MaySend: may(r, person.Developer)}
+	v := deliveryView{DeliveryDetail: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body), MaySend: r.May(person.Developer)}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), w.AccountID, w.ProjectID); err != nil {
 		return ui.Answer{}, err
 	}
@@ -90,11 +90,11 @@ func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, e
 // which no first character has a meaning.
 func curlOf(url string, headers []webhooks.Header, body string) string {
 	var b strings.Builder
-	b.WriteString("curl -X POST " + quote(url))
+	b.WriteString("curl -X POST " + ui.ShellWord(url))
 	for _, h := range headers {
-		b.WriteString(" \\\n  -H " + quote(h.Name+": "+h.Value))
+		b.WriteString(" \\\n  -H " + ui.ShellWord(h.Name+": "+h.Value))
 	}
-	b.WriteString(" \\\n  --data-raw " + quote(body))
+	b.WriteString(" \\\n  --data-raw " + ui.ShellWord(body))
 	return b.String()
 }
 

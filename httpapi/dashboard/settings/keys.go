@@ -1,4 +1,4 @@
-package dashboard
+package settings
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 	if err != nil {
 		return v, err
 	}
-	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
+	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsOffered}); err != nil {
 		return v, err
 	}
 	makers := make([]string, 0, len(keys))
@@ -97,7 +97,7 @@ func (d Deps) keys(r *ui.Request) (ui.Answer, error) {
 // createKey answers with the page itself, not a redirect: the key is on it, and
 // nowhere else.
 func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
-	if err := open(r); err != nil {
+	if err := r.Open(); err != nil {
 		return ui.Answer{}, err
 	}
 	name, err := r.Text("name", account.MaxKeyName)

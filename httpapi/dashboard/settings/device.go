@@ -1,4 +1,4 @@
-package dashboard
+package settings
 
 import (
 	"strconv"
@@ -41,7 +41,7 @@ func (d Deps) device(r *ui.Request) (ui.Answer, error) {
 	}
 	if v.Login != nil {
 		var err error
-		if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
+		if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsOffered}); err != nil {
 			return ui.Answer{}, err
 		}
 	}
@@ -51,7 +51,7 @@ func (d Deps) device(r *ui.Request) (ui.Answer, error) {
 // answerDevice confirms or denies. Nothing of the account changes before the client
 // collects its key, which is on record under the owner's name.
 func (d Deps) answerDevice(r *ui.Request) (ui.Answer, error) {
-	if err := open(r); err != nil {
+	if err := r.Open(); err != nil {
 		return ui.Answer{}, err
 	}
 	code := r.PostFormValue("code")

@@ -1,0 +1,135 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/internal/credential"
+	"humanqa/projections/people"
+)
+
+// identify finds who is asking. A cookie that is no session any more is as good
+// as none.
+func (s *Site) identify(r *Request) error {
+	token := r.SessionToken()
+	if token == "" {
+		return nil // a visitor
+	}
+	session, ok, err := s.Credentials.Session(r.Context(), token)
+	if err != nil || !ok {
+		return err
+	}
+	who, err := s.People.Person(r.Context(), session.PersonID)
+	switch {
+	case domain.IsKind(err, domain.KindNotFound): // not shown yet, or gone
+		return nil
+	case err != nil:
+		return err
+	case who.Disabled:
+		return nil
+	}
+	names, err := s.Credentials.Names(r.Context(), who.ID)
+	if err != nil {
+		return err
+	}
+	form, again := resentIn(r.Context())
+	if again {
+		session.AccountID = form.accountID // another tab may have chosen another one since
+	}
+	r.Session = &session
+	r.Person = &Person{ID: who.ID, Name: names[who.ID].Name, Roles: who.Roles}
+	return nil
+}
+
+func (s *Site) limit(r *Request) error {
+	caller, limit := "pages:address:"+r.Address, strangerRate
+	if r.Session != nil {
+		caller, limit = "pages:session:"+r.Session.ID.String(), sessionRate
+	}
+	retryAfter, err := s.Admit(r.Context(), caller, limit)
+	if err != nil || retryAfter == 0 {
+		return err
+	}
+	return &domain.Error{
+		Kind: domain.KindRateLimited, Code: domain.CodeRateLimited,
+		Message: "too many requests", Hint: fmt.Sprintf("wait %d s, then load the page again", retryAfter),
+	}
+}
+
+// admit holds the page's audience against the person who asks (decisions, "Pages"). Without a
+// sign-in it leads to where that is done.
+func (s *Site) admit(r *Request, page *Page) (Answer, error) {
+	if page.For == Anybody {
+		s.choose(r, Viewers)
+		return Answer{}, nil
+	}
+	if r.Person == nil {
+		return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
+	}
+	switch page.For {
+	case Operators:
+		if !r.Person.Has(person.Operator) {
+			return Answer{}, errNoPage
+		}
+		if s.Now().Sub(r.Session.CreatedAt) > credential.OperatorFor {
+			return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
+		}
+	case Checkers:
+		if r.Person.CheckerID() == "" {
+			return Answer{}, errNoPage
+		}
+	case SignedIn:
+		s.choose(r, Viewers)
+	case Viewers, Developers, Owners:
+		if !s.choose(r, Viewers) {
+			return Answer{}, errNoPage
+		}
+		// Whom the page is not for is told so: they know that it exists.
+		if !s.choose(r, page.For) {
+			return Answer{}, domain.Forbidden("your role in %s does not include this", r.Account.Name).
+				WithHint("ask an owner of the account")
+		}
+	case Anybody:
+	}
+	return Answer{}, nil
+}
+
+// back is the page to return to: a form that was posted is opened again, at the
+// page it stood on.
+func (s *Site) back(r *Request) string {
+	if r.Method == http.MethodGet {
+		return r.URL.RequestURI()
+	}
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+		return from.RequestURI()
+	}
+	return "/"
+}
+
+// choose finds the accounts in which the person has what the audience needs, and
+// looks at the one their session chose.
+func (s *Site) choose(r *Request, a Audience) bool {
+	if r.Person == nil {
+		return false
+	}
+	var fit []people.PersonRole
+	for _, m := range r.Person.Memberships() {
+		if !m.Role.Includes(a.role()) {
+			continue
+		}
+		if m.AccountID == r.Session.AccountID {
+			fit = append([]people.PersonRole{m}, fit...)
+		} else {
+			fit = append(fit, m)
+		}
+	}
+	if len(fit) == 0 {
+		return false
+	}
+	r.Accounts = fit
+	r.In(fit[0])
+	return true
+}

@@ -1,0 +1,102 @@
+package ui
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa/httpapi/wire"
+	"humanqa/projections/people"
+)
+
+// send puts the answer on the wire and gives its status.
+func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
+	h := w.Header()
+	status := max(a.Status, http.StatusOK)
+	for _, c := range a.Cookies {
+		http.SetCookie(w, c)
+	}
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case a.Redirect != "":
+		h.Set("Location", a.Redirect)
+		w.WriteHeader(http.StatusSeeOther)
+		return http.StatusSeeOther
+	case a.JSON != nil:
+		h.Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(a.JSON) // the client is gone
+		return status
+	case a.page != nil:
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(status)
+		_, _ = w.Write(a.page) // the client is gone
+		return status
+	case a.File != nil:
+		h.Set("Content-Type", a.File.Type)
+		h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(a.File.Name))
+		w.WriteHeader(status)
+		_, _ = w.Write(a.File.Content) // the client is gone
+		return status
+	}
+	if a.Bare {
+		r.Account, r.Role = people.Account{}, ""
+	}
+	if status != http.StatusOK || r.Method != http.MethodGet || refilling(r.Context()) {
+		a.Live, a.Every = nil, 0 // its URL shows another page
+	}
+	note, gone := s.note(r)
+	if gone != nil {
+		http.SetCookie(w, gone)
+	}
+	body, err := s.renderer.render(a.Template, Frame{
+		Note:  note,
+		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
+		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Every: int(a.Every.Seconds()), Home: home(r.Person), View: a.View,
+	})
+	if err != nil {
+		r.Log.WithError(err).Error("page not rendered")
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return http.StatusInternalServerError
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if a.For > 0 {
+		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
+	}
+	if status >= http.StatusBadRequest && r.Method == http.MethodPost {
+		body = focused(body)
+	}
+	tag := ""
+	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
+		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
+		tag = hex.EncodeToString(sum[:16])
+		h.Set("Cache-Control", "private, no-cache")
+		h.Set("Etag", `W/"`+tag+`"`) // weak: compressed or not, it is one page
+		if wire.Matches(r.Header.Values("If-None-Match"), `"`+tag+`"`) {
+			w.WriteHeader(http.StatusNotModified)
+			return http.StatusNotModified
+		}
+	}
+	body = bytes.ReplaceAll(body, []byte(tagMark), []byte(tag))
+	body = bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString()))
+	if !a.Secret && r.Method == http.MethodGet { // the answer to a form may show a secret once (wire.Gzip)
+		h.Add("Vary", "Accept-Encoding")
+		if len(body) >= compressed && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
+			h.Set("Content-Encoding", "gzip")
+			body = wire.Gzip(body)
+		}
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone
+	return status
+}
+
+// compressed is from how many bytes on a page is compressed: less is one packet anyway.
+const compressed = 1400
