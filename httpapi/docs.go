@@ -38,17 +38,21 @@ func (a *API) openAPI31(r *wire.Request) (wire.Answer, error) {
 	return serveFile(r, document31(), cacheAndCheck), nil
 }
 
-// docs is GET /docs: the document, for people, or as Markdown for whoever asks for
-// that rather than for a page.
+// docs is GET /docs: the document, for people, or as Markdown for clients that prefer
+// that to a page.
 func (a *API) docs(r *wire.Request) (wire.Answer, error) {
+	return pageOrText(r, openapi.ReferencePages()[""], openapi.Markdown()), nil
+}
+
+// pageOrText answers with that of the two which the client prefers.
+func pageOrText(r *wire.Request, page, text openapi.File) wire.Answer {
 	asked := r.Header.Values("Accept")
-	file := openapi.ReferencePages()[""]
 	if wire.Quality(asked, "text/markdown") > wire.Quality(asked, "text/html") {
-		file = openapi.Markdown()
+		page = text
 	}
-	ans := serveFile(r, file, cacheAndCheck)
+	ans := serveFile(r, page, cacheAndCheck)
 	ans.Header.Add("Vary", "Accept")
-	return asPage(ans), nil
+	return asPage(ans)
 }
 
 // asPage adds what a browser must know of a page.
@@ -58,13 +62,14 @@ func asPage(ans wire.Answer) wire.Answer {
 	return ans
 }
 
-// docsFile is GET /docs/:file: a page of the reference, or a file. A page asks for a file
+// docsFile is GET /docs/:file: a page of the reference, its Markdown (name.md), or a file. A page asks for a file
 // by its content's name; that answer never changes.
 func (a *API) docsFile(r *wire.Request) (wire.Answer, error) {
-	if page, ok := openapi.ReferencePages()[r.Vars["file"]]; ok {
-		return asPage(serveFile(r, page, cacheAndCheck)), nil
+	name := r.Vars["file"]
+	if page, ok := openapi.ReferencePages()[name]; ok {
+		return pageOrText(r, page, openapi.ReferenceTexts()[name]), nil
 	}
-	file, ok := openapi.ViewerFiles()[r.Vars["file"]]
+	file, ok := openapi.ReferenceFiles()[name]
 	if !ok {
 		return wire.Answer{}, domain.NotFound("file")
 	}

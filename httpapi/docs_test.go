@@ -103,6 +103,30 @@ func TestTheReferenceIsMarkdownForWhoeverAsksForIt(t *testing.T) {
 	}
 }
 
+// Each page has a twin in Markdown: by its name, by what the client prefers, and as the page says.
+func TestEveryPageOfTheReferenceHasItsMarkdown(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for name := range openapi.ReferencePages() {
+		path := strings.TrimSuffix("/docs/"+name, "/")
+		page := s.call("", "GET", path, "", "Accept", "text/html").Body.String()
+		link := regexp.MustCompile(`<link rel="alternate" type="text/markdown" href="([^"]+)">`).FindStringSubmatch(page)
+		if link == nil {
+			t.Errorf("%s names no twin", path)
+			continue
+		}
+		twin := s.call("", "GET", "/docs/"+strings.TrimPrefix(link[1], "docs/"), "")
+		equal(t, twin.Code, http.StatusOK)
+		equal(t, twin.Header().Get("Content-Type"), "text/markdown; charset=utf-8")
+		equal(t, strings.HasPrefix(twin.Body.String(), "# Human QA Testing Service"), true)
+		if name != "" { // the whole reference is what /docs gives
+			equal(t, s.call("", "GET", path, "", "Accept", "text/markdown").Body.String() == twin.Body.String(), true)
+		}
+	}
+	equal(t, s.call("", "GET", "/docs/webhooks.json", "").want(http.StatusOK)["events"] != nil, true)
+	s.call("", "GET", "/docs/nothing.md", "").want(http.StatusNotFound)
+}
+
 func TestLargeTextsAreCompressedForWhoeverTakesThat(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

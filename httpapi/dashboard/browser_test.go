@@ -143,7 +143,7 @@ func testTimesAreInTheReadersZone(t *testing.T, w *world) {
 // The reference is readable for all, on every screen, in either scheme, and reflows.
 func testTheReferenceIsAccessible(t *testing.T, w *world) {
 	tab := browsertest.New(t)
-	for _, page := range []string{"", "/jobs", "/schemas"} {
+	for _, page := range []string{"", "/jobs", "/webhooks", "/schemas"} {
 		tab.Open(w.Origin + "/docs" + page)
 		pagetest.Accessible(t, tab, "docs"+strings.ReplaceAll(page, "/", "-"))
 		tab.Screen(320, 640, false)

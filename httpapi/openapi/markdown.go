@@ -45,43 +45,100 @@ type member struct {
 	raw  json.RawMessage
 }
 
-// Markdown is the whole reference as one text: the introduction, the quickstart's
-// programs, and every operation in the order of its tags.
-var Markdown = sync.OnceValue(func() File {
-	var doc struct {
-		Info struct{ Title, Description string }
-		Tags []struct {
-			Name        string
-			Description string
-		}
-		Paths      json.RawMessage
-		Components struct{ Parameters map[string]parameter }
+// textBook is the document as its texts are made from it.
+type textBook struct {
+	Info struct{ Title, Description string }
+	Tags []struct {
+		Name        string
+		Description string
 	}
-	if err := json.Unmarshal(Document(), &doc); err != nil {
+	Paths      json.RawMessage
+	Components struct{ Parameters map[string]parameter }
+}
+
+var textsOf = sync.OnceValue(func() (b textBook) {
+	if err := json.Unmarshal(Document(), &b); err != nil {
 		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
 	}
+	return b
+})
+
+const markdownType = "text/markdown; charset=utf-8"
+
+// Markdown is the whole reference as one text: the introduction, the quickstart's
+// programs, and every operation and event in the order of its tags.
+var Markdown = sync.OnceValue(func() File {
+	b := textsOf()
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# %s\n\n%s\n", doc.Info.Title, doc.Info.Description)
-	out.WriteString("The same as OpenAPI: `GET /v1/openapi.json` (3.0), `GET /v1/openapi-3.1.json`.\n\n## Quickstart\n")
-	for _, program := range []struct{ file, language string }{
-		{"quickstart.sh", "sh"}, {"quickstart.mjs", "js"}, {"quickstart.py", "python"}, {"quickstart.go.txt", "go"},
-	} {
-		fmt.Fprintf(&out, "\n```%s\n%s```\n", program.language, ViewerFiles()[program.file].Body)
+	b.writeIntroduction(&out)
+	for _, tag := range b.Tags {
+		fmt.Fprintf(&out, "\n## %s\n", tag.Name)
+		b.writeTag(&out, tag.Name)
 	}
-	paths := members(doc.Paths)
-	for _, tag := range doc.Tags {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n", tag.Name, strings.TrimSpace(tag.Description))
-		for _, path := range paths {
-			for _, method := range members(path.raw) {
-				var op operation
-				if json.Unmarshal(method.raw, &op) == nil && len(op.Tags) > 0 && op.Tags[0] == tag.Name {
-					op.write(&out, strings.ToUpper(method.name)+" "+path.name, doc.Components.Parameters)
-				}
+	return NewFile(markdownType, out.Bytes())
+})
+
+// introductionSlug names the text of the introduction, whose page has no name of its own.
+const introductionSlug = "introduction"
+
+// ReferenceTexts are the pages of the reference as Markdown, by the names of the pages.
+var ReferenceTexts = sync.OnceValue(func() map[string]File {
+	b := textsOf()
+	files := map[string]File{}
+	add := func(name, title string, write func(*bytes.Buffer)) {
+		var out bytes.Buffer
+		if title != "" {
+			fmt.Fprintf(&out, "# %s: %s\n", b.Info.Title, title)
+		}
+		write(&out)
+		files[name] = NewFile(markdownType, out.Bytes())
+	}
+	add(introductionSlug, "", b.writeIntroduction)
+	for _, tag := range b.Tags {
+		add(slug(tag.Name), tag.Name, func(out *bytes.Buffer) { b.writeTag(out, tag.Name) })
+	}
+	add(schemasSlug, "Schemas", func(out *bytes.Buffer) {
+		var doc struct {
+			Components struct{ Schemas json.RawMessage }
+		}
+		if err := json.Unmarshal(Document31(), &doc); err != nil {
+			panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
+		}
+		for _, m := range members(doc.Components.Schemas) {
+			fmt.Fprintf(out, "\n## %s\n\n```json\n%s\n```\n", m.name, indented(m.raw))
+		}
+	})
+	return files
+})
+
+func (b textBook) writeIntroduction(out *bytes.Buffer) {
+	fmt.Fprintf(out, "# %s\n\n%s\n", b.Info.Title, b.Info.Description)
+	out.WriteString("The same as OpenAPI: `GET /v1/openapi.json` (3.0), `GET /v1/openapi-3.1.json`.\n\n## Quickstart\n")
+	for _, program := range quickness() {
+		fmt.Fprintf(out, "\n```%s\n%s```\n", program.Fence, program.Text)
+	}
+}
+
+// writeTag adds the description of a tag and all that has it.
+func (b textBook) writeTag(out *bytes.Buffer, name string) {
+	for _, tag := range b.Tags {
+		if tag.Name == name {
+			fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(tag.Description))
+		}
+	}
+	if name == webhooksTag {
+		out.WriteString("\n")
+		writeEvents(out)
+	}
+	for _, path := range members(b.Paths) {
+		for _, method := range members(path.raw) {
+			var op operation
+			if json.Unmarshal(method.raw, &op) == nil && len(op.Tags) > 0 && op.Tags[0] == name {
+				op.write(out, strings.ToUpper(method.name)+" "+path.name, b.Components.Parameters)
 			}
 		}
 	}
-	return NewFile("text/markdown; charset=utf-8", out.Bytes())
-})
+}
 
 func (op operation) write(out *bytes.Buffer, call string, shared map[string]parameter) {
 	fmt.Fprintf(out, "\n### %s\n\n%s.\n", call, strings.TrimSuffix(op.Summary, "."))
@@ -128,9 +185,8 @@ func (c content) write(out *bytes.Buffer, title string) {
 			break
 		}
 	}
-	var indented bytes.Buffer
-	if example != nil && json.Indent(&indented, example, "", "  ") == nil {
-		fmt.Fprintf(out, "\n```json\n%s\n```\n", &indented)
+	if example != nil {
+		fmt.Fprintf(out, "\n```json\n%s\n```\n", indented(example))
 	}
 }
 

@@ -21,6 +21,7 @@ type reference struct {
 	Root    string // before the names of the pages and files; the pages lie in it
 	Home    string
 	Current string // the page's tag; empty: the introduction
+	Twin    string // the page as Markdown
 	Tags    []section
 	// One of these is shown.
 	Intro     *introduction
@@ -35,6 +36,9 @@ type section struct {
 	Name, Slug string
 	Text       template.HTML
 	Operations []operationView
+	// Events are shown instead of the operations that send them.
+	Events  []eventView
+	Headers []fieldView // of every delivery
 }
 
 type operationView struct {
@@ -78,6 +82,7 @@ type schemaView struct {
 
 type listing struct {
 	ID, Language string
+	Fence        string // the language's name in Markdown
 	Text         string
 }
 
@@ -116,7 +121,10 @@ type book struct {
 	shared map[string]*schema
 }
 
-const schemasSlug = "schemas"
+const (
+	schemasSlug = "schemas"
+	webhooksTag = "Webhooks"
+)
 
 // ReferencePages are the pages of the reference by their names; the introduction's is empty.
 var ReferencePages = sync.OnceValue(func() map[string]File {
@@ -133,9 +141,9 @@ var ReferencePages = sync.OnceValue(func() map[string]File {
 	files := map[string]File{}
 	add := func(name string, r reference) {
 		r.Title, r.Tags, r.Current = b.Info.Title, tags, name
-		r.Root, r.Home = "", "../docs"
+		r.Root, r.Home, r.Twin = "", "../docs", name+".md"
 		if name == "" {
-			r.Root, r.Home = "docs/", "docs"
+			r.Root, r.Home, r.Twin = "docs/", "docs", "docs/"+introductionSlug+".md"
 		}
 		var out bytes.Buffer
 		if err := page.ExecuteTemplate(&out, "page.html", r); err != nil {
@@ -160,11 +168,11 @@ func hashOf(name string) (string, error) {
 }
 
 func quickness() (all []listing) {
-	for _, l := range []struct{ id, language, file string }{
-		{"curl", "curl", "quickstart.sh"}, {"node", "Node", "quickstart.mjs"},
-		{"python", "Python", "quickstart.py"}, {"go", "Go", "quickstart.go.txt"},
+	for _, l := range []struct{ id, language, fence, file string }{
+		{"curl", "curl", "sh", "quickstart.sh"}, {"node", "Node", "js", "quickstart.mjs"},
+		{"python", "Python", "python", "quickstart.py"}, {"go", "Go", "go", "quickstart.go.txt"},
 	} {
-		all = append(all, listing{l.id, l.language, string(ViewerFiles()[l.file].Body)})
+		all = append(all, listing{l.id, l.language, l.fence, string(ViewerFiles()[l.file].Body)})
 	}
 	return all
 }
@@ -203,7 +211,11 @@ func (b *book) sections() (all []section) {
 	add(b.Paths, func(method, path string) string { return method + " " + path })
 	add(b.Webhooks, func(_, path string) string { return path })
 	for _, tag := range b.Tags {
-		all = append(all, section{Name: tag.Name, Slug: strings.ToLower(tag.Name), Text: htmlOf(tag.Description), Operations: of[tag.Name]})
+		one := section{Name: tag.Name, Slug: slug(tag.Name), Text: htmlOf(tag.Description), Operations: of[tag.Name]}
+		if tag.Name == webhooksTag {
+			one.Events, one.Headers = b.eventsOf(one.Operations), one.Operations[0].Parameters
+		}
+		all = append(all, one)
 	}
 	return all
 }
@@ -265,11 +277,10 @@ func (b *book) example(one, several json.RawMessage) string {
 			one = b.Components.Examples[e.Ref[strings.LastIndex(e.Ref, "/")+1:]].Value
 		}
 	}
-	var indented bytes.Buffer
-	if one == nil || json.Indent(&indented, one, "", "  ") != nil {
+	if one == nil {
 		return ""
 	}
-	return indented.String()
+	return string(indented(one))
 }
 
 // nameOf is the shared schema that is meant, if one is.

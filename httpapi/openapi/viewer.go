@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"sync"
 
@@ -61,5 +62,16 @@ var ViewerFiles = sync.OnceValue(func() map[string]File {
 		}
 		files[name] = NewFile(contentType, body)
 	}
+	return files
+})
+
+// ReferenceFiles are all files of the reference by name: what the pages load, their Markdown
+// (name.md), and the catalogue of events.
+var ReferenceFiles = sync.OnceValue(func() map[string]File {
+	files := maps.Clone(ViewerFiles())
+	for name, text := range ReferenceTexts() {
+		files[name+".md"] = text
+	}
+	files[eventsFile] = eventCatalogue()
 	return files
 })

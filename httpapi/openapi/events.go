@@ -1,0 +1,187 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"humanqa/domain/announce"
+)
+
+// EventType is a kind of event that webhooks carry, as the catalogue shows it: what the
+// document says of it, and when the service sends it.
+type EventType struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Sent        string          `json:"sent"`
+	Additive    bool            `json:"additive"` // beyond the specification
+	Schema      json.RawMessage `json:"schema"`   // JSON Schema 2020-12, whole
+	Examples    []EventExample  `json:"examples"`
+}
+
+// EventExample is a body as it is sent.
+type EventExample struct {
+	Summary string          `json:"summary"`
+	Value   json.RawMessage `json:"value"`
+}
+
+// schemaDialect is that of OpenAPI 3.1.
+const schemaDialect = "https://json-schema.org/draft/2020-12/schema"
+
+// EventTypes is the catalogue, in the document's order. The document has descriptions,
+// schemas and examples; domain/announce says when a kind is sent.
+var EventTypes = sync.OnceValue(func() (all []EventType) {
+	var doc struct {
+		Webhooks   json.RawMessage
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(Document31(), &doc); err != nil {
+		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
+	}
+	for _, hook := range members(doc.Webhooks) {
+		op := decoded[struct {
+			Post struct {
+				Description string
+				Additive    bool `json:"x-additive"`
+				RequestBody struct {
+					Content map[string]struct {
+						Schema   json.RawMessage
+						Examples json.RawMessage
+					}
+				}
+			}
+		}](hook.raw).Post
+		body := op.RequestBody.Content["application/json"]
+		event := EventType{
+			Name: hook.name, Description: op.Description, Sent: sentWhen(hook.name), Additive: op.Additive,
+			Schema: wholeSchema(body.Schema, doc.Components.Schemas),
+		}
+		for _, m := range members(body.Examples) {
+			event.Examples = append(event.Examples, *decoded[EventExample](m.raw))
+		}
+		all = append(all, event)
+	}
+	return all
+})
+
+// sentWhen says which webhooks get a kind of event.
+func sentWhen(name string) string {
+	at := slices.IndexFunc(announce.Kinds(), func(k announce.Kind) bool { return k.Name == name })
+	switch {
+	case at < 0:
+		return "Only when a test event is asked for."
+	case announce.Kinds()[at].OfAccount:
+		return "Only where subscribedWebhookEvents names it."
+	case announce.Kinds()[at].Subscribable, announce.Kinds()[at].Nameable:
+		return "Where subscribedWebhookEvents names it, and while that list was never set."
+	}
+	return "Only while subscribedWebhookEvents was never set: a list cannot name it."
+}
+
+var schemaRef = regexp.MustCompile(`"#/components/schemas/([^"]+)"`)
+
+// wholeSchema is a schema with all that it refers to, so that it stands alone.
+func wholeSchema(one json.RawMessage, shared map[string]json.RawMessage) json.RawMessage {
+	defs := map[string]json.RawMessage{}
+	var gather func(raw []byte) []byte
+	gather = func(raw []byte) []byte {
+		for _, found := range schemaRef.FindAllSubmatch(raw, -1) {
+			name := string(found[1])
+			if _, known := defs[name]; !known {
+				defs[name] = nil // it may refer to itself
+				defs[name] = gather(shared[name])
+			}
+		}
+		return schemaRef.ReplaceAll(raw, []byte(`"#/$$defs/$1"`))
+	}
+	root := members(gather(one))
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"$schema":%q`, schemaDialect)
+	for _, m := range root {
+		fmt.Fprintf(&out, `,%q:%s`, m.name, m.raw)
+	}
+	out.WriteString(`,"$defs":{`)
+	for i, name := range slices.Sorted(maps.Keys(defs)) {
+		if i > 0 {
+			out.WriteString(",")
+		}
+		fmt.Fprintf(&out, `%q:%s`, name, defs[name])
+	}
+	out.WriteString("}}")
+	return out.Bytes()
+}
+
+const eventsFile = "webhooks.json"
+
+// eventCatalogue is the catalogue as JSON, for programs that make types of it.
+var eventCatalogue = sync.OnceValue(func() File {
+	raw, err := json.MarshalIndent(struct {
+		Events []EventType `json:"events"`
+	}{EventTypes()}, "", " ")
+	if err != nil {
+		panic(fmt.Errorf("openapi: %w", err)) // a test reads it
+	}
+	return NewFile("application/json; charset=utf-8", raw)
+})
+
+// eventView is a kind of event on its page.
+type eventView struct {
+	EventType
+	ID          string
+	First, Text template.HTML
+	Fields      []fieldView
+	Bodies      []listing
+	Schema      string
+}
+
+// eventsOf are the kinds of events of the operations that announce them.
+func (b *book) eventsOf(operations []operationView) (all []eventView) {
+	for _, event := range EventTypes() {
+		at := slices.IndexFunc(operations, func(op operationView) bool { return op.Call == event.Name })
+		view := eventView{
+			EventType: event, ID: operations[at].ID, Text: htmlOf(event.Description), Fields: operations[at].Body.Fields,
+			First: inlineOf(firstSentence(event.Description)), Schema: string(indented(event.Schema)),
+		}
+		for _, e := range event.Examples {
+			view.Bodies = append(view.Bodies, listing{Language: e.Summary, Text: string(indented(e.Value))})
+		}
+		all = append(all, view)
+	}
+	return all
+}
+
+// writeEvents adds the catalogue as Markdown.
+func writeEvents(out *bytes.Buffer) {
+	for _, event := range EventTypes() {
+		fmt.Fprintf(out, "- `%s`: %s\n", event.Name, firstSentence(event.Description))
+	}
+	for _, event := range EventTypes() {
+		fmt.Fprintf(out, "\n### %s\n\n%s\n\nSent: %s\n", event.Name, strings.TrimSpace(event.Description), event.Sent)
+		for _, example := range event.Examples {
+			fmt.Fprintf(out, "\nExample: %s\n\n```json\n%s\n```\n", example.Summary, indented(example.Value))
+		}
+		fmt.Fprintf(out, "\nJSON Schema:\n\n```json\n%s\n```\n", indented(event.Schema))
+	}
+}
+
+func firstSentence(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if first, _, more := strings.Cut(text, ". "); more {
+		return first + "."
+	}
+	return text
+}
+
+func indented(raw json.RawMessage) []byte {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return raw
+	}
+	return out.Bytes()
+}
