@@ -174,14 +174,23 @@ func TestTheLifeOfARoom(t *testing.T) {
 	see(dev, watch, fmt.Sprintf("2 of %d", total), "The client", "Caller")
 
 	for n, seat := range seats {
-		seat.completes([]job.ItemStatus{job.ItemFail, job.ItemPass}[min(n, 1)])
+		seat.completes([]job.ItemStatus{job.ItemPass, job.ItemFail}[n/4])
 	}
 	w.settled(account, s.SessionID, session.StatusCompleted)
 	for _, g := range []struct {
 		guest
 		path string
 	}{{dev, watch}, {guests[0], work}, {guests[4], work}} {
-		body := see(g.guest, g.path, "How it went", "4 tests passed, 1 test failed", "Marked", "Caller: 0 passed, "+fmt.Sprint(total)+" failed")
+		last := "Fifth"
+		if g.ID == guests[4].ID { // one's own is named so
+			last = "You (Fifth)"
+		}
+		body := see(g.guest, g.path, "How it went", "4 tests passed, 1 test failed", "Marked",
+			last+": 0 passed, "+fmt.Sprint(total)+" failed", "<strong>"+last+"</strong>")
+		// The lane that failed is on top, and in it nothing is drawn over a failure.
+		if lane := strings.Index(body, "Callee: "); lane < strings.Index(body, last+": 0 passed") {
+			t.Error("a lane without failures stands above the one that failed")
+		}
 		if strings.Contains(body, "Mark this moment") {
 			t.Error("a closed session takes marks")
 		}

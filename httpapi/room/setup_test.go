@@ -34,7 +34,7 @@ func setup(t *testing.T) world {
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{room.Templates, workbench.Templates}, slices.Concat(
 			room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Changes: s.Changes, Voice: talks, Now: time.Now}),
-			workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Now: time.Now}), // whose heartbeat the lobby sends
+			workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Voice: true, Now: time.Now}), // the lobby sends its heartbeat
 		)
 	})}
 }

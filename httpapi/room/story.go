@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -34,9 +35,10 @@ type film struct {
 
 // track is a slot's part of the picture.
 type track struct {
-	Who  string
-	Says string
-	Dots []dot
+	Who    string
+	Says   string
+	Dots   []dot // the failures last: what is drawn later is on top
+	failed int
 }
 
 type dot struct {
@@ -84,17 +86,20 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 		if err != nil {
 			return nil, err
 		}
-		l := track{Who: slot.RoleLabel}
+		l := track{Who: s.who(slot.Slot)}
 		counts := map[string]int{}
 		for _, m := range said {
 			l.Dots = append(l.Dots, dot{m.Kind, strconv.FormatFloat(s.place(m.At), 'f', 2, 64)})
 			counts[m.Kind]++
 		}
-		l.Says = slot.RoleLabel + ": " + strconv.Itoa(counts["pass"]) + " passed, " + strconv.Itoa(counts["fail"]) + " failed, " +
+		l.failed = counts[string(job.ItemFail)]
+		slices.SortStableFunc(l.Dots, func(a, b dot) int { return cmp.Compare(drawn(a.Kind), drawn(b.Kind)) })
+		l.Says = l.Who + ": " + strconv.Itoa(counts["pass"]) + " passed, " + strconv.Itoa(counts["fail"]) + " failed, " +
 			strconv.Itoa(counts["skip"]) + " skipped, over " + out.Lasted
 		out.Tracks = append(out.Tracks, l)
 		out.Moments = append(out.Moments, said...)
 	}
+	slices.SortStableFunc(out.Tracks, func(a, b track) int { return cmp.Compare(b.failed, a.failed) })
 	slices.SortStableFunc(out.Moments, func(a, b moment) int { return a.At.Compare(b.At) })
 	for i := range out.Moments {
 		m := &out.Moments[i]
@@ -109,6 +114,9 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 	return out, nil
 }
 
+// drawn is the order in which the verdicts of a lane are drawn.
+func drawn(kind string) int { return slices.Index([]string{"skip", "pass", "fail"}, kind) }
+
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) }
 
 // films are the slots' recordings, in the slots' order.
@@ -116,7 +124,7 @@ func (s seat) films(parts map[string]jobs.Part) (films []film) {
 	for _, slot := range s.Slots {
 		for _, r := range parts[slot.JobID].Recordings {
 			films = append(films, film{
-				ID: r.ID, Who: slot.RoleLabel, Href: s.path + "/films/" + r.ID, From: seconds(r.StartedAt.Sub(*s.StartedAt)),
+				ID: r.ID, Who: s.who(slot.Slot), Href: s.path + "/films/" + r.ID, From: seconds(r.StartedAt.Sub(*s.StartedAt)),
 				started: r.StartedAt, lasted: time.Duration(r.DurationMs) * time.Millisecond,
 			})
 		}
@@ -168,9 +176,9 @@ func (d Deps) verdicts(ctx context.Context, s seat, slot sessions.Slot) (said []
 			if was := last[e.ItemID]; was.Kind == string(e.Status) {
 				return // a note, or a picture
 			}
-			last[e.ItemID] = moment{At: e.At, Who: slot.RoleLabel, Kind: string(e.Status), Text: item.Description, Href: e.ItemID}
+			last[e.ItemID] = moment{At: e.At, Who: s.who(slot.Slot), Kind: string(e.Status), Text: item.Description, Href: e.ItemID}
 		case *job.FindingAdded:
-			last[e.Item.ID] = moment{At: e.At, Who: slot.RoleLabel, Kind: string(e.Status), Text: e.Item.Description, Href: e.Item.ID}
+			last[e.Item.ID] = moment{At: e.At, Who: s.who(slot.Slot), Kind: string(e.Status), Text: e.Item.Description, Href: e.Item.ID}
 		case *job.FindingEdited:
 			m := last[e.Item.ID]
 			m.Kind, m.Text = string(e.Status), e.Item.Description

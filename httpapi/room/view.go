@@ -78,13 +78,14 @@ type view struct {
 	Errors    []string
 	Note      string // half written
 	Story     *story // of a session that is over
-	Voice     *voiceView
+	Voice     *ui.Voice
 }
 
 type project struct{ ID, Name string }
 
 type slotView struct {
 	sessions.Slot
+	Who            string
 	State          ui.State
 	On             string // what it is to be tested on
 	Mine           bool
@@ -177,7 +178,7 @@ func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
 func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	for _, slot := range s.Slots {
 		items := parts[slot.JobID].Items
-		sv := slotView{Slot: slot, State: slotState(slot), On: target(slot.Target), Mine: slot.JobID == s.own.JobID, Total: len(items)}
+		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot), On: target(slot.Target), Mine: slot.JobID == s.own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)
 		sv.Passed, sv.Failed, sv.Done = pass, fail, pass+fail+skip
 		if sv.Done > 0 {
@@ -195,8 +196,16 @@ func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	}
 }
 
-// who names a slot's checker; slot 0 is the client.
+// who names a slot's checker to the person in the seat: their own slot is "You".
 func (s seat) who(slot int) string {
+	if !s.watches() && slot == s.own.Slot {
+		return "You (" + s.label(slot) + ")"
+	}
+	return s.label(slot)
+}
+
+// label names a slot's checker to everyone; slot 0 is the client.
+func (s seat) label(slot int) string {
 	for _, known := range s.Slots {
 		if known.Slot == slot {
 			return known.RoleLabel

@@ -37,19 +37,12 @@ const (
 	endedFull = "full"
 )
 
-// voiceView is what the page shows of voice; the script does the rest.
-type voiceView struct {
-	Path    string // of the room
-	Watches bool
-	Off     bool // the client wants it, the service has none
-}
-
 // voice is nil where there is nothing to show.
-func (d Deps) voice(s seat) *voiceView {
+func (d Deps) voice(s seat) *ui.Voice {
 	if !s.VoiceEnabled || !s.mayTalk() {
 		return nil
 	}
-	return &voiceView{Path: s.path, Watches: s.watches(), Off: d.Voice == nil}
+	return &ui.Voice{Path: s.path, Watches: s.watches(), Off: d.Voice == nil}
 }
 
 func (s seat) mayTalk() bool {
@@ -88,7 +81,7 @@ func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) f
 		beside.Go(func() { d.watch(ctx, end, r, s.ID, audience, door) })
 		beside.Go(func() { ping(ctx, end, conn) })
 
-		guest := voice.Guest{Account: s.AccountID, Key: r.Person.ID, Label: s.who(s.own.Slot), Watches: s.watches()}
+		guest := voice.Guest{Account: s.AccountID, Key: r.Person.ID, Label: s.label(s.own.Slot), Watches: s.watches()}
 		err = d.Voice.Join(ctx, s.ID, guest, line{conn})
 		switch {
 		case errors.Is(err, voice.ErrFull):

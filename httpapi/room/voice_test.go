@@ -79,9 +79,37 @@ func TestARoomThatTalks(t *testing.T) {
 	for _, tab := range append(tabs, watcher) { // that page of theirs has taken the talk along, too
 		tab.Wait(`document.querySelectorAll('.voices li').length === 3 && document.querySelectorAll('#voice audio').length >= 1`)
 	}
+
+	// Beside the checklist, in the same tab: who speaks, mute, and verdicts.
+	bob.Click("form[action$='/ready'] button")
+	ann.Click("a[href^='/workbench/jobs/']")
+	ann.Wait(`document.querySelectorAll('.voice-bar .voices li').length === 3 && document.querySelector('.voice-bar .voices').innerText.includes('You (Caller)')`)
+	ann.Wait(`[...document.querySelectorAll('.voice-bar .voices .speaks.now')].some(name => name.innerText === 'Callee')`)
+	ann.Screen(1280, 900, false)
+	ann.Axe("voice beside the checklist")
+	ann.Shot("bench-voice-light-1280")
+	ann.Screen(390, 844, true)
+	ann.Axe("voice beside the checklist, narrow and dark")
+	ann.Shot("bench-voice-dark-390")
+	ann.Screen(320, 640, false)
+	ann.Shot("bench-voice-light-320")
+	if wide := browsertest.Eval[int](ann, "document.documentElement.scrollWidth"); wide > 320 {
+		t.Errorf("voice beside the checklist is %d px wide", wide)
+	}
+	ann.Press("v")
+	ann.Wait(`document.querySelector('.voice-bar [data-mute]').innerText === 'Muted'`)
+	ann.Press("p")
+	watcher.Wait(`document.querySelector('#slot-1 .far').innerText.startsWith('1 of')`)
+	ann.Press("v")
+	ann.Wait(`document.querySelector('.voice-bar [data-mute]').innerText === 'Mute'`)
+
 	out, err := w.Commands.CancelSession(t.Context(), pagetest.Client(account), s.SessionID)
 	w.Shown(out.Position, err)
-	for _, tab := range append(tabs, watcher) {
+	ann.Allow("404")
+	ann.Allow("409")
+	ann.WaitText("You no longer hold this test.")
+	ann.WaitText("The session is over, or your place in it is.")
+	for _, tab := range []*browsertest.Tab{bob, watcher} {
 		tab.WaitText("Cancelled")
 		tab.Wait(`document.getElementById('voice') === null`)
 	}

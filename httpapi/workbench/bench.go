@@ -35,6 +35,7 @@ type benchView struct {
 	Now     time.Time
 	Levels  []job.Severity
 	Lobby   *sessions.Session // of a slot that waits
+	Voice   *ui.Voice         // nil: there is none
 	Errors  []string
 	Summary string // half written
 }
@@ -129,12 +130,17 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView))
 	v.ask(c)
 	c.Brief.Questions = nil // with their secrets
 	v.ClaimedJob, v.Items = c, itemsOf(c.JobID, c.Checklist)
-	if c.Waiting {
+	if c.SessionID != "" {
 		s, err := d.Reads.Sessions.Session(r.Context(), c.AccountID, c.SessionID)
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		v.Lobby = &s
+		if c.Waiting {
+			v.Lobby = &s
+		}
+		if d.Voice && s.VoiceEnabled && s.ClosedAt == nil {
+			v.Voice = &ui.Voice{Path: "/workbench/sessions/" + c.SessionID}
+		}
 	}
 	ans, err := ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue)
 	if change != nil {

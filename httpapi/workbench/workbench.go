@@ -30,11 +30,12 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required.
+// Deps is what the pages stand on. All fields but Voice are required.
 type Deps struct {
 	Commands *command.Service
 	Reads    *projections.Reads
 	Evidence *evidence.Service
+	Voice    bool // sessions have a voice chat (package room)
 	Now      func() time.Time
 }
 

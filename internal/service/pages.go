@@ -69,7 +69,7 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 				Now: time.Now, BaseURL: s.cfg.BaseURL, DemoKey: s.demoKey,
 			}),
 			console.Pages(s.consoleDeps(ctx, reads, store, log)),
-			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Now: time.Now}),
+			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil, Now: time.Now}),
 			room.Pages(room.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Changes: out.changes, Voice: s.voice,
 				Now: time.Now}),
 		),

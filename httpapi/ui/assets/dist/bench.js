@@ -155,11 +155,11 @@ function run(asked) {
 }
 
 // src/drafts.ts
-function drafts(at, key) {
-  const read = () => JSON.parse(localStorage.getItem(key) ?? "{}");
+function drafts(at, key2) {
+  const read = () => JSON.parse(localStorage.getItem(key2) ?? "{}");
   const write2 = (kept) => {
-    if (Object.keys(kept).length === 0) localStorage.removeItem(key);
-    else localStorage.setItem(key, JSON.stringify(kept));
+    if (Object.keys(kept).length === 0) localStorage.removeItem(key2);
+    else localStorage.setItem(key2, JSON.stringify(kept));
   };
   at.addEventListener("input", (event) => {
     const field = event.target;
@@ -186,7 +186,7 @@ function drafts(at, key) {
       write2(kept);
     },
     clear() {
-      localStorage.removeItem(key);
+      localStorage.removeItem(key2);
     }
   };
 }
@@ -348,10 +348,10 @@ function similar(job, ended) {
     hide();
     at.focus();
   }
-  function same(key, description) {
+  function same(key2, description) {
     const at = part("same");
-    at.hidden = key === "";
-    at.querySelector("input").value = key;
+    at.hidden = key2 === "";
+    at.querySelector("input").value = key2;
     at.querySelector("b").textContent = description;
   }
   function of(target) {
@@ -667,8 +667,8 @@ function film(person, job = "", token = "") {
       const screen = await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: 10 }, audio: false });
       stream = new MediaStream(screen.getVideoTracks());
       if (document.getElementById("film-voice")?.checked) {
-        const voice = await navigator.mediaDevices.getUserMedia({ audio: true });
-        for (const track of voice.getAudioTracks()) stream.addTrack(track);
+        const voice2 = await navigator.mediaDevices.getUserMedia({ audio: true });
+        for (const track of voice2.getAudioTracks()) stream.addTrack(track);
       }
       await roll(stream);
     } catch (problem) {
@@ -1141,7 +1141,7 @@ function bell() {
 
 // src/float.ts
 var size2 = { width: 400, height: 560 };
-var taken = "psujkm1234";
+var taken = "psujkmv1234";
 function floats(bench2) {
   let win = null;
   let asking = "";
@@ -1219,6 +1219,15 @@ function floats(bench2) {
   }
   function tick() {
     if (win === null || win.closed) return;
+    const talk = document.querySelector("[data-voice] :is([data-join], [data-mute]):not([hidden])");
+    part("talk").hidden = talk === null || bench2.over();
+    if (talk !== null) {
+      const button = part("talk").querySelector("button");
+      write2(button, talk.textContent);
+      button.setAttribute("aria-pressed", talk.getAttribute("aria-pressed") ?? "false");
+      const now = [...document.querySelectorAll("[data-voice] .speaks.now")].map((name) => name.textContent);
+      write2(part("talking"), now.length === 0 ? "" : now.join(", ") + (now.length === 1 ? " speaks" : " speak"));
+    }
     for (const name of ["clock", "left", "saved"]) write2(part(name), document.getElementById(name)?.textContent?.trim() ?? "");
   }
   function ask2(what) {
@@ -1245,22 +1254,22 @@ function floats(bench2) {
     paint();
     part("item").focus();
   }
-  function act(key) {
+  function act(key2) {
     if (bench2.over()) return false;
-    if (key === "f" || key === "n") {
-      ask2(key === "f" ? "fail" : "note");
+    if (key2 === "f" || key2 === "n") {
+      ask2(key2 === "f" ? "fail" : "note");
       return true;
     }
-    if ("123".includes(key) && bench2.current()?.querySelector(".ask") === null) {
+    if ("123".includes(key2) && bench2.current()?.querySelector(".ask") === null) {
       ask2("fail");
-      severity().selectedIndex = Number(key) - 1;
+      severity().selectedIndex = Number(key2) - 1;
       return true;
     }
-    if (key === ".") {
+    if (key2 === ".") {
       win.close();
       return true;
     }
-    if (!taken.includes(key) && key !== "escape" || !bench2.press(key)) return false;
+    if (!taken.includes(key2) && key2 !== "escape" || !bench2.press(key2)) return false;
     paint();
     return true;
   }
@@ -1287,9 +1296,9 @@ function floats(bench2) {
   }
   function clicked(event) {
     const target = event.target;
-    const key = target.closest("[data-key]")?.dataset.key;
-    if (key !== void 0) {
-      act(key);
+    const key2 = target.closest("[data-key]")?.dataset.key;
+    if (key2 !== void 0) {
+      act(key2);
       return;
     }
     if (target.closest("[data-f=cancel]") !== null) {
@@ -1308,7 +1317,285 @@ function floats(bench2) {
   return { open: () => void open3(), paint };
 }
 
+// src/voice.ts
+var pauses3 = [500, 1e3, 2e3, 5e3, 1e4];
+var lastWords = {
+  over: "The session is over, or your place in it is.",
+  replaced: "You are in the voice chat in another tab.",
+  full: "The voice chat is full."
+};
+function key() {
+  const button = document.querySelector("[data-voice] :is([data-join], [data-mute]):not([hidden])");
+  button?.click();
+  return button !== null;
+}
+function voice() {
+  let talk;
+  const look = () => {
+    const card = document.querySelector("[data-voice]");
+    if (talk !== void 0 && talk.card !== card) {
+      talk.leave();
+      talk = void 0;
+    }
+    if (card !== null && talk === void 0 && card.querySelector("[data-join]") !== null) talk = new Talk(card);
+  };
+  look();
+  document.addEventListener("humanqa:refreshed", look);
+}
+var Talk = class {
+  // the browser plays nothing until somebody presses a button
+  constructor(card) {
+    this.card = card;
+    this.watches = card.dataset.watches !== void 0;
+    this.memory = "humanqa:voice:" + card.dataset.voice;
+    this.on("[data-join]", () => void this.join());
+    this.on("[data-mute]", () => void this.mute());
+    this.on("[data-leave]", () => {
+      this.leave();
+      this.say("You have left the voice chat.");
+    });
+    card.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-let]");
+      if (button !== null) this.send({ type: button.dataset.let, peer: button.dataset.peer });
+    });
+    this.paint();
+    if (!this.watches && sessionStorage.getItem(this.memory) !== null) void this.join();
+  }
+  card;
+  watches;
+  memory;
+  // that this tab is in it, over the pages of a session
+  wanted = false;
+  tries = 0;
+  socket;
+  pc;
+  mic;
+  uplink = "";
+  // the media line of the microphone
+  people = [];
+  you = "";
+  speaking = [];
+  over = false;
+  // nobody can join any more
+  silent = false;
+  at(selector) {
+    return this.card.querySelector(selector);
+  }
+  on(selector, act) {
+    this.at(selector).addEventListener("click", act);
+  }
+  say(text) {
+    this.at("[data-say]").textContent = text;
+  }
+  me() {
+    return this.people.find((p) => p.id === this.you);
+  }
+  async join() {
+    if (this.wanted) {
+      this.silent = false;
+      for (const audio of this.card.querySelectorAll("audio")) void audio.play();
+      return this.paint();
+    }
+    if (navigator.mediaDevices === void 0 || typeof RTCPeerConnection === "undefined") {
+      return this.say("This browser gives no microphone to a page without HTTPS. The test goes on without voice.");
+    }
+    if (!this.watches && !await this.open()) return;
+    this.wanted = true;
+    sessionStorage.setItem(this.memory, "1");
+    this.say("Connecting");
+    this.connect();
+  }
+  // open asks for the microphone.
+  async open() {
+    if (this.mic?.readyState === "live") return true;
+    try {
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
+      this.mic = stream.getAudioTracks()[0];
+      return true;
+    } catch (problem) {
+      const denied = problem.name === "NotAllowedError";
+      this.say((denied ? "The browser was not allowed to use the microphone." : "There is no microphone that can be used.") + " The test goes on without voice.");
+      return false;
+    }
+  }
+  leave() {
+    this.wanted = false;
+    sessionStorage.removeItem(this.memory);
+    this.hangUp();
+    this.mic?.stop();
+    this.mic = void 0;
+    this.paint();
+  }
+  hangUp() {
+    const { socket, pc } = this;
+    this.socket = this.pc = void 0;
+    this.people = [];
+    this.speaking = [];
+    this.uplink = "";
+    socket?.close();
+    pc?.close();
+    for (const audio of this.card.querySelectorAll("audio")) audio.remove();
+  }
+  connect() {
+    const url = new URL(this.card.dataset.voice, location.href);
+    url.protocol = url.protocol.replace("http", "ws");
+    const socket = new WebSocket(url);
+    this.socket = socket;
+    let chain = Promise.resolve();
+    socket.onmessage = (event) => {
+      chain = chain.then(async () => {
+        if (this.socket === socket) await this.heard(JSON.parse(event.data));
+      }).catch(() => socket.close());
+    };
+    socket.onclose = () => {
+      void chain.then(() => {
+        if (this.socket === socket) this.again();
+      });
+    };
+  }
+  // again tries once more, later each time.
+  again() {
+    this.hangUp();
+    this.paint();
+    if (!this.wanted) return;
+    this.say(this.tries > 2 ? "Voice does not get through just now. The test goes on without it; we keep trying." : "Connecting again");
+    setTimeout(() => {
+      if (this.wanted && this.socket === void 0) this.connect();
+    }, pauses3[Math.min(this.tries++, pauses3.length - 1)]);
+  }
+  send(m) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(m));
+  }
+  async heard(m) {
+    if (m.type === "peers") {
+      this.people = m.peers ?? [];
+      this.you = m.you ?? "";
+      this.paint();
+      if (this.people.length === 1 && this.pc === void 0) this.say("You are the first one here.");
+    }
+    if (m.type === "speaking") {
+      this.speaking = m.speaking ?? [];
+      this.paint();
+    }
+    if (m.type === "offer") await this.offered(m);
+    if (m.type === "end") {
+      if (m.why === "again") return this.again();
+      this.over = m.why === "over";
+      this.leave();
+      this.say(lastWords[m.why ?? ""] ?? "The voice chat has ended.");
+    }
+  }
+  async offered(m) {
+    const pc = this.pc ?? this.call();
+    await pc.setRemoteDescription({ type: "offer", sdp: m.sdp });
+    if (m.mic !== void 0 && m.mic !== "" && this.uplink === "") {
+      const line = pc.getTransceivers().find((t) => t.mid === m.mic);
+      if (line !== void 0) {
+        this.uplink = m.mic;
+        line.direction = "sendonly";
+        if (this.mic !== void 0) await line.sender.replaceTrack(this.mic);
+      }
+    }
+    await pc.setLocalDescription(await pc.createAnswer());
+    this.send({ type: "answer", sdp: pc.localDescription.sdp });
+  }
+  call() {
+    const pc = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+    this.pc = pc;
+    pc.ontrack = (event) => this.play(event.streams[0]);
+    pc.onconnectionstatechange = () => {
+      if (this.pc !== pc) return;
+      if (pc.connectionState === "connected") {
+        this.tries = 0;
+        this.say("You are in the voice chat.");
+        this.paint();
+      }
+      if (pc.connectionState === "failed") this.socket?.close();
+    };
+    return pc;
+  }
+  // play lets somebody be heard. A stream's id is its speaker's.
+  play(stream) {
+    const audio = document.createElement("audio");
+    audio.autoplay = true;
+    audio.srcObject = stream;
+    audio.dataset.of = stream.id;
+    this.card.append(audio);
+    audio.play().catch(() => {
+      this.silent = true;
+      this.paint();
+    });
+    stream.onremovetrack = () => audio.remove();
+  }
+  // mute turns the microphone off, and on; who was let speak opens it so.
+  async mute() {
+    if (this.mic === void 0) {
+      if (!await this.open()) return;
+      const line = this.pc?.getTransceivers().find((t) => t.mid === this.uplink);
+      await line?.sender.replaceTrack(this.mic);
+    } else {
+      this.mic.enabled = !this.mic.enabled;
+    }
+    this.paint();
+  }
+  paint() {
+    const inside = this.wanted && this.people.length > 0;
+    const join = this.at("[data-join]"), mute = this.at("[data-mute]"), leave = this.at("[data-leave]");
+    join.hidden = this.over || this.wanted && !this.silent;
+    if (this.wanted) join.textContent = "Turn the sound on";
+    else join.textContent = this.watches ? "Listen" : "Join the voice chat";
+    leave.hidden = !this.wanted;
+    mute.hidden = !inside || this.me()?.speaks !== true;
+    const off = this.mic !== void 0 && !this.mic.enabled;
+    mute.setAttribute("aria-pressed", String(off));
+    mute.textContent = this.mic === void 0 ? "Speak: you were invited to" : off ? "Muted" : "Mute";
+    if (this.watches && inside && this.me()?.speaks !== true) {
+      this.mic?.stop();
+      this.mic = void 0;
+    }
+    const rank = (p) => p.id === this.you ? 0 : p.speaks ? 1 : 2;
+    const rows = inside ? [...this.people].sort((a, b) => rank(a) - rank(b)) : [];
+    const list = this.at("[data-voices]");
+    while (list.children.length > rows.length) list.lastElementChild.remove();
+    rows.forEach((p, n) => {
+      let row = list.children[n];
+      if (row?.dataset.peer !== p.id) {
+        const fresh = document.createElement("li");
+        fresh.dataset.peer = p.id;
+        fresh.append(document.createElement("span"), document.createElement("small"));
+        if (row === void 0) list.append(fresh);
+        else row.replaceWith(fresh);
+        row = fresh;
+      }
+      const [name, how] = row.children;
+      const now = this.speaking.includes(p.id);
+      name.className = p.speaks ? "speaks" + (now ? " now" : "") : "";
+      name.textContent = p.id === this.you ? `You (${p.label})` : p.label;
+      how.textContent = !p.speaks ? "listens" : now ? "speaks" : "";
+      this.offerToLet(row, p);
+    });
+  }
+  // Who takes part lets those who watch speak.
+  offerToLet(row, p) {
+    let button = row.querySelector("[data-let]");
+    if (this.watches || !p.watches) {
+      button?.remove();
+      return;
+    }
+    if (button === null) {
+      button = document.createElement("button");
+      button.type = "button";
+      button.className = "btn btn-quiet";
+      button.dataset.peer = p.id;
+      row.append(button);
+    }
+    button.dataset.let = p.speaks ? "dismiss" : "invite";
+    button.textContent = p.speaks ? "No longer" : "Let them speak";
+  }
+};
+
 // src/bench.ts
+voice();
 var home = document.getElementById("home");
 var bench = document.getElementById("bench");
 void usable().then((yes) => {
@@ -1651,10 +1938,10 @@ function start(bench2) {
       settle(li, "fail");
     }
   }
-  function single(key) {
+  function single(key2) {
     const li = row(current);
     if (asking === "skip" && li !== null) {
-      const option = li.querySelectorAll("[name=reason] option")[Number(key) - 1];
+      const option = li.querySelectorAll("[name=reason] option")[Number(key2) - 1];
       if (option !== void 0) {
         say(li, { status: "skip", reason: option.value });
         advance();
@@ -1662,9 +1949,9 @@ function start(bench2) {
       }
       asking = "";
       paint();
-      if (key === "escape") return true;
+      if (key2 === "escape") return true;
     }
-    switch (key) {
+    switch (key2) {
       case "j":
         move(1);
         return true;
@@ -1692,12 +1979,14 @@ function start(bench2) {
       case "m":
         mark();
         return true;
+      case "v":
+        return key();
       case ".":
         small.open();
         return true;
     }
     if (li === null) return false;
-    switch (key) {
+    switch (key2) {
       case "p":
         say(li, { status: "pass" });
         advance();
@@ -1708,7 +1997,7 @@ function start(bench2) {
       case "1":
       case "2":
       case "3":
-        li.querySelector("[name=severity]").selectedIndex = Number(key) - 1;
+        li.querySelector("[name=severity]").selectedIndex = Number(key2) - 1;
         askNote(li, "fail");
         return true;
       case "s":

@@ -128,6 +128,8 @@ var Talk = class {
   people = [];
   you = "";
   speaking = [];
+  over = false;
+  // nobody can join any more
   silent = false;
   at(selector) {
     return this.card.querySelector(selector);
@@ -231,6 +233,7 @@ var Talk = class {
     if (m.type === "offer") await this.offered(m);
     if (m.type === "end") {
       if (m.why === "again") return this.again();
+      this.over = m.why === "over";
       this.leave();
       this.say(lastWords[m.why ?? ""] ?? "The voice chat has ended.");
     }
@@ -291,7 +294,7 @@ var Talk = class {
   paint() {
     const inside = this.wanted && this.people.length > 0;
     const join = this.at("[data-join]"), mute = this.at("[data-mute]"), leave = this.at("[data-leave]");
-    join.hidden = this.wanted && !this.silent;
+    join.hidden = this.over || this.wanted && !this.silent;
     if (this.wanted) join.textContent = "Turn the sound on";
     else join.textContent = this.watches ? "Listen" : "Join the voice chat";
     leave.hidden = !this.wanted;
@@ -303,7 +306,8 @@ var Talk = class {
       this.mic?.stop();
       this.mic = void 0;
     }
-    const rows = inside ? this.people : [];
+    const rank = (p) => p.id === this.you ? 0 : p.speaks ? 1 : 2;
+    const rows = inside ? [...this.people].sort((a, b) => rank(a) - rank(b)) : [];
     const list = this.at("[data-voices]");
     while (list.children.length > rows.length) list.lastElementChild.remove();
     rows.forEach((p, n) => {
@@ -319,7 +323,7 @@ var Talk = class {
       const [name, how] = row.children;
       const now = this.speaking.includes(p.id);
       name.className = p.speaks ? "speaks" + (now ? " now" : "") : "";
-      name.textContent = p.label + (p.id === this.you ? " (you)" : "");
+      name.textContent = p.id === this.you ? `You (${p.label})` : p.label;
       how.textContent = !p.speaks ? "listens" : now ? "speaks" : "";
       this.offerToLet(row, p);
     });

@@ -11,9 +11,11 @@ import { film } from './film'
 import { annotates } from './annotate'
 import { bell } from './bell'
 import { floats } from './float'
+import { key as talkKey, voice } from './voice'
 
 interface Said { status: string; note: string; severity: string; reason: string }
 
+voice()
 const home = document.getElementById('home')
 const bench = document.getElementById('bench')
 // Where the browser keeps nothing the forms are sent as they are.
@@ -356,6 +358,7 @@ function start(bench: HTMLElement) {
       case 'u': takeBack(); return true
       case 'r': record(); return true
       case 'm': mark(); return true
+      case 'v': return talkKey()
       case '.': small.open(); return true
     }
     if (li === null) return false

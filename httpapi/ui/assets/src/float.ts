@@ -17,7 +17,7 @@ interface PictureInPicture { requestWindow(options: { width: number; height: num
 
 const size = { width: 400, height: 560 }
 // What of the page's keys makes sense away from it.
-const taken = 'psujkm1234'
+const taken = 'psujkmv1234'
 
 export function floats(bench: Bench) {
   let win: Window | null = null
@@ -90,6 +90,15 @@ export function floats(bench: Bench) {
 
   function tick() {
     if (win === null || win.closed) return
+    const talk = document.querySelector<HTMLElement>('[data-voice] :is([data-join], [data-mute]):not([hidden])')
+    part('talk').hidden = talk === null || bench.over()
+    if (talk !== null) {
+      const button = part('talk').querySelector('button')!
+      write(button, talk.textContent)
+      button.setAttribute('aria-pressed', talk.getAttribute('aria-pressed') ?? 'false')
+      const now = [...document.querySelectorAll('[data-voice] .speaks.now')].map((name) => name.textContent)
+      write(part('talking'), now.length === 0 ? '' : now.join(', ') + (now.length === 1 ? ' speaks' : ' speak'))
+    }
     for (const name of ['clock', 'left', 'saved']) write(part(name), document.getElementById(name)?.textContent?.trim() ?? '')
   }
 

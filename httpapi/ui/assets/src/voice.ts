@@ -23,6 +23,14 @@ const lastWords: Record<string, string> = {
   full: 'The voice chat is full.',
 }
 
+// key is the keyboard's way to join, and then to mute and unmute. It is false where the
+// page has no voice.
+export function key(): boolean {
+  const button = document.querySelector<HTMLElement>('[data-voice] :is([data-join], [data-mute]):not([hidden])')
+  button?.click()
+  return button !== null
+}
+
 export function voice() {
   let talk: Talk | undefined
   const look = () => {
@@ -46,6 +54,7 @@ class Talk {
   private people: Person[] = []
   private you = ''
   private speaking: string[] = []
+  private over = false // nobody can join any more
   private silent = false // the browser plays nothing until somebody presses a button
 
   constructor(readonly card: HTMLElement) {
@@ -155,6 +164,7 @@ class Talk {
     if (m.type === 'offer') await this.offered(m)
     if (m.type === 'end') {
       if (m.why === 'again') return this.again()
+      this.over = m.why === 'over'
       this.leave()
       this.say(lastWords[m.why ?? ''] ?? 'The voice chat has ended.')
     }
@@ -213,7 +223,7 @@ class Talk {
   private paint() {
     const inside = this.wanted && this.people.length > 0
     const join = this.at('[data-join]'), mute = this.at('[data-mute]'), leave = this.at('[data-leave]')
-    join.hidden = this.wanted && !this.silent
+    join.hidden = this.over || this.wanted && !this.silent
     if (this.wanted) join.textContent = 'Turn the sound on'
     else join.textContent = this.watches ? 'Listen' : 'Join the voice chat'
     leave.hidden = !this.wanted
@@ -222,7 +232,9 @@ class Talk {
     mute.setAttribute('aria-pressed', String(off))
     mute.textContent = this.mic === undefined ? 'Speak: you were invited to' : off ? 'Muted' : 'Mute'
     if (this.watches && inside && this.me()?.speaks !== true) { this.mic?.stop(); this.mic = undefined }
-    const rows = inside ? this.people : []
+    // Oneself first, then everyone who speaks: on a narrow screen the rest is further on.
+    const rank = (p: Person) => p.id === this.you ? 0 : p.speaks ? 1 : 2
+    const rows = inside ? [...this.people].sort((a, b) => rank(a) - rank(b)) : []
     const list = this.at('[data-voices]')
     while (list.children.length > rows.length) list.lastElementChild!.remove()
     rows.forEach((p, n) => {
@@ -238,7 +250,7 @@ class Talk {
       const [name, how] = row.children as unknown as [HTMLElement, HTMLElement]
       const now = this.speaking.includes(p.id)
       name.className = p.speaks ? 'speaks' + (now ? ' now' : '') : ''
-      name.textContent = p.label + (p.id === this.you ? ' (you)' : '')
+      name.textContent = p.id === this.you ? `You (${p.label})` : p.label
       how.textContent = !p.speaks ? 'listens' : now ? 'speaks' : ''
       this.offerToLet(row, p)
     })
