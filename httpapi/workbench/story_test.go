@@ -175,7 +175,7 @@ func begun(w world) (tab *browsertest.Tab, g guest, checker string, c command.Cl
 func TestKeysUndoNotesAndFindings(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	tab, _, checker, _ := begun(w)
+	tab, _, checker, c := begun(w)
 	item := func(n int) func(status job.ItemStatus, note string) {
 		return func(status job.ItemStatus, note string) {
 			t.Helper()
@@ -197,6 +197,38 @@ func TestKeysUndoNotesAndFindings(t *testing.T) {
 	keys.press("uu")
 	item(1)(job.ItemPending, "")
 	item(0)(job.ItemPending, "slow?")
+
+	// By mouse: Skip asks for its reason, Fail for its notes, and a picture is one choice.
+	at := func(n int) string { return "#item-" + c.Checklist[n].ID }
+	tab.Click(at(1) + " [value=skip]")
+	tab.Axe("the reasons for skipping")
+	tab.Click(at(1) + " .ask [data-key='2']")
+	item(1)(job.ItemSkip, "")
+	if reason := w.draft(checker).Checklist[1].Reason; reason != "not_applicable" {
+		t.Errorf("it is skipped by %q", reason)
+	}
+	tab.Click(at(2) + " [value=fail]")
+	tab.Wait(`document.activeElement === document.querySelector("` + at(2) + ` textarea")`)
+	tab.Shot("bench-fail-light-1280")
+	keys.press("White page.")
+	tab.Click(at(2) + " [data-save]")
+	item(2)(job.ItemFail, "White page.")
+	browsertest.Eval[bool](tab, `(async () => {
+		const canvas = new OffscreenCanvas(80, 50); canvas.getContext('2d').fillRect(0, 0, 80, 50)
+		const data = new DataTransfer(), at = document.querySelector("`+at(2)+` [type=file]")
+		data.items.add(new File([await canvas.convertToBlob({type: 'image/png'})], 'a.png', {type: 'image/png'}))
+		at.files = data.files
+		at.dispatchEvent(new Event('change', {bubbles: true}))
+		return true
+	})()`)
+	tab.WaitText("Your picture")
+	tab.Press(browsertest.Enter)
+	eventually.True(t, "the picture is there", func() bool { return len(w.draft(checker).Checklist[2].Screenshots()) == 1 })
+	tab.WaitText("All saved")
+	browsertest.Eval[bool](tab, `(document.querySelector("`+at(2)+`").focus(), true)`)
+	keys.press("uu")
+	item(1)(job.ItemPending, "")
+	item(2)(job.ItemPending, "")
 	keys.press("aThe footer overlaps")
 	tab.Press(browsertest.Enter)
 	eventually.True(t, "the finding is there", func() bool {

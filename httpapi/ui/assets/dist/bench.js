@@ -1193,9 +1193,9 @@ function floats(bench2) {
     part("verdict").replaceChildren(win.document.importNode(row.querySelector(".slot").firstElementChild, true));
     write2(part("title"), row.querySelector(".what > b").textContent);
     write2(part("expected"), [...row.querySelectorAll(".what > .asked, .what > .expected:not(.why)")].map((line) => line.textContent.trim()).join(" "));
-    const ask3 = row.querySelector(".ask")?.textContent ?? "";
-    part("ask").hidden = ask3 === "";
-    write2(part("ask"), ask3);
+    const ask3 = row.querySelector(".ask");
+    part("ask").hidden = ask3 === null;
+    if (ask3 !== null && part("ask").childElementCount === 0) part("ask").append(...[...ask3.children].map((button) => win.document.importNode(button, true)));
     const list = part("list");
     const rows = bench2.rows();
     while (list.children.length > rows.length) list.lastElementChild.remove();
@@ -1738,7 +1738,10 @@ function start(bench2) {
       small.paint();
       return;
     }
-    for (const li2 of all()) li2.querySelectorAll(".ask, .sending").forEach((e) => e.remove());
+    for (const li2 of all()) {
+      li2.querySelectorAll(".sending").forEach((e) => e.remove());
+      if (asking !== "skip" || li2.dataset.item !== current) li2.querySelector(".ask")?.remove();
+    }
     for (const entry of unsaved) overlay(entry);
     for (const [item, last] of verdicts) {
       const li2 = row(item);
@@ -1753,16 +1756,31 @@ function start(bench2) {
     for (const li2 of all()) li2.classList.toggle("current", li2.dataset.item === current);
     bench2.classList.add("scripted");
     const li = row(current);
-    if (li !== null && asking === "skip") {
-      const ask2 = document.createElement("p");
-      ask2.className = "ask";
-      const reasons = [...li.querySelectorAll("[name=reason] option")];
-      ask2.textContent = "Skip: " + reasons.map((r, n) => `${n + 1} ${r.text}`).join(", ");
-      li.querySelector(".say").before(ask2);
+    if (li !== null) {
+      if (asking === "skip" && li.querySelector(".ask") === null) li.querySelector(".say").before(reasons(li));
+      const save = li.querySelector("[data-save]");
+      save.textContent = asking === "fail" ? "Save as failed" : "Save notes";
     }
     notes.restore();
     small.paint();
   }
+  function reasons(li) {
+    const ask2 = document.createElement("div");
+    ask2.className = "ask";
+    ask2.setAttribute("role", "group");
+    ask2.setAttribute("aria-label", "Reason for skipping");
+    ask2.append(...[...li.querySelectorAll("[name=reason] option")].map((reason2, n) => {
+      const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-quiet" });
+      button.dataset.key = String(n + 1);
+      button.append(Object.assign(document.createElement("kbd"), { textContent: button.dataset.key }), " " + reason2.text);
+      return button;
+    }));
+    return ask2;
+  }
+  document.addEventListener("click", (event) => {
+    const key2 = event.target.closest("#checklist .ask [data-key]")?.dataset.key;
+    if (key2 !== void 0 && !frozen && !gone()) single(key2);
+  });
   function overlay(entry) {
     const li = entry.item === void 0 ? null : row(entry.item);
     if (entry.kind === "check" && li !== null) show2(li, entry.fields);
@@ -1860,6 +1878,7 @@ function start(bench2) {
   function askNote(li, what) {
     asking = what;
     li.querySelector("details").open = true;
+    paint();
     noteOf(li).focus();
   }
   function settle(li, status) {
@@ -2051,7 +2070,18 @@ function start(bench2) {
     const file = data.get("file");
     if (kind === "check" && li !== null) {
       current = li.dataset.item;
-      say(li, fields);
+      const opened = li.querySelector("details").open;
+      if (fields.status === "skip") {
+        asking = "skip";
+        paint();
+        li.querySelector(".ask button").focus();
+      } else if (fields.status === "fail" && !opened) {
+        askNote(li, "fail");
+      } else if (fields.status === "fail" || asking === "fail" && event.submitter?.dataset.save !== void 0) {
+        settle(li, "fail");
+      } else {
+        say(li, fields);
+      }
     } else if (kind === "picture" && li !== null && file instanceof File) {
       void picture(li, file);
       form.reset();
@@ -2087,6 +2117,10 @@ function start(bench2) {
       } else if (kind === "withdraw") go(row(current));
       else if (kind !== "hide") form.querySelector("button").disabled = true;
     }
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-outbox=picture]");
+    if (form !== null && !frozen) form.requestSubmit();
   });
   const images = (data) => [...data?.files ?? []].filter((f) => f.type.startsWith("image/"));
   document.addEventListener("paste", (event) => {

@@ -157,7 +157,10 @@ function start(bench: HTMLElement) {
 
   function paint() {
     if (gone()) { small.paint(); return }
-    for (const li of all()) li.querySelectorAll('.ask, .sending').forEach((e) => e.remove())
+    for (const li of all()) {
+      li.querySelectorAll('.sending').forEach((e) => e.remove())
+      if (asking !== 'skip' || li.dataset.item !== current) li.querySelector('.ask')?.remove()
+    }
     for (const entry of unsaved) overlay(entry)
     for (const [item, last] of verdicts) {
       const li = row(item)
@@ -169,16 +172,34 @@ function start(bench: HTMLElement) {
     for (const li of all()) li.classList.toggle('current', li.dataset.item === current)
     bench.classList.add('scripted')
     const li = row(current)
-    if (li !== null && asking === 'skip') {
-      const ask = document.createElement('p')
-      ask.className = 'ask'
-      const reasons = [...li.querySelectorAll<HTMLOptionElement>('[name=reason] option')]
-      ask.textContent = 'Skip: ' + reasons.map((r, n) => `${n + 1} ${r.text}`).join(', ')
-      li.querySelector('.say')!.before(ask)
+    if (li !== null) {
+      if (asking === 'skip' && li.querySelector('.ask') === null) li.querySelector('.say')!.before(reasons(li))
+      const save = li.querySelector<HTMLElement>('[data-save]')!
+      save.textContent = asking === 'fail' ? 'Save as failed' : 'Save notes'
     }
     notes.restore()
     small.paint()
   }
+
+  // reasons are the buttons that say why an item is skipped; their digits do the same.
+  function reasons(li: HTMLElement): HTMLElement {
+    const ask = document.createElement('div')
+    ask.className = 'ask'
+    ask.setAttribute('role', 'group')
+    ask.setAttribute('aria-label', 'Reason for skipping')
+    ask.append(...[...li.querySelectorAll<HTMLOptionElement>('[name=reason] option')].map((reason, n) => {
+      const button = Object.assign(document.createElement('button'), { type: 'button', className: 'btn btn-quiet' })
+      button.dataset.key = String(n + 1)
+      button.append(Object.assign(document.createElement('kbd'), { textContent: button.dataset.key }), ' ' + reason.text)
+      return button
+    }))
+    return ask
+  }
+
+  document.addEventListener('click', (event) => {
+    const key = (event.target as Element).closest<HTMLElement>('#checklist .ask [data-key]')?.dataset.key
+    if (key !== undefined && !frozen && !gone()) single(key)
+  })
 
   function overlay(entry: Entry) {
     const li = entry.item === undefined ? null : row(entry.item)
@@ -286,6 +307,7 @@ function start(bench: HTMLElement) {
   function askNote(li: HTMLElement, what: string) {
     asking = what
     li.querySelector('details')!.open = true
+    paint()
     noteOf(li).focus()
   }
 
@@ -424,7 +446,18 @@ function start(bench: HTMLElement) {
     const file = data.get('file')
     if (kind === 'check' && li !== null) {
       current = li.dataset.item!
-      say(li, fields as unknown as Said)
+      const opened = li.querySelector('details')!.open
+      if (fields.status === 'skip') {
+        asking = 'skip'
+        paint()
+        li.querySelector<HTMLElement>('.ask button')!.focus()
+      } else if (fields.status === 'fail' && !opened) {
+        askNote(li, 'fail')
+      } else if (fields.status === 'fail' || asking === 'fail' && event.submitter?.dataset.save !== undefined) {
+        settle(li, 'fail')
+      } else {
+        say(li, fields as unknown as Said)
+      }
     } else if (kind === 'picture' && li !== null && file instanceof File) {
       void picture(li, file)
       form.reset()
@@ -456,6 +489,10 @@ function start(bench: HTMLElement) {
     }
   })
 
+  document.addEventListener('change', (event) => {
+    const form = (event.target as HTMLElement).closest<HTMLFormElement>('form[data-outbox=picture]')
+    if (form !== null && !frozen) form.requestSubmit()
+  })
   const images = (data: DataTransfer | null) => [...data?.files ?? []].filter((f) => f.type.startsWith('image/'))
   document.addEventListener('paste', (event) => {
     const li = row(current)

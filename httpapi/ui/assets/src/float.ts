@@ -63,9 +63,9 @@ export function floats(bench: Bench) {
     part('verdict').replaceChildren(win.document.importNode(row.querySelector('.slot')!.firstElementChild!, true))
     write(part('title'), row.querySelector('.what > b')!.textContent!)
     write(part('expected'), [...row.querySelectorAll('.what > .asked, .what > .expected:not(.why)')].map((line) => line.textContent!.trim()).join(' '))
-    const ask = row.querySelector('.ask')?.textContent ?? ''
-    part('ask').hidden = ask === ''
-    write(part('ask'), ask)
+    const ask = row.querySelector('.ask')
+    part('ask').hidden = ask === null
+    if (ask !== null && part('ask').childElementCount === 0) part('ask').append(...[...ask.children].map((button) => win!.document.importNode(button, true)))
     const list = part('list')
     const rows = bench.rows()
     while (list.children.length > rows.length) list.lastElementChild!.remove()
